@@ -1,0 +1,74 @@
+# Every target makes its own environment in .venv: `make run` and `make test` work in a fresh clone.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+PINS := packaging/constraints.txt
+ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help run test check lint types layers fix bench fuzz screenshots interop venv clean
+
+help: ## list the targets
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "Python 3.11 or newer is needed; name it with PYTHON=..." >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null \
+	  || { echo "This Python cannot make environments: install python3-venv (Debian, Ubuntu)" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+# One stamp for what the program needs, one for the tests and checks, one for the reference implementations.
+$(VENV)/run.stamp: pyproject.toml $(PINS) | $(BIN)/python
+	$(PIP) install -q -e . -c $(PINS)
+	@touch $@
+
+$(VENV)/test.stamp: $(VENV)/run.stamp
+	$(PIP) install -q -e '.[test,check]' -c $(PINS)
+	@touch $@
+
+$(VENV)/interop.stamp: $(VENV)/test.stamp
+	$(PIP) install -q -e '.[interop]' -c $(PINS)
+	@touch $@
+
+venv: $(VENV)/test.stamp ## make .venv with everything but the reference implementations
+
+interop: $(VENV)/interop.stamp ## add the reference implementations to .venv
+
+run: $(VENV)/run.stamp ## open the window; ARGS="file.shard" opens a file
+	$(BIN)/shardscope $(ARGS)
+
+test: $(VENV)/test.stamp ## run the tests; ARGS="-k name" selects
+	$(BIN)/python -m pytest $(ARGS)
+
+check: lint types layers test ## everything a change must pass
+
+lint: $(VENV)/test.stamp ## ruff
+	$(BIN)/ruff check .
+
+types: $(VENV)/test.stamp ## mypy, strict
+	$(BIN)/mypy
+
+layers: $(VENV)/test.stamp ## import-linter
+	$(BIN)/lint-imports
+
+fix: $(VENV)/test.stamp ## let ruff mend what it can
+	$(BIN)/ruff check --fix .
+
+bench: $(VENV)/interop.stamp ## our times beside the reference implementations'
+	$(BIN)/python -m tests.bench $(ARGS)
+
+fuzz: $(VENV)/test.stamp ## throw damaged files at every reader
+	$(BIN)/python -m tests.fuzz $(ARGS)
+
+screenshots: $(VENV)/run.stamp ## render docs/images/ again, without a display
+	@mkdir -p docs/images
+	@set -e; for sample in resources/samples/*; do \
+	  name=$$(basename "$$sample"); \
+	  echo "docs/images/$${name%%.*}.png"; \
+	  QT_QPA_PLATFORM=offscreen $(BIN)/shardscope --screenshot "docs/images/$${name%%.*}.png" "$$sample"; \
+	done
+
+clean: ## remove caches and what was built
+	rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
