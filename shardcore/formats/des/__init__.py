@@ -1,0 +1,1 @@
+"""Data Easy Store."""

@@ -1,0 +1,195 @@
+"""Where a uid lives: shard number, file name, zone (des-architecture, Read path and Backends and routing).
+
+A folder of DES shards is flat: `<date>_<hex>_<part>.des`. The date is that of `created_at`, the hex number
+comes from the uid alone, and the number of bits it has (`n_bits`) is written nowhere: it can only be inferred.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+
+import numpy as np
+
+from shardcore.errors import UsageError
+
+MIN_BITS = 4
+MAX_BITS = 16
+DEFAULT_BITS = 8
+
+_NAME = re.compile(r"([0-9]{8})_([0-9A-F]{1,4})_([0-9]{4,9})\.des")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class ShardName:
+    """A file name that the packers write.
+
+    Attributes:
+        date: Eight digits, YYYYMMDD.
+        hex: The shard number as it is printed: upper case, 1 to 4 digits.
+        part: Number of the part; files of one date and number are filled one after the other.
+    """
+
+    date: str
+    hex: str
+    part: int
+
+    @classmethod
+    def parse(cls, name: str) -> ShardName | None:
+        """The parts of a file name, or None when it is not the name of a packed shard."""
+        match = _NAME.fullmatch(name)
+        return cls(match[1], match[2], int(match[3])) if match else None
+
+    @property
+    def number(self) -> int:
+        """The shard number."""
+        return int(self.hex, 16)
+
+    def __str__(self) -> str:
+        return f"{self.date}_{self.hex}_{self.part:04}.des"
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """What a uid alone says about its place.
+
+    Attributes:
+        n_bits: Number of bits of the shard number.
+        number: The shard number, below `2 ** n_bits`.
+        hex: The number as file names print it.
+        rule: `digits` (the uid read as a number) or `crc32` (of its UTF-8 bytes).
+    """
+
+    n_bits: int
+    number: int
+    hex: str
+    rule: str
+
+    @classmethod
+    def of(cls, uid: str, n_bits: int = DEFAULT_BITS) -> Route:
+        """Route a uid.
+
+        Raises:
+            UsageError: `n_bits` is not in 4..16.
+        """
+        check_bits(n_bits)
+        number = low_bits(uid) & ((1 << n_bits) - 1)
+        return cls(n_bits, number, shard_hex(number, n_bits), "digits" if uid.isdecimal() else "crc32")
+
+    def names(self, names: Iterable[str], day: str | None = None) -> list[str]:
+        """Those of `names` that can hold the uid, in the order in which they are searched.
+
+        Only whole names count: the reference lists everything that begins with date and number, and so takes
+        sidecars for shards, and shard `1F` for shard `1`.
+
+        Args:
+            names: File names of a folder, without a path.
+            day: The date as YYYYMMDD; None when it is not known, then all dates are candidates.
+        """
+        found = []
+        for name in names:
+            parsed = ShardName.parse(name)
+            if parsed and parsed.hex == self.hex and day in (None, parsed.date):
+                found.append(name)
+        return sorted(found)
+
+
+def check_bits(n_bits: object) -> int:
+    """`n_bits` itself when routing is defined for it.
+
+    Raises:
+        UsageError: It is not a whole number in 4..16.
+    """
+    if isinstance(n_bits, bool) or not isinstance(n_bits, int) or not MIN_BITS <= n_bits <= MAX_BITS:
+        raise UsageError(f"n_bits is {n_bits!r}; it has to be a whole number from {MIN_BITS} to {MAX_BITS}")
+    return n_bits
+
+
+def uid_bytes(uid: str) -> bytes:
+    """UTF-8 bytes of a uid; what was not UTF-8 in a file comes back as it was stored."""
+    return uid.encode("utf-8", "surrogateescape")
+
+
+def low_bits(uid: str) -> int:
+    """The 16 low bits of the number that a uid routes by.
+
+    A uid of decimal digits, of any script, is that number; any other is the CRC-32 of its bytes. Digits that
+    are no decimals (a superscript two) make the reference fail; here they are text. A decimal number modulo a
+    power of two up to 2**16 depends on its last 16 digits only, so that the longest uid costs nothing.
+    """
+    value = int(uid[-MAX_BITS:]) if uid.isdecimal() else zlib.crc32(uid_bytes(uid))
+    return value & 0xFFFF
+
+
+def shard_hex(number: int, n_bits: int) -> str:
+    """A shard number as file names print it: upper case, at least `n_bits // 4` digits."""
+    return f"{number:0{max(1, n_bits // 4)}X}"
+
+
+def shard_date(created_at: str) -> str:
+    """The date of a time in ISO 8601, as YYYYMMDD in the time's own zone (it is not converted to UTC).
+
+    Raises:
+        UsageError: The text is neither a date nor a time.
+    """
+    moment = parse_time(created_at)
+    return f"{moment.year:04}{moment.month:02}{moment.day:02}"
+
+
+def parse_time(created_at: str) -> datetime:
+    """A time, or a date at its midnight, in ISO 8601.
+
+    Raises:
+        UsageError: The text is neither.
+    """
+    try:
+        return datetime.fromisoformat(created_at)
+    except ValueError:
+        pass
+    try:
+        return datetime.combine(date.fromisoformat(created_at), datetime.min.time())
+    except ValueError:
+        raise UsageError(f"not a date or time in ISO 8601: {created_at!r}") from None
+
+
+def utc_stamp(created_at: str) -> str:
+    """A time as sidecars and retention copies print it: in UTC, with `Z`. Without a zone it counts as UTC.
+
+    Raises:
+        UsageError: The text is not a time, or it has no place in UTC's years 1 to 9999.
+    """
+    moment = parse_time(created_at)
+    try:
+        moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    except OverflowError:
+        raise UsageError(f"out of the range of years in UTC: {created_at!r}") from None
+    return moment.isoformat().replace("+00:00", "Z")
+
+
+def infer_n_bits(uids: Mapping[str, Iterable[str]]) -> int | None:
+    """The number of bits with which a folder was packed.
+
+    Args:
+        uids: For each shard number as printed in a file name, uids found in files of that number.
+
+    Returns:
+        The smallest `n_bits` by which every uid's number prints as its file says; None when there is none, or
+        when there is no uid to judge by.
+    """
+    columns = [(hex_, np.fromiter(map(low_bits, some), np.uint16)) for hex_, some in uids.items()]
+    columns = [(hex_, bits) for hex_, bits in columns if len(bits)]
+    if not columns:
+        return None
+    for n_bits in range(MIN_BITS, MAX_BITS + 1):
+        if all(_prints_as(bits, hex_, n_bits) for hex_, bits in columns):
+            return n_bits
+    return None
+
+
+def _prints_as(bits: np.ndarray, hex_: str, n_bits: int) -> bool:
+    number = int(hex_, 16)
+    mask = np.uint16((1 << n_bits) - 1)
+    return shard_hex(number, n_bits) == hex_ and bool(np.all(bits & mask == number))

@@ -1,0 +1,171 @@
+"""Promises of routing: numbers, names, dates and what can be inferred from a folder."""
+
+from __future__ import annotations
+
+import random
+import zlib
+
+import pytest
+
+from shardcore.errors import UsageError
+from shardcore.formats.des.routing import (
+    Route,
+    ShardName,
+    infer_n_bits,
+    shard_date,
+    shard_hex,
+    utc_stamp,
+)
+
+
+@pytest.mark.parametrize(
+    ("uid", "number", "hex_", "rule"),
+    [
+        ("0042", 42, "2A", "digits"),
+        ("a", 67, "43", "crc32"),
+        ("-7", 31, "1F", "crc32"),
+        ("337", 81, "51", "digits"),
+        ("za\u017c", 95, "5F", "crc32"),
+        ("\u0662\u0663", 23, "17", "digits"),
+        ("", 0, "00", "crc32"),
+    ],
+)
+def test_vectors_at_8_bits(uid: str, number: int, hex_: str, rule: str) -> None:
+    """Numbers that the reference's routing gives, digits of other scripts included."""
+    assert Route.of(uid, 8) == Route(8, number, hex_, rule)
+
+
+def test_digits_that_are_no_decimals_are_text() -> None:
+    """A superscript two, on which the reference fails, routes by its bytes."""
+    assert Route.of("\u00b2", 8) == Route(8, zlib.crc32("\u00b2".encode()) & 255, "93", "crc32")
+
+
+@pytest.mark.parametrize("n_bits", range(4, 17))
+def test_long_numbers(n_bits: int) -> None:
+    """A number of any length routes by its exact value, in every number of bits."""
+    rng = random.Random(n_bits)
+    for digits in (1, 15, 16, 17, 40, 4000):
+        value = rng.randrange(10 ** (digits - 1), 10**digits)
+        assert Route.of(str(value), n_bits).number == value % 2**n_bits
+    assert Route.of("9" * 65535, n_bits).number == (10**16 - 1) % 2**n_bits
+
+
+def test_bytes_that_are_no_utf8_route_by_what_is_stored() -> None:
+    """The escape of an undecodable uid routes by its stored bytes."""
+    uid = b"\xff\xfe".decode("utf-8", "surrogateescape")
+    assert Route.of(uid, 16).number == zlib.crc32(b"\xff\xfe") & 0xFFFF
+
+
+@pytest.mark.parametrize(
+    ("n_bits", "number", "text"),
+    [
+        (4, 15, "F"),
+        (5, 1, "1"),
+        (5, 31, "1F"),
+        (7, 127, "7F"),
+        (8, 10, "0A"),
+        (11, 2047, "7FF"),
+        (12, 1, "001"),
+        (15, 0x7FFF, "7FFF"),
+        (16, 0, "0000"),
+    ],
+)
+def test_hex_width(n_bits: int, number: int, text: str) -> None:
+    """The hex number is upper case with at least `n_bits // 4` digits; it grows when it has to."""
+    assert shard_hex(number, n_bits) == text
+
+
+@pytest.mark.parametrize("n_bits", [3, 17, -1, True, 8.0, None])
+def test_bits_out_of_range(n_bits: int) -> None:
+    """Only whole numbers of 4 to 16 bits route."""
+    with pytest.raises(UsageError, match="n_bits"):
+        Route.of("a", n_bits)
+
+
+@pytest.mark.parametrize(
+    ("created_at", "day"),
+    [
+        ("2026-11-03T00:30:00+02:00", "20261103"),
+        ("2026-11-03T23:30:00-05:00", "20261103"),
+        ("2026-11-03T08:00:00Z", "20261103"),
+        ("2026-11-03", "20261103"),
+        ("20261103", "20261103"),
+        ("0099-01-02", "00990102"),
+    ],
+)
+def test_date_in_its_own_zone(created_at: str, day: str) -> None:
+    """The date in a file name is that of the time's own zone, never converted to UTC."""
+    assert shard_date(created_at) == day
+
+
+@pytest.mark.parametrize("created_at", ["", "yesterday", "2026-13-01", "1700000000000", "\u0662"])
+def test_no_date(created_at: str) -> None:
+    """What is no date is refused with its text."""
+    with pytest.raises(UsageError, match="ISO 8601"):
+        shard_date(created_at)
+
+
+def test_stamp_is_utc() -> None:
+    """Stamps of sidecars are in UTC with a Z; a time out of UTC's years is refused."""
+    assert utc_stamp("2026-11-03T00:30:00+02:00") == "2026-11-02T22:30:00Z"
+    assert utc_stamp("2026-11-03T08:00:00.25") == "2026-11-03T08:00:00.250000Z"
+    with pytest.raises(UsageError, match="range"):
+        utc_stamp("0001-01-01T00:00:00+05:00")
+
+
+def test_names() -> None:
+    """A packed name gives its parts and is given back from them."""
+    parsed = ShardName.parse("20261103_1F_0007.des")
+    assert parsed == ShardName("20261103", "1F", 7)
+    assert (parsed.number, str(parsed)) == (31, "20261103_1F_0007.des")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "20261103_1f_0007.des",
+        "20261103_1F_07.des",
+        "20261103_1F_0007.meta",
+        "2026_1F_0007.des",
+        "x.des",
+        "20261103_1F_0007.des\n",
+        "20261103_12345_0001.des",
+        "\u0662" * 8 + "_1F_0001.des",
+    ],
+)
+def test_other_names(name: str) -> None:
+    """Sidecars, lower-case hex, short parts and digits of other scripts are not shard names."""
+    assert ShardName.parse(name) is None
+
+
+def test_candidates_are_whole_names() -> None:
+    """Sidecars and numbers that only begin alike are not searched; parts come in order."""
+    names = ["20261103_1_0001.des", "20261103_1_0000.meta", "20261103_1F_0000.des", "20261103_1_0000.des"]
+    names += ["20261104_1_0000.des"]
+    route = Route.of("33", 5)
+    assert route.hex == "1"
+    assert route.names(names, "20261103") == ["20261103_1_0000.des", "20261103_1_0001.des"]
+    assert route.names(names) == ["20261103_1_0000.des", "20261103_1_0001.des", "20261104_1_0000.des"]
+
+
+@pytest.mark.parametrize("n_bits", range(4, 17))
+def test_inferred_bits(n_bits: int) -> None:
+    """From 3,000 uids in files named with any number of bits, that number is found again."""
+    rng = random.Random(n_bits)
+    uids: dict[str, list[str]] = {}
+    for _ in range(3000):
+        uid = str(rng.randrange(10**9)) if rng.random() < 0.5 else f"doc-{rng.random()}.pdf"
+        uids.setdefault(Route.of(uid, n_bits).hex, []).append(uid)
+    assert infer_n_bits(uids) == n_bits
+
+
+def test_nothing_to_infer_from() -> None:
+    """Without uids, or with a uid in a file that no number of bits explains, nothing is inferred."""
+    assert infer_n_bits({}) is None
+    assert infer_n_bits({"1F": []}) is None
+    assert infer_n_bits({"2A": ["0042"], "2B": ["0042"]}) is None
+
+
+def test_smallest_bits_win() -> None:
+    """Where several numbers of bits fit, the smallest is taken."""
+    assert infer_n_bits({"2A": ["0042"]}) == 6
