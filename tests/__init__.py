@@ -1,0 +1,1 @@
+"""Tests: the tree mirrors the packages; `tests/data` holds the samples and how each was made."""

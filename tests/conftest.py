@@ -1,0 +1,229 @@
+"""What holds for every test: no display, network or credentials; no surprise in the log, no thread left."""
+
+from __future__ import annotations
+
+import importlib.util
+import logging
+import os
+import re
+import shutil
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Generator, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Any
+
+import hypothesis
+import pytest
+
+# Before anything imports Qt. Tests of a real display start the program in a process of its own.
+os.environ["QT_QPA_PLATFORM"] = "offscreen"
+os.environ.pop("DISPLAY", None)
+os.environ.pop("WAYLAND_DISPLAY", None)
+for _name in list(os.environ):
+    if _name.startswith("AWS_") or _name.lower().endswith("_proxy"):
+        del os.environ[_name]
+os.environ |= {
+    "AWS_CONFIG_FILE": os.devnull,
+    "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+    "AWS_EC2_METADATA_DISABLED": "true",
+}
+
+# The suite gives the same answer each time; `make fuzz` is where chance belongs.
+hypothesis.settings.register_profile("suite", derandomize=True, deadline=None, database=None)
+hypothesis.settings.load_profile("suite")
+
+NO_SKIPS = os.environ.get("SHARDSCOPE_NO_SKIPS") == "1"
+THREAD_GRACE = 5.0
+
+
+# --- what is missing here: a reason to skip, or a failure where everything should be there ----------------
+
+
+def _missing(item: pytest.Item) -> str | None:
+    """The reason why this machine cannot run `item`, or None."""
+    for marker in item.iter_markers("interop"):
+        for module in marker.args:
+            try:
+                found = importlib.util.find_spec(module)
+            except ModuleNotFoundError:  # the parent package is missing
+                found = None
+            if found is None:
+                return f"the reference package with the module {module} is not installed (`make interop`)"
+    for marker in item.iter_markers("display"):
+        for program in ("Xvfb", *marker.args):
+            if shutil.which(program) is None:
+                return f"the program {program} is not installed"
+    return None
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip, with the reason, what needs a display or a reference package that is not here."""
+    reason = _missing(item)
+    if reason is not None:
+        pytest.skip(reason)
+
+
+def _forbid_skip(report: pytest.TestReport | pytest.CollectReport) -> None:
+    reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+    report.outcome = "failed"
+    report.longrepr = f"SHARDSCOPE_NO_SKIPS=1 does not allow this skip: {reason}"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """With SHARDSCOPE_NO_SKIPS=1 a skipped display or interop test is a failure."""
+    report = yield
+    guarded = any(item.get_closest_marker(name) for name in ("display", "interop"))
+    if NO_SKIPS and guarded and report.skipped and not hasattr(report, "wasxfail"):
+        _forbid_skip(report)
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """The same for a module under tests/interop that skips itself while it is collected."""
+    report = yield
+    if NO_SKIPS and report.outcome == "skipped" and "tests/interop" in collector.nodeid:
+        _forbid_skip(report)
+    return report
+
+
+# --- no credentials, no network, no traces in the home folder ---------------------------------------------
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _own_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Settings, caches and recent lists go to a temporary home."""
+    home = tmp_path_factory.mktemp("home")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HOME", str(home))
+        for name in ("CONFIG", "CACHE", "DATA", "STATE"):
+            patch.setenv(f"XDG_{name}_HOME", str(home / name.lower()))
+        yield
+
+
+def _is_local(address: Any) -> bool:
+    if not isinstance(address, tuple):  # a path: a Unix socket
+        return True
+    host = str(address[0])
+    return host in {"localhost", "::1", "0.0.0.0", "::"} or host.startswith("127.")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_network() -> Iterator[None]:
+    """A connection that leaves this machine raises, so that no test depends on one."""
+    connect, connect_ex = socket.socket.connect, socket.socket.connect_ex
+
+    def guarded(method: Callable[..., Any]) -> Callable[..., Any]:
+        def call(self: socket.socket, address: Any) -> Any:
+            if not _is_local(address):
+                raise RuntimeError(f"a test tried to reach {address!r}; tests stay on this machine")
+            return method(self, address)
+
+        return call
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(socket.socket, "connect", guarded(connect))
+        patch.setattr(socket.socket, "connect_ex", guarded(connect_ex))
+        yield
+
+
+# --- the log ----------------------------------------------------------------------------------------------
+
+
+class _Collector(logging.Handler):
+    """Keeps the records that nobody has announced."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.records: list[logging.LogRecord] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep `record`."""
+        self.records.append(record)
+
+
+@pytest.fixture(autouse=True)
+def _log_records() -> Iterator[list[logging.LogRecord]]:
+    """A test fails when anything logs a warning or worse that it did not announce with `expect_log`."""
+    collector = _Collector()
+    root = logging.getLogger()
+    root.addHandler(collector)
+    try:
+        yield collector.records
+    finally:
+        root.removeHandler(collector)
+    if collector.records:
+        lines = [f"{r.name} {r.levelname}: {r.getMessage()}" for r in collector.records]
+        pytest.fail("unexpected log records:\n" + "\n".join(lines), pytrace=False)
+
+
+@pytest.fixture
+def expect_log(_log_records: list[logging.LogRecord]) -> Callable[..., AbstractContextManager[None]]:
+    """Announce log records: `with expect_log("match", logger="name"):`.
+
+    At least one warning or error that matches must come inside the block; those are then no surprise.
+    """
+
+    @contextmanager
+    def expecting(match: str, logger: str = "") -> Iterator[None]:
+        before = len(_log_records)
+        yield
+        fresh = _log_records[before:]
+        hits = [r for r in fresh if r.name.startswith(logger) and re.search(match, r.getMessage())]
+        assert hits, f"no warning matching {match!r} was logged, only {[r.getMessage() for r in fresh]}"
+        _log_records[before:] = [r for r in fresh if r not in hits]
+
+    return expecting
+
+
+# --- threads ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(autouse=True)
+def _no_thread_left() -> Iterator[None]:
+    """A test fails when a thread that it started outlives it, unless it is a daemon, as test servers are."""
+    before = set(threading.enumerate())
+    yield
+    deadline = time.monotonic() + THREAD_GRACE
+    while left := [t for t in threading.enumerate() if t not in before and t.is_alive() and not t.daemon]:
+        if time.monotonic() > deadline:
+            names = ", ".join(sorted(t.name for t in left))
+            pytest.fail(f"threads still running {THREAD_GRACE:g} s after the test: {names}", pytrace=False)
+        time.sleep(0.01)
+
+
+# --- a real display ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="session")
+def x_display() -> Iterator[dict[str, str]]:
+    """An X server of its own: the environment for a process that is to use it. Mark the test `display`."""
+    read, write = os.pipe()
+    command = ["Xvfb", "-displayfd", str(write), "-screen", "0", "1600x1000x24", "-nolisten", "tcp"]
+    with subprocess.Popen(command, pass_fds=(write,), stderr=subprocess.PIPE) as server:
+        os.close(write)
+        with os.fdopen(read, "rb") as pipe:
+            number = pipe.readline().decode().strip()
+        try:
+            if not number:
+                _, errors = server.communicate(timeout=10)
+                pytest.fail(f"Xvfb did not start: {errors.decode(errors='replace')}")
+            environment = {**os.environ, "DISPLAY": f":{number}", "QT_QPA_PLATFORM": "xcb"}
+            yield environment
+        finally:
+            server.terminate()
+
+
+@pytest.fixture(scope="session")
+def data() -> Path:
+    """The folder of the samples, `tests/data`."""
+    return Path(__file__).parent / "data"
