@@ -168,9 +168,9 @@ def _log_records() -> Iterator[list[logging.LogRecord]]:
 
 @pytest.fixture
 def expect_log(_log_records: list[logging.LogRecord]) -> Callable[..., AbstractContextManager[None]]:
-    """Announce log records: `with expect_log("match", logger="name"):`.
+    """A context manager that announces log records, by a pattern and the beginning of the logger's name.
 
-    At least one warning or error that matches must come inside the block; those are then no surprise.
+    In `with expect_log("match", logger="name"):` at least one warning or error that matches must come.
     """
 
     @contextmanager
