@@ -1,0 +1,1 @@
+"""Xet MDB shards: an index of files, xorbs and chunks."""

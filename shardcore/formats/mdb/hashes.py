@@ -1,0 +1,146 @@
+"""The hashes that only shards use: of files, of chunk ranges, under a footer's key, and the name of a shard.
+
+What shards share with xorbs (text form, chunk hash, tree root) is in `shardcore.merkle`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+from blake3 import blake3
+
+from shardcore.errors import UsageError
+from shardcore.merkle import (
+    DATA_KEY,
+    SIZE,
+    ZERO,
+    HashArray,
+    as_rows,
+    from_text,
+    keyed,
+    to_text,
+    tree_root,
+    tree_roots,
+)
+
+RANGE_KEY = bytes.fromhex("7f1857d6ce56ed66127ff913e7a5c3f3a4cd26d5b5db49e64124987f28fb94c3")
+"""BLAKE3 key of the verification entries."""
+
+FILE_KEY = ZERO
+"""BLAKE3 key of the last step from the root of a file's chunk tree to the file hash."""
+
+ELIGIBLE_MODULUS = 1024
+"""A chunk whose last word is 0 modulo this may be asked for across repositories, flagged or not."""
+
+
+def file_hash(hashes: HashArray, sizes: npt.NDArray[np.uint64]) -> bytes:
+    """The hash of a file from its chunks in order; the zero hash for an empty file.
+
+    Args:
+        hashes: Chunk hashes, shape `(n, 32)`.
+        sizes: Unpacked bytes of each, shape `(n,)`.
+
+    Raises:
+        UsageError: The sizes add up to more than 64 bits hold.
+    """
+    return keyed(FILE_KEY, tree_root(hashes, sizes)) if len(hashes) else ZERO
+
+
+def file_hashes(
+    hashes: HashArray, sizes: npt.NDArray[np.uint64], bounds: npt.NDArray[np.integer]
+) -> HashArray:
+    """The hashes of many files whose chunks lie one after the other.
+
+    Args:
+        hashes: Chunk hashes, shape `(n, 32)`.
+        sizes: Unpacked bytes of each, shape `(n,)`.
+        bounds: Shape `(m + 1,)`: file `i` is the chunks `bounds[i]` to `bounds[i + 1]`.
+
+    Returns:
+        Shape `(m, 32)`.
+
+    Raises:
+        UsageError: The sizes add up to more than 64 bits hold.
+    """
+    roots = tree_roots(hashes, sizes, bounds)
+    full = np.flatnonzero(np.diff(bounds))
+    raw = memoryview(np.ascontiguousarray(roots[full])).cast("B")
+    finals = [blake3(raw[at : at + SIZE], key=FILE_KEY).digest() for at in range(0, len(raw), SIZE)]
+    roots[full] = as_rows(finals)
+    return roots
+
+
+def range_hash(hashes: HashArray) -> bytes:
+    """What a verification entry holds for a range of chunks: BLAKE3 of their raw hashes, joined.
+
+    Args:
+        hashes: Chunk hashes, shape `(n, 32)`.
+    """
+    return keyed(RANGE_KEY, hashes.tobytes())
+
+
+def range_hashes(hashes: HashArray, bounds: npt.NDArray[np.integer]) -> HashArray:
+    """The range hashes of many ranges that lie one after the other in `hashes`.
+
+    Args:
+        hashes: Chunk hashes, shape `(n, 32)`.
+        bounds: Shape `(m + 1,)`: range `i` is rows `bounds[i]` to `bounds[i + 1]`.
+
+    Returns:
+        Shape `(m, 32)`.
+    """
+    raw = memoryview(hashes.tobytes())
+    marks = (np.asarray(bounds, dtype=np.int64) * SIZE).tolist()
+    return as_rows([blake3(raw[start:stop], key=RANGE_KEY).digest() for start, stop in pairwise(marks)])
+
+
+def protect(key: bytes, raw: bytes) -> bytes:
+    """A chunk hash as a shard with an HMAC key stores it: keyed BLAKE3, not the HMAC of RFC 2104.
+
+    The zero key means "no key": the hash comes back unchanged.
+
+    Args:
+        key: The 32 bytes of `chunk_hash_hmac_key`.
+        raw: The plain chunk hash.
+    """
+    return keyed(key, raw) if key != ZERO else raw
+
+
+def protect_many(key: bytes, hashes: HashArray) -> HashArray:
+    """`protect` for each row of `hashes`, shape `(n, 32)`."""
+    if key == ZERO:
+        return hashes
+    raw = memoryview(hashes.tobytes())
+    return as_rows([blake3(raw[at : at + SIZE], key=key).digest() for at in range(0, len(raw), SIZE)])
+
+
+def shard_hash(pieces: Iterable[bytes | memoryview]) -> bytes:
+    """The hash that names a shard: of the whole file, which may come in pieces."""
+    state = blake3(key=DATA_KEY)
+    for piece in pieces:
+        state.update(piece)
+    return state.digest()
+
+
+def shard_name(pieces: Iterable[bytes | memoryview]) -> str:
+    """The name that a shard file carries in caches and stores: its hash in text form and `.mdb`."""
+    return f"{to_text(shard_hash(pieces))}.mdb"
+
+
+def sha256_field(digest: str) -> bytes:
+    """The 32 bytes that stand in a metadata entry for a SHA-256: the digest read as if it were a text form.
+
+    Raises:
+        UsageError: `digest` is not 64 hexadecimal digits.
+    """
+    if len(digest) != 2 * SIZE:
+        raise UsageError(f"not a SHA-256 digest: {digest!r}")
+    return from_text(digest)
+
+
+def sha256_digest(field: bytes) -> str:
+    """The ordinary hexadecimal digest behind the `sha256` field of a metadata entry."""
+    return to_text(field)

@@ -1,0 +1,1 @@
+"""Xet xorbs: the containers of chunks that MDB shards point at."""
