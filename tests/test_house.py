@@ -1,0 +1,242 @@
+"""The house plan: layers, lazy imports, the wheel, the pins, and what may stand in a file."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+import venv
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+MAX_LINES = 450
+
+
+def run(*command: str | Path, cwd: Path = ROOT, check: bool = True, **environment: str) -> str:
+    """The output of a program, standard error included; with `check`, a failure shows that output."""
+    done = subprocess.run(
+        command,
+        cwd=cwd,
+        env={**os.environ, **environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0 or not check, f"{command} answered {done.returncode}:\n{done.stdout}"
+    return done.stdout
+
+
+def repository_files() -> list[Path]:
+    """Every file of the repository, tracked or about to be: what git does not ignore."""
+    listing = run("git", "-c", f"safe.directory={ROOT}", "ls-files", "-coz", "--exclude-standard")
+    files = [ROOT / name for name in listing.split("\0") if name]
+    assert len(files) > 10
+    return [path for path in files if path.is_file()]
+
+
+def text_of(path: Path) -> str:
+    """The text of a file, empty when it holds something else."""
+    data = path.read_bytes()
+    try:
+        return "" if b"\0" in data else data.decode()
+    except UnicodeDecodeError:
+        return ""
+
+
+# --- layers -----------------------------------------------------------------------------------------------
+
+
+def lint_imports(tree: Path, *options: str, check: bool) -> str:
+    """What import-linter says about the packages under `tree`."""
+    program = Path(sys.executable).parent / "lint-imports"
+    paths = os.pathsep.join([str(tree), str(tree / "app")])
+    return run(program, "--no-cache", *options, cwd=tree, check=check, PYTHONPATH=paths)
+
+
+def test_imports_point_down() -> None:
+    """Views import models, models the session, and nothing imports upwards; formats do not know each other."""
+    assert "0 broken" in lint_imports(ROOT, check=True)
+
+
+@pytest.mark.parametrize(
+    ("contract", "module", "line"),
+    [
+        ("window", "app/shardscope/jobs.py", "import shardscope.session"),
+        ("core", "shardcore/errors.py", "import shardcore.shard"),
+        ("core", "shardcore/newcomer.py", "import shardcore.errors"),
+        ("formats", "shardcore/formats/swh/newcomer.py", "import shardcore.formats.mdb"),
+        ("no-qt", "shardcore/errors.py", "from PySide6 import QtCore"),
+        ("no-qt", "shardcore/errors.py", "import shardscope"),
+    ],
+)
+def test_an_import_upwards_is_found(tmp_path: Path, contract: str, module: str, line: str) -> None:
+    """The contracts bite: one wrong import in a copy of the tree breaks the contract that forbids it."""
+    ignore = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(ROOT / "shardcore", tmp_path / "shardcore", ignore=ignore)
+    shutil.copytree(ROOT / "app", tmp_path / "app", ignore=ignore)
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    (tmp_path / "app/shardscope/session.py").touch()
+    (tmp_path / module).write_text(line + "\n")
+    output = lint_imports(tmp_path, "--contract", contract, check=False)
+    assert "1 broken" in output, output
+
+
+def test_importing_shardcore_is_light() -> None:
+    """`import shardcore` loads neither Qt nor the S3 client: scripts and notebooks pay for what they use."""
+    heavy = ["PySide6", "shiboken6", "pyqtgraph", "shardscope", "boto3", "botocore"]
+    code = f"import sys, shardcore; print([name for name in {heavy} if name in sys.modules])"
+    assert run(sys.executable, "-c", code).strip() == "[]"
+
+
+# --- the wheel --------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A wheel built from the tree, without the network."""
+    out = tmp_path_factory.mktemp("wheel")
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "wheel", "-q", "--no-index"]
+    run(*pip, "--no-deps", "--no-build-isolation", "-w", out, ROOT)
+    (built,) = out.glob("*.whl")
+    return built
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The scripts folder of an environment that holds the wheel; its dependencies are borrowed.
+
+    A path file adds our site-packages *behind* the new one. Path files in a folder added like that are not
+    obeyed, so the editable install of this checkout stays out of sight.
+    """
+    home = tmp_path_factory.mktemp("environment")
+    venv.create(home, with_pip=False)
+    scripts = home / ("Scripts" if sys.platform == "win32" else "bin")
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--python", scripts / "python"]
+    run(*pip, "install", "-q", "--no-index", "--no-deps", wheel)
+    (site_packages,) = home.glob("lib/python*/site-packages")
+    (site_packages / "borrowed.pth").write_text(str(Path(pytest.__file__).parent.parent) + "\n")
+    return scripts
+
+
+@pytest.mark.parametrize("command", ["shardcore", "shardscope"])
+def test_installed_commands_run(installed: Path, tmp_path: Path, command: str) -> None:
+    """Both commands of the installed wheel start, far from the checkout, and tell the version."""
+    assert PROJECT["project"]["version"] in run(installed / command, "--version", cwd=tmp_path)
+
+
+@pytest.mark.parametrize("module", ["shardcore", "shardscope", "shardscope.assets"])
+def test_installed_modules_come_from_the_wheel(installed: Path, tmp_path: Path, module: str) -> None:
+    """What the installed commands import is what the wheel brought, not this checkout."""
+    code = f"import {module}; print({module}.__file__)"
+    found = Path(run(installed / "python", "-c", code, cwd=tmp_path).strip())
+    assert found.is_relative_to(installed.parent), found
+
+
+def test_installed_resources_are_found(installed: Path, tmp_path: Path) -> None:
+    """Every file under resources/ is in the wheel, and `shardscope.assets` finds it there."""
+    resources = ROOT / "resources"
+    names = [p.relative_to(resources).as_posix() for p in repository_files() if resources in p.parents]
+    assert names
+    code = f"from shardscope import assets\nfor name in {names}: print(assets.path(name))"
+    found = [Path(line) for line in run(installed / "python", "-c", code, cwd=tmp_path).splitlines()]
+    assert len(found) == len(names)
+    for name, path in zip(names, found, strict=True):
+        assert path.is_relative_to(installed.parent), path
+        assert path.read_bytes() == (resources / name).read_bytes()
+
+
+# --- dependencies -----------------------------------------------------------------------------------------
+
+
+def pins() -> dict[str, str]:
+    """Name to version, from packaging/constraints.txt; any other kind of line is an error."""
+    found: dict[str, str] = {}
+    for line in (ROOT / "packaging/constraints.txt").read_text().splitlines():
+        if line and not line.startswith("#"):
+            match = re.fullmatch(r"([A-Za-z0-9._-]+)==([A-Za-z0-9.!+_-]+)", line)
+            assert match, f"not a plain name==version: {line!r}"
+            found[canonicalize_name(match[1])] = match[2]
+    return found
+
+
+def requirements() -> list[Requirement]:
+    """What pyproject.toml asks for, extras included."""
+    project = PROJECT["project"]
+    extras = [line for lines in project["optional-dependencies"].values() for line in lines]
+    return [Requirement(line) for line in [*project["dependencies"], *extras]]
+
+
+@pytest.mark.parametrize("requirement", requirements(), ids=lambda requirement: requirement.name)
+def test_pins_satisfy_the_project(requirement: Requirement) -> None:
+    """Each direct dependency is pinned, to a version that the project allows."""
+    assert requirement.specifier.contains(pins()[canonicalize_name(requirement.name)])
+
+
+def test_this_qt_is_an_allowed_one() -> None:
+    """The PySide6 in use is in the range, and the two releases known to be broken are outside it."""
+    (qt,) = [r for r in requirements() if r.name == "PySide6-Essentials"]
+    assert qt.specifier.contains(metadata.version("PySide6-Essentials"))
+    assert not qt.specifier.contains("6.9.1")
+    assert not qt.specifier.contains("6.12.0")
+
+
+def test_painting_keeps_references_to_none() -> None:
+    """20,000 QPainter calls lose no reference to None: with PySide6 6.12.0 on Python 3.11 they abort.
+
+    From Python 3.12 on None is immortal, and living through it is all there is to see.
+    """
+    code = """
+import sys
+from PySide6.QtGui import QGuiApplication, QImage, QPainter
+application = QGuiApplication([])
+image = QImage(64, 64, QImage.Format.Format_RGB32)
+painter = QPainter(image)
+before = sys.getrefcount(None)
+for i in range(10_000):
+    painter.setOpacity(0.5)
+    painter.drawLine(0, 0, i % 64, 63)
+lost = before - sys.getrefcount(None)
+painter.end()
+print(lost)
+"""
+    lost = int(run(sys.executable, "-c", code))
+    if sys.version_info < (3, 12):
+        assert abs(lost) < 1_000
+
+
+# --- files ------------------------------------------------------------------------------------------------
+
+
+def test_files_are_small() -> None:
+    """No Python file is longer than 450 lines: past that it has more than one meaning."""
+    modules = [path for path in repository_files() if path.suffix == ".py"]
+    lengths = {str(path.relative_to(ROOT)): len(text_of(path).splitlines()) for path in modules}
+    assert {path: length for path, length in lengths.items() if length > MAX_LINES} == {}
+
+
+def test_no_module_is_called_utils() -> None:
+    """A module is named for what it means."""
+    assert [path for path in repository_files() if "utils" in (path.stem, path.parent.name)] == []
+
+
+def test_no_machine_path_and_no_registry_in_any_file() -> None:
+    """The repository names no folder of one machine and no package registry: it installs from anywhere."""
+    machine = r"(?<![\w.*-])/(?:work|tmp|root|home/\w+|Users/\w+)/\w"
+    # One letter in brackets each, so that this file does not find itself.
+    registry = r"(?i:py[p]i\b|pythonhoste[d]|conda-forg[e]|anaconda\.or[g]|npmj[s]|crates\.i[o])"
+    pattern = re.compile(f"{machine}|{registry}")
+    hits = []
+    for path in repository_files():
+        for number, line in enumerate(text_of(path).splitlines(), 1):
+            hits += [f"{path.relative_to(ROOT)}:{number}: {match[0]}" for match in pattern.finditer(line)]
+    assert hits == []
