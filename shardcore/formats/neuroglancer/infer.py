@@ -1,0 +1,360 @@
+"""Guess the sharding specification of a bare shard: a file without its `info`.
+
+The format has no magic number, but a shard is tightly bound: ranges lie in the file, indices decode to
+entries of 24 bytes, values lie in the file, and every id hashes to the minishard that lists it. A guess keeps
+its evidence and names what the file leaves open. It stays a guess: show it with a way to correct it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from shardcore.errors import FormatError, LimitExceeded
+from shardcore.formats.neuroglancer.minishard import ENTRY_SIZE, Entries, entries_of, overlaps
+from shardcore.formats.neuroglancer.sharding import (
+    HASHES,
+    IDENTITY,
+    MURMUR,
+    Keys,
+    ShardingSpec,
+    shard_number,
+    shift_right,
+)
+from shardcore.payload import decompress
+from shardcore.source import merged
+
+GZIP_START = b"\x1f\x8b\x08"
+MAX_MINISHARD_BITS = 24
+EMPTY_LIMIT = 1 << 16
+INDEX_SAMPLE = 1024
+DECODED_LIMIT = 64 << 20
+ID_SAMPLE = 256
+VALUE_SAMPLE = 64
+
+
+class Bytes(Protocol):
+    """What inference needs of a file: its size and any range of it."""
+
+    @property
+    def size(self) -> int:
+        """Number of bytes."""
+
+    def read(self, start: int, stop: int, /) -> bytes:
+        """Exactly the bytes `[start, stop)`, or a ShardError."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One test a candidate passed or failed, in words."""
+
+    name: str
+    passed: bool
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """A hash and a preshift under which every id is where it is listed.
+
+    Attributes:
+        hash: `identity` or `murmurhash3_x86_128`.
+        preshift_bits: Low bits dropped before hashing.
+        shard_bits: The values that agree with the file's name and its siblings'; none when the name does not.
+    """
+
+    hash: str
+    preshift_bits: int
+    shard_bits: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One value of `minishard_bits` under which the file parses.
+
+    Attributes:
+        minishard_bits: The value tried.
+        index_encoding: Encoding of the minishard indices, `raw` or `gzip`.
+        data_encoding: Encoding of the values, by how a sample of them begins.
+        entries: Entries read.
+        minishards_read: Minishards whose index was read, of those not empty.
+        minishards_used: Minishards that are not empty.
+        score: Share of the file that shard index, minishard indices and listed values account for.
+        overlapping: Values that begin inside another one: a red mark.
+        fits: Every hash and preshift that puts all ids in their place.
+    """
+
+    minishard_bits: int
+    index_encoding: str
+    data_encoding: str
+    entries: int
+    minishards_read: int
+    minishards_used: int
+    score: float
+    overlapping: int
+    fits: tuple[Fit, ...]
+
+    @property
+    def best_fit(self) -> Fit | None:
+        """The fit to show first: agreeing with the file name, the smallest preshift, the likelier hash."""
+        if not self.fits:
+            return None
+        # Without minishards any hash fits and none matters: identity is the plainest thing to show.
+        preferred = IDENTITY if self.minishard_bits == 0 else MURMUR
+        return min(self.fits, key=lambda fit: (not fit.shard_bits, fit.preshift_bits, fit.hash != preferred))
+
+    @property
+    def spec(self) -> ShardingSpec:
+        """The specification to open the file with; identity without preshift where no hash fits."""
+        fit = self.best_fit or Fit(IDENTITY, 0, ())
+        return ShardingSpec(
+            preshift_bits=fit.preshift_bits,
+            hash=fit.hash,
+            minishard_bits=self.minishard_bits,
+            shard_bits=(*fit.shard_bits, 0)[0],
+            minishard_index_encoding=self.index_encoding,
+            data_encoding=self.data_encoding,
+        )
+
+    def checks(self) -> tuple[Check, ...]:
+        """The three tests in words."""
+        count = "1 value" if self.entries == 1 else f"{self.entries} values"
+        read = f"{self.minishards_read} of {self.minishards_used} minishard indices read"
+        fit = self.best_fit
+        hashed = "no hash and preshift put every id in its minishard"
+        if fit and self.minishard_bits == 0:
+            hashed = "there is a single minishard: every id is in its place"
+        elif fit:
+            hashed = f"{fit.hash} with preshift {fit.preshift_bits} puts every id in its minishard"
+        return (
+            Check("shard index", True, f"{1 << self.minishard_bits} pairs, every range lies in the file"),
+            Check("minishard indices", True, f"{self.index_encoding}, {read}: {count} in the file"),
+            Check("hash", fit is not None, hashed),
+        )
+
+    def ambiguity(self) -> tuple[str, ...]:
+        """What the file leaves open, one sentence each; empty when everything follows from it."""
+        open_points = []
+        if self.minishard_bits == 0:
+            open_points.append("hash and preshift_bits unknown: with one minishard they do not matter here")
+        elif len(self.fits) > 1:
+            open_points.append("hash and preshift_bits: " + ", or ".join(_fit_texts(self.fits)) + " fit")
+        fit = self.best_fit
+        if fit and len(fit.shard_bits) > 1:
+            first, last = fit.shard_bits[0], fit.shard_bits[-1]
+            open_points.append(f"shard_bits may be {first} to {last}: it does not matter for this file")
+        if fit and not fit.shard_bits:
+            open_points.append("shard_bits unknown: the file's name is not that of a shard with these ids")
+        return tuple(open_points)
+
+
+@dataclass(frozen=True, slots=True)
+class Inference:
+    """What a bare shard says about its specification.
+
+    Attributes:
+        candidates: Values of `minishard_bits` that parse, the best first.
+        rejected: Why the other values do not, one sentence each.
+    """
+
+    candidates: tuple[Candidate, ...]
+    rejected: tuple[str, ...]
+
+    @property
+    def best(self) -> Candidate | None:
+        """The candidate to open the file with."""
+        return self.candidates[0] if self.candidates else None
+
+    @property
+    def certain(self) -> bool:
+        """Whether all checks pass: enough to call the file a shard without being told."""
+        return self.best is not None and all(check.passed for check in self.best.checks())
+
+    @property
+    def why(self) -> str:
+        """One phrase for the user: `inferred, 3 of 3 checks`."""
+        checks = self.best.checks() if self.best else ()
+        return f"inferred, {sum(check.passed for check in checks)} of 3 checks"
+
+    def evidence(self) -> tuple[str, ...]:
+        """The checks, the coverage and the red marks of the best candidate, then the next best, in words."""
+        if self.best is None:
+            return self.rejected
+        lines = [f"{check.name}: {check.text}" for check in self.best.checks()]
+        lines.append(f"{self.best.score:.0%} of the file is accounted for")
+        if self.best.overlapping:
+            lines.append(f"{self.best.overlapping} values overlap others")
+        for other in self.candidates[1:]:
+            lines.append(f"minishard_bits {other.minishard_bits} also parses ({other.score:.0%})")
+        return tuple(lines)
+
+
+def infer(
+    file: Bytes, name: str = "", siblings: Sequence[str] = (), index_size: int | None = None
+) -> Inference:
+    """Infer the specification of a shard from its bytes.
+
+    Args:
+        file: The shard; for the split form, the index and the data one after the other.
+        name: Its file name, which tells about `shard_bits`.
+        siblings: Names of the other files in its folder, which tell more.
+        index_size: Bytes of the shard index where they are known (the `.index` file of the split form).
+
+    Raises:
+        SourceError: The bytes cannot be had.
+    """
+    found: list[Candidate] = []
+    rejected: list[str] = []
+    for bits, pairs in _shard_indices(file, index_size, rejected):
+        try:
+            found.append(_candidate(file, bits, pairs, name, siblings))
+        except (FormatError, LimitExceeded) as error:
+            rejected.append(f"minishard_bits {bits}: {error.message}")
+    found.sort(key=lambda candidate: (bool(candidate.fits), candidate.score), reverse=True)
+    return Inference(tuple(found), tuple(rejected))
+
+
+def _shard_indices(file: Bytes, index_size: int | None, rejected: list[str]) -> Iterator[tuple[int, Keys]]:
+    """Each `minishard_bits` whose shard index may be one, with its pairs: an array of shape `(2**m, 2)`."""
+    table = b""
+    for bits in range(MAX_MINISHARD_BITS + 1):
+        size = 16 << bits
+        if size > file.size:
+            return
+        if index_size not in (None, size):
+            continue
+        table += file.read(len(table), size)
+        pairs = np.frombuffer(table, dtype="<u8").reshape(-1, 2).astype(np.uint64, copy=False)
+        starts, ends = pairs[:, 0], pairs[:, 1]
+        # What follows the shard index only gets shorter with more bits: what breaks here breaks for all.
+        if (starts > ends).any() or (ends > np.uint64(file.size - size)).any():
+            rejected.append(f"minishard_bits {bits} and more: a range of the shard index leaves the file")
+            return
+        if (starts == ends).all():
+            rejected.append(f"minishard_bits {bits}: every minishard is empty")
+            if len(pairs) >= EMPTY_LIMIT:
+                return
+            continue
+        yield bits, pairs
+
+
+def _candidate(file: Bytes, bits: int, pairs: Keys, name: str, siblings: Sequence[str]) -> Candidate:
+    base = 16 << bits
+    used = np.flatnonzero(pairs[:, 0] < pairs[:, 1])
+    lengths = pairs[used, 1] - pairs[used, 0]
+    stored = sum(lengths.tolist())
+    if stored > file.size - base:
+        raise FormatError("the minishard indices overlap")
+    picked = used[_spread(len(used), INDEX_SAMPLE)]
+    ranges = [(base + start, base + stop) for start, stop in pairs[picked].tolist()]
+    encoding, indices = _decode_indices(_read_merged(file, ranges))
+    entries = entries_of(indices, picked.tolist(), base, file.size)
+    _refuse_implausible(entries)
+    values = sum(entries.sizes.tolist()) * stored // max(1, sum(stop - start for start, stop in ranges))
+    return Candidate(
+        minishard_bits=bits,
+        index_encoding=encoding,
+        data_encoding=_data_encoding(file, entries),
+        entries=len(entries),
+        minishards_read=len(picked),
+        minishards_used=len(used),
+        score=(base + stored + values) / file.size,
+        overlapping=overlaps(entries.starts, entries.sizes),
+        fits=tuple(_fits(entries, bits, name, siblings)),
+    )
+
+
+def _decode_indices(stored: Sequence[bytes]) -> tuple[str, list[bytes]]:
+    """The common encoding of minishard indices and what they decode to."""
+    encodings = {"gzip" if data.startswith(GZIP_START) else "raw" for data in stored}
+    if len(encodings) > 1:
+        raise FormatError("some minishard indices are gzip and some are not")
+    encoding = encodings.pop()
+    codec = "gzip" if encoding == "gzip" else "none"
+    indices, room = [], DECODED_LIMIT
+    for data in stored:
+        decoded = decompress(codec, data, limit=room)
+        if not decoded or len(decoded) % ENTRY_SIZE:
+            raise FormatError(f"a minishard index of {len(decoded)} bytes is not a multiple of {ENTRY_SIZE}")
+        room -= len(decoded)
+        indices.append(decoded)
+    return encoding, indices
+
+
+def _refuse_implausible(entries: Entries) -> None:
+    if entries.wrapped.any():
+        raise FormatError("a sum of id deltas passes 2**64")
+    if (entries.ids[1:] == entries.ids[:-1])[entries.slots[1:] > 0].any():
+        raise FormatError("an id is listed twice in a row")
+    if not entries.inside.all():
+        raise FormatError("a value leaves the file")
+
+
+def _fits(entries: Entries, bits: int, name: str, siblings: Sequence[str]) -> Iterator[Fit]:
+    listed = entries.minishards.astype(np.uint64)
+    sample = _spread(len(entries), ID_SAMPLE)
+    for function in HASHES:
+        for preshift in range(64):
+            spec = ShardingSpec(preshift, function, bits, 0)
+            if not (spec.place_many(entries.ids[sample])[0] == listed[sample]).all():
+                continue
+            hashed = spec.hashed_many(entries.ids)
+            if (hashed & np.uint64(spec.minishards - 1) == listed).all():
+                yield Fit(function, preshift, _shard_bits(hashed, bits, name, siblings))
+
+
+def _shard_bits(hashed: Keys, minishard_bits: int, name: str, siblings: Sequence[str]) -> tuple[int, ...]:
+    """The values of `shard_bits` under which these hashes belong in a file of this name."""
+    named = shard_number(name)
+    if named is None:
+        return ()
+    number, digits = named
+    others = [other for other in map(shard_number, siblings) if other and other[1] == digits]
+    highest = max(number, *(other[0] for other in others)) if others else number
+    first = 0 if digits == 1 else 4 * (digits - 1) + 1
+    return tuple(
+        bits
+        for bits in range(max(first, highest.bit_length()), min(4 * digits, 64 - minishard_bits) + 1)
+        if (shift_right(hashed, minishard_bits) & np.uint64((1 << bits) - 1) == np.uint64(number)).all()
+    )
+
+
+def _data_encoding(file: Bytes, entries: Entries) -> str:
+    """`gzip` if every non-empty value of a sample begins like a gzip member, else `raw`."""
+    filled = np.flatnonzero(entries.sizes > 0)
+    if not len(filled):
+        return "raw"
+    picked = filled[_spread(len(filled), VALUE_SAMPLE)]
+    starts, sizes = entries.starts[picked].tolist(), entries.sizes[picked].tolist()
+    ranges = [(start, start + min(size, 3)) for start, size in zip(starts, sizes, strict=True)]
+    heads = _read_merged(file, ranges)
+    return "gzip" if all(head == GZIP_START for head in heads) else "raw"
+
+
+def _spread(count: int, limit: int) -> npt.NDArray[np.int64]:
+    """At most `limit` indices, evenly spread over `range(count)`."""
+    return np.arange(min(count, limit), dtype=np.int64) * count // max(1, min(count, limit))
+
+
+def _read_merged(file: Bytes, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
+    """The bytes of each range, in their order; neighbouring ranges are read as one."""
+    parts = [b""] * len(ranges)
+    for start, stop, members in merged(ranges):
+        block = file.read(start, stop)
+        for number in members:
+            parts[number] = block[ranges[number][0] - start : ranges[number][1] - start]
+    return parts
+
+
+def _fit_texts(fits: Sequence[Fit]) -> Iterator[str]:
+    """The fits grouped for reading: `identity with preshift 0 to 3`."""
+    for function in HASHES:
+        shifts = [fit.preshift_bits for fit in fits if fit.hash == function]
+        firsts = [shift for shift in shifts if shift - 1 not in shifts]
+        lasts = [shift for shift in shifts if shift + 1 not in shifts]
+        for first, last in zip(firsts, lasts, strict=True):
+            yield f"{function} with preshift {first}" + (f" to {last}" if last > first else "")

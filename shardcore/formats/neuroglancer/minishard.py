@@ -1,0 +1,127 @@
+"""Minishard indices as columns: ids, positions and sizes of many minishards at once.
+
+Section "Minishard index format". A decoded index is three rows of n unsigned 64-bit numbers: id deltas, gaps
+between a value and the end of the one before, sizes. Other readers sum modulo 2**64; so do we, and mark where
+an id wrapped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from shardcore.errors import FormatError
+
+ENTRY_SIZE = 24
+WORDS = np.dtype("<u8")
+
+Numbers = npt.NDArray[np.uint64]
+Marks = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Entries:
+    """The entries of one or more minishards, one row each; all arrays have the same length.
+
+    Attributes:
+        ids: Keys, `uint64`.
+        starts: First byte of the stored value in the file, `uint64`.
+        sizes: Stored bytes, `uint64`.
+        minishards: Number of the minishard that lists the entry, `int64`.
+        slots: Position within that minishard, `int64`.
+        wrapped: The sum of the id deltas passed 2**64 at this row.
+        inside: The value lies between the shard index and the end of the file.
+    """
+
+    ids: Numbers
+    starts: Numbers
+    sizes: Numbers
+    minishards: npt.NDArray[np.int64]
+    slots: npt.NDArray[np.int64]
+    wrapped: Marks
+    inside: Marks
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+def entry_count(decoded_size: int) -> int:
+    """Number of entries in a decoded index of `decoded_size` bytes.
+
+    Raises:
+        FormatError: The size is not a multiple of 24.
+    """
+    if decoded_size % ENTRY_SIZE:
+        raise FormatError(f"a minishard index of {decoded_size} bytes: not a multiple of {ENTRY_SIZE}")
+    return decoded_size // ENTRY_SIZE
+
+
+def segment_starts(counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Where each of the segments of length `counts[j]` begins in their concatenation."""
+    return np.cumsum(counts) - counts
+
+
+def running_sums(deltas: Numbers, counts: npt.NDArray[np.int64]) -> Numbers:
+    """Running sums of `deltas`, begun afresh in each segment of `counts[j]` numbers, modulo 2**64."""
+    # Exact even though totals wrap: subtraction modulo 2**64 takes away what came before the segment.
+    totals = np.cumsum(deltas, dtype=np.uint64)
+    filled = counts[counts > 0]
+    firsts = segment_starts(filled)
+    before = totals[firsts] - deltas[firsts]
+    return totals - np.repeat(before, filled)
+
+
+def entries_of(
+    indices: Sequence[bytes], minishards: Sequence[int], index_size: int, file_size: int
+) -> Entries:
+    """The entries of decoded minishard indices.
+
+    Args:
+        indices: Decoded indices, each of `24 * n` bytes.
+        minishards: The minishard each of them belongs to.
+        index_size: Bytes of the shard index, from whose end offsets count.
+        file_size: Bytes of the whole shard.
+
+    Raises:
+        FormatError: A size is not a multiple of 24.
+    """
+    counts = np.array([entry_count(len(index)) for index in indices], dtype=np.int64)
+    words = np.frombuffer(b"".join(indices), dtype=WORDS).astype(np.uint64, copy=False)
+    slots = np.arange(int(counts.sum()), dtype=np.int64) - np.repeat(segment_starts(counts), counts)
+    # The words of a segment are three rows of its n: row r of entry i is word 3 * entries before + r * n + i.
+    at = np.repeat(3 * segment_starts(counts), counts) + slots
+    rows = np.repeat(counts, counts)
+    id_deltas, gaps, sizes = words[at], words[at + rows], words[at + 2 * rows]
+    ids = running_sums(id_deltas, counts)
+    ends = running_sums(gaps + sizes, counts) + np.uint64(index_size)
+    starts = ends - sizes
+    room = np.uint64(file_size) - np.minimum(starts, np.uint64(file_size))
+    return Entries(
+        ids=ids,
+        starts=starts,
+        sizes=sizes,
+        minishards=np.repeat(np.asarray(minishards, dtype=np.int64), counts),
+        slots=slots,
+        wrapped=ids < id_deltas,
+        inside=(starts >= np.uint64(index_size)) & (starts <= np.uint64(file_size)) & (sizes <= room),
+    )
+
+
+def index_of(ids: Numbers, starts: Numbers, sizes: Numbers, index_size: int) -> bytes:
+    """The decoded minishard index of these entries, the exact inverse of `entries_of` for one minishard."""
+    ids, starts, sizes = (np.asarray(column, dtype=np.uint64) for column in (ids, starts, sizes))
+    id_deltas = np.diff(ids, prepend=np.uint64(0))
+    ends = np.concatenate([np.array([index_size], dtype=np.uint64), starts + sizes])[: len(ids)]
+    return np.concatenate([id_deltas, starts - ends, sizes]).astype(WORDS).tobytes()
+
+
+def overlaps(starts: Numbers, sizes: Numbers) -> int:
+    """How many of the non-empty ranges begin before the end of one that begins before them (or with them)."""
+    kept = sizes > 0
+    order = np.argsort(starts[kept], kind="stable")
+    begin = starts[kept][order]
+    ends = np.maximum.accumulate(begin + sizes[kept][order]) if len(begin) else begin
+    return int((begin[1:] < ends[:-1]).sum())

@@ -1,0 +1,114 @@
+"""Compressed Morton code: the key of a chunk of a volume, or of a cell of a spatial index.
+
+Section "Compressed morton code" of the volume page. Bit level by bit level, from the lowest, the coordinates
+give one bit each, first axis first; an axis takes part in level i only while `2**i < grid[axis]`. Coordinates
+and codes are Python ints or `uint64` arrays; the rank is free.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from shardcore.errors import FormatError, UsageError
+
+CODE_BITS = 64
+
+Codes = npt.NDArray[np.uint64]
+
+
+def grid_of(size: Sequence[int], chunk: Sequence[int]) -> tuple[int, ...]:
+    """Cells along each axis of a volume of `size` voxels cut in chunks of `chunk` voxels.
+
+    Raises:
+        FormatError: The ranks differ, or a length is not positive.
+    """
+    if len(size) != len(chunk) or any(n < 0 for n in size) or any(n <= 0 for n in chunk):
+        raise FormatError(f"a volume of {list(size)} voxels cannot be cut in chunks of {list(chunk)}")
+    return tuple(-(-length // step) for length, step in zip(size, chunk, strict=True))
+
+
+def bit_owners(grid: Sequence[int]) -> tuple[tuple[int, int], ...]:
+    """For each bit of a code, lowest first: the axis and the bit of its coordinate.
+
+    Raises:
+        FormatError: A grid length is not positive, or codes would need more than 64 bits.
+    """
+    if any(length <= 0 for length in grid):
+        raise FormatError(f"grid {list(grid)}: every axis needs at least one cell")
+    widths = [(length - 1).bit_length() for length in grid]
+    if sum(widths) > CODE_BITS:
+        raise FormatError(f"grid {list(grid)} needs codes of {sum(widths)} bits; a key has {CODE_BITS}")
+    levels = range(max(widths, default=0))
+    return tuple((axis, level) for level in levels for axis, width in enumerate(widths) if level < width)
+
+
+def encode(cell: Sequence[int], grid: Sequence[int]) -> int:
+    """The code of `cell` in `grid`.
+
+    Raises:
+        UsageError: The cell lies outside the grid or has another rank.
+        FormatError: See `bit_owners`.
+    """
+    owners = bit_owners(grid)
+    if len(cell) != len(grid) or any(not 0 <= at < length for at, length in zip(cell, grid, strict=True)):
+        raise UsageError(f"cell {list(cell)} is outside the grid {list(grid)}")
+    return sum((cell[axis] >> level & 1) << bit for bit, (axis, level) in enumerate(owners))
+
+
+def decode(code: int, grid: Sequence[int]) -> tuple[int, ...]:
+    """The cell of `grid` that `code` stands for.
+
+    Raises:
+        FormatError: Bits are left over or a coordinate is outside the grid: no cell has this code.
+    """
+    owners = bit_owners(grid)
+    cell = [0] * len(grid)
+    for bit, (axis, level) in enumerate(owners):
+        cell[axis] |= (code >> bit & 1) << level
+    if code < 0 or code >> len(owners):
+        raise FormatError(f"code {code} has bits beyond the {len(owners)} of the grid {list(grid)}")
+    if any(at >= length for at, length in zip(cell, grid, strict=True)):
+        raise FormatError(f"code {code} is cell {cell}, outside the grid {list(grid)}")
+    return tuple(cell)
+
+
+def encode_many(cells: Codes, grid: Sequence[int]) -> Codes:
+    """The codes of cells given as a `uint64` array of shape `(n, rank)`; an array of n.
+
+    Raises:
+        UsageError: A cell lies outside the grid, or the rank differs.
+        FormatError: See `bit_owners`.
+    """
+    cells = np.asarray(cells, dtype=np.uint64)
+    owners = bit_owners(grid)
+    if cells.ndim != 2 or cells.shape[1] != len(grid) or (cells > _last_cell(grid)).any():
+        raise UsageError(f"cells of shape {cells.shape} do not all lie in the grid {list(grid)}")
+    codes = np.zeros(len(cells), dtype=np.uint64)
+    for bit, (axis, level) in enumerate(owners):
+        codes |= (cells[:, axis] >> np.uint64(level) & np.uint64(1)) << np.uint64(bit)
+    return codes
+
+
+def decode_many(codes: Codes, grid: Sequence[int]) -> tuple[Codes, npt.NDArray[np.bool_]]:
+    """The cells of `uint64` codes: an array of shape `(n, rank)`, and for each code whether a cell has it.
+
+    Raises:
+        FormatError: See `bit_owners`.
+    """
+    codes = np.asarray(codes, dtype=np.uint64)
+    owners = bit_owners(grid)
+    cells = np.zeros((len(codes), len(grid)), dtype=np.uint64)
+    for bit, (axis, level) in enumerate(owners):
+        cells[:, axis] |= (codes >> np.uint64(bit) & np.uint64(1)) << np.uint64(level)
+    valid: npt.NDArray[np.bool_] = np.all(cells <= _last_cell(grid), axis=1)
+    if len(owners) < CODE_BITS:
+        valid = valid & (codes >> np.uint64(len(owners)) == 0)
+    return cells, valid
+
+
+def _last_cell(grid: Sequence[int]) -> Codes:
+    """The greatest coordinates: unlike the lengths they fit 64 bits, whatever grid `bit_owners` accepts."""
+    return np.array([length - 1 for length in grid], dtype=np.uint64)

@@ -1,0 +1,273 @@
+"""Where a key lives: the sharding specification and the hash behind it.
+
+Follows the page "Sharded format" of the precomputed specification, section "Sharding specification".
+Keys are unsigned 64-bit integers: Python ints one at a time, `uint64` arrays for many, never a float.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import mmh3
+import numpy as np
+import numpy.typing as npt
+
+from shardcore.errors import FormatError, UsageError
+
+SHARDING_TYPE = "neuroglancer_uint64_sharded_v1"
+IDENTITY = "identity"
+MURMUR = "murmurhash3_x86_128"
+HASHES = (IDENTITY, MURMUR)
+ENCODINGS = ("raw", "gzip")
+KEY_LIMIT = 1 << 64
+KEY_MASK = KEY_LIMIT - 1
+
+_BIT_MEMBERS = ("preshift_bits", "minishard_bits", "shard_bits")
+_ENCODING_MEMBERS = ("minishard_index_encoding", "data_encoding")
+_MEMBERS = ("@type", "preshift_bits", "hash", "minishard_bits", "shard_bits", *_ENCODING_MEMBERS)
+_SHARD_NAME = re.compile(r"([0-9a-f]{1,16})\.(shard|index|data)")
+
+Keys = npt.NDArray[np.uint64]
+
+
+def murmur_low64(key: int) -> int:
+    """MurmurHash3_x86_128 with seed 0 of the 8 little-endian bytes of `key`: its first 8 bytes, a number."""
+    low, _ = mmh3.hash64(key.to_bytes(8, "little"), 0, x64arch=False, signed=False)
+    return int(low)
+
+
+def _mix(word: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
+    """The avalanche that ends MurmurHash3 (`fmix32`)."""
+    word = (word ^ (word >> np.uint32(16))) * np.uint32(0x85EBCA6B)
+    word = (word ^ (word >> np.uint32(13))) * np.uint32(0xC2B2AE35)
+    return word ^ (word >> np.uint32(16))
+
+
+def _rotate(word: npt.NDArray[np.uint32], bits: int) -> npt.NDArray[np.uint32]:
+    return (word << np.uint32(bits)) | (word >> np.uint32(32 - bits))
+
+
+def murmur_low64_many(keys: Keys) -> Keys:
+    """`murmur_low64` for a `uint64` array of any shape.
+
+    An 8-byte input has no 16-byte block: only the tail of the algorithm and its finalisation remain. Products
+    and sums are modulo 2**32, as `uint32` arrays compute them.
+    """
+    keys = np.asarray(keys, dtype=np.uint64)
+    low, high = keys.astype(np.uint32), (keys >> np.uint64(32)).astype(np.uint32)
+    c1, c2, c3, length = (np.uint32(n) for n in (0x239B961B, 0xAB0E9789, 0x38B34AE5, 8))
+    with np.errstate(over="ignore"):
+        h2 = (_rotate(high * c2, 16) * c3) ^ length
+        h1 = (_rotate(low * c1, 15) * c2) ^ length
+        # Words three and four of the state are untouched by so short an input: both equal the length.
+        h1 = h1 + h2 + length + length
+        h2 = h2 + h1
+        h3 = h4 = _mix(h1 + length)
+        h1, h2 = _mix(h1), _mix(h2)
+        h1 = h1 + h2 + h3 + h4
+        h2 = h2 + h1
+    return h1.astype(np.uint64) | (h2.astype(np.uint64) << np.uint64(32))
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The way of one key to its minishard.
+
+    Attributes:
+        key: The key asked for.
+        shifted: `key >> preshift_bits`.
+        hashed: The hash of `shifted`, 64 bits.
+        minishard: The low `minishard_bits` bits of `hashed`.
+        shard: The next `shard_bits` bits.
+    """
+
+    key: int
+    shifted: int
+    hashed: int
+    minishard: int
+    shard: int
+
+
+@dataclass(frozen=True, slots=True)
+class ShardingSpec:
+    """The six numbers and names that place a key; section "Sharding specification".
+
+    Attributes:
+        preshift_bits: Low bits of the key that do not take part in the hash, 0 to 64.
+        hash: `identity` or `murmurhash3_x86_128`.
+        minishard_bits: A shard holds `2**minishard_bits` minishards.
+        shard_bits: There are `2**shard_bits` possible shards.
+        minishard_index_encoding: `raw` or `gzip`.
+        data_encoding: `raw` or `gzip`; for meshes it applies to the manifests alone.
+    """
+
+    preshift_bits: int
+    hash: str
+    minishard_bits: int
+    shard_bits: int
+    minishard_index_encoding: str = "raw"
+    data_encoding: str = "raw"
+
+    def __post_init__(self) -> None:
+        fault = _range_fault(self.preshift_bits, self.minishard_bits, self.shard_bits)
+        if self.hash not in HASHES:
+            fault = f"unknown hash {self.hash!r}: {' or '.join(HASHES)}"
+        for member in _ENCODING_MEMBERS:
+            if getattr(self, member) not in ENCODINGS:
+                fault = f"unknown {member} {getattr(self, member)!r}: raw or gzip"
+        if fault:
+            raise FormatError(f"sharding: {fault}")
+
+    @classmethod
+    def parse(cls, value: object, *, strict: bool = False) -> ShardingSpec:
+        """The specification that a `sharding` object, or its JSON text, states.
+
+        A reader is tolerant: members it does not know are passed over, missing encodings mean `raw`, and
+        whole numbers may be written as `3.0` or `"3"`. A strict parse refuses whatever `strict_faults` lists.
+
+        Raises:
+            FormatError: The value is not a sharding object, or states something impossible.
+        """
+        members = _as_mapping(value)
+        if strict and (faults := strict_faults(members)):
+            raise FormatError("sharding: " + "; ".join(faults))
+        if members.get("@type", SHARDING_TYPE) != SHARDING_TYPE:
+            raise FormatError(f"sharding: @type is {members['@type']!r}, not {SHARDING_TYPE!r}")
+        if missing := [name for name in (*_BIT_MEMBERS, "hash") if name not in members]:
+            raise FormatError(f"sharding: {', '.join(missing)} missing")
+        preshift, minishard, shard = (_whole_number(name, members[name]) for name in _BIT_MEMBERS)
+        encodings = (members.get(name) or "raw" for name in _ENCODING_MEMBERS)
+        return cls(preshift, members["hash"], minishard, shard, *encodings)
+
+    def to_json(self) -> dict[str, Any]:
+        """The `sharding` object with all members spelled out, in the order of the specification."""
+        return {
+            "@type": SHARDING_TYPE,
+            "preshift_bits": self.preshift_bits,
+            "hash": self.hash,
+            "minishard_bits": self.minishard_bits,
+            "shard_bits": self.shard_bits,
+            "minishard_index_encoding": self.minishard_index_encoding,
+            "data_encoding": self.data_encoding,
+        }
+
+    @property
+    def minishards(self) -> int:
+        """Number of minishards in a shard."""
+        return 1 << self.minishard_bits
+
+    @property
+    def shards(self) -> int:
+        """Number of possible shard files."""
+        return 1 << self.shard_bits
+
+    @property
+    def index_size(self) -> int:
+        """Bytes of the shard index; offsets in it and in minishard indices count from its end."""
+        return 16 << self.minishard_bits
+
+    def place(self, key: int) -> Place:
+        """Where `key` lives.
+
+        Raises:
+            UsageError: `key` is not an unsigned 64-bit integer.
+        """
+        if not 0 <= key < KEY_LIMIT:
+            raise UsageError(f"a key is an unsigned 64-bit integer, not {key}")
+        shifted = key >> self.preshift_bits
+        hashed = shifted if self.hash == IDENTITY else murmur_low64(shifted)
+        shard = (hashed >> self.minishard_bits) & (self.shards - 1)
+        return Place(key, shifted, hashed, hashed & (self.minishards - 1), shard)
+
+    def hashed_many(self, keys: Keys) -> Keys:
+        """The 64-bit hashes of a `uint64` array of keys, same shape."""
+        keys = np.asarray(keys, dtype=np.uint64)
+        shifted = shift_right(keys, self.preshift_bits)
+        return shifted if self.hash == IDENTITY else murmur_low64_many(shifted)
+
+    def place_many(self, keys: Keys) -> tuple[Keys, Keys]:
+        """Minishard numbers and shard numbers of a `uint64` array of keys, both of its shape."""
+        hashed = self.hashed_many(keys)
+        minishards = hashed & np.uint64(self.minishards - 1)
+        return minishards, shift_right(hashed, self.minishard_bits) & np.uint64(self.shards - 1)
+
+    @property
+    def name_digits(self) -> int:
+        """Hexadecimal digits in a shard's file name."""
+        return name_digits(self.shard_bits)
+
+    def shard_stem(self, shard: int) -> str:
+        """The name of shard `shard` without its suffix: lower-case hexadecimal, padded with zeros."""
+        return f"{shard:0{self.name_digits}x}"
+
+    def shard_name(self, shard: int) -> str:
+        """The file name of shard `shard`."""
+        return self.shard_stem(shard) + ".shard"
+
+
+def name_digits(shard_bits: int) -> int:
+    """Digits in the file names of a data set of `2**shard_bits` shards; one where there is a single shard."""
+    return max(1, -(-shard_bits // 4))
+
+
+def shard_number(name: str) -> tuple[int, int] | None:
+    """Shard number and count of digits in a file name such as `0f.shard`, or None for another name."""
+    match = _SHARD_NAME.fullmatch(name)
+    return (int(match[1], 16), len(match[1])) if match else None
+
+
+def shift_right(values: Keys, bits: int) -> Keys:
+    """`values >> bits`, also for 64 bits, where the processor's own shift would do as it likes."""
+    return values >> np.uint64(bits) if bits < 64 else np.zeros_like(values)
+
+
+def strict_faults(value: Mapping[str, Any]) -> tuple[str, ...]:
+    """What strict readers refuse in a sharding object that tolerant ones take, one phrase each."""
+    faults = [f"{name} missing" for name in _MEMBERS[:5] if name not in value]
+    faults += [f"unknown member {name!r}" for name in value if name not in _MEMBERS]
+    faults += [
+        f"{name} is {value[name]!r}, not a whole number"
+        for name in _BIT_MEMBERS
+        if name in value and (isinstance(value[name], bool) or not isinstance(value[name], int))
+    ]
+    given = {name: value.get(name, "raw") for name in _ENCODING_MEMBERS}
+    faults += [f"{name} is {encoding!r}" for name, encoding in given.items() if encoding not in ENCODINGS]
+    minishard_bits = value.get("minishard_bits")
+    if isinstance(minishard_bits, int) and minishard_bits > 32:
+        faults.append(f"minishard_bits is {minishard_bits}: some readers stop at 32")
+    return tuple(faults)
+
+
+def _as_mapping(value: object) -> Mapping[str, Any]:
+    if isinstance(value, (str, bytes)):
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError) as error:
+            raise FormatError(f"sharding is not JSON: {error}") from error
+    if not isinstance(value, Mapping):
+        raise FormatError(f"sharding is not an object but {type(value).__name__}")
+    return value
+
+
+def _whole_number(name: str, value: object) -> int:
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, str) and re.fullmatch(r"[0-9]{1,4}", value):
+        return int(value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    raise FormatError(f"sharding: {name} is {value!r}, not a whole number")
+
+
+def _range_fault(preshift_bits: int, minishard_bits: int, shard_bits: int) -> str:
+    if not 0 <= preshift_bits <= 64:
+        return f"preshift_bits is {preshift_bits}, outside 0 to 64"
+    if minishard_bits < 0 or shard_bits < 0:
+        return "minishard_bits and shard_bits cannot be negative"
+    if minishard_bits + shard_bits > 64:
+        return f"minishard_bits + shard_bits is {minishard_bits + shard_bits}: a hash has 64 bits"
+    return ""
