@@ -64,7 +64,7 @@ def lint_imports(tree: Path, *options: str, check: bool) -> str:
 
 
 def test_imports_point_down() -> None:
-    """Views import models, models the session, and nothing imports upwards; formats do not know each other."""
+    """Views import models, models the session; nothing imports upwards; formats do not know each other."""
     assert "0 broken" in lint_imports(ROOT, check=True)
 
 
