@@ -1,7 +1,7 @@
 """Where a uid lives: shard number, file name, zone (des-architecture, Read path and Backends and routing).
 
 A folder of DES shards is flat: `<date>_<hex>_<part>.des`. The date is that of `created_at`, the hex number
-comes from the uid alone, and the number of bits it has (`n_bits`) is written nowhere: it can only be inferred.
+comes from the uid alone, and the number of its bits (`n_bits`) is written nowhere: it can only be inferred.
 """
 
 from __future__ import annotations

@@ -1,0 +1,218 @@
+"""The bytes of a DES shard, stated once (des-architecture, Shard format; des_core.shard_io).
+
+`header 8 | data | index | footer 12`, all numbers unsigned and little-endian. An index entry has parts of variable
+length, so it is stated as the records between them: the uid length, then (version 2) the flags, then the place
+of an inline object or of a BigFile, then the length of the metadata.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from shardcore.errors import FormatError, Span, Truncated
+from shardcore.record import Field, FieldRole, Record
+
+MAGIC = b"DES2"
+FOOTER_MAGIC = b"DESI"
+OTHER_FAMILY = b"DESHEAD1"
+OTHER_FAMILY_FOOTER = b"DESFOOT1"
+
+BIGFILE_FLAG = 1
+CODECS = ("none", "zstd", "lz4")
+HASH_LENGTH = 64
+MAX_UID = 65535
+BIGFILES = "_bigFiles"
+RETENTION = "_ext_retention"
+
+HEADER = Record(
+    "header",
+    source="des_core.shard_io, HEADER",
+    fields=(
+        Field("magic", ("u1", 4), FieldRole.MAGIC, "The letters DES2, in version 1 files too.", MAGIC),
+        Field("version", "u1", FieldRole.VERSION, "Layout of the index entries: 1 or 2; writers write 2.", 2),
+        Field("reserved", ("u1", 3), FieldRole.UNUSED, "Zero; the reference refuses anything else."),
+    ),
+)
+
+FOOTER = Record(
+    "footer",
+    source="des_core.shard_io, FOOTER",
+    fields=(
+        Field("magic", ("u1", 4), FieldRole.MAGIC, "The letters DESI.", FOOTER_MAGIC),
+        Field(
+            "index_size",
+            "<u8",
+            FieldRole.SIZE,
+            "Bytes of the index, which ends where the footer begins: it starts at file size - 12 - index_size.",
+        ),
+    ),
+)
+
+INDEX_HEAD = Record(
+    "index head",
+    source="des_core.shard_io, INDEX",
+    fields=(Field("entry_count", "<u4", FieldRole.COUNT, "Number of entries that follow."),),
+)
+
+UID_HEAD = Record(
+    "uid head",
+    source="des_core.shard_io, index entry",
+    fields=(Field("uid_length", "<u2", FieldRole.SIZE, "Bytes of the uid that follows; an empty uid is legal."),),
+)
+
+_FLAGS = Field("flags", "u1", FieldRole.FLAGS, "Bit 0: the content is a BigFile; the reference ignores the other bits.")
+_PLACE = (
+    Field("offset", "<u8", FieldRole.OFFSET, "First byte of the payload, from the start of the file."),
+    Field("length", "<u8", FieldRole.SIZE, "Stored bytes of the payload; the reference's local reader uses it."),
+)
+_CODING = (
+    Field("codec", "u1", FieldRole.CODEC, "How the payload is stored: 0 none, 1 zstd, 2 LZ4 frame."),
+    Field(
+        "compressed_size",
+        "<u8",
+        FieldRole.SIZE,
+        "Stored bytes once more, equal to length in all written files; the reference's S3 reader uses it.",
+    ),
+    Field(
+        "uncompressed_size",
+        "<u8",
+        FieldRole.SIZE,
+        "Bytes of the plain content; the reference does not compare it when codec is none.",
+    ),
+)
+_META_LENGTH = Field("meta_length", "<u4", FieldRole.SIZE, "Bytes of the metadata that follows; 0 for none.")
+
+INLINE = Record(
+    "inline object", source="des_core.shard_io, index entry", fields=(_FLAGS, *_PLACE, *_CODING, _META_LENGTH)
+)
+
+BIGFILE_HEAD = Record(
+    "BigFile head",
+    source="des_core.shard_io, index entry",
+    fields=(
+        _FLAGS,
+        Field("hash_length", "<u2", FieldRole.SIZE, "Characters of the hash that follows; 64 in practice."),
+    ),
+)
+
+BIGFILE_TAIL = Record(
+    "BigFile tail",
+    source="des_core.shard_io, index entry",
+    fields=(Field("size", "<u8", FieldRole.SIZE, "Bytes of the external file, which is plain."), _META_LENGTH),
+)
+
+PLACE_V1 = Record("place, version 1", source="des_core.shard_io, index entry", fields=(*_PLACE, *_CODING))
+
+PLACE_V1_SHORT = Record(
+    "place, first version 1",
+    source="des_core.shard_io, history of 2025-11-28",
+    fields=_PLACE,
+)
+
+TEXT_DOCS = {
+    "uid": "Key of the object, UTF-8, as it was given: it is data, never a path, and is not normalised.",
+    "hash": "SHA-256 of the plain content in lower-case hex; the external file has it as its name.",
+    "meta": "Metadata of the object: a JSON object, written compact and ASCII-escaped.",
+}
+
+LAYOUTS = (
+    HEADER,
+    INDEX_HEAD,
+    UID_HEAD,
+    INLINE,
+    BIGFILE_HEAD,
+    BIGFILE_TAIL,
+    PLACE_V1,
+    PLACE_V1_SHORT,
+    FOOTER,
+)
+
+
+def read_uid(data: bytes) -> str | None:
+    """A uid as text, or None when its bytes are not UTF-8."""
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def write_uid(uid: str) -> bytes:
+    """The inverse of `read_uid`, with the uid length before it.
+
+    Raises:
+        FormatError: The uid has more than 65535 bytes, or no UTF-8 form.
+    """
+    try:
+        data = uid.encode()
+    except UnicodeEncodeError:
+        raise FormatError(f"the uid {uid!r} has no UTF-8 form") from None
+    if len(data) > MAX_UID:
+        raise FormatError(f"a uid has at most {MAX_UID} bytes, this one {len(data)}")
+    return UID_HEAD.pack(uid_length=len(data)) + data
+
+
+def read_meta(data: bytes, *, place: Span | None = None) -> dict[str, Any]:
+    """Metadata; no bytes are no metadata.
+
+    Raises:
+        FormatError: The bytes are not JSON in UTF-8, or not a JSON object.
+    """
+    if not data:
+        return {}
+    try:
+        tree = json.loads(data.decode())
+    except UnicodeDecodeError:
+        raise FormatError("metadata that is not UTF-8", span=place) from None
+    except RecursionError:
+        raise FormatError("metadata that is nested too deeply", span=place) from None
+    except ValueError as error:
+        raise FormatError(f"metadata that is not JSON: {error}", span=place) from None
+    if not isinstance(tree, dict):
+        raise FormatError(f"metadata that is a JSON {_JSON_NAMES[type(tree)]}, not an object", span=place)
+    return tree
+
+
+_JSON_NAMES = {list: "list", str: "string", int: "number", float: "number", bool: "literal", type(None): "null"}
+
+
+def write_meta(meta: dict[str, Any] | None) -> bytes:
+    """The inverse of `read_meta`: compact JSON in ASCII; nothing for empty metadata.
+
+    Raises:
+        FormatError: A value has no JSON form.
+    """
+    if not meta:
+        return b""
+    try:
+        return json.dumps(meta, separators=(",", ":"), allow_nan=False).encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        raise FormatError(f"metadata without a JSON form: {error}") from None
+
+
+def is_hash(text: bytes) -> bool:
+    """Whether these bytes are a BigFile's hash and nothing else: 64 hex digits, a plain file name.
+
+    The reference joins whatever stands here to the folder; a path out of it must never be opened.
+    """
+    return len(text) == HASH_LENGTH and all(byte in b"0123456789abcdefABCDEF" for byte in text)
+
+
+def index_start(size: int, footer: dict[str, Any]) -> int:
+    """Where the index begins, from the footer.
+
+    Args:
+        size: Bytes of the file.
+        footer: Values of `FOOTER`.
+
+    Raises:
+        Truncated: The index is larger than the file has room for, or reaches into the header.
+    """
+    room = size - HEADER.size - FOOTER.size
+    index_size = footer["index_size"]
+    span = Span("", size - FOOTER.size + FOOTER.offsets["index_size"], size)
+    if index_size > room:
+        raise Truncated(f"an index of {index_size} bytes; between header and footer are {max(room, 0)}", span=span)
+    if index_size < INDEX_HEAD.size:
+        raise Truncated(f"an index of {index_size} bytes has no room for its entry count", span=span)
+    return size - FOOTER.size - int(index_size)

@@ -1,0 +1,311 @@
+"""Where the entries of an index begin: the walk from entry to entry, done in many places at once.
+
+An entry says its length by what is in it, so entry n + 1 is known only after entry n. That is slow one by one in
+Python. Here the index is cut into lanes: a likely first entry is guessed for each, all lanes are walked together
+with NumPy, and then a lane counts only if the walk of the lanes before it arrives at exactly the guessed entry.
+Where it does not, the entries are walked one by one up to the next lane that fits. The result is that of the plain
+walk, whatever the bytes are.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from array import array
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shardcore.formats.des.layout import (
+    BIGFILE_FLAG,
+    BIGFILE_HEAD,
+    BIGFILE_TAIL,
+    HASH_LENGTH,
+    INDEX_HEAD,
+    INLINE,
+    PLACE_V1,
+    PLACE_V1_SHORT,
+    UID_HEAD,
+)
+
+Positions = NDArray[np.int64]
+
+MAX_LANES = 512
+MIN_PER_LANE = 64
+_LONGEST_GUESS = 1000  # uids longer than this are not guessed at; they are walked all the same
+
+_FOLLOWERS = 2  # how many entries after a guessed one have to look like entries, too
+
+
+class Shape(ABC):
+    """How the length of an entry follows from its bytes, for one entry and for many.
+
+    Args:
+        index: The bytes of the index.
+    """
+
+    name: str
+    fixed: int
+    """Least bytes of an entry."""
+
+    def __init__(self, index: bytes) -> None:
+        self.index = index
+        self.end = len(index)
+        self.bytes = np.frombuffer(index, np.uint8)
+
+    @abstractmethod
+    def after(self, start: int) -> int:
+        """Where the entry at `start` ends; -1 when the index ends before it does."""
+
+    @abstractmethod
+    def after_many(self, starts: Positions) -> Positions:
+        """The same for many entries."""
+
+    @abstractmethod
+    def likely(self, starts: Positions) -> NDArray[np.bool_]:
+        """Whether an entry as writers write it begins here; only a guess."""
+
+    def why_cut(self, start: int) -> str:
+        """What of the entry at `start`, which does not end inside the index, is missing."""
+        if start + UID_HEAD.size > self.end:
+            return "the index ends before the next entry"
+        length = self._u16(start)
+        if start + UID_HEAD.size + length > self.end:
+            return f"a uid of {length} bytes runs past the end of the index"
+        return "the index ends inside the entry"
+
+    def number(self, starts: Positions, dtype: str) -> NDArray[np.int64]:
+        """Numbers of type `dtype` at any positions; where the index ends before, some other number."""
+        width = np.dtype(dtype).itemsize
+        room = self.end - width + 1
+        if room < 1:
+            return np.zeros(starts.shape, np.int64)
+        everywhere: NDArray[np.int64] = np.ndarray((room,), dtype, self.index, strides=(1,))
+        return everywhere[np.minimum(starts, room - 1)].astype(np.int64)
+
+    def _u16(self, at: int) -> int:
+        return self.index[at] | self.index[at + 1] << 8
+
+
+class ShapeV2(Shape):
+    """Entries of version 2."""
+
+    name = "2"
+    fixed = UID_HEAD.size + BIGFILE_HEAD.size + BIGFILE_TAIL.size
+
+    def after(self, start: int) -> int:
+        """See `Shape.after`."""
+        index, end = self.index, self.end
+        if start + UID_HEAD.size > end:
+            return -1
+        flags = start + UID_HEAD.size + (index[start] | index[start + 1] << 8)
+        if flags >= end:
+            return -1
+        if index[flags] & BIGFILE_FLAG:
+            if flags + BIGFILE_HEAD.size > end:
+                return -1
+            body = flags + BIGFILE_HEAD.size + self._u16(flags + 1) + BIGFILE_TAIL.size
+        else:
+            body = flags + INLINE.size
+        if body > end:
+            return -1
+        stop = body + int.from_bytes(index[body - 4 : body], "little")
+        return stop if stop <= end else -1
+
+    def after_many(self, starts: Positions) -> Positions:
+        """See `Shape.after_many`."""
+        flags = starts + UID_HEAD.size + self.number(starts, "<u2")
+        body = flags + INLINE.size
+        big = self.bytes.take(flags, mode="clip") & BIGFILE_FLAG
+        if big.any():
+            hashes = self.number(flags + 1, "<u2")
+            body = np.where(big, flags + BIGFILE_HEAD.size + hashes + BIGFILE_TAIL.size, body)
+        stops = body + self.number(body - 4, "<u4")
+        # A field past the end is never less than the end: what was read instead of it does not matter.
+        return np.where((body <= self.end) & (stops <= self.end), stops, -1)
+
+    def likely(self, starts: Positions) -> NDArray[np.bool_]:
+        """See `Shape.likely`."""
+        lengths = self.number(starts, "<u2")
+        good: NDArray[np.bool_] = (lengths > 0) & (lengths <= _LONGEST_GUESS)
+        some = starts[good]
+        flags = some + UID_HEAD.size + lengths[good]
+        kind = self.bytes.take(flags, mode="clip")
+        codec = self.bytes.take(flags + INLINE.offsets["codec"], mode="clip")
+        sizes = [self.number(flags + INLINE.offsets[name], "<i8") for name in ("length", "compressed_size")]
+        inline = (kind == 0) & (codec <= 2) & (sizes[0] == sizes[1])
+        big = (kind == BIGFILE_FLAG) & (self.number(flags + 1, "<u2") == HASH_LENGTH)
+        good[good] = inline | big
+        return good
+
+
+class ShapeV1(Shape):
+    """Entries of version 1."""
+
+    name = "1"
+    place = PLACE_V1
+    fixed = UID_HEAD.size + PLACE_V1.size
+
+    def after(self, start: int) -> int:
+        """See `Shape.after`."""
+        if start + UID_HEAD.size > self.end:
+            return -1
+        stop = start + self.fixed + self._u16(start)
+        return stop if stop <= self.end else -1
+
+    def after_many(self, starts: Positions) -> Positions:
+        """See `Shape.after_many`."""
+        stops = starts + self.fixed + self.number(starts, "<u2")
+        return np.where(stops <= self.end, stops, -1)
+
+    def likely(self, starts: Positions) -> NDArray[np.bool_]:
+        """See `Shape.likely`."""
+        lengths = self.number(starts, "<u2")
+        good: NDArray[np.bool_] = (lengths > 0) & (lengths <= _LONGEST_GUESS)
+        place = starts[good] + UID_HEAD.size + lengths[good]
+        sizes = [self.number(place + PLACE_V1.offsets[name], "<i8") for name in ("length", "compressed_size")]
+        good[good] = sizes[0] == sizes[1]
+        return good
+
+
+class ShapeV1Short(ShapeV1):
+    """Entries of the first version 1: uid and place, nothing else."""
+
+    name = "1 (first form)"
+    place = PLACE_V1_SHORT
+    fixed = UID_HEAD.size + PLACE_V1_SHORT.size
+
+    def likely(self, starts: Positions) -> NDArray[np.bool_]:
+        """See `Shape.likely`: offset and length are below 2**40 in files that were written."""
+        lengths = self.number(starts, "<u2")
+        place = starts + UID_HEAD.size + lengths
+        high = [self.number(place + at, "<u4") >> 8 for at in (4, 12)]
+        good: NDArray[np.bool_] = (lengths > 0) & (lengths <= _LONGEST_GUESS) & ((high[0] | high[1]) == 0)
+        return good
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """The entries of an index.
+
+    Attributes:
+        starts: First byte of each whole entry, from the start of the index, int64.
+        stops: One past its last byte, int64.
+        count: The number of entries that the index declares.
+        error: Why there are fewer whole entries than that; empty when all are there.
+    """
+
+    starts: Positions
+    stops: Positions
+    count: int
+    error: str
+
+    @property
+    def end(self) -> int:
+        """One past the last whole entry."""
+        return int(self.stops[-1]) if len(self.stops) else INDEX_HEAD.size
+
+
+def walk(shape: Shape, count: int, *, max_lanes: int = MAX_LANES) -> Walk:
+    """Walk the entries of an index.
+
+    Args:
+        shape: The index, and how its entries say their length.
+        count: The number of entries declared; nothing is allocated for it.
+        max_lanes: Most lanes to walk together.
+
+    Returns:
+        All whole entries from the first on, at most `count`.
+    """
+    possible = min(count, max(shape.end - INDEX_HEAD.size, 0) // shape.fixed)
+    lanes = _Lanes(shape, possible, max_lanes)
+    parts: list[Positions] = []
+    at, left = INDEX_HEAD.size, count
+    while left > 0 and at >= 0:
+        lane = lanes.numbers.get(at)
+        if lane is None:
+            part, upto = _one_by_one(shape, at, left, lanes.numbers)
+        else:
+            part, upto = lanes.path(lane)
+        if not len(part):
+            break
+        parts.append(part)
+        left -= len(part)
+        at = upto
+    bounds = np.concatenate([*parts, np.array([at], np.int64)])
+    if bounds[-1] < 0 or left < 0:
+        bounds = bounds[: min(len(bounds), count + 1) if left < 0 else -1]
+    return _result(shape, bounds, count)
+
+
+def _result(shape: Shape, bounds: Positions, count: int) -> Walk:
+    """`bounds`: first bytes of entries, of which the last is not known to be whole."""
+    whole = len(bounds) - 1
+    error = ""
+    if whole < count:
+        error = f"{count} entries declared, {whole} are there: {shape.why_cut(int(bounds[-1]))}"
+    return Walk(bounds[:-1], bounds[1:], count, error)
+
+
+def _one_by_one(shape: Shape, at: int, left: int, known: dict[int, int]) -> tuple[Positions, int]:
+    """Entries from `at` up to one that `known` has: their first bytes, and where the last one ends (or -1)."""
+    found = array("q")
+    after = shape.after
+    while left > len(found) and at >= 0:
+        found.append(at)
+        at = after(at)
+        if at in known:
+            break
+    return np.frombuffer(found, np.int64), at
+
+
+class _Lanes:
+    """Guessed first entries, and the entries that follow each up to the next guess.
+
+    Attributes:
+        numbers: First byte of a lane to its number.
+    """
+
+    def __init__(self, shape: Shape, entries: int, most: int) -> None:
+        self.numbers: dict[int, int] = {}
+        count = min(most, entries // MIN_PER_LANE)
+        if count < 2:
+            return
+        starts = _guess(shape, count, entries)
+        self.numbers = {start: number for number, start in enumerate(starts.tolist())}
+        self._walk(shape, starts)
+
+    def _walk(self, shape: Shape, starts: Positions) -> None:
+        limits = np.append(starts[1:], shape.end)
+        steps = []
+        at = starts
+        going = np.ones(len(starts), bool)
+        while going.any():
+            steps.append(np.where(going, at, -1))
+            at = np.where(going, shape.after_many(at), at)
+            going &= (at >= 0) & (at < limits)
+        self._steps = np.stack(steps, axis=1)
+        self._ends = at
+
+    def path(self, lane: int) -> tuple[Positions, int]:
+        """First bytes of the entries of a lane, and where the last one ends (-1 when it does not)."""
+        row = self._steps[lane]
+        return row[row >= 0], int(self._ends[lane])
+
+
+def _guess(shape: Shape, count: int, entries: int) -> Positions:
+    """For `count` places all over the index, where the next entry probably begins; ascending, some may be missing."""
+    body = shape.end - INDEX_HEAD.size
+    window = min(max(4 * body // entries, 128), 4096)
+    places = INDEX_HEAD.size + np.arange(count, dtype=np.int64) * body // count
+    candidates = np.minimum(places[:, None] + np.arange(window), shape.end)
+    likely = shape.likely(candidates.ravel())
+    hits = np.flatnonzero(likely)
+    followers = candidates.ravel()[hits]
+    for _ in range(_FOLLOWERS):
+        followers = shape.after_many(followers)
+        good = followers >= 0
+        good[good] = shape.likely(followers[good]) | (followers[good] == shape.end)
+        hits, followers = hits[good], np.minimum(followers[good], shape.end)
+    _, first = np.unique(hits // window, return_index=True)
+    return np.unique(candidates.ravel()[hits[first]])

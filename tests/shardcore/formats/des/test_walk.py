@@ -1,0 +1,136 @@
+"""Promises of the entry walk: in many places at once, with the result of the plain walk."""
+
+from __future__ import annotations
+
+import random
+import struct
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from shardcore.formats.des.layout import INDEX_HEAD
+from shardcore.formats.des.walk import Shape, ShapeV1, ShapeV1Short, ShapeV2, Walk, walk
+
+SHAPES: dict[str, Callable[[bytes], Shape]] = {"v2": ShapeV2, "v1": ShapeV1, "v1 short": ShapeV1Short}
+
+
+def _entry(kind: str, uid: bytes, size: int, meta: bytes = b"", *, big: bool = False) -> bytes:
+    head = struct.pack("<H", len(uid)) + uid
+    if kind == "v1 short":
+        return head + struct.pack("<QQ", 8, size)
+    if kind == "v1":
+        return head + struct.pack("<QQBQQ", 8, size, 0, size, size)
+    if big:
+        return head + struct.pack("<BH", 1, 64) + b"5" * 64 + struct.pack("<QI", size, len(meta)) + meta
+    return head + struct.pack("<BQQBQQI", 0, 8, size, 1, size, 2 * size, len(meta)) + meta
+
+
+def _index(kind: str, count: int, seed: int, *, wild: bool) -> bytes:
+    """An index of `count` entries; `wild` ones have uids and metadata that look like entries."""
+    rng = random.Random(seed)
+    parts = [struct.pack("<I", count)]
+    for number in range(count):
+        uid = f"documents/{rng.randrange(10 ** rng.randint(1, 20))}-{number}.xml".encode()
+        meta = rng.choice([b"", b"", b'{"created_at":"2026-11-03T08:00:00Z"}'])
+        if wild and rng.random() < 0.3:
+            uid = _entry(kind, b"trap", rng.randrange(9)) * rng.randint(0, 12)
+            meta = bytes(rng.randrange(200))
+        parts.append(_entry(kind, uid, rng.randrange(1000), meta, big=rng.random() < 0.1))
+    return b"".join(parts)
+
+
+def _plain(shape: Shape, count: int) -> tuple[list[int], int]:
+    """The plain walk: first bytes of whole entries, and where the last of them ends."""
+    starts: list[int] = []
+    at = INDEX_HEAD.size
+    while len(starts) < count:
+        stop = shape.after(at)
+        if stop < 0:
+            break
+        starts.append(at)
+        at = stop
+    return starts, at
+
+
+def _same(result: Walk, shape: Shape, count: int) -> None:
+    starts, end = _plain(shape, count)
+    assert result.starts.tolist() == starts
+    assert result.stops.tolist() == [*starts[1:], end][: len(starts)]
+    assert (result.end, bool(result.error)) == (end, len(starts) < count)
+
+
+@pytest.mark.parametrize("kind", SHAPES)
+@pytest.mark.parametrize("wild", [False, True], ids=["tame", "wild"])
+@pytest.mark.parametrize("count", [0, 1, 2, 127, 128, 129, 5000, 20_000])
+def test_same_as_the_plain_walk(kind: str, wild: bool, count: int) -> None:
+    """Every entry is found, also where uids and metadata imitate entries."""
+    shape = SHAPES[kind](_index(kind, count, count, wild=wild))
+    result = walk(shape, count)
+    assert len(result.starts) == count
+    assert result.error == ""
+    _same(result, shape, count)
+
+
+@pytest.mark.parametrize("kind", SHAPES)
+def test_damage_anywhere(kind: str) -> None:
+    """After any damage the result is still that of the plain walk, and says when entries are missing."""
+    rng = random.Random(5)
+    index = _index(kind, 1500, 3, wild=True)
+    for _ in range(150):
+        changed = bytearray(index)
+        for _ in range(rng.randint(1, 30)):
+            changed[rng.randrange(4, len(changed))] = rng.choice([0, 1, 255, rng.randrange(256)])
+        if rng.random() < 0.3:
+            del changed[rng.randrange(4, len(changed)) :]
+        shape = SHAPES[kind](bytes(changed))
+        count = rng.choice([1500, 1400, 2000, 2**32 - 1])
+        _same(walk(shape, count), shape, count)
+
+
+@pytest.mark.parametrize("kind", SHAPES)
+def test_every_cut(kind: str) -> None:
+    """An index cut anywhere keeps its whole entries and tells what is missing."""
+    index = _index(kind, 4, 9, wild=False)
+    for stop in range(4, len(index)):
+        shape = SHAPES[kind](index[:stop])
+        result = walk(shape, 4)
+        _same(result, shape, 4)
+        assert result.error.startswith("4 entries declared")
+
+
+def test_fewer_declared_than_there_are() -> None:
+    """Entries after the declared number are not taken, wherever in a lane the last one lies."""
+    shape = ShapeV2(_index("v2", 3000, 1, wild=False))
+    for count in (1, 5, 64, 65, 1000, 2999):
+        _same(walk(shape, count), shape, count)
+
+
+def test_a_huge_count_allocates_nothing() -> None:
+    """4 G declared entries in a small index cost no more than the index."""
+    shape = ShapeV2(_index("v2", 3, 2, wild=False))
+    result = walk(shape, 2**32 - 1)
+    assert len(result.starts) == 3
+    assert "4294967295 entries declared, 3 are there" in result.error
+
+
+def test_lanes_are_used() -> None:
+    """On an index as writers write it few entries are walked one by one (else it would be right, but slow)."""
+
+    class Counting(ShapeV2):
+        calls = 0
+
+        def after(self, start: int) -> int:
+            Counting.calls += 1
+            return super().after(start)
+
+    shape = Counting(_index("v2", 20_000, 4, wild=False))
+    assert len(walk(shape, 20_000).starts) == 20_000
+    assert Counting.calls < 1000
+
+
+def test_positions_are_int64() -> None:
+    """Positions are 64-bit whatever the path that found them."""
+    for count in (3, 3000):
+        result = walk(ShapeV2(_index("v2", count, 6, wild=False)), count)
+        assert result.starts.dtype == result.stops.dtype == np.int64
