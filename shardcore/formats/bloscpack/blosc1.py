@@ -1,0 +1,282 @@
+"""A chunk: one Blosc-1 buffer. What it claims, and whether its structure holds.
+
+    Blosc header 16 | start of each block, i32 | block | block | ...       flags without 0x02
+    Blosc header 16 | plain bytes                                          flags with 0x02 (plain copy)
+
+A block is one stream, or `typesize` streams when it was split: i32 length, then that many bytes.
+
+The decompressor trusts these numbers, and wrong ones can kill the process. `map_chunk` follows every one of
+them first, so nothing reaches the decompressor that leads outside the buffer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shardcore.errors import FormatError, LimitExceeded, Span, Truncated, Unsupported
+from shardcore.formats.bloscpack.layout import BLOCK_START, CHUNK_HEADER, CODECS, STREAM_LENGTH, Flag
+
+DEFAULT_LIMIT = 2**30
+"""Plain bytes that one chunk may have unless the caller allows more."""
+HEADER_SIZE = CHUNK_HEADER.size
+MAX_SPLITS = 16
+"""Elements wider than this are never split into streams."""
+MIN_SPLIT_ELEMENTS = 128
+"""Blocks with fewer elements than this are never split into streams."""
+
+# The most plain bytes that one stored byte can stand for, by codec number: a run length of 255 (blosclz,
+# lz4), 258 bytes for two bits (zlib), a block of 128 KiB for four bytes (zstd). More cannot come out, so
+# more is never allocated.
+_EXPANSION = {0: 256, 1: 256, 3: 1032, 4: 2**17 // 4}
+_EXPANSION_SLACK = 256
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkHeader:
+    """The 16 bytes at the start of a chunk, as `CHUNK_HEADER` states them."""
+
+    version: int
+    versionlz: int
+    flags: int
+    typesize: int
+    nbytes: int
+    blocksize: int
+    ctbytes: int
+
+    @property
+    def codec(self) -> int:
+        """Number of the codec: bits 5 to 7 of the flags."""
+        return self.flags >> 5
+
+    @property
+    def codec_name(self) -> str:
+        """Name of the codec; `codec 5` to `codec 7` have none."""
+        return CODECS[self.codec] if self.codec < len(CODECS) else f"codec {self.codec}"
+
+    @property
+    def filter_name(self) -> str:
+        """What was done to the bytes before the codec saw them: `shuffle`, `bitshuffle` or `none`."""
+        if self.flags & Flag.PLAIN_COPY:
+            return "none"
+        if self.flags & Flag.BIT_SHUFFLE:
+            return "bitshuffle"
+        return "shuffle" if self.flags & Flag.BYTE_SHUFFLE and self.typesize > 1 else "none"
+
+    @property
+    def plain_copy(self) -> bool:
+        """Whether the plain bytes follow the header as they are."""
+        return bool(self.flags & Flag.PLAIN_COPY)
+
+    @property
+    def nblocks(self) -> int:
+        """Number of blocks; 0 for a plain copy, for an empty chunk and for an impossible block size."""
+        if self.plain_copy or self.blocksize == 0:
+            return 0
+        return -(-self.nbytes // self.blocksize)
+
+    @property
+    def can_split(self) -> bool:
+        """Whether Blosc splits blocks of these sizes at all."""
+        return 0 < self.typesize <= MAX_SPLITS and self.blocksize // self.typesize >= MIN_SPLIT_ELEMENTS
+
+    @property
+    def streams(self) -> int:
+        """Number of streams in each full block; the last block, when it is short, always has one."""
+        return self.typesize if not self.flags & Flag.NOT_SPLIT and self.can_split else 1
+
+    def flag_names(self) -> list[str]:
+        """The flags in words, lowest bit first, then the codec."""
+        names = [str(flag.name).lower().replace("_", " ") for flag in Flag if self.flags & flag]
+        return [*names, self.codec_name]
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkMap:
+    """Where everything in a chunk lies; all places are relative to the chunk's first byte.
+
+    Attributes:
+        header: The chunk's header.
+        starts: First byte of each block, `int64`, shape `(nblocks,)`. Blocks may lie in any order: threads
+            wrote them.
+        stream_at: First byte of each stream's length field, `int64`, shape `(nblocks, streams)`; -1 where a
+            short last block has no such stream.
+        stream_size: Stored bytes of each stream without its length field, same shape; 0 where there is none.
+    """
+
+    header: ChunkHeader
+    starts: NDArray[np.int64]
+    stream_at: NDArray[np.int64]
+    stream_size: NDArray[np.int64]
+
+    def block_plain(self, block: int) -> int:
+        """Plain bytes of a block."""
+        return min(self.header.blocksize, self.header.nbytes - block * self.header.blocksize)
+
+    def block_stop(self, block: int) -> int:
+        """One past the last stored byte of a block."""
+        return int((self.stream_at[block] + STREAM_LENGTH.size + self.stream_size[block]).max())
+
+
+def read_chunk_header(data: bytes | memoryview, at: int = 0, *, place: Span | None = None) -> ChunkHeader:
+    """Reads the header of a chunk; says nothing about whether it makes sense.
+
+    Raises:
+        Truncated: Fewer than 16 bytes are there.
+    """
+    return ChunkHeader(**CHUNK_HEADER.read_one(data, at, place=place))
+
+
+def write_chunk_header(header: ChunkHeader) -> bytes:
+    """The exact inverse of `read_chunk_header`."""
+    return CHUNK_HEADER.pack(**{field.name: getattr(header, field.name) for field in CHUNK_HEADER.fields})
+
+
+def check_chunk_header(header: ChunkHeader, *, limit: int = DEFAULT_LIMIT, place: Span | None = None) -> None:
+    """Refuses a header that no Blosc-1 writer makes.
+
+    Args:
+        header: The header.
+        limit: Plain bytes allowed.
+        place: The chunk or its header, for the error.
+
+    Raises:
+        FormatError: A field is impossible.
+        Unsupported: A Blosc-2 chunk, or a codec that nothing here decodes.
+        LimitExceeded: The chunk claims more than `limit` plain bytes.
+    """
+    if header.version not in (1, 2):
+        raise Unsupported(f"Blosc chunk version {header.version}: only 1 and 2 are Blosc-1", span=place)
+    if header.versionlz != 1:
+        raise FormatError(f"codec format version {header.versionlz} instead of 1", span=place)
+    if header.flags & Flag.BYTE_SHUFFLE and header.flags & Flag.BIT_SHUFFLE:
+        raise Unsupported("both shuffles are flagged: an extended Blosc-2 header", span=place)
+    if header.flags & Flag.RESERVED:
+        raise FormatError("the reserved flag 0x08 is set", span=place)
+    if header.typesize == 0:
+        raise FormatError("the chunk's typesize is 0", span=place)
+    if header.ctbytes < HEADER_SIZE:
+        raise FormatError(
+            f"ctbytes {header.ctbytes} is less than the {HEADER_SIZE} of the header", span=place
+        )
+    if header.plain_copy and header.ctbytes != header.nbytes + HEADER_SIZE:
+        raise FormatError(
+            f"{header.nbytes} plain bytes and the header are not {header.ctbytes} bytes",
+            span=place,
+        )
+    if header.nbytes and not 0 < header.blocksize <= header.nbytes:
+        raise FormatError(f"blocksize {header.blocksize} is not in 1..{header.nbytes} (nbytes)", span=place)
+    if header.nbytes > limit:
+        raise LimitExceeded(f"the chunk claims {header.nbytes} plain bytes; the limit is {limit}", span=place)
+    if not header.plain_copy and header.nbytes and header.codec not in _EXPANSION:
+        raise Unsupported(f"the codec is {header.codec_name}, which no library here decodes", span=place)
+
+
+def map_chunk(
+    chunk: bytes | memoryview, *, limit: int = DEFAULT_LIMIT, place: Span | None = None
+) -> ChunkMap:
+    """Follows every number in a chunk, and refuses the chunk when one leads where it must not.
+
+    Args:
+        chunk: The whole chunk, header and all, and nothing else.
+        limit: Plain bytes allowed.
+        place: Where the chunk lies, for errors.
+
+    Returns:
+        Where blocks and streams are. A plain copy and an empty chunk have none.
+
+    Raises:
+        Truncated: The buffer is shorter than the chunk.
+        FormatError: A number in the chunk is impossible.
+        Unsupported: A Blosc-2 chunk, or a codec that nothing here decodes.
+        LimitExceeded: The chunk claims more than `limit` plain bytes.
+    """
+    header = read_chunk_header(chunk, place=place)
+    check_chunk_header(header, limit=limit, place=place)
+    if len(chunk) < header.ctbytes:
+        raise Truncated(f"the chunk has {header.ctbytes} bytes, {len(chunk)} are there", span=place)
+    if len(chunk) > header.ctbytes:
+        raise FormatError(f"the chunk ends after {header.ctbytes} of {len(chunk)} bytes", span=place)
+    if header.plain_copy or header.nbytes == 0:
+        nothing = np.zeros((0, header.streams), np.int64)
+        return ChunkMap(header, np.zeros(0, np.int64), nothing, nothing)
+    starts = _read_starts(chunk, header, place)
+    if header.streams > 1 and header.blocksize % header.typesize:
+        raise FormatError(
+            f"blocks of {header.blocksize} bytes cannot be split by typesize {header.typesize}", span=place
+        )
+    return _follow_streams(np.frombuffer(chunk, np.uint8), header, starts, place)
+
+
+def _read_starts(chunk: bytes | memoryview, header: ChunkHeader, place: Span | None) -> NDArray[np.int64]:
+    """The table of block starts, each checked to lie behind the table and before the end."""
+    first = HEADER_SIZE + header.nblocks * BLOCK_START.size
+    if first > header.ctbytes:
+        raise FormatError(
+            f"a table of {header.nblocks} blocks does not fit in {header.ctbytes} bytes", span=place
+        )
+    starts = BLOCK_START.read(chunk, HEADER_SIZE, header.nblocks)["start"].astype(np.int64)
+    wrong = (starts < first) | (starts > header.ctbytes - STREAM_LENGTH.size)
+    if wrong.any():
+        block = int(wrong.argmax())
+        raise FormatError(
+            f"block {block} starts at byte {starts[block]}, outside {first}..{header.ctbytes}",
+            span=_within(place, HEADER_SIZE + block * BLOCK_START.size, BLOCK_START.size),
+        )
+    return starts
+
+
+def _follow_streams(
+    data: NDArray[np.uint8], header: ChunkHeader, starts: NDArray[np.int64], place: Span | None
+) -> ChunkMap:
+    """Walks the streams of all blocks at once, one stream number after the other."""
+    streams, nblocks = header.streams, len(starts)
+    short = header.nbytes % header.blocksize
+    plain = np.full(nblocks, header.blocksize // streams, np.int64)
+    if short:
+        plain[-1] = short
+    stream_at = np.full((nblocks, streams), -1, np.int64)
+    stream_size = np.zeros((nblocks, streams), np.int64)
+    at = starts.copy()
+    for stream in range(streams):
+        if stream == 1 and short:
+            at, plain = at[:-1], plain[:-1]
+        size = _lengths(data, header, at, stream, place)
+        wrong = (size < 1) | (size > plain) | (at + STREAM_LENGTH.size + size > header.ctbytes)
+        wrong |= plain > size * _EXPANSION[header.codec] + _EXPANSION_SLACK
+        if wrong.any():
+            block = int(wrong.argmax())
+            raise FormatError(
+                f"block {block}, stream {stream}: {size[block]} stored bytes at byte {at[block]} of "
+                f"{header.ctbytes} cannot hold {plain[block]} plain bytes",
+                span=_within(place, int(at[block]), STREAM_LENGTH.size),
+            )
+        stream_at[: len(at), stream] = at
+        stream_size[: len(at), stream] = size
+        at = at + STREAM_LENGTH.size + size
+    return ChunkMap(header, starts, stream_at, stream_size)
+
+
+def _lengths(
+    data: NDArray[np.uint8], header: ChunkHeader, at: NDArray[np.int64], stream: int, place: Span | None
+) -> NDArray[np.int64]:
+    """The length fields at these places, after a check that they are inside."""
+    outside = at > header.ctbytes - STREAM_LENGTH.size
+    if outside.any():
+        block = int(outside.argmax())
+        raise FormatError(
+            f"block {block} ends before its stream {stream}", span=_within(place, header.ctbytes, 0)
+        )
+    cells: NDArray[Any] = data[at[:, None] + np.arange(STREAM_LENGTH.size)]
+    return np.ascontiguousarray(cells).view(STREAM_LENGTH.dtype)["length"][:, 0].astype(np.int64)
+
+
+def _within(place: Span | None, at: int, size: int) -> Span | None:
+    """A part of the chunk as a place in the file."""
+    if place is None:
+        return None
+    start = min(place.start + at, place.stop)
+    return Span(place.source, start, min(start + size, place.stop))

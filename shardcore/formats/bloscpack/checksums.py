@@ -1,0 +1,82 @@
+"""The nine digests of Bloscpack, by number: one follows every chunk, one the metadata."""
+
+from __future__ import annotations
+
+import hashlib
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from shardcore.errors import BadChecksum, FormatError, Span
+
+
+def _adler32(data: bytes | memoryview) -> bytes:
+    return zlib.adler32(data).to_bytes(4, "little")
+
+
+def _crc32(data: bytes | memoryview) -> bytes:
+    return zlib.crc32(data).to_bytes(4, "little")
+
+
+def _hash(name: str) -> Callable[[bytes | memoryview], bytes]:
+    # A digest against accidents; md5 and sha1 must also work where they are barred as security.
+    return lambda data: hashlib.new(name, data, usedforsecurity=False).digest()
+
+
+@dataclass(frozen=True, slots=True)
+class Checksum:
+    """One kind of digest.
+
+    Attributes:
+        number: The id in the header.
+        name: The name the reference uses.
+        size: Bytes of one digest.
+        compute: Data to digest bytes, as they stand in the file (adler32 and crc32 little-endian).
+    """
+
+    number: int
+    name: str
+    size: int
+    compute: Callable[[bytes | memoryview], bytes]
+
+    def check(self, data: bytes | memoryview, stored: bytes, place: Span, what: str) -> None:
+        """Compares a stored digest with the data.
+
+        Args:
+            data: What the digest covers.
+            stored: The digest in the file.
+            place: Where the digest lies, for the error.
+            what: What is covered, in words, for the error.
+
+        Raises:
+            BadChecksum: They differ.
+        """
+        computed = self.compute(data)
+        if computed != stored:
+            raise BadChecksum(
+                f"{what}: the {self.name} says {stored.hex()}, the bytes give {computed.hex()}", span=place
+            )
+
+
+CHECKSUMS = (
+    Checksum(0, "None", 0, lambda data: b""),
+    Checksum(1, "adler32", 4, _adler32),
+    Checksum(2, "crc32", 4, _crc32),
+    Checksum(3, "md5", 16, _hash("md5")),
+    Checksum(4, "sha1", 20, _hash("sha1")),
+    Checksum(5, "sha224", 28, _hash("sha224")),
+    Checksum(6, "sha256", 32, _hash("sha256")),
+    Checksum(7, "sha384", 48, _hash("sha384")),
+    Checksum(8, "sha512", 64, _hash("sha512")),
+)
+
+
+def checksum(number: int, place: Span | None = None) -> Checksum:
+    """The digest with this id.
+
+    Raises:
+        FormatError: No digest has it; the error lies at `place`.
+    """
+    if not 0 <= number < len(CHECKSUMS):
+        raise FormatError(f"checksum id {number}: known are 0 to {len(CHECKSUMS) - 1}", span=place)
+    return CHECKSUMS[number]

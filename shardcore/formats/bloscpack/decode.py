@@ -1,0 +1,140 @@
+"""Plain bytes out of a chunk: `blosc2`, behind the structural check and with two remedies.
+
+`blosc2` reads Blosc-1 chunks, with two exceptions that it does not notice or wrongly refuses:
+
+- bit shuffle in blocks that are not whole elements: the bytes behind the last whole element come back as
+  garbage. The flag is cleared in a copy, and the bit shuffle undone here;
+- chunks of Blosc before 1.5 leave flag 0x10 clear although blocks of their sizes are never split: it is set
+  in a copy.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+from types import ModuleType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shardcore.errors import FormatError, Span
+from shardcore.formats.bloscpack.blosc1 import DEFAULT_LIMIT, HEADER_SIZE, ChunkHeader, map_chunk
+from shardcore.formats.bloscpack.layout import CHUNK_HEADER, Flag
+
+_UNSHUFFLE_SLAB = 2**20
+"""Plain bytes whose bits are spread out at a time; spread out they take eight times as much."""
+
+
+def decompress(
+    chunk: bytes | memoryview,
+    *,
+    limit: int = DEFAULT_LIMIT,
+    place: Span | None = None,
+    threads: int = 1,
+    out: memoryview | None = None,
+) -> bytes:
+    """Decompresses a chunk, after every number in it was checked.
+
+    The interpreter lock is released meanwhile: several threads can decompress several chunks.
+
+    Args:
+        chunk: The whole chunk, header and all, and nothing else.
+        limit: Plain bytes allowed.
+        place: Where the chunk lies, for errors.
+        threads: Threads inside this one call; worth it for a single large chunk.
+        out: Writable bytes of exactly the chunk's plain size, to be filled instead of allocating.
+
+    Returns:
+        The plain bytes; empty when `out` was given.
+
+    Raises:
+        FormatError: The chunk is damaged, or `out` has another size.
+        Unsupported: A Blosc-2 chunk, or a codec that nothing here decodes.
+        LimitExceeded: The chunk claims more than `limit` plain bytes.
+    """
+    header = map_chunk(chunk, limit=limit, place=place).header
+    if out is not None and len(out) != header.nbytes:
+        raise FormatError(f"the chunk holds {header.nbytes} plain bytes, not {len(out)}", span=place)
+    if header.nbytes == 0:
+        return b""
+    if header.plain_copy:
+        plain = memoryview(chunk)[HEADER_SIZE:]
+    elif _has_bit_shuffled_tail(header):
+        plain = memoryview(_undo_bit_shuffle(_run(_patched(chunk, header), threads, None, place), header))
+    else:
+        source = _patched(chunk, header) if _lacks_split_flag(header) else chunk
+        return _run(source, threads, out, place)
+    if out is None:
+        return bytes(plain)
+    out[:] = plain
+    return b""
+
+
+def _has_bit_shuffled_tail(header: ChunkHeader) -> bool:
+    tails = header.nbytes % header.typesize or header.blocksize % header.typesize
+    return bool(header.flags & Flag.BIT_SHUFFLE and tails)
+
+
+def _lacks_split_flag(header: ChunkHeader) -> bool:
+    return not header.flags & Flag.NOT_SPLIT and not header.can_split
+
+
+def _patched(chunk: bytes | memoryview, header: ChunkHeader) -> bytes:
+    """A copy of the chunk with both remedies applied to its flags."""
+    flags = header.flags
+    if _has_bit_shuffled_tail(header):
+        flags &= ~int(Flag.BIT_SHUFFLE)  # as a number: the complement of a Flag loses the codec's bits
+    if _lacks_split_flag(header):
+        flags |= Flag.NOT_SPLIT
+    copy = bytearray(chunk)
+    copy[CHUNK_HEADER.offsets["flags"]] = flags
+    return bytes(copy)
+
+
+@cache
+def _blosc2() -> ModuleType:
+    """`blosc2`, loaded at the first chunk (it takes a quarter of a second) and told to release the lock."""
+    blosc2 = import_module("blosc2")
+    blosc2.set_releasegil(True)
+    return blosc2
+
+
+def _run(chunk: bytes | memoryview, threads: int, out: memoryview | None, place: Span | None) -> bytes:
+    """The call itself: `decompress2` is told the length of its input, and needs no global context."""
+    try:
+        plain = _blosc2().decompress2(chunk, dst=out, nthreads=threads)
+    except (RuntimeError, ValueError) as error:
+        raise FormatError(f"the codec refuses the chunk: {error}", span=place) from error
+    return plain if plain is not None else b""
+
+
+def _undo_bit_shuffle(data: bytes, header: ChunkHeader) -> NDArray[np.uint8]:
+    """Undoes the bit shuffle of every block."""
+    plain = np.frombuffer(data, np.uint8).copy()
+    whole = header.nbytes // header.blocksize * header.blocksize
+    _undo_in_blocks(plain[:whole].reshape(-1, header.blocksize), header.typesize)
+    if whole < header.nbytes:
+        _undo_in_blocks(plain[whole:].reshape(1, -1), header.typesize)
+    return plain
+
+
+def _undo_in_blocks(blocks: NDArray[np.uint8], typesize: int) -> None:
+    """Undoes the bit shuffle in place, in blocks of equal size (one per row).
+
+    In a block of n whole elements, plane j of `8 * typesize` planes holds bit j of all n, lowest bit first;
+    what is left behind the last whole element is as it was. Blocks whose n is not a multiple of 8 were
+    never shuffled.
+    """
+    elements = blocks.shape[1] // typesize
+    if elements == 0 or elements % 8:
+        return
+    width = elements * typesize
+    at_once, step = max(_UNSHUFFLE_SLAB // width, 1), max(_UNSHUFFLE_SLAB // (8 * typesize), 1)
+    for top in range(0, len(blocks), at_once):
+        slab = blocks[top : top + at_once, :width]
+        planes = np.array(slab).reshape(len(slab), 8 * typesize, elements // 8)
+        for first in range(0, elements // 8, step):
+            bits = np.unpackbits(planes[:, :, first : first + step], axis=2, bitorder="little")
+            rows = np.packbits(bits.transpose(0, 2, 1), axis=2, bitorder="little").reshape(len(slab), -1)
+            start = 8 * first * typesize
+            slab[:, start : start + rows.shape[1]] = rows

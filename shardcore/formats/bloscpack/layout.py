@@ -1,0 +1,188 @@
+"""The bytes of a Bloscpack file, stated once.
+
+    header | metadata section (option bit 1) | offsets (option bit 0) | chunk | digest | chunk | digest | ...
+
+Everything is little-endian. Three versions exist; they differ in the header, in the spare offsets and in
+the metadata. Each chunk is a Blosc-1 buffer with a 16-byte header of its own; see `blosc1.py` for what lies
+inside.
+"""
+
+from __future__ import annotations
+
+from enum import IntFlag
+
+from shardcore.record import Field, Record
+from shardcore.record import FieldRole as Role
+
+MAGIC = b"blpk"
+VERSIONS = (1, 2, 3)
+MAX_CHUNK = 2**31 - 1 - 16
+"""The largest plain size of a chunk: a Blosc buffer counts its own 16-byte header in 31 bits."""
+UNKNOWN = -1
+"""What a count, a size or an offset holds when its writer did not know it."""
+
+SOURCE = "Bloscpack format, "
+BLOSC_SOURCE = "Blosc chunk format, "
+
+
+class Option(IntFlag):
+    """The bits of `options`. The other six must be 0."""
+
+    OFFSETS = 0x01
+    METADATA = 0x02
+
+
+class Flag(IntFlag):
+    """The low five bits of `flags` in a chunk's Blosc header; bits 5 to 7 number the codec."""
+
+    BYTE_SHUFFLE = 0x01
+    PLAIN_COPY = 0x02
+    BIT_SHUFFLE = 0x04
+    RESERVED = 0x08
+    NOT_SPLIT = 0x10
+
+
+CODECS = ("blosclz", "lz4", "snappy", "zlib", "zstd")
+"""Bits 5 to 7 of `flags`, by number. `lz4hc` writes what `lz4` reads and shares its number."""
+
+_MAGIC_FIELD = Field("magic", ("u1", 4), Role.MAGIC, "The letters `blpk`.", MAGIC)
+_SIZE_FIELDS = (
+    Field(
+        "options",
+        "u1",
+        Role.FLAGS,
+        "Bit 0: offsets are present. Bit 1: a metadata section is present (version 3). The rest must be 0.",
+    ),
+    Field(
+        "checksum",
+        "u1",
+        Role.CODEC,
+        "Which digest follows every chunk: 0 none, 1 adler32, 2 crc32, 3 md5, 4 sha1, 5 sha224, 6 sha256, "
+        "7 sha384, 8 sha512.",
+    ),
+    Field("typesize", "u1", Role.NUMBER, "Bytes of one element; informative, each chunk has its own."),
+    Field("chunk_size", "<i4", Role.SIZE, "Plain bytes of every chunk but the last; -1 when unknown."),
+    Field("last_chunk", "<i4", Role.SIZE, "Plain bytes of the last chunk; -1 when unknown."),
+    Field("nchunks", "<i8", Role.COUNT, "Number of chunks; -1 means: read until the end of the file."),
+)
+
+HEADER_V1 = Record(
+    "header",
+    source=SOURCE + "version 1",
+    fields=(
+        _MAGIC_FIELD,
+        Field("format_version", "u1", Role.VERSION, "1 in this layout.", 1),
+        Field("unused", ("u1", 3), Role.UNUSED, "Ignored; writers put zeros."),
+        Field("nchunks", "<i8", Role.COUNT, "Number of chunks; -1 means: read until the end of the file."),
+    ),
+)
+
+HEADER_V2 = Record(
+    "header",
+    source=SOURCE + "version 2",
+    fields=(
+        _MAGIC_FIELD,
+        Field("format_version", "u1", Role.VERSION, "2 in this layout.", 2),
+        *_SIZE_FIELDS,
+        Field("reserved", ("u1", 8), Role.UNUSED, "Zero; version 3 keeps max_app_chunks here."),
+    ),
+)
+
+HEADER_V3 = Record(
+    "header",
+    source=SOURCE + "Bloscpack Header",
+    fields=(
+        _MAGIC_FIELD,
+        Field("format_version", "u1", Role.VERSION, "3 in this layout.", 3),
+        *_SIZE_FIELDS,
+        Field(
+            "max_app_chunks",
+            "<i8",
+            Role.COUNT,
+            "Spare offset slots, so that this many chunks can be appended in place.",
+        ),
+    ),
+)
+
+HEADERS = {1: HEADER_V1, 2: HEADER_V2, 3: HEADER_V3}
+
+METADATA_HEADER = Record(
+    "metadata header",
+    source=SOURCE + "Metadata",
+    fields=(
+        Field(
+            "magic_format",
+            ("u1", 8),
+            Role.MAGIC,
+            "`JSON`, padded with zero bytes (the published text says spaces).",
+            b"JSON",
+        ),
+        Field("meta_options", "u1", Role.FLAGS, "0; no option is defined."),
+        Field(
+            "meta_checksum", "u1", Role.CODEC, "Digest over the stored metadata, numbered like `checksum`."
+        ),
+        Field("meta_codec", "u1", Role.CODEC, "0: stored as is. 1: zlib."),
+        Field(
+            "meta_level",
+            "u1",
+            Role.NUMBER,
+            "The level asked of the codec. Writers leave it set even where nothing was compressed.",
+        ),
+        Field("meta_size", "<u4", Role.SIZE, "Plain bytes of the metadata."),
+        Field("max_meta_size", "<u4", Role.SIZE, "Bytes reserved for the stored metadata."),
+        Field("meta_comp_size", "<u4", Role.SIZE, "Bytes of the stored metadata; the rest of the room is 0."),
+        Field("user_codec", ("u1", 8), Role.UNUSED, "For codecs of one's own; zero."),
+    ),
+)
+
+OFFSET = Record(
+    "offset",
+    source=SOURCE + "Offsets",
+    fields=(
+        Field(
+            "offset",
+            "<i8",
+            Role.OFFSET,
+            "Where the chunk's Blosc header begins, from the start of the file; -1 when unused or unknown.",
+        ),
+    ),
+)
+
+CHUNK_HEADER = Record(
+    "Blosc header",
+    source=BLOSC_SOURCE + "header",
+    fields=(
+        Field("version", "u1", Role.VERSION, "Version of the Blosc format: 2 (1 in the oldest chunks).", 2),
+        Field("versionlz", "u1", Role.VERSION, "Version of the codec's format; 1 for every codec.", 1),
+        Field(
+            "flags",
+            "u1",
+            Role.FLAGS,
+            "0x01 byte shuffle, 0x02 plain copy, 0x04 bit shuffle, 0x08 zero, 0x10 blocks not split; "
+            "bits 5-7: codec 0 blosclz, 1 lz4 and lz4hc, 2 snappy, 3 zlib, 4 zstd.",
+        ),
+        Field("typesize", "u1", Role.NUMBER, "Bytes of one element, 1 to 255: the step of the shuffle."),
+        Field("nbytes", "<u4", Role.SIZE, "Plain bytes of the chunk."),
+        Field("blocksize", "<u4", Role.SIZE, "Plain bytes of each block but the last."),
+        Field("ctbytes", "<u4", Role.SIZE, "Stored bytes of the chunk, with this header."),
+    ),
+)
+
+BLOCK_START = Record(
+    "block start",
+    source=BLOSC_SOURCE + "starts",
+    fields=(Field("start", "<i4", Role.OFFSET, "Where the block begins, from the start of the chunk."),),
+)
+
+STREAM_LENGTH = Record(
+    "stream length",
+    source=BLOSC_SOURCE + "blocks",
+    fields=(
+        Field(
+            "length",
+            "<i4",
+            Role.SIZE,
+            "Stored bytes of the stream; equal to its plain length when it is stored plain.",
+        ),
+    ),
+)

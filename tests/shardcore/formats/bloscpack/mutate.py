@@ -1,0 +1,50 @@
+"""Feeds damaged chunks to the decoder, in a process of its own: `python mutate.py COUNT SEED SAMPLE…`.
+
+Prints `passed refused decoded`: chunks that passed the structural check, that were refused by a ShardError, that
+decompressed. Whatever kills the process or leaves it as another exception is a failure for whoever started it.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+from pathlib import Path
+
+from shardcore.errors import ShardError
+from shardcore.formats.bloscpack.blosc1 import map_chunk
+from shardcore.formats.bloscpack.decode import decompress
+
+
+def mutated(chunk: bytes, dice: random.Random) -> bytes:
+    """A chunk with some of its bytes changed: anywhere, or where the numbers are."""
+    damaged = bytearray(chunk)
+    for _ in range(dice.choice((1, 1, 2, 4, 16))):
+        where = dice.choice((16, 64, len(damaged), len(damaged)))
+        at = dice.randrange(min(where, len(damaged)))
+        damaged[at] = dice.choice((dice.randrange(256), damaged[at] ^ 1 << dice.randrange(8), 0, 255))
+    if dice.random() < 0.1:
+        del damaged[dice.randrange(len(damaged)) :]
+    elif dice.random() < 0.5:
+        damaged[12:16] = len(damaged).to_bytes(4, "little")
+    return bytes(damaged)
+
+
+def main(count: int, seed: int, samples: list[Path]) -> None:
+    """Runs `count` damaged chunks."""
+    dice = random.Random(seed)
+    chunks = [path.read_bytes() for path in samples]
+    passed = refused = decoded = 0
+    for _ in range(count):
+        chunk = mutated(dice.choice(chunks), dice)
+        try:
+            map_chunk(chunk, limit=2**24)
+            passed += 1
+            decompress(chunk, limit=2**24)
+            decoded += 1
+        except ShardError:
+            refused += 1
+    sys.stdout.write(f"{passed} {refused} {decoded}\n")
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), int(sys.argv[2]), [Path(name) for name in sys.argv[3:]])
