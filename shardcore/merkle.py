@@ -125,9 +125,7 @@ def tree_root(hashes: HashArray, sizes: npt.NDArray[np.uint64]) -> bytes:
     return tree_roots(hashes, sizes, np.array([0, len(hashes)])).tobytes()
 
 
-def tree_roots(
-    hashes: HashArray, sizes: npt.NDArray[np.uint64], bounds: npt.NDArray[np.integer]
-) -> HashArray:
+def tree_roots(hashes: HashArray, sizes: npt.NDArray[np.uint64], bounds: npt.NDArray[np.integer]) -> HashArray:
     """The roots of many lists that lie one after the other, computed level by level for all of them together.
 
     Args:

@@ -176,7 +176,7 @@ def _expand_none(chunks: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _expand_deflate(chunks: Iterator[bytes], wbits: int) -> Iterator[bytes]:
-    """zlib (`wbits` 15) and gzip (31); zlib itself compares the trailer."""
+    """Zlib (`wbits` 15) and gzip (31); zlib itself compares the trailer."""
     engine = zlib.decompressobj(wbits)
     sizes = _piece_sizes()
     for chunk in chunks:

@@ -1,0 +1,293 @@
+"""A data set: many shards in one folder that share a key space."""
+
+from __future__ import annotations
+
+import threading
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shardcore.errors import KeyAbsent, ShardError, Span, UsageError
+from shardcore.finding import Depth, Findings, Report
+from shardcore.node import Node, Section
+from shardcore.objects import ObjectColumns, ObjectRef, Objects, located, relocated
+from shardcore.record import Value
+from shardcore.shard import DEFAULT_LIMIT, Progress, Shard, no_progress
+from shardcore.source import Source
+from shardcore.trace import Look
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One shard of a data set.
+
+    Attributes:
+        name: The file name, relative to the data set's folder.
+        size: Bytes.
+        open: Opens it.
+    """
+
+    name: str
+    size: int
+    open: Callable[[], Shard]
+
+
+class DataSet(Shard):
+    """A shard over a folder: its members' objects, looked up from the routing step on.
+
+    Members are opened when they are needed, once. Formats say by `route` where a key may lie.
+
+    Args:
+        name: The format.
+        uri: Where the folder is.
+        members: The shards, sorted by name.
+    """
+
+    def __init__(self, name: str, uri: str, members: Sequence[Member]) -> None:
+        self.format = name
+        self.uri = uri
+        self.source = None
+        self.sections: tuple[Section, ...] = ()
+        self.members = tuple(members)
+        self._opened: dict[str, Shard] = {}
+        self._lock = threading.RLock()
+        self._joined: JoinedObjects | None = None
+
+    @abstractmethod
+    def route(self, key: str, look: Look) -> Sequence[str]:
+        """The names of the members in which a key may lie, most likely first; tells its step.
+
+        Raises:
+            UsageError: The key is not of the format's form.
+        """
+
+    def member(self, name: str) -> Shard:
+        """The opened member of that name.
+
+        Raises:
+            UsageError: There is no such member.
+            ShardError: It cannot be opened.
+        """
+        with self._lock:
+            if name not in self._opened:
+                found = [m for m in self.members if m.name == name]
+                if not found:
+                    raise UsageError(f"no member is called {name!r}")
+                self._opened[name] = found[0].open()
+            return self._opened[name]
+
+    @property
+    def objects(self) -> Objects:
+        """The objects of all members; none before `load_index`."""
+        return self._joined if self._joined is not None else JoinedObjects(())
+
+    @property
+    def tree(self) -> Node:
+        """One node for each member that can be opened at once; the members have trees of their own."""
+        kids = tuple(Node(m.name, Span(m.name, 0, m.size), text=f"{m.size} bytes") for m in self.members)
+        return Node(self.uri, Span("", 0, 0), children=kids)
+
+    @property
+    def fields(self) -> dict[str, Value]:
+        """How many members there are."""
+        return {"dataset.members": len(self.members)}
+
+    @property
+    def declared_objects(self) -> int:
+        """The sum over the members that are open; over all after `load_index`."""
+        return sum(shard.declared_objects for shard in self._opened.values())
+
+    @property
+    def loaded(self) -> bool:
+        """Whether all members are open and their objects joined."""
+        return self._joined is not None
+
+    @property
+    def index_bytes(self) -> int:
+        """The size of all members: an upper bound."""
+        return sum(member.size for member in self.members)
+
+    def load_index(self, progress: Progress = no_progress) -> None:
+        """Opens all members and joins their objects; one that cannot be opened is left out, and `verify` says so."""
+        shards: list[tuple[str, Shard]] = []
+        for number, member in enumerate(self.members):
+            progress(number, len(self.members))
+            try:
+                shard = self.member(member.name)
+                shard.load_index()
+            except ShardError:
+                continue
+            shards.append((member.name, shard))
+        numbers = {member.name: n for n, member in enumerate(self.members)}
+        self._joined = JoinedObjects([(name, numbers[name], shard.objects) for name, shard in shards])
+        progress(len(self.members), len(self.members))
+
+    def lookup(self, key: str, look: Look) -> ObjectRef:
+        """Routes the key, then looks in the members named."""
+        last = KeyAbsent(key)
+        for name in self.route(key, look):
+            before = len(look.steps)
+            try:
+                ref = self.member(name).lookup(key, look)
+            except KeyAbsent as absent:
+                last = absent
+                continue
+            finally:
+                look.steps[before:] = [
+                    replace(step, spans=tuple(relocated(s, name) for s in step.spans)) for step in look.steps[before:]
+                ]
+            return located(ref, name, self._first_row(name))
+        raise last
+
+    def find_all(self, key: str) -> tuple[ObjectRef, ...]:
+        """All objects with this key, in all members that may hold it."""
+        found: list[ObjectRef] = []
+        for name in self.route(key, Look()):
+            found += [located(ref, name, self._first_row(name)) for ref in self.member(name).find_all(key)]
+        return tuple(found)
+
+    def stream(self, ref: ObjectRef) -> Iterator[bytes]:
+        """The decoded content, from the member it lies in."""
+        return self.member(ref.shard).stream(self._inside(ref))
+
+    def read_range(self, ref: ObjectRef, start: int, stop: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
+        """A range of the decoded content, from the member it lies in."""
+        return self.member(ref.shard).read_range(self._inside(ref), start, stop, limit=limit)
+
+    def read_part(self, ref: ObjectRef, part: str, *, limit: int = DEFAULT_LIMIT) -> bytes:
+        """A further content, from the member it lies in."""
+        return self.member(ref.shard).read_part(self._inside(ref), part, limit=limit)
+
+    def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
+        """Verifies every member; those that cannot be opened are findings."""
+        findings = Findings()
+        objects = 0
+        for number, member in enumerate(self.members):
+            progress(number, len(self.members))
+            try:
+                report = self.member(member.name).verify(depth)
+            except ShardError as error:
+                span = relocated(error.span, member.name) if error.span else Span(member.name, 0, 0)
+                findings.error(f"{self.format}.unreadable", span, f"{member.name}: {error.message}")
+                continue
+            objects += report.objects
+            for finding in report.findings:
+                findings.add(replace(finding, span=relocated(finding.span, member.name) if finding.span else None))
+        return Report(Depth(depth), objects, findings.all())
+
+    def bytes_of(self, name: str) -> Source:
+        """A member's bytes by its name, or a source of a member by `member@…`."""
+        member, rest = self._split(name)
+        return self.member(member).bytes_of(rest)
+
+    def sections_of(self, name: str) -> tuple[Section, ...]:
+        """The sections of a member, or of a decoded source of one."""
+        if name == "":
+            return ()
+        member, rest = self._split(name)
+        return self.member(member).sections_of(rest)
+
+    def tree_of(self, name: str) -> Node:
+        """The tree of the data set, or the tree of a member as the member itself has it."""
+        if name == "":
+            return self.tree
+        member, rest = self._split(name)
+        return self.member(member).tree_of(rest)
+
+    def explain(self, offset: int, source: str = "") -> tuple[Node, ...]:
+        """The path to a byte of a member; `source` names the member."""
+        member, rest = self._split(source)
+        return self.member(member).explain(offset, rest)
+
+    def close(self) -> None:
+        """Closes all members."""
+        with self._lock:
+            for shard in self._opened.values():
+                shard.close()
+            self._opened.clear()
+
+    def _split(self, name: str) -> tuple[str, str]:
+        for member in self.members:
+            if name == member.name or name.startswith(member.name + "@"):
+                return member.name, name[len(member.name) :]
+        raise UsageError(f"no bytes are called {name!r} here")
+
+    def _inside(self, ref: ObjectRef) -> ObjectRef:
+        spans = tuple(Span(s.source.removeprefix(ref.shard), s.start, s.stop) for s in ref.spans)
+        return replace(ref, row=ref.row - self._first_row(ref.shard), spans=spans, shard="")
+
+    def _first_row(self, name: str) -> int:
+        return self._joined.first_row(name) if self._joined is not None else 0
+
+
+class JoinedObjects(Objects):
+    """The objects of several shards, one after the other.
+
+    Args:
+        parts: Member name, member number and objects of each.
+    """
+
+    def __init__(self, parts: Sequence[tuple[str, int, Objects]]) -> None:
+        self._parts = tuple(parts)
+        self._firsts = [0, *accumulate(len(objects) for _, _, objects in self._parts)]
+        self.kinds = tuple(dict.fromkeys(k for _, _, o in self._parts for k in o.kinds)) or ("object",)
+        self.codecs = tuple(dict.fromkeys(c for _, _, o in self._parts for c in o.codecs)) or ("none",)
+
+    def __len__(self) -> int:
+        return self._firsts[-1]
+
+    def first_row(self, name: str) -> int:
+        """The row at which a member's objects begin; 0 for one that is not joined."""
+        return next((f for f, (n, _, _) in zip(self._firsts, self._parts, strict=False) if n == name), 0)
+
+    def columns(self, rows: NDArray[np.int64], *, sizes: bool = False) -> ObjectColumns:
+        """The columns of some rows; see `Objects.columns`."""
+        if not len(rows):
+            return ObjectColumns.of([], [], [], [])
+        pieces, places = [], []
+        for number, inside, where in self._by_part(rows):
+            _, shard, objects = self._parts[number]
+            got = objects.columns(inside, sizes=sizes)
+            pieces.append(
+                replace(
+                    got,
+                    row=rows[where],
+                    codec=self._renumbered(got.codec, objects.codecs, self.codecs),
+                    kind=self._renumbered(got.kind, objects.kinds, self.kinds),
+                    shard=np.full(len(inside), shard, np.int32),
+                )
+            )
+            places.append(where)
+        order = np.argsort(np.concatenate(places), kind="stable")
+        joined = ObjectColumns.join(pieces)
+        return ObjectColumns(*(getattr(joined, name)[order] for name in ObjectColumns.__slots__))
+
+    def key_texts(self, rows: NDArray[np.int64]) -> list[str | None]:
+        """The keys of some rows; see `Objects.key_texts`."""
+        texts: list[str | None] = [None] * len(rows)
+        for number, inside, where in self._by_part(rows):
+            for place, text in zip(where.tolist(), self._parts[number][2].key_texts(inside), strict=True):
+                texts[place] = text
+        return texts
+
+    def ref(self, row: int) -> ObjectRef:
+        """One row as an object of the data set."""
+        if not 0 <= row < len(self):
+            raise IndexError(row)
+        number = int(np.searchsorted(self._firsts, row, "right")) - 1
+        name, _, objects = self._parts[number]
+        return located(objects.ref(row - self._firsts[number]), name, self._firsts[number])
+
+    def _by_part(self, rows: NDArray[np.int64]) -> Iterator[tuple[int, NDArray[np.int64], NDArray[np.int64]]]:
+        numbers = np.searchsorted(self._firsts, rows, "right") - 1
+        for number in np.unique(numbers).tolist():
+            where = np.flatnonzero(numbers == number)
+            yield number, rows[where] - self._firsts[number], where
+
+    @staticmethod
+    def _renumbered(codes: NDArray[np.uint8], names: tuple[str, ...], into: tuple[str, ...]) -> NDArray[np.uint8]:
+        return np.array([into.index(name) for name in names], np.uint8)[codes]

@@ -1,0 +1,192 @@
+"""Taking objects out into files: safe names, nothing outside the folder, nothing overwritten, a manifest."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import unicodedata
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from shardcore.errors import ShardError, SourceError, UsageError
+from shardcore.objects import ObjectRef
+from shardcore.shard import Progress, Shard, no_progress
+from shardcore.write import TemporaryFile
+
+MAX_NAME_BYTES = 180
+"""Longest file name given; every common file system takes 255 bytes, and temporary names need some."""
+
+_RESERVED = {"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(10))}
+_FORBIDDEN = frozenset('/\\:*?"<>|')
+
+
+@dataclass(frozen=True, slots=True)
+class Extracted:
+    """What became of one object.
+
+    Attributes:
+        key: The object's key.
+        path: The file; empty when there is none.
+        size: Bytes written.
+        sha256: Of the content, hexadecimal.
+        error: Why there is no file, or empty.
+    """
+
+    key: str | None
+    path: str
+    size: int = 0
+    sha256: str = ""
+    error: str = ""
+
+
+class Names:
+    """Gives every key a file name of its own that is safe on every common system.
+
+    Keys that are safe already keep their text. Others are cleaned and end with `~` and eight digits of the key's
+    sha256, so that a name depends on little more than its key.
+    """
+
+    def __init__(self, taken: Iterable[str] = ()) -> None:
+        self._taken = {_folded(name) for name in taken}
+
+    def give(self, key: str) -> str:
+        """The name for a key; never the same twice, not even in another case."""
+        name = _cleaned(key)
+        if name != key or _folded(name) in self._taken:
+            digest = hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
+            stem, dot, suffix = name.rpartition(".")
+            if not (dot and stem and len(suffix) <= 8):
+                stem, dot, suffix = name, "", ""
+            stem = _cut(stem, MAX_NAME_BYTES - 20)
+            name = f"{stem}~{digest[:8]}{dot}{suffix}"
+            digits = 8
+            while _folded(name) in self._taken:
+                digits += 1
+                name = f"{stem}~{digest[:digits]}{dot}{suffix}" if digits <= 64 else f"{stem}~{digest}{digits}"
+        self._taken.add(_folded(name))
+        return name
+
+
+def extract(
+    shard: Shard,
+    refs: Iterable[ObjectRef],
+    folder: str | Path,
+    *,
+    force: bool = False,
+    total: int = 0,
+    progress: Progress = no_progress,
+) -> Iterator[Extracted]:
+    """Writes objects into files of a folder, one after the other; a damaged one does not stop the others.
+
+    A file appears under its name only when it is complete. At the end `manifest.json` is written, which tells the key
+    of every file.
+
+    Args:
+        shard: Where the objects are.
+        refs: The objects.
+        folder: Made when it is not there.
+        force: Whether existing files are replaced.
+        total: How many objects there are, for `progress`.
+        progress: Called after every object.
+
+    Yields:
+        What became of each object.
+
+    Raises:
+        SourceError: The folder cannot be written to.
+    """
+    where = Path(folder)
+    try:
+        where.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SourceError(f"cannot make the folder {where}: {error.strerror}") from error
+    names = Names(["manifest.json"])
+    done: list[Extracted] = []
+    for number, ref in enumerate(refs):
+        label = ref.key if ref.key is not None else str(ref.extras.get("key_hex") or f"row-{ref.row}")
+        result = _extract_one(shard, ref, where / names.give(label), force)
+        done.append(result)
+        progress(number + 1, max(total, number + 1))
+        yield result
+    write_manifest(shard, done, where)
+
+
+def write_manifest(shard: Shard, results: Iterable[Extracted], folder: Path) -> Path:
+    """Writes which file came from which key; beside an older manifest, under the next free number.
+
+    Raises:
+        SourceError: The folder cannot be written to.
+    """
+    origin = shard.source.uri if shard.source is not None else getattr(shard, "uri", "")
+    lines = [{name: v for name, v in asdict(r).items() if name != "error" or v} for r in results]
+    for line in lines:
+        line["path"] = Path(line["path"]).name
+    content: dict[str, Any] = {"uri": origin, "format": shard.format, "objects": lines}
+    text = json.dumps(content, ensure_ascii=True, indent=1)
+    number = 1
+    while True:
+        path = folder / ("manifest.json" if number == 1 else f"manifest-{number}.json")
+        try:
+            with path.open("x", encoding="ascii") as file:
+                file.write(text + "\n")
+            return path
+        except FileExistsError:
+            number += 1
+        except OSError as error:
+            raise SourceError(f"cannot write {path}: {error.strerror}") from error
+
+
+def write_object(shard: Shard, ref: ObjectRef, path: Path, *, force: bool = False) -> tuple[int, str]:
+    """Streams one object into a file that appears when it is complete.
+
+    Returns:
+        Bytes written, and their sha256.
+
+    Raises:
+        UsageError: The file exists already.
+        SourceError: It cannot be written, or the object's bytes cannot be had.
+        FormatError: The object is damaged.
+    """
+    if not force and (path.exists() or path.is_symlink()):
+        raise UsageError(f"{path} exists already")
+    digest = hashlib.sha256()
+    file = TemporaryFile(path)
+    try:
+        for piece in shard.stream(ref):
+            file.write(piece)
+            digest.update(piece)
+        file.close()
+        file.appear(force=force)
+    except BaseException:
+        file.discard()
+        raise
+    return file.at, digest.hexdigest()
+
+
+def _extract_one(shard: Shard, ref: ObjectRef, path: Path, force: bool) -> Extracted:
+    try:
+        size, digest = write_object(shard, ref, path, force=force)
+    except ShardError as error:
+        return Extracted(ref.key, "", error=str(error))
+    return Extracted(ref.key, str(path), size, digest)
+
+
+def _cleaned(key: str) -> str:
+    kept = "".join("_" if c in _FORBIDDEN or not c.isprintable() else c for c in key)
+    kept = _cut(kept, MAX_NAME_BYTES).rstrip(" .").lstrip(" ")
+    if kept.startswith((".", "-", "~")):
+        kept = "_" + kept[1:]
+    if not kept or kept.split(".")[0].lower() in _RESERVED:
+        kept = "_" + kept
+    return kept
+
+
+def _cut(text: str, limit: int) -> str:
+    return text.encode("utf-8", "replace")[:limit].decode("utf-8", "ignore")
+
+
+def _folded(name: str) -> str:
+    """Names that some file system takes for the same are equal in this form."""
+    return unicodedata.normalize("NFC", name).casefold()

@@ -1,0 +1,194 @@
+"""What a format is to the registry: how it is recognised, opened, created; and what is left of a damaged file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any
+
+from shardcore.errors import FormatError, KeyAbsent, ShardError, Span, UsageError
+from shardcore.finding import Depth, Findings, Report
+from shardcore.node import Node, Section, SectionRole, tile
+from shardcore.objects import NoObjects, ObjectRef, Objects
+from shardcore.record import FieldRole, Value
+from shardcore.shard import OpenOptions, Progress, Shard, no_progress
+from shardcore.source import Folder, Source
+from shardcore.trace import Look
+from shardcore.wrapped import PrefetchedSource
+from shardcore.write import Writer
+
+
+class Certainty(IntEnum):
+    """How sure a format is that bytes are its own; the higher wins."""
+
+    PARTLY = 0
+    """Something of the format is there, but not what opens it; names the candidate when nobody is surer."""
+    INFERRED = 1
+    """Nothing says so, but everything fits."""
+    BESIDE = 2
+    """What lies beside the file says so."""
+    MAGIC = 3
+    """The bytes say so themselves."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a format says about bytes that may be its own.
+
+    Attributes:
+        certainty: How sure it is.
+        why: One phrase: `magic SWHShard`, `inferred, 3 of 3 checks`.
+    """
+
+    certainty: Certainty
+    why: str
+
+
+class Draft:
+    """What is known of a file while it is being opened; when opening fails, this much is still shown.
+
+    Attributes:
+        sections: What was claimed so far.
+        nodes: The nodes of these sections, in the same order.
+        fields: The fields read so far, `section.field` to value.
+        version: The version, once known.
+    """
+
+    def __init__(self) -> None:
+        self.sections: list[Section] = []
+        self.nodes: list[Node] = []
+        self.fields: dict[str, Value] = {}
+        self.version = ""
+
+    def add(self, section: Section, node: Node | None = None, fields: Mapping[str, Value] | None = None) -> None:
+        """Claims a section; `fields` are those of its record, by plain name."""
+        self.sections.append(section)
+        self.nodes.append(node or Node(section.name, Span("", section.start, section.stop), doc=section.doc))
+        self.fields.update({f"{section.name}.{name}": value for name, value in (fields or {}).items()})
+
+
+Opener = Callable[[Source, str], Shard]
+"""Opens a source as the format of that name; how a format opens what belongs to another one."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenContext:
+    """What a format is given to open something.
+
+    Attributes:
+        options: What the caller said.
+        opener: Opens sources of other formats.
+        draft: Where the format notes what it knows so far.
+        partial: Whether a shard with `damage` is wanted rather than an error, where something can be shown.
+        progress: For openings that take long.
+    """
+
+    options: OpenOptions
+    opener: Opener
+    draft: Draft = field(default_factory=Draft)
+    partial: bool = False
+    progress: Progress = no_progress
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """One format, as the registry lists it.
+
+    Attributes:
+        name: Short, lower case.
+        title: What people call it.
+        suffixes: Usual endings of file names.
+        detect: Says whether the bytes are of this format, from their ends; None when nothing points to it.
+        open: Opens them. Reads go through the prefetched source while opening; the shard keeps its `base`.
+        infer: Says whether bytes without any mark fit the format; asked when no other format is even partly there.
+        detect_folder: Says whether a folder is a data set of the format.
+        open_folder: Opens it.
+        create: Starts a writer.
+        locate: Says in which shard a key would lie, from parameters alone.
+    """
+
+    name: str
+    title: str
+    suffixes: tuple[str, ...]
+    detect: Callable[[PrefetchedSource], Verdict | None]
+    open: Callable[[PrefetchedSource, OpenContext], Shard]
+    infer: Callable[[PrefetchedSource], Verdict | None] | None = None
+    detect_folder: Callable[[Folder], Verdict | None] | None = None
+    open_folder: Callable[[Folder, OpenContext], Shard] | None = None
+    create: Callable[..., Writer] | None = None
+    locate: Callable[..., dict[str, Any]] | None = None
+
+
+class PartialShard(Shard):
+    """What is left of a file that cannot be opened: its bytes, the tree up to the damage, and the error.
+
+    Args:
+        name: The format, or `unknown`.
+        source: The file.
+        draft: What was known when opening failed.
+        damage: Why it failed.
+    """
+
+    def __init__(self, name: str, source: Source, draft: Draft, damage: ShardError) -> None:
+        self.format = name
+        self.version = draft.version
+        self.source = source
+        self.damage = damage
+        self.sections, _ = tile(draft.sections, source.size)
+        self._draft = draft
+
+    @property
+    def objects(self) -> Objects:
+        """None can be had."""
+        return NoObjects()
+
+    @property
+    def tree(self) -> Node:
+        """The nodes known before the damage, what nobody claims, and a node that points to the damage."""
+        size = self.source.size if self.source else 0
+        place = self.damage.span if self.damage else None
+        known = [node for node in self._draft.nodes if node.span.stop <= size]
+        rest = [
+            Node(s.name, Span("", s.start, s.stop), role=FieldRole.UNKNOWN, doc=s.doc)
+            for s in self.sections
+            if s.role is SectionRole.UNKNOWN
+        ]
+        kids = sorted([*known, *rest], key=lambda node: (node.span.start, node.span.stop))
+        error = Node("damage", Span("", size, size), text=str(self.damage), error=str(self.damage), target=place)
+        name = self.source.name if self.source else ""
+        return Node(name, Span("", 0, size), children=(*kids, error), error=str(self.damage))
+
+    @property
+    def fields(self) -> dict[str, Value]:
+        """The fields read before the damage."""
+        return dict(self._draft.fields)
+
+    @property
+    def declared_objects(self) -> int:
+        """None are known."""
+        return 0
+
+    @property
+    def loaded(self) -> bool:
+        """True: there is nothing more to load."""
+        return True
+
+    def load_index(self, progress: Progress = no_progress) -> None:
+        """There is nothing to load."""
+
+    def lookup(self, key: str, look: Look) -> ObjectRef:
+        """Raises the damage."""
+        raise self.damage or KeyAbsent(key)
+
+    def stream(self, ref: ObjectRef) -> Iterator[bytes]:
+        """Raises: there are no objects."""
+        raise UsageError("a shard that cannot be opened has no objects")
+
+    def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
+        """One finding: the damage."""
+        findings = Findings()
+        if self.damage is not None:
+            code = "damaged" if isinstance(self.damage, FormatError) else "unreadable"
+            findings.error(f"{self.format}.{code}", self.damage.span, self.damage.message)
+        return Report(Depth(depth), 0, findings.all())

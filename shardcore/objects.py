@@ -1,0 +1,234 @@
+"""The objects of a shard, as columns; one object, as a reference."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from enum import IntEnum
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shardcore.errors import Span, UsageError
+
+
+class State(IntEnum):
+    """What became of an object."""
+
+    LIVE = 0
+    UNUSED = 1
+    DELETED = 2
+    EXTERNAL = 3
+    TOMBSTONED = 4
+    DAMAGED = 5
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectRef:
+    """One object of a shard.
+
+    Attributes:
+        key: The key in the text form of the format; None when it has none (not decodable: `extras["key_hex"]`).
+        row: Its row in `Shard.objects`.
+        spans: Where its stored bytes are; the first span is the content itself.
+        size: Decoded bytes; -1 when not known before reading.
+        stored_size: Stored bytes; -1 when not known.
+        codec: How it is stored: `none`, `zstd`, …
+        state: What became of it.
+        kind: `object`, or one of the kinds of the format.
+        parts: Names of further contents that belong to it (`fragments`).
+        shard: The member of a data set it lies in, or empty.
+        error: Why it cannot be read, or empty.
+        extras: What the format knows besides, by name.
+    """
+
+    key: str | None
+    row: int
+    spans: tuple[Span, ...]
+    size: int = -1
+    stored_size: int = -1
+    codec: str = "none"
+    state: State = State.LIVE
+    kind: str = "object"
+    parts: tuple[str, ...] = ()
+    shard: str = ""
+    error: str = ""
+    extras: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectColumns:
+    """Some rows of the objects, as parallel columns.
+
+    Attributes:
+        row: Row numbers, int64.
+        start: First stored byte of the content, int64; -1 when it has no bytes here.
+        stop: One past the last stored byte, int64; -1 when not known.
+        stored_size: Stored bytes, int64; -1 when not known.
+        size: Decoded bytes, int64; -1 when not known.
+        codec: Index into `Objects.codecs`, uint8.
+        state: `State`, uint8.
+        kind: Index into `Objects.kinds`, uint8.
+        shard: Index into `DataSet.members`, int32; zeros in a single shard.
+    """
+
+    row: NDArray[np.int64]
+    start: NDArray[np.int64]
+    stop: NDArray[np.int64]
+    stored_size: NDArray[np.int64]
+    size: NDArray[np.int64]
+    codec: NDArray[np.uint8]
+    state: NDArray[np.uint8]
+    kind: NDArray[np.uint8]
+    shard: NDArray[np.int32]
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+    @staticmethod
+    def of(row: Any, start: Any, stop: Any, size: Any, **more: Any) -> ObjectColumns:
+        """Columns from array-likes; scalars are repeated. `stored_size` defaults to `stop - start` where known."""
+        rows = np.asarray(row, np.int64).ravel()
+
+        def column(values: Any, dtype: Any) -> NDArray[Any]:
+            return np.broadcast_to(np.asarray(values, dtype), rows.shape)
+
+        starts, stops = column(start, np.int64), column(stop, np.int64)
+        stored = more.get("stored_size")
+        if stored is None:
+            stored = np.where((starts >= 0) & (stops >= starts), stops - starts, -1)
+        return ObjectColumns(
+            rows,
+            starts,
+            stops,
+            column(stored, np.int64),
+            column(size, np.int64),
+            column(more.get("codec", 0), np.uint8),
+            column(more.get("state", 0), np.uint8),
+            column(more.get("kind", 0), np.uint8),
+            column(more.get("shard", 0), np.int32),
+        )
+
+    @staticmethod
+    def join(parts: Sequence[ObjectColumns]) -> ObjectColumns:
+        """One after the other; at least one part."""
+        return ObjectColumns(*(np.concatenate([getattr(p, name) for p in parts]) for name in ObjectColumns.__slots__))
+
+
+class Keys(Sequence[str | None]):
+    """The keys of all rows, as text, made when asked for: slicing yields a list."""
+
+    def __init__(self, objects: Objects) -> None:
+        self._objects = objects
+
+    def __len__(self) -> int:
+        return len(self._objects)
+
+    @overload
+    def __getitem__(self, index: int) -> str | None: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[str | None]: ...
+    def __getitem__(self, index: int | slice) -> str | list[str | None] | None:
+        if isinstance(index, slice):
+            return self._objects.key_texts(np.arange(*index.indices(len(self)), dtype=np.int64))
+        if not -len(self) <= index < len(self):
+            raise IndexError(index)
+        return self._objects.key_texts(np.array([index % len(self)], np.int64))[0]
+
+
+class Objects(ABC):
+    """All objects of a shard, as columns. A row is what the format has a slot for; no Python object per row.
+
+    Attributes:
+        kinds: The kinds that `ObjectColumns.kind` counts.
+        codecs: The codecs that `ObjectColumns.codec` counts.
+    """
+
+    kinds: tuple[str, ...] = ("object",)
+    codecs: tuple[str, ...] = ("none",)
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """Number of rows, slots that are unused included."""
+
+    @abstractmethod
+    def columns(self, rows: NDArray[np.int64], *, sizes: bool = False) -> ObjectColumns:
+        """The columns of some rows.
+
+        Args:
+            rows: Row numbers, int64.
+            sizes: Whether sizes that are not known yet are read from the file.
+
+        Raises:
+            SourceError: The bytes cannot be had.
+        """
+
+    @abstractmethod
+    def key_texts(self, rows: NDArray[np.int64]) -> list[str | None]:
+        """The keys of some rows, as text; None for unused rows and keys that have no text."""
+
+    @abstractmethod
+    def ref(self, row: int) -> ObjectRef:
+        """One row as an object.
+
+        Raises:
+            IndexError: There is no such row.
+            SourceError: The bytes cannot be had.
+        """
+
+    @property
+    def orders(self) -> tuple[str, ...]:
+        """The orders that `order` knows now; `slot` always, others after `Shard.load_index`."""
+        return ("slot",)
+
+    def order(self, name: str) -> NDArray[np.int64] | None:
+        """Row numbers in the order `name`; None for the order of the rows themselves.
+
+        Raises:
+            UsageError: The order is not known (yet).
+        """
+        if name == "slot":
+            return None
+        raise UsageError(f"no order {name!r} here; there is {', '.join(self.orders)}")
+
+    @property
+    def keys(self) -> Keys:
+        """The keys of all rows, lazily."""
+        return Keys(self)
+
+    def __getitem__(self, rows: slice) -> ObjectColumns:
+        return self.columns(np.arange(*rows.indices(len(self)), dtype=np.int64))
+
+
+class NoObjects(Objects):
+    """For a shard of which only a part of the tree can be shown."""
+
+    def __len__(self) -> int:
+        return 0
+
+    def columns(self, rows: NDArray[np.int64], *, sizes: bool = False) -> ObjectColumns:
+        """No columns."""
+        return ObjectColumns.of([], [], [], [])
+
+    def key_texts(self, rows: NDArray[np.int64]) -> list[str | None]:
+        """No keys."""
+        return []
+
+    def ref(self, row: int) -> ObjectRef:
+        """No objects."""
+        raise IndexError(row)
+
+
+def located(ref: ObjectRef, member: str, first_row: int) -> ObjectRef:
+    """An object of a member of a data set, as an object of the data set."""
+    spans = tuple(relocated(span, member) for span in ref.spans)
+    return replace(ref, row=ref.row + first_row, spans=spans, shard=member)
+
+
+def relocated(span: Span, member: str) -> Span:
+    """A span of a member of a data set, as a span of the data set: the member's name comes before the source."""
+    if span.source and not span.source.startswith("@"):
+        return span
+    return Span(member + span.source, span.start, span.stop)

@@ -1,0 +1,211 @@
+"""The formats, listed; recognising, opening and creating shards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from shardcore.errors import FormatError, NotAShard, ShardError, SourceError, UsageError
+from shardcore.format import Certainty, Draft, Format, OpenContext, PartialShard, Verdict
+from shardcore.shard import OpenOptions, Progress, Shard, no_progress
+from shardcore.source import BytesSource, FileSource, Folder, LocalFolder, Source
+from shardcore.wrapped import PrefetchedSource
+from shardcore.write import Output, Writer
+
+# One line for each format: the name of its folder under `shardcore/formats`.
+FORMATS = ("swh",)
+
+
+@dataclass(frozen=True, slots=True)
+class Detection:
+    """What recognised a shard.
+
+    Attributes:
+        format: The name of the format.
+        why: What spoke for it.
+    """
+
+    format: str
+    why: str
+
+
+def format_of(name: str) -> Format:
+    """The format of that name.
+
+    Raises:
+        UsageError: There is none.
+    """
+    if name not in FORMATS:
+        raise UsageError(f"no format is called {name!r}; there is {', '.join(FORMATS)}")
+    found: Format = import_module(f"shardcore.formats.{name}").FORMAT
+    return found
+
+
+def all_formats() -> tuple[Format, ...]:
+    """All formats, in the order in which they are asked."""
+    return tuple(format_of(name) for name in FORMATS)
+
+
+def detect(where: str | Path | bytes | Source | Folder) -> Detection:
+    """Recognises the format: by content, then by what lies beside, then by inference.
+
+    Raises:
+        NotAShard: No format is sure enough; the candidates are named.
+        SourceError: The bytes cannot be had.
+    """
+    target = source_of(where)
+    if isinstance(target, Folder):
+        found, verdict = _judge_folder(target)
+        return Detection(found.name, verdict.why)
+    try:
+        found, verdict = _judge(PrefetchedSource(target))
+    finally:
+        if target is not where:
+            target.close()
+    return Detection(found.name, verdict.why)
+
+
+def open(
+    where: str | Path | bytes | Source | Folder,
+    *,
+    format: str | None = None,
+    spec: Any = None,
+    xorbs: str | None = None,
+    deleted: bool = False,
+    partial: bool = False,
+    progress: Progress = no_progress,
+) -> Shard:
+    """Opens a shard or a data set.
+
+    Args:
+        where: A path (of a file or folder), an address, bytes, a `Source` or a `Folder`.
+        format: The name of the format, instead of recognising it.
+        spec: neuroglancer: the sharding specification, as JSON text, a mapping, or the path of a file.
+        xorbs: mdb: the folder with the xorbs.
+        deleted: Whether tombstoned data is served.
+        partial: Whether damage gives what is left of the shard (with `damage` set) rather than an error.
+        progress: Called as `progress(done, total)` by openings that take long.
+
+    Raises:
+        NotAShard: No format recognises the bytes.
+        FormatError: The bytes are damaged.
+        SourceError: The bytes cannot be had.
+    """
+    target = source_of(where)
+    options = OpenOptions(spec=spec, xorbs=xorbs, deleted=deleted, forced=format is not None)
+    context = OpenContext(options, _open_as, partial=partial, progress=progress)
+    if isinstance(target, Folder):
+        return _open_folder(target, format, context)
+    try:
+        return _open_source(target, format, context)
+    except BaseException:
+        if target is not where:
+            target.close()
+        raise
+
+
+def create(target: str | Path | None, *, format: str, force: bool = False, **options: Any) -> Writer:
+    """Starts to write a shard.
+
+    Args:
+        target: The path under which the complete shard appears; None to plan only.
+        format: The name of the format.
+        force: Whether an existing file is replaced.
+        **options: Options of the format.
+
+    Raises:
+        UsageError: The format is not known or cannot be written, an option does not fit, or the target exists.
+    """
+    found = format_of(format)
+    if found.create is None:
+        raise UsageError(f"{format} cannot be written")
+    try:
+        return found.create(Output(target, force=force), **options)
+    except TypeError as error:
+        raise UsageError(f"{format} has no such option: {error}") from error
+
+
+def source_of(where: str | Path | bytes | Source | Folder) -> Source | Folder:
+    """The source or folder behind a path, an address or bytes.
+
+    Raises:
+        SourceError: Nothing is there.
+        UsageError: The kind of address is not known.
+    """
+    if isinstance(where, (Source, Folder)):
+        return where
+    if isinstance(where, (bytes, bytearray)):
+        return BytesSource(bytes(where))
+    text = str(where)
+    if text.startswith("file://"):
+        text = text.removeprefix("file://")
+    elif "://" in text:
+        raise UsageError(f"no source for {text.split('://')[0]}:// addresses")
+    path = Path(text)
+    return LocalFolder(path) if path.is_dir() else FileSource(path)
+
+
+def _open_source(target: Source, name: str | None, context: OpenContext) -> Shard:
+    probe = PrefetchedSource(target)
+    try:
+        found, verdict = (format_of(name), Verdict(Certainty.MAGIC, "as asked")) if name else _judge(probe)
+    except NotAShard as error:
+        if not context.partial:
+            raise
+        return PartialShard("unknown", target, Draft(), error)
+    try:
+        shard = found.open(probe, context)
+    except (FormatError, NotAShard) as error:
+        if not context.partial:
+            raise
+        shard = PartialShard(found.name, target, context.draft, error)
+    shard.why = shard.why or verdict.why
+    return shard
+
+
+def _open_as(source: Source, name: str) -> Shard:
+    """How formats open sources of other formats."""
+    return format_of(name).open(PrefetchedSource(source), OpenContext(OpenOptions(forced=True), _open_as))
+
+
+def _open_folder(folder: Folder, name: str | None, context: OpenContext) -> Shard:
+    found, verdict = (format_of(name), Verdict(Certainty.MAGIC, "as asked")) if name else _judge_folder(folder)
+    if found.open_folder is None:
+        raise UsageError(f"{found.name} has no data sets: give one of the files")
+    shard = found.open_folder(folder, context)
+    shard.why = shard.why or verdict.why
+    return shard
+
+
+def _judge(probe: PrefetchedSource) -> tuple[Format, Verdict]:
+    formats = all_formats()
+    verdicts = _ask(formats, lambda f: f.detect(probe))
+    if not verdicts:
+        verdicts = _ask(formats, lambda f: f.infer(probe) if f.infer else None)
+    return _surest(verdicts, probe.name)
+
+
+def _judge_folder(folder: Folder) -> tuple[Format, Verdict]:
+    verdicts = _ask(all_formats(), lambda f: f.detect_folder(folder) if f.detect_folder else None)
+    return _surest(verdicts, folder.uri)
+
+
+def _ask(formats: tuple[Format, ...], question: Callable[[Format], Verdict | None]) -> list[tuple[Format, Verdict]]:
+    answers = [(f, question(f)) for f in formats]
+    return [(f, verdict) for f, verdict in answers if verdict is not None]
+
+
+def _surest(verdicts: list[tuple[Format, Verdict]], name: str) -> tuple[Format, Verdict]:
+    if not verdicts:
+        raise NotAShard(f"{name}: no format recognises it")
+    best = max(verdicts, key=lambda fv: fv[1].certainty)
+    rivals = [f"{f.name}: {v.why}" for f, v in verdicts if v.certainty is best[1].certainty]
+    if len(rivals) > 1 and best[1].certainty is Certainty.PARTLY:
+        raise NotAShard(f"{name}: nothing is whole; {'; '.join(rivals)}", candidates=tuple(rivals))
+    return best
+
+
+__all__ = ["FORMATS", "Detection", "ShardError", "SourceError", "all_formats", "create", "detect", "format_of", "open"]

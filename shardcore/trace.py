@@ -1,0 +1,112 @@
+"""A lookup, told step by step.
+
+There is one code path: a format's lookup takes a `Look`, reads through it and tells it each step. `find` uses a `Look`
+that does not listen; `trace` uses one that does. What a step costs is counted where it reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from shardcore.errors import FormatError, KeyAbsent, LimitExceeded, Span
+from shardcore.source import Source
+from shardcore.wrapped import MeteredSource
+
+if TYPE_CHECKING:
+    from shardcore.objects import ObjectRef
+
+FOUND = "found"
+ABSENT = "absent"
+DAMAGED = "damaged"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of a lookup.
+
+    Attributes:
+        title: A few words.
+        text: One sentence: what is done and what came out.
+        spans: The bytes looked at.
+        values: What the step produced, by name.
+        requests: Ranges read for it; 0 when all was known already.
+        bytes: Bytes in those ranges.
+    """
+
+    title: str
+    text: str
+    spans: tuple[Span, ...] = ()
+    values: dict[str, Any] = field(default_factory=dict)
+    requests: int = 0
+    bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """A whole lookup.
+
+    Attributes:
+        key: What was looked for, in the text form of the format.
+        outcome: `found`, `absent` (the last step proves it) or `damaged`.
+        steps: In order.
+        ref: The object, when found.
+        error: Why it ended, when it was not found.
+    """
+
+    key: str
+    outcome: str
+    steps: tuple[Step, ...]
+    ref: ObjectRef | None = None
+    error: str = ""
+
+
+class Look:
+    """One lookup under way: counts what is read and keeps what is told.
+
+    Args:
+        telling: Whether steps are kept; without it `step` does nothing.
+    """
+
+    def __init__(self, *, telling: bool = False) -> None:
+        self.telling = telling
+        self.steps: list[Step] = []
+        self._meters: dict[int, MeteredSource] = {}
+        self._told_requests = 0
+        self._told_bytes = 0
+
+    def meter(self, source: Source) -> MeteredSource:
+        """The source to read from in this lookup; what is read through it is counted."""
+        return self._meters.setdefault(id(source), MeteredSource(source))
+
+    def step(self, title: str, text: str, *spans: Span, **values: Any) -> None:
+        """Tells one step; what was read since the last one is its cost."""
+        if not self.telling:
+            return
+        requests = sum(meter.requests for meter in self._meters.values())
+        size = sum(meter.bytes for meter in self._meters.values())
+        self.steps.append(Step(title, text, spans, values, requests - self._told_requests, size - self._told_bytes))
+        self._told_requests, self._told_bytes = requests, size
+
+
+def tell(key: str, lookup: Callable[[Look], ObjectRef]) -> Trace:
+    """Runs a lookup and tells it.
+
+    Args:
+        key: What is looked for.
+        lookup: The lookup; it returns the object, or raises `KeyAbsent` or a `FormatError`.
+
+    Returns:
+        The trace. Errors of the source (the network, a missing file) are raised, not told.
+    """
+    look = Look(telling=True)
+    try:
+        ref = lookup(look)
+    except KeyAbsent as error:
+        return Trace(key, ABSENT, tuple(look.steps), error=str(error))
+    except (FormatError, LimitExceeded) as error:
+        spans = (error.span,) if error.span else ()
+        look.step("Damaged", error.message, *spans)
+        return Trace(key, DAMAGED, tuple(look.steps), error=str(error))
+    return Trace(key, FOUND, tuple(look.steps), ref=ref)

@@ -1,0 +1,206 @@
+"""Sources around sources: parts, joins, counted reads, and the two ends kept while a file is opened."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from itertools import accumulate
+
+from shardcore.source import Source, merged
+
+
+class SliceSource(Source):
+    """A half-open part of another source, with offsets of its own."""
+
+    def __init__(self, base: Source, start: int, stop: int, name: str = "") -> None:
+        base._check_range(start, stop)
+        self.base = base
+        self.start = start
+        self._size = stop - start
+        self.name = name or f"{base.name}[{start}:{stop}]"
+        self.uri = f"{base.uri}#{start}-{stop}"
+        self.folder = base.folder
+
+    @property
+    def size(self) -> int:
+        """Number of bytes."""
+        return self._size
+
+    def read(self, start: int, stop: int) -> bytes:
+        """Reads exactly the bytes `[start, stop)` of the part.
+
+        Raises:
+            Truncated: The range ends after the part does.
+            SourceError: The bytes cannot be had.
+        """
+        self._check_range(start, stop)
+        return self.base.read(self.start + start, self.start + stop)
+
+    def check_unchanged(self) -> None:
+        """As the source it is a part of."""
+        self.base.check_unchanged()
+
+
+class ConcatSource(Source):
+    """Several sources as one, end to end."""
+
+    def __init__(self, parts: Sequence[Source], name: str) -> None:
+        self.parts = tuple(parts)
+        self.name = name
+        self.uri = "+".join(part.uri for part in self.parts)
+        self.folder = self.parts[0].folder if self.parts else None
+        self._starts = [0, *accumulate(part.size for part in self.parts)]
+
+    @property
+    def size(self) -> int:
+        """Number of bytes of all parts."""
+        return self._starts[-1]
+
+    def read(self, start: int, stop: int) -> bytes:
+        """Reads exactly the bytes `[start, stop)`, from one part or several.
+
+        Raises:
+            Truncated: The range ends after the last part does.
+            SourceError: The bytes cannot be had.
+        """
+        self._check_range(start, stop)
+        pieces = []
+        number = bisect_right(self._starts, start) - 1
+        while start < stop:
+            first, last = self._starts[number], self._starts[number + 1]
+            upto = min(stop, last)
+            if upto > start:
+                pieces.append(self.parts[number].read(start - first, upto - first))
+            start = max(start, upto)
+            number += 1
+        return b"".join(pieces)
+
+    def check_unchanged(self) -> None:
+        """Asks every part."""
+        for part in self.parts:
+            part.check_unchanged()
+
+    def close(self) -> None:
+        """Closes every part."""
+        for part in self.parts:
+            part.close()
+
+
+class MeteredSource(Source):
+    """Counts what is read through it; the cost of a lookup is told with it.
+
+    Attributes:
+        requests: Number of ranges read.
+        bytes: Number of bytes in them.
+    """
+
+    def __init__(self, base: Source) -> None:
+        self.base = base
+        self.name, self.uri, self.folder = base.name, base.uri, base.folder
+        self.requests = 0
+        self.bytes = 0
+
+    @property
+    def size(self) -> int:
+        """Number of bytes."""
+        return self.base.size
+
+    @property
+    def identity(self) -> str:
+        """As the source that is counted."""
+        return self.base.identity
+
+    def read(self, start: int, stop: int) -> bytes:
+        """Reads and counts; an empty range costs nothing."""
+        self._count(int(stop > start), stop - start)
+        return self.base.read(start, stop)
+
+    def read_last(self, count: int) -> bytes:
+        """Reads the last bytes and counts."""
+        data = self.base.read_last(count)
+        self._count(1, len(data))
+        return data
+
+    def read_many(self, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
+        """Reads several ranges; neighbours count as one."""
+        joined = merged(ranges)
+        self._count(len(joined), sum(stop - start for start, stop, _ in joined))
+        return self.base.read_many(ranges)
+
+    def loaded(self, start: int, stop: int) -> tuple[tuple[int, int], ...]:
+        """As the source that is counted."""
+        return self.base.loaded(start, stop)
+
+    def check_unchanged(self) -> None:
+        """As the source that is counted."""
+        self.base.check_unchanged()
+
+    def close(self) -> None:
+        """Closes the source that is counted."""
+        self.base.close()
+
+    def _count(self, requests: int, size: int) -> None:
+        self.requests += requests
+        self.bytes += size
+
+
+class PrefetchedSource(Source):
+    """Keeps the first and last bytes of a source while it is recognised and opened, so that they are read once.
+
+    Args:
+        base: The source.
+        guess: How many bytes to fetch at once from either end.
+    """
+
+    def __init__(self, base: Source, guess: int = 65536) -> None:
+        self.base = base
+        self.name, self.uri, self.folder = base.name, base.uri, base.folder
+        self._guess = guess
+        self._kept: list[tuple[int, bytes]] = []
+
+    @property
+    def size(self) -> int:
+        """Number of bytes."""
+        return self.base.size
+
+    @property
+    def identity(self) -> str:
+        """As the source that is opened."""
+        return self.base.identity
+
+    def head(self, count: int) -> bytes:
+        """The first `count` bytes, or all when there are fewer; at most one read."""
+        count = min(count, self.size)
+        return self.read(0, count)
+
+    def read(self, start: int, stop: int) -> bytes:
+        """Reads exactly the bytes `[start, stop)`; the first bytes of the source are fetched with a guess."""
+        for first, data in self._kept:
+            if first <= start and stop <= first + len(data):
+                return data[start - first : stop - first]
+        self._check_range(start, stop)
+        if start == 0 and stop <= self._guess:
+            self._kept.append((0, self.base.read(0, min(self._guess, self.size))))
+            return self._kept[-1][1][:stop]
+        return self.base.read(start, stop)
+
+    def read_last(self, count: int) -> bytes:
+        """Reads the last `count` bytes, or all when there are fewer, with a guess."""
+        count = min(count, self.size)
+        start = self.size - count
+        for first, data in self._kept:
+            if first <= start and self.size <= first + len(data):
+                return data[start - first :]
+        if count <= self._guess:
+            data = self.base.read_last(self._guess)
+            self._kept.append((self.size - len(data), data))
+            return data[len(data) - count :]
+        return self.base.read_last(count)
+
+    def check_unchanged(self) -> None:
+        """As the source that is opened."""
+        self.base.check_unchanged()
+
+    def close(self) -> None:
+        """Closes the source that is opened."""
+        self.base.close()

@@ -1,0 +1,362 @@
+"""Writing: a plan first, then files that appear under their final names only when they are complete."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import tempfile
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import BinaryIO, Self
+
+from shardcore.errors import SourceError, UsageError
+from shardcore.node import Section
+from shardcore.objects import ObjectRef
+
+Data = bytes | bytearray | memoryview | BinaryIO
+"""What a writer takes as content: bytes, or a stream that is read to its end."""
+
+STREAM_PIECE = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedFile:
+    """One file that a writer is going to write, in the words of reading.
+
+    Attributes:
+        name: Relative to the target's folder.
+        size: Bytes.
+        sections: They tile it.
+        objects: What it will hold; content that is kept elsewhere included.
+    """
+
+    name: str
+    size: int
+    sections: tuple[Section, ...]
+    objects: tuple[ObjectRef, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """All files that a writer is going to write, in the order of their appearance."""
+
+    files: tuple[PlannedFile, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenFile:
+    """One file that is written and complete.
+
+    Attributes:
+        path: Where.
+        objects: How many objects it holds.
+        size: Bytes.
+        sha256: Of the whole file, hexadecimal.
+    """
+
+    path: Path
+    objects: int
+    size: int
+    sha256: str
+
+
+class Draining:
+    """A file that takes bytes and keeps none: for plans, where only sizes matter."""
+
+    def __init__(self) -> None:
+        self.at = 0
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        """Counts the bytes."""
+        self.at += len(data)
+
+    def write_at(self, offset: int, data: bytes) -> None:
+        """Does nothing: the bytes were counted before."""
+
+
+class TemporaryFile(Draining):
+    """A file under a temporary name, in the folder where it is going to appear.
+
+    Raises:
+        SourceError: The folder cannot be written to.
+    """
+
+    def __init__(self, final: Path) -> None:
+        super().__init__()
+        self.final = final
+        try:
+            descriptor, name = tempfile.mkstemp(prefix=f".{final.name[:100]}.", suffix=".part", dir=final.parent)
+        except OSError as error:
+            raise SourceError(f"cannot write in {final.parent}: {error.strerror}") from error
+        self.path = Path(name)
+        _give_usual_mode(descriptor)
+        self._file = os.fdopen(descriptor, "w+b", buffering=1 << 20)
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        """Appends bytes.
+
+        Raises:
+            SourceError: The disk is full, or the file cannot be written.
+        """
+        try:
+            self._file.write(data)
+        except OSError as error:
+            raise SourceError(f"cannot write {self.final}: {error.strerror}") from error
+        self.at += len(data)
+
+    def write_at(self, offset: int, data: bytes) -> None:
+        """Fills in bytes that were left open before.
+
+        Raises:
+            SourceError: The file cannot be written.
+        """
+        try:
+            self._file.seek(offset)
+            self._file.write(data)
+            self._file.seek(0, os.SEEK_END)
+        except OSError as error:
+            raise SourceError(f"cannot write {self.final}: {error.strerror}") from error
+
+    def read_pieces(self) -> Iterator[bytes]:
+        """The whole file as written so far."""
+        self._file.flush()
+        self._file.seek(0)
+        while piece := self._file.read(STREAM_PIECE):
+            yield piece
+
+    def complete(self) -> str:
+        """Makes the bytes durable; returns the sha256 of the file.
+
+        Raises:
+            SourceError: The file cannot be written.
+        """
+        try:
+            self._file.flush()
+            os.fsync(self._file.fileno())
+            digest = hashlib.sha256()
+            for piece in self.read_pieces():
+                digest.update(piece)
+        except OSError as error:
+            raise SourceError(f"cannot write {self.final}: {error.strerror}") from error
+        self.close()
+        return digest.hexdigest()
+
+    def close(self) -> None:
+        """Hands the bytes to the system.
+
+        Raises:
+            SourceError: The file cannot be written.
+        """
+        try:
+            self._file.close()
+        except OSError as error:
+            raise SourceError(f"cannot write {self.final}: {error.strerror}") from error
+
+    def appear(self, *, force: bool) -> None:
+        """Gives the closed file its final name.
+
+        Raises:
+            UsageError: A file of that name appeared meanwhile, and `force` is not set.
+            SourceError: The file cannot be renamed.
+        """
+        try:
+            if force or not hasattr(os, "link"):
+                self.path.replace(self.final)
+                return
+            # A hard link fails when somebody else made the file meanwhile; a rename would replace it.
+            try:
+                os.link(self.path, self.final)
+            except FileExistsError:
+                raise
+            except OSError:
+                # The file system has no hard links; the name was free a moment ago.
+                self.path.rename(self.final)
+                return
+            self.path.unlink()
+        except FileExistsError as error:
+            raise UsageError(f"{self.final} exists already") from error
+        except OSError as error:
+            raise SourceError(f"cannot write {self.final}: {error.strerror}") from error
+
+    def discard(self) -> None:
+        """Removes the file."""
+        with contextlib.suppress(OSError):
+            self._file.close()
+        self.path.unlink(missing_ok=True)
+
+
+class Output:
+    """Where a writer writes: a target whose files appear all complete, or not at all.
+
+    Files are renamed in the order in which they were made: make what is referred to before what refers to it.
+
+    Args:
+        target: The final path of the shard, or None to only plan.
+        force: Whether an existing file is replaced.
+
+    Raises:
+        UsageError: The target exists already, or its folder does not.
+    """
+
+    def __init__(self, target: str | Path | None, *, force: bool = False) -> None:
+        self.target = Path(target) if target is not None else None
+        self.force = force
+        self._files: list[TemporaryFile] = []
+        if self.target is not None:
+            self._check_free(self.target)
+
+    @property
+    def planning(self) -> bool:
+        """Whether nothing is written."""
+        return self.target is None
+
+    def open(self, name: str = "") -> Draining:
+        """Starts a file: the target itself, or one of that name beside it.
+
+        Raises:
+            UsageError: The file exists already.
+            SourceError: The folder cannot be written to.
+        """
+        if self.target is None:
+            return Draining()
+        final = self.target.parent / name if name else self.target
+        self._check_free(final)
+        file = TemporaryFile(final)
+        self._files.append(file)
+        return file
+
+    def commit(self, objects: int) -> tuple[WrittenFile, ...]:
+        """Completes all files, then gives them their names.
+
+        Args:
+            objects: How many objects the shard holds.
+
+        Raises:
+            SourceError: A file cannot be written; nothing appears under a final name then.
+        """
+        digests = [file.complete() for file in self._files]
+        written = []
+        for file, digest in zip(self._files, digests, strict=True):
+            file.appear(force=self.force)
+            _sync_folder(file.final.parent)
+            written.append(WrittenFile(file.final, objects, file.at, digest))
+        self._files.clear()
+        return tuple(written)
+
+    def discard(self) -> None:
+        """Removes what was begun."""
+        for file in self._files:
+            file.discard()
+        self._files.clear()
+
+    def _check_free(self, path: Path) -> None:
+        if not path.parent.is_dir():
+            raise UsageError(f"there is no folder {path.parent}")
+        if path.is_dir() or (path.exists() and not self.force):
+            raise UsageError(f"{path} exists already")
+
+
+class Writer(ABC):
+    """Writes a shard. A context manager: leaving it finishes the shard, leaving it by an error removes all traces."""
+
+    def __init__(self, output: Output) -> None:
+        self.output = output
+        self.written: tuple[WrittenFile, ...] = ()
+        self._finished = False
+
+    @abstractmethod
+    def add(self, key: str | None, data: Data, **facts: object) -> str:
+        """Adds one object.
+
+        Args:
+            key: In the text form of the format; None where the format makes it from the content.
+            data: The content.
+            **facts: What else the format keeps about an object.
+
+        Returns:
+            The key.
+
+        Raises:
+            UsageError: The key is not of the format's form, or is there already.
+            SourceError: The bytes cannot be read or written.
+        """
+
+    @abstractmethod
+    def plan(self) -> Plan:
+        """What is going to be written, from what was added so far."""
+
+    @abstractmethod
+    def _complete(self) -> int:
+        """Writes what is left to write; returns the number of objects."""
+
+    def finish(self) -> tuple[WrittenFile, ...]:
+        """Completes the shard: its files appear under their final names.
+
+        Raises:
+            UsageError: The writer only plans, or is finished.
+            SourceError: The files cannot be written.
+        """
+        if self._finished or self.output.planning:
+            raise UsageError("this writer is finished" if self._finished else "this writer only plans")
+        self._finished = True
+        try:
+            self.written = self.output.commit(self._complete())
+        except BaseException:
+            self.output.discard()
+            raise
+        return self.written
+
+    def abort(self) -> None:
+        """Gives up: nothing appears."""
+        self._finished = True
+        self.output.discard()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is not None or self.output.planning:
+            self.abort()
+        elif not self._finished:
+            self.finish()
+
+
+def pieces_of(data: Data) -> Iterator[bytes | bytearray | memoryview]:
+    """Content in pieces of at most a mebibyte when it is a stream, at once when it is bytes.
+
+    Raises:
+        SourceError: The stream cannot be read.
+    """
+    if isinstance(data, (bytes, bytearray, memoryview)):
+        yield data
+        return
+    try:
+        while piece := data.read(STREAM_PIECE):
+            yield piece
+    except OSError as error:
+        raise SourceError(f"cannot read the content: {error.strerror}") from error
+
+
+def _give_usual_mode(descriptor: int) -> None:
+    """Temporary files are private; the finished file is as readable as any new file."""
+    if hasattr(os, "fchmod"):
+        mask = os.umask(0)
+        os.umask(mask)
+        os.fchmod(descriptor, 0o666 & ~mask)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Makes a rename durable, where the system knows how."""
+    if not hasattr(os, "O_DIRECTORY"):
+        return
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
