@@ -1,0 +1,229 @@
+"""The perfect hash function of a Software Heritage Read Shard: CHD over Bob Jenkins' hash, in NumPy.
+
+A key is hashed to three numbers, they choose a bucket, and the bucket's *displacement* shifts the key to a slot
+that no other key of the shard has. This module hashes and finds slots; `chd_build` finds displacements for a set of
+keys; `chd_code` is the compressed form that the file keeps.
+
+Words used throughout: *n* slots, *B* buckets; *g* the bucket, *f* the start and *h* the step of a key. Numbers such as §3
+are those of the format notes, `docs/formats/swh.md`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+U8 = NDArray[np.uint8]
+U32 = NDArray[np.uint32]
+I64 = NDArray[np.int64]
+Triple = tuple[int, int, int]
+
+KEY_SIZE = 32
+"""Bytes of a key."""
+
+STATE_START = 0x9E3779B9
+"""Start value of the first two numbers of the hash state; the third starts as the seed."""
+
+_MASK = 0xFFFFFFFF
+_SHIFTS = ((13, 8, 13), (12, 16, 5), (3, 10, 15))  # right, left, right: one row for each pass of the mix
+_HASH_BLOCK = 1 << 14  # keys hashed at a time, so that the working set stays in the cache
+
+# --- the hash ---------------------------------------------------------------------------------------------------
+
+
+class Round(NamedTuple):
+    """One round of the hash of one key: three numbers are added to the state, then the state is mixed."""
+
+    before: Triple
+    addends: Triple
+    added: Triple
+    mixed: Triple
+
+
+def key_words(key: bytes, signed: bool = False) -> tuple[int, ...]:
+    """The eight numbers that the hash adds for a key (§3, "Hash").
+
+    Args:
+        key: 32 bytes.
+        signed: Follow the signed dialect, where a byte of 0x80 or more counts as itself minus 256.
+
+    Raises:
+        ValueError: The key is not 32 bytes.
+    """
+    if len(key) != KEY_SIZE:
+        raise ValueError(f"a key has {KEY_SIZE} bytes, not {len(key)}")
+    return tuple(int(word) for word in _words(np.frombuffer(key, np.uint8).reshape(1, KEY_SIZE), signed)[:, 0])
+
+
+def jenkins_rounds(key: bytes, seed: int, signed: bool = False) -> tuple[Round, Round, Round]:
+    """The three rounds of the hash of one key, in plain integers; the last `mixed` is the hash.
+
+    Args:
+        key: 32 bytes.
+        seed: The seed of the function, an unsigned 32-bit number.
+        signed: Follow the signed dialect.
+
+    Raises:
+        ValueError: The key is not 32 bytes.
+    """
+    words = key_words(key, signed)
+    state: Triple = (STATE_START, STATE_START, seed & _MASK)
+    rounds = []
+    for addends in (words[0:3], words[3:6], (*words[6:8], KEY_SIZE)):
+        a, b, c = ((number + addend) & _MASK for number, addend in zip(state, addends, strict=True))
+        mixed = _mix_integers(a, b, c)
+        rounds.append(Round(state, (addends[0], addends[1], addends[2]), (a, b, c), mixed))
+        state = mixed
+    return rounds[0], rounds[1], rounds[2]
+
+
+def jenkins(keys: U8, seed: int, signed: bool = False) -> tuple[U32, U32, U32]:
+    """Hash many keys (§3, "Hash"; Bob Jenkins' 96-bit mix of 1996).
+
+    Args:
+        keys: Shape (m, 32), bytes.
+        seed: The seed of the function, an unsigned 32-bit number.
+        signed: Follow the signed dialect of cmph before 2.0.2 (§3, "Trap").
+
+    Returns:
+        The triple (a, b, c), each of shape (m,).
+
+    Raises:
+        ValueError: `keys` is not an array of 32-byte rows.
+    """
+    if keys.dtype != np.uint8 or keys.ndim != 2 or keys.shape[1] != KEY_SIZE:
+        raise ValueError(f"keys must be bytes of shape (m, {KEY_SIZE}), not {keys.dtype} of shape {keys.shape}")
+    state = np.empty((3, len(keys)), np.uint32)
+    for start in range(0, len(keys), _HASH_BLOCK):
+        words = _words(keys[start : start + _HASH_BLOCK], signed)
+        a, b, c = state[:, start : start + _HASH_BLOCK]
+        a[:] = b[:] = STATE_START
+        c[:] = seed & _MASK
+        spare = np.empty_like(a)
+        for first in (0, 3, 6):
+            a += words[first]
+            b += words[first + 1]
+            c += words[first + 2] if first < 6 else np.uint32(KEY_SIZE)
+            _mix(a, b, c, spare)
+    return state[0], state[1], state[2]
+
+
+def _words(keys: U8, signed: bool) -> U32:
+    """The key words as native numbers, shape (8, m), contiguous by word."""
+    words = np.ascontiguousarray(keys).view("<u4").T.astype(np.uint32, order="C")
+    if signed:
+        # A byte of 0x80 or more counts 0x100 less, in its place; for a top byte that is nothing, modulo 2**32.
+        # The last two words take their lowest byte (24 and 28) as it is.
+        words[:6] -= (words[:6] & np.uint32(0x00808080)) << np.uint32(1)
+        words[6:] -= (words[6:] & np.uint32(0x00808000)) << np.uint32(1)
+    return words
+
+
+def _mix(a: U32, b: U32, c: U32, spare: U32) -> None:
+    """Mix the state in place; unsigned arrays wrap as the definition wants."""
+    for x, y, z in _SHIFTS:
+        for target, one, other, shift, move in (
+            (a, b, c, np.right_shift, x),
+            (b, c, a, np.left_shift, y),
+            (c, a, b, np.right_shift, z),
+        ):
+            target -= one
+            target -= other
+            shift(other, np.uint32(move), out=spare)
+            target ^= spare
+
+
+def _mix_integers(a: int, b: int, c: int) -> Triple:
+    """The mix of one state; the same nine steps as `_mix`."""
+    for x, y, z in _SHIFTS:
+        a = ((a - b - c) & _MASK) ^ (c >> x)
+        b = ((b - c - a) & _MASK) ^ ((a << y) & _MASK)
+        c = ((c - a - b) & _MASK) ^ (b >> z)
+    return a, b, c
+
+
+# --- from hash to slot ------------------------------------------------------------------------------------------
+
+
+def place(a: U32, b: U32, c: U32, buckets: int, slots: int) -> tuple[I64, I64, I64]:
+    """Bucket g, start f and step h of many hashes (§3, search step 2); shapes as given.
+
+    Args:
+        a: First number of each hash, likewise `b` and `c`.
+        b: Second number.
+        c: Third number.
+        buckets: B, at least 1.
+        slots: n, at least 2 and below 2**32.
+    """
+    g = a % np.uint32(buckets)
+    f = b % np.uint32(slots)
+    h = c % np.uint32(slots - 1)
+    return g.astype(np.int64), f.astype(np.int64), h.astype(np.int64) + 1
+
+
+def slot(f: I64, h: I64, displacements: U32, slots: int) -> I64:
+    """The slot of many keys (§3, search steps 3 and 4); shapes as given.
+
+    Args:
+        f: Starts.
+        h: Steps.
+        displacements: The displacement of each key's bucket.
+        slots: n, below 2**32; then no sum here reaches 2**64.
+    """
+    n = np.uint64(slots)
+    turns, probes = np.divmod(displacements, np.uint32(slots))
+    sums = f.astype(np.uint64) + h.astype(np.uint64) * probes + turns
+    return (sums % n).astype(np.int64)
+
+
+def place_one(hashed: Triple, buckets: int, slots: int) -> Triple:
+    """`place` for one hash, in plain integers."""
+    a, b, c = hashed
+    return a % buckets, b % slots, c % (slots - 1) + 1
+
+
+def slot_one(f: int, h: int, displacement: int, slots: int) -> int:
+    """`slot` for one key, in plain integers."""
+    turns, probes = divmod(displacement, slots)
+    return (f + h * probes + turns) % slots
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Function:
+    """A perfect hash function, decoded.
+
+    Attributes:
+        seed: Seed of the hash, an unsigned 32-bit number.
+        slots: n, the number of slots: the function's values are `[0, n)`.
+        displacements: One for each bucket, shape (B,).
+        signed: The function was built with the signed dialect of the hash.
+    """
+
+    seed: int
+    slots: int
+    displacements: U32
+    signed: bool = False
+
+    @property
+    def buckets(self) -> int:
+        """B, the number of buckets."""
+        return len(self.displacements)
+
+    def slots_of(self, keys: U8) -> I64:
+        """The slot of every key; a key that was never stored gets some slot, too.
+
+        Args:
+            keys: Shape (m, 32), bytes.
+
+        Returns:
+            Shape (m,), values in `[0, n)`.
+        """
+        result = np.empty(len(keys), np.int64)
+        for start in range(0, len(keys), _HASH_BLOCK):
+            block = slice(start, start + _HASH_BLOCK)
+            g, f, h = place(*jenkins(keys[block], self.seed, self.signed), self.buckets, self.slots)
+            result[block] = slot(f, h, self.displacements[g], self.slots)
+        return result

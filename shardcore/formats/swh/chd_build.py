@@ -1,0 +1,319 @@
+"""Build the perfect hash function of a Software Heritage Read Shard: find a displacement for every bucket.
+
+Buckets are placed on a table of free slots, the largest first; every bucket takes the first displacement that sends all
+its keys to free slots. A Python loop over buckets and displacements would take hours for a million keys, so many of
+them are tried at once, with the result that the loop would give: equal keys and seed give the bytes that the C library
+writes.
+
+Words used throughout: *m* keys, *n* slots, *B* buckets; *g* the bucket, *f* the start and *h* the step of a key; a
+*probe* is a displacement that is tried. Numbers such as §4.1 are those of the format notes, `docs/formats/swh.md`.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shardcore.errors import ShardError
+from shardcore.formats.swh.chd import Function, jenkins, place
+
+U8 = NDArray[np.uint8]
+U32 = NDArray[np.uint32]
+I64 = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+Progress = Callable[[int, int], object]
+
+FIRST_SEED = 1
+"""Where the search for a seed begins unless told otherwise: equal keys give equal bytes."""
+
+MAX_SEEDS = 100
+"""Seeds that are tried before giving up."""
+
+KEYS_PER_BUCKET = 4
+LOAD = 0.99
+MAX_PROBES = 1 << 20
+
+_WITNESSES = (2, 7, 61)  # enough for every number below 2**32
+_BUDGET = 400_000  # slots looked at in one step; larger steps leave the cache, smaller ones pay more calls
+_MOST_PROBES = 4096  # in one step
+
+
+class _Inseparable(Exception):
+    """This seed cannot work: two keys of a bucket meet in every slot, or a bucket found no place."""
+
+
+def table_sizes(keys: int) -> tuple[int, int]:
+    """B and n for so many keys (§4, step 1): 4 keys in a bucket, 99 % of the slots in use, n prime.
+
+    No keys are a case of their own (§5): 1 bucket, 11 slots.
+
+    Raises:
+        ShardError: The table would have 2**32 slots or more; the file counts them in 32 bits.
+    """
+    slots = int(keys / LOAD) + 1
+    slots += 1 - slots % 2
+    while not _passes_for_prime(slots):
+        slots += 2
+    if slots >= 1 << 32:
+        raise ShardError(f"{keys} objects need {slots} slots; the hash function of a shard ends at 2**32 - 1")
+    return keys // KEYS_PER_BUCKET + 1, slots
+
+
+def _passes_for_prime(number: int) -> bool:
+    """The test of the reference for odd numbers (Miller-Rabin).
+
+    It turns down four primes, and that shows in the files: 3, 5 and 7 as multiples of themselves, so that the smallest
+    table has 11 slots, and 61, which is 0 as its own witness (58 or 59 keys get 67 slots).
+    """
+    if number < 11 or any(number % prime == 0 for prime in (3, 5, 7)):
+        return False
+    odd, twos = number - 1, 0
+    while odd % 2 == 0:
+        odd, twos = odd // 2, twos + 1
+    for witness in _WITNESSES:
+        power = pow(witness, odd, number)
+        if power in (1, number - 1):
+            continue
+        if not any((power := power * power % number) == number - 1 for _ in range(twos - 1)):
+            return False
+    return True
+
+
+def find_duplicate(keys: U8) -> tuple[int, int] | None:
+    """Two places of one key, or None when all keys differ.
+
+    Args:
+        keys: Shape (m, 32), bytes.
+
+    Returns:
+        Of all keys that came before, the one that comes again first: (earlier place, that later place).
+    """
+    columns = np.ascontiguousarray(keys).view("<u8")
+    order = np.argsort(columns[:, 0], kind="stable")
+    prefix = columns[order, 0]
+    same = prefix[1:] == prefix[:-1]
+    if not same.any():
+        return None
+    rows = np.sort(order[np.append(same, False) | np.append(False, same)])
+    rows = rows[np.lexsort(columns[rows].T)]  # stable: equal keys stand in ascending order of place
+    again = np.flatnonzero((columns[rows[1:]] == columns[rows[:-1]]).all(axis=1))
+    if not len(again):
+        return None
+    at = int(again[np.argmin(rows[again + 1])])
+    return int(rows[at]), int(rows[at + 1])
+
+
+def build(
+    keys: U8, seeds: int | Iterable[int] = FIRST_SEED, *, signed: bool = False, progress: Progress | None = None
+) -> Function:
+    """Build the function for a set of keys (§4).
+
+    Deterministic: equal keys, in any order, and equal seeds give an equal function, and it equals what the reference
+    library makes of that seed. After a seed that failed, the displacements it found stay in buckets that the next seed
+    leaves empty, as they do in the reference.
+
+    Args:
+        keys: Shape (m, 32), bytes, all different (see `find_duplicate`); m may be 0.
+        seeds: The seeds to try, or the first of them, from which to count up; unsigned 32-bit numbers.
+        signed: Build for the signed dialect of the hash. For tests: no current reader of the format follows it.
+        progress: Called with (keys placed, keys) before every step; starts over with every seed. It may raise.
+
+    Raises:
+        ShardError: No seed worked: `MAX_SEEDS` were tried, or all that were given; or the table is too large.
+    """
+    total = len(keys)
+    buckets, slots = table_sizes(total)
+    displacements = np.zeros(buckets, np.uint32)
+    if not total:
+        return Function(0, slots, displacements, signed)
+    tried = 0
+    for seed in itertools.islice(_counting_from(seeds), MAX_SEEDS):
+        tried += 1
+        try:
+            _place_all(_groups(keys, seed, signed, buckets, slots), slots, displacements, total, progress)
+        except _Inseparable:
+            continue
+        return Function(seed, slots, displacements, signed)
+    raise ShardError(f"no perfect hash function for {total} keys after {tried} seeds; is a key there twice?")
+
+
+def _counting_from(seeds: int | Iterable[int]) -> Iterator[int]:
+    """The seeds to try, as unsigned 32-bit numbers."""
+    return ((seed & 0xFFFFFFFF) for seed in (itertools.count(seeds) if isinstance(seeds, int) else seeds))
+
+
+@dataclass(slots=True, eq=False)
+class _Group:
+    """Buckets of one size that have no place yet, in the order in which they may choose.
+
+    Attributes:
+        buckets: Their numbers, shape (k,), ascending.
+        starts: f of their keys, shape (size, k).
+        steps: h of their keys, shape (size, k).
+    """
+
+    buckets: I64
+    starts: I64
+    steps: I64
+
+    @property
+    def size(self) -> int:
+        """Keys in each bucket."""
+        return len(self.starts)
+
+    def keep(self, chosen: Flags) -> None:
+        """Drop all buckets but the chosen ones; shape (k,)."""
+        self.buckets = self.buckets[chosen]
+        self.starts = self.starts[:, chosen]
+        self.steps = self.steps[:, chosen]
+
+
+def _groups(keys: U8, seed: int, signed: bool, buckets: int, slots: int) -> list[_Group]:
+    """Hash the keys and group the buckets by size, largest first (§4, steps 3 and 4)."""
+    g, f, h = place(*jenkins(keys, seed, signed), buckets, slots)
+    order = np.argsort(g, kind="stable")
+    f, h = f[order], h[order]
+    sizes = np.bincount(g, minlength=buckets)
+    first = np.cumsum(sizes) - sizes
+    groups = []
+    for size in np.flatnonzero(np.bincount(sizes))[::-1].tolist():
+        if size:
+            members = np.flatnonzero(sizes == size)
+            items = first[members] + np.arange(size)[:, None]
+            groups.append(_Group(members, f[items], h[items]))
+    if any(_meet((group.starts << 32) | group.steps).any() for group in groups):
+        raise _Inseparable
+    return groups
+
+
+def _place_all(groups: list[_Group], slots: int, displacements: U32, total: int, progress: Progress | None) -> None:
+    """Find the displacement of every bucket and store it (§4, step 5)."""
+    free = np.ones(slots, np.bool_)
+    claims = np.empty(slots, np.int64)
+    placed = 0
+    for group in groups:
+        for count in _place_group(group, free, claims, displacements):
+            if progress:
+                progress(placed, total)
+            placed += count
+
+
+def _place_group(group: _Group, free: Flags, claims: I64, displacements: U32) -> Iterator[int]:
+    """Place the buckets of one size; yields the number of keys placed after each step."""
+    slots, size = len(free), group.size
+    limit = min(MAX_PROBES, slots * slots)
+    probe = last = 0
+    while len(group.buckets):
+        if probe >= limit:
+            raise _Inseparable
+        turns, within = divmod(probe, slots)
+        count = min(_probes_at_once(group, free), limit - probe, slots - within)
+        tries, rows, where = _openings(group, free, turns, within, count)
+        chosen = _first_come(where, rows, len(group.buckets), free, claims)
+        rows, tries = rows[chosen], tries[chosen]
+        displacements[group.buckets[rows]] = probe + tries
+        if len(rows):
+            last = probe + int(tries.max())
+            free[where[:, chosen]] = False
+            left = np.ones(len(group.buckets), np.bool_)
+            left[rows] = False
+            group.keep(left)
+        probe += count
+        yield size * len(rows)
+    if last == limit - 1:  # the reference counts success with the last probe as failure
+        raise _Inseparable
+
+
+def _probes_at_once(group: _Group, free: Flags) -> int:
+    """How many probes to try in one step: as many as pay, and no more than the buckets are likely to need."""
+    affordable = _BUDGET // (len(group.buckets) * group.size)
+    success = (np.count_nonzero(free) / len(free)) ** group.size
+    return max(1, min(affordable, _MOST_PROBES, int(2 / max(success, 1e-6))))
+
+
+def _openings(group: _Group, free: Flags, turns: int, within: int, count: int) -> tuple[I64, I64, I64]:
+    """All (probe, bucket) pairs of a step whose slots are free and differ, by probe, then by bucket.
+
+    Args:
+        group: k buckets.
+        free: The table, n slots.
+        turns: The first probe // n; the same for all probes of the step.
+        within: The first probe mod n.
+        count: Number of probes.
+
+    Returns:
+        For each pair, the probe (counted from the first), the row of its bucket, and the slots, shape (size, pairs).
+    """
+    slots, k = len(free), len(group.buckets)
+    now = (group.starts[0] + group.steps[0] * within + turns) % slots
+    leading = _arithmetic_rows(now, group.steps[0], count, slots)
+    flat = np.flatnonzero(free.take(leading))
+    where = leading.ravel()[flat][None, :]
+    tries, rows = np.divmod(flat, k) if count > 1 else (np.zeros_like(flat), flat)
+    for item in range(1, group.size):
+        at = (group.starts[item, rows] + group.steps[item, rows] * (tries + within) + turns) % slots
+        open_here = free[at]
+        tries, rows = tries[open_here], rows[open_here]
+        where = np.concatenate((where[:, open_here], at[open_here][None, :]))
+    apart = ~_meet(where)
+    return tries[apart], rows[apart], where[:, apart]
+
+
+def _arithmetic_rows(first: I64, step: I64, count: int, slots: int) -> I64:
+    """Row t is (first + t * step) mod slots, shape (count, k); rows are doubled rather than divided."""
+    table = np.empty((count, len(first)), np.int64)
+    table[0] = first
+    done = 1
+    while done < count:
+        more = min(done, count - done)
+        np.add(table[:more], (step * done) % slots, out=table[done : done + more])
+        part = table[done : done + more].view(np.uint64)
+        np.minimum(part, part - np.uint64(slots), out=part)  # below `slots` the difference wraps to a huge number
+        done += more
+    return table
+
+
+def _first_come(where: I64, rows: I64, buckets: int, free: Flags, claims: I64) -> I64:
+    """Settle which pairs are placed when each in turn takes its slots if they are still free.
+
+    A pair that is the first to claim its bucket and all its slots is placed for certain; a pair that shares one of them
+    with a placed pair is out. What is left is decided the same way, in a few rounds.
+
+    Args:
+        where: Slots of each pair, shape (size, p), in the order of the turns.
+        rows: Row of the bucket of each pair, shape (p,).
+        buckets: Number of rows.
+        free: The table.
+        claims: Scratch, one number for each slot; contents do not matter.
+
+    Returns:
+        Numbers of the placed pairs, ascending.
+    """
+    open_rows, row_claims = np.ones(buckets, np.bool_), np.empty(buckets, np.int64)
+    undecided = np.arange(len(rows))
+    still_free = free.copy() if len(rows) else free
+    placed = []
+    while len(undecided):
+        at, row = where[:, undecided], rows[undecided]
+        backwards = undecided[::-1]
+        # Of several assignments to one place the last stays: backwards, that is the first claimant.
+        row_claims[row[::-1]] = backwards
+        claims[at[:, ::-1].T.ravel()] = np.repeat(backwards, len(at))
+        wins = (row_claims[row] == undecided) & (claims[at] == undecided).all(axis=0)
+        placed.append(undecided[wins])
+        still_free[at[:, wins]] = False
+        open_rows[row[wins]] = False
+        undecided = undecided[open_rows[row] & still_free[at].all(axis=0)]
+    return np.sort(np.concatenate(placed)) if placed else undecided
+
+
+def _meet(columns: I64) -> Flags:
+    """Which columns hold a number twice; `columns` has shape (size, p), the result (p,)."""
+    if len(columns) == 1:
+        return np.zeros(columns.shape[1], np.bool_)
+    ordered = np.sort(columns, axis=0)
+    return np.asarray((ordered[1:] == ordered[:-1]).any(axis=0))

@@ -1,0 +1,389 @@
+"""The displacements of the hash function as the file keeps them: lengths as Elias-Fano sums, values packed.
+
+Value i of the store has its own length; the running sums S of the lengths say where each value ends. The high part of
+a sum is a one-bit in the *unary bits*, its r low bits stand in the *low bits*, and the *select directory* holds the
+position of every 128th one-bit, so that one displacement can be found without reading them all.
+
+Words used throughout: *B* buckets, *r* low bits kept of each sum, *T* bits in the value store, *P* positions of the
+one-bits, *S* ends of the values. Bit i of a bit string is bit `i % 8` of byte `i // 8`. Numbers such as §2.1 are those
+of the format notes, `docs/formats/swh.md`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shardcore.errors import FormatError, ShardError, Span
+
+U32 = NDArray[np.uint32]
+I64 = NDArray[np.int64]
+
+ONES_PER_ENTRY = 128
+"""The select directory holds the position of every 128th one-bit."""
+
+MAX_LENGTH = 31
+"""Longest value, in bits, that a displacement of 32 bits can need."""
+
+# One-bits of a sound function are at most this far apart: a value has at most 31 bits and r is at least 1, so the
+# high parts of neighbouring sums differ by at most 16, and the one-bit itself takes a place.
+_MAX_GAP = (MAX_LENGTH + 1) // 2 + 1
+_FIRST_READ = 64  # bytes; 128 one-bits of a usual function take about 50
+
+Where = Callable[[str, int, int], Span]
+"""Maps `(part, start, stop)`, bytes within a named part of the section, to their place in the file."""
+
+Read = Callable[[int, int], bytes]
+"""Reads the bytes `[start, stop)` of the unary bits."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartSizes:
+    """Bytes of the variable parts of the section (§2), from counts alone, in unbounded integers."""
+
+    unary: int
+    directory: int
+    low_bits: int
+    store: int
+
+    @property
+    def select(self) -> int:
+        """Ls, bytes of the select block: two numbers, the unary bits and the directory."""
+        return 8 + self.unary + self.directory
+
+    @property
+    def sequence(self) -> int:
+        """L, bytes of the compressed sequence: four numbers, the select block, the low bits and the store."""
+        return 16 + self.select + self.low_bits + self.store
+
+
+def part_sizes(buckets: int, r: int, total_bits: int) -> PartSizes:
+    """The sizes that `buckets`, `r` and `total_bits` (T) demand."""
+    return PartSizes(
+        unary=_word_bytes(buckets + (total_bits >> r)),
+        directory=4 * (buckets // ONES_PER_ENTRY + 1),
+        low_bits=_word_bytes(buckets * r),
+        store=_word_bytes(total_bits),
+    )
+
+
+def _word_bytes(bits: int) -> int:
+    """W of §2: bytes of so many bits, rounded up to whole 4-byte words."""
+    return 4 * ((bits + 31) // 32)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Encoded:
+    """The displacements as the file keeps them: the variable parts of the section, in the order of the file.
+
+    Attributes:
+        r: Low bits kept of each sum, 1 to 31.
+        total_bits: T, bits used in the store.
+        unary: The high parts of the sums: one-bit number i stands at bit `(S[i] >> r) + i`.
+        directory: Position of every 128th one-bit, shape (B // 128 + 1,); a last entry without a bit is 0.
+        low_bits: The low parts of the sums, r bits each.
+        store: The values, each as long as the sums say.
+    """
+
+    r: int
+    total_bits: int
+    unary: bytes
+    directory: U32
+    low_bits: bytes
+    store: bytes
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Decoded:
+    """What the compressed parts say; every array has shape (B,).
+
+    Attributes:
+        displacements: The displacement of each bucket.
+        positions: P, the position of each one-bit in the unary bits.
+        ends: S, the end of each value in the store, in bits.
+        lengths: Bits of each value.
+    """
+
+    displacements: U32
+    positions: I64
+    ends: I64
+    lengths: I64
+
+
+def decode(encoded: Encoded, buckets: int, where: Where | None = None) -> Decoded:
+    """Decode all displacements and check them (§2.1, and rule 6 of §7).
+
+    The directory is not needed for this; `wrong_directory_entries` checks it.
+
+    Args:
+        encoded: The parts of the section.
+        buckets: B.
+        where: Gives errors their place in the file; parts are named `unary bits`, `low bits` and `value store`.
+
+    Raises:
+        FormatError: The parts contradict each other or the counts.
+    """
+    if buckets < 1 or not 1 <= encoded.r <= MAX_LENGTH or encoded.total_bits < 0:
+        raise FormatError(f"hash function: impossible counts: B {buckets}, r {encoded.r}, T {encoded.total_bits}")
+    sizes = part_sizes(buckets, encoded.r, encoded.total_bits)
+    for part, data, size in (
+        ("unary bits", encoded.unary, sizes.unary),
+        ("low bits", encoded.low_bits, sizes.low_bits),
+        ("value store", encoded.store, sizes.store),
+    ):
+        if len(data) != size:
+            raise FormatError(f"hash function: {len(data)} bytes of {part}, not {size}", span=_span(where, part, 0, 0))
+    positions = _one_bits(encoded.unary, buckets, buckets + (encoded.total_bits >> encoded.r), where)
+    each = np.arange(buckets, dtype=np.int64)
+    low_parts = _bit_fields(encoded.low_bits, each * encoded.r, np.full(buckets, encoded.r, np.int64))
+    ends = ((positions - each) << encoded.r) + low_parts
+    lengths = np.diff(ends, prepend=0)
+    _check_lengths(ends, lengths, encoded, where)
+    values = _bit_fields(encoded.store, ends - lengths, lengths)
+    displacements = values + (np.int64(1) << lengths) - 1
+    return Decoded(displacements.astype(np.uint32), positions, ends, lengths)
+
+
+def encode(displacements: U32) -> Encoded:
+    """Compress displacements (§4, step 6); the inverse of `decode`.
+
+    Args:
+        displacements: Shape (B,), B at least 1.
+
+    Raises:
+        ShardError: More than 2**32 - 1 bits of values; the file counts them in 32 bits.
+    """
+    plus_one = displacements.astype(np.int64) + 1
+    lengths = np.frexp(plus_one.astype(np.float64))[1].astype(np.int64) - 1  # floor(log2), exact below 2**53
+    ends = np.cumsum(lengths)
+    buckets, total_bits = len(displacements), int(ends[-1])
+    if total_bits >= 1 << 32:
+        raise ShardError(f"hash function: {total_bits} bits of displacements do not fit; the limit is 2**32 - 1")
+    r = max(1, (total_bits // buckets).bit_length() - 1)
+    sizes = part_sizes(buckets, r, total_bits)
+    each = np.arange(buckets, dtype=np.int64)
+    positions = (ends >> r) + each
+    unary = np.zeros(8 * sizes.unary, np.uint8)
+    unary[positions] = 1
+    return Encoded(
+        r=r,
+        total_bits=total_bits,
+        unary=np.packbits(unary, bitorder="little").tobytes(),
+        directory=directory_of(positions),
+        low_bits=_packed_fields(ends & ((1 << r) - 1), each * r, sizes.low_bits),
+        store=_packed_fields(plus_one - (np.int64(1) << lengths), ends - lengths, sizes.store),
+    )
+
+
+def wrong_directory_entries(directory: U32, positions: I64) -> I64:
+    """Numbers of the entries of a select directory that disagree with the one-bits (rule 7 of §7)."""
+    return np.flatnonzero(directory != directory_of(positions)).astype(np.int64)
+
+
+def directory_of(positions: I64) -> U32:
+    """The select directory of the given one-bits: shape (B // 128 + 1,), 0 where there is no such bit."""
+    directory = np.zeros(len(positions) // ONES_PER_ENTRY + 1, np.uint32)
+    sampled = positions[::ONES_PER_ENTRY]
+    directory[: len(sampled)] = sampled
+    return directory
+
+
+def _one_bits(unary: bytes, buckets: int, limit: int, where: Where | None) -> I64:
+    """Positions of the one-bits: exactly `buckets` of them, all before bit `limit`."""
+    bits = np.unpackbits(np.frombuffer(unary, np.uint8), bitorder="little")
+    count = int(np.count_nonzero(bits))
+    if count != buckets:
+        place_of_all = _span(where, "unary bits", 0, len(unary))
+        raise FormatError(f"hash function: {count} one-bits for {buckets} buckets", span=place_of_all)
+    positions: I64 = np.flatnonzero(bits).astype(np.int64, copy=False)
+    last = int(positions[-1])
+    if last >= limit:
+        place_of_last = _span(where, "unary bits", last // 8, last // 8 + 1)
+        raise FormatError(f"hash function: a one-bit at {last}, past the {limit} bits in use", span=place_of_last)
+    return positions
+
+
+def _check_lengths(ends: I64, lengths: I64, encoded: Encoded, where: Where | None) -> None:
+    """Sums never fall, no value is longer than 31 bits, and the last value ends at T."""
+    bad = np.flatnonzero((lengths < 0) | (lengths > MAX_LENGTH))
+    if len(bad):
+        bucket = int(bad[0])
+        span = _span(where, "low bits", *byte_range(bucket * encoded.r, encoded.r))
+        raise FormatError(f"hash function: bucket {bucket} has a value of {int(lengths[bucket])} bits", span=span)
+    if int(ends[-1]) != encoded.total_bits:
+        span = _span(where, "low bits", *byte_range((len(ends) - 1) * encoded.r, encoded.r))
+        raise FormatError(
+            f"hash function: the values end at bit {int(ends[-1])}, the store at {encoded.total_bits}", span=span
+        )
+
+
+def _bit_fields(data: bytes, starts: I64, widths: I64) -> I64:
+    """Many fields of at most 31 bits out of a bit string of whole 4-byte words; width 0 gives 0."""
+    words = np.frombuffer(data + bytes(8), "<u4").astype(np.uint32, copy=False)
+    at = starts >> 5
+    window = words[at].astype(np.uint64) | words[at + 1].astype(np.uint64) << np.uint64(32)
+    fields = (window >> (starts & 31).astype(np.uint64)).astype(np.int64)
+    return fields & ((np.int64(1) << widths) - 1)
+
+
+def _packed_fields(values: I64, starts: I64, size: int) -> bytes:
+    """The inverse of `_bit_fields`: put each value, below 2**31, at its first bit; `size` bytes come out."""
+    words = np.zeros(size // 4 + 2, np.uint32)
+    shifted = values.astype(np.uint64) << (starts & 31).astype(np.uint64)
+    at = starts >> 5
+    np.bitwise_or.at(words, at, (shifted & np.uint64(0xFFFFFFFF)).astype(np.uint32))
+    np.bitwise_or.at(words, at + 1, (shifted >> np.uint64(32)).astype(np.uint32))
+    return words[: size // 4].astype("<u4").tobytes()
+
+
+def _span(where: Where | None, part: str, start: int, stop: int) -> Span | None:
+    return where(part, start, stop) if where else None
+
+
+# --- one displacement, without decoding the others --------------------------------------------------------------
+
+
+def byte_range(first_bit: int, bits: int) -> tuple[int, int]:
+    """The bytes `[start, stop)` that hold `bits` bits from `first_bit` on; empty for 0 bits."""
+    start = first_bit // 8
+    return start, max(start, (first_bit + bits + 7) // 8) if bits else start
+
+
+def bit_field(data: bytes, first_bit: int, bits: int) -> int:
+    """The number in `bits` bits of `data` from `first_bit` on.
+
+    Raises:
+        FormatError: The field reaches past the data.
+    """
+    if first_bit + bits > 8 * len(data):
+        raise FormatError(f"hash function: {bits} bits at {first_bit} of a string of {8 * len(data)} bits")
+    return (int.from_bytes(data, "little") >> first_bit) & ((1 << bits) - 1)
+
+
+def find_one_bits(
+    read: Read, directory_entry: int, ordinal: int, wanted: int, limit_bits: int, where: Where | None = None
+) -> int:
+    """Position of one-bit number `wanted`, from the directory entry before it (§2 and §7, rule 7).
+
+    Reads once, and a second time only if the one-bits are unusually far apart; never more than 272 bytes.
+
+    Args:
+        read: Reads bytes of the unary bits.
+        directory_entry: Position of one-bit number `ordinal`, as the directory says.
+        ordinal: A multiple of 128.
+        wanted: In `[ordinal, ordinal + 128)`.
+        limit_bits: Bits in use, B + (T >> r).
+        where: Gives errors their place in the file.
+
+    Raises:
+        FormatError: The entry does not point at a one-bit, or the one-bits stop too early.
+    """
+    return int(_ones_from(read, directory_entry, wanted - ordinal + 1, limit_bits, where)[-1])
+
+
+def find_bucket_bits(
+    read: Read, directory_entry: int, bucket: int, limit_bits: int, where: Where | None = None
+) -> tuple[int, int]:
+    """Positions of the one-bits number `bucket - 1` and `bucket`: where its value begins and ends.
+
+    Both come from one directory entry. When the bucket's own one-bit is the one in the directory, the one before it is
+    found backwards, so the entry before is not needed.
+
+    Args:
+        read: Reads bytes of the unary bits.
+        directory_entry: Entry number `bucket // 128` of the directory.
+        bucket: g, in `[0, B)`.
+        limit_bits: Bits in use, B + (T >> r).
+        where: Gives errors their place in the file.
+
+    Returns:
+        P[g - 1] and P[g]. P[-1] is -1: with that, S[-1] is 0 as it should.
+
+    Raises:
+        FormatError: The entry does not point at a one-bit, or the one-bits are too far apart or stop too early.
+    """
+    after = bucket % ONES_PER_ENTRY
+    if after:
+        ones = _ones_from(read, directory_entry, after + 1, limit_bits, where)
+        return int(ones[-2]), int(ones[-1])
+    _check_entry(directory_entry, limit_bits, where)
+    start, stop = max(0, directory_entry - _MAX_GAP) // 8, directory_entry // 8 + 1
+    bits = _read_bits(read, start, stop)
+    ones = np.flatnonzero(bits[: directory_entry - 8 * start + 1]) + 8 * start
+    if not len(ones) or ones[-1] != directory_entry:
+        raise _no_one_bit(directory_entry, where)
+    if bucket == 0:
+        return -1, directory_entry
+    if len(ones) < 2:
+        raise FormatError(
+            f"hash function: no one-bit in the {_MAX_GAP} bits before {directory_entry}",
+            span=_span(where, "unary bits", start, stop),
+        )
+    return int(ones[-2]), directory_entry
+
+
+def value_place(
+    bucket: int, positions: tuple[int, int], low_parts: tuple[int, int], r: int, total_bits: int
+) -> tuple[int, int]:
+    """Where the store keeps the value of a bucket (§2.1, steps 2 and 3).
+
+    Args:
+        bucket: g.
+        positions: P[g - 1] and P[g], from `find_bucket_bits`.
+        low_parts: The low bits of g - 1 and g; 0 for bucket -1.
+        r: Low bits kept of each sum.
+        total_bits: T.
+
+    Returns:
+        First bit of the value in the store, and its length in bits.
+
+    Raises:
+        FormatError: The value is longer than 31 bits, ends before it starts, or lies outside the store.
+    """
+    start = ((positions[0] - bucket + 1) << r) + low_parts[0]
+    end = ((positions[1] - bucket) << r) + low_parts[1]
+    if not (0 <= start <= end <= total_bits and end - start <= MAX_LENGTH):
+        raise FormatError(f"hash function: bucket {bucket} has its value at bits {start} to {end} of {total_bits}")
+    return start, end - start
+
+
+def displacement(stored: int, length: int) -> int:
+    """The displacement kept as `length` bits with the value `stored` (§2.1, step 4)."""
+    return stored + (1 << length) - 1
+
+
+def _ones_from(read: Read, entry: int, count: int, limit_bits: int, where: Where | None) -> I64:
+    """Positions of `count` one-bits from bit `entry` on, which must be the first of them."""
+    _check_entry(entry, limit_bits, where)
+    start = entry // 8
+    stop = (min(limit_bits, entry + (count - 1) * _MAX_GAP + 1) + 7) // 8
+    bits = _read_bits(read, start, min(stop, start + _FIRST_READ))
+    if stop > start + _FIRST_READ and np.count_nonzero(bits[entry % 8 :]) < count:
+        bits = np.concatenate((bits, _read_bits(read, start + _FIRST_READ, stop)))
+    ones = np.flatnonzero(bits[entry % 8 : limit_bits - 8 * start]) + entry
+    if not len(ones) or ones[0] != entry:
+        raise _no_one_bit(entry, where)
+    if len(ones) < count:
+        raise FormatError(
+            f"hash function: {len(ones)} one-bits from bit {entry} on, expected {count}",
+            span=_span(where, "unary bits", start, stop),
+        )
+    return ones[:count].astype(np.int64, copy=False)
+
+
+def _check_entry(entry: int, limit_bits: int, where: Where | None) -> None:
+    if not 0 <= entry < limit_bits:
+        span = _span(where, "unary bits", 0, _word_bytes(limit_bits))
+        raise FormatError(f"hash function: directory entry {entry} is outside the {limit_bits} bits in use", span=span)
+
+
+def _no_one_bit(entry: int, where: Where | None) -> FormatError:
+    span = _span(where, "unary bits", entry // 8, entry // 8 + 1)
+    return FormatError(f"hash function: the directory points at bit {entry}, which is not set", span=span)
+
+
+def _read_bits(read: Read, start: int, stop: int) -> NDArray[np.uint8]:
+    return np.unpackbits(np.frombuffer(read(start, stop), np.uint8), bitorder="little")
