@@ -14,9 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from shardcore.errors import FormatError
+from shardcore.formats.neuroglancer.layout import MINISHARD_INDEX
 
-ENTRY_SIZE = 24
-WORDS = np.dtype("<u8")
+ENTRY_SIZE = MINISHARD_INDEX.row_size
+WORDS = np.dtype(MINISHARD_INDEX.fields[0].dtype)
+"""One word of an index; the three columns have the same type."""
 
 Numbers = npt.NDArray[np.uint64]
 Marks = npt.NDArray[np.bool_]
@@ -115,7 +117,7 @@ def index_of(ids: Numbers, starts: Numbers, sizes: Numbers, index_size: int) -> 
     ids, starts, sizes = (np.asarray(column, dtype=np.uint64) for column in (ids, starts, sizes))
     id_deltas = np.diff(ids, prepend=np.uint64(0))
     ends = np.concatenate([np.array([index_size], dtype=np.uint64), starts + sizes])[: len(ids)]
-    return np.concatenate([id_deltas, starts - ends, sizes]).astype(WORDS).tobytes()
+    return MINISHARD_INDEX.write({"chunk_ids": id_deltas, "offsets": starts - ends, "sizes": sizes})
 
 
 def overlaps(starts: Numbers, sizes: Numbers) -> int:

@@ -1,0 +1,264 @@
+"""The `info` of a data set: which key spaces it has, where their shards lie, how a key becomes a place in space.
+
+Six kinds of key space are sharded: the scales of a volume, multi-resolution meshes, skeletons, and annotations by id,
+by related object and by grid cell. Each has a sharding object of its own and a folder of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import posixpath
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from shardcore.errors import FormatError, SourceError
+from shardcore.formats.neuroglancer.morton import bit_owners, grid_of
+from shardcore.formats.neuroglancer.sharding import SHARDING_TYPE, ShardingSpec
+from shardcore.source import check_name
+
+VOLUME_TYPE = "neuroglancer_multiscale_volume"
+MESH_TYPE = "neuroglancer_multilod_draco"
+SKELETON_TYPE = "neuroglancer_skeletons"
+ANNOTATION_TYPE = "neuroglancer_annotations_v1"
+INFO_LIMIT = 16 << 20
+
+
+class SpaceKind(Enum):
+    """What the keys of a key space stand for."""
+
+    VOLUME = "volume"
+    MESH = "mesh"
+    SKELETON = "skeleton"
+    ANNOTATION_ID = "annotation by id"
+    ANNOTATION_RELATION = "annotation by relation"
+    ANNOTATION_SPATIAL = "annotation spatial"
+    UNKNOWN = "unknown"
+
+    @property
+    def object_kind(self) -> str:
+        """What one object is called."""
+        return _OBJECT_KINDS[self]
+
+
+_OBJECT_KINDS = {
+    SpaceKind.VOLUME: "chunk",
+    SpaceKind.MESH: "mesh",
+    SpaceKind.SKELETON: "skeleton",
+    SpaceKind.ANNOTATION_ID: "annotation",
+    SpaceKind.ANNOTATION_RELATION: "annotation list",
+    SpaceKind.ANNOTATION_SPATIAL: "annotation cell",
+    SpaceKind.UNKNOWN: "object",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """One scale of a volume, as far as it tells what a chunk is. Axes are x, y, z; lengths are voxels.
+
+    Attributes:
+        size: Voxels of the whole volume.
+        chunk_size: Voxels of a chunk that is not cut by the volume's end.
+        voxel_offset: Coordinates of the first voxel.
+        encoding: How chunks are encoded: `raw`, `jpeg`, …
+        data_type: `uint8`, …, `float32`.
+        num_channels: Values per voxel.
+    """
+
+    size: tuple[int, ...]
+    chunk_size: tuple[int, ...]
+    voxel_offset: tuple[int, ...]
+    encoding: str
+    data_type: str
+    num_channels: int
+
+
+@dataclass(frozen=True, slots=True)
+class KeySpace:
+    """One set of keys with shards of its own.
+
+    Attributes:
+        kind: What the keys stand for.
+        name: What a person calls it: `scale 4_4_40`, `meshes`.
+        folder: Where its shards lie, relative to the info; empty for beside it.
+        spec: How keys are sharded.
+        grid: Cells along each axis, where keys are compressed Morton codes.
+        scale: The scale, for a volume.
+    """
+
+    kind: SpaceKind
+    name: str
+    folder: str
+    spec: ShardingSpec
+    grid: tuple[int, ...] | None = None
+    scale: Scale | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Info:
+    """What an `info` says.
+
+    Attributes:
+        kind: The `@type`, or what stands for it.
+        spaces: The sharded key spaces that can be used.
+        others: Why further key spaces cannot, one sentence each: not sharded, or wrong.
+    """
+
+    kind: str
+    spaces: tuple[KeySpace, ...]
+    others: tuple[str, ...]
+
+    def space_of(self, folder: str) -> KeySpace | None:
+        """The key space whose shards lie in `folder`, relative to the info; empty for beside it."""
+        return next((space for space in self.spaces if space.folder == folder), None)
+
+
+def parse_info(text: str | bytes | Mapping[str, Any]) -> Info:
+    """What an info states.
+
+    A key space that is wrong, or whose folder would lead out of the data set, does not spoil the others.
+
+    Raises:
+        FormatError: The text is no JSON object, or is not the info of a data set that can have shards.
+    """
+    members = text if isinstance(text, Mapping) else _json_object(text)
+    kind = members.get("@type")
+    if kind is None and isinstance(members.get("scales"), list):
+        kind = VOLUME_TYPE
+    if kind == SHARDING_TYPE:
+        return Info(kind, (KeySpace(SpaceKind.UNKNOWN, "keys", "", ShardingSpec.parse(members)),), ())
+    if kind not in _READERS:
+        raise FormatError(f"an info of type {kind!r}: not a volume, mesh, skeleton or annotation data set")
+    spaces, others = [], []
+    for name, make in _READERS[kind](members):
+        try:
+            spaces.append(make())
+        except _NotUsable as reason:
+            others.append(f"{name}: {reason}")
+        except (FormatError, SourceError) as error:
+            others.append(f"{name}: {error.message}")
+    return Info(str(kind), tuple(spaces), tuple(others))
+
+
+class _NotUsable(Exception):
+    """Why a key space has no shards to read."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Maker:
+    """A key space to be read from its part of the info."""
+
+    kind: SpaceKind
+    name: str
+    part: object
+    in_folder: bool
+    top: Mapping[str, Any]
+
+    def __call__(self) -> KeySpace:
+        if not isinstance(self.part, Mapping):
+            raise FormatError(f"is {type(self.part).__name__}, not an object")
+        if self.part.get("sharding") is None:
+            raise _NotUsable("not sharded")
+        spec = ShardingSpec.parse(self.part["sharding"])
+        folder = _folder(self.part.get("key")) if self.in_folder else ""
+        grid, scale = None, None
+        if self.kind is SpaceKind.VOLUME:
+            scale = _scale(self.part, self.top)
+            grid = grid_of(scale.size, scale.chunk_size)
+        elif self.kind is SpaceKind.ANNOTATION_SPATIAL:
+            grid = _lengths("grid_shape", self.part.get("grid_shape"))
+        if grid is not None:
+            bit_owners(grid)
+        return KeySpace(self.kind, self.name, folder, spec, grid, scale)
+
+
+_Named = Iterator[tuple[str, _Maker]]
+
+
+def _volume(top: Mapping[str, Any]) -> _Named:
+    for number, scale in enumerate(_list("scales", top.get("scales"))):
+        key = scale.get("key", number) if isinstance(scale, Mapping) else number
+        yield f"scale {key}", _Maker(SpaceKind.VOLUME, f"scale {key}", scale, True, top)
+
+
+def _meshes(top: Mapping[str, Any]) -> _Named:
+    yield "meshes", _Maker(SpaceKind.MESH, "meshes", top, False, top)
+
+
+def _skeletons(top: Mapping[str, Any]) -> _Named:
+    yield "skeletons", _Maker(SpaceKind.SKELETON, "skeletons", top, False, top)
+
+
+def _annotations(top: Mapping[str, Any]) -> _Named:
+    yield "by id", _Maker(SpaceKind.ANNOTATION_ID, "annotations by id", top.get("by_id"), True, top)
+    for number, part in enumerate(_list("relationships", top.get("relationships", []))):
+        title = part.get("id", number) if isinstance(part, Mapping) else number
+        name = f"annotations by relation {title}"
+        yield name, _Maker(SpaceKind.ANNOTATION_RELATION, name, part, True, top)
+    for number, part in enumerate(_list("spatial", top.get("spatial", []))):
+        title = part.get("key", number) if isinstance(part, Mapping) else number
+        name = f"annotations by cell {title}"
+        yield name, _Maker(SpaceKind.ANNOTATION_SPATIAL, name, part, True, top)
+
+
+_READERS = {
+    VOLUME_TYPE: _volume,
+    MESH_TYPE: _meshes,
+    SKELETON_TYPE: _skeletons,
+    ANNOTATION_TYPE: _annotations,
+}
+
+
+def _scale(part: Mapping[str, Any], top: Mapping[str, Any]) -> Scale:
+    chunk_sizes = _list("chunk_sizes", part.get("chunk_sizes"))
+    if len(chunk_sizes) != 1:
+        raise FormatError(f"a sharded scale has one chunk size, this one {len(chunk_sizes)}")
+    offset = part.get("voxel_offset", [0, 0, 0])
+    channels = top.get("num_channels", 1)
+    if isinstance(channels, bool) or not isinstance(channels, int) or channels < 1:
+        raise FormatError(f"num_channels is {channels!r}")
+    return Scale(
+        size=_lengths("size", part.get("size")),
+        chunk_size=_lengths("chunk_sizes", chunk_sizes[0]),
+        voxel_offset=_lengths("voxel_offset", offset, signed=True),
+        encoding=str(part.get("encoding", "raw")),
+        data_type=str(top.get("data_type", "")).lower(),
+        num_channels=channels,
+    )
+
+
+def _lengths(name: str, value: object, *, signed: bool = False) -> tuple[int, ...]:
+    numbers = []
+    for number in _list(name, value):
+        whole = isinstance(number, int) or (isinstance(number, float) and number.is_integer())
+        if isinstance(number, bool) or not whole or (number < 0 and not signed):
+            raise FormatError(f"{name} is {value!r}: not a list of whole numbers")
+        numbers.append(int(number))
+    if name != "grid_shape" and len(numbers) != 3:
+        raise FormatError(f"{name} is {value!r}: not three numbers")
+    return tuple(numbers)
+
+
+def _list(name: str, value: object) -> Sequence[Any]:
+    if not isinstance(value, list):
+        raise FormatError(f"{name} is {type(value).__name__}, not a list")
+    return value
+
+
+def _folder(key: object) -> str:
+    """A key as a folder below the info: normalised, then refused if it leads elsewhere."""
+    if not isinstance(key, str):
+        raise FormatError(f"key is {key!r}, not a name")
+    normal = posixpath.normpath(key) if key else "."
+    return "" if normal == "." else check_name(normal)
+
+
+def _json_object(text: str | bytes) -> Mapping[str, Any]:
+    try:
+        members = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise FormatError(f"the info is not JSON: {error}") from error
+    if not isinstance(members, Mapping):
+        raise FormatError(f"the info is not an object but {type(members).__name__}")
+    return members

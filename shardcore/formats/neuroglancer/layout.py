@@ -1,0 +1,198 @@
+"""The bytes of a shard, stated once: shard index, minishard index, mesh manifest.
+
+Follows the page "Sharded format" of the precomputed specification, and for manifests the page on meshes, section
+"Multi-resolution mesh format".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from shardcore.errors import FormatError, Span
+from shardcore.record import Columns, Field, Record
+from shardcore.record import FieldRole as Role
+
+SHARD_INDEX_ENTRY = Record(
+    "shard index entry",
+    source="Sharded format, Shard index format",
+    fields=(
+        Field(
+            "start_offset",
+            "<u8",
+            Role.OFFSET,
+            "First byte of the minishard's index, counted from the end of the shard index.",
+        ),
+        Field(
+            "end_offset",
+            "<u8",
+            Role.OFFSET,
+            "One past its last byte, counted likewise; equal to the start where the minishard is empty.",
+        ),
+    ),
+)
+
+MINISHARD_INDEX = Columns(
+    "minishard index",
+    source="Sharded format, Minishard index format",
+    fields=(
+        Field("chunk_ids", "<u8", Role.KEY, "Each key minus the one before; the first as it is."),
+        Field(
+            "offsets",
+            "<u8",
+            Role.OFFSET,
+            "Bytes between the end of the value before and this one; the first counts from the end of the shard index.",
+        ),
+        Field("sizes", "<u8", Role.SIZE, "Stored bytes of the value: compressed ones where values are gzip."),
+    ),
+)
+
+MANIFEST_HEAD = Record(
+    "multi-resolution mesh manifest",
+    source="Meshes, Multi-resolution mesh manifest",
+    fields=(
+        Field("chunk_shape_x", "<f4", Role.NUMBER, "Size of the finest level's cells along x."),
+        Field("chunk_shape_y", "<f4", Role.NUMBER, "Size of the finest level's cells along y."),
+        Field("chunk_shape_z", "<f4", Role.NUMBER, "Size of the finest level's cells along z."),
+        Field("grid_origin_x", "<f4", Role.NUMBER, "Where the grid of cells begins along x."),
+        Field("grid_origin_y", "<f4", Role.NUMBER, "Where the grid of cells begins along y."),
+        Field("grid_origin_z", "<f4", Role.NUMBER, "Where the grid of cells begins along z."),
+        Field("num_lods", "<u4", Role.COUNT, "Levels of detail, the finest first."),
+    ),
+)
+
+LOD_SIZE = 20
+"""Bytes that one level of detail takes besides its fragments: scale, three offsets, count."""
+FRAGMENT_SIZE = 16
+"""Bytes that one fragment takes in a manifest: three coordinates and its size."""
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    """One array of a manifest: where it stands, and what it is.
+
+    Attributes:
+        name: As the specification calls it, with the level of detail in brackets.
+        start: First byte in the manifest.
+        values: The numbers, `<f4` or `<u4`.
+        role: What they are for.
+        doc: One plain sentence.
+    """
+
+    name: str
+    start: int
+    values: npt.NDArray[np.float32] | npt.NDArray[np.uint32]
+    role: Role
+    doc: str
+
+    @property
+    def stop(self) -> int:
+        """One past its last byte in the manifest."""
+        return self.start + self.values.nbytes
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What the value of a mesh key holds; the Draco fragments lie directly in front of it, unlisted.
+
+    Attributes:
+        chunk_shape: Size of a cell of the finest level, x, y, z.
+        grid_origin: Where the grid begins, x, y, z.
+        lod_scales: One number per level of detail, shape `(L,)`.
+        vertex_offsets: Shape `(L, 3)`.
+        positions: Per level, the cells of its n fragments: `uint32`, shape `(3, n)`.
+        sizes: Per level, the bytes of its n fragments: `uint32`, shape `(n,)`.
+    """
+
+    chunk_shape: tuple[float, float, float]
+    grid_origin: tuple[float, float, float]
+    lod_scales: npt.NDArray[np.float32]
+    vertex_offsets: npt.NDArray[np.float32]
+    positions: tuple[npt.NDArray[np.uint32], ...]
+    sizes: tuple[npt.NDArray[np.uint32], ...]
+
+    @property
+    def fragments(self) -> int:
+        """Number of fragments over all levels."""
+        return sum(len(sizes) for sizes in self.sizes)
+
+    @property
+    def fragments_size(self) -> int:
+        """Bytes of all fragments: how far before the manifest they begin."""
+        return sum(int(sizes.sum(dtype=np.uint64)) for sizes in self.sizes)
+
+
+def manifest_arrays(data: bytes, place: Span | None = None) -> tuple[Array, ...]:
+    """The arrays that follow the head of a manifest, in the order of their bytes.
+
+    Raises:
+        Truncated: The head is cut.
+        FormatError: The length is not what the counts say.
+    """
+    lods = MANIFEST_HEAD.read_one(data, place=place)["num_lods"]
+    counts_at = MANIFEST_HEAD.size + 16 * lods
+    if len(data) < counts_at + 4 * lods:
+        raise FormatError(f"a manifest of {len(data)} bytes cannot hold {lods} levels of detail", span=place)
+    counts = np.frombuffer(data, "<u4", lods, counts_at)
+    expected = MANIFEST_HEAD.size + LOD_SIZE * lods + FRAGMENT_SIZE * int(counts.sum(dtype=np.uint64))
+    if len(data) != expected:
+        raise FormatError(f"a manifest of {len(data)} bytes, but its counts say {expected}", span=place)
+    at = MANIFEST_HEAD.size
+    arrays = []
+    for name, dtype, count, role, doc in _parts(lods, counts.tolist()):
+        values = np.frombuffer(data, dtype, count, at)
+        arrays.append(Array(name, at, values, role, doc))
+        at += values.nbytes
+    return tuple(arrays)
+
+
+def _parts(lods: int, counts: Sequence[int]) -> list[tuple[str, str, int, Role, str]]:
+    """Name, type, length, role and sentence of each array of a manifest."""
+    parts = [
+        ("lod_scales", "<f4", lods, Role.NUMBER, "How much coarser each level of detail is."),
+        ("vertex_offsets", "<f4", 3 * lods, Role.NUMBER, "x, y, z to add to the vertices of each level."),
+        ("num_fragments_per_lod", "<u4", lods, Role.COUNT, "Fragments of each level."),
+    ]
+    for lod, count in enumerate(counts):
+        cells = "Cells of the fragments: all x, all y, all z, in Z-curve order."
+        parts.append((f"fragment_positions[{lod}]", "<u4", 3 * count, Role.NUMBER, cells))
+        sizes = "Bytes of each fragment; zero where the cell is empty. Their sum says where the fragments begin."
+        parts.append((f"fragment_sizes[{lod}]", "<u4", count, Role.SIZE, sizes))
+    return parts
+
+
+def read_manifest(data: bytes, place: Span | None = None) -> Manifest:
+    """A manifest from its bytes.
+
+    Raises:
+        Truncated: The head is cut.
+        FormatError: The length is not what the counts say.
+    """
+    scales, offsets, _, *levels = (array.values for array in manifest_arrays(data, place))
+    head = MANIFEST_HEAD.read_one(data)
+    return Manifest(
+        chunk_shape=(head["chunk_shape_x"], head["chunk_shape_y"], head["chunk_shape_z"]),
+        grid_origin=(head["grid_origin_x"], head["grid_origin_y"], head["grid_origin_z"]),
+        lod_scales=scales.astype(np.float32),
+        vertex_offsets=offsets.astype(np.float32).reshape(-1, 3),
+        positions=tuple(level.astype(np.uint32).reshape(3, -1) for level in levels[::2]),
+        sizes=tuple(level.astype(np.uint32) for level in levels[1::2]),
+    )
+
+
+def write_manifest(manifest: Manifest) -> bytes:
+    """The exact inverse of `read_manifest`."""
+    head = np.array(
+        [(*manifest.chunk_shape, *manifest.grid_origin, len(manifest.lod_scales))], MANIFEST_HEAD.dtype
+    )
+    parts = [
+        manifest.lod_scales.astype("<f4"),
+        manifest.vertex_offsets.astype("<f4"),
+        np.array([len(sizes) for sizes in manifest.sizes], "<u4"),
+    ]
+    for positions, sizes in zip(manifest.positions, manifest.sizes, strict=True):
+        parts += [positions.astype("<u4"), sizes.astype("<u4")]
+    return MANIFEST_HEAD.write(head) + b"".join(part.tobytes() for part in parts)

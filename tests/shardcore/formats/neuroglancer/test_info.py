@@ -1,0 +1,180 @@
+"""Key spaces from an info, and what keys mean in space."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from shardcore.errors import FormatError, Unsupported, UsageError
+from shardcore.formats.neuroglancer.info import Info, SpaceKind, parse_info
+from shardcore.formats.neuroglancer.sharding import ShardingSpec
+from shardcore.formats.neuroglancer.volume import box_of, cell_of, chunk_array, key_of_voxel
+
+DATA = Path(__file__).parents[3] / "data" / "neuroglancer"
+
+SHARDING = {
+    "@type": "neuroglancer_uint64_sharded_v1",
+    "preshift_bits": 0,
+    "hash": "identity",
+    "minishard_bits": 1,
+    "shard_bits": 0,
+}
+
+ANNOTATIONS: dict[str, Any] = {
+    "@type": "neuroglancer_annotations_v1",
+    "dimensions": {},
+    "by_id": {"key": "by_id", "sharding": SHARDING},
+    "relationships": [{"id": "segment", "key": "rel_segment", "sharding": SHARDING}, {"id": "b", "key": "rel_b"}],
+    "spatial": [
+        {"key": "spatial0", "grid_shape": [1, 1], "chunk_size": [4, 4], "limit": 1, "sharding": SHARDING},
+        {"key": "spatial1", "grid_shape": [5, 2], "chunk_size": [4, 4], "limit": 1, "sharding": SHARDING},
+    ],
+}
+
+
+def volume(**change: object) -> Info:
+    """The info of the volume sample with its first scale changed."""
+    members = json.loads((DATA / "volume" / "info").read_text())
+    members["scales"][0] |= change
+    return parse_info(members)
+
+
+def test_scales_of_a_volume() -> None:
+    """Each sharded scale is a key space in the folder of its key, with its grid of chunks."""
+    info = parse_info((DATA / "volume" / "info").read_bytes())
+    assert [(s.kind, s.name, s.folder, s.grid) for s in info.spaces] == [
+        (SpaceKind.VOLUME, "scale 4_4_40", "4_4_40", (7, 5, 2)),
+        (SpaceKind.VOLUME, "scale 8_8_80", "8_8_80", (4, 3, 1)),
+    ]
+    assert info.spaces[0].spec == ShardingSpec(1, "identity", 2, 2, "gzip", "gzip")
+    assert info.space_of("8_8_80") is info.spaces[1]
+    assert info.space_of("") is None
+
+
+@pytest.mark.parametrize(
+    ("folder", "kind"), [("mesh", SpaceKind.MESH), ("identity_raw", SpaceKind.SKELETON)]
+)
+def test_meshes_and_skeletons(folder: str, kind: SpaceKind) -> None:
+    """Their sharding object stands at the top, their shards beside the info."""
+    (space,) = parse_info((DATA / folder / "info").read_bytes()).spaces
+    assert (space.kind, space.folder, space.grid) == (kind, "", None)
+
+
+def test_annotations() -> None:
+    """By id, by relation and by cell are spaces of their own; an unsharded one is named as such."""
+    info = parse_info(ANNOTATIONS)
+    assert [(s.kind, s.folder, s.grid) for s in info.spaces] == [
+        (SpaceKind.ANNOTATION_ID, "by_id", None),
+        (SpaceKind.ANNOTATION_RELATION, "rel_segment", None),
+        (SpaceKind.ANNOTATION_SPATIAL, "spatial0", (1, 1)),
+        (SpaceKind.ANNOTATION_SPATIAL, "spatial1", (5, 2)),
+    ]
+    assert info.others == ("annotations by relation b: not sharded",)
+    assert cell_of(info.spaces[3], 0b0011) == (1, 1)
+    assert cell_of(info.spaces[0], 3) is None
+
+
+def test_old_volumes_have_no_type() -> None:
+    """An info with scales is that of a volume even without `@type`."""
+    members = json.loads((DATA / "volume" / "info").read_text())
+    del members["@type"]
+    assert len(parse_info(members).spaces) == 2
+
+
+def test_a_sharding_object_alone() -> None:
+    """A bare sharding object is a key space of unknown kind."""
+    (space,) = parse_info(json.dumps(SHARDING)).spaces
+    assert (space.kind, space.folder) == (SpaceKind.UNKNOWN, "")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"sharding": None}, "not sharded"),
+        ({"key": "../else"}, "refused"),
+        ({"key": "/etc"}, "refused"),
+        ({"key": "a/../../b"}, "refused"),
+        ({"key": 7}, "not a name"),
+        ({"chunk_sizes": [[8, 8, 8], [4, 4, 4]]}, "one chunk size"),
+        ({"chunk_sizes": [[8, 0, 8]]}, "cannot be cut"),
+        ({"size": [8, 8]}, "three numbers"),
+        ({"size": [8, 8, True]}, "whole numbers"),
+        ({"size": [2**40, 2**40, 2**40]}, "64"),
+        ({"size": [0, 8, 8]}, "at least one cell"),
+        ({"sharding": {**SHARDING, "hash": "md5"}}, "unknown hash"),
+    ],
+)
+def test_a_wrong_scale_does_not_spoil_the_others(change: dict[str, object], message: str) -> None:
+    """What is wrong with one scale is said; the other scale stays."""
+    info = volume(**change)
+    assert [space.folder for space in info.spaces] == ["8_8_80"]
+    assert message in info.others[0]
+
+
+@pytest.mark.parametrize(("key", "folder"), [("./a/b/", "a/b"), ("", ""), (".", ""), ("x/../y", "y")])
+def test_keys_are_normalised(key: str, folder: str) -> None:
+    """A key is a relative path: written in a round-about way, it still names its folder."""
+    assert volume(key=key).spaces[0].folder == folder
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", "nonsense", '{"@type": "other"}', b"\xff\xfe", "[" * 200_000])
+def test_what_is_no_info(text: str | bytes) -> None:
+    """Anything but the info of a data set gives a FormatError."""
+    with pytest.raises(FormatError):
+        parse_info(text)
+
+
+@pytest.mark.parametrize("member", ["scales", "relationships", "spatial"])
+def test_lists_that_are_none(member: str) -> None:
+    """A list that is something else gives a FormatError."""
+    top = dict(ANNOTATIONS) if member != "scales" else json.loads((DATA / "volume" / "info").read_text())
+    with pytest.raises(FormatError):
+        parse_info({**top, member: 3})
+
+
+def test_boxes_are_cut_at_the_end_of_the_volume() -> None:
+    """The last cell of an axis holds what is left; offsets shift the box."""
+    scale = volume(voxel_offset=[100, 0, -5]).spaces[0].scale
+    assert scale is not None
+    assert str(box_of(scale, (0, 0, 0))) == "100..108 × 0..8 × -5..3"
+    last = box_of(scale, (6, 4, 1))
+    assert last.end == (150, 34, 4)
+    assert last.shape == (2, 2, 1)
+
+
+def test_keys_of_voxels() -> None:
+    """A voxel's chunk is found, and a voxel outside is refused."""
+    space = volume(voxel_offset=[100, 0, -5]).spaces[0]
+    assert key_of_voxel(space, (100, 0, -5)) == 0
+    assert key_of_voxel(space, (149, 33, 3)) == 108
+    with pytest.raises(UsageError):
+        key_of_voxel(space, (99, 0, -5))
+
+
+def test_chunks_as_arrays() -> None:
+    """A raw chunk is an array with x fastest; another length is refused."""
+    space = volume().spaces[0]
+    data = bytes(range(256)) * 2
+    array = chunk_array(space, 0, data)
+    assert array.shape == (8, 8, 8, 1)
+    assert array[1, 0, 0, 0] == 1
+    assert array[0, 1, 0, 0] == 8
+    assert not array.flags.writeable
+    assert np.array_equal(array.ravel(order="F"), np.frombuffer(data, np.uint8))
+    with pytest.raises(FormatError, match="512"):
+        chunk_array(space, 0, data[:-1])
+    with pytest.raises(FormatError):
+        chunk_array(space, 7 << 5, data)
+
+
+def test_encodings_that_are_not_decoded() -> None:
+    """Compressed chunks and unknown types are named, not guessed."""
+    with pytest.raises(Unsupported, match="jpeg"):
+        chunk_array(volume(encoding="jpeg").spaces[0], 0, bytes(512))
+    members = json.loads((DATA / "volume" / "info").read_text()) | {"data_type": "complex64"}
+    with pytest.raises(Unsupported, match="complex64"):
+        chunk_array(parse_info(members).spaces[0], 0, bytes(512))

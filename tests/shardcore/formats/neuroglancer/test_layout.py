@@ -1,0 +1,119 @@
+"""The bytes, stated once: both ways, and against bytes written out by hand."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shardcore.errors import FormatError, ShardError
+from shardcore.formats.neuroglancer.layout import (
+    MINISHARD_INDEX,
+    SHARD_INDEX_ENTRY,
+    Manifest,
+    manifest_arrays,
+    read_manifest,
+    write_manifest,
+)
+
+DATA = Path(__file__).parents[3] / "data" / "neuroglancer"
+
+# One level with two fragments, a coarser one with none.
+MANIFEST = b"".join(
+    [
+        struct.pack("<3f", 1, 2, 3),  # chunk_shape
+        struct.pack("<3f", 4, 5, 6),  # grid_origin
+        struct.pack("<I", 2),  # num_lods
+        struct.pack("<2f", 1, 2),  # lod_scales
+        struct.pack("<6f", 0, 0, 0, 7, 8, 9),  # vertex_offsets
+        struct.pack("<2I", 2, 0),  # num_fragments_per_lod
+        struct.pack("<6I", 0, 1, 2, 3, 4, 5),  # positions of level 0: x, x, y, y, z, z
+        struct.pack("<2I", 100, 11),  # sizes of level 0
+    ]
+)
+
+
+def test_shard_index_of_the_worked_example() -> None:
+    """The first 32 bytes of the worked example are (7, 55) and (60, 84)."""
+    data = bytes.fromhex("0700000000000000 3700000000000000 3c00000000000000 5400000000000000")
+    assert (DATA / "tiny_worked_example" / "0.shard").read_bytes()[:32] == data
+    rows = SHARD_INDEX_ENTRY.read(data, count=2)
+    assert rows.tolist() == [(7, 55), (60, 84)]
+    assert SHARD_INDEX_ENTRY.write(rows) == data
+
+
+def test_minishard_index_of_the_worked_example() -> None:
+    """Bytes 39..87 are three rows of two: ids 1 and +8, gaps 0 and 0, sizes 3 and 4."""
+    data = (DATA / "tiny_worked_example" / "0.shard").read_bytes()[39:87]
+    columns = MINISHARD_INDEX.read(data, 2)
+    assert {name: column.tolist() for name, column in columns.items()} == {
+        "chunk_ids": [1, 8],
+        "offsets": [0, 0],
+        "sizes": [3, 4],
+    }
+    assert MINISHARD_INDEX.write(columns) == data
+
+
+def test_manifest_by_hand() -> None:
+    """Bytes written out by hand are read as meant and written back equal."""
+    manifest = read_manifest(MANIFEST)
+    assert manifest.chunk_shape == (1, 2, 3)
+    assert manifest.grid_origin == (4, 5, 6)
+    assert manifest.lod_scales.tolist() == [1, 2]
+    assert manifest.vertex_offsets.tolist() == [[0, 0, 0], [7, 8, 9]]
+    assert [level.tolist() for level in manifest.positions] == [[[0, 1], [2, 3], [4, 5]], [[], [], []]]
+    assert [level.tolist() for level in manifest.sizes] == [[100, 11], []]
+    assert (manifest.fragments, manifest.fragments_size) == (2, 111)
+    assert write_manifest(manifest) == MANIFEST
+
+
+def test_arrays_tile_the_manifest() -> None:
+    """The arrays follow the head without a gap and end with the manifest."""
+    arrays = manifest_arrays(MANIFEST)
+    assert arrays[0].start == 28
+    assert [a.stop for a in arrays[:-1]] == [a.start for a in arrays[1:]]
+    assert arrays[-1].stop == len(MANIFEST)
+
+
+@pytest.mark.parametrize("change", [-1, 1, 4, -4])
+def test_wrong_lengths(change: int) -> None:
+    """A manifest that is longer or shorter than its counts say is refused."""
+    data = MANIFEST[:change] if change < 0 else MANIFEST + bytes(change)
+    with pytest.raises(FormatError):
+        read_manifest(data)
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(0, 2**32 - 1))
+def test_absurd_counts_are_not_believed(lods: int, count: int) -> None:
+    """Counts beyond the bytes that are there give an error, not an allocation."""
+    data = bytearray(MANIFEST)
+    data[24:28] = struct.pack("<I", lods)
+    data[60:64] = struct.pack("<I", count)
+    try:
+        manifest = read_manifest(bytes(data))
+    except ShardError:
+        return
+    assert 28 + 20 * len(manifest.lod_scales) + 16 * manifest.fragments == len(data)
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes(data: bytes) -> None:
+    """Any bytes are a manifest that is written back equal, or give a ShardError."""
+    try:
+        manifest = read_manifest(data)
+    except ShardError:
+        return
+    assert write_manifest(manifest) == data
+
+
+def test_sizes_are_summed_beyond_32_bits() -> None:
+    """Fragments of more than 4 GiB in all do not wrap."""
+    sizes = np.full(3, 2**32 - 1, np.uint32)
+    manifest = Manifest(
+        (1, 1, 1), (0, 0, 0), np.ones(1, np.float32), np.zeros((1, 3), np.float32), (np.zeros((3, 3), np.uint32),), (sizes,)
+    )
+    assert read_manifest(write_manifest(manifest)).fragments_size == 3 * (2**32 - 1)
