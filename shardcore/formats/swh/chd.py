@@ -4,8 +4,8 @@ A key is hashed to three numbers, they choose a bucket, and the bucket's *displa
 that no other key of the shard has. This module hashes and finds slots; `chd_build` finds displacements for a set of
 keys; `chd_code` is the compressed form that the file keeps.
 
-Words used throughout: *n* slots, *B* buckets; *g* the bucket, *f* the start and *h* the step of a key. Numbers such as §3
-are those of the format notes, `docs/formats/swh.md`.
+Words used throughout: *n* slots, *B* buckets; *g* the bucket, *f* the start and *h* the step of a key. Numbers such
+as §3 are those of the format notes, `docs/formats/swh.md`.
 """
 
 from __future__ import annotations

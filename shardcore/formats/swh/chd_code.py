@@ -225,8 +225,9 @@ def _bit_fields(data: bytes, starts: I64, widths: I64) -> I64:
     words = np.frombuffer(data + bytes(8), "<u4").astype(np.uint32, copy=False)
     at = starts >> 5
     window = words[at].astype(np.uint64) | words[at + 1].astype(np.uint64) << np.uint64(32)
-    fields = (window >> (starts & 31).astype(np.uint64)).astype(np.int64)
-    return fields & ((np.int64(1) << widths) - 1)
+    fields: I64 = (window >> (starts & 31).astype(np.uint64)).astype(np.int64)
+    fields &= (np.int64(1) << widths) - 1
+    return fields
 
 
 def _packed_fields(values: I64, starts: I64, size: int) -> bytes:
