@@ -1,0 +1,1 @@
+"""The window: a desktop explorer for shard files."""
