@@ -231,7 +231,8 @@ def _place_group(group: _Group, free: Flags, claims: I64, displacements: U32) ->
 def _probes_at_once(group: _Group, free: Flags) -> int:
     """How many probes to try in one step: as many as pay, and no more than the buckets are likely to need."""
     affordable = _BUDGET // (len(group.buckets) * group.size)
-    success = (np.count_nonzero(free) / len(free)) ** group.size
+    hits = (np.count_nonzero(free) - np.arange(group.size)) / len(free)  # a free slot for one key after the other
+    success = float(np.prod(np.maximum(hits, 0)))
     return max(1, min(affordable, _MOST_PROBES, int(2 / max(success, 1e-6))))
 
 

@@ -254,12 +254,12 @@ def byte_range(first_bit: int, bits: int) -> tuple[int, int]:
 
 
 def bit_field(data: bytes, first_bit: int, bits: int) -> int:
-    """The number in `bits` bits of `data` from `first_bit` on.
+    """The number in `bits` bits of `data` from `first_bit` on; 0 for no bits, wherever they are.
 
     Raises:
         FormatError: The field reaches past the data.
     """
-    if first_bit + bits > 8 * len(data):
+    if bits and first_bit + bits > 8 * len(data):
         raise FormatError(f"hash function: {bits} bits at {first_bit} of a string of {8 * len(data)} bits")
     return (int.from_bytes(data, "little") >> first_bit) & ((1 << bits) - 1)
 

@@ -1,0 +1,96 @@
+"""The hash function section, byte for byte against the one that the reference writer makes."""
+
+from __future__ import annotations
+
+import ctypes
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from shardcore.formats.swh.chd_build import FIRST_SEED, build, table_sizes
+from shardcore.formats.swh.chd_code import decode
+from tests.shardcore.formats.swh.sections import random_keys, section_bytes, take_apart
+
+pytestmark = pytest.mark.interop("swh.shard")
+
+
+def reference_section(path: Path, keys: np.ndarray, start: int) -> tuple[bytes, list[int]]:
+    """What swh.shard writes for these keys, and the seeds that it tried, one after the other.
+
+    It takes its seeds from C's `rand()`, modulo the number of keys: started twice with one number, that sequence gives
+    the seeds beforehand. The file tells only the last.
+    """
+    from swh.shard import ShardCreator
+
+    libc = ctypes.CDLL(None)
+    libc.srand(start)
+    seeds = [libc.rand() % len(keys) for _ in range(100)]
+    libc.srand(start)
+    with ShardCreator(str(path), len(keys)) as creator:
+        for key in keys:
+            creator.write(key.tobytes(), b"")
+    data = path.read_bytes()
+    return data[int.from_bytes(data[80:88], "big") :], seeds
+
+
+@pytest.mark.parametrize("first", range(1, 200, 20))
+def test_small_functions_are_equal(tmp_path: Path, first: int) -> None:
+    """Every number of keys from 1 to 199, retries and their stale displacements included."""
+    for count in range(first, min(first + 20, 200)):
+        keys = random_keys(count, seed=count)
+        section, seeds = reference_section(tmp_path / f"{count}.shard", keys, start=count)
+        tried = seeds[: seeds.index(take_apart(section).seed) + 1]
+        assert section_bytes(build(keys, tried)) == section, f"{count} keys"
+
+
+def test_retries_are_among_them(tmp_path: Path) -> None:
+    """Where the reference needed several seeds, the bytes are equal only because the failed ones are followed, too."""
+    retried = 0
+    for number in range(400):
+        keys = random_keys(12 + number % 9, seed=number)
+        section, seeds = reference_section(tmp_path / f"{number}.shard", keys, start=number)
+        assert section_bytes(build(keys, seeds)) == section
+        retried += take_apart(section).seed != seeds[0]
+    assert retried >= 10
+
+
+@pytest.mark.parametrize("count", [4095, 4096, 20_000, 100_000])
+def test_large_functions_are_equal(tmp_path: Path, count: int) -> None:
+    """Large functions need no second seed: the one in the file is enough."""
+    keys = random_keys(count, seed=count)
+    section, _ = reference_section(tmp_path / "large.shard", keys, start=count)
+    assert section_bytes(build(keys, [take_apart(section).seed])) == section
+
+
+@pytest.mark.slow
+def test_a_million_keys_are_equal(tmp_path: Path) -> None:
+    """A million keys, built and decoded."""
+    keys = random_keys(1_000_000, seed=1)
+    section, _ = reference_section(tmp_path / "million.shard", keys, start=1)
+    seed, slots, buckets, encoded = take_apart(section)
+    assert (buckets, slots) == table_sizes(len(keys))
+    function = build(keys, [seed])
+    assert section_bytes(function) == section
+    assert np.array_equal(decode(encoded, buckets).displacements, function.displacements)
+
+
+@pytest.mark.parametrize("count", [1, 11, 58, 59, 1000])
+def test_the_reference_reads_our_function(tmp_path: Path, count: int) -> None:
+    """A file of the reference with our section in place of its own, and our slots, gives every object back."""
+    from swh.shard import Shard
+
+    keys = random_keys(count, seed=count)
+    path = tmp_path / "ours.shard"
+    reference_section(path, keys, start=count)
+    data = path.read_bytes()
+    index_at, hash_at = (int.from_bytes(data[at : at + 8], "big") for at in (64, 80))
+    function = build(keys, FIRST_SEED)
+    index = bytearray((bytes(32) + b"\xff" * 8) * function.slots)
+    assert len(index) == hash_at - index_at
+    for number, slot in enumerate(function.slots_of(keys).tolist()):
+        index[40 * slot : 40 * slot + 40] = keys[number].tobytes() + (512 + 8 * number).to_bytes(8, "big")
+    path.write_bytes(data[:index_at] + index + section_bytes(function))
+    with Shard(str(path)) as shard:
+        assert all(shard.getpos(key.tobytes()) == slot for key, slot in zip(keys, function.slots_of(keys), strict=True))
+        assert all(shard.lookup(key.tobytes()) == b"" for key in keys)

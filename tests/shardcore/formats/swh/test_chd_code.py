@@ -1,0 +1,349 @@
+"""The compressed displacements: encode and decode as a pair, single values, and damaged parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shardcore.errors import FormatError, ShardError, Span
+from shardcore.formats.swh import chd_code
+from shardcore.formats.swh.chd_code import (
+    Encoded,
+    bit_field,
+    byte_range,
+    decode,
+    directory_of,
+    displacement,
+    encode,
+    find_bucket_bits,
+    find_one_bits,
+    part_sizes,
+    value_place,
+    wrong_directory_entries,
+)
+
+LARGEST = 2**32 - 2  # the largest number that 31 bits can say
+DISPLACEMENTS = st.lists(
+    st.one_of(st.integers(0, 3), st.integers(0, 20_000), st.integers(0, LARGEST)), min_size=1, max_size=400
+).map(lambda values: np.array(values, np.uint32))
+# The example of §9.2: displacements 4, 2, 42.
+EXAMPLE = Encoded(
+    r=1,
+    total_bits=8,
+    unary=bytes.fromhex("46000000"),  # one-bits at 1, 2, 6
+    directory=np.array([1], np.uint32),
+    low_bits=bytes.fromhex("02000000"),  # 0, 1, 0
+    store=bytes.fromhex("5d000000"),  # 1 | 1 | 11, lowest bit first
+)
+
+
+def usual(count: int, seed: int = 1) -> np.ndarray:
+    """Displacements such as builds give: most small, some of many bits."""
+    return np.random.default_rng(seed).geometric(0.01, count).astype(np.uint32) - 1
+
+
+def limit_of(encoded: Encoded, buckets: int) -> int:
+    """Unary bits in use."""
+    return buckets + (encoded.total_bits >> encoded.r)
+
+
+def ones(*positions: int, size: int = 4) -> bytes:
+    """A bit string with the given one-bits."""
+    return sum(1 << position for position in positions).to_bytes(size, "little")
+
+
+# --- the pair ---------------------------------------------------------------------------------------------------
+
+
+def test_the_worked_example() -> None:
+    """Displacements 4, 2, 42 are the bytes of §9.2, and those bytes are these displacements."""
+    encoded = encode(np.array([4, 2, 42], np.uint32))
+    assert (encoded.r, encoded.total_bits) == (EXAMPLE.r, EXAMPLE.total_bits)
+    assert (encoded.unary, encoded.low_bits, encoded.store) == (EXAMPLE.unary, EXAMPLE.low_bits, EXAMPLE.store)
+    assert encoded.directory.tolist() == [1]
+    decoded = decode(EXAMPLE, 3)
+    assert decoded.displacements.tolist() == [4, 2, 42]
+    assert decoded.positions.tolist() == [1, 2, 6]
+    assert decoded.ends.tolist() == [2, 3, 8]
+    assert decoded.lengths.tolist() == [2, 1, 5]
+
+
+@given(displacements=DISPLACEMENTS)
+def test_decode_is_the_inverse_of_encode(displacements: np.ndarray) -> None:
+    """Any displacements come back, and the parts have the sizes that the counts demand."""
+    encoded = encode(displacements)
+    decoded = decode(encoded, len(displacements))
+    assert decoded.displacements.dtype == np.uint32
+    assert decoded.displacements.tolist() == displacements.tolist()
+    assert decoded.lengths.tolist() == [(int(value) + 1).bit_length() - 1 for value in displacements]
+    assert not len(wrong_directory_entries(encoded.directory, decoded.positions))
+    sizes = part_sizes(len(displacements), encoded.r, encoded.total_bits)
+    assert len(encoded.unary) == sizes.unary
+    assert 4 * len(encoded.directory) == sizes.directory
+    assert len(encoded.low_bits) == sizes.low_bits
+    assert len(encoded.store) == sizes.store
+
+
+@pytest.mark.parametrize(("largest", "r"), [(0, 1), (2, 1), (2**12 - 1, 3), (LARGEST, 4)])
+def test_low_bits_kept(largest: int, r: int) -> None:
+    """The number of low bits is the logarithm of the average length, at least 1 (§4, step 6)."""
+    assert encode(np.full(50, largest, np.uint32)).r == r
+
+
+def test_a_full_directory() -> None:
+    """A table of B // 128 + 1 entries: with a multiple of 128 buckets the last has no one-bit and is 0 (§2)."""
+    for buckets, entries in ((1, 1), (127, 1), (128, 2), (129, 2), (384, 4)):
+        encoded = encode(usual(buckets))
+        positions = decode(encoded, buckets).positions
+        assert len(encoded.directory) == entries
+        expected = positions[::128].tolist()
+        assert encoded.directory.tolist() == expected + [0] * (entries - len(expected))
+
+
+def test_sizes_in_unbounded_integers() -> None:
+    """The formulas of §2 do not wrap, whatever a file claims."""
+    sizes = part_sizes(2**32 - 1, 31, 2**32 - 1)
+    assert sizes.low_bits == 4 * (((2**32 - 1) * 31 + 31) // 32)
+    assert sizes.select == 8 + sizes.unary + 4 * ((2**32 - 1) // 128 + 1)
+    assert sizes.sequence == 16 + sizes.select + sizes.low_bits + 2**29
+
+
+def test_too_many_bits_to_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A total that the file's 32 bits cannot hold is refused, not cut."""
+    huge = np.int64(2**32)
+    monkeypatch.setattr(chd_code.np, "cumsum", lambda lengths: np.full(len(lengths), huge))
+    with pytest.raises(ShardError, match="4294967296 bits"):
+        encode(np.array([1], np.uint32))
+
+
+# --- one value --------------------------------------------------------------------------------------------------
+
+
+def look_up(encoded: Encoded, buckets: int, bucket: int) -> tuple[int, list[tuple[int, int]]]:
+    """The displacement of one bucket by way of the directory, and the ranges of unary bits that were read."""
+    reads: list[tuple[int, int]] = []
+
+    def read(start: int, stop: int) -> bytes:
+        assert 0 <= start < stop <= len(encoded.unary)
+        reads.append((start, stop))
+        return encoded.unary[start:stop]
+
+    entry = int(encoded.directory[bucket // 128])
+    positions = find_bucket_bits(read, entry, bucket, limit_of(encoded, buckets))
+    low = [bit_field(encoded.low_bits, i * encoded.r, encoded.r) if i >= 0 else 0 for i in (bucket - 1, bucket)]
+    start, length = value_place(bucket, positions, (low[0], low[1]), encoded.r, encoded.total_bits)
+    first, last = byte_range(start, length)
+    return displacement(bit_field(encoded.store[first:last], start - 8 * first, length), length), reads
+
+
+@given(displacements=DISPLACEMENTS, data=st.data())
+def test_one_value_is_what_decoding_all_gives(displacements: np.ndarray, data: st.DataObject) -> None:
+    """The way through the directory leads to the same displacement, in at most two reads and 272 bytes."""
+    bucket = data.draw(st.integers(0, len(displacements) - 1))
+    found, reads = look_up(encode(displacements), len(displacements), bucket)
+    assert found == displacements[bucket]
+    assert len(reads) <= 2
+    assert sum(stop - start for start, stop in reads) <= 272
+
+
+@pytest.mark.parametrize("displacements", [usual(700), np.full(700, LARGEST, np.uint32), np.zeros(700, np.uint32)])
+def test_every_bucket_near_directory_entries(displacements: np.ndarray) -> None:
+    """Across the borders of 128, too: bucket 128 k needs the one-bit before the directory's."""
+    encoded = encode(displacements)
+    for bucket in range(700):
+        assert look_up(encoded, 700, bucket)[0] == displacements[bucket]
+
+
+def test_usual_values_take_one_read() -> None:
+    """For displacements as builds give them, one range of at most 64 bytes is enough."""
+    encoded = encode(usual(5000))
+    reads = [look_up(encoded, 5000, bucket)[1] for bucket in range(5000)]
+    assert {len(ranges) for ranges in reads} == {1}
+    assert max(stop - start for ((start, stop),) in reads) <= 64
+
+
+def test_positions_of_single_one_bits() -> None:
+    """Any one-bit is found from the entry before it."""
+    encoded = encode(usual(300))
+    positions = decode(encoded, 300).positions
+    read = reader(encoded.unary)
+    for wanted in range(300):
+        ordinal = wanted // 128 * 128
+        entry = int(encoded.directory[wanted // 128])
+        assert find_one_bits(read, entry, ordinal, wanted, limit_of(encoded, 300)) == positions[wanted]
+
+
+def test_bit_fields() -> None:
+    """Fields cross bytes, lowest bit first; a field of no bits is 0 and needs no bytes."""
+    assert bit_field(bytes.fromhex("5d00"), 3, 5) == 11
+    assert bit_field(bytes.fromhex("80 01"), 7, 2) == 3
+    assert bit_field(b"", 5, 0) == 0
+    assert byte_range(7, 2) == (0, 2)
+    assert byte_range(8, 8) == (1, 2)
+    assert byte_range(24, 0) == (3, 3)
+    with pytest.raises(FormatError, match="9 bits at 8"):
+        bit_field(b"ab", 8, 9)
+
+
+# --- damage -----------------------------------------------------------------------------------------------------
+
+
+def where(part: str, start: int, stop: int) -> Span:
+    """A place that a test can recognise."""
+    return Span(part, start, stop)
+
+
+@pytest.mark.parametrize(
+    ("damage", "message", "span"),
+    [
+        ({"unary": ones(1, 2)}, "2 one-bits for 3", Span("unary bits", 0, 4)),
+        ({"unary": ones(1, 2, 5, 6)}, "4 one-bits for 3", Span("unary bits", 0, 4)),
+        ({"unary": ones(1, 2, 7)}, "one-bit at 7, past the 7 bits", Span("unary bits", 0, 1)),
+        ({"unary": ones(1, 2, 31)}, "one-bit at 31, past the 7 bits", Span("unary bits", 3, 4)),
+        ({"unary": ones(1, 2, 5)}, "end at bit 6, the store at 8", Span("low bits", 0, 1)),
+        ({"low_bits": bytes([0b110, 0, 0, 0])}, "end at bit 9, the store at 8", Span("low bits", 0, 1)),
+        ({"unary": ones(0, 1, 6), "low_bits": bytes([1, 0, 0, 0])}, "bucket 1 has a value of -1 bits", None),
+        ({"unary": b"F"}, "1 bytes of unary bits, not 4", None),
+        ({"low_bits": bytes(8)}, "8 bytes of low bits, not 4", None),
+        ({"store": b""}, "0 bytes of value store, not 4", None),
+        ({"r": 0}, "impossible counts", None),
+        ({"r": 32}, "impossible counts", None),
+        ({"total_bits": -1}, "impossible counts", None),
+    ],
+)
+def test_damaged_parts(damage: dict[str, bytes | int], message: str, span: Span | None) -> None:
+    """Each rule of §7 (6) has its own error, with the place in the part."""
+    with pytest.raises(FormatError, match=message) as caught:
+        decode(replace(EXAMPLE, **damage), 3, where)  # type: ignore[arg-type]
+    if span is not None:
+        assert caught.value.span == span
+    assert caught.value.span is not None or "counts" in message
+
+
+def test_no_buckets() -> None:
+    """A function without buckets is damage."""
+    with pytest.raises(FormatError, match="impossible counts"):
+        decode(EXAMPLE, 0)
+
+
+def test_values_of_more_than_31_bits() -> None:
+    """31 bits are the most that a displacement can need; 32 are refused."""
+    encoded = Encoded(1, 31, ones(15), np.array([15], np.uint32), ones(0), ones(30))
+    assert decode(encoded, 1).displacements.tolist() == [2**30 + 2**31 - 1]
+    encoded = Encoded(1, 32, ones(16), np.array([16], np.uint32), ones(), ones(31))
+    with pytest.raises(FormatError, match="bucket 0 has a value of 32 bits"):
+        decode(encoded, 1)
+
+
+@given(data=st.data())
+def test_any_parts_decode_or_are_refused(data: st.DataObject) -> None:
+    """Whatever bytes of the right sizes: displacements in 32 bits, or a FormatError."""
+    buckets, r, total_bits = (data.draw(st.integers(*ends)) for ends in ((1, 40), (1, 31), (0, 400)))
+    sizes = part_sizes(buckets, r, total_bits)
+    unary, low_bits, store = (
+        data.draw(st.binary(min_size=size, max_size=size)) for size in (sizes.unary, sizes.low_bits, sizes.store)
+    )
+    if data.draw(st.booleans()):  # the right number of one-bits, mostly in range, so that later checks are reached
+        chosen = data.draw(st.sets(st.integers(0, 8 * sizes.unary - 1), min_size=buckets, max_size=buckets))
+        unary = ones(*chosen, size=sizes.unary)
+    try:
+        decoded = decode(Encoded(r, total_bits, unary, np.zeros(1, np.uint32), low_bits, store), buckets)
+    except FormatError:
+        return
+    assert decoded.lengths.min() >= 0
+    assert decoded.lengths.max() <= 31
+    assert int(decoded.ends[-1]) == total_bits
+
+
+def test_one_flipped_bit_is_noticed_or_harmless() -> None:
+    """Every single flip in unary or low bits is refused, or leaves values that tile the store."""
+    encoded = encode(usual(200))
+    refused = 0
+    for part in ("unary", "low_bits"):
+        data = getattr(encoded, part)
+        for bit in range(8 * len(data)):
+            flipped = bytearray(data)
+            flipped[bit // 8] ^= 1 << (bit % 8)
+            try:
+                decoded = decode(replace(encoded, **{part: bytes(flipped)}), 200)
+            except FormatError:
+                refused += 1
+            else:
+                assert int(decoded.lengths.sum()) == encoded.total_bits
+    assert refused >= 8 * len(encoded.unary), "a flipped unary bit changes the number of one-bits"
+
+
+def test_wrong_directory_entries_are_named() -> None:
+    """The directory is compared entry by entry (rule 7 of §7)."""
+    encoded = encode(usual(400))
+    positions = decode(encoded, 400).positions
+    directory = encoded.directory.copy()
+    directory[[1, 3]] += 1
+    assert wrong_directory_entries(directory, positions).tolist() == [1, 3]
+    assert directory_of(positions).tolist() == encoded.directory.tolist()
+
+
+def reader(unary: bytes) -> Callable[[int, int], bytes]:
+    """Reads from bytes, which must be there."""
+
+    def read(start: int, stop: int) -> bytes:
+        assert 0 <= start < stop <= len(unary)
+        return unary[start:stop]
+
+    return read
+
+
+@pytest.mark.parametrize(
+    ("entry", "bucket", "message"),
+    [
+        (7, 0, "entry 7 is outside the 7 bits"),
+        (2**32 - 1, 1, "outside the 7 bits"),
+        (-1, 1, "outside the 7 bits"),
+        (0, 0, "points at bit 0, which is not set"),
+        (3, 1, "points at bit 3, which is not set"),
+        (2, 2, "2 one-bits from bit 2 on, expected 3"),
+        (1, 128, "no one-bit in the 17 bits before 1"),
+    ],
+)
+def test_wrong_entries_are_refused(entry: int, bucket: int, message: str) -> None:
+    """An entry that points outside, at no one-bit, or too near the end cannot lead to a displacement."""
+    with pytest.raises(FormatError, match=message) as caught:
+        find_bucket_bits(reader(EXAMPLE.unary), entry, bucket, 7, where)
+    assert caught.value.span is not None
+    assert caught.value.span.source == "unary bits"
+
+
+def test_one_bits_past_the_limit_do_not_count() -> None:
+    """Bits behind those in use are not taken for one-bits of the function."""
+    with pytest.raises(FormatError, match="1 one-bits from bit 3 on, expected 2"):
+        find_one_bits(reader(ones(3, 8)), 3, 0, 1, 8)
+    assert find_one_bits(reader(ones(3, 8)), 3, 0, 1, 9) == 8
+
+
+def test_long_gaps_end_the_search() -> None:
+    """A megabyte of zeros is not read in search of a one-bit: sound one-bits are near each other."""
+    unary = ones(0, size=1 << 20)
+    reads: list[int] = []
+
+    def read(start: int, stop: int) -> bytes:
+        reads.append(stop - start)
+        return unary[start:stop]
+
+    with pytest.raises(FormatError, match="1 one-bits from bit 0 on, expected 128"):
+        find_bucket_bits(read, 0, 127, 8 << 20)
+    assert sum(reads) <= 272
+
+
+@pytest.mark.parametrize(
+    ("positions", "low_parts"),
+    [((5, 6), (1, 0)), ((-1, 20), (0, 0)), ((0, 1), (1, 0)), ((4, 5), (0, 1))],
+)
+def test_values_outside_the_store_are_refused(positions: tuple[int, int], low_parts: tuple[int, int]) -> None:
+    """Longer than 31 bits, ending before it starts, or past T: never a field to read."""
+    with pytest.raises(FormatError, match="bucket 1 has its value at bits"):
+        value_place(1, positions, low_parts, 2, 16)
