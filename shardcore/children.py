@@ -185,7 +185,7 @@ class Extents(Children):
     Args:
         starts: First bytes, int64, ascending.
         stops: One past the last bytes, int64; cut where the next one begins.
-        describe: Makes the node of a number.
+        describe: Makes the nodes of the numbers `[first, last)`.
         paint: Gives the runs of the numbers `[first, last)`; collected node by node by default.
         source: Where they lie.
     """
@@ -194,7 +194,7 @@ class Extents(Children):
         self,
         starts: NDArray[np.int64],
         stops: NDArray[np.int64],
-        describe: Callable[[int], Node],
+        describe: Callable[[int, int], list[Node]],
         *,
         paint: Callable[[int, int], Runs] | None = None,
         source: str = "",
@@ -210,7 +210,7 @@ class Extents(Children):
 
     def make(self, start: int, stop: int) -> list[Node]:
         """See `Children.make`."""
-        return [self.describe(number) for number in range(start, stop)]
+        return self.describe(start, stop)
 
     def overlap(self, start: int, stop: int) -> range:
         """See `Children.overlap`."""

@@ -204,3 +204,48 @@ class PrefetchedSource(Source):
     def close(self) -> None:
         """Closes the source that is opened."""
         self.base.close()
+
+
+class KeptSource(Source):
+    """A source of which one stretch is in memory; reads inside it cost nothing.
+
+    Args:
+        base: The source.
+        start: Where the stretch begins.
+        data: Its bytes.
+    """
+
+    def __init__(self, base: Source, start: int, data: bytes) -> None:
+        self.base = base
+        self.name, self.uri, self.folder = base.name, base.uri, base.folder
+        self._start = start
+        self._data = data
+
+    @property
+    def size(self) -> int:
+        """Number of bytes."""
+        return self.base.size
+
+    @property
+    def identity(self) -> str:
+        """As the source underneath."""
+        return self.base.identity
+
+    def read(self, start: int, stop: int) -> bytes:
+        """Reads from memory where the range is inside the stretch."""
+        if self._holds(start, stop):
+            return self._data[start - self._start : stop - self._start]
+        return self.base.read(start, stop)
+
+    def read_many(self, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
+        """Reads from memory where all ranges are inside the stretch."""
+        if all(self._holds(start, stop) for start, stop in ranges):
+            return [self.read(start, stop) for start, stop in ranges]
+        return self.base.read_many(ranges)
+
+    def check_unchanged(self) -> None:
+        """As the source underneath."""
+        self.base.check_unchanged()
+
+    def _holds(self, start: int, stop: int) -> bool:
+        return self._start <= start <= stop <= self._start + len(self._data)

@@ -1,1 +1,12 @@
-"""Software Heritage Read Shard."""
+"""Software Heritage Read Shard: many small objects, found through a perfect hash function."""
+
+from shardcore.format import Format
+from shardcore.formats.swh.reader import detect, open_shard
+
+FORMAT = Format(
+    name="swh",
+    title="Software Heritage Read Shard",
+    suffixes=(".shard",),
+    detect=detect,
+    open=open_shard,
+)

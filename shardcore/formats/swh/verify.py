@@ -1,0 +1,277 @@
+"""Verification of a Read Shard: what each depth checks stands in `docs/formats/swh.md`."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shardcore.errors import FormatError, Span
+from shardcore.finding import Depth, Findings, Report
+from shardcore.formats.swh import chd_code
+from shardcore.formats.swh.chd_build import find_duplicate
+from shardcore.formats.swh.layout import HEADER, OBJECT, SLOT
+from shardcore.formats.swh.objects import WINDOW, read_slots
+from shardcore.objects import State
+from shardcore.shard import Progress
+from shardcore.source import Source
+
+if TYPE_CHECKING:
+    from shardcore.formats.swh.reader import SwhShard
+
+CONTENT_WINDOW = 1 << 23
+"""Bytes of the objects read at once."""
+
+I64 = NDArray[np.int64]
+
+
+def verify(shard: SwhShard, depth: Depth, progress: Progress) -> Report:
+    """Checks a shard to a depth."""
+    findings = Findings()
+    progress(0, 1)
+    if shard.damage is not None:
+        span = shard.damage.span
+        findings.error("swh.hash-function", span, shard.damage.message)
+    _check_structure(shard, findings)
+    objects = 0
+    if depth.reaches(Depth.INDEX):
+        slots, offsets, keys = _live_slots(shard, findings, progress)
+        objects = len(slots)
+        _check_counts(shard, objects, findings)
+        _check_duplicates(shard, slots, keys, findings)
+        _check_function(shard, slots, keys, findings)
+        if depth.reaches(Depth.CONTENT):
+            order = np.argsort(offsets, kind="stable")
+            Contents(shard, slots[order], offsets[order], keys[order], findings).check(progress)
+    progress(1, 1)
+    return Report(depth, objects, findings.all())
+
+
+def _check_structure(shard: SwhShard, findings: Findings) -> None:
+    magic = shard.header["magic"]
+    if magic[9:].strip(b"\0"):
+        findings.note("swh.magic-rest", Span("", 9, 32), "the magic is followed by bytes that are not zero")
+    padding = next((s for s in shard.sections if s.name == "padding"), None)
+    if padding is not None and padding.size <= WINDOW and shard.source.read(padding.start, padding.stop).strip(b"\0"):
+        span = Span("", padding.start, padding.stop)
+        findings.note("swh.padding", span, "the padding is not zero: the shard may lie on a reused device")
+    trailing = next((s for s in shard.sections if s.name == "trailing"), None)
+    if trailing is not None:
+        span = Span("", trailing.start, trailing.stop)
+        findings.note("swh.trailing", span, f"{trailing.size} bytes follow the end of the shard")
+    if shard.header["objects_position"] != 512:
+        place = Span("", HEADER.offsets["objects_position"], HEADER.offsets["objects_position"] + 8)
+        findings.note("swh.objects-position", place, "every known writer lets the objects begin at 512")
+
+
+def _live_slots(shard: SwhShard, findings: Findings, progress: Progress) -> tuple[I64, I64, NDArray[np.uint8]]:
+    """Slots, offsets and keys of all live slots; slots that point nowhere are findings."""
+    geometry = shard.geometry
+    at_once = WINDOW // SLOT.size
+    slots: list[I64] = []
+    offsets: list[I64] = []
+    keys: list[NDArray[np.uint8]] = []
+    for first in range(0, geometry.slots, at_once):
+        progress(first, geometry.slots)
+        rows = read_slots(shard.source, geometry, first, min(first + at_once, geometry.slots))
+        states = geometry.states(rows["offset"])
+        live = np.flatnonzero(states == State.LIVE)
+        slots.append(live + first)
+        offsets.append(rows["offset"][live].astype(np.int64))
+        keys.append(rows["key"][live])
+        _check_empty(shard, first, rows, states, findings)
+    return np.concatenate(slots), np.concatenate(offsets), np.concatenate(keys)
+
+
+def _check_empty(shard: SwhShard, first: int, rows: Any, states: NDArray[np.uint8], findings: Findings) -> None:
+    start = shard.geometry.slot_start(first)
+    for at in np.flatnonzero(states == State.DAMAGED).tolist():
+        place = Span("", start + SLOT.size * at + 32, start + SLOT.size * (at + 1))
+        message = f"slot {first + at} points to {int(rows['offset'][at])}, outside the objects"
+        findings.error("swh.slot-offset", place, message, key=rows["key"][at].tobytes().hex())
+    empty = states == State.UNUSED
+    for at in np.flatnonzero(empty & rows["key"].any(axis=1)).tolist():
+        place = Span("", start + SLOT.size * at, start + SLOT.size * at + 32)
+        findings.warning("swh.empty-slot-key", place, f"slot {first + at} holds no object, but its key is not zero")
+    zeros = np.flatnonzero(rows["offset"] == 0)
+    if len(zeros):
+        at = int(zeros[0])
+        place = Span("", start + SLOT.size * at + 32, start + SLOT.size * (at + 1))
+        message = f"{len(zeros)} slots without object have offset 0, as an older writer made them"
+        findings.note("swh.legacy-unused", place, message)
+
+
+def _check_counts(shard: SwhShard, live: int, findings: Findings) -> None:
+    declared = shard.geometry.declared
+    place = Span("", HEADER.offsets["objects_count"], HEADER.offsets["objects_count"] + 8)
+    if live > declared:
+        findings.error("swh.objects-count", place, f"{live} slots hold objects, the header says {declared}")
+    elif live < declared:
+        findings.note("swh.deleted", place, f"{declared - live} of {declared} objects were deleted")
+
+
+def _check_duplicates(shard: SwhShard, slots: I64, keys: NDArray[np.uint8], findings: Findings) -> None:
+    twins = find_duplicate(keys) if len(keys) else None
+    if twins is not None:
+        first, second = (int(slots[at]) for at in twins)
+        start = shard.geometry.slot_start(second)
+        message = f"slots {first} and {second} hold the same key"
+        findings.error("swh.duplicate-key", Span("", start, start + 32), message, key=keys[twins[1]].tobytes().hex())
+
+
+def _check_function(shard: SwhShard, slots: I64, keys: NDArray[np.uint8], findings: Findings) -> None:
+    if shard.parts is None:
+        return
+    try:
+        function = shard.function()
+    except FormatError as error:
+        findings.error("swh.hash-function", error.span, error.message)
+        return
+    wrong = chd_code.wrong_directory_entries(function.encoded.directory, function.decoded.positions)
+    directory = shard.parts.part("select directory")
+    for entry in wrong[:100].tolist():
+        place = Span("", directory.start + 4 * entry, directory.start + 4 * entry + 4)
+        findings.error("swh.select-directory", place, f"entry {entry} of the select directory is wrong")
+    if not len(slots):
+        return
+    missed = np.flatnonzero(shard.slots_of(keys, signed=False) != slots)
+    if len(missed) and len(missed) > len(slots) // 2:
+        strangers = np.flatnonzero(shard.slots_of(keys, signed=True) != slots)
+        if len(strangers) < len(missed):
+            shard.signed = True
+            message = (
+                "keys are hashed with signed bytes, as by an old version of the library: current readers miss them"
+            )
+            seed = shard.parts.start
+            findings.error("swh.signed-dialect", Span("", seed, shard.parts.stop), message)
+            missed = strangers
+    for at in missed.tolist():
+        start = shard.geometry.slot_start(int(slots[at]))
+        key = keys[at].tobytes().hex()
+        message = f"the key in slot {int(slots[at])} does not hash to it: readers do not find it"
+        findings.error("swh.slot-mismatch", Span("", start, start + 32), message, key=key)
+
+
+class Contents:
+    """The objects section against the index: the live objects tile it, and what lies between is zero.
+
+    Args:
+        shard: The shard.
+        slots: Live slots, in the order of their offsets.
+        offsets: Their offsets, ascending.
+        keys: Their keys, shape `(live, 32)`.
+        findings: Where to report.
+    """
+
+    def __init__(self, shard: SwhShard, slots: I64, offsets: I64, keys: NDArray[np.uint8], findings: Findings) -> None:
+        self.source: Source = shard.source
+        self.start = shard.geometry.objects_start
+        self.stop = shard.geometry.index_start
+        self.slots = slots
+        self.offsets = offsets
+        self.keys = keys
+        self.findings = findings
+        self.deleted = shard.geometry.declared > len(slots)
+        self.strangers: list[tuple[int, int]] = []
+
+    def check(self, progress: Progress) -> None:
+        """Reads all objects in windows; hashes each and compares with its key."""
+        at = 0
+        reach = self.start
+        while at < len(self.offsets):
+            first = int(self.offsets[at])
+            progress(first - self.start, max(self.stop - self.start, 1))
+            window = self.source.read(first, min(first + CONTENT_WINDOW, self.stop))
+            last = int(np.searchsorted(self.offsets, first + len(window) - OBJECT.size, "right"))
+            lengths = self._lengths(window, first, at, last)
+            reach, at = self._check_window(window, first, at, lengths, reach, progress)
+        self._check_gap(reach, self.stop, progress)
+        self._report_strangers()
+
+    def _lengths(self, window: bytes, first: int, at: int, last: int) -> list[int]:
+        """The length fields of objects number `at` to `last`, all inside the window."""
+        places = (self.offsets[at:last] - first)[:, None] + np.arange(OBJECT.size)
+        fields = np.frombuffer(window, np.uint8)[places].tobytes()
+        sizes: list[int] = OBJECT.read(fields, count=last - at)["size"].tolist()
+        return sizes
+
+    def _check_window(
+        self, window: bytes, first: int, at: int, lengths: list[int], reach: int, progress: Progress
+    ) -> tuple[int, int]:
+        """Checks the objects that lie whole in the window; returns how far the objects reach, and the next one."""
+        view = memoryview(window)
+        sha256 = hashlib.sha256
+        keys = self.keys[at : at + len(lengths)].tobytes()
+        for number, (offset, size) in enumerate(
+            zip(self.offsets[at : at + len(lengths)].tolist(), lengths, strict=True)
+        ):
+            stop = offset + OBJECT.size + size
+            if stop > self.stop:
+                self._too_long(offset, size, at + number)
+                continue
+            if stop - first > len(window):
+                if number:
+                    return reach, at + number
+                digest = self._digest_long(offset + OBJECT.size, stop, progress)
+            else:
+                digest = sha256(view[offset - first + OBJECT.size : stop - first]).digest()
+            if offset != reach:
+                self._check_edge(reach, offset, at + number, progress)
+            if digest != keys[32 * number : 32 * number + 32]:
+                self.strangers.append((at + number, size))
+            reach = max(reach, stop)
+        return reach, at + len(lengths)
+
+    def _digest_long(self, start: int, stop: int, progress: Progress) -> bytes:
+        digest = hashlib.sha256()
+        for piece in range(start, stop, CONTENT_WINDOW):
+            progress(piece - self.start, max(self.stop - self.start, 1))
+            digest.update(self.source.read(piece, min(piece + CONTENT_WINDOW, stop)))
+        return digest.digest()
+
+    def _too_long(self, offset: int, size: int, number: int) -> None:
+        message = f"the object says {size} bytes; the objects end after {self.stop - offset - OBJECT.size}"
+        self.findings.error("swh.object-length", Span("", offset, offset + OBJECT.size), message, key=self._key(number))
+
+    def _check_edge(self, reach: int, offset: int, number: int, progress: Progress) -> None:
+        if offset > reach:
+            self._check_gap(reach, offset, progress)
+            return
+        message = f"the object in slot {int(self.slots[number])} begins before the one in front of it ends"
+        self.findings.error("swh.overlap", Span("", offset, reach), message, key=self._key(number))
+
+    def _check_gap(self, start: int, stop: int, progress: Progress) -> None:
+        """What lies between live objects was deleted, and must be zero."""
+        if start >= stop:
+            return
+        span = Span("", start, stop)
+        if not self.deleted:
+            message = f"{stop - start} bytes belong to no object, though none was deleted"
+            self.findings.error("swh.gap", span, message)
+            return
+        if stop - start < OBJECT.size:
+            self.findings.error("swh.gap", span, f"{stop - start} bytes are too few for a deleted object")
+        for piece in range(start, stop, CONTENT_WINDOW):
+            progress(piece - self.start, max(self.stop - self.start, 1))
+            if self.source.read(piece, min(piece + CONTENT_WINDOW, stop)).strip(b"\0"):
+                self.findings.warning("swh.gap-not-zero", span, "deleted bytes are not zero: something is left of them")
+                return
+
+    def _report_strangers(self) -> None:
+        """Keys are sha256 by custom; when most are not, the shard follows another custom, and that is no error."""
+        if not self.strangers:
+            return
+        if len(self.strangers) > len(self.offsets) // 2:
+            message = f"{len(self.strangers)} of {len(self.offsets)} keys are not the sha256 of their content"
+            self.findings.note("swh.keys-not-sha256", None, message)
+            return
+        for number, size in self.strangers:
+            start = int(self.offsets[number]) + OBJECT.size
+            span = Span("", start, start + size)
+            message = f"the content in slot {int(self.slots[number])} does not have the sha256 that its key says"
+            self.findings.error("swh.content-hash", span, message, key=self._key(number))
+
+    def _key(self, number: int) -> str:
+        return bytes(self.keys[number]).hex()

@@ -1,0 +1,29 @@
+"""Contract tests that every source, format and writer inherits; counting and failing sources, cuts and mutations.
+
+A format's tests derive from `ShardContract`, name their samples, and add what is peculiar to them.
+"""
+
+from shardcore.testing.checks import check_columns, check_explained, check_tiling, live_keys, places, walk
+from shardcore.testing.damage import exercise, mutated, mutations
+from shardcore.testing.shard_contract import ShardContract
+from shardcore.testing.source_contract import SourceContract
+from shardcore.testing.sources import CountingSource, FailingSource, PatternSource
+from shardcore.testing.writer_contract import WriterContract
+
+__all__ = [
+    "CountingSource",
+    "FailingSource",
+    "PatternSource",
+    "ShardContract",
+    "SourceContract",
+    "WriterContract",
+    "check_columns",
+    "check_explained",
+    "check_tiling",
+    "exercise",
+    "live_keys",
+    "mutated",
+    "mutations",
+    "places",
+    "walk",
+]

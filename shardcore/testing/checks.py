@@ -1,0 +1,110 @@
+"""Assertions about opened shards."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+import numpy as np
+
+from shardcore.node import Children, Node
+from shardcore.objects import State
+from shardcore.record import FieldRole
+from shardcore.shard import Shard
+
+SMALL = 8192
+"""Files up to this many bytes are tested at every byte."""
+
+SEEDED = 500
+"""Places tried in longer files, besides the edges of nodes."""
+
+
+def check_tiling(shard: Shard) -> None:
+    """Asserts that the sections tile the file."""
+    size = shard.source.size if shard.source else 0
+    at = 0
+    for section in shard.sections:
+        assert section.start == at, f"{section} does not begin at {at}"
+        assert section.stop >= section.start
+        at = section.stop
+    assert at == size
+    assert len(shard.sections) <= 64
+
+
+def check_explained(shard: Shard, source: str = "", *, complete: bool = True) -> None:
+    """Asserts that runs tile the source and agree with `explain`, and (if complete) that every byte has an owner."""
+    size = shard.bytes_of(source).size
+    runs = shard.runs(0, size, source)
+    assert runs.start.tolist() == [0, *runs.stop.tolist()[:-1]] if size else len(runs) == 0
+    assert size == 0 or runs.stop[-1] == size
+    decoded: set[str] = set()
+    for offset in places(shard, size, source) if size > SMALL else range(size):
+        if offset >= size:
+            continue
+        path = shard.explain(offset, source)
+        leaf = path[-1]
+        number = int(np.searchsorted(runs.start, offset, "right")) - 1
+        assert runs.role[number] == leaf.role, (offset, leaf)
+        assert leaf.span.start <= runs.start[number] <= offset < runs.stop[number] <= leaf.span.stop, (offset, leaf)
+        assert leaf.name
+        if complete:
+            assert len(path) > 1, (offset, leaf)
+            assert leaf.role is not FieldRole.GROUP or leaf.error, (offset, leaf)
+        decoded.update(node.decoded for node in path if node.decoded)
+    for name in sorted(decoded - {source})[:20]:
+        check_explained(shard, name, complete=complete)
+
+
+def check_columns(shard: Shard) -> None:
+    """Asserts that columns, keys and references of the objects agree."""
+    total = len(shard.objects)
+    rows = np.random.default_rng(7).permutation(total)[:200].astype(np.int64)
+    columns = shard.objects.columns(rows, sizes=True)
+    texts = shard.objects.key_texts(rows)
+    for number, row in enumerate(rows.tolist()):
+        ref = shard.objects.ref(row)
+        assert (ref.row, ref.key) == (row, texts[number])
+        assert ref.state == columns.state[number]
+        assert ref.kind == shard.objects.kinds[columns.kind[number]]
+        assert ref.codec == shard.objects.codecs[columns.codec[number]]
+        assert ref.size == columns.size[number]
+        assert ref.stored_size == columns.stored_size[number]
+        if ref.spans and not ref.spans[0].source and ref.spans[0].size:
+            assert (ref.spans[0].start, ref.spans[0].stop) == (columns.start[number], columns.stop[number])
+    for name in shard.objects.orders:
+        order = shard.objects.order(name)
+        assert order is None or len(np.unique(order)) == len(order)
+
+
+def live_keys(shard: Shard) -> list[str]:
+    """The keys of all rows that can be found and read, each once."""
+    columns = shard.objects[:]
+    good = np.flatnonzero(np.isin(columns.state, [State.LIVE, State.EXTERNAL]))
+    return list(dict.fromkeys(key for key in shard.objects.key_texts(good) if key is not None))
+
+
+def places(shard: Shard, size: int, source: str = "") -> list[int]:
+    """Offsets worth trying: every one in a small file; else around every edge of a node, and seeded ones."""
+    if size <= SMALL:
+        return list(range(size + 1))
+    edges: set[int] = set()
+    for node in walk(shard.tree_of(source), limit=3000):
+        if node.span.source == source:
+            edges.update((node.span.start, node.span.stop))
+    around = {edge + step for edge in edges for step in (-1, 0, 1)}
+    seeded = random.Random(size).sample(range(size), SEEDED)
+    return sorted(place for place in around | set(seeded) if 0 <= place <= size)
+
+
+def walk(node: Node, limit: int = 2000) -> Iterator[Node]:
+    """The nodes of a tree, breadth first, at most `limit` of them; of long lists the first and last few."""
+    queue, given = [node], 0
+    while queue and given < limit:
+        node = queue.pop(0)
+        given += 1
+        yield node
+        kids = node.children
+        if isinstance(kids, Children) and len(kids) > 64:
+            queue += [*kids[:32], *kids[len(kids) - 32 :]]
+        else:
+            queue += list(kids)

@@ -1,0 +1,174 @@
+"""What every opened shard promises."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+import shardcore
+from shardcore.errors import KeyAbsent
+from shardcore.finding import Depth
+from shardcore.shard import Shard
+from shardcore.source import BytesSource, Source
+from shardcore.testing.checks import check_columns, check_explained, check_tiling, live_keys, places
+from shardcore.testing.damage import exercise, mutations
+from shardcore.testing.sources import CountingSource
+
+
+class ShardContract:
+    """What every opened shard promises. Derive, and name the samples.
+
+    Attributes:
+        samples: Well-formed files of the format.
+        absent: Keys of the format's form that no sample holds.
+        open_ranges: How many ranges opening may read.
+        find_ranges: How many ranges finding one key may read after that.
+        mutations: How many seeded damages are tried on each sample; `python -m tests.fuzz` tries more.
+        most_keys: How many keys of a sample are looked up.
+    """
+
+    samples: ClassVar[Sequence[Path]] = ()
+    absent: ClassVar[Sequence[str]] = ()
+    open_ranges: ClassVar[int] = 2
+    find_ranges: ClassVar[int] = 4
+    mutations: ClassVar[int] = 150
+    most_keys: ClassVar[int] = 60
+
+    def opened(self, where: Path | Source, **options: Any) -> Shard:
+        """Opens a sample; formats whose samples need options or siblings override it."""
+        return shardcore.open(where, **options)
+
+    def counting(self, sample: Path) -> CountingSource:
+        """The bytes of a sample, behind a counter, beside the sample's siblings."""
+        return CountingSource(sample.read_bytes(), sample.name, folder=shardcore.LocalFolder(sample.parent))
+
+    def damaged(self, data: bytes, sample: Path) -> Source:
+        """Damaged bytes in the place of a sample."""
+        return BytesSource(data, sample.name, folder=shardcore.LocalFolder(sample.parent))
+
+    def first_keys(self, sample: Path, count: int) -> list[str]:
+        """Some keys of a sample, from an opening of its own."""
+        with self.opened(sample) as shard:
+            shard.load_index()
+            return live_keys(shard)[:count]
+
+    def pytest_generate_tests(self, metafunc: Any) -> None:
+        """Runs every test that wants a `sample` with all samples."""
+        if "sample" in metafunc.fixturenames:
+            metafunc.parametrize("sample", self.samples, ids=lambda path: "-".join(path.parts[-2:]))
+
+    def test_sections_tile_the_file(self, sample: Path) -> None:
+        """Sections are sorted, without overlap or hole, and at most 64."""
+        with self.opened(sample) as shard:
+            check_tiling(shard)
+
+    def test_every_byte_explains_itself(self, sample: Path) -> None:
+        """After `load_index` every byte has a path to a named thing, and the colours agree with it."""
+        with self.opened(sample) as shard:
+            shard.load_index()
+            check_explained(shard)
+
+    def test_painting_needs_no_index(self, sample: Path) -> None:
+        """Before `load_index` the runs cover the file and agree with what is explained."""
+        with self.opened(sample) as shard:
+            check_explained(shard, complete=False)
+
+    def test_loading_twice_changes_nothing(self, sample: Path) -> None:
+        """`load_index` may be called again."""
+        with self.opened(sample) as shard:
+            shard.load_index()
+            before = len(shard.objects), shard.objects.orders
+            shard.load_index()
+            assert (len(shard.objects), shard.objects.orders) == before
+
+    def test_find_find_many_and_trace_agree(self, sample: Path) -> None:
+        """One key, many keys and the told lookup come to the same object."""
+        with self.opened(sample) as shard:
+            shard.load_index()
+            keys = live_keys(shard)[: self.most_keys]
+            rows = shard.find_many([*keys, *self.absent])
+            for key, row in zip(keys, rows.tolist(), strict=False):
+                ref, trace = shard.find(key), shard.trace(key)
+                assert trace.outcome == "found"
+                assert trace.ref == ref
+                assert ref.row == row
+                assert ref in shard.find_all(key)
+                assert len(trace.steps) > 1
+            assert rows[len(keys) :].tolist() == [-1] * len(self.absent)
+
+    def test_absent_keys_are_absent(self, sample: Path) -> None:
+        """An absent key is `KeyAbsent`, an empty `find_all`, and a trace that ends absent."""
+        with self.opened(sample) as shard:
+            for key in self.absent:
+                with pytest.raises(KeyAbsent):
+                    shard.find(key)
+                assert shard.find_all(key) == ()
+                assert shard.trace(key).outcome == "absent"
+
+    def test_columns_agree_with_references(self, sample: Path) -> None:
+        """The columns of the objects say what the references say, in any order of rows."""
+        with self.opened(sample) as shard:
+            shard.load_index()
+            check_columns(shard)
+
+    def test_objects_read_in_ranges(self, sample: Path) -> None:
+        """`stream`, `read` and `read_range` give the same bytes."""
+        with self.opened(sample) as shard:
+            shard.load_index()
+            for key in live_keys(shard)[:5]:
+                ref = shard.find(key)
+                whole = shard.read(ref)
+                assert ref.size in (-1, len(whole))
+                middle = len(whole) // 2
+                assert b"".join(shard.stream(ref)) == whole
+                assert shard.read_range(ref, 1, middle + 1) == whole[1 : middle + 1]
+                assert shard.read_range(ref, middle, len(whole) + 10) == whole[middle:]
+
+    def test_well_formed_samples_verify(self, sample: Path) -> None:
+        """Verification finds no error in a well-formed file, at any depth."""
+        with self.opened(sample) as shard:
+            for depth in Depth:
+                report = shard.verify(depth)
+                assert report.ok, report.findings
+
+    def test_opening_and_finding_read_few_ranges(self, sample: Path) -> None:
+        """The numbers of ranges read to open, to paint and to find one key are bounded."""
+        source = self.counting(sample)
+        with self.opened(source) as shard:
+            assert len(source.ranges) <= self.open_ranges, source.ranges
+            for key in self.first_keys(sample, 3):
+                source.ranges.clear()
+                shard.find(key)
+                assert len(source.ranges) <= self.find_ranges, source.ranges
+
+    def test_progress_is_told_and_cancels(self, sample: Path) -> None:
+        """Verification tells its progress, and stops when the callable raises `Cancelled`."""
+        told: list[tuple[int, int]] = []
+        with self.opened(sample) as shard:
+            shard.verify(Depth.CONTENT, lambda done, total: told.append((done, total)))
+            assert told
+            assert all(0 <= done <= total for done, total in told)
+
+            def stop(done: int, total: int) -> None:
+                raise shardcore.Cancelled
+
+            with pytest.raises(shardcore.Cancelled):
+                shard.verify(Depth.CONTENT, stop)
+
+    def test_cut_files_give_errors_or_a_partial_tree(self, sample: Path) -> None:
+        """Cutting the file anywhere gives a `ShardError`, or a shard that can still be looked at."""
+        data = sample.read_bytes()
+        with self.opened(sample) as shard:
+            shard.load_index()
+            cuts = places(shard, len(data))
+        for cut in cuts:
+            exercise(lambda **o: self.opened(self.damaged(data[:cut], sample), **o), thorough=False)  # noqa: B023
+
+    def test_mutated_files_give_errors_or_a_partial_tree(self, sample: Path) -> None:
+        """Any damage gives `ShardError`s, or a shard that can still be looked at; nothing else is raised."""
+        data = sample.read_bytes()
+        for mutated in mutations(data, seed=len(data), count=min(self.mutations, 4000000 // max(len(data), 1) + 5)):
+            exercise(lambda **o: self.opened(self.damaged(mutated, sample), **o), thorough=False)  # noqa: B023

@@ -1,0 +1,70 @@
+"""What every source promises."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+
+import shardcore
+from shardcore.errors import UsageError
+from shardcore.source import Source
+
+
+class SourceContract:
+    """What every source promises. Derive, and give `opened`."""
+
+    data: ClassVar[bytes] = bytes(range(256)) * 40
+
+    def opened(self, tmp_path: Path) -> Source:
+        """A source that holds `data`."""
+        raise NotImplementedError
+
+    def test_size_is_the_number_of_bytes(self, tmp_path: Path) -> None:
+        """`size` counts the bytes."""
+        with self.opened(tmp_path) as source:
+            assert source.size == len(self.data)
+
+    def test_read_gives_exactly_the_range(self, tmp_path: Path) -> None:
+        """Every range, the empty one included, comes back exactly."""
+        with self.opened(tmp_path) as source:
+            for start, stop in [(0, 0), (0, 1), (5, 300), (0, len(self.data)), (len(self.data), len(self.data))]:
+                assert source.read(start, stop) == self.data[start:stop]
+
+    def test_read_past_the_end_is_truncated(self, tmp_path: Path) -> None:
+        """A range that ends after the source is an error with a place, never short bytes."""
+        with self.opened(tmp_path) as source, pytest.raises(shardcore.Truncated) as caught:
+            source.read(len(self.data) - 3, len(self.data) + 1)
+        assert caught.value.span is not None
+
+    def test_backward_ranges_are_refused(self, tmp_path: Path) -> None:
+        """A range that ends before it starts is a mistake of the caller."""
+        with self.opened(tmp_path) as source, pytest.raises(UsageError):
+            source.read(5, 4)
+
+    def test_read_last(self, tmp_path: Path) -> None:
+        """`read_last` gives the end, or everything when there is less."""
+        with self.opened(tmp_path) as source:
+            assert source.read_last(10) == self.data[-10:]
+            assert source.read_last(len(self.data) * 2) == self.data
+
+    def test_read_many_keeps_the_order(self, tmp_path: Path) -> None:
+        """Ranges come back in the order asked for, whether they touch, overlap or are empty."""
+        ranges = [(9000, 9100), (3, 3), (0, 10), (5, 20), (20, 30), (10000, 10240)]
+        with self.opened(tmp_path) as source:
+            assert source.read_many(ranges) == [self.data[a:b] for a, b in ranges]
+
+    def test_threads_do_not_disturb_each_other(self, tmp_path: Path) -> None:
+        """Reads from many threads give the right bytes."""
+        ranges = [(n * 7 % 9000, n * 7 % 9000 + n) for n in range(400)]
+        with self.opened(tmp_path) as source, ThreadPoolExecutor(8) as pool:
+            assert list(pool.map(lambda r: source.read(*r), ranges)) == [self.data[a:b] for a, b in ranges]
+
+    def test_an_unchanged_source_says_so(self, tmp_path: Path) -> None:
+        """`check_unchanged` is quiet and `identity` is stable while nothing happens."""
+        with self.opened(tmp_path) as source:
+            before = source.identity
+            source.check_unchanged()
+            assert source.identity == before

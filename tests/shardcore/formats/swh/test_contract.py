@@ -1,0 +1,17 @@
+"""The contract of every shard, on shards of the reference writers."""
+
+from pathlib import Path
+from typing import ClassVar
+
+from shardcore.testing import ShardContract
+
+DATA = Path(__file__).parents[3] / "data" / "swh"
+
+
+class TestSwhContract(ShardContract):
+    """Shards of swh.shard, with and without deletions, and of its predecessor."""
+
+    samples: ClassVar = [DATA / f"{name}.shard" for name in ("one", "small", "deleted", "legacy", "medium")]
+    absent: ClassVar = ["00" * 32, "ff" * 32, "0123456789abcdef" * 4]
+    open_ranges = 2
+    find_ranges = 2
