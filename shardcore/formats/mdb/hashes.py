@@ -49,9 +49,7 @@ def file_hash(hashes: HashArray, sizes: npt.NDArray[np.uint64]) -> bytes:
     return keyed(FILE_KEY, tree_root(hashes, sizes)) if len(hashes) else ZERO
 
 
-def file_hashes(
-    hashes: HashArray, sizes: npt.NDArray[np.uint64], bounds: npt.NDArray[np.integer]
-) -> HashArray:
+def file_hashes(hashes: HashArray, sizes: npt.NDArray[np.uint64], bounds: npt.NDArray[np.integer]) -> HashArray:
     """The hashes of many files whose chunks lie one after the other.
 
     Args:

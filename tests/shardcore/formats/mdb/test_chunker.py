@@ -65,8 +65,7 @@ def zeros_and_noise(seed: int) -> bytes:
     """A file with stretches that never cut (forced cuts) between stretches that do."""
     source = random.Random(seed)
     parts = [
-        source.choice((source.randbytes, bytes))(source.choice((1, 60, 8191, 8192, 131_072, 200_000)))
-        for _ in range(3)
+        source.choice((source.randbytes, bytes))(source.choice((1, 60, 8191, 8192, 131_072, 200_000))) for _ in range(3)
     ]
     return b"".join(parts)
 

@@ -29,10 +29,7 @@ KEY = bytes(range(1, 33))
 
 def test_file_hash_vectors() -> None:
     """Files of two chunks, one chunk and 24 declared chunks have the published hashes."""
-    assert (
-        to_text(file_hash(PAIR, PAIR_SIZES))
-        == "eb435d06c8c6c5c88d87a96baf3a343dff1822bddd77f035dbe23295141e25d8"
-    )
+    assert to_text(file_hash(PAIR, PAIR_SIZES)) == "eb435d06c8c6c5c88d87a96baf3a343dff1822bddd77f035dbe23295141e25d8"
     assert (
         to_text(file_hash(PAIR[:1], PAIR_SIZES[:1]))
         == "55b9df318a7c45f470d57b04d8ca79a15b0637ffe94b25041a58d00c3528afff"

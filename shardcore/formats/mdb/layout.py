@@ -1,0 +1,255 @@
+"""The bytes of an MDB shard, stated once.
+
+Order in the file: header, file info section, CAS info section, file, xorb and chunk lookup table, footer. Both
+sections consist of 48-byte records, and positions inside them are counted in records. All numbers are
+little-endian. Names are those of the published page; where it says "reserved" but writers store something, the
+name is the one of the reference source, and the sentence says so.
+"""
+
+from __future__ import annotations
+
+from enum import IntFlag
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shardcore.merkle import END_MARK, SIZE
+from shardcore.record import Field, FieldRole, Record
+
+TAG = bytes.fromhex("48465265706f4d6574614461746100556967456a7b815783a5bdd95ccdd14aa9")
+"""The first bytes of every shard: `HFRepoMetaData`, a zero byte, and 17 bytes chosen at random."""
+
+TAG_TEXT = TAG[:15]
+"""The readable part of the tag."""
+
+HEADER_VERSION = 2
+FOOTER_VERSION = 1
+SECTIONS_START = 48
+"""Where the file info section begins."""
+
+RECORD_SIZE = 48
+"""Bytes of every record of the two sections."""
+
+MAX_SHARD_SIZE = 64 * 1024 * 1024
+"""Bytes of the largest shard that writers make."""
+
+NO_EXPIRY = (1 << 64) - 1
+"""The key expiry of a shard that never expires; 0 means that none was recorded."""
+
+
+class FileFlag(IntFlag):
+    """Bits of `file_flags`: which records follow the segments of a file."""
+
+    WITH_VERIFICATION = 1 << 31
+    WITH_METADATA_EXT = 1 << 30
+
+
+class ChunkFlag(IntFlag):
+    """Bits of the `flags` of a chunk."""
+
+    GLOBAL_DEDUP_ELIGIBLE = 1 << 31
+
+
+_RESERVED = "The published page calls these bytes reserved; writers use them."
+
+
+def _hash(name: str, role: FieldRole, doc: str) -> Field:
+    return Field(name, ("u1", SIZE), role, doc)
+
+
+def _unused(size: int) -> Field:
+    return Field("_unused", ("u1", size), FieldRole.UNUSED, "Reserved, 0.")
+
+
+HEADER = Record(
+    "MDBShardFileHeader",
+    source="1. Header",
+    fields=(
+        Field("tag", ("u1", 32), FieldRole.MAGIC, "The mark of a shard: HFRepoMetaData and 18 more bytes.", TAG),
+        Field("version", "<u8", FieldRole.VERSION, "Version of the layout; 2.", HEADER_VERSION),
+        Field("footer_size", "<u8", FieldRole.SIZE, "Bytes of the footer: 200, or 0 when there is none."),
+    ),
+)
+
+FILE_HEADER = Record(
+    "FileDataSequenceHeader",
+    source="2. File Info Section",
+    fields=(
+        _hash("file_hash", FieldRole.KEY, "Hash of the file; zero for an empty file."),
+        Field(
+            "file_flags",
+            "<u4",
+            FieldRole.FLAGS,
+            "Bit 31: a verification entry per segment follows; bit 30: a metadata entry follows.",
+        ),
+        Field("num_entries", "<u4", FieldRole.COUNT, "Number of segments the file is rebuilt from."),
+        _unused(8),
+    ),
+)
+
+FILE_ENTRY = Record(
+    "FileDataSequenceEntry",
+    source="2. File Info Section",
+    fields=(
+        _hash("cas_hash", FieldRole.HASH, "The xorb that holds this segment (sources say `xorb_hash`)."),
+        Field("cas_flags", "<u4", FieldRole.FLAGS, "Reserved, 0 (sources say `xorb_flags`)."),
+        Field("unpacked_segment_bytes", "<u4", FieldRole.SIZE, "Bytes of the segment when unpacked."),
+        Field("chunk_index_start", "<u4", FieldRole.NUMBER, "First chunk of the segment in the xorb."),
+        Field("chunk_index_end", "<u4", FieldRole.NUMBER, "One past the last chunk of the segment."),
+    ),
+)
+
+FILE_VERIFICATION = Record(
+    "FileVerificationEntry",
+    source="2. File Info Section",
+    fields=(
+        _hash("range_hash", FieldRole.HASH, "Keyed BLAKE3 of the chunk hashes of the segment of the same number."),
+        _unused(16),
+    ),
+)
+
+FILE_METADATA = Record(
+    "FileMetadataExt",
+    source="2. File Info Section",
+    fields=(
+        _hash(
+            "sha256",
+            FieldRole.HASH,
+            "SHA-256 of the file, each 8-byte group reversed, so that its text form is the digest; "
+            "zero for an empty file.",
+        ),
+        _unused(16),
+    ),
+)
+
+BOOKEND = Record(
+    "Bookend",
+    source="2. File Info Section, 3. CAS Info Section",
+    fields=(
+        Field("mark", ("u1", SIZE), FieldRole.MAGIC, "All ones: the section ends here.", END_MARK),
+        Field("_zero", ("u1", 16), FieldRole.PADDING, "Zero."),
+    ),
+)
+
+CAS_HEADER = Record(
+    "CASChunkSequenceHeader",
+    source="3. CAS Info Section",
+    fields=(
+        _hash("cas_hash", FieldRole.KEY, "Hash of the xorb (sources say `xorb_hash`)."),
+        Field("cas_flags", "<u4", FieldRole.FLAGS, "Reserved, 0 (sources say `xorb_flags`)."),
+        Field("num_entries", "<u4", FieldRole.COUNT, "Number of chunks in the xorb."),
+        Field("num_bytes_in_cas", "<u4", FieldRole.SIZE, "Bytes of all chunks when unpacked."),
+        Field("num_bytes_on_disk", "<u4", FieldRole.SIZE, "Bytes of the xorb as stored; clients write 0."),
+    ),
+)
+
+CAS_ENTRY = Record(
+    "CASChunkSequenceEntry",
+    source="3. CAS Info Section",
+    fields=(
+        _hash("chunk_hash", FieldRole.KEY, "Hash of the chunk, keyed when the footer has a key."),
+        Field("chunk_byte_range_start", "<u4", FieldRole.OFFSET, "Where the chunk begins in the unpacked xorb."),
+        Field("unpacked_segment_bytes", "<u4", FieldRole.SIZE, "Bytes of the chunk when unpacked."),
+        Field(
+            "flags",
+            "<u4",
+            FieldRole.FLAGS,
+            f"Bit 31: eligible for global deduplication. {_RESERVED}",
+        ),
+        _unused(4),
+    ),
+)
+
+RECORD = Record(
+    "record",
+    source="2. File Info Section, 3. CAS Info Section",
+    fields=(
+        _hash("hash", FieldRole.HASH, "Every record begins with a hash."),
+        Field("value", ("u1", 16), FieldRole.NUMBER, "What these bytes are depends on the kind of record."),
+    ),
+)
+"""What all records of the two sections have in common; used while their kinds are not known yet."""
+
+_KEY = Field("key", "<u8", FieldRole.KEY, "The first word of the hash: its first 16 digits as text.")
+
+FILE_LOOKUP = Record(
+    "file lookup entry",
+    source="reference source, file_lookup",
+    fields=(
+        _KEY,
+        Field("index", "<u4", FieldRole.OFFSET, "Number of the file's header record in the file info section."),
+    ),
+)
+
+XORB_LOOKUP = Record(
+    "xorb lookup entry",
+    source="reference source, xorb_lookup",
+    fields=(
+        _KEY,
+        Field("index", "<u4", FieldRole.OFFSET, "Number of the xorb's header record in the CAS info section."),
+    ),
+)
+
+CHUNK_LOOKUP = Record(
+    "chunk lookup entry",
+    source="reference source, chunk_lookup",
+    fields=(
+        _KEY,
+        Field("index", "<u4", FieldRole.OFFSET, "Number of the xorb's header record in the CAS info section."),
+        Field("chunk", "<u4", FieldRole.NUMBER, "Number of the chunk in that xorb."),
+    ),
+)
+
+
+def _live(name: str, role: FieldRole, doc: str) -> Field:
+    return Field(name, "<u8", role, f"{doc} {_RESERVED}")
+
+
+FOOTER = Record(
+    "MDBShardFileFooter",
+    source="4. Footer",
+    fields=(
+        Field("version", "<u8", FieldRole.VERSION, "Version of the footer; 1.", FOOTER_VERSION),
+        Field("file_info_offset", "<u8", FieldRole.OFFSET, "Where the file info section begins; 48.", SECTIONS_START),
+        Field(
+            "cas_info_offset",
+            "<u8",
+            FieldRole.OFFSET,
+            "Where the CAS info section begins (sources say `xorb_info_offset`).",
+        ),
+        _live("file_lookup_offset", FieldRole.OFFSET, "Where the file lookup table begins."),
+        _live("file_lookup_num_entry", FieldRole.COUNT, "Entries of the file lookup table."),
+        _live("xorb_lookup_offset", FieldRole.OFFSET, "Where the xorb lookup table begins."),
+        _live("xorb_lookup_num_entry", FieldRole.COUNT, "Entries of the xorb lookup table."),
+        _live("chunk_lookup_offset", FieldRole.OFFSET, "Where the chunk lookup table begins."),
+        _live("chunk_lookup_num_entry", FieldRole.COUNT, "Entries of the chunk lookup table."),
+        _hash("chunk_hash_hmac_key", FieldRole.KEY, "Key under which chunk hashes are stored; zero for none."),
+        Field(
+            "shard_creation_timestamp", "<u8", FieldRole.TIME, "When it was made, in Unix seconds; 0 if not recorded."
+        ),
+        Field(
+            "shard_key_expiry",
+            "<u8",
+            FieldRole.TIME,
+            "Until when clients use it, in Unix seconds; 0 if not recorded, all ones for ever.",
+        ),
+        Field("_buffer", ("u1", 48), FieldRole.UNUSED, "Reserved, 0."),
+        _live("stored_bytes_on_disk", FieldRole.SIZE, "Sum of num_bytes_on_disk of all xorbs; 0 in client shards."),
+        _live("materialized_bytes", FieldRole.SIZE, "Sum of the sizes of all files."),
+        _live("stored_bytes", FieldRole.SIZE, "Sum of num_bytes_in_cas of all xorbs."),
+        Field("footer_offset", "<u8", FieldRole.OFFSET, "Where this footer begins."),
+    ),
+)
+
+FOOTER_SIZE = FOOTER.size
+
+
+def file_steps(headers: NDArray[Any]) -> NDArray[np.int64]:
+    """Records that each file takes, for rows of `FILE_HEADER`: header, n or 2 n records, and one for metadata."""
+    flags = headers["file_flags"]
+    count = headers["num_entries"].astype(np.int64)
+    verified = ((flags & np.uint32(FileFlag.WITH_VERIFICATION)) != 0).astype(np.int64)
+    metadata = ((flags & np.uint32(FileFlag.WITH_METADATA_EXT)) != 0).astype(np.int64)
+    steps: NDArray[np.int64] = 1 + count * (1 + verified) + metadata
+    return steps

@@ -1,0 +1,218 @@
+"""A shard that is wholly in memory: its walked sections, its tables, and what follows from them, as columns."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shardcore.formats.mdb.geometry import CHUNK, FILE, XORB, Geometry
+from shardcore.formats.mdb.index import KeyMap, Section, chunk_map, header_map, table_map, walk
+from shardcore.formats.mdb.layout import (
+    CAS_ENTRY,
+    CAS_HEADER,
+    FILE_ENTRY,
+    FOOTER_SIZE,
+    SECTIONS_START,
+)
+from shardcore.merkle import ZERO
+
+
+def _sums(values: NDArray[Any], bounds: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The sum of `values[bounds[i]:bounds[i + 1]]` for each i; the values have 32 bits, so no sum wraps."""
+    totals = np.concatenate([[0], np.cumsum(values, dtype=np.int64)])
+    sums: NDArray[np.int64] = totals[bounds[1:]] - totals[bounds[:-1]]
+    return sums
+
+
+class Index:
+    """What `load_index` reads.
+
+    Args:
+        data: The whole file.
+        geometry: Its parts, as header and footer state them.
+        files: The walked file info section.
+        xorbs: The walked CAS info section.
+    """
+
+    def __init__(self, data: bytes, geometry: Geometry, files: Section, xorbs: Section) -> None:
+        self.data = data
+        self.geometry = geometry
+        self.files = files
+        self.xorbs = xorbs
+
+    def section(self, kind: str) -> Section:
+        """The section in which objects of a kind are."""
+        return self.files if kind == FILE else self.xorbs
+
+    @cached_property
+    def counts(self) -> tuple[int, int, int]:
+        """Number of files, xorbs and chunks."""
+        return len(self.files.headers), len(self.xorbs.headers), len(self.xorbs.entries)
+
+    def first_row(self, kind: str) -> int:
+        """The row at which the objects of a kind begin."""
+        files, xorbs, _ = self.counts
+        return {FILE: 0, XORB: files, CHUNK: files + xorbs}[kind]
+
+    def row_of(self, kind: str, record: int, chunk: int = -1) -> int:
+        """The row of an object by its header record, and for chunks its number in the xorb."""
+        if kind == CHUNK:
+            block = self.xorbs.block_of(record)
+            return self.first_row(CHUNK) + int(self.xorbs.bounds[block]) + chunk
+        return self.first_row(kind) + self.section(kind).block_of(record)
+
+    @cached_property
+    def segments(self) -> NDArray[Any]:
+        """All segments of all files, rows of `FILE_ENTRY`."""
+        return self.files.rows(FILE_ENTRY)[self.files.entries]
+
+    @cached_property
+    def chunks(self) -> NDArray[Any]:
+        """All chunks of all xorbs, rows of `CAS_ENTRY`."""
+        return self.xorbs.rows(CAS_ENTRY)[self.xorbs.entries]
+
+    @cached_property
+    def xorb_headers(self) -> NDArray[Any]:
+        """All xorbs, rows of `CAS_HEADER`."""
+        return self.xorbs.rows(CAS_HEADER)[self.xorbs.headers]
+
+    @cached_property
+    def file_sizes(self) -> NDArray[np.int64]:
+        """Bytes of each file: the sum over its segments."""
+        return _sums(self.segments["unpacked_segment_bytes"], self.files.bounds)
+
+    @cached_property
+    def xorb_sums(self) -> NDArray[np.int64]:
+        """The sum of the chunk sizes of each xorb."""
+        return _sums(self.chunks["unpacked_segment_bytes"], self.xorbs.bounds)
+
+    @cached_property
+    def segment_xorbs(self) -> NDArray[np.int64]:
+        """The number of the xorb that each segment names, or -1 when this shard does not describe it."""
+        known = header_map(self.xorbs)
+        at = known.find(self.xorbs, self.segments["cas_hash"])
+        if not len(known.records):
+            return at
+        numbers = np.searchsorted(self.xorbs.headers, known.records)
+        return np.where(at >= 0, numbers[at], -1)
+
+    @cached_property
+    def segment_sums(self) -> NDArray[np.int64]:
+        """The sum of the chunk sizes of each segment; -1 where it is not known or the range is not valid."""
+        sums = np.full(len(self.segments), -1, np.int64)
+        sure = (self.segment_xorbs >= 0) & ~self.segment_faults
+        first = self.xorbs.bounds[self.segment_xorbs[sure]]
+        totals = np.concatenate([[0], np.cumsum(self.chunks["unpacked_segment_bytes"], dtype=np.int64)])
+        ends = first + self.segments["chunk_index_end"][sure].astype(np.int64)
+        sums[sure] = totals[ends] - totals[first + self.segments["chunk_index_start"][sure].astype(np.int64)]
+        return sums
+
+    @cached_property
+    def segment_faults(self) -> NDArray[np.bool_]:
+        """Which segments have a range that is empty, backward, or past the end of a xorb described here."""
+        start, stop = self.segments["chunk_index_start"], self.segments["chunk_index_end"]
+        known = self.segment_xorbs >= 0
+        limits = np.full(len(start), 1 << 32, np.int64)
+        limits[known] = self.xorbs.counts[self.segment_xorbs[known]]
+        faults: NDArray[np.bool_] = (start >= stop) | (stop.astype(np.int64) > limits)
+        return faults
+
+    @cached_property
+    def wrong_segments(self) -> NDArray[np.bool_]:
+        """Which segments no reader can follow: a faulty range, or a size that its chunks do not have."""
+        sums = self.segment_sums
+        wrong: NDArray[np.bool_] = (sums >= 0) & (sums != self.segments["unpacked_segment_bytes"])
+        return wrong | self.segment_faults
+
+    @cached_property
+    def damaged_files(self) -> NDArray[np.bool_]:
+        """Which files have a segment that no reader can follow."""
+        return _sums(self.wrong_segments, self.files.bounds) > 0
+
+    @property
+    def keyed(self) -> bool:
+        """Whether chunk hashes are stored under a key."""
+        return self.geometry.key != ZERO
+
+    def xorb_values(self, number: int) -> dict[str, Any]:
+        """The fields of the header of a xorb."""
+        return CAS_HEADER.values(self.xorb_headers[number])
+
+    def chunk_values(self, number: int) -> dict[str, Any]:
+        """The fields of a chunk, counted over all xorbs."""
+        return CAS_ENTRY.values(self.chunks[number])
+
+    def file_fault(self, number: int) -> str:
+        """What is wrong with the first bad segment of a file, or empty."""
+        first, last = self.files.bounds[number : number + 2].tolist()
+        wrong = np.flatnonzero(self.wrong_segments[first:last])
+        return f"segment {wrong[0]}: {self.segment_fault(first + int(wrong[0]))}" if len(wrong) else ""
+
+    def segment_fault(self, number: int) -> str:
+        """What is wrong with a segment, counted over all files, or empty."""
+        segment = FILE_ENTRY.values(self.segments[number])
+        start, stop, size = (
+            segment[name] for name in ("chunk_index_start", "chunk_index_end", "unpacked_segment_bytes")
+        )
+        if start >= stop:
+            return f"its chunks {start} to {stop} are no range"
+        if self.segment_faults[number]:
+            count = self.xorbs.counts[self.segment_xorbs[number]]
+            return f"its chunks {start} to {stop} go past the {count} of the xorb"
+        if self.segment_sums[number] not in (-1, size):
+            return f"it has {size} bytes, its chunks {start} to {stop} have {self.segment_sums[number]}"
+        return ""
+
+    def table_rows(self, kind: str) -> NDArray[Any]:
+        """The rows of a lookup table; none when the shard has no such table."""
+        table = self.geometry.tables.get(kind)
+        if table is None:
+            return np.zeros(0, _EMPTY[kind])
+        return table.record.read(self.data, table.start, table.count)
+
+    @cached_property
+    def tables(self) -> dict[str, tuple[KeyMap, NDArray[np.int64]]]:
+        """For each lookup table that is there: its map, and the numbers of its wrong rows."""
+        return {kind: table_map(self.table_rows(kind), self.section(kind)) for kind in self.geometry.tables}
+
+    @cached_property
+    def maps(self) -> dict[str, KeyMap]:
+        """For each kind the map that lookups use: the table's, or where there is none the one made by walking."""
+        maps = {kind: found for kind, (found, _) in self.tables.items()}
+        for kind in {FILE, XORB, CHUNK} - maps.keys():
+            maps[kind] = chunk_map(self.xorbs) if kind == CHUNK else header_map(self.section(kind))
+        return maps
+
+
+_EMPTY = {FILE: [("key", "<u8")], XORB: [("key", "<u8")], CHUNK: [("key", "<u8")]}
+
+
+def load(data: bytes, geometry: Geometry) -> Index:
+    """Walks the sections of a shard whose parts are known from its footer."""
+    view = memoryview(data)
+    files = walk(view[slice(*geometry.file_info)], geometry.file_info[0], files=True)
+    xorbs = walk(view[slice(*geometry.cas_info)], geometry.cas_info[0], files=False)
+    return Index(data, geometry, files, xorbs)
+
+
+def discover(data: bytes, header: dict[str, Any]) -> Index:
+    """Walks the sections of a shard without a (trustworthy) footer: where they end is found by walking.
+
+    Args:
+        data: The whole file.
+        header: The header's fields.
+    """
+    last = max(len(data) - (FOOTER_SIZE if header["footer_size"] else 0), min(SECTIONS_START, len(data)))
+    view = memoryview(data)[:last]
+    files = walk(view[SECTIONS_START:], SECTIONS_START, files=True)
+    middle = last if files.problem else files.stop_byte
+    xorbs = walk(view[middle:], middle, files=False)
+    end = last if xorbs.problem else xorbs.stop_byte
+    files = replace(files, data=view[SECTIONS_START:middle])
+    xorbs = replace(xorbs, data=view[middle:end])
+    geometry = Geometry(len(data), header, None, (min(SECTIONS_START, last), middle), (middle, end), {})
+    return Index(data, geometry, files, xorbs)

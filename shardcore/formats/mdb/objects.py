@@ -1,0 +1,316 @@
+"""The objects of a shard: files, xorbs and chunks, in the order of their records.
+
+What a shard holds of them are recipes: their bytes lie in xorbs, so all but empty files are external.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shardcore.errors import Span, Truncated, UsageError
+from shardcore.formats.mdb.geometry import CHUNK, FILE, KINDS, XORB
+from shardcore.formats.mdb.hashes import sha256_digest
+from shardcore.formats.mdb.layout import (
+    FILE_ENTRY,
+    FILE_HEADER,
+    FILE_METADATA,
+    FILE_VERIFICATION,
+    RECORD_SIZE,
+    ChunkFlag,
+    FileFlag,
+    file_steps,
+)
+from shardcore.formats.mdb.loaded import Index
+from shardcore.merkle import HashArray, to_text, to_texts
+from shardcore.objects import ObjectColumns, ObjectRef, Objects, State
+
+RECIPE = "recipe"
+"""The part of a file or xorb that tells how it is put together, as JSON."""
+
+CODEC = "xorb"
+"""What stands for the codec: chunks are packed in xorbs, each as it likes."""
+
+BLOCK_GUESS = 65536
+"""Bytes that are read at once for the records of a file."""
+
+Read = Callable[[int, int], bytes]
+"""Reads the bytes `[start, stop)` of the shard."""
+
+
+@dataclass(frozen=True)
+class FileBlock:
+    """The records of one file.
+
+    Attributes:
+        start: First byte of the block.
+        header: The fields of its `FILE_HEADER`.
+        segments: Rows of `FILE_ENTRY`.
+        ranges: Range hash of each segment, shape `(n, 32)`; None without verification entries.
+        sha256: The SHA-256 as stored; None without a metadata entry.
+    """
+
+    start: int
+    header: dict[str, Any]
+    segments: NDArray[Any]
+    ranges: HashArray | None
+    sha256: bytes | None
+
+    @property
+    def stop(self) -> int:
+        """One past the last byte of the block."""
+        count = len(self.segments) * (1 if self.ranges is None else 2)
+        return self.start + (1 + count + (self.sha256 is not None)) * RECORD_SIZE
+
+    @property
+    def size(self) -> int:
+        """Bytes of the file."""
+        return int(self.segments["unpacked_segment_bytes"].sum(dtype=np.int64))
+
+    @property
+    def key(self) -> str:
+        """The file hash, as text."""
+        return to_text(self.header["file_hash"])
+
+    def entry_span(self, number: int) -> Span:
+        """Where a segment's record lies."""
+        at = self.start + (1 + number) * RECORD_SIZE
+        return Span("", at, at + RECORD_SIZE)
+
+    def range_span(self, number: int) -> Span:
+        """Where a segment's verification entry lies."""
+        return self.entry_span(len(self.segments) + number)
+
+    @property
+    def metadata_span(self) -> Span:
+        """Where the metadata entry lies; only when there is one."""
+        return Span("", self.stop - RECORD_SIZE, self.stop)
+
+    @property
+    def segment_list(self) -> list[dict[str, Any]]:
+        """The segments, as the recipe tells them."""
+        xorbs = to_texts(self.segments["cas_hash"])
+        rest = (
+            self.segments[name].tolist() for name in ("chunk_index_start", "chunk_index_end", "unpacked_segment_bytes")
+        )
+        return [{"xorb": x, "start": a, "end": b, "bytes": n} for x, a, b, n in zip(xorbs, *rest, strict=True)]
+
+
+def read_file_block(read: Read, start: int, limit: int) -> FileBlock:
+    """Reads the records of one file; one range, unless there are more than some 1,300 of them.
+
+    Args:
+        read: Reads ranges of the shard.
+        start: First byte of the block.
+        limit: Where the file info section ends.
+
+    Raises:
+        Truncated: The block ends after the section does.
+    """
+    data = read(start, max(min(start + BLOCK_GUESS, limit), start))
+    rows = FILE_HEADER.read(data, place=Span("", start, start + len(data)))
+    stop = start + int(file_steps(rows)[0]) * RECORD_SIZE
+    if stop > limit:
+        raise Truncated(f"the records of a file end at {stop}, their section at {limit}", span=Span("", start, limit))
+    if stop > start + len(data):
+        data += read(start + len(data), stop)
+    header = FILE_HEADER.values(rows[0])
+    count, flags = header["num_entries"], header["file_flags"]
+    at = RECORD_SIZE * (1 + count)
+    ranges = None
+    if flags & FileFlag.WITH_VERIFICATION:
+        ranges = FILE_VERIFICATION.read(data, at, count)["range_hash"]
+    last = stop - start - RECORD_SIZE
+    sha256 = FILE_METADATA.read_one(data, last)["sha256"] if flags & FileFlag.WITH_METADATA_EXT else None
+    return FileBlock(start, header, FILE_ENTRY.read(data, RECORD_SIZE, count), ranges, sha256)
+
+
+def file_ref(row: int, block: FileBlock, fault: str = "") -> ObjectRef:
+    """A file as an object."""
+    state = State.DAMAGED if fault else State.EXTERNAL if len(block.segments) else State.LIVE
+    return ObjectRef(
+        key=block.key,
+        row=row,
+        spans=(Span("", block.start, block.stop),),
+        size=block.size,
+        codec=CODEC,
+        state=state,
+        kind=FILE,
+        parts=(RECIPE,),
+        error=fault,
+        extras={
+            "sha256": None if block.sha256 is None else sha256_digest(block.sha256),
+            "verified": block.ranges is not None,
+            "segments": block.segment_list,
+        },
+    )
+
+
+def xorb_ref(row: int, start: int, header: dict[str, Any]) -> ObjectRef:
+    """A xorb as an object; `header` holds the fields of its `CAS_HEADER`, at byte `start`."""
+    count = header["num_entries"]
+    return ObjectRef(
+        key=f"{XORB}:{to_text(header['cas_hash'])}",
+        row=row,
+        spans=(Span("", start, start + (1 + count) * RECORD_SIZE),),
+        size=header["num_bytes_in_cas"],
+        stored_size=header["num_bytes_on_disk"] or -1,
+        codec=CODEC,
+        state=State.EXTERNAL,
+        kind=XORB,
+        parts=(RECIPE,),
+        extras={"xorb": to_text(header["cas_hash"]), "chunks": count},
+    )
+
+
+def chunk_ref(row: int, start: int, entry: dict[str, Any], xorb: bytes, number: int, *, keyed: bool) -> ObjectRef:
+    """A chunk as an object; `entry` holds the fields of its `CAS_ENTRY`, at byte `start`."""
+    return ObjectRef(
+        key=f"{CHUNK}:{to_text(entry['chunk_hash'])}",
+        row=row,
+        spans=(Span("", start, start + RECORD_SIZE),),
+        size=entry["unpacked_segment_bytes"],
+        codec=CODEC,
+        state=State.EXTERNAL,
+        kind=CHUNK,
+        extras={
+            "xorb": to_text(xorb),
+            "chunk": number,
+            "start": entry["chunk_byte_range_start"],
+            "eligible": bool(entry["flags"] & ChunkFlag.GLOBAL_DEDUP_ELIGIBLE),
+            "keyed": keyed,
+        },
+    )
+
+
+class MdbObjects(Objects):
+    """All files, then all xorbs, then all chunks, each in the order of their records.
+
+    Args:
+        load: Gives the index, reading it when it was not read yet.
+        loaded: Whether that costs nothing.
+        count: Number of objects that the tables state; None without tables.
+    """
+
+    kinds = KINDS
+    codecs = (CODEC,)
+
+    def __init__(self, load: Callable[[], Index], loaded: Callable[[], bool], count: int | None) -> None:
+        self._load = load
+        self._loaded = loaded
+        self._count = count
+
+    def __len__(self) -> int:
+        if self._count is not None and not self._loaded():
+            return self._count
+        return sum(self._load().counts)
+
+    def columns(self, rows: NDArray[np.int64], *, sizes: bool = False) -> ObjectColumns:
+        """The columns of some rows; see `Objects.columns`. `start` and `stop` tell where the records lie."""
+        index = self._load()
+        rows = np.asarray(rows, np.int64)
+        ends = np.cumsum(index.counts)
+        kind = np.searchsorted(ends, rows, "right")
+        inside = rows - np.concatenate([[0], ends])[kind]
+        start, stop = np.full(len(rows), -1, np.int64), np.full(len(rows), -1, np.int64)
+        stored, size = np.full(len(rows), -1, np.int64), np.full(len(rows), -1, np.int64)
+        state = np.full(len(rows), State.EXTERNAL, np.uint8)
+        for number, name in enumerate(KINDS):
+            here = np.flatnonzero(kind == number)
+            at = inside[here]
+            if not len(here):
+                continue
+            section = index.section(name)
+            if name == CHUNK:
+                first = section.entries[at]
+                last = first + 1
+                size[here] = index.chunks["unpacked_segment_bytes"][at]
+            else:
+                first, last = section.headers[at], section.ends[at]
+            start[here], stop[here] = section.start + first * RECORD_SIZE, section.start + last * RECORD_SIZE
+            if name == FILE:
+                size[here] = index.file_sizes[at]
+                state[here] = np.where(
+                    index.damaged_files[at], State.DAMAGED, np.where(section.counts[at], State.EXTERNAL, State.LIVE)
+                )
+            elif name == XORB:
+                size[here] = index.xorb_headers["num_bytes_in_cas"][at]
+                disk = index.xorb_headers["num_bytes_on_disk"][at].astype(np.int64)
+                stored[here] = np.where(disk, disk, -1)
+        return ObjectColumns.of(rows, start, stop, size, stored_size=stored, state=state, kind=kind)
+
+    def key_texts(self, rows: NDArray[np.int64]) -> list[str | None]:
+        """The keys of some rows; see `Objects.key_texts`."""
+        index = self._load()
+        rows = np.asarray(rows, np.int64)
+        ends = np.cumsum(index.counts)
+        kind = np.searchsorted(ends, rows, "right")
+        texts: list[str | None] = [None] * len(rows)
+        for number, name in enumerate(KINDS):
+            here = np.flatnonzero(kind == number)
+            section = index.section(name)
+            records = section.entries if name == CHUNK else section.headers
+            hashes = section.hashes[records[rows[here] - index.first_row(name)]]
+            prefix = "" if name == FILE else f"{name}:"
+            for place, text in zip(here.tolist(), to_texts(hashes), strict=True):
+                texts[place] = prefix + text
+        return texts
+
+    def ref(self, row: int) -> ObjectRef:
+        """One row as an object."""
+        index = self._load()
+        if not 0 <= row < len(self):
+            raise IndexError(row)
+        files, xorbs, _ = index.counts
+        if row < files:
+            section = index.files
+            block = read_file_block(
+                lambda a, b: index.data[a:b],
+                section.byte_of(int(section.headers[row])),
+                section.byte_of(int(section.ends[row])),
+            )
+            return file_ref(row, block, index.file_fault(row))
+        if row < files + xorbs:
+            number = row - files
+            start = index.xorbs.byte_of(int(index.xorbs.headers[number]))
+            return xorb_ref(row, start, index.xorb_values(number))
+        number = row - files - xorbs
+        xorb = int(np.searchsorted(index.xorbs.bounds, number, "right")) - 1
+        return chunk_ref(
+            row,
+            index.xorbs.byte_of(int(index.xorbs.entries[number])),
+            index.chunk_values(number),
+            index.xorb_values(xorb)["cas_hash"],
+            number - int(index.xorbs.bounds[xorb]),
+            keyed=index.keyed,
+        )
+
+    @property
+    def orders(self) -> tuple[str, ...]:
+        """`offset` and `size` are known once the index is."""
+        return ("slot", "offset", "size") if self._loaded() else ("slot",)
+
+    def order(self, name: str) -> NDArray[np.int64] | None:
+        """Row numbers in an order; see `Objects.order`."""
+        if name in ("offset", "size") and name in self.orders:
+            columns = self[:]
+            return np.argsort(columns.start if name == "offset" else columns.size, kind="stable")
+        return super().order(name)
+
+
+def parse_key(key: str) -> tuple[str, str]:
+    """The kind and the hash that a key names: files by default, others by prefix.
+
+    Raises:
+        UsageError: The prefix is not known.
+    """
+    kind, colon, text = key.rpartition(":")
+    if not colon:
+        return FILE, key
+    if kind not in KINDS:
+        raise UsageError(f"no kind {kind!r}: keys are a file hash, {XORB}:… or {CHUNK}:…")
+    return kind, text

@@ -1,0 +1,111 @@
+"""The tree of a xorb: chunk records, and the info block part by part."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shardcore.children import Extents, Table, field_nodes, grouped
+from shardcore.errors import Span, decoded_name
+from shardcore.formats.xorb.chunk import Scheme
+from shardcore.formats.xorb.layout import (
+    CHUNK_HASH,
+    CHUNK_HEADER,
+    INFO_LENGTH,
+    STORED_END,
+    Info,
+    Part,
+    info_parts,
+    read_u24,
+)
+from shardcore.formats.xorb.records import HEADER_SIZE, ReadMany, Records, header_fault, read_headers
+from shardcore.merkle import to_text
+from shardcore.node import Children, Node, Runs
+from shardcore.record import FieldRole
+
+_OFFSETS = np.fromiter((*CHUNK_HEADER.offsets.values(), HEADER_SIZE), np.int64)
+_ROLES = np.array([*(field.role for field in CHUNK_HEADER.fields), FieldRole.DATA], np.uint8)
+
+
+def chunk_children(read_many: ReadMany, records: Records) -> Children:
+    """The nodes of all chunk records."""
+
+    def describe(first: int, last: int) -> list[Node]:
+        heads = read_headers(read_many, records, first, last)
+        return [chunk_node(head, records, number) for number, head in enumerate(heads, first)]
+
+    def paint(first: int, last: int) -> Runs:
+        starts = records.starts[first:last, None] + _OFFSETS
+        stops = np.concatenate([starts[:, 1:], records.ends[first:last, None]], axis=1)
+        parity = (np.arange(first, last)[:, None] * len(_OFFSETS) + np.arange(len(_OFFSETS))) & 1
+        return Runs.of(starts, stops, np.broadcast_to(_ROLES, starts.shape), parity)
+
+    return grouped(Extents(records.starts, records.ends, describe, paint=paint))
+
+
+def chunk_node(head: bytes, records: Records, number: int) -> Node:
+    """The node of one chunk record; `head` is its header."""
+    span, stored = records.span(number), records.stored_span(number)
+    header = CHUNK_HEADER.read_one(head, place=span)
+    fault = header_fault(header, stored.size, records.size(number))
+    scheme = header["compression_type"]
+    label = Scheme(scheme).label if scheme in tuple(Scheme) else str(scheme)
+    texts = {name: str(read_u24(header[name])) for name in ("compressed_size", "uncompressed_size")}
+    fields = field_nodes(CHUNK_HEADER, header, span.start, texts=texts | {"compression_type": f"{scheme} ({label})"})
+    packed = scheme in tuple(Scheme) and scheme != Scheme.NONE
+    data = Node(
+        "data",
+        stored,
+        text=f"{stored.size} bytes, {label}",
+        role=FieldRole.DATA,
+        doc="The stored chunk.",
+        decoded=decoded_name(stored.start, stored.stop) if packed else "",
+    )
+    text = "" if records.hashes is None else to_text(records.hashes[number].tobytes())
+    return Node(f"chunk {number}", span, text=text, error=fault, children=(*fields, data))
+
+
+def info_children(data: bytes, start: int, info: Info, records: Records) -> tuple[Node, ...]:
+    """The nodes of the info block and of the length behind it.
+
+    Args:
+        data: The block and the length.
+        start: Where the block begins.
+        info: What it says.
+        records: The chunk records its ends point to.
+    """
+    parts = [_part_node(data, start, part, records) for part in info_parts(info.version, info.count)]
+    at = len(data) - INFO_LENGTH.size
+    return (*parts, *field_nodes(INFO_LENGTH, INFO_LENGTH.read_one(data, at), start + at))
+
+
+def _part_node(data: bytes, start: int, part: Part, records: Records) -> Node:
+    span = Span("", start + part.start, start + part.stop)
+    if not part.is_list:
+        row = part.record.read_one(data, part.start)
+        texts = {name: to_text(value) for name, value in row.items() if name == "cas_hash"}
+        texts |= {name: value.decode() for name, value in row.items() if name.startswith("ident") and value.isascii()}
+        return Node(part.name, span, children=field_nodes(part.record, row, span.start, texts=texts))
+
+    def read(first: int, last: int) -> NDArray[Any]:
+        return part.record.read(data, part.start + first * part.record.size, last - first)
+
+    def describe(number: int, row: Any) -> Node:
+        field = part.record.fields[0]
+        at = span.start + number * part.record.size
+        value = part.record.values(row)[field.name]
+        text = to_text(value) if part.record is CHUNK_HASH else str(value)
+        target = records.span(number) if part.record in (CHUNK_HASH, STORED_END) else None
+        whole = Span("", at, at + part.record.size)
+        return Node(
+            f"[{number}]", whole, value=value, text=text, role=FieldRole(field.role), doc=field.doc, target=target
+        )
+
+    return Node(
+        part.name,
+        span,
+        text=f"{part.count} entries",
+        children=grouped(Table(part.record, span.start, part.count, read, describe=describe)),
+    )
