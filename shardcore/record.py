@@ -8,6 +8,7 @@ functions `read_x` and `write_x` that stand side by side in the `layout` module 
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
@@ -18,6 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import Span, Truncated
+
+_CODES = {"u1": "B", "i1": "b", "u2": "H", "i2": "h", "u4": "I", "i4": "i", "u8": "Q", "i8": "q", "f4": "f", "f8": "d"}
 
 Value = int | float | str | bytes | bool | None
 """What a field holds, as Python sees it: byte strings as `bytes`, numbers as `int`."""
@@ -107,6 +110,19 @@ class Record:
     def sizes(self) -> dict[str, int]:
         """The number of bytes of each field."""
         return {name: place[0].itemsize for name, place in (self.dtype.fields or {}).items()}
+
+    @cached_property
+    def packer(self) -> struct.Struct:
+        """The same layout for the standard library, which writes single records faster.
+
+        Raises:
+            ValueError: The fields differ in byte order.
+        """
+        orders = {str(f.dtype)[0] for f in self.fields if f.raw_size is None and str(f.dtype)[0] in "<>"}
+        if len(orders) > 1:
+            raise ValueError(f"the fields of {self.name} differ in byte order")
+        codes = (f"{f.raw_size}s" if f.raw_size is not None else _CODES[str(f.dtype)[-2:]] for f in self.fields)
+        return struct.Struct((orders.pop() if orders else "<") + "".join(codes))
 
     def read(self, data: bytes | memoryview, at: int = 0, count: int = 1, *, place: Span | None = None) -> NDArray[Any]:
         """Reads consecutive records, without copying.

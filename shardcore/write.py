@@ -281,7 +281,7 @@ class Writer(ABC):
             The key.
 
         Raises:
-            UsageError: The key is not of the format's form, or is there already.
+            UsageError: The key is not of the format's form; a key that is there already is refused here or by `finish`.
             SourceError: The bytes cannot be read or written.
         """
 

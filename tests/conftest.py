@@ -19,6 +19,8 @@ from typing import Any
 import hypothesis
 import pytest
 
+pytest.register_assert_rewrite("shardcore.testing")
+
 # Before anything imports Qt. Tests of a real display start the program in a process of its own.
 os.environ["QT_QPA_PLATFORM"] = "offscreen"
 os.environ.pop("DISPLAY", None)

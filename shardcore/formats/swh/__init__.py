@@ -2,6 +2,7 @@
 
 from shardcore.format import Format
 from shardcore.formats.swh.reader import detect, open_shard
+from shardcore.formats.swh.writer import SwhWriter
 
 FORMAT = Format(
     name="swh",
@@ -9,4 +10,5 @@ FORMAT = Format(
     suffixes=(".shard",),
     detect=detect,
     open=open_shard,
+    create=SwhWriter,
 )

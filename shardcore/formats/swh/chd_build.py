@@ -292,7 +292,7 @@ def _first_come(where: I64, rows: I64, buckets: int, free: Flags, claims: I64) -
         claims: Scratch, one number for each slot; contents do not matter.
 
     Returns:
-        Numbers of the placed pairs, ascending.
+        Numbers of the placed pairs, in no particular order.
     """
     open_rows, row_claims = np.ones(buckets, np.bool_), np.empty(buckets, np.int64)
     undecided = np.arange(len(rows))
@@ -309,7 +309,7 @@ def _first_come(where: I64, rows: I64, buckets: int, free: Flags, claims: I64) -
         still_free[at[:, wins]] = False
         open_rows[row[wins]] = False
         undecided = undecided[open_rows[row] & still_free[at].all(axis=0)]
-    return np.sort(np.concatenate(placed)) if placed else undecided
+    return np.concatenate(placed) if placed else undecided
 
 
 def _meet(columns: I64) -> Flags:

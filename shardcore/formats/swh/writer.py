@@ -1,0 +1,162 @@
+"""Writing a Read Shard: the inverse of the reader, from the same layout."""
+
+from __future__ import annotations
+
+import hashlib
+from array import array
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shardcore.errors import UsageError
+from shardcore.formats.swh import layout, tree
+from shardcore.formats.swh.chd_build import FIRST_SEED, build, find_duplicate
+from shardcore.formats.swh.chd_code import encode
+from shardcore.formats.swh.objects import key_bytes, live_ref
+from shardcore.node import tile
+from shardcore.shard import Progress, no_progress
+from shardcore.write import Data, Output, Plan, PlannedFile, Writer, pieces_of
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ending:
+    """What follows the objects, and the header that tells where.
+
+    Attributes:
+        header: The fields of the header.
+        section: The bytes of the hash function section.
+        slots: The slot of every object, in the order of adding.
+    """
+
+    header: dict[str, Any]
+    section: bytes
+    slots: NDArray[np.int64]
+
+
+class SwhWriter(Writer):
+    """Writes objects as they come; index and hash function follow when all keys are known.
+
+    Args:
+        output: Where to write.
+        seed: The first seed tried for the hash function; equal objects and seed give equal bytes.
+        progress: Called while the hash function is built.
+    """
+
+    def __init__(self, output: Output, *, seed: int = FIRST_SEED, progress: Progress = no_progress) -> None:
+        super().__init__(output)
+        if not 0 <= seed < 2**32:
+            raise UsageError(f"a seed is a 32-bit number, not {seed}")
+        self._seed = seed
+        self._progress = progress
+        self._file = output.open()
+        self._file.write(bytes(layout.DATA_START))
+        self._keys = bytearray()
+        self._offsets = array("Q")
+        self._labels: dict[int, str] = {}
+        self._end: Ending | None = None
+
+    def add(self, key: str | None, data: Data, **facts: object) -> str:
+        """Adds one object.
+
+        Args:
+            key: 64 hex digits; None for the sha256 of the content.
+            data: The content.
+            **facts: `label`, what errors call the object (a file name).
+
+        Returns:
+            The key.
+
+        Raises:
+            UsageError: The key is not 64 hex digits.
+            SourceError: The bytes cannot be read or written.
+        """
+        label = facts.get("label")
+        if label is not None:
+            self._labels[len(self._offsets)] = str(label)
+        raw = key_bytes(key) if key is not None else None
+        offset = self._file.at
+        if isinstance(data, bytes):
+            self._file.write(layout.OBJECT.packer.pack(len(data)))
+            self._file.write(data)
+            digest = raw or hashlib.sha256(data).digest()
+        else:
+            digest = self._add_pieces(offset, data, raw)
+        self._keys += digest
+        self._offsets.append(offset)
+        self._end = None
+        return digest.hex()
+
+    def plan(self) -> Plan:
+        """The shard as it would be written with the objects added so far.
+
+        Raises:
+            UsageError: Two objects have the same key.
+            ShardError: No hash function can be built.
+        """
+        end = self._ending()
+        size = end.header["hash_position"] + len(end.section)
+        sections, _ = tile(tree.sections_of(end.header, size, size), size)
+        starts = self._starts()
+        lengths = np.append(starts[1:], end.header["index_position"])[: len(starts)] - starts - layout.OBJECT.size
+        rows = zip(end.slots.tolist(), starts.tolist(), lengths.tolist(), strict=True)
+        text = self._keys.hex()
+        objects = tuple(
+            live_ref(text[64 * n : 64 * n + 64], slot, offset, length) for n, (slot, offset, length) in enumerate(rows)
+        )
+        name = self.output.target.name if self.output.target else ""
+        return Plan((PlannedFile(name, size, sections, objects),))
+
+    def _complete(self) -> int:
+        end = self._ending()
+        rows = np.zeros(end.header["index_size"] // layout.SLOT.size, layout.SLOT.dtype)
+        rows["offset"] = layout.NO_OBJECT
+        rows["key"][end.slots] = self._key_rows()
+        rows["offset"][end.slots] = self._starts()
+        self._file.write(layout.SLOT.write(rows))
+        self._file.write(end.section)
+        self._file.write_at(0, layout.HEADER.pack(**end.header))
+        return len(self._offsets)
+
+    def _add_pieces(self, offset: int, data: Data, raw: bytes | None) -> bytes:
+        digest, size = hashlib.sha256(), 0
+        self._file.write(layout.OBJECT.packer.pack(0))
+        for piece in pieces_of(data):
+            self._file.write(piece)
+            digest.update(piece)
+            size += len(piece)
+        self._file.write_at(offset, layout.OBJECT.packer.pack(size))
+        return raw or digest.digest()
+
+    def _ending(self) -> Ending:
+        """What follows the objects added so far; made anew only after another was added."""
+        if self._end is not None:
+            return self._end
+        keys = self._key_rows()
+        twins = find_duplicate(keys) if len(keys) else None
+        if twins is not None:
+            first, second = (self._labels.get(at, f"object {at}") for at in twins)
+            raise UsageError(f"{first} and {second} have the same key, {keys[twins[0]].tobytes().hex()}")
+        function = build(keys, self._seed, progress=self._progress)
+        encoded = encode(function.displacements)
+        section = layout.write_hash_section(function.seed, function.slots, function.buckets, encoded)
+        index_start, index_size = self._file.at, function.slots * layout.SLOT.size
+        header = {
+            "magic": layout.MAGIC,
+            "version": layout.VERSION,
+            "objects_count": len(self._offsets),
+            "objects_position": layout.DATA_START,
+            "objects_size": index_start - layout.DATA_START,
+            "index_position": index_start,
+            "index_size": index_size,
+            "hash_position": index_start + index_size,
+        }
+        self._end = Ending(header, section, function.slots_of(keys))
+        return self._end
+
+    def _key_rows(self) -> NDArray[np.uint8]:
+        return np.frombuffer(bytes(self._keys), np.uint8).reshape(-1, 32)
+
+    def _starts(self) -> NDArray[np.int64]:
+        return np.array(self._offsets, np.int64)

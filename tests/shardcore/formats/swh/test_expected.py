@@ -1,0 +1,154 @@
+"""Shards of the reference writers hold what their descriptions say."""
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import shardcore
+from shardcore.objects import State
+
+DATA = Path(__file__).parents[3] / "data" / "swh"
+NAMES = ("one", "small", "deleted", "legacy", "medium", "signed_dialect")
+
+
+@pytest.fixture(params=NAMES)
+def described(request: pytest.FixtureRequest) -> tuple[Path, dict[str, Any]]:
+    """A shard and its description."""
+    path = DATA / f"{request.param}.shard"
+    return path, json.loads((DATA / f"{request.param}.expected.json").read_text())
+
+
+def live_objects(expected: dict[str, Any]) -> list[dict[str, Any]]:
+    """The objects of a description that were not deleted."""
+    return [o for o in objects_of(expected) if not o["deleted"]]
+
+
+def objects_of(expected: dict[str, Any]) -> list[dict[str, Any]]:
+    """All objects of a description, with their keys."""
+    objects = expected["objects"]
+    return [dict(o, key=key) for key, o in objects.items()] if isinstance(objects, dict) else objects
+
+
+def absent_keys(expected: dict[str, Any]) -> list[str]:
+    """The keys that a description names as absent."""
+    return list(expected.get("absent", []))
+
+
+def test_header_fields_are_those_of_the_reference(described: tuple[Path, dict[str, Any]]) -> None:
+    """Every integer of the header is read as the reference reads it."""
+    path, expected = described
+    with shardcore.open(path) as shard:
+        for name, value in expected["header"].items():
+            assert shard.fields[f"header.{name}"] == value
+        assert len(shard.objects) == expected["slots"]
+        assert shard.fields["hash_function.end"] == expected["hash_end"]
+
+
+def test_every_object_is_found_in_its_slot_with_its_content(described: tuple[Path, dict[str, Any]]) -> None:
+    """Each live key leads to its slot, its offset and its bytes; in the signed dialect, too."""
+    path, expected = described
+    with shardcore.open(path) as shard:
+        for item in live_objects(expected)[:300]:
+            ref = shard.find(item["key"])
+            assert (ref.extras["slot"], ref.extras["offset"]) == (item["slot"], item["offset"])
+            assert ref.size == item["size"]
+            assert hashlib.sha256(shard.read(ref)).hexdigest() == item["sha256"]
+
+
+def test_all_keys_at_once_land_in_their_slots(described: tuple[Path, dict[str, Any]]) -> None:
+    """`find_many` gives the slot of every live key and -1 for deleted and absent ones."""
+    path, expected = described
+    with shardcore.open(path) as shard:
+        live = live_objects(expected)
+        gone = [o["key"] for o in objects_of(expected) if o["deleted"]]
+        rows = shard.find_many([o["key"] for o in live] + gone + absent_keys(expected))
+        assert rows.tolist() == [o["slot"] for o in live] + [-1] * (len(gone) + len(absent_keys(expected)))
+
+
+def test_the_list_holds_exactly_the_live_objects(described: tuple[Path, dict[str, Any]]) -> None:
+    """The live rows are the live objects, with sizes, in slot order; offset order is the order of writing."""
+    path, expected = described
+    with shardcore.open(path) as shard:
+        shard.load_index()
+        columns = shard.objects[:]
+        live = columns.row[columns.state == State.LIVE]
+        listed = dict(zip(shard.objects.key_texts(live), columns.size[live].tolist(), strict=True))
+        assert listed == {o["key"]: o["size"] for o in live_objects(expected)}
+        by_offset = shard.objects.order("offset")
+        assert by_offset is not None
+        assert columns.start[by_offset].tolist() == sorted(o["offset"] + 8 for o in live_objects(expected))
+        by_size = shard.objects.order("size")
+        assert by_size is not None
+        assert columns.size[by_size].tolist() == sorted(o["size"] for o in live_objects(expected))
+
+
+def test_deleted_and_absent_keys_end_at_the_step_that_proves_it(described: tuple[Path, dict[str, Any]]) -> None:
+    """Deleted keys end where the offset says so, absent ones at the comparison of the key (or at an empty slot)."""
+    path, expected = described
+    with shardcore.open(path) as shard:
+        for item in objects_of(expected):
+            if item["deleted"]:
+                trace = shard.trace(item["key"])
+                assert trace.outcome == "absent"
+                assert trace.steps[-1].title == "Where the object is"
+        for key in absent_keys(expected):
+            trace = shard.trace(key)
+            assert trace.outcome == "absent"
+            assert trace.steps[-1].title in ("Is it really this key?", "Where the object is")
+
+
+def test_the_eleven_steps_of_a_lookup(described: tuple[Path, dict[str, Any]]) -> None:
+    """A lookup that ends found tells eleven steps, in the order in which the format is taught."""
+    path, expected = described
+    with shardcore.open(path) as shard:
+        shard.find(live_objects(expected)[0]["key"])
+        trace = shard.trace(live_objects(expected)[-1]["key"])
+        assert trace.outcome == "found"
+        titles = [step.title for step in trace.steps]
+        assert titles[:5] == [
+            "Is this a shard?",
+            "The key as eight numbers",
+            "The seed",
+            "Three rounds of mixing",
+            "Bucket, start, step",
+        ]
+        assert titles[-5:] == [
+            "The displacement",
+            "The slot",
+            "Is it really this key?",
+            "Where the object is",
+            "The object",
+        ]
+        if path.stem != "signed_dialect":
+            assert len(titles) == 11
+
+
+def test_worked_example_of_a_lookup() -> None:
+    """The numbers of the worked example: object `5` of ten, where displacements matter."""
+    writer_input = [str(n).encode() for n in range(10)]
+    with shardcore.create(None, format="swh", seed=6) as writer:
+        for data in writer_input:
+            writer.add(None, data)
+        slots = [ref.extras["slot"] for ref in writer.plan().files[0].objects]
+    assert slots == [7, 10, 5, 4, 6, 9, 0, 3, 8, 1]
+
+
+def test_deletions_and_old_slots_are_no_errors() -> None:
+    """Verification is right about shards with deletions, where the reference's own check fails."""
+    with shardcore.open(DATA / "deleted.shard") as shard:
+        report = shard.verify("content")
+        assert report.ok
+        assert [f.code for f in report.findings] == ["swh.deleted"]
+    with shardcore.open(DATA / "legacy.shard") as shard:
+        assert [f.code for f in shard.verify("content").findings] == ["swh.legacy-unused"]
+
+
+def test_the_signed_dialect_is_read_and_reported() -> None:
+    """Keys of the signed dialect are found; verification says that current readers miss them."""
+    with shardcore.open(DATA / "signed_dialect.shard") as shard:
+        report = shard.verify("index")
+        assert not report.ok
+        assert [f.code for f in report.findings if f.severity is shardcore.Severity.ERROR] == ["swh.signed-dialect"]
