@@ -281,23 +281,23 @@ def test_failed_seeds_are_followed(monkeypatch: pytest.MonkeyPatch) -> None:
     Real tables hardly ever fail so; with few probes allowed they often do.
     """
     stale = last = 0
-    for number in range(150):
-        monkeypatch.setattr(chd_build, "MAX_PROBES", 3 + number % 9)
-        keys = random_keys(8 + number % 30, seed=number)
-        seeds = list(range(number, number + 100))
+    for number in range(200):
+        monkeypatch.setattr(chd_build, "MAX_PROBES", 10 + number % 60)
+        keys = random_keys(8 + number % 37, seed=number)
+        seeds = list(range(number, number + 12))
         expected = build_slowly(keys, seeds)
         if expected is None:
-            with pytest.raises(ShardError, match="after 100 seeds"):
+            with pytest.raises(ShardError, match="after 12 seeds"):
                 build(keys, seeds)
             continue
         built = build(keys, seeds)
         assert built.seed == expected.seed
         assert built.displacements.tolist() == expected.displacements.tolist()
         stale += built.displacements.tolist() != build(keys, [built.seed]).displacements.tolist()
-        monkeypatch.setattr(chd_build, "MAX_PROBES", 4 + number % 9)
+        monkeypatch.setattr(chd_build, "MAX_PROBES", 11 + number % 60)
         last += build(keys, seeds).seed != built.seed
-    assert stale >= 10, "or stale displacements were not tested"
-    assert last >= 10, "or the last probe was not"
+    assert stale >= 3, "or stale displacements were not tested"
+    assert last >= 3, "or the last probe was not"
 
 
 @pytest.mark.parametrize("budget", [1, 100, 400_000, 10**8])
