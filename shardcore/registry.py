@@ -16,7 +16,7 @@ from shardcore.wrapped import PrefetchedSource
 from shardcore.write import Output, Writer
 
 # One line for each format: the name of its folder under `shardcore/formats`.
-FORMATS = ("swh", "bloscpack", "xorb")
+FORMATS = ("swh", "bloscpack", "xorb", "neuroglancer")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ def open(
     *,
     format: str | None = None,
     spec: Any = None,
-    xorbs: str | None = None,
+    xorbs: str | Path | Folder | None = None,
     deleted: bool = False,
     partial: bool = False,
     progress: Progress = no_progress,
@@ -84,7 +84,7 @@ def open(
         where: A path (of a file or folder), an address, bytes, a `Source` or a `Folder`.
         format: The name of the format, instead of recognising it.
         spec: neuroglancer: the sharding specification, as JSON text, a mapping, or the path of a file.
-        xorbs: mdb: the folder with the xorbs.
+        xorbs: mdb: the folder with the xorbs: a path, an address or a `Folder`.
         deleted: Whether tombstoned data is served.
         partial: Whether damage gives what is left of the shard (with `damage` set) rather than an error.
         progress: Called as `progress(done, total)` by openings that take long.
@@ -95,7 +95,7 @@ def open(
         SourceError: The bytes cannot be had.
     """
     target = source_of(where)
-    options = OpenOptions(spec=spec, xorbs=xorbs, deleted=deleted, forced=format is not None)
+    options = OpenOptions(spec=spec, xorbs=folder_of(xorbs) if xorbs else None, deleted=deleted, forced=format is not None)
     context = OpenContext(options, _open_as, partial=partial, progress=progress)
     if isinstance(target, Folder):
         return _open_folder(target, format, context)
@@ -146,6 +146,20 @@ def source_of(where: str | Path | bytes | Source | Folder) -> Source | Folder:
         raise UsageError(f"no source for {text.split('://')[0]}:// addresses")
     path = Path(text)
     return LocalFolder(path) if path.is_dir() else FileSource(path)
+
+
+def folder_of(where: str | Path | Folder) -> Folder:
+    """The folder behind a path or an address.
+
+    Raises:
+        UsageError: It is a file, or the kind of address is not known.
+        SourceError: Nothing is there.
+    """
+    target = source_of(where)
+    if isinstance(target, Folder):
+        return target
+    target.close()
+    raise UsageError(f"{where} is a file; a folder is wanted")
 
 
 def _open_source(target: Source, name: str | None, context: OpenContext) -> Shard:

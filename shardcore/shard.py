@@ -16,7 +16,7 @@ from shardcore.finding import Depth, Report
 from shardcore.node import Node, Runs, Section, path_to, runs_of
 from shardcore.objects import ObjectRef, Objects
 from shardcore.record import Value
-from shardcore.source import Source
+from shardcore.source import Folder, Source
 from shardcore.trace import Look, Trace, tell
 
 Progress = Callable[[int, int], None]
@@ -266,13 +266,13 @@ class OpenOptions:
 
     Attributes:
         spec: neuroglancer: the sharding specification, as JSON text, a mapping, or the path of a file.
-        xorbs: mdb: the folder with the xorbs, as a path or address.
+        xorbs: mdb: the folder with the xorbs.
         deleted: Whether tombstoned data is served.
         forced: Whether the caller named the format, which lifts the bar of inference.
     """
 
     spec: Any = None
-    xorbs: str | None = None
+    xorbs: Folder | None = None
     deleted: bool = False
     forced: bool = False
 
