@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import json
 from pathlib import Path
 
 import numpy as np
@@ -94,3 +95,14 @@ def test_the_reference_reads_our_function(tmp_path: Path, count: int) -> None:
     with Shard(str(path)) as shard:
         assert all(shard.getpos(key.tobytes()) == slot for key, slot in zip(keys, function.slots_of(keys), strict=True))
         assert all(shard.lookup(key.tobytes()) == b"" for key in keys)
+
+
+def test_the_reference_finds_nothing_in_the_signed_dialect(data: Path) -> None:
+    """Why the signed dialect is an error, and not a note: swh.shard opens the sample and finds none of its keys."""
+    from swh.shard import Shard
+
+    expected = json.loads((data / "swh/signed_dialect.expected.json").read_text())
+    with Shard(str(data / "swh/signed_dialect.shard")) as shard:
+        for key in expected["objects"]:
+            with pytest.raises(KeyError):
+                shard.lookup(bytes.fromhex(key))
