@@ -1,0 +1,110 @@
+"""Commands that write: pack."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import shardcore
+from shardcore.cli.options import Force, Json, format_options, progress_bar
+from shardcore.cli.output import print_json, print_line
+from shardcore.errors import SourceError, UsageError
+from shardcore.shard import Progress
+from shardcore.write import Plan, Writer
+
+
+def pack(
+    format_name: Annotated[str, typer.Argument(metavar="FORMAT", help="The format to write.", show_default=False)],
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="The shard to write.", show_default=False)],
+    inputs: Annotated[
+        list[str],
+        typer.Argument(metavar="INPUT...", help="Files, folders; - reads names from standard input."),
+    ],
+    plan: Annotated[bool, typer.Option("--plan", help="Print what would be written, and write nothing.")] = False,
+    option: Annotated[
+        list[str] | None, typer.Option("-O", metavar="NAME=VALUE", help="An option of the format, such as seed=1.")
+    ] = None,
+    force: Force = False,
+    json: Json = False,
+) -> int:
+    """Pack files into a new shard; it appears when it is complete."""
+    files = list(_input_files(inputs))
+    options = format_options(option)
+    if plan and out.exists() and not force:
+        raise UsageError(f"{out} exists already")
+    with (
+        shardcore.create(None if plan else out, format=format_name, force=force, **options) as writer,
+        progress_bar("packing") as progress,
+    ):
+        _add_files(writer, files, progress)
+        if plan:
+            _print_plan(writer.plan(), out, as_json=json)
+    for written in writer.written:
+        line = {
+            "path": str(written.path),
+            "objects": written.objects,
+            "size": written.size,
+            "sha256": written.sha256,
+        }
+        if json:
+            print_json(line)
+        else:
+            print_line("  ".join(str(value) for value in line.values()))
+    return 0
+
+
+COMMANDS = (pack,)
+
+
+def _input_files(inputs: list[str]) -> Iterator[Path]:
+    """The files named, those in folders sorted by name.
+
+    Raises:
+        SourceError: A name is neither a file nor a folder.
+    """
+    for name in inputs:
+        if name == "-":
+            yield from _input_files([line for line in sys.stdin.read().splitlines() if line])
+            continue
+        path = Path(name)
+        if path.is_dir():
+            yield from sorted(inner for inner in path.rglob("*") if inner.is_file() and not inner.is_symlink())
+        elif path.is_file():
+            yield path
+        else:
+            raise SourceError(f"there is no file {path}")
+
+
+def _add_files(writer: Writer, files: list[Path], progress: Progress) -> None:
+    for number, path in enumerate(files):
+        progress(number, len(files))
+        try:
+            with path.open("rb") as stream:
+                writer.add(None, stream, label=str(path))
+        except OSError as error:
+            raise SourceError(f"cannot read {path}: {error.strerror}") from error
+
+
+def _print_plan(plan: Plan, out: Path, *, as_json: bool) -> None:
+    files: list[dict[str, Any]] = []
+    for file in plan.files:
+        sections = [{"name": s.name, "role": s.role.value, "start": s.start, "stop": s.stop} for s in file.sections]
+        objects = [
+            {"key": ref.key, "size": ref.size, "start": ref.spans[0].start, "stop": ref.spans[0].stop}
+            for ref in file.objects
+        ]
+        files.append({"path": str(out.parent / (file.name or out.name)), "size": file.size})
+        files[-1] |= {"sections": sections, "objects": objects}
+    if as_json:
+        print_json({"files": files})
+        return
+    for planned in files:
+        print_line(f"{planned['path']}: {planned['size']} bytes, {len(planned['objects'])} objects")
+        for section in planned["sections"]:
+            print_line(f"  {section['name']:<16} {section['start']:>14} .. {section['stop']}")
+        for ref in planned["objects"]:
+            print_line(f"  {ref['size']:>12}  {ref['key']}")

@@ -1,0 +1,232 @@
+"""Commands that look: info, tree, explain, trace, verify, locate."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from shardcore.cli.options import Deleted, FormatName, Json, Spec, Uri, Xorbs, format_options, opened, progress_bar
+from shardcore.cli.output import (
+    info_json,
+    json_safe,
+    json_value,
+    node_json,
+    print_json,
+    print_line,
+    role_name,
+    trace_json,
+    warn,
+)
+from shardcore.errors import FormatError, UsageError
+from shardcore.finding import Depth, Severity
+from shardcore.node import Node
+from shardcore.registry import format_of
+from shardcore.shard import Shard
+from shardcore.trace import ABSENT, FOUND
+
+SMALL_INDEX = 64 << 20
+"""Indices of up to this many bytes are loaded without being asked for."""
+
+ENDS_AT_SECTION = 2
+"""A path of this many nodes is the file and a section."""
+
+
+def info(uri: Uri, json: Json = False, format_name: FormatName = None, spec: Spec = None, xorbs: Xorbs = None) -> int:
+    """What the file is, its sections and its header fields."""
+    with opened(uri, format_name, spec=spec, xorbs=xorbs, partial=True) as shard:
+        _refuse_unknown(shard)
+        if json:
+            print_json(info_json(shard, uri))
+            return 0
+        size = shard.source.size if shard.source is not None else shard.index_bytes
+        print_line(f"{uri}: {shard.format} {shard.version}".rstrip() + f" ({shard.why})")
+        print_line(f"{size} bytes, {shard.declared_objects} objects")
+        if shard.sections:
+            width = max(len(s.name) for s in shard.sections)
+            print_line()
+            for section in shard.sections:
+                print_line(f"  {section.name:<{width}}  {section.start:>14} .. {section.stop:<14} {section.size:>14}")
+        if shard.fields:
+            width = max(len(name) for name in shard.fields)
+            print_line()
+            for name, value in shard.fields.items():
+                print_line(f"  {name:<{width}}  {json_value(value)}")
+        if shard.damage is not None:
+            warn(f"damaged: {shard.damage}")
+    return 0
+
+
+def tree(
+    uri: Uri,
+    depth: Annotated[int, typer.Option(help="How many levels below the file.", min=0)] = 2,
+    json: Json = False,
+    format_name: FormatName = None,
+    spec: Spec = None,
+    source: Annotated[str, typer.Option("--in", metavar="SOURCE", help="The tree of a decoded source.")] = "",
+) -> int:
+    """The file as a tree of sections, records and fields."""
+    with opened(uri, format_name, spec=spec, partial=True) as shard:
+        _refuse_unknown(shard)
+        _load_small(shard)
+        root = shard.tree_of(source)
+        if json:
+            print_json(node_json(root, depth))
+        else:
+            _print_tree(root, depth, 0)
+        if shard.damage is not None:
+            warn(f"damaged: {shard.damage}")
+    return 0
+
+
+def explain(
+    uri: Uri,
+    offset: Annotated[str, typer.Argument(metavar="OFFSET", help="A byte; 0x… for hexadecimal.", show_default=False)],
+    source: Annotated[str, typer.Option("--in", metavar="SOURCE", help="In a decoded or neighbouring source.")] = "",
+    json: Json = False,
+    format_name: FormatName = None,
+    spec: Spec = None,
+) -> int:
+    """What one byte is: the path from the file to the smallest thing that owns it."""
+    try:
+        number = int(offset, 0)
+    except ValueError:
+        raise UsageError(f"an offset is a number, not {offset!r}") from None
+    with opened(uri, format_name, spec=spec, partial=True) as shard:
+        _refuse_unknown(shard)
+        _load_small(shard)
+        path = shard.explain(number, source)
+        if len(path) <= ENDS_AT_SECTION and not shard.loaded:
+            _load(shard)
+            path = shard.explain(number, source)
+    if json:
+        print_json(
+            [
+                {
+                    "name": node.name,
+                    "span": node.span.to_json(),
+                    "value": json_value(node.value),
+                    "text": node.text,
+                    "role": role_name(node.role),
+                    "doc": node.doc,
+                }
+                for node in path
+            ]
+        )
+        return 0
+    for level, node in enumerate(path):
+        print_line("  " * level + _node_line(node))
+        if node.doc:
+            print_line("  " * level + f"    {node.doc}")
+    return 0
+
+
+def trace(
+    uri: Uri,
+    key: Annotated[str, typer.Argument(metavar="KEY", help="The key to look up.", show_default=False)],
+    json: Json = False,
+    format_name: FormatName = None,
+    spec: Spec = None,
+    xorbs: Xorbs = None,
+    deleted: Deleted = False,
+) -> int:
+    """How a key is found, step by step; ends at the step that proves the answer."""
+    with opened(uri, format_name, spec=spec, xorbs=xorbs, deleted=deleted) as shard:
+        told = shard.trace(key)
+    if json:
+        print_json(trace_json(told))
+    else:
+        for number, step in enumerate(told.steps, 1):
+            cost = f"  [{step.requests} ranges, {step.bytes} bytes]" if step.requests else ""
+            print_line(f"{number:>2}. {step.title}{cost}")
+            print_line(f"    {step.text}")
+            for span in step.spans:
+                print_line(f"    bytes {span}")
+        print_line(f"{told.outcome}: {told.key}" + (f" ({told.error})" if told.error else ""))
+    if told.outcome == FOUND:
+        return 0
+    return 1 if told.outcome == ABSENT else 3
+
+
+def verify(
+    uri: Uri,
+    depth: Annotated[Depth, typer.Option(help="How far to look.")] = Depth.CONTENT,
+    json: Json = False,
+    format_name: FormatName = None,
+    spec: Spec = None,
+    xorbs: Xorbs = None,
+) -> int:
+    """Check the shard; exit code 1 when some reader would fail or get wrong bytes."""
+    with opened(uri, format_name, spec=spec, xorbs=xorbs) as shard, progress_bar("verifying") as progress:
+        report = shard.verify(depth, progress)
+    if json:
+        print_json(report.to_json())
+    else:
+        for finding in report.findings:
+            place = f" [bytes {finding.span}]" if finding.span else ""
+            print_line(f"{finding.severity.value}: {finding.code}: {finding.message}{place}")
+        bad = sum(finding.severity is Severity.ERROR for finding in report.findings)
+        print_line(f"{report.objects} objects, depth {depth.value}: {'sound' if report.ok else f'{bad} errors'}")
+    return 0 if report.ok else 1
+
+
+def locate(
+    format_name: Annotated[str, typer.Argument(metavar="FORMAT", help="des or neuroglancer.", show_default=False)],
+    key: Annotated[str, typer.Argument(metavar="KEY", help="The key to place.", show_default=False)],
+    option: Annotated[
+        list[str] | None, typer.Option("-O", metavar="NAME=VALUE", help="What the routing needs.")
+    ] = None,
+    json: Json = False,
+) -> int:
+    """In which shard a key lies, from the routing rule alone."""
+    found = format_of(format_name)
+    if found.locate is None:
+        raise UsageError(f"{format_name} does not route keys to shards")
+    try:
+        answer = found.locate(key, **format_options(option))
+    except TypeError as error:
+        raise UsageError(f"{format_name}: {error}") from error
+    if json:
+        print_json(json_safe(answer))
+    else:
+        for name, value in answer.items():
+            print_line(f"{name}: {value}")
+    return 0
+
+
+COMMANDS = (info, tree, explain, trace, verify, locate)
+
+
+def _refuse_unknown(shard: Shard) -> None:
+    """Raises the damage of a file of which nothing can be shown."""
+    if shard.damage is not None and not shard.fields and len(shard.sections) <= 1:
+        raise shard.damage
+
+
+def _load_small(shard: Shard) -> None:
+    """Loads the index unless that takes long; damage there is part of what the tree shows."""
+    if shard.index_bytes <= SMALL_INDEX:
+        _load(shard)
+
+
+def _load(shard: Shard) -> None:
+    try:
+        with progress_bar("loading the index") as progress:
+            shard.load_index(progress)
+    except FormatError as error:
+        warn(f"damaged: {error}")
+
+
+def _node_line(node: Node) -> str:
+    place = f"{node.span.start}..{node.span.stop}"
+    value = f" = {node.text}" if node.text else ""
+    error = f"  !! {node.error}" if node.error else ""
+    bits = f" bits {node.bits[0]}..{node.bits[1]}" if node.bits else ""
+    return f"{node.name}{value}  [{place}{bits}]{error}"
+
+
+def _print_tree(node: Node, depth: int, level: int) -> None:
+    print_line("  " * level + _node_line(node))
+    if depth > 0:
+        for child in node.children:
+            _print_tree(child, depth - 1, level + 1)

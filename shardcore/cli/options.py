@@ -1,0 +1,151 @@
+"""The options that commands share, stated once."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import shardcore
+from shardcore.errors import FormatError, NotAShard, SourceError, UsageError
+from shardcore.shard import Progress, Shard, no_progress
+
+Uri = Annotated[str, typer.Argument(metavar="URI", help="A file, or the folder of a data set.", show_default=False)]
+Keys = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[KEY]...", help="Keys, in the text form of the format.", show_default=False),
+]
+KeyFile = Annotated[
+    str | None, typer.Option("--keys", metavar="FILE|-", help="More keys: a file with one JSON string on each line.")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON, a stable contract for programs.")]
+FormatName = Annotated[
+    str | None, typer.Option("--format", metavar="NAME", help="Take it for this format instead of recognising it.")
+]
+Spec = Annotated[
+    str | None, typer.Option("--spec", metavar="JSON|FILE", help="neuroglancer: the sharding specification.")
+]
+Xorbs = Annotated[str | None, typer.Option("--xorbs", metavar="DIR", help="mdb: the folder that holds the xorbs.")]
+Deleted = Annotated[bool, typer.Option("--deleted", help="Serve tombstoned objects, too.")]
+Limit = Annotated[int, typer.Option("--limit-bytes", metavar="N", help="Refuse decoded objects over N bytes.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace existing files.")]
+
+
+def opened(
+    uri: str,
+    format_name: str | None = None,
+    *,
+    spec: str | None = None,
+    xorbs: str | None = None,
+    deleted: bool = False,
+    partial: bool = False,
+) -> Shard:
+    """Opens what a command names."""
+    with progress_bar("opening") as progress:
+        return shardcore.open(
+            uri, format=format_name, spec=spec, xorbs=xorbs, deleted=deleted, partial=partial, progress=progress
+        )
+
+
+def opened_with_rest(uri: str, format_name: str | None, **options: Any) -> Shard:
+    """Opens strictly; of a damaged file, what is left, if it has objects. `Shard.damage` tells.
+
+    Raises:
+        FormatError: Nothing useful is left.
+    """
+    try:
+        return opened(uri, format_name, **options)
+    except (FormatError, NotAShard):
+        shard = opened(uri, format_name, partial=True, **options)
+        if len(shard.objects) or shard.damage is None:
+            return shard
+        shard.close()
+        raise
+
+
+def all_keys(keys: list[str] | None, key_file: str | None) -> list[str]:
+    """The keys of the command line and of `--keys`.
+
+    Raises:
+        UsageError: A line is not a JSON string.
+        SourceError: The file cannot be read.
+    """
+    found = list(keys or [])
+    if key_file is None:
+        return found
+    try:
+        text = sys.stdin.read() if key_file == "-" else Path(key_file).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SourceError(f"cannot read the keys in {key_file}: {error}") from error
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            key = json.loads(line)
+        except ValueError:
+            key = None
+        if not isinstance(key, str):
+            raise UsageError(f"{key_file}, line {number}: not a JSON string")
+        found.append(key)
+    return found
+
+
+def byte_range(text: str | None) -> tuple[int, int] | None:
+    """`A:B` as a half-open range.
+
+    Raises:
+        UsageError: It is not of that form.
+    """
+    if text is None:
+        return None
+    first, colon, last = text.partition(":")
+    try:
+        start, stop = int(first or "0", 0), int(last, 0)
+    except ValueError:
+        start, stop = -1, -1
+    if not colon or not 0 <= start <= stop:
+        raise UsageError(f"--range is A:B, two offsets of bytes, not {text!r}")
+    return start, stop
+
+
+@contextmanager
+def progress_bar(title: str) -> Iterator[Progress]:
+    """A progress bar on a terminal; elsewhere nothing. It appears when something takes long."""
+    if not sys.stderr.isatty():
+        yield no_progress
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+
+    columns = (TextColumn(title), BarColumn(), TextColumn("{task.percentage:>3.0f}%"), TimeRemainingColumn())
+    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(title, total=None)
+
+        def progress(done: int, total: int) -> None:
+            bar.update(task, completed=done, total=max(total, 1))
+
+        yield progress
+
+
+def format_options(pairs: list[str] | None, parse: Callable[[str], Any] | None = None) -> dict[str, Any]:
+    """`NAME=VALUE` options of a format; numbers become integers.
+
+    Raises:
+        UsageError: One is not of that form.
+    """
+    found: dict[str, Any] = {}
+    for pair in pairs or []:
+        name, equals, value = pair.partition("=")
+        if not equals or not name.isidentifier():
+            raise UsageError(f"-O takes NAME=VALUE, not {pair!r}")
+        try:
+            found[name] = int(value, 0)
+        except ValueError:
+            found[name] = parse(value) if parse else value
+    return found

@@ -1,0 +1,137 @@
+"""How results are printed: JSON for programs, plain lines for people."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+from shardcore.node import Node
+from shardcore.objects import ObjectRef, State
+from shardcore.record import FieldRole, Value
+from shardcore.shard import Shard
+from shardcore.trace import Trace
+
+
+def print_json(value: Any) -> None:
+    """One JSON value on one line; non-ASCII text stays escaped, so that any terminal and pipe carries it."""
+    sys.stdout.write(json.dumps(value, ensure_ascii=True) + "\n")
+
+
+def print_line(text: str = "") -> None:
+    """One line of text; characters that would move the cursor are shown as escapes."""
+    sys.stdout.write(printable(text) + "\n")
+
+
+def printable(text: str) -> str:
+    """Text without control characters and lone surrogates: a key may hold anything."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+
+
+def warn(text: str) -> None:
+    """One line on standard error."""
+    sys.stderr.write(f"shardcore: {printable(text)}\n")
+
+
+def json_value(value: Value) -> Any:
+    """A field's value: integers as integers, byte strings as hex."""
+    return value.hex() if isinstance(value, bytes) else value
+
+
+def json_safe(value: Any) -> Any:
+    """Values of steps: byte strings as hex, tuples as lists, the rest as it is or as text."""
+    if isinstance(value, (bytes, bytearray)):
+        return bytes(value).hex()
+    if isinstance(value, dict):
+        return {str(name): json_safe(inner) for name, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [json_safe(inner) for inner in value]
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    return value.item() if hasattr(value, "item") else str(value)
+
+
+def role_name(role: FieldRole) -> str:
+    """The name of a role, in lower case."""
+    return role.name.lower()
+
+
+def info_json(shard: Shard, uri: str) -> dict[str, Any]:
+    """What `info` says."""
+    sections = [{"name": s.name, "role": s.role.value, "start": s.start, "stop": s.stop} for s in shard.sections]
+    found: dict[str, Any] = {
+        "uri": uri,
+        "format": shard.format,
+        "why": shard.why,
+        "version": shard.version,
+        "size": shard.source.size if shard.source is not None else shard.index_bytes,
+        "objects": shard.declared_objects,
+        "sections": sections,
+        "fields": {name: json_value(value) for name, value in shard.fields.items()},
+    }
+    if shard.damage is not None:
+        found["damage"] = {
+            "message": shard.damage.message,
+            "span": shard.damage.span.to_json() if shard.damage.span else None,
+        }
+    return found
+
+
+def node_json(node: Node, depth: int) -> dict[str, Any]:
+    """A node and what is below it, to a depth."""
+    found: dict[str, Any] = {
+        "name": node.name,
+        "span": node.span.to_json(),
+        "value": json_value(node.value),
+        "text": node.text,
+        "role": role_name(node.role),
+        "doc": node.doc,
+        "error": node.error,
+    }
+    if node.bits is not None:
+        found["bits"] = list(node.bits)
+    if node.target is not None:
+        found["target"] = node.target.to_json()
+    if node.decoded:
+        found["decoded"] = node.decoded
+    found["children"] = [node_json(child, depth - 1) for child in node.children] if depth > 0 else []
+    return found
+
+
+def trace_json(trace: Trace) -> dict[str, Any]:
+    """What `trace` says."""
+    steps = [
+        {
+            "title": step.title,
+            "text": step.text,
+            "spans": [span.to_json() for span in step.spans],
+            "values": json_safe(step.values),
+            "requests": step.requests,
+            "bytes": step.bytes,
+        }
+        for step in trace.steps
+    ]
+    return {"key": trace.key, "outcome": trace.outcome, "steps": steps}
+
+
+def object_json(ref: ObjectRef) -> dict[str, Any]:
+    """What `ls` says of one object."""
+    place = ref.spans[0] if ref.spans else None
+    found: dict[str, Any] = {
+        "key": ref.key,
+        "kind": ref.kind,
+        "state": State(ref.state).name.lower(),
+        "size": ref.size if ref.size >= 0 else None,
+        "stored_size": ref.stored_size if ref.stored_size >= 0 else None,
+        "start": place.start if place else None,
+        "stop": place.stop if place else None,
+        "codec": ref.codec,
+        "shard": ref.shard,
+    }
+    if ref.key is None and "key_hex" in ref.extras:
+        found["key_hex"] = ref.extras["key_hex"]
+    if ref.error:
+        found["error"] = ref.error
+    return found
