@@ -109,8 +109,15 @@ def check_bits(n_bits: object) -> int:
 
 
 def uid_bytes(uid: str) -> bytes:
-    """UTF-8 bytes of a uid; what was not UTF-8 in a file comes back as it was stored."""
-    return uid.encode("utf-8", "surrogateescape")
+    """UTF-8 bytes of a uid; what was not UTF-8 in a file comes back as it was stored.
+
+    Raises:
+        UsageError: The text has no UTF-8 form.
+    """
+    try:
+        return uid.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        raise UsageError(f"the uid {uid!r} has no UTF-8 form") from None
 
 
 def low_bits(uid: str) -> int:

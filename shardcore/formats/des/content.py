@@ -1,0 +1,115 @@
+"""The content of objects: payloads in the shard, BigFiles beside it (des-architecture, Write path and Read path)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+
+from shardcore.errors import BadChecksum, ExternalMissing, FormatError, SourceError, Span
+from shardcore.formats.des.entries import Entries
+from shardcore.formats.des.layout import BIGFILES, CODECS
+from shardcore.payload import decompress_stream
+from shardcore.source import Folder, Source
+
+ONE_READ = 1 << 24
+"""A payload up to this size is one request; longer ones come in pieces of it."""
+
+PIECE = 1 << 20
+
+
+def stream_inline(source: Source, entries: Entries, row: int) -> Iterator[bytes]:
+    """The plain content of an inline object.
+
+    The declared size holds for compressed payloads; for plain ones the reference does not look at it, and neither
+    does this.
+
+    Raises:
+        FormatError: The place or the codec is impossible, or the payload is damaged.
+        SourceError: The bytes cannot be had.
+    """
+    start, stop, codec, size = inline_place(entries, row)
+    chunks = read_chunks(source, start, stop)
+    if codec == "none":
+        return chunks
+    return decompress_stream(codec, chunks, limit=size, expected=size, span=Span("", start, stop))
+
+
+def inline_place(entries: Entries, row: int) -> tuple[int, int, str, int]:
+    """First byte, one past the last byte, codec and declared plain size of an inline object.
+
+    Raises:
+        FormatError: The place or the codec is impossible.
+    """
+    check_readable(entries, row)
+    c = entries.columns
+    start = int(c.offset[row])
+    return start, start + int(c.length[row]), CODECS[int(c.codec[row])], int(c.size[row])
+
+
+def check_readable(entries: Entries, row: int) -> None:
+    """Lets only entries pass whose content has a possible place.
+
+    Raises:
+        FormatError: With the place of the entry.
+    """
+    problem = entries.problem(row)
+    if problem:
+        at = entries.data_stop
+        span = Span("", at + int(entries.walk.starts[row]), at + int(entries.walk.stops[row]))
+        raise FormatError(f"entry {row}: {problem}", span=span)
+
+
+def open_bigfile(folder: Folder | None, entries: Entries, row: int) -> Source:
+    """The external file of a BigFile entry; its name was checked to be 64 hex digits, and no link is followed.
+
+    Raises:
+        FormatError: The hash is no file name, or the file has another size than the entry says.
+        ExternalMissing: The file is not there.
+    """
+    check_readable(entries, row)
+    name = f"{BIGFILES}/{entries.hash(row).decode()}"
+    entry = Span("", *(entries.data_stop + int(edge[row]) for edge in (entries.walk.starts, entries.walk.stops)))
+    if folder is None:
+        raise ExternalMissing(
+            f"the content is in {name} beside the shard, and this shard lies in no folder", span=entry
+        )
+    try:
+        source = folder.open(name)
+    except SourceError as error:
+        raise ExternalMissing(f"{name} is not beside the shard: {error.message}", span=entry) from error
+    declared = int(entries.columns.size[row])
+    if source.size != declared:
+        size = source.size
+        source.close()
+        raise FormatError(f"{name} has {size} bytes, the entry says {declared}", span=entry)
+    return source
+
+
+def stream_bigfile(folder: Folder | None, entries: Entries, row: int) -> Iterator[bytes]:
+    """The content of a BigFile; that its sha256 is its name is known at the end.
+
+    Raises:
+        FormatError: The hash is no file name, or the file has another size than the entry says.
+        BadChecksum: The content is another one.
+        ExternalMissing: The file is not there.
+        SourceError: The bytes cannot be had.
+    """
+    wanted = entries.hash(row).decode("ascii", "replace").lower()
+    digest = hashlib.sha256()
+    with open_bigfile(folder, entries, row) as source:
+        for piece in read_chunks(source, 0, source.size):
+            digest.update(piece)
+            yield piece
+        if digest.hexdigest() != wanted:
+            name = f"{BIGFILES}/{entries.hash(row).decode()}"
+            raise BadChecksum(
+                f"{name} holds other content: its sha256 is {digest.hexdigest()}", span=Span(name, 0, source.size)
+            )
+
+
+def read_chunks(source: Source, start: int, stop: int) -> Iterator[bytes]:
+    """The bytes `[start, stop)` of a source: one read up to 16 MiB, then read by read; nothing for an empty range."""
+    for at in range(start, stop, ONE_READ):
+        data = source.read(at, min(at + ONE_READ, stop))
+        for inside in range(0, len(data), PIECE):
+            yield data if len(data) <= PIECE else data[inside : inside + PIECE]

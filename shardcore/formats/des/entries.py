@@ -1,0 +1,330 @@
+"""The entries of an index as columns: places, sizes and texts of all of them, without an object for each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import NDArray
+
+from shardcore.errors import FormatError, Span
+from shardcore.formats.des.layout import (
+    BIGFILE_FLAG,
+    BIGFILE_HEAD,
+    BIGFILE_TAIL,
+    CODECS,
+    INDEX_HEAD,
+    INLINE,
+    PLACE_V1,
+    PLACE_V1_SHORT,
+    UID_HEAD,
+    is_hash,
+    read_meta,
+    read_uid,
+)
+from shardcore.formats.des.sidecar import created_at_of
+from shardcore.formats.des.walk import Positions, Shape, ShapeV1, ShapeV1Short, ShapeV2, Walk, walk
+from shardcore.record import Record
+
+Rows = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """What all entries say, one element for each; texts are places in the index.
+
+    Attributes:
+        uid_start: First byte of the uid, from the start of the index, int64.
+        uid_length: Bytes of the uid, int64.
+        flags: As stored, uint8; 0 in version 1.
+        big: Whether the entry is a BigFile.
+        offset: First byte of the payload, uint64; 0 for BigFiles.
+        length: Stored bytes, uint64; 0 for BigFiles.
+        codec: As stored, uint8; 0 for BigFiles and where the layout has none.
+        compressed: Stored bytes once more, uint64.
+        size: Bytes of the plain content as declared, uint64.
+        hash_start: First byte of the hash, int64; the start of the entry where there is none.
+        hash_length: Bytes of the hash, int64.
+        meta_start: First byte of the metadata, int64.
+        meta_length: Bytes of the metadata, int64.
+    """
+
+    uid_start: Positions
+    uid_length: Positions
+    flags: NDArray[np.uint8]
+    big: NDArray[np.bool_]
+    offset: NDArray[np.uint64]
+    length: NDArray[np.uint64]
+    codec: NDArray[np.uint8]
+    compressed: NDArray[np.uint64]
+    size: NDArray[np.uint64]
+    hash_start: Positions
+    hash_length: Positions
+    meta_start: Positions
+    meta_length: Positions
+
+
+class Entries:
+    """The entries of one index. Row numbers are entry numbers.
+
+    Args:
+        index: The bytes of the index.
+        version: 1 or 2, from the header.
+        data_stop: Where the index begins in the file, and payloads have to end.
+
+    Attributes:
+        shape: The layout of the entries.
+        walk: Where each begins and ends.
+        trailing: Bytes of the index after the last entry.
+    """
+
+    def __init__(self, index: bytes, version: int, data_stop: int) -> None:
+        self.index = index
+        self.data_stop = data_stop
+        self.declared = int(
+            INDEX_HEAD.read_one(index, place=Span("", data_stop, data_stop + len(index)))["entry_count"]
+        )
+        self.shape, self.walk = _walk(index, version, self.declared)
+        self.trailing = len(index) - self.walk.end
+
+    def __len__(self) -> int:
+        return len(self.walk.starts)
+
+    @cached_property
+    def columns(self) -> Columns:
+        """All columns, read when first asked for."""
+        return self._columns_v2() if isinstance(self.shape, ShapeV2) else self._columns_v1()
+
+    def uid(self, row: int) -> bytes:
+        """The uid of a row, as stored."""
+        at = int(self.columns.uid_start[row])
+        return self.index[at : at + int(self.columns.uid_length[row])]
+
+    def uids(self, rows: Rows) -> list[str | None]:
+        """The uids of some rows as text; None where the bytes are not UTF-8."""
+        starts = self.columns.uid_start[rows]
+        stops = starts + self.columns.uid_length[rows]
+        index = self.index
+        try:
+            return [index[a:b].decode() for a, b in zip(starts.tolist(), stops.tolist(), strict=True)]
+        except UnicodeDecodeError:
+            return [read_uid(index[a:b]) for a, b in zip(starts.tolist(), stops.tolist(), strict=True)]
+
+    def hash(self, row: int) -> bytes:
+        """The hash of a BigFile, as stored; empty for others."""
+        at = int(self.columns.hash_start[row])
+        return self.index[at : at + int(self.columns.hash_length[row])]
+
+    def meta_bytes(self, row: int) -> bytes:
+        """The metadata of a row, as stored."""
+        at = int(self.columns.meta_start[row])
+        return self.index[at : at + int(self.columns.meta_length[row])]
+
+    def meta(self, row: int) -> dict[str, Any]:
+        """The metadata of a row.
+
+        Raises:
+            FormatError: It is not a JSON object.
+        """
+        at = self.data_stop + int(self.columns.meta_start[row])
+        return read_meta(self.meta_bytes(row), place=Span("", at, at + int(self.columns.meta_length[row])))
+
+    def created_at(self, row: int) -> str:
+        """`created_at` of the metadata of a row; empty when there is none that is text."""
+        try:
+            return created_at_of(self.meta(row))
+        except FormatError:
+            return ""
+
+    def problem(self, row: int) -> str:
+        """Why the content of a row cannot be read; empty when it can."""
+        c = self.columns
+        if c.big[row]:
+            return "" if is_hash(self.hash(row)) else "the BigFile's hash is not 64 hex digits: it is not followed"
+        offset, length, codec = int(c.offset[row]), int(c.length[row]), int(c.codec[row])
+        if offset + length > self.data_stop:
+            return f"bytes {offset}..{offset + length} are not all before the index, which begins at {self.data_stop}"
+        return "" if codec < len(CODECS) else f"codec {codec} is not known"
+
+    def bad_text(self, row: int) -> str:
+        """What is wrong with uid or metadata of a row, whose content may be fine; empty when nothing is."""
+        if read_uid(self.uid(row)) is None:
+            return "the uid is not UTF-8"
+        try:
+            self.meta(row)
+        except FormatError as error:
+            return error.message
+        return ""
+
+    def unreadable(self, rows: Rows) -> NDArray[np.bool_]:
+        """Which of some rows have a `problem`."""
+        c = self.columns
+        stop = np.uint64(self.data_stop)
+        length = c.length[rows]
+        bad = (length > stop) | (c.offset[rows] > stop - np.minimum(length, stop)) | (c.codec[rows] >= len(CODECS))
+        for place in np.flatnonzero(c.big[rows]).tolist():
+            bad[place] = not is_hash(self.hash(int(rows[place])))
+        return np.asarray(bad, bool)
+
+    def bad_texts(self, rows: Rows) -> NDArray[np.bool_]:
+        """Which of some rows have a uid that is not UTF-8, or metadata without the braces of a JSON object."""
+        c = self.columns
+        raw = self.shape.bytes
+        starts = c.uid_start[rows]
+        high = np.searchsorted(self._high, [starts, starts + c.uid_length[rows]])
+        bad = np.zeros(len(rows), bool)
+        for place in np.flatnonzero(high[1] > high[0]).tolist():
+            bad[place] = read_uid(self.uid(int(rows[place]))) is None
+        some = np.flatnonzero(c.meta_length[rows])
+        first = c.meta_start[rows[some]]
+        last = first + c.meta_length[rows[some]] - 1
+        bad[some] |= (raw[first] != ord("{")) | (raw[last] != ord("}"))
+        return bad
+
+    def rows_of(self, uids: Iterable[bytes]) -> list[Rows]:
+        """For each uid the rows that have it, ascending; one pass over the uids of equal length."""
+        wanted = list(uids)
+        found: list[Rows] = [np.zeros(0, np.int64)] * len(wanted)
+        by_length: dict[int, list[int]] = {}
+        for number, uid in enumerate(wanted):
+            by_length.setdefault(len(uid), []).append(number)
+        for length, numbers in by_length.items():
+            rows = np.flatnonzero(self.columns.uid_length == length)
+            if length == 0 or not len(rows):
+                hits = [(0, len(rows))] * len(numbers)
+            elif len(numbers) == 1:
+                rows = rows[(self._texts(rows, length) == np.frombuffer(wanted[numbers[0]], np.uint8)).all(axis=1)]
+                hits = [(0, len(rows))]
+            else:
+                rows, texts = self._sorted(rows, length)
+                asked = np.array([wanted[n] for n in numbers], f"S{length}")
+                left, right = (np.searchsorted(texts, asked, side) for side in ("left", "right"))
+                hits = list(zip(left.tolist(), right.tolist(), strict=True))
+            for number, (first, last) in zip(numbers, hits, strict=True):
+                found[number] = rows[first:last]
+        return found
+
+    def duplicates(self) -> list[Rows]:
+        """The rows of each uid that stands here more than once."""
+        groups: list[Rows] = []
+        for length in np.unique(self.columns.uid_length).tolist():
+            rows = np.flatnonzero(self.columns.uid_length == length)
+            if len(rows) < 2:
+                continue
+            if length == 0:
+                groups.append(rows)
+                continue
+            rows, texts = self._sorted(rows, length)
+            breaks = np.flatnonzero(np.concatenate([[True], texts[1:] != texts[:-1], [True]]))
+            wide = np.flatnonzero(np.diff(breaks) > 1)
+            groups += [rows[breaks[n] : breaks[n + 1]] for n in wide.tolist()]
+        return groups
+
+    def by_offset(self) -> Rows:
+        """The rows of inline objects that have bytes in the data section, by their first byte."""
+        c = self.columns
+        rows = np.flatnonzero(~c.big & (c.length > 0))
+        rows = rows[~self._past(rows)]
+        return rows[np.lexsort((rows, c.offset[rows]))]
+
+    @cached_property
+    def _high(self) -> Positions:
+        return np.flatnonzero(self.shape.bytes & 0x80)
+
+    def _past(self, rows: Rows) -> NDArray[np.bool_]:
+        stop = np.uint64(self.data_stop)
+        length = self.columns.length[rows]
+        return np.asarray((length > stop) | (self.columns.offset[rows] > stop - np.minimum(length, stop)))
+
+    def _texts(self, rows: Rows, length: int) -> NDArray[np.uint8]:
+        """The uids of rows of one length, shape `(len(rows), length)`."""
+        return np.ascontiguousarray(sliding_window_view(self.shape.bytes, length)[self.columns.uid_start[rows]])
+
+    def _sorted(self, rows: Rows, length: int) -> tuple[Rows, NDArray[np.bytes_]]:
+        # Texts of one length that differ only in trailing NULs do not exist, so that `S` may drop them.
+        texts = self._texts(rows, length).view(f"S{length}").ravel()
+        order = np.argsort(texts, kind="stable")
+        return rows[order], texts[order]
+
+    def _records(self, record: Record, starts: Positions) -> NDArray[Any]:
+        """One record at each of many places, none of which is past the end."""
+        if not len(starts):
+            return np.zeros(0, record.dtype)
+        return (
+            np.ascontiguousarray(sliding_window_view(self.shape.bytes, record.size)[starts]).view(record.dtype).ravel()
+        )
+
+    def _columns_v1(self) -> Columns:
+        starts = self.walk.starts
+        uid_length = self.shape.number(starts, "<u2")
+        uid_start = starts + UID_HEAD.size
+        short = isinstance(self.shape, ShapeV1Short)
+        place = self._records(PLACE_V1_SHORT if short else PLACE_V1, uid_start + uid_length)
+        none = np.zeros(len(starts), np.uint8)
+        return Columns(
+            uid_start,
+            uid_length,
+            none,
+            none.astype(bool),
+            place["offset"],
+            place["length"],
+            none if short else place["codec"],
+            place["length"] if short else place["compressed_size"],
+            place["length"] if short else place["uncompressed_size"],
+            starts,
+            none.astype(np.int64),
+            self.walk.stops,
+            none.astype(np.int64),
+        )
+
+    def _columns_v2(self) -> Columns:
+        starts, stops = self.walk.starts, self.walk.stops
+        uid_length = self.shape.number(starts, "<u2")
+        uid_start = starts + UID_HEAD.size
+        body = uid_start + uid_length
+        flags = self.shape.bytes[body]
+        big = (flags & BIGFILE_FLAG).astype(bool)
+        place = np.zeros(len(starts), INLINE.dtype)
+        place[~big] = self._records(INLINE, body[~big])
+        size = place["uncompressed_size"].copy()
+        hash_start, hash_length = starts.copy(), np.zeros(len(starts), np.int64)
+        meta_length = place["meta_length"].astype(np.int64)
+        if big.any():
+            hash_length[big] = self._records(BIGFILE_HEAD, body[big])["hash_length"]
+            hash_start[big] = body[big] + BIGFILE_HEAD.size
+            tail = self._records(BIGFILE_TAIL, (hash_start + hash_length)[big])
+            size[big], meta_length[big] = tail["size"], tail["meta_length"]
+        return Columns(
+            uid_start,
+            uid_length,
+            flags,
+            big,
+            place["offset"],
+            place["length"],
+            place["codec"],
+            place["compressed_size"],
+            size,
+            hash_start,
+            hash_length,
+            stops - meta_length,
+            meta_length,
+        )
+
+
+def _walk(index: bytes, version: int, count: int) -> tuple[Shape, Walk]:
+    """The layout of the entries and their places.
+
+    Version 1 had two layouts: that one is taken whose entries end exactly where the index does, else the one whose
+    entries are all there, else the longer one.
+    """
+    if version != 1:
+        shape = ShapeV2(index)
+        return shape, walk(shape, count)
+    found = [(shape, walk(shape, count)) for shape in (ShapeV1(index), ShapeV1Short(index))]
+    whole = [(shape, done) for shape, done in found if not done.error]
+    exact = [(shape, done) for shape, done in whole if done.end == len(index)]
+    return (exact or whole or found)[0]

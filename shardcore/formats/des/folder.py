@@ -1,0 +1,261 @@
+"""A folder of shards as one data set (des-architecture, Read path and Backends and routing)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+
+from shardcore.dataset import DataSet, Member
+from shardcore.errors import (
+    ExternalMissing,
+    KeyAbsent,
+    LimitExceeded,
+    NotAShard,
+    ShardError,
+    SourceError,
+    Span,
+    UsageError,
+)
+from shardcore.format import Certainty, OpenContext, Verdict
+from shardcore.formats.des.content import read_chunks
+from shardcore.formats.des.layout import BIGFILES, RETENTION, is_hash
+from shardcore.formats.des.reader import open_shard
+from shardcore.formats.des.retention import Copy, Retention
+from shardcore.formats.des.routing import Route, ShardName, infer_n_bits
+from shardcore.formats.des.zones import MAX_TEXT, Zones
+from shardcore.node import Node
+from shardcore.objects import ObjectRef, State
+from shardcore.record import FieldRole, Value
+from shardcore.shard import DEFAULT_LIMIT, Shard
+from shardcore.source import Folder, Source
+from shardcore.trace import Look
+from shardcore.wrapped import PrefetchedSource
+
+ZONES_NAMES = ("zones.json", "zones.yaml", "zones.yml")
+
+MOST_ASKED = 64
+"""So many members are opened to infer the number of bits; `load_index` asks all."""
+
+
+def detect_folder(folder: Folder) -> Verdict | None:
+    """A folder with files that are named as packers name shards, or at least end with `.des`."""
+    names = _shard_names(folder)
+    packed = sum(ShardName.parse(name) is not None for name in names)
+    if packed:
+        return Verdict(Certainty.BESIDE, f"{packed} files named <date>_<hex>_<part>.des")
+    return Verdict(Certainty.INFERRED, f"{len(names)} files named *.des") if names else None
+
+
+def open_folder(folder: Folder, context: OpenContext) -> DesFolder:
+    """Opens a folder of shards; the shards are opened when they are needed.
+
+    Raises:
+        NotAShard: There is no shard in it.
+        SourceError: The folder cannot be listed.
+    """
+    entries = [entry for entry in folder.list() if _is_shard(entry.name) and not entry.is_folder]
+    members = [Member(e.name, e.size, partial(_open_member, folder, e.name, context)) for e in entries]
+    if not members:
+        raise NotAShard(f"{folder.uri}: no file is named *.des")
+    return DesFolder(folder, members)
+
+
+def _open_member(folder: Folder, name: str, context: OpenContext) -> Shard:
+    source = folder.open(name)
+    try:
+        return open_shard(
+            PrefetchedSource(source), OpenContext(context.options, context.opener, partial=context.partial)
+        )
+    except BaseException:
+        source.close()
+        raise
+
+
+class DesFolder(DataSet):
+    """The shards of one folder, which share their BigFiles.
+
+    Args:
+        folder: The folder.
+        members: Its shards.
+    """
+
+    def __init__(self, folder: Folder, members: Sequence[Member]) -> None:
+        super().__init__("des", folder.uri, members)
+        self.folder = folder
+
+    @cached_property
+    def zones(self) -> Zones | None:
+        """The zones file of the folder, if it has one that can be read."""
+        for name in ZONES_NAMES:
+            try:
+                with self.folder.open(name) as source:
+                    return Zones.parse(source.read(0, min(source.size, MAX_TEXT + 1)))
+            except ShardError:
+                continue
+        return None
+
+    @cached_property
+    def retention(self) -> Retention:
+        """Copies for extended retention."""
+        return Retention(self.folder)
+
+    @cached_property
+    def n_bits(self) -> int | None:
+        """Bits of the shard numbers: those of the zones file, else inferred from uids and names; None if unknown."""
+        if self.zones is not None:
+            return self.zones.n_bits
+        uids: dict[str, list[str]] = {}
+        step = max(len(self.members) // MOST_ASKED, 1)
+        for member in self.members[::step]:
+            name = ShardName.parse(member.name)
+            if name is None:
+                continue
+            try:
+                objects = self.member(member.name).objects
+            except ShardError:
+                continue
+            rows = np.arange(len(objects), dtype=np.int64)
+            uids.setdefault(name.hex, []).extend(uid for uid in objects.key_texts(rows) if uid is not None)
+        return infer_n_bits(uids)
+
+    def route(self, key: str, look: Look) -> Sequence[str]:
+        """The parts in which a uid may lie: those of its shard number, of all dates; then files with other names."""
+        names = [member.name for member in self.members]
+        others = [name for name in names if ShardName.parse(name) is None]
+        n_bits = self.n_bits
+        if n_bits is None:
+            text = f"The number of bits of the shard numbers is not known: all {len(names)} files may hold the uid."
+            look.step("Route", text, n_bits=None, candidates=names[:100])
+            return names
+        route = Route.of(key, n_bits)
+        found = [*route.names(names), *others]
+        why = "read as a number" if route.rule == "digits" else "by its CRC-32"
+        zone = self.zones.zone_of(route.number) if self.zones else None
+        text = f"The uid, {why}, modulo 2^{n_bits} gives shard number {route.number}, printed {route.hex}"
+        text += f", of zone {zone.name}" if zone else ""
+        text += f": {len(found)} of {len(names)} files may hold it."
+        values: dict[str, Any] = {"n_bits": n_bits, "rule": route.rule, "number": route.number, "hex": route.hex}
+        look.step("Route", text, **values, candidates=found[:100])
+        return found
+
+    def lookup(self, key: str, look: Look) -> ObjectRef:
+        """Routes the uid and looks in the parts; what is only kept as a retention copy is found there."""
+        copies = self.retention.of(key)
+        try:
+            ref = super().lookup(key, look)
+        except KeyAbsent:
+            if not copies:
+                raise
+            ref = _copy_ref(copies[0])
+        if copies:
+            names = [copy.name for copy in copies]
+            text = f"{len(copies)} copies are kept for extended retention; readers of that project prefer them."
+            look.step("Retention", text, *(Span(copy.name, 0, copy.size) for copy in copies), copies=names)
+            ref.extras["copies"] = names
+        return ref
+
+    def find_all(self, key: str) -> tuple[ObjectRef, ...]:
+        """All entries with this uid in all parts, then its retention copies."""
+        copies = self.retention.of(key)
+        found = (*super().find_all(key), *map(_copy_ref, copies))
+        for ref in found if copies else ():
+            ref.extras["copies"] = [copy.name for copy in copies]
+        return found
+
+    def stream(self, ref: ObjectRef) -> Iterator[bytes]:
+        """The plain content, from the member it lies in, or of a retention copy."""
+        return self._stream_copy(ref) if ref.kind == "copy" else super().stream(ref)
+
+    def read_range(self, ref: ObjectRef, start: int, stop: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
+        """A range of the plain content."""
+        if ref.kind != "copy":
+            return super().read_range(ref, start, stop, limit=limit)
+        if not 0 <= start <= stop:
+            raise UsageError(f"not a half-open range: {start}..{stop}")
+        with self._open_copy(ref) as source:
+            last = min(stop, source.size)
+            if last - start > limit:
+                raise LimitExceeded(f"a range of {last - start} bytes; the limit is {limit}")
+            return source.read(start, last) if last > start else b""
+
+    @property
+    def fields(self) -> dict[str, Value]:
+        """Members, and the number of bits once it is known."""
+        known = self.__dict__.get("n_bits")
+        return super().fields | ({"dataset.n_bits": known} if known is not None else {})
+
+    @property
+    def tree(self) -> Node:
+        """One node for each member, and one for each retention copy."""
+        root = super().tree
+        kids = tuple(
+            Node(
+                c.name,
+                Span(c.name, 0, c.size),
+                text=f"{c.size} bytes",
+                role=FieldRole.DATA,
+                doc="A copy that is kept longer.",
+            )
+            for c in self.retention.copies
+        )
+        if not kids:
+            return root
+        copies = Node(RETENTION, Span("", 0, 0), text=f"{len(kids)} copies", children=kids)
+        return Node(root.name, root.span, children=(*root.children, copies))
+
+    def bytes_of(self, name: str) -> Source:
+        """A member, a source of a member, a BigFile, a sidecar, or a retention copy."""
+        prefix, _, digest = name.partition("/")
+        if prefix == BIGFILES and is_hash(digest.encode("utf-8", "replace")):
+            return self.folder.open(name)
+        if self.retention.root is not None and self.retention.named(name) is not None:
+            return self.retention.root.open(name)
+        if any(name == member.name.removesuffix(".des") + ".meta" for member in self.members):
+            return self.folder.open(name)
+        return super().bytes_of(name)
+
+    def tree_of(self, name: str) -> Node:
+        """The tree of the data set, of a member, or of what lies beside."""
+        prefix = name.partition("/")[0]
+        if prefix in (BIGFILES, RETENTION) or name.endswith(".meta"):
+            with self.bytes_of(name) as source:
+                span = Span(name, 0, source.size)
+            return Node(name, span, children=(Node("content", span, role=FieldRole.DATA),))
+        return super().tree_of(name)
+
+    def _open_copy(self, ref: ObjectRef) -> Source:
+        name = ref.spans[0].source
+        if self.retention.root is None or self.retention.named(name) is None:
+            raise UsageError(f"no copy is called {name!r}")
+        try:
+            return self.retention.root.open(name)
+        except SourceError as error:
+            raise ExternalMissing(f"{name} cannot be opened: {error.message}") from error
+
+    def _stream_copy(self, ref: ObjectRef) -> Iterator[bytes]:
+        with self._open_copy(ref) as source:
+            yield from read_chunks(source, 0, source.size)
+
+
+def _copy_ref(copy: Copy) -> ObjectRef:
+    return ObjectRef(
+        copy.uid,
+        -1,
+        (Span(copy.name, 0, copy.size),),
+        copy.size,
+        copy.size,
+        state=State.EXTERNAL,
+        kind="copy",
+        extras={"created_at": copy.created_at},
+    )
+
+
+def _is_shard(name: str) -> bool:
+    return name.endswith(".des")
+
+
+def _shard_names(folder: Folder) -> list[str]:
+    return [entry.name for entry in folder.list() if _is_shard(entry.name) and not entry.is_folder]

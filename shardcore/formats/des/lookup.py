@@ -1,0 +1,221 @@
+"""Finds uids and tells how (des-architecture, Read path)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shardcore.errors import ExternalMissing, FormatError, KeyAbsent, Span, UsageError
+from shardcore.formats.des.content import open_bigfile, stream_bigfile, stream_inline
+from shardcore.formats.des.layout import CODECS, FOOTER, HEADER, INDEX_HEAD, INLINE, PLACE_V1, UID_HEAD
+from shardcore.formats.des.routing import DEFAULT_BITS, Route, shard_date, uid_bytes
+from shardcore.formats.des.walk import ShapeV2
+from shardcore.formats.des.zones import MAX_TEXT, Zones
+from shardcore.objects import ObjectRef
+from shardcore.source import FileSource
+from shardcore.trace import Look
+
+if TYPE_CHECKING:
+    from shardcore.formats.des.shard import DesShard
+
+MAX_TOLD = 1 << 24
+"""Contents up to 16 MiB are read by a told lookup to show what comes out."""
+
+
+def rows_of(shard: DesShard, key: str) -> NDArray[np.int64]:
+    """The rows of a uid, ascending."""
+    return shard.entries.rows_of([uid_bytes(key)])[0]
+
+
+def find_many(shard: DesShard, keys: Sequence[str]) -> NDArray[np.int64]:
+    """The last row of each uid, -1 for those that are not here."""
+    found = shard.entries.rows_of([uid_bytes(key) for key in keys])
+    return np.array([rows[-1] if len(rows) else -1 for rows in found], np.int64)
+
+
+def find(shard: DesShard, key: str, look: Look) -> ObjectRef:
+    """Finds a uid: the ends, the walk through the index, the entry, the sidecar, the payload.
+
+    Of several entries with one uid the last is served, as the reference does.
+
+    Raises:
+        KeyAbsent: No entry has the uid.
+        UsageError: The text has no UTF-8 form.
+        FormatError: The uid is not among the entries before the damage of the index.
+    """
+    rows = rows_of(shard, key)
+    _tell_ends(shard, look)
+    entries = shard.entries
+    index = Span("", entries.data_stop, shard.index_stop)
+    if not len(rows):
+        walked = len(entries)
+        look.step(
+            "Walk", f"None of the {walked} entries has this uid.", index, entries=walked, uid_bytes=len(uid_bytes(key))
+        )
+        if shard.damage is not None:
+            raise FormatError(f"not among the entries that can be read: {entries.walk.error}", span=shard.lost_span)
+        raise KeyAbsent(key, span=index)
+    row = int(rows[-1])
+    ref = shard.objects.ref(row)
+    if look.telling:
+        _tell_entry(shard, ref, rows, look)
+        _tell_sidecar(shard, ref, look)
+        _tell_content(shard, ref, look)
+    return ref
+
+
+def _tell_ends(shard: DesShard, look: Look) -> None:
+    size, start = shard.source.size, shard.entries.data_stop
+    declared = shard.footer["index_size"]
+    look.step(
+        "Footer",
+        f"The last {FOOTER.size} bytes say that the index has {declared} bytes: it begins at {start}.",
+        Span("", size - FOOTER.size, size),
+        index_size=declared,
+        index_start=start,
+    )
+    version = shard.header["version"]
+    look.step(
+        "Header",
+        f"The first {HEADER.size} bytes say DES2, version {version}.",
+        Span("", 0, HEADER.size),
+        version=version,
+    )
+    count = shard.entries.declared
+    look.step("Count", f"The index has {count} entries.", Span("", start, start + INDEX_HEAD.size), entry_count=count)
+
+
+def _tell_entry(shard: DesShard, ref: ObjectRef, rows: NDArray[np.int64], look: Look) -> None:
+    c, row, entry = shard.entries.columns, ref.row, shard.entry_span(ref.row)
+    text = f"Entry by entry the uid lengths lead to entry {row}, which has this uid."
+    if len(rows) > 1:
+        text += f" {len(rows)} entries have it, and the last one counts."
+    uid = Span("", entry.start + UID_HEAD.size, entry.start + UID_HEAD.size + int(c.uid_length[row]))
+    look.step("Walk", text, entry, uid, entry=row, start=entry.start, stop=entry.stop)
+    at = uid.stop
+    big = bool(c.big[row])
+    if isinstance(shard.entries.shape, ShapeV2):
+        kind = "bit 0 is set: the content is a BigFile" if big else "bit 0 is not set: the content is in this file"
+        look.step("Flags", f"The flags are {int(c.flags[row])}: {kind}.", Span("", at, at + 1), flags=int(c.flags[row]))
+    meta = Span("", shard.entries.data_stop + int(c.meta_start[row]), entry.stop)
+    if big:
+        digest = str(ref.extras["hash"])
+        text = f"The content is the external file {digest}, {int(c.size[row])} bytes."
+        look.step("Place", text, Span("", at + 1, meta.start), hash=digest, size=int(c.size[row]))
+    else:
+        _tell_place(shard, ref, look, at)
+    if meta.size:
+        look.step("Metadata", "The metadata is a JSON object.", meta, meta=ref.extras["meta"])
+
+
+def _tell_place(shard: DesShard, ref: ObjectRef, look: Look, at: int) -> None:
+    c, row = shard.entries.columns, ref.row
+    skip, record = (1, INLINE) if isinstance(shard.entries.shape, ShapeV2) else (0, PLACE_V1)
+    stop = min(at + record.offsets["uncompressed_size"] + 8, shard.entry_span(row).stop)
+    offset, length, size = int(c.offset[row]), int(c.length[row]), int(c.size[row])
+    code = int(c.codec[row])
+    codec = CODECS[code] if code < len(CODECS) else f"number {code}"
+    text = f"{length} bytes at {offset}, codec {codec}, {size} bytes when plain."
+    values = {"offset": offset, "length": length, "codec": codec, "compressed_size": int(c.compressed[row])}
+    look.step("Place", text, Span("", at + skip, stop), **values, uncompressed_size=size)
+
+
+def _tell_sidecar(shard: DesShard, ref: ObjectRef, look: Look) -> None:
+    if shard.sidecar_error is not None:
+        look.step("Sidecar", f"It cannot be used: {shard.sidecar_error.message}.", Span(shard.sidecar_name, 0, 0))
+    elif shard.sidecar is None:
+        look.step("Sidecar", "There is none beside the shard: nothing is known to be deleted.", sidecar=False)
+    else:
+        place = Span(shard.sidecar.name, 0, shard.sidecar.size)
+        tombstone = shard.tombstone(ref.row)
+        checksum = ref.extras.get("checksum", "")
+        said = f"A tombstone says that it was deleted: {tombstone}." if tombstone else "It has no tombstone."
+        look.step("Sidecar", said, place, tombstone=tombstone is not None, checksum=checksum)
+
+
+def _tell_content(shard: DesShard, ref: ObjectRef, look: Look) -> None:
+    """The last step: what the stored bytes are, and what comes out of them.
+
+    Raises:
+        FormatError: They are damaged.
+        SourceError: They cannot be had.
+    """
+    if shard.sidecar_error is not None or (not shard.deleted and ref.row in shard.tombstoned):
+        look.step("Payload", "It is not read, because it may be deleted.", *ref.spans[:1])
+        return
+    if max(ref.size, ref.stored_size) > MAX_TOLD:
+        look.step("Payload", f"{ref.size} bytes; too many to show what comes out.", *ref.spans[:1])
+        return
+    entries, row = shard.entries, ref.row
+    if entries.columns.big[row]:
+        try:
+            open_bigfile(shard.source.folder, entries, row).close()
+        except ExternalMissing as error:
+            look.step("Payload", f"{error.message}.", *ref.spans[:1])
+            return
+        pieces = stream_bigfile(shard.source.folder, entries, row)
+        text = "The external file has the size and the digest of the entry."
+    else:
+        pieces = stream_inline(look.meter(shard.source), entries, row)
+        text = "The stored bytes are the content." if ref.codec == "none" else f"The {ref.codec} frame is expanded."
+    digest, size = hashlib.sha256(), 0
+    for piece in pieces:
+        digest.update(piece)
+        size += len(piece)
+    look.step("Payload", text, *ref.spans[:1], size=size, sha256=digest.hexdigest())
+
+
+def locate(key: str, *, date: str, n_bits: int | None = None, zones: Any = None) -> dict[str, Any]:
+    """In which shard a uid would lie, from the routing rule alone.
+
+    Args:
+        key: The uid.
+        date: `created_at` in ISO 8601; only its date counts, in its own zone.
+        n_bits: Bits of the shard number; those of the zones file, else 8.
+        zones: A zones file: its text, or its path.
+
+    Returns:
+        `uid`, `date`, `n_bits`, `rule`, `number`, `hex`, `names` (a pattern with `*` for the part), and with zones
+        `zone` and `uri` (None where no zone has the number).
+
+    Raises:
+        UsageError: The date is none, or `n_bits` is not in 4..16, or differs from the zones file.
+        FormatError: The zones file is none.
+        SourceError: The zones file cannot be read.
+    """
+    day = shard_date(date)
+    found = read_zones(zones) if zones is not None else None
+    if found is not None and n_bits not in (None, found.n_bits):
+        raise UsageError(f"n_bits {n_bits} asked for; the zones file has {found.n_bits}")
+    route = Route.of(key, found.n_bits if found else DEFAULT_BITS if n_bits is None else n_bits)
+    place: dict[str, Any] = {
+        "uid": key,
+        "date": day,
+        "n_bits": route.n_bits,
+        "rule": route.rule,
+        "number": route.number,
+        "hex": route.hex,
+        "names": f"{day}_{route.hex}_*.des",
+    }
+    if found is not None:
+        zone = found.zone_of(route.number)
+        place |= {"zone": zone.name if zone else None, "uri": zone.uri if zone else None}
+    return place
+
+
+def read_zones(zones: Any) -> Zones:
+    """A zones file from its text or its path.
+
+    Raises:
+        FormatError: It is no zones file.
+        SourceError: It cannot be read.
+    """
+    text = str(zones)
+    if isinstance(zones, str) and ("{" in text or "\n" in text):
+        return Zones.parse(text)
+    with FileSource(text) as source:
+        return Zones.parse(source.read(0, min(source.size, MAX_TEXT + 1)))

@@ -1,0 +1,144 @@
+"""The entries of a shard as rows and references (des-architecture, Shard format, INDEX)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shardcore.errors import FormatError, Span
+from shardcore.formats.des.layout import BIGFILES, CODECS, is_hash
+from shardcore.formats.des.sidecar import created_at_of
+from shardcore.objects import ObjectColumns, ObjectRef, Objects, State
+
+if TYPE_CHECKING:
+    from shardcore.formats.des.shard import DesShard
+
+OBJECT, BIGFILE = 0, 1
+_NOT_SHOWN = 1 << 62  # sizes from here on are no sizes; a column says -1
+
+
+class DesObjects(Objects):
+    """One row for each entry, in the order of the index."""
+
+    kinds = ("object", "bigfile")
+    codecs = (*CODECS, "unknown")
+
+    def __init__(self, shard: DesShard) -> None:
+        self._shard = shard
+        self._entries = shard.entries
+        self._orders: dict[str, NDArray[np.int64]] = {}
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def columns(self, rows: NDArray[np.int64], *, sizes: bool = False) -> ObjectColumns:
+        """The columns of some rows; nothing is read from the file."""
+        c = self._entries.columns
+        big = c.big[rows]
+        lost = self._entries.unreadable(rows)
+        here = ~big & ~lost
+        length = _numbers(np.where(big, c.size[rows], c.length[rows]))
+        start = np.where(here, _numbers(c.offset[rows]), -1)
+        codec = np.minimum(c.codec[rows], len(CODECS))
+        return ObjectColumns.of(
+            rows,
+            start,
+            np.where(here, start + length, -1),
+            np.where(big | (codec != 0), _numbers(c.size[rows]), length),
+            stored_size=length,
+            codec=codec,
+            state=self._states(rows, big, lost),
+            kind=np.where(big, BIGFILE, OBJECT),
+        )
+
+    def key_texts(self, rows: NDArray[np.int64]) -> list[str | None]:
+        """The uids of some rows; None where the bytes are not UTF-8."""
+        return self._entries.uids(rows)
+
+    def ref(self, row: int) -> ObjectRef:
+        """One row as an object; `extras` has the metadata, and for an undecodable uid its bytes in hex."""
+        if not 0 <= row < len(self):
+            raise IndexError(row)
+        columns = self.columns(np.array([row], np.int64))
+        key = self._entries.uids(columns.row)[0]
+        meta, error = self._meta(row)
+        error = self._entries.problem(row) or ("" if key is not None else "the uid is not UTF-8") or error
+        state = State(int(columns.state[0]))
+        return ObjectRef(
+            key,
+            row,
+            self._spans(row, columns),
+            int(columns.size[0]),
+            int(columns.stored_size[0]),
+            self.codecs[columns.codec[0]],
+            state,
+            self.kinds[columns.kind[0]],
+            error=error,
+            extras=self._extras(row, key, meta),
+        )
+
+    @property
+    def orders(self) -> tuple[str, ...]:
+        """`slot` (the order of the index); after `load_index` also `offset` and `size`."""
+        return ("slot", *self._orders)
+
+    def order(self, name: str) -> NDArray[np.int64] | None:
+        """Row numbers in an order; BigFiles come last by `offset`."""
+        return self._orders[name] if name in self._orders else super().order(name)
+
+    def sort(self) -> None:
+        """Make the orders by `offset` and by `size`."""
+        rows = np.arange(len(self), dtype=np.int64)
+        c = self._entries.columns
+        offset = np.lexsort((rows, c.offset, c.big))
+        size = np.argsort(self.columns(rows).size, kind="stable")
+        self._orders = {"offset": offset.astype(np.int64), "size": size.astype(np.int64)}
+
+    def _states(self, rows: NDArray[np.int64], big: NDArray[np.bool_], lost: NDArray[np.bool_]) -> NDArray[np.uint8]:
+        states = np.where(big, State.EXTERNAL, State.LIVE).astype(np.uint8)
+        states[np.isin(rows, self._shard.tombstoned)] = State.TOMBSTONED
+        states[lost | self._entries.bad_texts(rows)] = State.DAMAGED
+        return states
+
+    def _spans(self, row: int, columns: ObjectColumns) -> tuple[Span, ...]:
+        entry = self._shard.entry_span(row)
+        digest = self._entries.hash(row)
+        if columns.start[0] >= 0:
+            return Span("", int(columns.start[0]), int(columns.stop[0])), entry
+        if is_hash(digest) and columns.size[0] >= 0:
+            return Span(f"{BIGFILES}/{digest.decode()}", 0, int(columns.size[0])), entry
+        return Span("", entry.start, entry.start), entry
+
+    def _meta(self, row: int) -> tuple[dict[str, Any], str]:
+        try:
+            return self._entries.meta(row), ""
+        except FormatError as error:
+            return {}, error.message
+
+    def _extras(self, row: int, key: str | None, meta: dict[str, Any]) -> dict[str, Any]:
+        c = self._entries.columns
+        extras: dict[str, Any] = {"meta": meta, "flags": int(c.flags[row])}
+        if key is None:
+            extras["key_hex"] = self._entries.uid(row).hex()
+        if c.big[row]:
+            extras["hash"] = self._entries.hash(row).decode("ascii", "backslashreplace")
+        else:
+            extras |= {"compressed_size": int(c.compressed[row]), "uncompressed_size": int(c.size[row])}
+        sidecar = self._shard.sidecar
+        if sidecar is not None and key is not None:
+            created_at = created_at_of(meta)
+            tombstone = sidecar.tombstone(key, created_at)
+            if tombstone is not None:
+                extras["tombstone"] = dict(tombstone.facts)
+            said = sidecar.entry(key, created_at) or {}
+            extras |= {name: said[name] for name in ("checksum", "checksum_algo") if isinstance(said.get(name), str)}
+        return extras
+
+
+def _numbers(values: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """Sizes and offsets as int64; -1 for what cannot be one."""
+    numbers = values.astype(np.int64)
+    numbers[values >= np.uint64(_NOT_SHOWN)] = -1
+    return numbers

@@ -1,0 +1,142 @@
+"""The sidecar `<name>.meta` beside a shard: checksums and tombstones (des_core.metadata_manager).
+
+A tombstone never changes the shard: a reader that does not look here serves what was deleted.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from shardcore.errors import FormatError, LimitExceeded, Span, UsageError
+from shardcore.formats.des.routing import utc_stamp
+
+SUFFIX = ".meta"
+VERSION = 1
+MAX_SIDECAR = 1 << 28
+"""Largest sidecar read, 256 MiB."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tombstone:
+    """One deletion.
+
+    Attributes:
+        uid: What was deleted.
+        created_at: The version that was deleted, as the sidecar states it; empty when it states none.
+        facts: All that the tombstone says, as text: `deleted_at`, `deleted_by`, `reason`, `ticket_id`.
+    """
+
+    uid: str
+    created_at: str
+    facts: dict[str, str]
+
+    def covers(self, created_at: str) -> bool:
+        """Whether an entry of this uid with that `created_at` (or none, empty) is the deleted one.
+
+        Without two times that can be compared it is: what was deleted must not be served by mistake.
+        """
+        mine, other = _stamp(self.created_at), _stamp(created_at)
+        return not mine or not other or mine == other
+
+    def __str__(self) -> str:
+        return ", ".join(f"{name} {value}" for name, value in self.facts.items()) or "deleted"
+
+
+@dataclass(frozen=True, slots=True)
+class Sidecar:
+    """What a sidecar says.
+
+    Attributes:
+        name: Its file name.
+        size: Its bytes.
+        fields: The single values, by name: `version`, `shard_file`, `shard_size`, …, `stats.entries`, ….
+        index: What it says of each entry, by `uid:timestamp` or `uid`.
+        tombstones: Deletions by uid.
+    """
+
+    name: str
+    size: int
+    fields: dict[str, int | float | str | bool | None]
+    index: dict[str, dict[str, Any]]
+    tombstones: dict[str, tuple[Tombstone, ...]]
+
+    @classmethod
+    def parse(cls, data: bytes, name: str) -> Sidecar:
+        """Read a sidecar.
+
+        Raises:
+            FormatError: It is not JSON, not of this form, or of another version.
+            LimitExceeded: It is larger than 256 MiB.
+        """
+        place = Span(name, 0, len(data))
+        if len(data) > MAX_SIDECAR:
+            raise LimitExceeded(f"{name} has {len(data)} bytes; the limit is {MAX_SIDECAR}", span=place)
+        try:
+            tree = json.loads(data.decode())
+        except (ValueError, RecursionError) as error:
+            reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
+            raise FormatError(f"{name} is not JSON: {reason}", span=place) from None
+        if not isinstance(tree, dict):
+            raise FormatError(f"{name} is not a JSON object", span=place)
+        if tree.get("version") != VERSION:
+            raise FormatError(f"{name} is of version {tree.get('version')!r}; {VERSION} is known", span=place)
+        index, tombs = (_objects(tree, key, name, place) for key in ("index", "tombstones"))
+        return cls(name, len(data), _plain_fields(tree), index, _tombstones(tombs))
+
+    def entry(self, uid: str, created_at: str) -> dict[str, Any] | None:
+        """What it says of an entry; None when it does not know it.
+
+        Args:
+            uid: The uid.
+            created_at: `created_at` of the entry's metadata; empty for none.
+        """
+        return self.index.get(entry_key(uid, created_at))
+
+    def tombstone(self, uid: str, created_at: str) -> Tombstone | None:
+        """The tombstone of an entry, if there is one."""
+        return next((tomb for tomb in self.tombstones.get(uid, ()) if tomb.covers(created_at)), None)
+
+
+def entry_key(uid: str, created_at: str) -> str:
+    """How a sidecar calls an entry: `uid:timestamp` in UTC when there is a time, else the uid."""
+    stamp = _stamp(created_at)
+    return f"{uid}:{stamp}" if stamp else uid
+
+
+def created_at_of(meta: dict[str, Any]) -> str:
+    """`created_at` of an entry's metadata; empty when there is none that is text."""
+    value = meta.get("created_at")
+    return value if isinstance(value, str) else ""
+
+
+def _stamp(created_at: str) -> str:
+    try:
+        return utc_stamp(created_at) if created_at else ""
+    except UsageError:
+        return ""
+
+
+def _objects(tree: dict[str, Any], key: str, name: str, place: Span) -> dict[str, dict[str, Any]]:
+    found = tree.get(key, {})
+    if not isinstance(found, dict) or not all(isinstance(value, dict) for value in found.values()):
+        raise FormatError(f"`{key}` of {name} is not an object of objects", span=place)
+    return found
+
+
+def _plain_fields(tree: dict[str, Any]) -> dict[str, int | float | str | bool | None]:
+    stats = tree.get("stats")
+    every = {**tree, **({f"stats.{key}": value for key, value in stats.items()} if isinstance(stats, dict) else {})}
+    return {key: value for key, value in every.items() if value is None or isinstance(value, (int, float, str))}
+
+
+def _tombstones(found: dict[str, dict[str, Any]]) -> dict[str, tuple[Tombstone, ...]]:
+    tombs: dict[str, tuple[Tombstone, ...]] = {}
+    for key, item in found.items():
+        # The key is `uid:timestamp`, and a uid may have colons; an item without its uid is taken by its whole key.
+        uid = item.get("uid")
+        uid = uid if isinstance(uid, str) else key
+        facts = {name: str(value) for name, value in item.items() if name not in ("uid", "created_at") and value}
+        tombs[uid] = (*tombs.get(uid, ()), Tombstone(uid, created_at_of(item), facts))
+    return tombs

@@ -1,0 +1,216 @@
+"""Verification of a DES shard: what each depth checks stands in `docs/formats/des.md`."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shardcore.errors import ExternalMissing, FormatError, Span
+from shardcore.finding import Depth, Findings, Report
+from shardcore.formats.des.content import stream_bigfile, stream_inline
+from shardcore.formats.des.layout import BIGFILE_FLAG, CODECS, HEADER
+from shardcore.formats.des.routing import ShardName, infer_n_bits
+from shardcore.formats.des.sidecar import entry_key
+from shardcore.shard import DEFAULT_LIMIT, Progress
+
+if TYPE_CHECKING:
+    from shardcore.formats.des.shard import DesShard
+
+
+def verify(shard: DesShard, depth: Depth, progress: Progress) -> Report:
+    """Checks a shard to a depth."""
+    findings = Findings()
+    progress(0, 1)
+    _check_structure(shard, findings)
+    objects = 0
+    if depth.reaches(Depth.INDEX):
+        objects = len(shard.entries)
+        _check_entries(shard, findings, progress)
+        _check_duplicates(shard, findings)
+        _check_places(shard, findings)
+        _check_name(shard, findings)
+        _check_sidecar(shard, findings)
+    if depth.reaches(Depth.CONTENT):
+        _check_contents(shard, findings, progress)
+    progress(1, 1)
+    return Report(depth, objects, findings.all())
+
+
+def _check_structure(shard: DesShard, findings: Findings) -> None:
+    if shard.entries.walk.error:
+        findings.error("des.index-cut", shard.lost_span, shard.entries.walk.error)
+    elif shard.entries.trailing:
+        message = f"{shard.entries.trailing} bytes of the index follow the last entry; the reference ignores them"
+        findings.warning("des.index-trailing", shard.lost_span, message)
+    if shard.version == "1":
+        findings.note("des.version-1", Span("", 4, 5), "version 1: entries have no flags and no metadata")
+    elif shard.version != "2":
+        message = "the first layout of version 1, written on one day: current readers cannot read it"
+        findings.error("des.version-1-first", Span("", 4, 5), message)
+
+
+def _check_entries(shard: DesShard, findings: Findings, progress: Progress) -> None:
+    entries = shard.entries
+    c = entries.columns
+    rows = np.arange(len(entries), dtype=np.int64)
+    for row in np.flatnonzero(entries.unreadable(rows)).tolist():
+        findings.error("des.entry", shard.entry_span(row), f"entry {row}: {entries.problem(row)}", key=_key(shard, row))
+    lost = np.flatnonzero(entries.bad_texts(rows) | (c.meta_length > 0))
+    for number, row in enumerate(lost.tolist()):
+        if number % 1000 == 0:
+            progress(number, len(lost))
+        problem = entries.bad_text(row)
+        if problem:
+            findings.error("des.entry-text", shard.entry_span(row), f"entry {row}: {problem}", key=_key(shard, row))
+    for row in np.flatnonzero(~c.big & (c.compressed != c.length)).tolist():
+        message = (
+            f"entry {row}: length {int(c.length[row])} and compressed_size {int(c.compressed[row])} differ: readers do"
+        )
+        findings.error("des.two-lengths", shard.entry_span(row), message, key=_key(shard, row))
+    for row in np.flatnonzero(~c.big & (c.codec == 0) & (c.size != c.length)).tolist():
+        message = f"entry {row}: {int(c.length[row])} plain bytes, uncompressed_size says {int(c.size[row])}"
+        findings.warning("des.plain-size", shard.entry_span(row), message, key=_key(shard, row))
+    for row in np.flatnonzero(c.flags & np.uint8(255 - BIGFILE_FLAG)).tolist():
+        findings.note("des.flags", shard.entry_span(row), f"entry {row}: flags {int(c.flags[row])} has unknown bits")
+
+
+def _check_duplicates(shard: DesShard, findings: Findings) -> None:
+    for rows in shard.entries.duplicates():
+        last = int(rows[-1])
+        before = ", ".join(map(str, rows[:-1][:10].tolist()))
+        message = f"the uid of entry {last} is also that of entry {before}: readers see the last one only"
+        findings.warning("des.duplicate-uid", shard.entry_span(last), message, key=_key(shard, last))
+
+
+def _check_places(shard: DesShard, findings: Findings) -> None:
+    c = shard.entries.columns
+    rows = np.arange(len(shard.entries), dtype=np.int64)
+    low = ~c.big & (c.length > 0) & (c.offset < HEADER.size) & ~shard.entries.unreadable(rows)
+    for row in np.flatnonzero(low).tolist():
+        span = Span("", int(c.offset[row]), int(c.offset[row]) + int(c.length[row]))
+        message = f"entry {row}: its payload begins inside the header; the reference reads it all the same"
+        findings.warning("des.offset-in-header", span, message, key=_key(shard, row))
+    data = shard.data_map
+    for first, second in data.overlaps[:2000].tolist():
+        span = Span("", int(c.offset[second]), int(c.offset[second]) + int(c.length[second]))
+        message = f"the payloads of entries {first} and {second} overlap"
+        findings.warning("des.overlap", span, message, key=_key(shard, second))
+    for start, stop in data.gaps:
+        findings.note("des.gap", Span("", start, stop), f"{stop - start} bytes of the data belong to no entry")
+
+
+def _check_name(shard: DesShard, findings: Findings) -> None:
+    """The number in the file name has to be that of all uids, for some number of bits."""
+    name = ShardName.parse(shard.source.name)
+    rows = np.arange(len(shard.entries), dtype=np.int64)
+    uids = [uid for uid in shard.entries.uids(rows) if uid is not None]
+    if name is None or not uids or infer_n_bits({name.hex: uids}) is not None:
+        return
+    message = f"by no number of bits do all uids belong to the shard number {name.hex} of the file name"
+    findings.warning("des.routing", None, message)
+
+
+def _check_sidecar(shard: DesShard, findings: Findings) -> None:
+    if shard.sidecar_error is not None:
+        findings.error("des.sidecar", shard.sidecar_error.span, shard.sidecar_error.message)
+    sidecar = shard.sidecar
+    if sidecar is None:
+        return
+    place = Span(sidecar.name, 0, sidecar.size)
+    for field, value in (("shard_size", shard.source.size), ("shard_file", shard.source.name)):
+        stated = sidecar.fields.get(field, value)
+        if stated != value:
+            findings.error("des.sidecar-shard", place, f"the sidecar says {field} {stated!r}, the shard has {value!r}")
+    if len(shard.tombstoned):
+        findings.note(
+            "des.tombstones", place, f"{len(shard.tombstoned)} entries were deleted; their bytes are still here"
+        )
+    known = set()
+    for row in range(len(shard.entries)):
+        uid = _key(shard, row)
+        if uid is None:
+            continue
+        created_at = shard.entries.created_at(row)
+        known.add(entry_key(uid, created_at))
+        said = sidecar.entry(uid, created_at)
+        if said is None:
+            findings.warning(
+                "des.sidecar-missing", shard.entry_span(row), f"the sidecar does not know {uid!r}", key=uid
+            )
+            continue
+        wrong = [field for field, value in _facts(shard, row).items() if field in said and said[field] != value]
+        if wrong:
+            message = f"sidecar and index differ on {uid!r}: {', '.join(wrong)}"
+            findings.error("des.sidecar-entry", shard.entry_span(row), message, key=uid)
+    for key in sidecar.index.keys() - known:
+        findings.warning("des.sidecar-extra", place, f"the sidecar knows {key!r}, the shard does not")
+
+
+def _facts(shard: DesShard, row: int) -> dict[str, Any]:
+    c = shard.entries.columns
+    if c.big[row]:
+        digest = shard.entries.hash(row).decode("ascii", "replace")
+        return {"is_bigfile": True, "bigfile_hash": digest, "bigfile_size": int(c.size[row])}
+    code = int(c.codec[row])
+    return {
+        "is_bigfile": False,
+        "offset": int(c.offset[row]),
+        "length": int(c.length[row]),
+        "codec": CODECS[code] if code < len(CODECS) else str(code),
+        "compressed_size": int(c.compressed[row]),
+        "uncompressed_size": int(c.size[row]),
+    }
+
+
+def _check_contents(shard: DesShard, findings: Findings, progress: Progress) -> None:
+    """Decodes every content, in the order of the file, and compares digests."""
+    rows = np.arange(len(shard.entries), dtype=np.int64)
+    order = shard.objects.order("offset")
+    readable = ~shard.entries.unreadable(rows)
+    for number, row in enumerate((rows if order is None else order).tolist()):
+        progress(number, len(rows))
+        if readable[row]:
+            _check_content(shard, row, findings)
+
+
+def _check_content(shard: DesShard, row: int, findings: Findings) -> None:
+    c, entry, key = shard.entries.columns, shard.entry_span(row), _key(shard, row)
+    if not c.big[row] and c.codec[row] and int(c.size[row]) > DEFAULT_LIMIT:
+        message = f"entry {row}: {int(c.size[row])} bytes declared, over the limit of {DEFAULT_LIMIT}: not expanded"
+        findings.error("des.over-limit", entry, message, key=key)
+        return
+    digest = hashlib.sha256()
+    try:
+        big = bool(c.big[row])
+        pieces = stream_bigfile(shard.source.folder, shard.entries, row) if big else _inline(shard, row)
+        for piece in pieces:
+            digest.update(piece)
+    except ExternalMissing as error:
+        findings.error("des.bigfile-missing", entry, f"entry {row}: {error.message}", key=key)
+    except FormatError as error:
+        code = "des.bigfile" if c.big[row] else "des.content"
+        findings.error(code, error.span or entry, f"entry {row}: {error.message}", key=key)
+    else:
+        said = _checksum(shard, row, key)
+        if said and said != digest.hexdigest():
+            findings.error(
+                "des.checksum", entry, f"entry {row}: the content has not the sha256 of the sidecar", key=key
+            )
+
+
+def _inline(shard: DesShard, row: int) -> Any:
+    return stream_inline(shard.source, shard.entries, row)
+
+
+def _checksum(shard: DesShard, row: int, key: str | None) -> str:
+    if shard.sidecar is None or key is None:
+        return ""
+    said = shard.sidecar.entry(key, shard.entries.created_at(row)) or {}
+    checksum = said.get("checksum")
+    return checksum.lower() if isinstance(checksum, str) and said.get("checksum_algo", "sha256") == "sha256" else ""
+
+
+def _key(shard: DesShard, row: int) -> str | None:
+    return shard.objects.key_texts(np.array([row], np.int64))[0]

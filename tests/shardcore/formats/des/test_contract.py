@@ -1,0 +1,20 @@
+"""The contract of every shard, on files of the reference writer."""
+
+from pathlib import Path
+from typing import ClassVar
+
+from shardcore.testing import ShardContract
+
+DATA = Path(__file__).parents[3] / "data" / "des"
+
+NAMES = ("none", "zstd", "zstd_l9", "lz4", "lz4_l9", "meta", "unicode", "paths", "empty", "v1", "tiny")
+NAMES += ("v2_gaps_reordered", "big/20261103_0A_0000", "sidecar/20261103_51_0000")
+
+
+class TestDesContract(ShardContract):
+    """Shards of both versions, with all codecs, BigFiles and a sidecar."""
+
+    samples: ClassVar = [DATA / f"{name}.des" for name in NAMES]
+    absent: ClassVar = ["not here", "not\0here", "\u017c", "x" * 70000]
+    open_ranges = 2
+    find_ranges = 0
