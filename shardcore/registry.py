@@ -16,7 +16,7 @@ from shardcore.wrapped import PrefetchedSource
 from shardcore.write import Output, Writer
 
 # One line for each format: the name of its folder under `shardcore/formats`.
-FORMATS = ("swh", "bloscpack", "xorb", "neuroglancer")
+FORMATS = ("swh", "bloscpack", "mdb", "xorb", "neuroglancer", "des")
 
 
 @dataclass(frozen=True, slots=True)

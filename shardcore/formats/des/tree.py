@@ -226,10 +226,10 @@ class DataMap:
         c = entries.columns
         first = np.clip(c.offset[rows].astype(np.int64), start, stop)
         last = np.maximum(np.minimum((c.offset[rows] + c.length[rows]).astype(np.int64), stop), first)
-        ahead = np.append(first[1:], stop)
-        reach = np.maximum.accumulate(last) if len(last) else last
+        ahead = np.append(first[1:], stop)[: len(rows)]
+        reach = np.maximum.accumulate(last)
         # Behind the end of a payload an earlier, longer one may go on; then comes a gap.
-        keeper = np.maximum.accumulate(np.where(last == reach, np.arange(len(rows)), 0)) if len(rows) else rows
+        keeper = np.maximum.accumulate(np.where(last == reach, np.arange(len(rows)), 0))
         end = np.minimum(last, ahead)
         resumed = np.maximum(np.minimum(reach, ahead), end)
         pieces = [(first, end, rows), (end, resumed, rows[keeper]), (resumed, ahead, np.full(len(rows), -1))]
@@ -239,7 +239,7 @@ class DataMap:
         solid = np.flatnonzero(stops > starts)
         order = solid[np.argsort(starts[solid], kind="stable")]
         self.starts, self.stops, self.rows = starts[order], stops[order], owners[order].astype(np.int64)
-        crossed = np.flatnonzero(reach[:-1] > first[1:]) if len(rows) else rows
+        crossed = np.flatnonzero(reach[:-1] > first[1:])
         self.overlaps = (
             np.stack([rows[keeper[crossed]], rows[crossed + 1]], axis=1) if len(crossed) else np.zeros((0, 2), np.int64)
         )
