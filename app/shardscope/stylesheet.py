@@ -1,0 +1,70 @@
+"""The style sheet of the window: quiet frames, even spacing, one accent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from string import Template
+
+_SHEET = Template("""
+QToolTip { background: $raised; color: $text; border: 1px solid $border; padding: 5px 7px; }
+QMainWindow::separator { background: $window; width: 5px; height: 5px; }
+QMainWindow::separator:hover { background: $accent; }
+QDockWidget { color: $muted; font-weight: 600; }
+QDockWidget::title { background: $window; padding: 5px 8px; border-bottom: 1px solid $border; }
+QMenuBar { background: $window; border-bottom: 1px solid $border; }
+QMenuBar::item { padding: 5px 10px; background: transparent; }
+QMenuBar::item:selected { background: $raised; border-radius: 4px; }
+QMenu { background: $raised; border: 1px solid $border; padding: 4px; }
+QMenu::item { padding: 5px 24px 5px 22px; border-radius: 4px; }
+QMenu::item:selected { background: $accent; color: $base; }
+QMenu::item:disabled { color: $faint; }
+QMenu::separator { height: 1px; background: $border; margin: 4px 6px; }
+QStatusBar { background: $window; border-top: 1px solid $border; color: $muted; }
+QStatusBar::item { border: none; }
+QToolBar { background: $window; border: none; border-bottom: 1px solid $border; spacing: 3px; padding: 3px 6px; }
+QToolButton { border: 1px solid transparent; border-radius: 5px; padding: 3px 7px; }
+QToolButton:hover { background: $raised; border-color: $border; }
+QToolButton:checked, QToolButton:pressed { background: $raised; border-color: $accent; }
+QPushButton { background: $raised; border: 1px solid $border; border-radius: 5px; padding: 4px 12px; }
+QPushButton:hover, QPushButton:focus { border-color: $accent; }
+QPushButton:disabled { color: $faint; }
+QLineEdit, QComboBox, QSpinBox { background: $base; border: 1px solid $border; border-radius: 5px; padding: 3px 7px;
+    selection-background-color: $accent; selection-color: $base; }
+QLineEdit:focus, QComboBox:focus, QSpinBox:focus { border-color: $accent; }
+QComboBox { padding-right: 18px; }
+QComboBox QAbstractItemView { background: $raised; border: 1px solid $border; outline: none; }
+QTabWidget::pane { border: none; border-top: 1px solid $border; }
+QTabBar { qproperty-drawBase: 0; }
+QTabBar::tab { background: transparent; color: $muted; padding: 6px 12px; border: none;
+    border-bottom: 2px solid transparent; }
+QTabBar::tab:selected { color: $text; border-bottom-color: $accent; }
+QTabBar::tab:hover { color: $text; }
+QHeaderView { background: $window; border: none; }
+QHeaderView::section { background: $window; color: $muted; border: none; border-right: 1px solid $border;
+    border-bottom: 1px solid $border; padding: 4px 7px; font-weight: 600; }
+QTableCornerButton::section { background: $window; border: none; }
+QTreeView, QTableView, QListView { background: $base; border: none; outline: none; alternate-background-color: $window;
+    gridline-color: $border; selection-background-color: $accent; selection-color: $base; }
+QTreeView::item { padding: 2px 0; }
+QProgressBar { background: $base; border: 1px solid $border; border-radius: 5px; text-align: center; }
+QProgressBar::chunk { background: $accent; border-radius: 4px; }
+QScrollBar { background: transparent; border: none; }
+QScrollBar:vertical { width: 12px; margin: 0; }
+QScrollBar:horizontal { height: 12px; margin: 0; }
+QScrollBar::handle { background: $border; border-radius: 4px; margin: 2px; }
+QScrollBar::handle:vertical { min-height: 28px; }
+QScrollBar::handle:horizontal { min-width: 28px; }
+QScrollBar::handle:hover { background: $faint; }
+QScrollBar::add-line, QScrollBar::sub-line { width: 0; height: 0; }
+QScrollBar::add-page, QScrollBar::sub-page { background: transparent; }
+QSplitter::handle { background: $border; }
+""")
+
+
+def stylesheet(colours: Mapping[str, str]) -> str:
+    """The style sheet.
+
+    Args:
+        colours: `window`, `base`, `raised`, `border`, `text`, `muted`, `faint` and `accent` as `#rrggbb`.
+    """
+    return _SHEET.substitute(colours)

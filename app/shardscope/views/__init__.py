@@ -1,0 +1,1 @@
+"""The widgets: they show, and never parse or read."""

@@ -1,0 +1,297 @@
+"""Searching bytes: patterns with wildcards, text and numbers, in sources of any size.
+
+A pattern is bytes with a mask per byte. The source is read in chunks that overlap by one byte less than the pattern, so
+that no hit falls between two of them. Without wildcards `bytes.find` does the work; with wildcards the longest run of
+plain bytes finds candidates, and NumPy compares the rest under the mask.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shardcore.errors import Span, UsageError
+from shardcore.source import Source
+
+CHUNK = 4 * 1024 * 1024
+"""Bytes read at a time; how soon a search stops follows from it."""
+
+MAX_PATTERN = 1024
+"""The longest pattern, in bytes."""
+
+MAX_HITS = 100_000
+"""Hits that are listed; the rest is counted."""
+
+MANY = 2048
+"""With more hits than this in one chunk, comparing whole arrays is faster than finding them one by one."""
+
+_CELL = re.compile(r"[0-9A-Fa-f?]{2}")
+_NUMBER = re.compile(r"(?P<kind>[uif])(?P<bits>8|16|32|64)(?P<order>le|be)?:(?P<value>.+)")
+_FORMATS = {"u8": "B", "u16": "H", "u32": "I", "u64": "Q", "i8": "b", "i16": "h", "i32": "i", "i64": "q"} | {
+    "f32": "f",
+    "f64": "d",
+}
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """What is searched for.
+
+    Attributes:
+        value: The bytes, zero where the mask is.
+        mask: Per byte the bits that count; `ff` for a plain byte, `00` for any.
+    """
+
+    value: bytes
+    mask: bytes
+
+    def __post_init__(self) -> None:
+        if not self.value or len(self.value) != len(self.mask):
+            raise UsageError("a pattern needs at least one byte")
+        if len(self.value) > MAX_PATTERN:
+            raise UsageError(f"a pattern has at most {MAX_PATTERN} bytes; this one has {len(self.value)}")
+        if not any(self.mask):
+            raise UsageError("a pattern of wildcards only would be found everywhere")
+
+    @property
+    def size(self) -> int:
+        """Number of bytes."""
+        return len(self.value)
+
+    @property
+    def plain(self) -> bool:
+        """Whether there is no wildcard."""
+        return self.mask == b"\xff" * len(self.mask)
+
+    def __str__(self) -> str:
+        return " ".join(_cell(value, mask) for value, mask in zip(self.value, self.mask, strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class Hits:
+    """What a search found.
+
+    Attributes:
+        offsets: Where the pattern begins, in the order of the search; at most `limit` of them.
+        count: How many there are.
+        wrapped: How many of the listed hits lie at or after the start position; the others were found after the search
+            went on at the beginning.
+    """
+
+    offsets: tuple[int, ...]
+    count: int
+    wrapped: int
+
+
+def parse_hex(text: str) -> Pattern:
+    """A pattern of hex digits: `50 4b ?? 4?`; `?` stands for any half byte, spaces and `0x` are ignored.
+
+    Raises:
+        UsageError: It is no such pattern.
+    """
+    digits = re.sub(r"0[xX]|[\s,_]", "", text)
+    if len(digits) % 2:
+        raise UsageError(f"an odd number of hex digits: {text!r}")
+    value, mask = bytearray(), bytearray()
+    for at in range(0, len(digits), 2):
+        cell = digits[at : at + 2]
+        if not _CELL.fullmatch(cell):
+            raise UsageError(f"{cell!r} is no byte: two hex digits, or ? for any digit")
+        value.append(int(cell.replace("?", "0"), 16))
+        mask.append(int("".join("0" if digit == "?" else "f" for digit in cell), 16))
+    return Pattern(bytes(value), bytes(mask))
+
+
+def parse_text(text: str, encoding: str = "utf-8") -> Pattern:
+    """The bytes of a text.
+
+    Raises:
+        UsageError: The encoding has no bytes for it.
+    """
+    try:
+        data = text.encode(encoding)
+    except (UnicodeEncodeError, LookupError) as error:
+        raise UsageError(f"{text!r} cannot be written as {encoding}") from error
+    return Pattern(data, b"\xff" * len(data))
+
+
+def parse_number(text: str, kind: str = "u64", order: str = "<") -> Pattern:
+    """The bytes of a number.
+
+    Args:
+        text: Decimal, or hex with `0x`; may say its own kind: `u32be:512`.
+        kind: `u8` … `u64`, `i8` … `i64`, `f32`, `f64`.
+        order: `<` for little-endian, `>` for big-endian.
+
+    Raises:
+        UsageError: It is no number, or does not fit.
+    """
+    if match := _NUMBER.fullmatch(text.strip()):
+        kind, text = match["kind"] + match["bits"], match["value"]
+        order = {"le": "<", "be": ">"}.get(match["order"], order)
+    if kind not in _FORMATS:
+        raise UsageError(f"{kind!r} is no kind of number; {', '.join(_FORMATS)} are")
+    try:
+        number = float(text) if kind[0] == "f" else int(text.replace("_", ""), 0)
+        data = struct.pack(order + _FORMATS[kind], number)
+    except (ValueError, struct.error, OverflowError) as error:
+        raise UsageError(f"{text!r} does not fit a {kind}") from error
+    return Pattern(data, b"\xff" * len(data))
+
+
+def find_in(data: bytes, pattern: Pattern) -> NDArray[np.int64]:
+    """Where a pattern begins in bytes: all places, overlapping ones too, ascending."""
+    if len(data) < pattern.size:
+        return np.zeros(0, np.int64)
+    at, needle = _anchor(pattern)
+    if len(needle) > 1:
+        found = list(islice(_find_all(data, needle, at, len(data) - pattern.size + at), MANY))
+        if len(found) < MANY:
+            candidates = np.array(found, np.int64) - at
+            return candidates if pattern.plain else _matching(data, pattern, candidates, range(pattern.size))
+    return _masked(data, pattern)
+
+
+def search(
+    source: Source,
+    pattern: Pattern,
+    progress: Progress,
+    *,
+    start: int = 0,
+    found: Callable[[tuple[int, ...]], None] | None = None,
+    limit: int = MAX_HITS,
+    chunk: int = CHUNK,
+) -> Hits:
+    """Searches a whole source, from a position to the end and then from the beginning to the position.
+
+    Args:
+        source: Where.
+        pattern: What.
+        progress: Called as `progress(bytes done, bytes total)` per chunk; may raise `Cancelled`.
+        start: Where the search begins.
+        found: Called with the offsets of each chunk that has some, while the search goes on.
+        limit: How many hits are listed.
+        chunk: Bytes read at a time.
+
+    Raises:
+        SourceError: The bytes cannot be had.
+    """
+    offsets: list[int] = []
+    count = ahead = 0
+    for at, hits in _chunks(source, pattern, progress, min(max(start, 0), source.size), chunk):
+        fresh = tuple((hits[: max(limit - len(offsets), 0)] + at).tolist())
+        count += len(hits)
+        offsets += fresh
+        ahead += sum(1 for offset in fresh if offset >= start)
+        if fresh and found is not None:
+            found(fresh)
+    return Hits(tuple(offsets), count, ahead)
+
+
+def find_next(
+    source: Source,
+    pattern: Pattern,
+    progress: Progress,
+    start: int,
+    *,
+    backward: bool = False,
+    chunk: int = CHUNK,
+) -> tuple[Span, bool] | None:
+    """The next hit at or after `start`, or the one before it; goes on at the other end of the source.
+
+    Returns:
+        The bytes of the hit and whether the search went around the end; None when there is none at all.
+
+    Raises:
+        SourceError: The bytes cannot be had.
+    """
+    start = min(max(start, 0), source.size)
+    parts = _backward if backward else _chunks
+    for at, hits in parts(source, pattern, progress, start, chunk):
+        if len(hits):
+            offset = at + int(hits[-1 if backward else 0])
+            around = offset >= start if backward else offset < start
+            return Span("", offset, offset + pattern.size), around
+    return None
+
+
+def _chunks(
+    source: Source, pattern: Pattern, progress: Progress, start: int, chunk: int
+) -> Iterator[tuple[int, NDArray[np.int64]]]:
+    """The hits that begin in each chunk, from `start` around to `start`, with the offset they count from."""
+    total, done = source.size, 0
+    for first, last in ((start, source.size), (0, start)):
+        for at in range(first, last, chunk):
+            stop = min(at + chunk, last)
+            progress(done, total)
+            yield at, find_in(source.read(at, min(stop + pattern.size - 1, total)), pattern)
+            done += stop - at
+    progress(total, total)
+
+
+def _backward(
+    source: Source, pattern: Pattern, progress: Progress, start: int, chunk: int
+) -> Iterator[tuple[int, NDArray[np.int64]]]:
+    """The same from `start` down to 0, and then from the end down to `start`."""
+    total, done = source.size, 0
+    for first, last in ((0, start), (start, source.size)):
+        for stop in range(last, first, -chunk):
+            at = max(stop - chunk, first)
+            progress(done, total)
+            yield at, find_in(source.read(at, min(stop + pattern.size - 1, total)), pattern)
+            done += stop - at
+    progress(total, total)
+
+
+def _cell(value: int, mask: int) -> str:
+    digits = f"{value:02x}"
+    return "".join(d if (mask >> shift) & 15 else "?" for d, shift in zip(digits, (4, 0), strict=True))
+
+
+def _anchor(pattern: Pattern) -> tuple[int, bytes]:
+    """The longest run of plain bytes, and where it begins; empty when there is none."""
+    runs = [(len(m[0]), m.start()) for m in re.finditer(rb"\xff+", pattern.mask)]
+    if not runs:
+        return 0, b""
+    size, at = max(runs, key=lambda run: (run[0], -run[1]))
+    return at, pattern.value[at : at + size]
+
+
+def _find_all(data: bytes, needle: bytes, first: int, last: int) -> Iterator[int]:
+    """Where `needle` begins between `first` and `last`, both included."""
+    stop = last + len(needle)
+    at = data.find(needle, first, stop)
+    while at >= 0:
+        yield at
+        at = data.find(needle, at + 1, stop)
+
+
+def _matching(data: bytes, pattern: Pattern, candidates: NDArray[np.int64], places: Sequence[int]) -> NDArray[np.int64]:
+    """Those candidates where the bytes of the pattern at `places` fit under the mask."""
+    array = np.frombuffer(data, np.uint8)
+    for offset in places:
+        if pattern.mask[offset] and len(candidates):
+            candidates = candidates[(array[candidates + offset] & pattern.mask[offset]) == pattern.value[offset]]
+    return candidates
+
+
+def _masked(data: bytes, pattern: Pattern) -> NDArray[np.int64]:
+    """All places, where there may be many: compares byte by byte of the pattern until few are left."""
+    array = np.frombuffer(data, np.uint8)
+    places = len(data) - pattern.size + 1
+    counting = [number for number, mask in enumerate(pattern.mask) if mask]
+    kept = np.ones(places, np.bool_)
+    for done, offset in enumerate(counting, 1):
+        part = array[offset : offset + places]
+        kept &= (part & pattern.mask[offset]) == pattern.value[offset]
+        if np.count_nonzero(kept) < places // 64:
+            return _matching(data, pattern, np.flatnonzero(kept).astype(np.int64), counting[done:])
+    return np.flatnonzero(kept).astype(np.int64)
