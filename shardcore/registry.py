@@ -15,8 +15,16 @@ from shardcore.source import BytesSource, FileSource, Folder, LocalFolder, Sourc
 from shardcore.wrapped import PrefetchedSource
 from shardcore.write import Output, Writer
 
-# One line for each format: the name of its folder under `shardcore/formats`.
-FORMATS = ("swh", "bloscpack", "mdb", "xorb", "neuroglancer", "des")
+# One line for each format: the name of its folder under `shardcore/formats`. They are asked in this order, and the
+# first that is certain ends the asking: formats that look at the end of a file or beside it come last.
+FORMATS = (
+    "swh",
+    "bloscpack",
+    "des",
+    "mdb",
+    "xorb",
+    "neuroglancer",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,8 +216,15 @@ def _judge_folder(folder: Folder) -> tuple[Format, Verdict]:
 
 
 def _ask(formats: tuple[Format, ...], question: Callable[[Format], Verdict | None]) -> list[tuple[Format, Verdict]]:
-    answers = [(f, question(f)) for f in formats]
-    return [(f, verdict) for f, verdict in answers if verdict is not None]
+    """The verdicts of the formats; nobody else is asked once one is certain."""
+    answers: list[tuple[Format, Verdict]] = []
+    for one in formats:
+        verdict = question(one)
+        if verdict is not None:
+            answers.append((one, verdict))
+            if verdict.certainty is Certainty.MAGIC:
+                break
+    return answers
 
 
 def _surest(verdicts: list[tuple[Format, Verdict]], name: str) -> tuple[Format, Verdict]:

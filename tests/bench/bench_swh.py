@@ -1,0 +1,113 @@
+"""Read Shards: a million objects beside the reference implementation, and a shard of 100 GB."""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+import shardcore
+from shardcore.shard import Shard
+from shardcore.source import FileSource
+from tests.bench.figures import Figure, best_of, best_program, program
+from tests.bench.sparse_swh import make_sparse
+
+OBJECTS = 1_000_000
+SECONDS_OVER_VERSION = 0.4
+MEGABYTES = 150
+
+
+class CountedFile(FileSource):
+    """A file that counts reads."""
+
+    reads = 0
+    read_bytes = 0
+
+    def read(self, start: int, stop: int) -> bytes:
+        """Reads and counts."""
+        type(self).reads += 1
+        type(self).read_bytes += stop - start
+        return super().read(start, stop)
+
+
+def contents() -> list[bytes]:
+    """Small objects of different lengths."""
+    return [b"object %d " % n * (1 + n % 7) for n in range(OBJECTS)]
+
+
+def write_with_reference(path: Path, objects: list[bytes]) -> float:
+    """Seconds that the reference writer takes, keys made beforehand."""
+    from swh.shard import ShardCreator
+
+    keyed = [(hashlib.sha256(data).digest(), data) for data in objects]
+    began = time.perf_counter()
+    with ShardCreator(str(path), len(keyed)) as shard:
+        for key, data in keyed:
+            shard.write(key, data)
+    return time.perf_counter() - began
+
+
+def write_with_ours(path: Path, objects: list[bytes]) -> float:
+    """Seconds that our writer takes, keys given likewise."""
+    keyed = [(hashlib.sha256(data).hexdigest(), data) for data in objects]
+    path.unlink(missing_ok=True)
+    began = time.perf_counter()
+    with shardcore.create(path, format="swh") as writer:
+        for key, data in keyed:
+            writer.add(key, data)
+    return time.perf_counter() - began
+
+
+def million(folder: Path) -> Iterator[Figure]:
+    """A shard of a million objects, made by the reference writer."""
+    objects = contents()
+    path = folder / "million.shard"
+    theirs = write_with_reference(path, objects)
+    ours = min(write_with_ours(folder / "ours.shard", objects) for _ in range(2))
+    yield Figure("write 1,000,000 objects", ours, 3 * theirs, reference=theirs)
+    reference_ls, _ = best_program(2, [*program("swh-shard"), "ls", str(path)])
+    ours_ls, _ = best_program(2, [*program("shardcore"), "ls", str(path)])
+    yield Figure("ls", ours_ls, reference_ls / 3, reference=reference_ls)
+    reference_check, _ = best_program(1, [*program("swh-shard"), "check", "--with-hash", str(path)])
+    ours_check, _ = best_program(2, [*program("shardcore"), "verify", "--depth", "content", str(path)])
+    yield Figure("verify --depth content", ours_check, reference_check / 3, reference=reference_check)
+    keys = [hashlib.sha256(data).hexdigest() for data in objects]
+    with shardcore.open(path) as shard:
+        shard.find(keys[0])
+        took = best_of(2, lambda: find_all(shard, keys))
+    yield Figure("find_many of 1,000,000 keys", took, 1.0)
+
+
+def find_all(shard: Shard, keys: list[str]) -> None:
+    """Finds many keys; every one must be there."""
+    if not np.all(shard.find_many(keys) >= 0):
+        raise RuntimeError("a key was not found")
+
+
+def sparse(folder: Path) -> Iterator[Figure]:
+    """A shard of 100 GB with 46 million slots."""
+    path = folder / "sparse.shard"
+    keys = make_sparse(path)
+    version, _ = best_program(3, [*program("shardcore"), "--version"])
+    info, memory = best_program(3, [*program("shardcore"), "info", str(path)])
+    yield Figure("info on 100 GB over --version", info - version, SECONDS_OVER_VERSION)
+    yield Figure("info on 100 GB, resident", memory, MEGABYTES, unit="MB")
+    CountedFile.reads = CountedFile.read_bytes = 0
+    source = CountedFile(path)
+    with shardcore.open(source) as shard:
+        yield Figure("ranges to open", CountedFile.reads, 2, unit="ranges", note=f"{CountedFile.read_bytes} bytes")
+        CountedFile.reads = CountedFile.read_bytes = 0
+        took = best_of(1, lambda: shard.read(shard.find(keys[-1])))
+        note = f"{CountedFile.read_bytes} bytes, {1000 * took:.1f} ms, in 4 groups that wait for each other"
+        yield Figure("ranges to find and read one key", CountedFile.reads, 6, unit="ranges", note=note)
+
+
+def run() -> Iterator[Figure]:
+    """All figures."""
+    with tempfile.TemporaryDirectory() as folder:
+        yield from million(Path(folder))
+        yield from sparse(Path(folder))

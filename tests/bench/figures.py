@@ -1,0 +1,88 @@
+"""One figure of a benchmark, and how times are taken."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One figure.
+
+    Attributes:
+        name: What was measured.
+        ours: Our value.
+        limit: What it must not exceed, in the same unit.
+        unit: `s`, `ms`, `MB`, `ranges`.
+        reference: The reference implementation's value, or None.
+        note: Anything worth saying.
+    """
+
+    name: str
+    ours: float
+    limit: float
+    unit: str = "s"
+    reference: float | None = None
+    note: str = ""
+
+    @property
+    def holds(self) -> bool:
+        """Whether the limit is kept."""
+        return self.ours <= self.limit
+
+    def __str__(self) -> str:
+        beside = ""
+        if self.reference is not None:
+            ratio = self.ours / self.reference if self.reference else float("inf")
+            beside = f", reference {self.reference:.3f} {self.unit}, ratio {ratio:.2f}"
+        verdict = "ok" if self.holds else "OVER"
+        note = f" ({self.note})" if self.note else ""
+        return f"{verdict:<5}{self.name}: {self.ours:.3f} {self.unit}, limit {self.limit:.3f}{beside}{note}"
+
+
+def best_of(repeats: int, work: Callable[[], object]) -> float:
+    """The shortest of several runs, in seconds: the one least disturbed by other programs."""
+    times = []
+    for _ in range(repeats):
+        began = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - began)
+    return min(times)
+
+
+# Runs a program from a small process: a large parent would be counted as the memory of its child.
+_MEASURE = """
+import os, subprocess, sys, time
+began = time.perf_counter()
+process = subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL)
+_, status, usage = os.wait4(process.pid, 0)
+print(time.perf_counter() - began, usage.ru_maxrss / 1024, os.waitstatus_to_exitcode(status))
+"""
+
+
+def run_program(arguments: Sequence[str]) -> tuple[float, float]:
+    """Runs a program with its output thrown away: wall seconds, and megabytes resident at most.
+
+    Raises:
+        RuntimeError: It failed.
+    """
+    command = [sys.executable, "-S", "-c", _MEASURE, *arguments]
+    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    if told[2] != "0":
+        raise RuntimeError(f"{arguments[0]} answered {told[2]}")
+    return float(told[0]), float(told[1])
+
+
+def best_program(repeats: int, arguments: Sequence[str]) -> tuple[float, float]:
+    """The shortest of several runs of a program, and its memory."""
+    return min(run_program(arguments) for _ in range(repeats))
+
+
+def program(name: str) -> list[str]:
+    """A command that is installed beside this Python."""
+    return [str(Path(sys.executable).parent / name)]

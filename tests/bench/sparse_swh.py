@@ -1,0 +1,67 @@
+"""Makes a Read Shard of 100 GB with 46 million slots that takes little room on the disk.
+
+Header, hash function and some live slots are real; the rest of objects and index are holes. Every bucket has
+displacement 0, so the hash function is a sound one; the keys that are stored are chosen so that each has a slot alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import numpy as np
+
+from shardcore.formats.swh import chd, layout
+from shardcore.formats.swh.chd_code import encode
+
+SLOTS = 46_000_009
+OBJECTS = 45_540_000
+DATA_BYTES = 100_000_000_000
+STORED = 200
+
+
+def make_sparse(path: Path, *, slots: int = SLOTS, declared: int = OBJECTS, data_bytes: int = DATA_BYTES) -> list[str]:
+    """Writes the shard; returns the keys that are really in it.
+
+    Args:
+        path: Where.
+        slots: Slots of the index, a prime.
+        declared: Objects that the header says.
+        data_bytes: Bytes of the objects section.
+    """
+    buckets = declared // 4 + 1
+    rng = np.random.default_rng(5)
+    displacements = rng.integers(0, 40, buckets, dtype=np.uint32)
+    section = layout.write_hash_section(1, slots, buckets, encode(displacements))
+    index_start = layout.DATA_START + data_bytes
+    hash_start = index_start + slots * layout.SLOT.size
+    header = layout.HEADER.pack(
+        objects_count=declared,
+        objects_position=layout.DATA_START,
+        objects_size=data_bytes,
+        index_position=index_start,
+        index_size=slots * layout.SLOT.size,
+        hash_position=hash_start,
+    )
+    contents = [b"object number %d" % n for n in range(STORED)]
+    keys = [hashlib.sha256(data).digest() for data in contents]
+    places = chd.Function(1, slots, displacements).slots_of(np.frombuffer(b"".join(keys), np.uint8).reshape(-1, 32))
+    taken: set[int] = set()
+    with path.open("wb") as file:
+        file.truncate(hash_start + len(section))
+        file.write(header)
+        offset = layout.DATA_START
+        stored = []
+        for key, data, slot in zip(keys, contents, places.tolist(), strict=True):
+            if slot in taken:
+                continue
+            taken.add(slot)
+            file.seek(offset)
+            file.write(layout.OBJECT.packer.pack(len(data)) + data)
+            file.seek(index_start + slot * layout.SLOT.size)
+            file.write(layout.SLOT.packer.pack(key, offset))
+            stored.append(key.hex())
+            offset += data_bytes // (STORED + 1)
+        file.seek(hash_start)
+        file.write(section)
+    return stored
