@@ -203,22 +203,23 @@ def _open_folder(folder: Folder, name: str | None, context: OpenContext) -> Shar
 
 
 def _judge(probe: PrefetchedSource) -> tuple[Format, Verdict]:
-    formats = all_formats()
-    verdicts = _ask(formats, lambda f: f.detect(probe))
+    verdicts = _ask(lambda f: f.detect(probe))
     if not verdicts:
-        verdicts = _ask(formats, lambda f: f.infer(probe) if f.infer else None)
+        verdicts = _ask(lambda f: f.infer(probe) if f.infer else None)
     return _surest(verdicts, probe.name)
 
 
 def _judge_folder(folder: Folder) -> tuple[Format, Verdict]:
-    verdicts = _ask(all_formats(), lambda f: f.detect_folder(folder) if f.detect_folder else None)
+    verdicts = _ask(lambda f: f.detect_folder(folder) if f.detect_folder else None)
     return _surest(verdicts, folder.uri)
 
 
-def _ask(formats: tuple[Format, ...], question: Callable[[Format], Verdict | None]) -> list[tuple[Format, Verdict]]:
+def _ask(question: Callable[[Format], Verdict | None]) -> list[tuple[Format, Verdict]]:
     """The verdicts of the formats; nobody else is asked once one is certain."""
     answers: list[tuple[Format, Verdict]] = []
-    for one in formats:
+    for name in FORMATS:
+        # Formats are imported when they are asked: most files are recognised by the first few.
+        one = format_of(name)
         verdict = question(one)
         if verdict is not None:
             answers.append((one, verdict))
