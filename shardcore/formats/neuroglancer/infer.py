@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shardcore.errors import FormatError, LimitExceeded
+from shardcore.formats.neuroglancer.layout import read_manifest
 from shardcore.formats.neuroglancer.minishard import ENTRY_SIZE, Entries, entries_of, overlaps
 from shardcore.formats.neuroglancer.sharding import (
     HASHES,
@@ -35,6 +36,8 @@ INDEX_SAMPLE = 1024
 DECODED_LIMIT = 64 << 20
 ID_SAMPLE = 256
 VALUE_SAMPLE = 64
+MANIFEST_SAMPLE = 8
+MANIFEST_LIMIT = 1 << 20
 
 
 class Bytes(Protocol):
@@ -85,6 +88,7 @@ class Candidate:
         minishards_used: Minishards that are not empty.
         score: Share of the file that shard index, minishard indices and listed values account for.
         overlapping: Values that begin inside another one: a red mark.
+        meshes: Values of a sample read as mesh manifests whose fragments lie, unlisted, in front of them.
         fits: Every hash and preshift that puts all ids in their place.
     """
 
@@ -96,6 +100,7 @@ class Candidate:
     minishards_used: int
     score: float
     overlapping: int
+    meshes: bool
     fits: tuple[Fit, ...]
 
     @property
@@ -186,6 +191,8 @@ class Inference:
             return self.rejected
         lines = [f"{check.name}: {check.text}" for check in self.best.checks()]
         lines.append(f"{self.best.score:.0%} of the file is accounted for")
+        if self.best.meshes:
+            lines.append("values are mesh manifests: their fragments lie unlisted in front of them")
         if self.best.overlapping:
             lines.append(f"{self.best.overlapping} values overlap others")
         for other in self.candidates[1:]:
@@ -264,6 +271,7 @@ def _candidate(file: Bytes, bits: int, pairs: Keys, name: str, siblings: Sequenc
         minishards_used=len(used),
         score=(base + stored + values) / file.size,
         overlapping=overlaps(entries.starts, entries.sizes),
+        meshes=_meshes(file, entries, base),
         fits=tuple(_fits(entries, bits, name, siblings)),
     )
 
@@ -333,6 +341,22 @@ def _data_encoding(file: Bytes, entries: Entries) -> str:
     ranges = [(start, start + min(size, 3)) for start, size in zip(starts, sizes, strict=True)]
     heads = _read_merged(file, ranges)
     return "gzip" if all(head == GZIP_START for head in heads) else "raw"
+
+
+def _meshes(file: Bytes, entries: Entries, base: int) -> bool:
+    """Whether the values of a sample are manifests with room in front of them for their fragments."""
+    picked = _spread(len(entries), MANIFEST_SAMPLE)
+    sizes = entries.sizes[picked].tolist()
+    if not 0 < max(sizes, default=0) <= MANIFEST_LIMIT:
+        return False
+    starts = entries.starts[picked].tolist()
+    ranges = [(start, start + size) for start, size in zip(starts, sizes, strict=True)]
+    try:
+        manifests = [read_manifest(data) for data in _read_merged(file, ranges)]
+    except FormatError:
+        return False
+    totals = [manifest.fragments_size for manifest in manifests]
+    return max(totals) > 0 and all(start - total >= base for start, total in zip(starts, totals, strict=True))
 
 
 def _spread(count: int, limit: int) -> npt.NDArray[np.int64]:

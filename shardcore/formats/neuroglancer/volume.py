@@ -67,6 +67,17 @@ def key_of_voxel(space: KeySpace, voxel: tuple[int, ...]) -> int:
     return encode(cell, space.grid)
 
 
+def chunk_size(space: KeySpace, key: int) -> int:
+    """Bytes that the decoded value of a raw chunk has.
+
+    Raises:
+        Unsupported: The encoding is not `raw`, or the data type is unknown.
+        FormatError: No cell has this key.
+    """
+    shape, dtype = _raw_shape(space, key)
+    return math.prod(shape) * dtype.itemsize
+
+
 def chunk_array(space: KeySpace, key: int, data: bytes) -> npt.NDArray[np.generic]:
     """The decoded value of a chunk as an array of shape `(x, y, z, channel)`, read-only.
 
@@ -74,6 +85,15 @@ def chunk_array(space: KeySpace, key: int, data: bytes) -> npt.NDArray[np.generi
         Unsupported: The encoding is not `raw`, or the data type is unknown.
         FormatError: No cell has this key, or the length is not that of the cell.
     """
+    shape, dtype = _raw_shape(space, key)
+    if len(data) != math.prod(shape) * dtype.itemsize:
+        text = f"{'×'.join(map(str, shape))} values of {dtype.name} take {math.prod(shape) * dtype.itemsize}"
+        raise FormatError(f"chunk {key} has {len(data)} bytes; {text}")
+    return np.frombuffer(data, dtype).reshape(shape, order="F")
+
+
+def _raw_shape(space: KeySpace, key: int) -> tuple[tuple[int, ...], np.dtype[np.generic]]:
+    """Shape `(x, y, z, channel)` and type of a raw chunk."""
     if space.scale is None or space.grid is None:
         raise FormatError(f"{space.name} has no voxels")
     if space.scale.encoding != "raw":
@@ -81,10 +101,4 @@ def chunk_array(space: KeySpace, key: int, data: bytes) -> npt.NDArray[np.generi
     if space.scale.data_type not in DATA_TYPES:
         raise Unsupported(f"voxels of type {space.scale.data_type!r} are not known")
     shape = (*box_of(space.scale, decode(key, space.grid)).shape, space.scale.num_channels)
-    dtype = np.dtype(space.scale.data_type).newbyteorder("<")
-    if len(data) != math.prod(shape) * dtype.itemsize:
-        raise FormatError(
-            f"chunk {key} has {len(data)} bytes; {'×'.join(map(str, shape))} voxels of {space.scale.data_type} "
-            f"take {math.prod(shape) * dtype.itemsize}"
-        )
-    return np.frombuffer(data, dtype).reshape(shape, order="F")
+    return shape, np.dtype(space.scale.data_type).newbyteorder("<")

@@ -1,0 +1,64 @@
+"""Neuroglancer precomputed, sharded: volumes, meshes, skeletons and annotations packed by unsigned 64-bit keys."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from shardcore.errors import ShardError
+from shardcore.format import Certainty, Format, Verdict
+from shardcore.formats.neuroglancer.dataset import judge_folder, open_folder
+from shardcore.formats.neuroglancer.infer import infer
+from shardcore.formats.neuroglancer.lookup import locate
+from shardcore.formats.neuroglancer.origin import find_info, given_origin
+from shardcore.formats.neuroglancer.reader import joined, open_shard
+from shardcore.formats.neuroglancer.sharding import shard_number
+from shardcore.wrapped import PrefetchedSource
+
+__all__ = ["FORMAT"]
+
+
+def _detect(probe: PrefetchedSource) -> Verdict | None:
+    """By what lies beside: the file has the name of a shard, and an info describes its folder."""
+    if shard_number(probe.name) is None or probe.folder is None:
+        return None
+    found = find_info(probe.folder)
+    space = found.info.space_of(found.folder) if found is not None else None
+    if found is None or space is None:
+        return None
+    return Verdict(Certainty.BESIDE, f"{found.where}, {space.name}")
+
+
+def _infer(probe: PrefetchedSource) -> Verdict | None:
+    """By the bytes alone; says so even when not every check passes, to be named as a candidate."""
+    try:
+        whole, _, index_size = joined(probe)
+    except ShardError:
+        return None
+    inference = infer(whole, probe.name, (), index_size)
+    if inference.best is None:
+        return None
+    return Verdict(Certainty.INFERRED if inference.certain else Certainty.PARTLY, inference.why)
+
+
+def _locate(key: str, *, spec: Any, folder: str = "") -> dict[str, Any]:
+    """Which shard file and minishard a key belongs to.
+
+    Args:
+        key: The key in decimal.
+        spec: The sharding specification or an info: JSON text, a mapping, or the path of a file.
+        folder: The folder of the key space, where the info has several.
+    """
+    return locate(given_origin(spec, folder), key)
+
+
+FORMAT = Format(
+    name="neuroglancer",
+    title="Neuroglancer precomputed, sharded",
+    suffixes=(".shard", ".index", ".data"),
+    detect=_detect,
+    open=open_shard,
+    infer=_infer,
+    detect_folder=judge_folder,
+    open_folder=open_folder,
+    locate=_locate,
+)

@@ -1,0 +1,98 @@
+"""Which unlisted bytes of a mesh shard belong to which segment.
+
+Meshes page, section "Sharded storage of multi-resolution mesh manifest": the fragments of a segment lie directly in
+front of its manifest, in the order of the manifest, and no index lists them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from shardcore.errors import FormatError, LimitExceeded, ShardError, Span
+from shardcore.formats.neuroglancer.layout import Manifest, read_manifest
+from shardcore.formats.neuroglancer.sharding import ShardingSpec
+from shardcore.formats.neuroglancer.table import Table
+from shardcore.payload import decompress
+from shardcore.shard import Progress, no_progress
+from shardcore.source import Source
+
+MANIFEST_LIMIT = 64 << 20
+"""Most bytes that a manifest may have: four million fragments."""
+BATCH = 1024
+BATCH_BYTES = 16 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Meshes:
+    """What the manifests of a shard say.
+
+    Attributes:
+        fragments: Where the fragments of each row begin, int64; -1 where the manifest tells nothing.
+        damage: Why manifests cannot be read, by row.
+    """
+
+    fragments: npt.NDArray[np.int64]
+    damage: dict[int, ShardError]
+
+
+def decode_manifest(spec: ShardingSpec, stored: bytes, place: Span) -> bytes:
+    """A manifest without its encoding.
+
+    Raises:
+        FormatError: The gzip member is damaged.
+        LimitExceeded: It expands beyond any manifest.
+    """
+    codec = "gzip" if spec.data_encoding == "gzip" else "none"
+    return decompress(codec, stored, limit=MANIFEST_LIMIT, span=place)
+
+
+def fragments_span(manifest: Manifest, start: int, base: int) -> Span:
+    """The bytes of a segment's fragments.
+
+    Args:
+        manifest: Its manifest.
+        start: Where the manifest lies.
+        base: Bytes of the shard index.
+
+    Raises:
+        FormatError: They would begin inside the shard index or before the file.
+    """
+    first = start - manifest.fragments_size
+    if first < base:
+        raise FormatError(
+            f"{manifest.fragments_size} bytes of fragments do not fit between the shard index and the manifest",
+            span=Span("", min(base, start), start),
+        )
+    return Span("", first, start)
+
+
+def read_meshes(source: Source, spec: ShardingSpec, table: Table, progress: Progress = no_progress) -> Meshes:
+    """Reads all manifests of a shard, in batches.
+
+    Raises:
+        SourceError: The bytes cannot be had.
+    """
+    entries = table.entries
+    fragments = np.full(len(entries), -1, np.int64)
+    damage: dict[int, ShardError] = {}
+    rows = np.flatnonzero(entries.inside & (entries.sizes <= np.uint64(MANIFEST_LIMIT)))
+    rows = rows[np.argsort(entries.starts[rows], kind="stable")]
+    done = 0
+    while done < len(rows):
+        count = 1 + int(np.searchsorted(np.cumsum(entries.sizes[rows[done : done + BATCH]]), np.uint64(BATCH_BYTES)))
+        batch = rows[done : done + count]
+        starts, sizes = entries.starts[batch].tolist(), entries.sizes[batch].tolist()
+        places = [(start, start + size) for start, size in zip(starts, sizes, strict=True)]
+        for row, place, stored in zip(batch.tolist(), places, source.read_many(places), strict=True):
+            span = Span("", *place)
+            try:
+                manifest = read_manifest(decode_manifest(spec, stored, span), span)
+                fragments[row] = fragments_span(manifest, span.start, spec.index_size).start
+            except (FormatError, LimitExceeded) as error:
+                damage[row] = error
+        done += len(batch)
+        progress(done, len(rows))
+    return Meshes(fragments, damage)

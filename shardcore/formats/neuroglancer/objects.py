@@ -1,0 +1,225 @@
+"""The objects of a shard: one row for each entry of each minishard index, then one for each damaged minishard."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shardcore.errors import FormatError, Span, UsageError
+from shardcore.formats.neuroglancer.info import KeySpace, SpaceKind
+from shardcore.formats.neuroglancer.meshes import Meshes
+from shardcore.formats.neuroglancer.minishard import Entries
+from shardcore.formats.neuroglancer.sharding import KEY_LIMIT
+from shardcore.formats.neuroglancer.table import Table
+from shardcore.formats.neuroglancer.volume import box_of, cell_of
+from shardcore.objects import ObjectColumns, ObjectRef, Objects, State
+from shardcore.source import Source
+
+FRAGMENTS = "fragments"
+CODECS = ("none", "gzip")
+GZIP_TRAILER = 4
+"""A gzip member ends with the size of its content, modulo 2**32."""
+LEAST_GZIP = 18
+TRUSTED_GZIP = (1 << 32) // 1032
+"""Stored bytes from which the content may pass 2**32, so that the trailer says too little."""
+_KEY = re.compile(r"[0-9]{1,20}")
+
+
+def parse_key(text: str) -> int:
+    """A key from its decimal text.
+
+    Raises:
+        UsageError: The text is no unsigned 64-bit integer in decimal.
+    """
+    number = int(text) if _KEY.fullmatch(text) else KEY_LIMIT
+    if number >= KEY_LIMIT:
+        raise UsageError(f"a key is an unsigned 64-bit integer in decimal, not {text!r}")
+    return number
+
+
+class RefMaker:
+    """Makes references to the values of one key space.
+
+    Args:
+        space: The key space.
+        file_size: Bytes of the shard.
+    """
+
+    def __init__(self, space: KeySpace, file_size: int) -> None:
+        self.space = space
+        self.file_size = file_size
+        self.codec = 1 if space.spec.data_encoding == "gzip" else 0
+
+    def make(self, entries: Entries, at: int, row: int, fragments: int = -1, size: int = -1) -> ObjectRef:
+        """The reference to entry number `at`.
+
+        Args:
+            entries: Entries of one or more minishards.
+            at: Which of them.
+            row: Its row in the objects of the shard; -1 while not all minishards are read.
+            fragments: Where its mesh fragments begin, if that is known.
+            size: Decoded bytes, if they are known.
+        """
+        key, start, stored = int(entries.ids[at]), int(entries.starts[at]), int(entries.sizes[at])
+        extras = {"minishard": int(entries.minishards[at]), "slot": int(entries.slots[at])} | self._meaning(key)
+        inside = bool(entries.inside[at])
+        spans: tuple[Span, ...] = (Span("", start, start + stored),) if inside else ()
+        if inside and fragments >= 0:
+            spans += (Span("", fragments, start),)
+        return ObjectRef(
+            str(key),
+            row,
+            spans,
+            size=(size if self.codec else stored) if inside else -1,
+            stored_size=stored if inside else -1,
+            codec=CODECS[self.codec],
+            state=State.LIVE if inside else State.DAMAGED,
+            kind=self.space.kind.object_kind,
+            parts=(FRAGMENTS,) if self.space.kind is SpaceKind.MESH else (),
+            error="" if inside else f"{stored} bytes at {start}: outside the {self.file_size} bytes of the file",
+            extras=extras,
+        )
+
+    def _meaning(self, key: int) -> dict[str, object]:
+        """What a Morton code stands for; nothing where keys are ids, or where no cell has the code."""
+        try:
+            cell = cell_of(self.space, key)
+        except FormatError as error:
+            return {"error": error.message}
+        if cell is None:
+            return {}
+        scale = self.space.scale
+        if scale is None:
+            return {"cell": list(cell)}
+        box = box_of(scale, cell)
+        meaning: dict[str, object] = {
+            "cell": list(cell),
+            "voxel_begin": list(box.begin),
+            "voxel_end": list(box.end),
+            "shape": [*box.shape, scale.num_channels],
+            "encoding": scale.encoding,
+            "data_type": scale.data_type,
+        }
+        return meaning | ({"order": "F"} if scale.encoding == "raw" else {})
+
+
+class NeuroglancerObjects(Objects):
+    """The objects of a shard. The first use reads all minishard indices, if `load_index` has not.
+
+    Args:
+        source: The shard.
+        refs: Makes references.
+        table: Gives all entries, reading them if need be.
+        meshes: Gives where fragments begin, once that is known.
+    """
+
+    codecs = CODECS
+
+    def __init__(
+        self, source: Source, refs: RefMaker, table: Callable[[], Table], meshes: Callable[[], Meshes | None]
+    ) -> None:
+        self._source = source
+        self._refs = refs
+        self._table = table
+        self._meshes = meshes
+        self.kinds = (refs.space.kind.object_kind,)
+
+    def __len__(self) -> int:
+        table = self._table()
+        return len(table.entries) + len(table.damage)
+
+    def columns(self, rows: NDArray[np.int64], *, sizes: bool = False) -> ObjectColumns:
+        """The columns of some rows; see `Objects.columns`.
+
+        Sizes of gzip values come from the trailers of the members: what their writer claims.
+        """
+        table = self._table()
+        entries, count = table.entries, len(table.entries)
+        listed = rows < count
+        at = np.where(listed, rows, 0)
+        inside = listed & (entries.inside[at] if count else False)
+        starts = _masked(entries.starts, at, inside)
+        stored = _masked(entries.sizes, at, inside)
+        plain = stored.copy()
+        if self._refs.codec:
+            plain[:] = -1
+            if sizes:
+                plain[inside] = self._gzip_sizes(starts[inside], stored[inside])
+        return ObjectColumns.of(
+            rows,
+            starts,
+            np.where(inside, starts + stored, -1),
+            plain,
+            stored_size=stored,
+            codec=np.where(listed, self._refs.codec, 0),
+            state=np.where(inside, State.LIVE, State.DAMAGED),
+        )
+
+    def key_texts(self, rows: NDArray[np.int64]) -> list[str | None]:
+        """The keys of some rows in decimal; None for damaged minishards, whose keys are not known."""
+        ids = self._table().entries.ids
+        if len(rows) and int(rows.max()) < len(ids):
+            return list(map(str, ids[rows].tolist()))
+        return [str(ids[row]) if row < len(ids) else None for row in rows.tolist()]
+
+    def ref(self, row: int) -> ObjectRef:
+        """One row as an object; the row of a damaged minishard says what is wrong with it."""
+        table = self._table()
+        if not 0 <= row < len(self):
+            raise IndexError(row)
+        if row >= len(table.entries):
+            number = sorted(table.damage)[row - len(table.entries)]
+            return self._lost(row, number, table)
+        meshes = self._meshes()
+        size = int(self.columns(np.array([row], np.int64), sizes=True).size[0])
+        return self._refs.make(table.entries, row, row, int(meshes.fragments[row]) if meshes else -1, size)
+
+    @property
+    def orders(self) -> tuple[str, ...]:
+        """By slot (minishard, then place in its index), by first byte, by stored size, by key."""
+        return ("slot", "offset", "size", "key")
+
+    def order(self, name: str) -> NDArray[np.int64] | None:
+        """Row numbers in an order; see `Objects.order`."""
+        if name == "slot":
+            return None
+        if name not in self.orders:
+            raise UsageError(f"no order {name!r} here; there is {', '.join(self.orders)}")
+        table = self._table()
+        entries = table.entries
+        column = {"offset": entries.starts, "size": entries.sizes, "key": entries.ids}[name]
+        order = np.argsort(column, kind="stable").astype(np.int64)
+        return np.concatenate([order, np.arange(len(entries), len(self), dtype=np.int64)])
+
+    def _lost(self, row: int, number: int, table: Table) -> ObjectRef:
+        error = table.damage[number]
+        spans = (error.span,) if error.span is not None and error.span.start >= self._refs.space.spec.index_size else ()
+        size = spans[0].size if spans else -1
+        return ObjectRef(
+            None,
+            row,
+            (),
+            state=State.DAMAGED,
+            kind=self.kinds[0],
+            error=error.message,
+            extras={"minishard": number, "index_size": size},
+        )
+
+    def _gzip_sizes(self, starts: NDArray[np.int64], stored: NDArray[np.int64]) -> NDArray[np.int64]:
+        """What the trailers of gzip members say; -1 where the value is too short for one, or too long to trust it."""
+        told = np.full(len(starts), -1, np.int64)
+        good = np.flatnonzero((stored >= LEAST_GZIP) & (stored < TRUSTED_GZIP))
+        ends = (starts + stored)[good].tolist()
+        trailers = self._source.read_many([(end - GZIP_TRAILER, end) for end in ends])
+        told[good] = np.frombuffer(b"".join(trailers), "<u4")
+        return told
+
+
+def _masked(column: NDArray[np.uint64], at: NDArray[np.int64], inside: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """The column at some rows as int64; -1 where the row is not inside (its number may not even fit)."""
+    picked = np.full(len(at), -1, np.int64)
+    picked[inside] = column[at[inside]].astype(np.int64)
+    return picked

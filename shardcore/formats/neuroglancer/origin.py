@@ -1,0 +1,230 @@
+"""Where the sharding specification of a shard comes from: given, an `info` beside or above, or the bytes themselves."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from shardcore.errors import FormatError, NotAShard, SourceError, Span, UsageError
+from shardcore.formats.neuroglancer.infer import Inference, infer
+from shardcore.formats.neuroglancer.info import INFO_LIMIT, Info, KeySpace, SpaceKind, parse_info
+from shardcore.formats.neuroglancer.sharding import ShardingSpec
+from shardcore.source import FileSource, Folder, Source
+
+INFO_NAME = "info"
+LEVELS_ABOVE = 2
+"""A key space's folder may be a path of several parts; the info is looked for this many levels above a shard."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """A key space and how it became known.
+
+    Attributes:
+        space: The key space.
+        why: One phrase: `info beside it, skeletons`, `inferred, 3 of 3 checks`.
+        text: The info or specification as it was read; empty when inferred.
+        place: The sharding object within `text`, as a span of the source `info`.
+        others: Key spaces of the same info that cannot be used, one sentence each.
+        inference: What the guess rests on, when it is one.
+        sharding: The sharding object as it stands in the info, when there is one.
+    """
+
+    space: KeySpace
+    why: str
+    text: bytes = b""
+    place: Span | None = None
+    others: tuple[str, ...] = ()
+    inference: Inference | None = None
+    sharding: Mapping[str, Any] | None = None
+
+    @property
+    def spec(self) -> ShardingSpec:
+        """How keys are sharded."""
+        return self.space.spec
+
+
+@dataclass(frozen=True, slots=True)
+class FoundInfo:
+    """An info and where it was found.
+
+    Attributes:
+        info: What it says.
+        text: Its bytes.
+        folder: The folder of the shards, relative to the info; empty for the info's own.
+    """
+
+    info: Info
+    text: bytes
+    folder: str
+
+    @property
+    def where(self) -> str:
+        """`info beside it` or `info above it`."""
+        return "info above it" if self.folder else "info beside it"
+
+
+def origin_of(source: Source, shard: Source, spec: Any, *, forced: bool, index_size: int | None = None) -> Origin:
+    """The key space that a shard belongs to.
+
+    Args:
+        source: The file that was opened; its folder and name tell where to look.
+        shard: The whole shard: the same, or both parts of the split form.
+        spec: What the caller gave: JSON text, a mapping, or the path of a file; None to look for it.
+        forced: Whether a guess is taken even though not every check passes.
+        index_size: Bytes of the shard index, where the split form tells.
+
+    Raises:
+        UsageError: What was given is no specification, or fits several key spaces.
+        NotAShard: There is no info, and the bytes do not fit any specification.
+        SourceError: The bytes cannot be had.
+    """
+    folder_name = source.folder.name if source.folder is not None else ""
+    if spec is not None:
+        return given_origin(spec, folder_name)
+    found = find_info(source.folder) if source.folder is not None else None
+    if found is not None and (space := found.info.space_of(found.folder)) is not None:
+        return origin_from(space, found.info, found.text, f"{found.where}, {space.name}")
+    siblings = _siblings(source)
+    inference = infer(shard, source.name, siblings, index_size)
+    best = inference.best
+    if best is None or not (inference.certain or forced):
+        raise NotAShard(
+            f"{source.name}: there is no info, and the bytes fit no sharding specification",
+            candidates=inference.evidence(),
+        )
+    kind = SpaceKind.MESH if best.meshes else SpaceKind.UNKNOWN
+    return Origin(KeySpace(kind, "keys", "", best.spec), inference.why, inference=inference)
+
+
+def given_origin(spec: Any, folder_name: str = "") -> Origin:
+    """The key space that the caller's specification, or the info given instead, states.
+
+    Raises:
+        UsageError: It is neither, or an info of several key spaces none of which lies in a folder of that name.
+        SourceError: The file it names cannot be read.
+    """
+    text, members = _given(spec)
+    try:
+        info = _info_of(members)
+    except FormatError as error:
+        raise UsageError(f"the specification given does not serve: {error.message}") from error
+    spaces = [space for space in info.spaces if space.folder.rsplit("/", 1)[-1] == folder_name] or list(info.spaces)
+    if len(spaces) != 1:
+        raise UsageError(choice_text("the specification given", info))
+    return origin_from(spaces[0], info, text, f"specification given, {spaces[0].name}")
+
+
+def find_info(folder: Folder, *, any_space: bool = False) -> FoundInfo | None:
+    """The info beside or above the shards in `folder`; None when there is none that knows the folder.
+
+    Files called `info` that are something else, or whose key spaces lie elsewhere, are passed over.
+
+    Args:
+        folder: Where the shards lie.
+        any_space: Whether an info in the folder itself counts although its key spaces lie in folders below.
+    """
+    inside: list[str] = []
+    at: Folder | None = folder
+    for _ in range(LEVELS_ABOVE + 1):
+        if at is None:
+            return None
+        text = read_info(at)
+        if text is not None:
+            try:
+                info = parse_info(text)
+            except FormatError:
+                info = None
+            here = any_space and not inside
+            if info is not None and (here or info.space_of("/".join(inside)) is not None):
+                return FoundInfo(info, text, "/".join(inside))
+        inside.insert(0, at.name)
+        at = at.parent()
+    return None
+
+
+def read_info(folder: Folder) -> bytes | None:
+    """The info that lies in a folder, or None when there is none."""
+    try:
+        with folder.open(INFO_NAME) as source:
+            return source.read(0, source.size) if source.size <= INFO_LIMIT else None
+    except SourceError:
+        return None
+
+
+def choice_text(what: str, info: Info) -> str:
+    """A sentence that lists the key spaces of an info, for a user who must choose one."""
+    if not info.spaces:
+        return f"{what} has no sharded key space: {'; '.join(info.others) or 'it names none'}"
+    listed = ", ".join(f"{space.folder or '.'} ({space.name})" for space in info.spaces)
+    return f"{what} has {len(info.spaces)} key spaces; choose one by its folder: {listed}"
+
+
+def origin_from(space: KeySpace, info: Info, text: bytes, why: str) -> Origin:
+    """The origin of a key space that an info states."""
+    place, sharding = _sharding_place(text, space.spec)
+    return Origin(space, why, text, place, info.others, sharding=sharding)
+
+
+def _sharding_place(text: bytes, spec: ShardingSpec) -> tuple[Span, Mapping[str, Any] | None]:
+    """The first sharding object in an info that states `spec`, and its place in bytes."""
+    whole = text.decode("utf-8", "replace")
+    decoder = json.JSONDecoder()
+    for match in re.finditer(r'"sharding"\s*:\s*(?=\{)|^\s*(?=\{)', whole):
+        try:
+            value, stop = decoder.raw_decode(whole, match.end())
+            if ShardingSpec.parse(value) != spec:
+                continue
+        except (ValueError, RecursionError, FormatError):
+            continue
+        start = len(whole[: match.end()].encode())
+        return Span(INFO_NAME, start, start + len(whole[match.end() : stop].encode())), value
+    return Span(INFO_NAME, 0, len(text)), None
+
+
+def _info_of(members: Mapping[str, Any]) -> Info:
+    """The info a mapping states; a sharding object alone is one key space of unknown kind."""
+    if "hash" in members or "minishard_bits" in members:
+        return Info("", (KeySpace(SpaceKind.UNKNOWN, "keys", "", ShardingSpec.parse(members)),), ())
+    return parse_info(members)
+
+
+def _given(spec: Any) -> tuple[bytes, Mapping[str, Any]]:
+    """The text and the members of what the caller gave."""
+    if isinstance(spec, ShardingSpec):
+        spec = spec.to_json()
+    if isinstance(spec, Mapping):
+        try:
+            return json.dumps(spec, indent=1).encode(), spec
+        except (TypeError, ValueError, RecursionError) as error:
+            raise UsageError(f"the specification given is not JSON: {error}") from error
+    if isinstance(spec, (str, bytes)) and spec.lstrip()[:1] in ("{", b"{"):
+        text = spec.encode() if isinstance(spec, str) else spec
+    elif isinstance(spec, (str, Path)):
+        with FileSource(spec) as source:
+            if source.size > INFO_LIMIT:
+                raise UsageError(f"{spec} has {source.size} bytes: that is no specification")
+            text = source.read(0, source.size)
+    else:
+        raise UsageError(f"a specification is JSON text, a mapping or a file, not {type(spec).__name__}")
+    try:
+        members = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"the specification given is not JSON: {error}") from error
+    if not isinstance(members, Mapping):
+        raise UsageError("the specification given is not a JSON object")
+    return text, members
+
+
+def _siblings(source: Source) -> list[str]:
+    """Names of the other files in the folder, or none where it cannot be listed."""
+    if source.folder is None:
+        return []
+    try:
+        return [entry.name for entry in source.folder.list() if not entry.is_folder and entry.name != source.name]
+    except SourceError:
+        return []

@@ -1,0 +1,384 @@
+"""An opened shard: its sections, tree, objects and lookups; which bytes stand behind which name."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shardcore.errors import (
+    FormatError,
+    KeyAbsent,
+    LimitExceeded,
+    SourceError,
+    Span,
+    Truncated,
+    UsageError,
+)
+from shardcore.finding import Depth, Report
+from shardcore.format import OpenContext
+from shardcore.formats.neuroglancer.info import SpaceKind
+from shardcore.formats.neuroglancer.layout import MINISHARD_INDEX, read_manifest
+from shardcore.formats.neuroglancer.lookup import decoded_range, find_all, look_up, route
+from shardcore.formats.neuroglancer.meshes import Meshes, decode_manifest, fragments_span, read_meshes
+from shardcore.formats.neuroglancer.minishard import Entries, entry_count
+from shardcore.formats.neuroglancer.objects import FRAGMENTS, NeuroglancerObjects, RefMaker, parse_key
+from shardcore.formats.neuroglancer.origin import INFO_NAME, Origin, origin_of
+from shardcore.formats.neuroglancer.sharding import Place, ShardingSpec, shard_number
+from shardcore.formats.neuroglancer.table import KEPT_WHOLE, Index
+from shardcore.formats.neuroglancer.things import SHARD_INDEX, sections_of
+from shardcore.formats.neuroglancer.tree import Tree, column_nodes, manifest_nodes, spec_node
+from shardcore.formats.neuroglancer.verify import verify
+from shardcore.node import Node, Section, SectionRole, tile
+from shardcore.objects import ObjectRef, State
+from shardcore.payload import decompress, decompress_stream
+from shardcore.record import FieldRole, Value
+from shardcore.shard import DEFAULT_LIMIT, PIECE, Progress, Shard, no_progress
+from shardcore.source import BytesSource, Source
+from shardcore.trace import Look
+from shardcore.wrapped import ConcatSource, PrefetchedSource
+
+VERSION = "1"
+DECODED_KEPT = 16
+DECODED_BYTES_KEPT = 64 << 20
+
+
+class NeuroglancerShard(Shard):
+    """One shard file, or both parts of the split form as one.
+
+    Attributes:
+        origin: The key space and how it became known.
+        index: Shard index and minishard indices.
+        number: The number in the file's name; None where the name is another, or the specification a guess.
+
+    Args:
+        source: The shard.
+        origin: Its key space.
+        head: The shard index, as far as it was read.
+        number: See above.
+        split: Whether the shard is two files.
+        routed: Whether a data set tells the first four steps of every lookup.
+    """
+
+    format = "neuroglancer"
+    version = VERSION
+
+    def __init__(
+        self, source: Source, origin: Origin, head: bytes, number: int | None, *, split: bool, routed: bool
+    ) -> None:
+        self.source: Source = source
+        self.origin = origin
+        self.index = Index(source, origin.spec, head)
+        self.number = number
+        self.split = split
+        self._routed = routed
+        self._meshes: Meshes | None = None
+        self._lock = threading.RLock()
+        self._decoded: OrderedDict[str, bytes] = OrderedDict()
+        self._refs = RefMaker(origin.space, source.size)
+        self._objects = NeuroglancerObjects(source, self._refs, self.index.table, lambda: self._meshes)
+        self.sections, self.overlaps = tile(sections_of(self.index, source.size), source.size)
+        self._nodes = Tree(source.name, source, self.index, origin)
+
+    @property
+    def spec(self) -> ShardingSpec:
+        """How keys are sharded."""
+        return self.origin.spec
+
+    @property
+    def objects(self) -> NeuroglancerObjects:
+        """All values; the first use reads all minishard indices, if `load_index` has not."""
+        return self._objects
+
+    @property
+    def tree(self) -> Node:
+        """The specification, the shard index, and after `load_index` every value and every index."""
+        table = self.index.table() if self.index.loaded else None
+        return self._nodes.root(self.sections, table, self._meshes)
+
+    @property
+    def fields(self) -> dict[str, Value]:
+        """The specification, where it comes from, and the size of the shard index."""
+        found = origin_fields(self.origin)
+        if self.origin.inference is not None:
+            best = self.origin.inference.best
+            found["spec.evidence"] = "; ".join(self.origin.inference.evidence())
+            found["spec.open"] = "; ".join(best.ambiguity() if best is not None else ())
+        found |= {"shard_index.minishards": self.spec.minishards, "shard_index.size": self.index.base}
+        pairs = self.index.known_pairs()
+        if pairs is not None:
+            found["shard_index.used"] = int((pairs[:, 0] != pairs[:, 1]).sum())
+        if self.number is not None:
+            found["shard.number"] = self.number
+        found["shard.split"] = self.split
+        return found
+
+    @property
+    def declared_objects(self) -> int:
+        """How many keys the minishard indices list; reads them, if `load_index` has not."""
+        return len(self.index.table().entries)
+
+    @property
+    def loaded(self) -> bool:
+        """Whether all minishard indices are read, and of meshes all manifests."""
+        return self.index.loaded and (self._meshes is not None or self.origin.space.kind is not SpaceKind.MESH)
+
+    @property
+    def index_bytes(self) -> int:
+        """The sizes of all minishard indices, as far as they are known."""
+        pairs = self.index.known_pairs()
+        if pairs is None:
+            return self.index.base
+        sizes = pairs[:, 1] - np.minimum(pairs[:, 0], pairs[:, 1])
+        return min(int(sum(sizes.tolist())), self.source.size)
+
+    def load_index(self, progress: Progress = no_progress) -> None:
+        """Reads all minishard indices, and of mesh shards all manifests; damage is kept, not raised."""
+        with self._lock:
+            table = self.index.table(progress)
+            if self.origin.space.kind is SpaceKind.MESH and self._meshes is None:
+                self._meshes = read_meshes(self.source, self.spec, table, progress)
+
+    def lookup(self, key: str, look: Look) -> ObjectRef:
+        """See `Shard.lookup`; a key that belongs in another shard is absent without a look at this one."""
+        place = self.spec.place(parse_key(key)) if self._routed else route(key, self.origin, look)
+        self._check_shard(place)
+        return look_up(self, place, look)
+
+    def find_all(self, key: str) -> tuple[ObjectRef, ...]:
+        """All entries of the key in its minishard, the one that `find` gives first."""
+        place = self.spec.place(parse_key(key))
+        try:
+            self._check_shard(place)
+            return tuple(find_all(self, place))
+        except KeyAbsent:
+            return ()
+
+    def find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
+        """The rows of many keys, `(len(keys),)`; -1 where a key is absent. Reads all minishard indices."""
+        wanted = np.array([parse_key(key) for key in keys], np.uint64)
+        entries = self.index.table().entries
+        minishards, shards = self.spec.place_many(entries.ids)
+        rows = np.flatnonzero(minishards == entries.minishards.astype(np.uint64))
+        if self.number is not None:
+            rows = rows[shards[rows] == np.uint64(self.number)]
+        # Stable: of equal ids the first listed comes first, as `find` has it.
+        rows = rows[np.argsort(entries.ids[rows], kind="stable")]
+        ids = entries.ids[rows]
+        at = np.searchsorted(ids, wanted)
+        found = at < len(ids)
+        found[found] = ids[at[found]] == wanted[found]
+        out = np.full(len(wanted), -1, np.int64)
+        out[found] = rows[at[found]]
+        return out
+
+    def reference(self, entries: Entries, at: int) -> ObjectRef:
+        """Entry `at` of one minishard as an object; its row is known once all minishards are read."""
+        row, fragments = -1, -1
+        if self.index.loaded:
+            first = self.index.table().rows_of(int(entries.minishards[at])).start
+            row = first + int(entries.slots[at])
+            fragments = int(self._meshes.fragments[row]) if self._meshes is not None else -1
+        return self._refs.make(entries, at, row, fragments)
+
+    def stream(self, ref: ObjectRef) -> Iterator[bytes]:
+        """The value, without its encoding, in pieces."""
+        span = _content(ref)
+        pieces = (self.source.read(at, min(at + PIECE, span.stop)) for at in range(span.start, span.stop, PIECE))
+        return decompress_stream(ref.codec, pieces, limit=1 << 62, span=span)
+
+    def read_range(self, ref: ObjectRef, start: int, stop: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
+        """A range of the value; of plain values nothing else is read."""
+        if ref.codec != "none":
+            return super().read_range(ref, start, stop, limit=limit)
+        if not 0 <= start <= stop:
+            raise UsageError(f"not a half-open range: {start}..{stop}")
+        span = _content(ref)
+        first, last = (min(span.start + at, span.stop) for at in (start, stop))
+        if last - first > limit:
+            raise LimitExceeded(f"the range of {ref.key} has {last - first} bytes; the limit is {limit}")
+        return self.source.read(first, last)
+
+    def read_part(self, ref: ObjectRef, part: str, *, limit: int = DEFAULT_LIMIT) -> bytes:
+        """The fragments of a mesh: the bytes in front of its manifest, level of detail 0 first."""
+        if part != FRAGMENTS or part not in ref.parts:
+            return super().read_part(ref, part, limit=limit)
+        span = self.fragments_of(ref)
+        if span.size > limit:
+            raise LimitExceeded(f"the fragments of {ref.key} have {span.size} bytes; the limit is {limit}")
+        return self.source.read(span.start, span.stop)
+
+    def fragments_of(self, ref: ObjectRef) -> Span:
+        """Where the fragments of a mesh lie; reads its manifest.
+
+        Raises:
+            FormatError: The manifest is damaged.
+        """
+        span = _content(ref)
+        data = decode_manifest(self.spec, self.source.read(span.start, span.stop), span)
+        return fragments_span(read_manifest(data, span), span.start, self.index.base)
+
+    def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
+        """Checks the shard to a depth."""
+        return verify(self, Depth(depth), progress)
+
+    def bytes_of(self, name: str) -> Source:
+        """The file, the info, or what the bytes of a minishard index or value decode to."""
+        if name == INFO_NAME and self.origin.text:
+            return BytesSource(self.origin.text, INFO_NAME)
+        place = decoded_range(name)
+        if place is None:
+            return super().bytes_of(name)
+        with self._lock:
+            if name in self._decoded:
+                self._decoded.move_to_end(name)
+                return BytesSource(self._decoded[name], name)
+        data = self._decode(name, *place)
+        with self._lock:
+            self._decoded[name] = data
+            kept = sum(map(len, self._decoded.values()))
+            while len(self._decoded) > DECODED_KEPT or (kept > DECODED_BYTES_KEPT and len(self._decoded) > 1):
+                kept -= len(self._decoded.popitem(last=False)[1])
+        return BytesSource(data, name)
+
+    def sections_of(self, name: str) -> tuple[Section, ...]:
+        """The three columns of a minishard index, or the value or info as one section."""
+        if name == "":
+            return self.sections
+        size = self.bytes_of(name).size
+        if name == INFO_NAME:
+            return (Section(INFO_NAME, SectionRole.METADATA, 0, size, "Describes the data set."),)
+        if not self._is_index(name):
+            return (Section("value", SectionRole.DATA, 0, size, "The content of a key."),)
+        count = entry_count(size)
+        starts = [*MINISHARD_INDEX.starts(count).values(), size]
+        return tuple(
+            Section(field.name, SectionRole.INDEX, first, last, field.doc)
+            for field, first, last in zip(MINISHARD_INDEX.fields, starts, starts[1:], strict=False)
+        )
+
+    def tree_of(self, name: str) -> Node:
+        """The tree of the file, of the info, or of a decoded minishard index or value."""
+        if name == "":
+            return self.tree
+        source = self.bytes_of(name)
+        span = Span(name, 0, source.size)
+        if name == INFO_NAME:
+            kids = [spec_node(self.origin)]
+        elif self._is_index(name):
+            base = self.index.base
+            kids = list(column_nodes(lambda: source.read(0, source.size), name, 0, entry_count(source.size), base))
+        elif self.origin.space.kind is SpaceKind.MESH:
+            kids = manifest_nodes(source.read(0, source.size), name, 0)
+        else:
+            kids = [Node("value", span, text=f"{source.size} bytes", role=FieldRole.DATA)]
+        role = FieldRole.TEXT if name == INFO_NAME else FieldRole.GROUP
+        return Node(name, span, role=role, children=tuple(kids))
+
+    def _is_index(self, name: str) -> bool:
+        place = decoded_range(name)
+        return place is not None and self.index.lists(*place)
+
+    def _decode(self, name: str, start: int, stop: int) -> bytes:
+        if not self.index.base <= start <= stop <= self.source.size:
+            raise UsageError(f"no bytes are called {name!r} here")
+        if self.index.lists(start, stop):
+            return self.index.decoded(start, stop)
+        codec = "gzip" if self.spec.data_encoding == "gzip" else "none"
+        return decompress(codec, self.source.read(start, stop), span=Span("", start, stop))
+
+    def _check_shard(self, place: Place) -> None:
+        if self.number is not None and place.shard != self.number:
+            name = self.spec.shard_name(place.shard)
+            raise KeyAbsent(str(place.key), f"key {place.key} belongs in {name}, not in {self.source.name}")
+
+
+def _content(ref: ObjectRef) -> Span:
+    """The stored bytes of a value.
+
+    Raises:
+        FormatError: It has none here.
+    """
+    if ref.state is State.DAMAGED or not ref.spans:
+        raise FormatError(ref.error or f"{ref.key} has no bytes here")
+    return ref.spans[0]
+
+
+def origin_fields(origin: Origin) -> dict[str, Value]:
+    """The specification and the key space, as `section.field` to value."""
+    space = origin.space
+    members = origin.spec.to_json().items()
+    found: dict[str, Value] = {f"spec.{name}": value for name, value in members if name != "@type"}
+    found |= {"spec.origin": origin.why, "space.kind": space.kind.value, "space.name": space.name}
+    if space.grid is not None:
+        found["space.grid"] = ",".join(map(str, space.grid))
+    return found
+
+
+def open_shard(probe: PrefetchedSource, context: OpenContext) -> NeuroglancerShard:
+    """Opens a shard file, or one part of the split form together with the other.
+
+    Raises:
+        NotAShard: There is no info, and no specification fits.
+        FormatError: The file is shorter than its shard index.
+    """
+    whole, kept, index_size = joined(probe)
+    origin = origin_of(probe, whole, context.options.spec, forced=context.options.forced, index_size=index_size)
+    base = origin.spec.index_size
+    if whole.size < base or index_size not in (None, base):
+        size = whole.size if index_size is None else index_size
+        doc = "Where the index of each minishard lies."
+        context.draft.version = VERSION
+        context.draft.add(Section(SHARD_INDEX, SectionRole.INDEX, 0, min(size, whole.size), doc))
+        raise Truncated(
+            f"{size} bytes; the shard index of {origin.spec.minishards} minishards takes {base}",
+            span=Span("", 0, min(size, whole.size)),
+        )
+    head = whole.read(0, base) if base <= KEPT_WHOLE else b""
+    named = shard_number(probe.name)
+    fits = named is not None and named[1] == origin.spec.name_digits and named[0] < origin.spec.shards
+    number = named[0] if named is not None and fits and origin.inference is None else None
+    shard = NeuroglancerShard(kept, origin, head, number, split=index_size is not None, routed=False)
+    shard.why = origin.why
+    return shard
+
+
+def open_member(source: Source, origin: Origin) -> NeuroglancerShard:
+    """Opens a shard of a data set, whose routing tells the first steps of every lookup.
+
+    Raises:
+        FormatError: The file is shorter than its shard index.
+        SourceError: The bytes cannot be had.
+    """
+    probe = PrefetchedSource(source)
+    whole, kept, index_size = joined(probe)
+    base = origin.spec.index_size
+    if whole.size < base or index_size not in (None, base):
+        size = whole.size if index_size is None else index_size
+        raise Truncated(f"{size} bytes; the shard index takes {base}", span=Span("", 0, min(size, whole.size)))
+    head = whole.read(0, base) if base <= KEPT_WHOLE else b""
+    named = shard_number(source.name)
+    number = named[0] if named is not None else None
+    return NeuroglancerShard(kept, origin, head, number, split=index_size is not None, routed=True)
+
+
+def joined(probe: PrefetchedSource) -> tuple[Source, Source, int | None]:
+    """The whole shard, of the split form both parts; once for opening, once to keep, and the size of an `.index`.
+
+    Raises:
+        SourceError: The other part is not there.
+    """
+    stem, _, suffix = probe.name.rpartition(".")
+    other = {"index": "data", "data": "index"}.get(suffix)
+    if other is None or shard_number(probe.name) is None or probe.folder is None:
+        return probe, probe.base, None
+    try:
+        second = probe.folder.open(f"{stem}.{other}")
+    except SourceError as error:
+        raise SourceError(f"{probe.name} is one part of a shard; the other is missing: {error.message}") from error
+    if suffix == "index":
+        return ConcatSource([probe, second], probe.name), ConcatSource([probe.base, second], probe.name), probe.size
+    return ConcatSource([second, probe], probe.name), ConcatSource([second, probe.base], probe.name), second.size

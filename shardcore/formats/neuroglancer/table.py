@@ -1,0 +1,249 @@
+"""The two index levels of an opened shard: read when needed, kept while the shard is open.
+
+`Index.pair` and `Index.minishard` serve one lookup with one range each; `Index.table` reads all minishard indices.
+A damaged minishard is kept as its error; the others stay readable.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from shardcore.errors import FormatError, LimitExceeded, ShardError, Span
+from shardcore.formats.neuroglancer.layout import SHARD_INDEX_ENTRY
+from shardcore.formats.neuroglancer.minishard import ENTRY_SIZE, Entries, Numbers, entries_of
+from shardcore.formats.neuroglancer.sharding import ShardingSpec
+from shardcore.payload import decompress
+from shardcore.shard import Progress, no_progress
+from shardcore.source import Source
+
+KEPT_WHOLE = 1 << 20
+"""A shard index of up to this many bytes is read when the shard is opened; of a larger one, single entries."""
+MINISHARDS_KEPT = 256
+BATCH = 8 << 20
+DECODED_FLOOR = 16 << 20
+"""Any minishard index may decode to this many bytes, however few are stored."""
+DECODED_RATIO = 64
+"""Beyond that it may decode to this many times its stored size: ids and sizes never compress better than that."""
+TOTAL_FLOOR = 64 << 20
+CLAIMED_RATIO = 4
+"""All minishard indices together may claim this many times the file, so that shared ranges multiply nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """All entries of a shard.
+
+    Attributes:
+        pairs: Start and end of each minishard's index, relative to the end of the shard index: `(2**m, 2)`.
+        entries: The entries, by minishard, then in the order of its index.
+        damage: Why minishards cannot be read, by number.
+    """
+
+    pairs: Numbers
+    entries: Entries
+    damage: dict[int, ShardError]
+
+    def rows_of(self, minishard: int) -> range:
+        """The rows of `entries` that a minishard lists."""
+        listed = self.entries.minishards
+        first = int(np.searchsorted(listed, minishard, "left"))
+        return range(first, int(np.searchsorted(listed, minishard, "right")))
+
+
+class Index:
+    """The index levels of one shard.
+
+    Args:
+        source: The shard.
+        spec: How it is sharded.
+        head: The whole shard index, if it was read already.
+    """
+
+    def __init__(self, source: Source, spec: ShardingSpec, head: bytes = b"") -> None:
+        self.source = source
+        self.spec = spec
+        self._head = head if len(head) >= spec.index_size else b""
+        self._kept: OrderedDict[int, tuple[Entries, int]] = OrderedDict()
+        self._table: Table | None = None
+        self._lock = threading.RLock()
+
+    @property
+    def base(self) -> int:
+        """Bytes of the shard index; offsets count from its end."""
+        return self.spec.index_size
+
+    @property
+    def loaded(self) -> bool:
+        """Whether the whole table is there."""
+        return self._table is not None
+
+    def rows(self, first: int, last: int) -> npt.NDArray[np.void]:
+        """The entries `[first, last)` of the shard index, as rows of its record."""
+        size = SHARD_INDEX_ENTRY.size
+        data = self._head[first * size : last * size] if self._head else self.source.read(first * size, last * size)
+        return SHARD_INDEX_ENTRY.read(data, count=last - first)
+
+    def known_pairs(self) -> Numbers | None:
+        """The shard index as an array `(2**m, 2)` where it is in memory already."""
+        if self._table is not None:
+            return self._table.pairs
+        return _as_pairs(self._head[: self.base]) if self._head else None
+
+    def pair(self, minishard: int, source: Source) -> tuple[int, int]:
+        """The absolute half-open range of a minishard's index, read through `source`; empty where it is empty.
+
+        Raises:
+            FormatError: The range runs backwards or leaves the file.
+        """
+        at = minishard * SHARD_INDEX_ENTRY.size
+        stop = at + SHARD_INDEX_ENTRY.size
+        data = self._head[at:stop] if self._head else source.read(at, stop)
+        entry = SHARD_INDEX_ENTRY.read_one(data)
+        return self._checked(minishard, entry["start_offset"], entry["end_offset"])
+
+    def minishard(self, number: int, source: Source) -> tuple[Entries, int]:
+        """The entries of one minishard and the decoded size of its index, read through `source`.
+
+        Raises:
+            FormatError: The minishard is damaged.
+            LimitExceeded: Its index expands beyond reason.
+        """
+        with self._lock:
+            if number in self._kept:
+                self._kept.move_to_end(number)
+                return self._kept[number]
+        start, stop = self.pair(number, source)
+        if start == stop:
+            return entries_of([], [], self.base, self.source.size), 0
+        decoded = self._decoded(number, source.read(start, stop), Span("", start, stop))
+        found = entries_of([decoded], [number], self.base, self.source.size), len(decoded)
+        with self._lock:
+            self._kept[number] = found
+            if len(self._kept) > MINISHARDS_KEPT:
+                self._kept.popitem(last=False)
+        return found
+
+    def table(self, progress: Progress = no_progress) -> Table:
+        """All entries, read once; damaged minishards are noted in it, not raised.
+
+        Raises:
+            SourceError: The bytes cannot be had.
+        """
+        with self._lock:
+            if self._table is None:
+                self._table = self._read_table(progress)
+                self._kept.clear()
+            return self._table
+
+    def lists(self, start: int, stop: int) -> bool:
+        """Whether a minishard index lies at the bytes `[start, stop)`, as far as the shard index is in memory."""
+        return self._lister(start, stop) is not None
+
+    def decoded(self, start: int, stop: int) -> bytes:
+        """What the minishard index at the bytes `[start, stop)` decodes to.
+
+        Raises:
+            FormatError: It is damaged, or none lies there.
+        """
+        number = self._lister(start, stop)
+        place = Span("", start, stop)
+        if number is None:
+            raise FormatError("no minishard index lies here", span=place)
+        return self._decoded(number, self.source.read(start, stop), place)
+
+    def _lister(self, start: int, stop: int) -> int | None:
+        pairs = self.known_pairs()
+        if pairs is None or not self.base <= start < stop:
+            return None
+        same = (pairs[:, 0] == np.uint64(start - self.base)) & (pairs[:, 1] == np.uint64(stop - self.base))
+        return int(np.argmax(same)) if same.any() else None
+
+    def _read_table(self, progress: Progress) -> Table:
+        pairs = self.known_pairs()
+        if pairs is None:
+            pairs = _as_pairs(self.source.read(0, self.base))
+        damage: dict[int, ShardError] = {}
+        indices: list[bytes] = []
+        numbers: list[int] = []
+        room = max(TOTAL_FLOOR, DECODED_RATIO * self.source.size)
+        for number, stored in self._stored(pairs, damage, progress):
+            start, stop = (self.base + int(end) for end in pairs[number])
+            try:
+                decoded = self._decoded(number, stored, Span("", start, stop), room)
+            except (FormatError, LimitExceeded) as error:
+                damage[number] = error
+                continue
+            room -= len(decoded)
+            indices.append(decoded)
+            numbers.append(number)
+        return Table(pairs, entries_of(indices, numbers, self.base, self.source.size), damage)
+
+    def _stored(
+        self, pairs: Numbers, damage: dict[int, ShardError], progress: Progress
+    ) -> Iterator[tuple[int, bytes]]:
+        """Each non-empty minishard with its stored index, in order, read in batches of neighbours."""
+        batch: list[tuple[int, tuple[int, int]]] = []
+        pending = 0
+        claimable = CLAIMED_RATIO * self.source.size
+        used = np.flatnonzero(pairs[:, 0] != pairs[:, 1])
+        for done, (number, (first, last)) in enumerate(zip(used.tolist(), pairs[used].tolist(), strict=True)):
+            try:
+                start, stop = self._checked(number, first, last)
+            except FormatError as error:
+                damage[number] = error
+                continue
+            claimable -= stop - start
+            if claimable < 0:
+                damage[number] = _shared(number, Span("", start, stop))
+                continue
+            batch.append((number, (start, stop)))
+            pending += stop - start
+            if pending >= BATCH or len(batch) >= 4096:
+                yield from self._batch(batch)
+                batch, pending = [], 0
+                progress(done, len(used))
+        yield from self._batch(batch)
+        progress(len(used), len(used))
+
+    def _batch(self, batch: list[tuple[int, tuple[int, int]]]) -> Iterator[tuple[int, bytes]]:
+        stored = self.source.read_many([place for _, place in batch])
+        return zip([number for number, _ in batch], stored, strict=True)
+
+    def _checked(self, minishard: int, start: int, end: int) -> tuple[int, int]:
+        at = minishard * SHARD_INDEX_ENTRY.size
+        place = Span("", at, at + SHARD_INDEX_ENTRY.size)
+        if start > end:
+            raise FormatError(f"minishard {minishard}: its index ends at {end}, before its start, {start}", span=place)
+        if start < end and self.base + end > self.source.size:
+            message = f"its index ends at {self.base + end}, the file at {self.source.size}"
+            raise FormatError(f"minishard {minishard}: {message}", span=place)
+        return (self.base + start, self.base + end) if start < end else (self.base, self.base)
+
+    def _decoded(self, minishard: int, stored: bytes, place: Span, room: int | None = None) -> bytes:
+        """A minishard index without its encoding."""
+        codec = "gzip" if self.spec.minishard_index_encoding == "gzip" else "none"
+        limit = max(DECODED_FLOOR, DECODED_RATIO * len(stored))
+        try:
+            data = decompress(codec, stored, limit=limit if room is None else min(limit, room), span=place)
+        except (FormatError, LimitExceeded) as error:
+            raise type(error)(f"minishard {minishard}: its index: {error.message}", span=place) from error
+        if len(data) % ENTRY_SIZE:
+            raise FormatError(
+                f"minishard {minishard}: its index has {len(data)} bytes, not a multiple of {ENTRY_SIZE}", span=place
+            )
+        return data
+
+
+def _shared(number: int, place: Span) -> FormatError:
+    return FormatError(f"minishard {number}: its index lies where those of many others do", span=place)
+
+
+def _as_pairs(data: bytes) -> Numbers:
+    rows = SHARD_INDEX_ENTRY.read(data, count=len(data) // SHARD_INDEX_ENTRY.size)
+    return np.stack([rows["start_offset"], rows["end_offset"]], axis=1).astype(np.uint64)

@@ -1,0 +1,163 @@
+"""What lies behind the shard index, as columns: values, minishard indices, mesh fragments, unlisted bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shardcore.formats.neuroglancer.layout import MINISHARD_INDEX
+from shardcore.formats.neuroglancer.meshes import Meshes
+from shardcore.formats.neuroglancer.table import Index, Table
+from shardcore.node import Runs, Section, SectionRole
+from shardcore.record import FieldRole
+
+WORD = 8
+SHARD_INDEX = "shard index"
+CHUNK_DATA = "chunk data"
+MINISHARD_INDICES = "minishard indices"
+MIXED = "chunk data and minishard indices"
+
+
+class Thing(IntEnum):
+    """What lies behind the shard index; where ranges begin at one byte, the later kind owns it."""
+
+    GAP = 0
+    FRAGMENTS = 1
+    VALUE = 2
+    INDEX = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Things:
+    """Everything behind the shard index that has bytes, sorted by its first one. Arrays of one length.
+
+    Attributes:
+        starts: First bytes, int64.
+        stops: One past the last bytes, int64.
+        kinds: `Thing`, uint8.
+        numbers: Row of a value or of fragments, number of a minishard, int64.
+    """
+
+    starts: npt.NDArray[np.int64]
+    stops: npt.NDArray[np.int64]
+    kinds: npt.NDArray[np.uint8]
+    numbers: npt.NDArray[np.int64]
+
+    def between(self, start: int, stop: int) -> Things:
+        """Those that begin in `[start, stop)`."""
+        part = slice(*np.searchsorted(self.starts, [start, stop]).tolist())
+        return Things(self.starts[part], self.stops[part], self.kinds[part], self.numbers[part])
+
+
+def things_of(table: Table, meshes: Meshes | None, base: int, size: int, *, gaps: bool = True) -> Things:
+    """All values, minishard indices and mesh fragments of a shard, and the bytes between them that nothing lists."""
+    entries = table.entries
+    starts, ends = table.pairs[:, 0], table.pairs[:, 1]
+    used = np.flatnonzero((starts < ends) & (ends <= np.uint64(size - base)))
+    rows = np.flatnonzero(entries.inside & (entries.sizes > 0))
+    values = entries.starts[rows].astype(np.int64)
+    parts = [
+        (base + starts[used].astype(np.int64), base + ends[used].astype(np.int64), Thing.INDEX, used),
+        (values, values + entries.sizes[rows].astype(np.int64), Thing.VALUE, rows),
+    ]
+    if meshes is not None:
+        owners = np.flatnonzero((meshes.fragments >= 0) & entries.inside)
+        parts.append((meshes.fragments[owners], entries.starts[owners].astype(np.int64), Thing.FRAGMENTS, owners))
+    found = _sorted(parts)
+    if not gaps:
+        return found
+    reached = np.maximum.accumulate(np.concatenate([[base], found.stops]))
+    begins = np.concatenate([found.starts, [size]])
+    holes = np.flatnonzero(begins > reached)
+    return _sorted(
+        [(found.starts, found.stops, found.kinds, found.numbers), (reached[holes], begins[holes], Thing.GAP, holes)]
+    )
+
+
+def _sorted(parts: Sequence[tuple[Any, Any, Any, Any]]) -> Things:
+    starts = np.concatenate([part[0] for part in parts]).astype(np.int64)
+    stops = np.concatenate([part[1] for part in parts]).astype(np.int64)
+    kinds = np.concatenate([np.broadcast_to(np.asarray(part[2], np.uint8), len(part[0])) for part in parts])
+    numbers = np.concatenate([part[3] for part in parts]).astype(np.int64)
+    kept = stops > starts
+    order = np.lexsort((kinds[kept], starts[kept]))
+    return Things(starts[kept][order], stops[kept][order], kinds[kept][order], numbers[kept][order])
+
+
+def sections_of(index: Index, size: int) -> tuple[Section, ...]:
+    """The sections of a shard, from its shard index.
+
+    Minishard indices that lie one after the other are a section of their own; where they alternate with values, both
+    are in one section.
+    """
+    base = index.base
+    claims = [Section(SHARD_INDEX, SectionRole.INDEX, 0, base, "Where the index of each minishard lies.")]
+    pairs = index.known_pairs()
+    used = pairs[pairs[:, 0] < pairs[:, 1]] if pairs is not None else None
+    if used is not None and len(used):
+        used = used[np.argsort(used[:, 0], kind="stable")]
+        together = bool((used[1:, 0] == used[:-1, 1]).all()) and int(used[-1, 1]) <= size - base
+        if together:
+            first, last = base + int(used[0, 0]), base + int(used[-1, 1])
+            claims += [
+                _data_section(base, first),
+                Section(MINISHARD_INDICES, SectionRole.INDEX, first, last, "Keys, places and sizes of the values."),
+                _data_section(last, size),
+            ]
+            return tuple(claim for claim in claims if claim.size)
+    if used is None or len(used):
+        text = "Values, and behind those of each minishard its index."
+        claims.append(Section(MIXED, SectionRole.DATA, base, size, text))
+    return tuple(claim for claim in claims if claim.size)
+
+
+def _data_section(start: int, stop: int) -> Section:
+    return Section(CHUNK_DATA, SectionRole.DATA, start, stop, "The values of the keys, each as it is stored.")
+
+
+def paint(things: Things, first: int, last: int, *, plain: bool) -> Runs:
+    """The runs of the things `[first, last)`, each cut where the next begins.
+
+    Args:
+        things: The things.
+        first: Number of the first one.
+        last: One past the last.
+        plain: Whether minishard indices are not compressed, so that their numbers can be told apart.
+    """
+    part = slice(first, last)
+    starts, kinds = things.starts[part], things.kinds[part]
+    bounds = np.append(things.starts[first + 1 : last + 1], np.iinfo(np.int64).max)[: last - first]
+    stops = np.minimum(things.stops[part], bounds)
+    roles = _THING_ROLES[kinds]
+    raw = kinds == Thing.INDEX
+    raw &= plain
+    lengths = things.stops[part] - starts
+    odd = raw & (lengths % MINISHARD_INDEX.row_size != 0)
+    roles = np.where(odd, FieldRole.UNKNOWN, roles).astype(np.uint8)
+    raw &= ~odd
+    parity = np.arange(first, last) & 1
+    whole = Runs.of(starts[~raw], stops[~raw], roles[~raw], parity[~raw])
+    words = _word_runs(starts[raw], lengths[raw], stops[raw])
+    joined = Runs.join([whole, words])
+    order = np.argsort(joined.start, kind="stable")
+    return Runs(joined.start[order], joined.stop[order], joined.role[order], joined.parity[order])
+
+
+_THING_ROLES = np.array([FieldRole.UNKNOWN, FieldRole.DATA, FieldRole.DATA, FieldRole.OFFSET], np.uint8)
+_COLUMN_ROLES = np.array([field.role for field in MINISHARD_INDEX.fields], np.uint8)
+
+
+def _word_runs(starts: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64], stops: npt.NDArray[np.int64]) -> Runs:
+    """One run for each number of plain minishard indices, cut at `stops`."""
+    words = lengths // WORD
+    inside = np.arange(int(words.sum()), dtype=np.int64) - np.repeat(np.cumsum(words) - words, words)
+    counts = np.repeat(words // len(MINISHARD_INDEX.fields), words)
+    at = np.repeat(starts, words) + WORD * inside
+    ends = np.minimum(at + WORD, np.repeat(stops, words))
+    rows = np.maximum(counts, 1)
+    return Runs.of(at, ends, _COLUMN_ROLES[inside // rows], (inside % rows) & 1)
