@@ -159,9 +159,7 @@ def check_chunk_header(header: ChunkHeader, *, limit: int = DEFAULT_LIMIT, place
     if header.typesize == 0:
         raise FormatError("the chunk's typesize is 0", span=place)
     if header.ctbytes < HEADER_SIZE:
-        raise FormatError(
-            f"ctbytes {header.ctbytes} is less than the {HEADER_SIZE} of the header", span=place
-        )
+        raise FormatError(f"ctbytes {header.ctbytes} is less than the {HEADER_SIZE} of the header", span=place)
     if header.plain_copy and header.ctbytes != header.nbytes + HEADER_SIZE:
         raise FormatError(
             f"{header.nbytes} plain bytes and the header are not {header.ctbytes} bytes",
@@ -175,9 +173,30 @@ def check_chunk_header(header: ChunkHeader, *, limit: int = DEFAULT_LIMIT, place
         raise Unsupported(f"the codec is {header.codec_name}, which no library here decodes", span=place)
 
 
-def map_chunk(
-    chunk: bytes | memoryview, *, limit: int = DEFAULT_LIMIT, place: Span | None = None
-) -> ChunkMap:
+def plausible(headers: NDArray[Any], limit: int = DEFAULT_LIMIT) -> NDArray[np.bool_]:
+    """Which headers `check_chunk_header` lets pass.
+
+    Args:
+        headers: Rows of `CHUNK_HEADER`, shape `(n,)`.
+        limit: Plain bytes allowed.
+
+    Returns:
+        Shape `(n,)`.
+    """
+    flags, nbytes = headers["flags"], headers["nbytes"].astype(np.int64)
+    blocksize, stored = headers["blocksize"].astype(np.int64), headers["ctbytes"].astype(np.int64)
+    both = int(Flag.BYTE_SHUFFLE | Flag.BIT_SHUFFLE)
+    copied = flags & int(Flag.PLAIN_COPY) != 0
+    fine = np.isin(headers["version"], (1, 2)) & (headers["versionlz"] == 1) & (flags & both != both)
+    fine &= (flags & int(Flag.RESERVED) == 0) & (headers["typesize"] > 0) & (stored >= HEADER_SIZE)
+    fine &= ~copied | (stored == nbytes + HEADER_SIZE)
+    fine &= (nbytes == 0) | ((blocksize > 0) & (blocksize <= nbytes))
+    fine &= copied | (nbytes == 0) | np.isin(flags >> 5, list(_EXPANSION))
+    within: NDArray[np.bool_] = fine & (nbytes <= limit)
+    return within
+
+
+def map_chunk(chunk: bytes | memoryview, *, limit: int = DEFAULT_LIMIT, place: Span | None = None) -> ChunkMap:
     """Follows every number in a chunk, and refuses the chunk when one leads where it must not.
 
     Args:
@@ -215,9 +234,7 @@ def _read_starts(chunk: bytes | memoryview, header: ChunkHeader, place: Span | N
     """The table of block starts, each checked to lie behind the table and before the end."""
     first = HEADER_SIZE + header.nblocks * BLOCK_START.size
     if first > header.ctbytes:
-        raise FormatError(
-            f"a table of {header.nblocks} blocks does not fit in {header.ctbytes} bytes", span=place
-        )
+        raise FormatError(f"a table of {header.nblocks} blocks does not fit in {header.ctbytes} bytes", span=place)
     starts = BLOCK_START.read(chunk, HEADER_SIZE, header.nblocks)["start"].astype(np.int64)
     wrong = (starts < first) | (starts > header.ctbytes - STREAM_LENGTH.size)
     if wrong.any():
@@ -267,9 +284,7 @@ def _lengths(
     outside = at > header.ctbytes - STREAM_LENGTH.size
     if outside.any():
         block = int(outside.argmax())
-        raise FormatError(
-            f"block {block} ends before its stream {stream}", span=_within(place, header.ctbytes, 0)
-        )
+        raise FormatError(f"block {block} ends before its stream {stream}", span=_within(place, header.ctbytes, 0))
     cells: NDArray[Any] = data[at[:, None] + np.arange(STREAM_LENGTH.size)]
     return np.ascontiguousarray(cells).view(STREAM_LENGTH.dtype)["length"][:, 0].astype(np.int64)
 

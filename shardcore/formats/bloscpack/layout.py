@@ -118,9 +118,7 @@ METADATA_HEADER = Record(
             b"JSON",
         ),
         Field("meta_options", "u1", Role.FLAGS, "0; no option is defined."),
-        Field(
-            "meta_checksum", "u1", Role.CODEC, "Digest over the stored metadata, numbered like `checksum`."
-        ),
+        Field("meta_checksum", "u1", Role.CODEC, "Digest over the stored metadata, numbered like `checksum`."),
         Field("meta_codec", "u1", Role.CODEC, "0: stored as is. 1: zlib."),
         Field(
             "meta_level",

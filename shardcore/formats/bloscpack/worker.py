@@ -42,9 +42,7 @@ class Worker:
         self._process: BaseProcess | None = None
         self._pipe: Connection[Any, Any] | None = None
 
-    def decompress(
-        self, chunk: bytes | memoryview, *, limit: int = DEFAULT_LIMIT, place: Span | None = None
-    ) -> bytes:
+    def decompress(self, chunk: bytes | memoryview, *, limit: int = DEFAULT_LIMIT, place: Span | None = None) -> bytes:
         """As `decode.decompress`, but what kills the decoder is an error, not the end of this process.
 
         Raises:

@@ -1,0 +1,104 @@
+"""A NumPy array in a Bloscpack file: its type, shape and order stand in the metadata."""
+
+from __future__ import annotations
+
+import ast
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from shardcore.errors import FormatError, Unsupported
+
+MAX_DTYPE_TEXT = 65536
+MAX_DIMENSIONS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayInfo:
+    """How the whole content is an array.
+
+    Attributes:
+        dtype: Type of an element.
+        shape: Elements along each axis.
+        order: `C` (last axis fastest) or `F` (first axis fastest).
+    """
+
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    order: str
+
+    @property
+    def nbytes(self) -> int:
+        """Plain bytes of the array."""
+        return math.prod(self.shape) * self.dtype.itemsize
+
+
+def array_info(metadata: Any) -> ArrayInfo | None:
+    """The array that the metadata describes, or None when it describes none.
+
+    Args:
+        metadata: The metadata value. An array's is an object with `container` "numpy", `dtype`, `shape`, `order`.
+
+    Raises:
+        FormatError: It says that it describes an array, but does not make sense.
+        Unsupported: The elements would be Python objects.
+    """
+    if not isinstance(metadata, dict) or metadata.get("container") != "numpy":
+        return None
+    shape, order = metadata.get("shape"), metadata.get("order", "C")
+    if not isinstance(shape, list) or len(shape) > MAX_DIMENSIONS or not all(_is_length(n) for n in shape):
+        raise FormatError(f"metadata: {_short(shape)} is not the shape of an array")
+    if order not in ("C", "F"):
+        raise FormatError(f"metadata: the order of an array is C or F, not {_short(order)}")
+    return ArrayInfo(parse_dtype(metadata.get("dtype")), tuple(shape), order)
+
+
+def parse_dtype(text: Any) -> np.dtype[Any]:
+    """The element type that the metadata states.
+
+    Args:
+        text: The repr of a type string (`"'<f8'"`) or of a list of fields; before 0.7.2 a plain type string, or
+            the fields as nested lists. Literals only, nothing is evaluated.
+
+    Raises:
+        FormatError: It is none of these.
+        Unsupported: The elements would be Python objects.
+    """
+    descr = text
+    try:
+        if isinstance(text, str):
+            if len(text) > MAX_DTYPE_TEXT:
+                raise FormatError(f"metadata: a dtype of {len(text)} letters")
+            # A plain type string of old versions is no literal: `<f8`, `int64`.
+            descr = ast.literal_eval(text) if text[:1] in "'\"[(" else text
+        if not isinstance(descr, (str, list)):
+            raise FormatError(f"metadata: {_short(text)} is not an element type")
+        dtype = np.dtype(_fields(descr) if isinstance(descr, list) else descr)
+    except (TypeError, ValueError, SyntaxError, KeyError, MemoryError, RecursionError, OverflowError) as error:
+        raise FormatError(f"metadata: {_short(text)} is not an element type ({_short(error)})") from error
+    if dtype.hasobject:
+        raise Unsupported(f"metadata: elements of {_short(text)} are Python objects, which are not read")
+    return dtype
+
+
+def _fields(descr: list[Any]) -> list[Any]:
+    """Fields as NumPy wants them: tuples of name, type and perhaps shape."""
+    fields: list[Any] = []
+    for field in descr:
+        if not isinstance(field, (list, tuple)) or not 2 <= len(field) <= 3:
+            raise ValueError("a field is a name, a type and perhaps a shape")
+        name, kind, *shape = field
+        kind = _fields(kind) if isinstance(kind, list) else kind
+        fields.append((name, kind, *(tuple(s) if isinstance(s, list) else s for s in shape)))
+    return fields
+
+
+def _is_length(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63
+
+
+def _short(value: Any) -> str:
+    text = str(value)
+    return text if len(text) <= 80 else text[:80] + "…"

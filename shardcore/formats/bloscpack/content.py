@@ -1,0 +1,238 @@
+"""The plain content: of one chunk, of all of them as a stream, of a range of plain bytes."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shardcore.errors import FormatError, KeyAbsent, Span, Truncated
+from shardcore.formats.bloscpack.blosc1 import (
+    DEFAULT_LIMIT,
+    HEADER_SIZE,
+    ChunkHeader,
+    check_chunk_header,
+    read_chunk_header,
+)
+from shardcore.formats.bloscpack.chunks import ChunkTable
+from shardcore.formats.bloscpack.decode import decompress
+from shardcore.formats.bloscpack.header import Header
+from shardcore.formats.bloscpack.layout import UNKNOWN
+from shardcore.source import Source
+
+GUESS = 65536
+"""Bytes read of a chunk whose length is not known beforehand."""
+THREADS = min(os.cpu_count() or 1, 8)
+SMALL_FILE = 2**18
+"""Files of at most this many bytes are not worth starting threads for."""
+LARGE_CHUNK = 2**25
+"""Chunks of this many plain bytes are decompressed one at a time, by several threads together."""
+
+
+class Decoder(Protocol):
+    """What decompresses a chunk: `decode.decompress`, or a `Worker`'s method."""
+
+    def __call__(self, chunk: bytes | memoryview, *, limit: int, place: Span | None) -> bytes:
+        """The plain bytes of a chunk."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A chunk as it stands in the file.
+
+    Attributes:
+        number: Which chunk.
+        span: Its bytes, without the digest.
+        header: Its Blosc header.
+        chunk: The bytes of `span`.
+        digest: The digest behind them.
+    """
+
+    number: int
+    span: Span
+    header: ChunkHeader
+    chunk: memoryview
+    digest: bytes
+
+    @property
+    def digest_span(self) -> Span:
+        """Where the digest is."""
+        return Span("", self.span.stop, self.span.stop + len(self.digest))
+
+
+class Content:
+    """Reads chunks, checks their digests and decompresses them.
+
+    Args:
+        source: The file.
+        header: Its header.
+        table: Where the chunks are.
+        decoder: What decompresses a chunk instead of the usual way in this process.
+    """
+
+    def __init__(self, source: Source, header: Header, table: ChunkTable, decoder: Decoder | None = None) -> None:
+        self.source = source
+        self.header = header
+        self.table = table
+        self.decoder = decoder
+        self._starts: NDArray[np.int64] | None = None
+
+    def stored(self, number: int, source: Source | None = None) -> Stored:
+        """Reads a chunk with its digest; one range when its length can be told beforehand.
+
+        Args:
+            number: Which chunk.
+            source: What to read through; the file by default.
+
+        Raises:
+            KeyAbsent: There is no such chunk.
+            Truncated: The file ends before the chunk does.
+            FormatError: It cannot be found, or its header is impossible.
+            SourceError: The bytes cannot be had.
+        """
+        through = source or self.source
+        place = self.table.place(number, through)
+        try:
+            return self._stored_at(number, place, through)
+        except FormatError:
+            if self.table.loaded or self.table.slots is None:
+                raise
+            walked = self._walked(number, through)
+            if walked in (UNKNOWN, place):
+                raise
+            return self._stored_at(number, walked, through)
+
+    def plain(
+        self, number: int, *, limit: int = DEFAULT_LIMIT, threads: int = 1, source: Source | None = None
+    ) -> bytes:
+        """The plain bytes of a chunk, after its digest was compared.
+
+        Raises:
+            BadChecksum: The digest is another.
+            FormatError: The chunk is damaged.
+            LimitExceeded: It has more than `limit` plain bytes.
+        """
+        return self.decoded(self.stored(number, source), limit=limit, threads=threads)
+
+    def decoded(self, stored: Stored, *, limit: int = DEFAULT_LIMIT, threads: int = 1) -> bytes:
+        """The plain bytes of a chunk that was read; errors as for `plain`."""
+        self.check(stored)
+        if self.decoder is not None:
+            return self.decoder(stored.chunk, limit=limit, place=stored.span)
+        return decompress(stored.chunk, limit=limit, place=stored.span, threads=threads)
+
+    def check(self, stored: Stored) -> None:
+        """Compares the digest of a chunk.
+
+        Raises:
+            BadChecksum: It is another.
+        """
+        self.header.checksum.check(stored.chunk, stored.digest, stored.digest_span, f"chunk {stored.number}")
+
+    def plains(self, first: int, last: int | None, *, limit: int = DEFAULT_LIMIT) -> Iterator[bytes]:
+        """The plain bytes of the chunks `[first, last)`, one after the other; to the end without `last`.
+
+        A few chunks ahead are read and decompressed by threads, which end with the iterator.
+
+        Raises:
+            FormatError: A chunk is damaged; those before it have been given.
+        """
+        large = not 0 <= self.header.chunk_size <= LARGE_CHUNK
+        small = self.source.size <= SMALL_FILE
+        if large or small or self.decoder is not None or (last is not None and last - first < 2):
+            for number in self._numbers(first, last):
+                yield self.plain(number, limit=limit, threads=1 if small else THREADS)
+            return
+        numbers = self._numbers(first, last)
+        waiting: deque[Future[bytes]] = deque()
+        pool = ThreadPoolExecutor(THREADS, thread_name_prefix="chunks")
+        try:
+            for number in numbers:
+                waiting.append(pool.submit(self.plain, number, limit=limit))
+                if len(waiting) > 2 * THREADS:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+
+    def where(self, offset: int, source: Source | None = None) -> tuple[int, int]:
+        """The chunk that holds a plain byte, and where in it.
+
+        Raises:
+            KeyAbsent: The content ends before.
+            FormatError: The sizes of the chunks before it cannot be had.
+        """
+        size = self.header.chunk_size
+        if not self.table.loaded and size > 0:
+            total = self.header.plain_size
+            if total != UNKNOWN:
+                if offset >= total:
+                    raise KeyAbsent(f"@{offset}", f"there is no plain byte {offset}; there are {total}")
+                return divmod(offset, size)
+        starts = self.starts()
+        if offset >= starts[-1]:
+            raise KeyAbsent(f"@{offset}", f"there is no plain byte {offset}; there are {starts[-1]}")
+        number = int(np.searchsorted(starts, offset, "right")) - 1
+        return number, offset - int(starts[number])
+
+    def starts(self) -> NDArray[np.int64]:
+        """The plain byte at which each chunk begins, and the end: int64, shape `(chunks + 1,)`; reads the headers."""
+        if self._starts is None:
+            self.table.load()
+            sizes = self.table.headers["nbytes"].astype(np.int64)
+            self._starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+        return self._starts
+
+    def _numbers(self, first: int, last: int | None) -> Iterator[int]:
+        """The chunk numbers `[first, last)`; of a file that does not say how many, those that are there."""
+        known = len(self.table) if self.table.loaded or self.header.nchunks != UNKNOWN else None
+        number, stop = first, known if last is None else last
+        while stop is None or number < stop:
+            if stop is None:
+                try:
+                    self.table.place(number)
+                except KeyAbsent:
+                    return
+            yield number
+            number += 1
+
+    def _walked(self, number: int, source: Source) -> int:
+        try:
+            return self.table.walked(number, source)
+        except (FormatError, KeyAbsent):
+            return UNKNOWN
+
+    def _stored_at(self, number: int, place: int, source: Source) -> Stored:
+        size = self.table.geometry.size
+        data = source.read(place, min(place + self._likely_size(number, place), size))
+        header = read_chunk_header(data, place=Span("", place, max(place, size)))
+        check_chunk_header(header, limit=2**32, place=Span("", place, place + HEADER_SIZE))
+        need = header.ctbytes + self.header.checksum.size
+        if place + need > size:
+            raise Truncated(
+                f"chunk {number} ends at byte {place + need}, the file at {size}", span=Span("", place, size)
+            )
+        if need > len(data):
+            data += source.read(place + len(data), place + need)
+        span = Span("", place, place + header.ctbytes)
+        return Stored(number, span, header, memoryview(data)[: header.ctbytes], data[header.ctbytes : need])
+
+    def _likely_size(self, number: int, place: int) -> int:
+        """How many bytes a chunk and its digest take, or at most can take; a guess where nobody says."""
+        digest = self.header.checksum.size
+        if self.table.loaded and number < len(self.table.places) and self.table.places[number] == place:
+            return max(int(self.table.headers["ctbytes"][number]), HEADER_SIZE) + digest
+        likely = []
+        if self.header.plain_size_of(number) != UNKNOWN:
+            likely.append(self.header.plain_size_of(number) + HEADER_SIZE + digest)
+        behind = int(self.table.slot_places(np.array([number + 1]))[0])
+        if behind > place:
+            likely.append(behind - place)
+        return max(min(likely, default=GUESS), HEADER_SIZE + digest)

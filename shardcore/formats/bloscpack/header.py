@@ -1,0 +1,177 @@
+"""The header of a Bloscpack file: 16 bytes in version 1, 32 in versions 2 and 3."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from shardcore.errors import BadMagic, FormatError, Span, Truncated, Unsupported
+from shardcore.formats.bloscpack.checksums import CHECKSUMS, Checksum, checksum
+from shardcore.formats.bloscpack.layout import HEADERS, MAGIC, MAX_CHUNK, OFFSET, UNKNOWN, VERSIONS, Option
+from shardcore.record import Record
+
+MAX_CHUNKS = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What the header says; -1 stands for what its writer did not know.
+
+    Attributes:
+        record: The layout of this version.
+        values: The fields as they stand in the file, by name.
+        version: 1, 2 or 3.
+        options: Bits of `Option`.
+        checksum: The digest behind every chunk.
+        typesize: Bytes of one element; 0 when the version does not say.
+        chunk_size: Plain bytes of every chunk but the last.
+        last_chunk: Plain bytes of the last chunk.
+        nchunks: Number of chunks.
+        max_app_chunks: Spare offset slots.
+    """
+
+    record: Record
+    values: dict[str, Any]
+    version: int
+    options: int
+    checksum: Checksum
+    typesize: int
+    chunk_size: int
+    last_chunk: int
+    nchunks: int
+    max_app_chunks: int
+
+    @property
+    def size(self) -> int:
+        """Bytes of the header."""
+        return self.record.size
+
+    @property
+    def has_offsets(self) -> bool:
+        """Whether a table of offsets follows."""
+        return bool(self.options & Option.OFFSETS)
+
+    @property
+    def has_metadata(self) -> bool:
+        """Whether a metadata section follows."""
+        return bool(self.options & Option.METADATA)
+
+    @property
+    def slots(self) -> int:
+        """Number of offset slots, spare ones included."""
+        return max(self.nchunks, 0) + self.max_app_chunks if self.has_offsets else 0
+
+    @property
+    def plain_size(self) -> int:
+        """Plain bytes of the whole content; -1 when the header does not say."""
+        if self.nchunks == 0:
+            return 0
+        if UNKNOWN in (self.nchunks, self.last_chunk):
+            return UNKNOWN
+        if self.chunk_size == UNKNOWN:
+            return self.last_chunk if self.nchunks == 1 else UNKNOWN
+        return self.chunk_size * (self.nchunks - 1) + self.last_chunk
+
+    def plain_size_of(self, chunk: int) -> int:
+        """Plain bytes that a chunk should have; -1 when the header does not say."""
+        return self.last_chunk if chunk == self.nchunks - 1 else self.chunk_size
+
+
+def header_size(data: bytes) -> int:
+    """How many bytes the header has that begins with `data` (at least five bytes).
+
+    Raises:
+        BadMagic: It does not begin with `blpk`.
+        Truncated: There are fewer than five bytes.
+        Unsupported: The version is none of 1, 2 and 3.
+    """
+    if data[:4] != MAGIC[: len(data)] or not data:
+        raise BadMagic(f"no `blpk` at the start: {data[:4].hex(' ')}", span=Span("", 0, min(4, len(data))))
+    if len(data) <= len(MAGIC):
+        raise Truncated("the file ends before the version", span=Span("", 0, len(data)))
+    version = data[4]
+    if version not in VERSIONS:
+        raise Unsupported(f"Bloscpack version {version}; known are 1, 2 and 3", span=Span("", 4, 5))
+    return HEADERS[version].size
+
+
+def read_header(data: bytes) -> Header:
+    """Reads and checks a header.
+
+    Args:
+        data: The first bytes of the file, 32 or all there are.
+
+    Raises:
+        BadMagic: It does not begin with `blpk`.
+        Unsupported: The version is none of 1, 2 and 3.
+        Truncated: The bytes end before the header does.
+        FormatError: A field is impossible.
+    """
+    header_size(data)
+    record = HEADERS[data[4]]
+    values = record.read_one(data, place=Span("", 0, len(data)))
+    header = Header(
+        record,
+        values,
+        values["format_version"],
+        values.get("options", 0),
+        checksum(values["checksum"], _place(record, "checksum")) if "checksum" in values else CHECKSUMS[0],
+        values.get("typesize", 0),
+        values.get("chunk_size", UNKNOWN),
+        values.get("last_chunk", UNKNOWN),
+        values["nchunks"],
+        values.get("max_app_chunks", 0),
+    )
+    _check(header)
+    return header
+
+
+def write_header(header: Header) -> bytes:
+    """The exact inverse of `read_header`."""
+    return header.record.pack(**header.values)
+
+
+def check_slots(header: Header, table: int, size: int) -> None:
+    """Compares the number of offset slots with the bytes that exist, before anything is read or allocated for them.
+
+    Args:
+        header: The header.
+        table: First byte of the offsets.
+        size: Bytes of the file.
+
+    Raises:
+        Truncated: The table would end after the file does.
+    """
+    stop = table + header.slots * OFFSET.size
+    if stop > size:
+        raise Truncated(
+            f"{header.nchunks} chunks and {header.max_app_chunks} spare slots need offsets up to byte {stop}; the "
+            f"file has {size}",
+            span=Span("", min(table, size), size),
+        )
+
+
+def _check(header: Header) -> None:
+    allowed = int(Option.OFFSETS | Option.METADATA) if header.version == 3 else int(Option.OFFSETS)
+    if header.options & ~allowed:
+        _refuse(header, "options", f"option bits {header.options & ~allowed:#04x} mean nothing in this version")
+    for name, value in (("chunk_size", header.chunk_size), ("last_chunk", header.last_chunk)):
+        if not UNKNOWN <= value <= MAX_CHUNK:
+            _refuse(header, name, f"{name} {value} is not in -1..{MAX_CHUNK}")
+    if UNKNOWN not in (header.chunk_size, header.last_chunk) and header.last_chunk > header.chunk_size:
+        _refuse(header, "last_chunk", f"last_chunk {header.last_chunk} exceeds chunk_size {header.chunk_size}")
+    if header.nchunks < UNKNOWN:
+        _refuse(header, "nchunks", f"nchunks {header.nchunks} is negative")
+    if header.max_app_chunks < 0 or (header.nchunks == UNKNOWN and header.max_app_chunks):
+        _refuse(header, "max_app_chunks", f"max_app_chunks {header.max_app_chunks} with nchunks {header.nchunks}")
+    if header.nchunks + header.max_app_chunks > MAX_CHUNKS:
+        _refuse(header, "max_app_chunks", "nchunks and max_app_chunks together exceed 63 bits")
+
+
+def _refuse(header: Header, name: str, message: str) -> None:
+    raise FormatError(message, span=_place(header.record, name))
+
+
+def _place(record: Record, name: str) -> Span:
+    start = record.offsets[name]
+    return Span("", start, start + record.sizes[name])

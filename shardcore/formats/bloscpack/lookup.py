@@ -1,0 +1,234 @@
+"""Finding a chunk, by its number or by a plain byte in it, and telling how.
+
+Keys: `5` is chunk 5; `@1000` is the chunk that holds plain byte 1000; `all` is the whole content.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from shardcore.errors import KeyAbsent, Span, UsageError
+from shardcore.formats.bloscpack.blosc1 import map_chunk
+from shardcore.formats.bloscpack.chunks import Slots
+from shardcore.formats.bloscpack.content import Content, Stored
+from shardcore.formats.bloscpack.header import Header
+from shardcore.formats.bloscpack.layout import BLOCK_START, CHUNK_HEADER, OFFSET, UNKNOWN
+from shardcore.formats.bloscpack.metadata import MetadataSection
+from shardcore.objects import ObjectRef
+from shardcore.source import Source
+from shardcore.trace import Look
+
+ALL = "all"
+"""The key of the whole content."""
+WALK_STEPS = 20
+"""Steps of a walk that a trace tells one by one."""
+
+
+def parse_key(key: str) -> tuple[str, int]:
+    """What a key asks for: `("all", 0)`, `("chunk", number)` or `("byte", offset)`.
+
+    Raises:
+        UsageError: It is none of these.
+    """
+    if key == ALL:
+        return ALL, 0
+    digits = key.removeprefix("@")
+    if not (digits.isascii() and digits.isdigit()) or len(digits) > 20:
+        raise UsageError(f"a key of a bloscpack file is a chunk number, `@` and a plain byte, or `all`; not {key!r}")
+    return ("byte" if key.startswith("@") else "chunk"), int(digits)
+
+
+class Lookup:
+    """Finds chunks in one file.
+
+    Args:
+        source: The file.
+        header: Its header.
+        metadata: Its metadata section, or None.
+        content: Its chunks.
+        slots: Its offsets, or None.
+        refer: Makes the object of a chunk.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        header: Header,
+        metadata: MetadataSection | None,
+        content: Content,
+        slots: Slots | None,
+        refer: Callable[[int], ObjectRef],
+    ) -> None:
+        self._source = source
+        self._header = header
+        self._metadata = metadata
+        self._content = content
+        self._slots = slots
+        self._refer = refer
+
+    def find(self, key: str, look: Look) -> ObjectRef:
+        """Finds a chunk or the whole; see `Shard.lookup`."""
+        kind, number = parse_key(key)
+        through = look.meter(self._source)
+        self._tell_headers(look)
+        if kind == ALL:
+            return self._whole(look)
+        within: int | None = None
+        if kind == "byte":
+            number, within = self._which_chunk(number, look)
+        place = self._place(number, look, through)
+        if look.telling:
+            self._tell_chunk(self._content.stored(number, through), within, look)
+        elif within is None and number >= 2**63:
+            raise KeyAbsent(key)
+        ref = self._refer(number)
+        look.step("Found", f"Chunk {number} begins at byte {place}.", *ref.spans, chunk=number, offset=place)
+        return ref
+
+    def _tell_headers(self, look: Look) -> None:
+        """Steps 1 to 3: what was read when the file was opened."""
+        header = self._header
+        look.step(
+            "Magic and version",
+            f"The file begins with `blpk` and says version {header.version}.",
+            Span("", 0, 5),
+            version=header.version,
+        )
+        look.step(
+            "Header fields",
+            f"Options, checksum ({header.checksum.name}), sizes and counts.",
+            Span("", 5, header.size),
+            options=header.options,
+            checksum=header.checksum.name,
+            chunk_size=header.chunk_size,
+            last_chunk=header.last_chunk,
+            nchunks=header.nchunks,
+            max_app_chunks=header.max_app_chunks,
+        )
+        if self._metadata is not None:
+            room, digest = self._metadata.values["max_meta_size"], self._metadata.checksum.size
+            look.step(
+                "Skip the metadata",
+                f"32 bytes of header, {room} of room and {digest} of digest: the section ends at byte "
+                f"{self._metadata.stop}.",
+                self._metadata.header,
+                next=self._metadata.stop,
+            )
+
+    def _whole(self, look: Look) -> ObjectRef:
+        """The whole content: the chunks one after the other."""
+        geometry = self._content.table.geometry
+        size = int(self._content.starts()[-1]) if self._content.table.loaded else self._header.plain_size
+        span = Span("", min(geometry.first, geometry.size), geometry.size)
+        look.step("All chunks", "The plain bytes of all chunks, in order.", span, size=size)
+        return ObjectRef(ALL, -1, (span,), size, span.size, codec="blosc", kind="content")
+
+    def _which_chunk(self, offset: int, look: Look) -> tuple[int, int]:
+        """Step 4: from a plain byte to a chunk and a byte in it."""
+        size = self._header.chunk_size
+        try:
+            number, within = self._content.where(offset)
+        except KeyAbsent as error:
+            look.step("Which chunk", f"None: {error.message}.", size=self._header.plain_size)
+            raise
+        how = f"{offset} // {size} = {number}, rest {within}" if size > 0 else "by the sizes in the Blosc headers"
+        look.step(
+            "Which chunk", f"Byte {offset} is byte {within} of chunk {number}: {how}.", chunk=number, within=within
+        )
+        return number, within
+
+    def _place(self, number: int, look: Look, through: Source) -> int:
+        """Step 5: the offset slot, or the walk."""
+        table, slots = self._content.table, self._slots
+        if number >= max(len(table), self._header.nchunks) and (table.loaded or self._header.nchunks != UNKNOWN):
+            look.step("No such chunk", f"There are {len(table)} chunks.", chunks=len(table))
+            raise KeyAbsent(str(number), f"there is no chunk {number}; there are {len(table)}")
+        if slots is not None and number < slots.count:
+            slot = int(slots.read(through, number, number + 1)[0])
+            at = slots.at + number * OFFSET.size
+            good = bool(slots.valid(np.array([slot]))[0])
+            text = f"Slot {number} of the offsets holds {slot}" + ("." if good else ", which leads nowhere: walk.")
+            look.step("Offset slot", text, Span("", at, at + OFFSET.size), offset=slot)
+            if good and table.place(number, through) == slot:
+                return slot
+        place = table.place(number, through)
+        self._tell_walk(number, look)
+        return place
+
+    def _tell_walk(self, number: int, look: Look) -> None:
+        """The walk, one step for each chunk; the middle of a long one is left out."""
+        walk = self._content.table.walk
+        steps = list(range(min(number, len(walk.places) - 1)))
+        if not look.telling or not steps:
+            return
+        if len(steps) > WALK_STEPS:
+            steps = [*steps[: WALK_STEPS // 2], *steps[-(WALK_STEPS // 2) :]]
+        digest = self._header.checksum.size
+        for chunk in steps:
+            place, behind = walk.places[chunk], walk.places[chunk + 1]
+            look.step(
+                f"Walk past chunk {chunk}",
+                f"{place} + {behind - place - digest} stored bytes + {digest} of digest = {behind}.",
+                Span("", place, place + CHUNK_HEADER.size),
+                next=behind,
+            )
+
+    def _tell_chunk(self, stored: Stored, within: int | None, look: Look) -> None:
+        """Steps 6 to 9: header, digest, block, byte."""
+        header = stored.header
+        look.step(
+            "Blosc header",
+            f"{header.nbytes} plain bytes in {header.ctbytes}; {', '.join(header.flag_names())}.",
+            Span("", stored.span.start, stored.span.start + CHUNK_HEADER.size),
+            flags=f"{header.flags:#010b}",
+            nbytes=header.nbytes,
+            blocksize=header.blocksize,
+            ctbytes=header.ctbytes,
+            typesize=header.typesize,
+        )
+        if stored.digest:
+            computed = self._header.checksum.compute(stored.chunk).hex()
+            same = "the same as" if computed == stored.digest.hex() else "not"
+            look.step(
+                "Digest",
+                f"The {self._header.checksum.name} over the chunk is {computed}, {same} the stored one.",
+                stored.digest_span,
+                stored=stored.digest.hex(),
+                computed=computed,
+            )
+            self._content.check(stored)
+        if within is not None:
+            self._tell_byte(stored, within, look)
+
+    def _tell_byte(self, stored: Stored, within: int, look: Look) -> None:
+        """Steps 8 and 9: the block that holds a byte, and the byte."""
+        header, start = stored.header, stored.span.start
+        found = map_chunk(stored.chunk, place=stored.span)
+        spans = [stored.span]
+        if len(found.starts) and within < header.nbytes:
+            block = within // header.blocksize
+            slot = start + CHUNK_HEADER.size + block * BLOCK_START.size
+            spans = [Span("", start + int(found.starts[block]), start + found.block_stop(block))]
+            look.step(
+                "Block",
+                f"{within} // {header.blocksize} = block {block}, which begins at byte {int(found.starts[block])} of "
+                f"the chunk and has {int((found.stream_at[block] >= 0).sum())} streams.",
+                Span("", slot, slot + BLOCK_START.size),
+                *spans,
+                block=block,
+                start=int(found.starts[block]),
+            )
+        plain = self._content.decoded(stored)
+        if within >= len(plain):
+            return
+        element, part = divmod(within, header.typesize)
+        look.step(
+            "Decode",
+            f"{header.codec_name}, then undo the filter ({header.filter_name}): byte {within} is {plain[within]:#04x}, "
+            f"byte {part} of element {element}.",
+            *spans,
+            byte=plain[within],
+            element=element,
+        )

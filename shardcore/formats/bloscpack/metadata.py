@@ -1,0 +1,150 @@
+"""The metadata section: header, stored text, room to grow, digest.
+
+metadata header 32 | stored bytes | zeros up to max_meta_size | digest over the stored bytes
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from shardcore import payload
+from shardcore.errors import FormatError, ShardError, Span, Truncated, Unsupported, decoded_name
+from shardcore.formats.bloscpack.checksums import Checksum, checksum
+from shardcore.formats.bloscpack.json_tree import parse_json
+from shardcore.formats.bloscpack.layout import METADATA_HEADER
+
+CODECS = ("none", "zlib")
+DEFAULT_LIMIT = 2**26
+"""Plain bytes that metadata may have."""
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataSection:
+    """Where the parts of the section lie.
+
+    Attributes:
+        start: First byte of the section.
+        values: The fields of its header, by name.
+        checksum: The digest at its end.
+    """
+
+    start: int
+    values: dict[str, Any]
+    checksum: Checksum
+
+    @property
+    def header(self) -> Span:
+        """The 32 bytes of the header."""
+        return Span("", self.start, self.start + METADATA_HEADER.size)
+
+    @property
+    def stored(self) -> Span:
+        """The stored text; never more than its room."""
+        size = min(self.values["meta_comp_size"], self.values["max_meta_size"])
+        return Span("", self.header.stop, self.header.stop + size)
+
+    @property
+    def padding(self) -> Span:
+        """The room behind it."""
+        return Span("", self.stored.stop, self.header.stop + self.values["max_meta_size"])
+
+    @property
+    def digest(self) -> Span:
+        """The digest."""
+        return Span("", self.padding.stop, self.padding.stop + self.checksum.size)
+
+    @property
+    def stop(self) -> int:
+        """One past the last byte of the section."""
+        return self.digest.stop
+
+    @property
+    def codec(self) -> str:
+        """Name of the codec."""
+        number = self.values["meta_codec"]
+        return CODECS[number] if number < len(CODECS) else f"codec {number}"
+
+    @property
+    def decoded(self) -> str:
+        """Name of the source that the stored text decodes to; empty when it is stored plain."""
+        return decoded_name(self.stored.start, self.stored.stop) if self.codec != "none" else ""
+
+    def problems(self) -> list[tuple[str, str]]:
+        """Fields that break a rule, with what is wrong."""
+        values, found = self.values, []
+        if values["magic_format"].rstrip(b"\0 ") != b"JSON":
+            found.append(("magic_format", f"the metadata format {values['magic_format']!r} is not known"))
+        if values["meta_options"]:
+            found.append(("meta_options", f"no option {values['meta_options']:#04x} is defined"))
+        if values["meta_codec"] >= len(CODECS):
+            found.append(("meta_codec", f"metadata codec {values['meta_codec']}: known are 0 and 1"))
+        if values["meta_comp_size"] > values["max_meta_size"]:
+            found.append(("meta_comp_size", "the stored metadata does not fit into its room"))
+        return found
+
+
+def read_metadata_section(header: bytes, start: int, size: int) -> MetadataSection:
+    """Reads the section's header.
+
+    Args:
+        header: Its 32 bytes, or fewer when the file ends.
+        start: First byte of the section.
+        size: Bytes of the file.
+
+    Raises:
+        Truncated: The section would end after the file does.
+        FormatError: The digest is not known, so that nobody can say where the section ends.
+    """
+    values = METADATA_HEADER.read_one(header, place=Span("", start, start + len(header)))
+    at = start + METADATA_HEADER.offsets["meta_checksum"]
+    section = MetadataSection(start, values, checksum(values["meta_checksum"], Span("", at, at + 1)))
+    if section.stop > size:
+        raise Truncated(
+            f"the metadata section ends at byte {section.stop}, the file at {size}", span=Span("", start, size)
+        )
+    return section
+
+
+def decode_metadata(section: MetadataSection, stored: bytes, *, limit: int = DEFAULT_LIMIT) -> bytes:
+    """The plain metadata text.
+
+    Args:
+        section: The section.
+        stored: The bytes of `section.stored`.
+        limit: Plain bytes allowed.
+
+    Raises:
+        Unsupported: The codec is not known.
+        FormatError: The stored bytes are damaged, or expand to another size than `meta_size`.
+        LimitExceeded: The text is longer than `limit`.
+    """
+    problems = [message for name, message in section.problems() if name in ("meta_codec", "meta_comp_size")]
+    if problems:
+        raise Unsupported(problems[0], span=section.header)
+    expected = section.values["meta_size"]
+    return payload.decompress(section.codec, stored, limit=limit, expected=expected, span=section.stored)
+
+
+def parse_metadata(section: MetadataSection, text: bytes) -> Any:
+    """The value of the metadata text.
+
+    Raises:
+        FormatError: It is not JSON, or says that it is something else.
+    """
+    for name, message in section.problems():
+        if name == "magic_format":
+            raise FormatError(message, span=section.header)
+    try:
+        return parse_json(text)
+    except ValueError as error:
+        raise FormatError(f"the metadata is not JSON: {error}", span=section.stored) from error
+
+
+def check_digest(section: MetadataSection, stored: bytes, digest: bytes) -> str:
+    """What is wrong with the digest, or empty."""
+    try:
+        section.checksum.check(stored, digest, section.digest, "metadata")
+    except ShardError as error:
+        return error.message
+    return ""

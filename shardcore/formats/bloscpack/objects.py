@@ -1,0 +1,173 @@
+"""The objects of a Bloscpack file: one row for each chunk."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shardcore.errors import FormatError, Span, UsageError
+from shardcore.formats.bloscpack.blosc1 import (
+    ChunkHeader,
+    check_chunk_header,
+    plausible,
+    read_chunk_header,
+)
+from shardcore.formats.bloscpack.chunks import stops
+from shardcore.formats.bloscpack.content import Content
+from shardcore.formats.bloscpack.layout import CHUNK_HEADER, CODECS, UNKNOWN
+from shardcore.objects import ObjectColumns, ObjectRef, Objects, State
+
+I64 = NDArray[np.int64]
+
+UNREAD = "unread"
+"""The codec of a chunk whose header has not been read yet."""
+
+
+class BloscpackObjects(Objects):
+    """One row for each chunk that is there, or that the header promises.
+
+    Args:
+        content: The chunks.
+    """
+
+    kinds = ("chunk",)
+    codecs = (UNREAD, "none", *CODECS, "codec 5", "codec 6", "codec 7")
+
+    def __init__(self, content: Content) -> None:
+        self._content = content
+        self._table = content.table
+
+    def __len__(self) -> int:
+        return len(self._table)
+
+    def columns(self, rows: I64, *, sizes: bool = False) -> ObjectColumns:
+        """The columns of some chunks; see `Objects.columns`."""
+        if not self._table.loaded:
+            starts = self._table.slot_places(rows)
+            if not sizes:
+                return self._unread(rows, starts)
+            self._table.load()
+        headers, places = self._table.headers[rows], self._table.places[rows]
+        found = places != UNKNOWN
+        ends = stops(places, headers, self._table.geometry)
+        codes = np.where(headers["flags"] & 2 != 0, 1, (headers["flags"] >> 5) + 2)
+        return ObjectColumns.of(
+            rows,
+            places,
+            ends,
+            np.where(found, headers["nbytes"].astype(np.int64), -1),
+            codec=np.where(found, codes, 0),
+            state=np.where(self.damaged(rows), State.DAMAGED, State.LIVE),
+        )
+
+    def key_texts(self, rows: I64) -> list[str | None]:
+        """The numbers of the chunks."""
+        return [str(row) for row in rows.tolist()]
+
+    def ref(self, row: int) -> ObjectRef:
+        """One chunk as an object."""
+        if not 0 <= row < len(self):
+            raise IndexError(row)
+        try:
+            place = self._table.place(row)
+        except FormatError as error:
+            return ObjectRef(str(row), row, (), codec=UNREAD, state=State.DAMAGED, kind="chunk", error=str(error))
+        if not self._table.loaded and (stored := self._until_next(row, place)) is not None:
+            return self.located(row, place, stored)
+        header = self._header(row, place)
+        ref = self.located(row, place, header.ctbytes, header)
+        problem = self._problem(header, place)
+        return ref if not problem else _damaged(ref, problem)
+
+    def located(self, row: int, place: int, stored: int, header: ChunkHeader | None = None) -> ObjectRef:
+        """The object of a chunk whose place is known.
+
+        Args:
+            row: Its number.
+            place: Its first byte.
+            stored: Its stored bytes, without the digest.
+            header: Its Blosc header, if that was read.
+        """
+        geometry = self._table.geometry
+        stop = max(min(place + stored, geometry.size), place)
+        spans = [Span("", place, stop)]
+        if geometry.digest:
+            spans.append(Span("", stop, min(stop + geometry.digest, geometry.size)))
+        size = self._content.header.plain_size_of(row) if header is None else header.nbytes
+        codec = UNREAD if header is None else "none" if header.plain_copy else header.codec_name
+        extras = {"offset": place} | (
+            {} if header is None else {"typesize": header.typesize, "filter": header.filter_name}
+        )
+        return ObjectRef(str(row), row, tuple(spans), size, stop - place, codec=codec, kind="chunk", extras=extras)
+
+    def damaged(self, rows: I64) -> NDArray[np.bool_]:
+        """Which chunks are known to be damaged from their headers alone; after `load_index`."""
+        headers, places = self._table.headers[rows], self._table.places[rows]
+        ends = places + headers["ctbytes"].astype(np.int64) + self._table.geometry.digest
+        outside: NDArray[np.bool_] = (places == UNKNOWN) | (ends > self._table.geometry.size)
+        return outside | ~plausible(headers, 2**32)
+
+    @property
+    def orders(self) -> tuple[str, ...]:
+        """`slot`, and after `load_index` `offset` and `size`."""
+        return ("slot", "offset", "size") if self._table.loaded else ("slot",)
+
+    def order(self, name: str) -> I64 | None:
+        """Chunk numbers in an order."""
+        if name == "slot":
+            return None
+        if name not in self.orders:
+            raise UsageError(f"no order {name!r} here; there is {', '.join(self.orders)}")
+        column = self._table.places if name == "offset" else self._table.headers["nbytes"]
+        return np.argsort(column, kind="stable").astype(np.int64)
+
+    def _unread(self, rows: I64, starts: I64) -> ObjectColumns:
+        """What the offsets and the header tell, without reading a chunk."""
+        header, geometry = self._content.header, self._table.geometry
+        following = self._table.slot_places(rows + 1)
+        ends = np.where((starts >= 0) & (following > starts + geometry.digest), following - geometry.digest, -1)
+        sizes = np.where(rows == header.nchunks - 1, header.last_chunk, header.chunk_size)
+        return ObjectColumns.of(rows, starts, ends, sizes)
+
+    def _until_next(self, row: int, place: int) -> int | None:
+        """Stored bytes of a chunk by the offset of the next one; None when that is not known."""
+        following = int(self._table.slot_places(np.array([row + 1]))[0])
+        stored = following - self._table.geometry.digest - place
+        return stored if stored >= CHUNK_HEADER.size else None
+
+    def _header(self, row: int, place: int) -> ChunkHeader:
+        """The header of a chunk, from what has been read, or with the chunk itself, which is asked for next."""
+        if self._table.loaded:
+            return self._table.header(row)
+        walk = self._table.walk
+        if row < len(walk.places) and walk.places[row] == place:
+            return read_chunk_header(bytes(walk.headers), row * CHUNK_HEADER.size)
+        try:
+            return self._content.stored(row).header
+        except FormatError:
+            return read_chunk_header(self._content.source.read(place, place + CHUNK_HEADER.size))
+
+    def _problem(self, header: ChunkHeader, place: int) -> str:
+        """What is wrong with a chunk as far as its header tells, or empty."""
+        geometry = self._table.geometry
+        stop = place + header.ctbytes + geometry.digest
+        try:
+            check_chunk_header(header, limit=2**32, place=Span("", place, place + CHUNK_HEADER.size))
+        except FormatError as error:
+            return str(error)
+        return f"the chunk ends at byte {stop}, the file at {geometry.size}" if stop > geometry.size else ""
+
+
+def _damaged(ref: ObjectRef, problem: str) -> ObjectRef:
+    return ObjectRef(
+        ref.key,
+        ref.row,
+        ref.spans,
+        ref.size,
+        ref.stored_size,
+        codec=ref.codec,
+        state=State.DAMAGED,
+        kind=ref.kind,
+        error=problem,
+        extras=ref.extras,
+    )

@@ -1,0 +1,224 @@
+"""What is wrong with a Bloscpack file: in its structure, its offsets and headers, its content."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+
+import numpy as np
+
+from shardcore.errors import (
+    BadChecksum,
+    FormatError,
+    LimitExceeded,
+    ShardError,
+    SourceError,
+    Span,
+    Unsupported,
+)
+from shardcore.finding import Depth, Findings, Report
+from shardcore.formats.bloscpack.arrays import array_info
+from shardcore.formats.bloscpack.chunks import stops
+from shardcore.formats.bloscpack.content import SMALL_FILE, THREADS, Content
+from shardcore.formats.bloscpack.layout import OFFSET, UNKNOWN
+from shardcore.formats.bloscpack.metadata import MetadataSection, parse_metadata
+from shardcore.formats.bloscpack.objects import BloscpackObjects
+from shardcore.formats.bloscpack.tree import FileTree
+from shardcore.shard import Progress
+
+SLOTS_AT_ONCE = 2**16
+
+
+class Verification:
+    """One verification of one file.
+
+    Args:
+        content: The chunks.
+        objects: The chunks as objects.
+        tree: The tree, which reads the metadata.
+        metadata: The metadata section, or None.
+        notes: What was found odd while the file was opened: code, place, sentence.
+    """
+
+    def __init__(
+        self,
+        content: Content,
+        objects: BloscpackObjects,
+        tree: FileTree,
+        metadata: MetadataSection | None,
+        notes: tuple[tuple[str, Span, str], ...],
+    ) -> None:
+        self._content = content
+        self._header = content.header
+        self._table = content.table
+        self._objects = objects
+        self._tree = tree
+        self._metadata = metadata
+        self._notes = notes
+        self._findings = Findings()
+
+    def run(self, depth: Depth, progress: Progress) -> Report:
+        """Checks to a depth; see `Shard.verify`."""
+        progress(0, 1)
+        self._structure()
+        if depth.reaches(Depth.INDEX):
+            self._table.load(progress)
+            self._offsets()
+            self._spare_slots()
+            self._headers()
+            self._end()
+        if depth.reaches(Depth.CONTENT):
+            self._chunks(progress)
+        return Report(depth, len(self._objects), self._findings.all())
+
+    def _structure(self) -> None:
+        header = self._header
+        for code, span, message in self._notes:
+            self._findings.error(code, span, message)
+        for name in ("unused", "reserved"):
+            if any(header.values.get(name, b"")):
+                start = header.record.offsets[name]
+                span = Span("", start, start + header.record.sizes[name])
+                self._findings.warning("bloscpack.reserved", span, f"the {name} bytes of the header are not 0")
+        if header.max_app_chunks and not header.has_offsets:
+            span = Span("", 24, 32)
+            self._findings.warning("bloscpack.spare-slots", span, "spare slots are declared, but there are no offsets")
+        if self._metadata is not None:
+            self._metadata_section(self._metadata)
+
+    def _metadata_section(self, metadata: MetadataSection) -> None:
+        for name, message in metadata.problems():
+            self._findings.error(f"bloscpack.{name.replace('_', '-')}", metadata.header, message)
+        digest = self._tree.metadata_problem()
+        if digest:
+            self._findings.error("bloscpack.metadata-digest", metadata.digest, digest)
+        padding = metadata.padding
+        if any(self._content.source.read(padding.start, padding.stop)):
+            self._findings.warning("bloscpack.metadata-room", padding, "the room behind the metadata is not zero")
+        try:
+            value = parse_metadata(metadata, self._tree.metadata_text())
+        except (FormatError, LimitExceeded) as error:
+            self._findings.error("bloscpack.metadata", error.span or metadata.stored, error.message)
+            return
+        try:
+            info = array_info(value)
+        except FormatError as error:
+            self._findings.warning("bloscpack.array", metadata.stored, error.message)
+            return
+        size = self._header.plain_size
+        if info is not None and size not in (UNKNOWN, info.nbytes):
+            message = f"the metadata describes an array of {info.nbytes} bytes, the content has {size}"
+            self._findings.error("bloscpack.array", metadata.stored, message)
+
+    def _offsets(self) -> None:
+        """Each offset against where the chunk is."""
+        slots = self._table.slots
+        if slots is None:
+            return
+        if not slots.used:
+            span = Span("", slots.at, slots.at + slots.count * OFFSET.size)
+            self._findings.note(
+                "bloscpack.offsets-unused", span, "no offset was filled in; chunks are found by walking"
+            )
+            return
+        for first in range(0, min(slots.count, len(self._table)), SLOTS_AT_ONCE):
+            last = min(first + SLOTS_AT_ONCE, slots.count, len(self._table))
+            got = slots.read(self._content.source, first, last)
+            places = self._table.places[first:last]
+            for row in np.flatnonzero(got != places).tolist():
+                at = slots.at + (first + row) * OFFSET.size
+                number, slot, place = first + row, int(got[row]), int(places[row])
+                where = f"chunk {number} is at {place}" if place != UNKNOWN else f"chunk {number} is not there"
+                message = f"the offset of chunk {number} is {slot}, but {where}"
+                add = self._findings.warning if slot == UNKNOWN else self._findings.error
+                add("bloscpack.offset", Span("", at, at + OFFSET.size), message, key=str(number))
+
+    def _spare_slots(self) -> None:
+        slots, source = self._table.slots, self._content.source
+        if slots is None:
+            return
+        start, stop = slots.at + slots.count * OFFSET.size, self._table.geometry.first
+        step = SLOTS_AT_ONCE * OFFSET.size
+        for at in range(start, stop - stop % OFFSET.size, step):
+            data = source.read(at, min(at + step, stop, source.size))
+            rows = OFFSET.read(data, count=len(data) // OFFSET.size)["offset"]
+            if (rows != UNKNOWN).any():
+                place = at + int((rows != UNKNOWN).argmax()) * OFFSET.size
+                span = Span("", place, place + OFFSET.size)
+                self._findings.warning("bloscpack.spare-slots", span, "a spare slot holds an offset")
+                return
+
+    def _headers(self) -> None:
+        """Each Blosc header by itself and against the file's header."""
+        table, rows = self._table, np.arange(len(self._table), dtype=np.int64)
+        damaged = self._objects.damaged(rows)
+        for row in np.flatnonzero(damaged).tolist():
+            ref = self._objects.ref(row)
+            span = ref.spans[0] if ref.spans else None
+            self._findings.error("bloscpack.chunk", span, f"chunk {row}: {ref.error}", key=str(row))
+        sizes = table.headers["nbytes"].astype(np.int64)
+        wished = np.full(len(rows), self._header.chunk_size, np.int64)
+        if self._header.nchunks == len(rows) > 0:
+            wished[-1] = self._header.last_chunk
+        if self._header.nchunks == UNKNOWN and len(rows):
+            wished[-1] = UNKNOWN
+        for row in np.flatnonzero(~damaged & (wished != UNKNOWN) & (sizes != wished)).tolist():
+            span = Span("", int(table.places[row]), int(table.places[row]) + 16)
+            message = f"chunk {row} has {sizes[row]} plain bytes, the header says {wished[row]}"
+            self._findings.error("bloscpack.chunk-size", span, message, key=str(row))
+
+    def _end(self) -> None:
+        geometry = self._table.geometry
+        if self._header.nchunks != UNKNOWN and len(self._table) < self._header.nchunks:
+            message = f"the header says {self._header.nchunks} chunks; no more than {len(self._table)} fit"
+            self._findings.error("bloscpack.chunk-count", Span("", 0, self._header.size), message)
+        places = self._table.places
+        if not len(places) or (places == UNKNOWN).any():
+            return
+        ends = stops(places, self._table.headers, geometry) + geometry.digest
+        end = min(int(ends.max()), geometry.size)
+        if end < geometry.size:
+            span = Span("", end, geometry.size)
+            message = f"{span.size} bytes follow the last chunk; appending leaves some, and readers ignore them"
+            self._findings.note("bloscpack.trailing", span, message)
+
+    def _chunks(self, progress: Progress) -> None:
+        """Reads every chunk: digest and decompression."""
+        count = len(self._table)
+        for number, error in enumerate(self._problems(count)):
+            progress(number + 1, count)
+            if error is None:
+                continue
+            code = "bloscpack.digest" if isinstance(error, BadChecksum) else "bloscpack.content"
+            message = f"chunk {number}: {error.message}"
+            if isinstance(error, Unsupported) or not isinstance(error, FormatError):
+                self._findings.warning("bloscpack.unchecked", error.span, message, key=str(number))
+            else:
+                self._findings.error(code, error.span, message, key=str(number))
+
+    def _problems(self, count: int) -> Iterator[ShardError | None]:
+        """What is wrong with each chunk, in order; where that pays, a few are read ahead by threads."""
+        if self._content.source.size <= SMALL_FILE:
+            yield from map(self._problem, range(count))
+            return
+        waiting: deque[Future[ShardError | None]] = deque()
+        pool = ThreadPoolExecutor(THREADS, thread_name_prefix="verify")
+        try:
+            for number in range(count):
+                waiting.append(pool.submit(self._problem, number))
+                if len(waiting) > 2 * THREADS:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+
+    def _problem(self, number: int) -> ShardError | None:
+        try:
+            self._content.plain(number)
+        except SourceError:
+            raise
+        except ShardError as error:
+            return error
+        return None

@@ -1,0 +1,167 @@
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import shardcore
+from shardcore.errors import ShardError
+from shardcore.finding import Severity
+from shardcore.formats.bloscpack import BloscpackShard
+from shardcore.objects import State
+
+DATA = Path(__file__).parents[3] / "data" / "bloscpack"
+EXPECTED = json.loads((DATA / "expected.json").read_text())
+CASES = {case["name"]: case for case in EXPECTED["cases"]}
+HOSTILE = {case["path"]: case for case in EXPECTED["hostile"]}
+
+
+def sha256(data: bytes) -> str:
+    """Hexadecimal."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def opened(name: str) -> BloscpackShard:
+    """A sample."""
+    shard = shardcore.open(DATA / name)
+    assert isinstance(shard, BloscpackShard)
+    return shard
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_chunks_and_whole_are_as_expected(case: dict[str, Any]) -> None:
+    """Every chunk and the whole content have the sizes, places and digests that the reference gave."""
+    with opened(case["path"]) as shard:
+        assert len(shard.objects) == case["count"] == len(case["entries"])
+        for entry in case["entries"]:
+            ref = shard.find(entry["key"])
+            assert (ref.size, ref.stored_size, ref.spans[0].start) == (entry["size"], entry["stored"], entry["offset"])
+            assert sha256(shard.read(ref)) == entry["sha256"]
+        whole = shard.find("all")
+        data = shard.read(whole)
+        assert (len(data), sha256(data)) == (case["size"], case["sha256"])
+        assert b"".join(shard.stream(whole)) == data
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_headers_and_metadata_are_as_expected(case: dict[str, Any]) -> None:
+    """The header fields and the metadata are those that the reference wrote."""
+    with opened(case["path"]) as shard:
+        wished = dict(case["header"])
+        meta = wished.pop("meta", None)
+        if "checksum" in wished:
+            assert shard.header.checksum.name == wished.pop("checksum")
+        if case["version"] == 2:
+            assert wished.pop("max_app_chunks") == shard.header.max_app_chunks == 0
+        assert {name: shard.fields[f"header.{name}"] for name in wished} == wished
+        assert shard.metadata == case["metadata"]
+        assert shard.version == str(case["version"])
+        section = shard.metadata_section
+        assert (section is None) == (meta is None)
+        if meta is not None and section is not None:
+            assert section.checksum.name == meta["checksum"]
+            assert section.codec == meta["codec"].lower()
+            names = {"meta_size": "size", "max_meta_size": "max", "meta_comp_size": "stored", "meta_level": "level"}
+            assert {name: section.values[name] for name in names} == {a: meta[b] for a, b in names.items()}
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_bytes_behind_the_last_chunk(case: dict[str, Any]) -> None:
+    """What appending left behind the last chunk is a section of its own and a note; other files have none."""
+    with opened(case["path"]) as shard:
+        trailing = [section.size for section in shard.sections if section.name == "trailing"]
+        assert trailing == ([case["trailing"]] if case["trailing"] else [])
+        codes = [finding.code for finding in shard.verify().findings if finding.severity is Severity.NOTE]
+        assert ("bloscpack.trailing" in codes) == bool(case["trailing"])
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_ranges_of_the_whole(case: dict[str, Any]) -> None:
+    """Any range of the plain content is the same slice of the whole, and so is the chunk behind `@N`."""
+    with opened(case["path"]) as shard:
+        ref = shard.find("all")
+        data = shard.read(ref)
+        dice = np.random.default_rng(4)
+        for _ in range(30):
+            start, stop = sorted(dice.integers(0, len(data) + 2, 2).tolist())
+            assert shard.read_range(ref, start, stop) == data[start:stop]
+        for offset in dice.integers(0, max(len(data), 1), 10).tolist() if data else []:
+            chunk = shard.find(f"@{offset}")
+            before = sum(shard.find(str(i)).size for i in range(chunk.row))
+            assert shard.read(chunk)[offset - before] == data[offset]
+
+
+@pytest.mark.parametrize("case", HOSTILE.values(), ids=HOSTILE)
+def test_hostile_files(case: dict[str, Any]) -> None:
+    """A hostile file is not opened, or verification says what is wrong; either way nothing else is raised."""
+    try:
+        shard = opened(case["path"])
+    except ShardError:
+        assert case["must"].startswith("error")
+        return
+    with shard:
+        report = shard.verify()
+        assert not report.ok
+        for row in range(len(shard.objects)):
+            try:
+                shard.read(shard.objects.ref(row))
+            except ShardError:
+                continue
+
+
+def test_an_unknown_version_is_named() -> None:
+    """The error of a version that nobody knows says which it is, and where it stands."""
+    with pytest.raises(shardcore.Unsupported, match="version 9") as caught:
+        opened("hostile/version9.blp")
+    assert caught.value.span == shardcore.Span("", 4, 5)
+
+
+@pytest.mark.parametrize(
+    ("name", "broken"),
+    [
+        ("flipped", {0}),
+        ("truncated", {3}),
+        ("ctbytes_huge", {0}),
+        ("ctbytes_small", {0}),
+        ("nbytes_huge", {0}),
+        ("blocksize_zero", {0}),
+        ("typesize_zero", {0}),
+        ("nchunks_more", {4}),
+        ("offset_past", set()),
+        ("offset_header", set()),
+    ],
+)
+def test_the_rest_of_a_damaged_file_stays_readable(name: str, broken: set[int]) -> None:
+    """Damage to one chunk leaves the others; a wrong offset leaves all, and verification names it."""
+    with opened(f"hostile/{name}.blp") as shard, opened("hostile/flipped.blp") as good:
+        count = 5 if name == "nchunks_more" else 4
+        assert len(shard.objects) == count
+        for row in range(count):
+            if row in broken:
+                with pytest.raises(ShardError):
+                    shard.read(shard.objects.ref(row))
+            elif row:
+                assert shard.read(shard.find(str(row))) == good.read(good.find(str(row)))
+            else:
+                assert shard.read(shard.find("0"))
+        report = shard.verify()
+        wrong = {int(f.key) for f in report.findings if f.severity is Severity.ERROR and f.key is not None}
+        if name == "nchunks_more":
+            broken = {3, 4}  # the header takes the short last chunk for one in the middle
+        assert wrong == (broken or {1})
+
+
+@pytest.mark.parametrize("name", ["ctbytes_huge", "ctbytes_small", "blocksize_zero", "typesize_zero", "truncated"])
+def test_damage_in_a_header_is_a_damaged_row(name: str) -> None:
+    """What the Blosc header alone shows to be damaged is so in the columns and in the reference."""
+    row = 3 if name == "truncated" else 0
+    with opened(f"hostile/{name}.blp") as shard:
+        shard.load_index()
+        assert shard.objects[:].state[row] == State.DAMAGED
+        ref = shard.objects.ref(row)
+        assert ref.state is State.DAMAGED
+        assert ref.error
