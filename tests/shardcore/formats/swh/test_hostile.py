@@ -1,0 +1,202 @@
+"""Damaged and hostile Read Shards: a clear refusal with a place, and what is whole stays readable."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import shardcore
+from shardcore.errors import BadMagic, FormatError, ShardError, Truncated, Unsupported
+from shardcore.formats.swh.layout import HASH_HEAD, HEADER, SLOT
+from shardcore.objects import State
+
+DATA = Path(__file__).parents[3] / "data" / "swh"
+SMALL = (DATA / "small.shard").read_bytes()
+HEAD = HEADER.read_one(SMALL)
+HASH = HEAD["hash_position"]
+
+Patch = Callable[[bytearray], None]
+
+
+def header(name: str, value: int) -> Patch:
+    """Sets a header field."""
+    at, size = HEADER.offsets[name], HEADER.sizes[name]
+    return lambda data: data.__setitem__(slice(at, at + size), value.to_bytes(size, "big"))
+
+
+def hash_field(name: str, value: int | bytes) -> Patch:
+    """Sets a field of the hash function."""
+    at, size = HASH + HASH_HEAD.offsets[name], HASH_HEAD.sizes[name]
+    raw = value if isinstance(value, bytes) else value.to_bytes(size, "little")
+    return lambda data: data.__setitem__(slice(at, at + size), raw)
+
+
+def damaged(*patches: Patch) -> bytes:
+    """The small shard, damaged."""
+    data = bytearray(SMALL)
+    for patch in patches:
+        patch(data)
+    return bytes(data)
+
+
+def big_endian(data: bytearray) -> None:
+    """Every number of the hash function turned round, as a big-endian machine dumps it."""
+    for field in HASH_HEAD.fields:
+        if field.raw_size is None:
+            at = HASH + HASH_HEAD.offsets[field.name]
+            data[at : at + 4] = data[at : at + 4][::-1]
+
+
+REFUSED: dict[str, tuple[list[Patch], type[ShardError]]] = {
+    "version": ([header("version", 2)], Unsupported),
+    "objects inside the header": ([header("objects_position", 80)], FormatError),
+    "index before the objects end": ([header("index_position", HEAD["index_position"] - 1)], FormatError),
+    "sums that wrap 64 bits": ([header("objects_size", 2**64 - 512), header("index_position", 0)], FormatError),
+    "index not a multiple of 40": (
+        [header("index_size", HEAD["index_size"] - 1), header("hash_position", HASH - 1)],
+        FormatError,
+    ),
+    "no slots": ([header("index_size", 0), header("hash_position", HEAD["index_position"])], FormatError),
+    "hash function past the end": (
+        [header("index_size", 2**30 * 40), header("hash_position", HEAD["index_position"] + 2**30 * 40)],
+        Truncated,
+    ),
+    "more objects than slots": ([header("objects_count", 14)], FormatError),
+    "algorithm": ([hash_field("algorithm", b"bdz_ph\0")], BadMagic),
+    "table size": ([hash_field("table_size", 11)], FormatError),
+    "hash state length": ([hash_field("hash_state_length", 2**32 - 1)], FormatError),
+    "key hash": ([hash_field("hash_name", b"jenkinsX")], BadMagic),
+    "big-endian maker": ([big_endian], Unsupported),
+    "no buckets": ([hash_field("displacements_count", 0)], FormatError),
+    "too many buckets": (
+        [hash_field("displacements_count", 2**32 - 1), hash_field("select_count", 2**32 - 1)],
+        FormatError,
+    ),
+    "low bits": ([hash_field("low_bits_width", 32)], FormatError),
+    "store bits": ([hash_field("store_bits", 2**32 - 1)], FormatError),
+    "select count": ([hash_field("select_count", 5)], FormatError),
+    "select length": ([hash_field("select_length", 2**31)], FormatError),
+    "sequence length": ([hash_field("sequence_length", 2**31)], FormatError),
+    "last count of slots": ([lambda d: d.__setitem__(slice(len(d) - 8, len(d) - 4), b"\1\0\0\0")], FormatError),
+    "cut hash function": ([lambda d: d.__delitem__(slice(len(d) - 1, len(d)))], Truncated),
+    "cut header": ([lambda d: d.__delitem__(slice(60, len(d)))], Truncated),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_impossible_headers_are_refused_with_a_place(case: str) -> None:
+    """What no reader could use is refused when opening, by the right error, with the bytes that say so."""
+    patches, error = REFUSED[case]
+    with pytest.raises(error) as caught:
+        shardcore.open(damaged(*patches))
+    assert caught.value.span is not None
+
+
+@pytest.mark.parametrize("case", [name for name in REFUSED if name != "cut header"])
+def test_refused_files_still_show_what_is_there(case: str) -> None:
+    """With `partial`, the header and the damage are shown; objects too, when only the hash function is damaged."""
+    data = damaged(*REFUSED[case][0])
+    with shardcore.open(data, partial=True) as shard:
+        assert isinstance(shard.damage, FormatError)
+        assert shard.fields["header.objects_count"] == HEADER.read_one(data)["objects_count"]
+        assert shard.sections[-1].stop == len(data)
+        if len(shard.objects):
+            rows = np.flatnonzero(shard.objects[:].state == State.LIVE)
+            assert len(rows) == 12
+            assert shard.read(shard.objects.ref(int(rows[0]))) is not None
+            assert not shard.verify("content").ok
+
+
+def test_big_endian_functions_are_refused_by_name() -> None:
+    """The message says what the file is, not only that a number is wrong."""
+    with pytest.raises(Unsupported, match="big-endian"):
+        shardcore.open(damaged(big_endian))
+
+
+def slot_patch(slot: int, *, key: bytes | None = None, offset: int | None = None) -> Patch:
+    """Changes a slot."""
+    at = HEAD["index_position"] + SLOT.size * slot
+
+    def patch(data: bytearray) -> None:
+        if key is not None:
+            data[at : at + 32] = key
+        if offset is not None:
+            data[at + 32 : at + 40] = offset.to_bytes(8, "big")
+
+    return patch
+
+
+def at_offset(offset: int, raw: bytes) -> Patch:
+    """Overwrites bytes."""
+    return lambda data: data.__setitem__(slice(offset, offset + len(raw)), raw)
+
+
+FOUND: dict[str, tuple[list[Patch], str, str]] = {
+    "slot points into the header": ([slot_patch(1, offset=8)], "index", "swh.slot-offset"),
+    "slot points past the objects": ([slot_patch(1, offset=HEAD["index_position"] - 7)], "index", "swh.slot-offset"),
+    "slot points beyond the file": ([slot_patch(1, offset=2**63)], "index", "swh.slot-offset"),
+    "wrong key in a slot": ([slot_patch(1, key=b"k" * 32)], "index", "swh.slot-mismatch"),
+    "wrong seed": ([hash_field("seed", 8)], "index", "swh.slot-mismatch"),
+    "more live slots than objects": ([header("objects_count", 11)], "index", "swh.objects-count"),
+    "the same key twice": (
+        [slot_patch(2, key=SMALL[HEAD["index_position"] + 40 : HEAD["index_position"] + 72])],
+        "index",
+        "swh.duplicate-key",
+    ),
+    "a one-bit too many": ([at_offset(HASH + HASH_HEAD.size, b"\xff")], "index", "swh.hash-function"),
+    "wrong select directory": ([at_offset(HASH + HASH_HEAD.size + 4, b"\7")], "index", "swh.select-directory"),
+    "length past the objects": ([at_offset(512, (2**63).to_bytes(8, "big"))], "content", "swh.object-length"),
+    "length into the next object": ([at_offset(512, (9).to_bytes(8, "big"))], "content", "swh.overlap"),
+    "a hole between objects": ([at_offset(520, (0).to_bytes(8, "big"))], "content", "swh.gap"),
+    "changed content": ([at_offset(700, b"\xff")], "content", "swh.content-hash"),
+}
+
+
+@pytest.mark.parametrize("case", FOUND)
+def test_damage_behind_a_sound_header_is_found(case: str) -> None:
+    """Verification reports every damage with its code and place; the other objects stay readable."""
+    patches, depth, code = FOUND[case]
+    with shardcore.open(damaged(*patches), partial=True) as shard:
+        report = shard.verify(depth)
+        assert not report.ok
+        finding = next(f for f in report.findings if f.code == code)
+        assert finding.span is not None
+        readable = 0
+        for row in np.flatnonzero(shard.objects[:].state == State.LIVE).tolist():
+            try:
+                shard.read(shard.objects.ref(row))
+                readable += 1
+            except FormatError:
+                continue
+        assert readable >= 10
+
+
+def test_declared_counts_cost_no_memory() -> None:
+    """A slot count of 4 billion in a small file is refused before anything is allocated."""
+    huge = (2**32 - 5) * 40
+    with pytest.raises(FormatError):
+        shardcore.open(
+            damaged(
+                header("index_size", huge),
+                header("hash_position", HEAD["index_position"] + huge),
+                hash_field("table_size", 2**32 - 5),
+            )
+        )
+
+
+def test_over_allocated_files_are_fine() -> None:
+    """Bytes after the shard are a section of their own and a note, zero or not."""
+    with shardcore.open(SMALL + b"left over from something else" * 10) as shard:
+        assert shard.sections[-1].name == "trailing"
+        report = shard.verify("content")
+        assert report.ok
+        assert [f.code for f in report.findings] == ["swh.trailing"]
+
+
+def test_the_zero_key_of_an_old_file_is_absent() -> None:
+    """Unused slots of the older writer have offset 0: the reference takes the magic for an object there."""
+    with shardcore.open(DATA / "legacy.shard") as shard:
+        assert shard.trace("00" * 32).outcome == "absent"
+        shard.load_index()
+        assert State.DAMAGED not in shard.objects[:].state
