@@ -254,9 +254,37 @@ def path_to(root: Node, offset: int, source: str = "") -> tuple[Node, ...]:
 
 def runs_of(root: Node, start: int, stop: int) -> Runs:
     """The leaves of a tree in `[start, stop)`, as runs; agrees with `path_to` byte by byte."""
-    parts: list[Runs] = []
-    _collect(root, max(start, root.span.start), min(stop, root.span.stop), 0, parts)
-    return Runs.join(parts)
+    gathered = _Gathered()
+    _collect(root, max(start, root.span.start), min(stop, root.span.stop), 0, gathered)
+    return gathered.joined()
+
+
+class _Gathered:
+    """Runs on their way: single ones are kept as numbers until many are made into arrays at once."""
+
+    def __init__(self) -> None:
+        self._parts: list[Runs] = []
+        self._single: list[tuple[int, int, int, int]] = []
+
+    def one(self, start: int, stop: int, role: FieldRole, parity: int) -> None:
+        """Takes a run; an empty one is dropped."""
+        if stop > start:
+            self._single.append((start, stop, role, parity))
+
+    def many(self, runs: Runs) -> None:
+        """Takes runs that are arrays already."""
+        self._flush()
+        self._parts.append(runs)
+
+    def joined(self) -> Runs:
+        """All of them, in order."""
+        self._flush()
+        return Runs.join(self._parts)
+
+    def _flush(self) -> None:
+        if self._single:
+            self._parts.append(Runs.of(*np.array(self._single, np.int64).T))
+            self._single = []
 
 
 def _solid(nodes: Sequence[Node], source: str) -> list[Node]:
@@ -283,12 +311,12 @@ def _owner(node: Node, offset: int, source: str) -> Node | None:
     return before[-1] if before and offset < before[-1].span.stop else None
 
 
-def _collect(node: Node, start: int, stop: int, parity: int, parts: list[Runs]) -> None:
+def _collect(node: Node, start: int, stop: int, parity: int, gathered: _Gathered) -> None:
     if start >= stop:
         return
     kids = node.children
     if isinstance(kids, Children) and kids.source == node.span.source and (ready := kids.runs(start, stop)) is not None:
-        parts.append(_filled(ready, node, start, stop, parity))
+        gathered.many(_filled(ready, node, start, stop, parity))
         return
     first, touching = _touching(node, start, stop)
     at = start
@@ -298,11 +326,11 @@ def _collect(node: Node, start: int, stop: int, parity: int, parts: list[Runs]) 
         if kid_start >= kid_stop:
             continue
         if kid_start > at:
-            parts.append(Runs.of([at], [kid_start], node.role, parity))
-        _collect(kid, kid_start, kid_stop, (first + number) & 1, parts)
+            gathered.one(at, kid_start, node.role, parity)
+        _collect(kid, kid_start, kid_stop, (first + number) & 1, gathered)
         at = kid_stop
     if at < stop:
-        parts.append(Runs.of([at], [stop], node.role, parity))
+        gathered.one(at, stop, node.role, parity)
 
 
 def _filled(runs: Runs, node: Node, start: int, stop: int, parity: int) -> Runs:
