@@ -1,1 +1,12 @@
 """Xet MDB shards: an index of files, xorbs and chunks."""
+
+from shardcore.format import Format
+from shardcore.formats.mdb.reader import detect, open_shard
+
+FORMAT = Format(
+    name="mdb",
+    title="Xet MDB shard",
+    suffixes=(".mdb",),
+    detect=detect,
+    open=open_shard,
+)

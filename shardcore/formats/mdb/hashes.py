@@ -65,7 +65,7 @@ def file_hashes(hashes: HashArray, sizes: npt.NDArray[np.uint64], bounds: npt.ND
     """
     roots = tree_roots(hashes, sizes, bounds)
     full = np.flatnonzero(np.diff(bounds))
-    raw = memoryview(np.ascontiguousarray(roots[full])).cast("B")
+    raw = memoryview(roots[full].tobytes())
     finals = [blake3(raw[at : at + SIZE], key=FILE_KEY).digest() for at in range(0, len(raw), SIZE)]
     roots[full] = as_rows(finals)
     return roots

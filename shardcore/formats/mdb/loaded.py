@@ -16,6 +16,7 @@ from shardcore.formats.mdb.layout import (
     CAS_HEADER,
     FILE_ENTRY,
     FOOTER_SIZE,
+    RECORD_SIZE,
     SECTIONS_START,
 )
 from shardcore.merkle import ZERO
@@ -212,7 +213,12 @@ def discover(data: bytes, header: dict[str, Any]) -> Index:
     middle = last if files.problem else files.stop_byte
     xorbs = walk(view[middle:], middle, files=False)
     end = last if xorbs.problem else xorbs.stop_byte
-    files = replace(files, data=view[SECTIONS_START:middle])
-    xorbs = replace(xorbs, data=view[middle:end])
+    files = replace(files, data=files.data[: _whole(middle - SECTIONS_START)])
+    xorbs = replace(xorbs, data=xorbs.data[: _whole(end - middle)])
     geometry = Geometry(len(data), header, None, (min(SECTIONS_START, last), middle), (middle, end), {})
     return Index(data, geometry, files, xorbs)
+
+
+def _whole(size: int) -> int:
+    """Bytes of the whole records in `size` bytes."""
+    return max(size, 0) // RECORD_SIZE * RECORD_SIZE

@@ -96,3 +96,11 @@ def test_shard_name_of_real_shards(mdb_data: Path) -> None:
     for path in paths:
         data = path.read_bytes()
         assert shard_name([data]) == shard_name([data[:100], data[100:]]) == path.name
+
+
+def test_no_files_at_all() -> None:
+    """No file and no range give no hashes."""
+    none = PAIR[:0]
+    assert len(file_hashes(none, PAIR_SIZES[:0], np.array([0]))) == 0
+    assert len(range_hashes(none, np.array([0]))) == 0
+    assert len(protect_many(KEY, none)) == 0

@@ -1,0 +1,295 @@
+"""An MDB shard, opened: sections, objects, and the files that its recipes and the xorbs beside it make."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shardcore.errors import FormatError, LimitExceeded
+from shardcore.finding import Depth, Report
+from shardcore.format import Certainty, OpenContext, Verdict
+from shardcore.formats.mdb import tree, verify
+from shardcore.formats.mdb.geometry import CHUNK, FILE, KINDS, XORB, Geometry, locate, read_footer, read_header
+from shardcore.formats.mdb.hashes import protect_many
+from shardcore.formats.mdb.layout import FOOTER_SIZE, HEADER, TAG, TAG_TEXT
+from shardcore.formats.mdb.loaded import Index, discover, load
+from shardcore.formats.mdb.lookup import look_up, look_up_all
+from shardcore.formats.mdb.objects import RECIPE, FileBlock, MdbObjects, parse_key, read_file_block
+from shardcore.formats.mdb.recipe import recipe_of, tell_content
+from shardcore.formats.mdb.xorbs import SPAN_PREFIX, Xorbs, read_file_range, stream_file, stream_segment
+from shardcore.merkle import HashArray, as_rows, from_text
+from shardcore.node import Node, Section, SectionRole, tile
+from shardcore.objects import ObjectRef
+from shardcore.record import Value
+from shardcore.shard import DEFAULT_LIMIT, Progress, Shard, no_progress
+from shardcore.source import Source
+from shardcore.trace import Look
+from shardcore.wrapped import PrefetchedSource
+
+MAX_INDEX_SIZE = 256 * 1024 * 1024
+"""Bytes of the largest shard that is read whole; writers make none over 64 MiB."""
+
+SMALL = 65536
+"""Shards of up to this many bytes are whole in what was fetched to recognise them."""
+
+READ_AT_ONCE = 16 * 1024 * 1024
+"""Bytes read between two calls of `progress` while the index is loaded."""
+
+
+class MdbShard(Shard):
+    """An opened MDB shard.
+
+    Attributes:
+        geometry: Where its parts lie.
+        footer_fields: The fields of the footer as they stand there; empty without one.
+        xorbs: The xorbs within reach.
+    """
+
+    format = "mdb"
+    source: Source
+
+    def __init__(
+        self,
+        source: Source,
+        geometry: Geometry,
+        footer_fields: dict[str, Any],
+        xorbs: Xorbs,
+        index: Index | None = None,
+    ) -> None:
+        self.source = source
+        self.geometry = geometry
+        self.footer_fields = footer_fields
+        self.xorbs = xorbs
+        self.version = str(geometry.header["version"])
+        self.sections, self.overlaps = tile(tree.sections_of(geometry, index), source.size)
+        self._index = index
+        self._lock = threading.RLock()
+        tables = geometry.tables
+        declared = sum(table.count for table in tables.values()) if len(tables) == len(KINDS) else None
+        self._objects = MdbObjects(lambda: self.index_for(Look()), lambda: self.loaded, declared)
+
+    @property
+    def flavour(self) -> str:
+        """What the shard is for: `full`, `session`, `minimal`, `global dedup answer` or `upload form`."""
+        return self.geometry.flavour
+
+    @property
+    def objects(self) -> MdbObjects:
+        """All files, then all xorbs, then all chunks."""
+        return self._objects
+
+    @property
+    def tree(self) -> Node:
+        """The root of the node tree."""
+        return tree.tree(self)
+
+    @property
+    def fields(self) -> dict[str, Value]:
+        """The fields of header and footer."""
+        fields: dict[str, Value] = {f"header.{name}": value for name, value in self.geometry.header.items()}
+        fields.update({f"footer.{name}": value for name, value in self.footer_fields.items()})
+        return fields
+
+    @property
+    def declared_objects(self) -> int:
+        """The sum of the entries of the lookup tables; without them the records are counted."""
+        return len(self._objects)
+
+    @property
+    def index(self) -> Index | None:
+        """The walked sections, when they were read."""
+        return self._index
+
+    @property
+    def loaded(self) -> bool:
+        """Whether the shard is wholly in memory."""
+        return self._index is not None
+
+    @property
+    def index_bytes(self) -> int:
+        """The size of the file: shards are small."""
+        return self.source.size
+
+    def load_index(self, progress: Progress = no_progress) -> None:
+        """Reads the shard whole and walks its sections.
+
+        What breaks off is shown in the tree and by `verify`; it is no error here.
+
+        Raises:
+            LimitExceeded: The shard is over 256 MiB.
+            SourceError: The bytes cannot be had.
+        """
+        self._load(self.source, progress)
+
+    def index_for(self, look: Look) -> Index:
+        """The index, read through `look` when it was not read yet."""
+        return self._load(look.meter(self.source), no_progress)
+
+    def read_bytes(self, start: int, stop: int, look: Look) -> bytes:
+        """The bytes `[start, stop)` of the file; free when the index is loaded."""
+        index = self._index
+        return index.data[start:stop] if index is not None else look.meter(self.source).read(start, stop)
+
+    def read_quietly(self, start: int, stop: int) -> bytes:
+        """As `read_bytes`, for nobody who counts."""
+        return self.read_bytes(start, stop, Look())
+
+    def lookup(self, key: str, look: Look) -> ObjectRef:
+        """Finds a key; see `Shard.lookup`. A told lookup goes on into the xorbs, as far as they are within reach."""
+        ref = look_up(self, key, look)
+        if look.telling:
+            tell_content(self, ref, look)
+        return ref
+
+    def find_all(self, key: str) -> tuple[ObjectRef, ...]:
+        """All objects with this key: a chunk may occur in several xorbs, and several times in one."""
+        return tuple(look_up_all(self, key, Look()))
+
+    def find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
+        """The rows of many keys, vectorised; -1 where a key is absent. Loads the index."""
+        rows = np.full(len(keys), -1, np.int64)
+        index = self.index_for(Look())
+        parsed = [parse_key(key) for key in keys]
+        for kind in KINDS:
+            places = np.array([n for n, (k, _) in enumerate(parsed) if k == kind], np.int64)
+            if not len(places):
+                continue
+            plain = as_rows([from_text(parsed[n][1]) for n in places.tolist()])
+            found = self._rows_of(index, kind, protect_many(self.geometry.key, plain) if kind == CHUNK else plain)
+            if kind == CHUNK and index.keyed:
+                found = np.where(found < 0, self._rows_of(index, kind, plain), found)
+            rows[places] = found
+        return rows
+
+    def block_of(self, ref: ObjectRef) -> FileBlock:
+        """The records of a file.
+
+        Raises:
+            FormatError: They are damaged.
+        """
+        return read_file_block(self.read_quietly, ref.spans[0].start, self.geometry.file_info[1])
+
+    def stream(self, ref: ObjectRef) -> Iterator[bytes]:
+        """The content, from the xorbs; every hash is compared that shard and xorb have. See `Shard.stream`."""
+        if ref.kind == FILE:
+            return stream_file(self.xorbs, self.block_of(ref))
+        place = ref.spans[0]
+        if ref.kind == XORB:
+            return stream_segment(self.xorbs, ref.extras["xorb"], 0, ref.extras["chunks"], place)
+        number = ref.extras["chunk"]
+        return stream_segment(self.xorbs, ref.extras["xorb"], number, number + 1, place)
+
+    def read_range(self, ref: ObjectRef, start: int, stop: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
+        """A range of a file, from the chunks that it touches alone."""
+        if ref.kind != FILE or not 0 <= start <= stop:
+            return super().read_range(ref, start, stop, limit=limit)
+        if min(stop, ref.size) - start > limit:
+            raise LimitExceeded(f"the range of {ref.key} has over {limit} bytes")
+        return b"".join(read_file_range(self.xorbs, self.block_of(ref), start, min(stop, ref.size)))
+
+    def read_part(self, ref: ObjectRef, part: str, *, limit: int = DEFAULT_LIMIT) -> bytes:
+        """The recipe of a file or xorb, as JSON; it needs no xorbs."""
+        if part != RECIPE or part not in ref.parts:
+            return super().read_part(ref, part, limit=limit)
+        return json.dumps(recipe_of(self, ref), indent=1).encode() + b"\n"
+
+    def bytes_of(self, name: str) -> Source:
+        """The file, or by `xorb:<hash>` a xorb within reach."""
+        if name.startswith(SPAN_PREFIX):
+            return self.xorbs.get(name.removeprefix(SPAN_PREFIX)).bytes_of("")
+        return super().bytes_of(name)
+
+    def sections_of(self, name: str) -> tuple[Section, ...]:
+        """The sections of the file; a xorb is one section, as it is a file of its own."""
+        if name.startswith(SPAN_PREFIX):
+            return (Section("xorb", SectionRole.DATA, 0, self.bytes_of(name).size, "Open it as a file of its own."),)
+        return super().sections_of(name)
+
+    def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
+        """Checks the shard; see `docs/formats/mdb.md` for what each depth does."""
+        return verify.verify(self, Depth(depth), progress)
+
+    def close(self) -> None:
+        """Closes the file and the xorbs."""
+        self.xorbs.close()
+        super().close()
+
+    def _rows_of(self, index: Index, kind: str, wanted: HashArray) -> NDArray[np.int64]:
+        known = index.maps[kind]
+        at = known.find(index.section(kind), wanted)
+        if not len(known.records):
+            return at
+        section = index.section(kind)
+        block = np.searchsorted(section.headers, known.records[at])
+        rows = block if kind != CHUNK else section.bounds[block] + known.chunks[at]
+        return np.where(at >= 0, index.first_row(kind) + rows, -1)
+
+    def _load(self, source: Source, progress: Progress) -> Index:
+        with self._lock:
+            if self._index is None:
+                self._index = load(read_whole(source, progress), self.geometry)
+            return self._index
+
+
+def read_whole(source: Source, progress: Progress) -> bytes:
+    """All bytes of a shard.
+
+    Raises:
+        LimitExceeded: It is over 256 MiB.
+    """
+    size = source.size
+    if size > MAX_INDEX_SIZE:
+        raise LimitExceeded(f"{size} bytes; shards of up to {MAX_INDEX_SIZE} are read whole")
+    pieces = []
+    for start in range(0, size, READ_AT_ONCE):
+        progress(start, size)
+        pieces.append(source.read(start, min(start + READ_AT_ONCE, size)))
+    progress(size, max(size, 1))
+    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+
+def detect(source: PrefetchedSource) -> Verdict | None:
+    """Recognises a shard by its tag."""
+    head = source.head(HEADER.size)
+    if head[: len(TAG)] == TAG:
+        return Verdict(Certainty.MAGIC, "tag HFRepoMetaData")
+    if head.startswith(TAG_TEXT):
+        return Verdict(Certainty.PARTLY, "tag HFRepoMetaData, but not the bytes after it")
+    return None
+
+
+def open_shard(source: PrefetchedSource, context: OpenContext) -> MdbShard:
+    """Opens a shard with two reads, the head and the end of the file; one without a footer is read whole.
+
+    Raises:
+        FormatError: Header or footer are damaged.
+        SourceError: The bytes cannot be had.
+    """
+    size = source.size
+    header = read_header(source.head(HEADER.size))
+    section = Section("header", SectionRole.HEADER, 0, HEADER.size, tree.SENTENCES["header"])
+    context.draft.add(section, tree.header_node(header), header)
+    context.draft.version = str(header["version"])
+    xorbs = Xorbs(context.options.xorbs, source.folder, context.opener)
+    if not header["footer_size"]:
+        index = discover(read_whole(source, context.progress), header)
+        return MdbShard(source.base, index.geometry, {}, xorbs, index)
+    footer = read_footer(source.read_last(min(FOOTER_SIZE, size)), size)
+    try:
+        geometry = locate(size, header, footer)
+    except FormatError as error:
+        if not context.partial:
+            raise
+        # The sections say themselves where they end, so files and xorbs are still found.
+        index = discover(read_whole(source, context.progress), header)
+        shard = MdbShard(source.base, index.geometry, footer, xorbs, index)
+        shard.damage = error
+        return shard
+    # The head that was fetched to recognise the shard is all of a small one.
+    index_now = load(source.read(0, size), geometry) if size <= SMALL else None
+    return MdbShard(source.base, geometry, footer, xorbs, index_now)

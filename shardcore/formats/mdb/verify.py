@@ -1,0 +1,271 @@
+"""Verification of a shard: what each depth checks stands in `docs/formats/mdb.md`."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shardcore.errors import Span
+from shardcore.finding import Depth, Findings, Report
+from shardcore.formats.mdb.geometry import CHUNK, FILE
+from shardcore.formats.mdb.hashes import file_hashes, range_hashes, shard_name
+from shardcore.formats.mdb.index import Kind, Section
+from shardcore.formats.mdb.layout import (
+    BOOKEND,
+    CAS_HEADER,
+    FILE_HEADER,
+    FILE_VERIFICATION,
+    FOOTER,
+    FOOTER_SIZE,
+    NO_EXPIRY,
+    RECORD_SIZE,
+    FileFlag,
+)
+from shardcore.formats.mdb.loaded import Index
+from shardcore.formats.mdb.tree import date_text
+from shardcore.formats.mdb.verify_content import check_content
+from shardcore.merkle import to_text, tree_roots
+from shardcore.node import SectionRole
+from shardcore.shard import Progress
+from shardcore.trace import Look
+
+if TYPE_CHECKING:
+    from shardcore.formats.mdb.reader import MdbShard
+
+CHUNKS_AT_ONCE = 1 << 20
+"""Chunks whose hashes are gathered at a time; files may name the same chunks again and again."""
+
+_NAME = re.compile(r"[0-9a-f]{64}\.mdb")
+
+
+def verify(shard: MdbShard, depth: Depth, progress: Progress) -> Report:
+    """Checks a shard to a depth."""
+    findings = Findings()
+    progress(0, 4)
+    index = shard.index_for(Look())
+    if shard.damage is not None:
+        findings.error("mdb.footer", shard.damage.span, shard.damage.message)
+    _check_sections(shard, index, findings)
+    _check_tables(index, findings)
+    _check_files(index, findings)
+    _check_xorbs(index, findings)
+    _check_footer(index, findings)
+    progress(1, 4)
+    if depth.reaches(Depth.INDEX):
+        _check_name(shard, index, findings)
+        if not index.keyed:
+            _check_roots(index, findings)
+            progress(2, 4)
+            _check_ranges_and_files(index, findings, progress)
+    if depth.reaches(Depth.CONTENT):
+        check_content(shard, index, findings, progress)
+    progress(4, 4)
+    return Report(depth, sum(index.counts), findings.all())
+
+
+def _check_sections(shard: MdbShard, index: Index, findings: Findings) -> None:
+    """Walks that broke off, end marks, gaps, reserved bytes."""
+    stops = {True: index.geometry.file_info[1], False: index.geometry.cas_info[1]}
+    for section in (index.files, index.xorbs):
+        stop = stops[section.files]
+        if section.problem:
+            findings.error("mdb.walk", Span("", min(section.stop_byte, stop), stop), section.problem)
+            continue
+        if section.stop_byte != stop:
+            what = f"the section ends at {stop}, its end mark at {section.stop_byte}"
+            findings.error("mdb.section-end", Span("", section.stop_byte, stop), what)
+        tail = section.rows(BOOKEND)[section.stop - 1]["_zero"]
+        if tail.any():
+            at = section.byte_of(section.stop - 1)
+            findings.warning("mdb.end-mark", Span("", at + 32, at + RECORD_SIZE), "the end mark does not end in zeros")
+        _check_reserved(section, findings)
+    for gap in shard.sections:
+        if gap.role is SectionRole.UNKNOWN and shard.damage is None:
+            findings.warning("mdb.gap", Span("", gap.start, gap.stop), "no part of the shard claims these bytes")
+
+
+_RESERVED = {Kind.FILE_HEADER: 40, Kind.FILE_VERIFICATION: 32, Kind.FILE_METADATA: 32, Kind.CAS_ENTRY: 44}
+
+
+def _check_reserved(section: Section, findings: Findings) -> None:
+    raw = np.frombuffer(section.data, np.uint8).reshape(-1, RECORD_SIZE)
+    for kind, start in _RESERVED.items():
+        records = np.flatnonzero(section.kinds == kind)
+        for record in records[raw[records, start:].any(axis=1)].tolist():
+            at = section.byte_of(record)
+            findings.warning("mdb.reserved", Span("", at + start, at + RECORD_SIZE), "reserved bytes are not zero")
+
+
+def _check_tables(index: Index, findings: Findings) -> None:
+    """Order, rows that point nowhere, rows that are missing."""
+    files, xorbs, chunks = index.counts
+    counts = {"file": files, "xorb": xorbs, "chunk": chunks}
+    for kind, table in index.geometry.tables.items():
+        rows, size = index.table_rows(kind), table.record.size
+        for at in np.flatnonzero(rows["key"][1:] < rows["key"][:-1]).tolist():
+            span = Span("", table.start + (at + 1) * size, table.start + (at + 2) * size)
+            findings.error("mdb.table-order", span, f"entry {at + 1} of the {kind} lookup table has a lower key")
+        for at in index.tables[kind][1].tolist():
+            span = Span("", table.start + at * size, table.start + (at + 1) * size)
+            what = "chunk" if kind == CHUNK else f"{kind} header"
+            findings.error("mdb.table-row", span, f"entry {at} points at no {what} with its key")
+        if table.count != counts[kind]:
+            span = Span("", table.start, table.stop)
+            message = f"the {kind} lookup table has {table.count} entries for {counts[kind]} {kind}s"
+            findings.error("mdb.table-count", span, message)
+
+
+def _check_files(index: Index, findings: Findings) -> None:
+    """Segments, flags, empty files, files listed twice."""
+    section = index.files
+    for number in np.flatnonzero(index.wrong_segments).tolist():
+        at = section.byte_of(int(section.entries[number]))
+        file = int(np.searchsorted(section.bounds, number, "right")) - 1
+        key = to_text(section.hashes[section.headers[file]].tobytes())
+        findings.error("mdb.segment", Span("", at, at + RECORD_SIZE), index.segment_fault(number), key=key)
+    rows = section.rows(FILE_HEADER)[section.headers]
+    verified = (rows["file_flags"] & np.uint32(FileFlag.WITH_VERIFICATION)) != 0
+    if verified.any() and not verified.all():
+        place = section.byte_of(int(section.headers[np.flatnonzero(~verified)[0]]))
+        message = "some files have verification entries and some have none; servers refuse that"
+        findings.warning("mdb.mixed-verification", Span("", place, place + RECORD_SIZE), message)
+    zero = ~rows["file_hash"].any(axis=1)
+    for number in np.flatnonzero(zero != (section.counts == 0)).tolist():
+        place = section.byte_of(int(section.headers[number]))
+        message = "the zero hash and no segments belong together: one is there without the other"
+        findings.warning("mdb.empty-file", Span("", place, place + RECORD_SIZE), message)
+    _check_twice(section, FILE, findings)
+
+
+def _check_twice(section: Section, kind: str, findings: Findings) -> None:
+    """Files or xorbs listed twice."""
+    whole = np.ascontiguousarray(section.hashes[section.headers]).view("S32").ravel()
+    order = np.argsort(whole, kind="stable")
+    for at in np.flatnonzero(whole[order][1:] == whole[order][:-1]).tolist():
+        place = section.byte_of(int(section.headers[order[at + 1]]))
+        message = f"the same {kind} is listed before; streaming readers keep the first"
+        findings.warning(f"mdb.{kind}-twice", Span("", place, place + RECORD_SIZE), message)
+
+
+def _check_xorbs(index: Index, findings: Findings) -> None:
+    """Sizes and starts of chunks."""
+    section, rows = index.xorbs, index.chunks
+    headers = section.rows(CAS_HEADER)[section.headers]
+    for number in np.flatnonzero(headers["num_bytes_in_cas"] != index.xorb_sums).tolist():
+        at = section.byte_of(int(section.headers[number]))
+        declared = headers["num_bytes_in_cas"][number]
+        message = f"the xorb has {declared} bytes, its chunks have {index.xorb_sums[number]}"
+        findings.error("mdb.xorb-size", Span("", at, at + RECORD_SIZE), message)
+    totals = np.concatenate([[0], np.cumsum(rows["unpacked_segment_bytes"], dtype=np.int64)])
+    wanted = totals[:-1] - np.repeat(totals[section.bounds[:-1]], section.counts)
+    for number in np.flatnonzero(rows["chunk_byte_range_start"] != wanted).tolist():
+        at = section.byte_of(int(section.entries[number]))
+        declared = rows["chunk_byte_range_start"][number]
+        message = f"the chunk begins at {declared}, the ones before it end at {wanted[number]}"
+        findings.error("mdb.chunk-start", Span("", at + 32, at + 36), message)
+    _check_twice(section, "xorb", findings)
+
+
+def _check_footer(index: Index, findings: Findings) -> None:
+    """The sums in the footer, and whether its time is over."""
+    footer = index.geometry.footer
+    if footer is None:
+        return
+    start = index.geometry.size - FOOTER_SIZE
+    sums = {
+        "stored_bytes_on_disk": int(index.xorb_headers["num_bytes_on_disk"].sum(dtype=np.int64)),
+        "materialized_bytes": int(index.file_sizes.sum()),
+        "stored_bytes": int(index.xorb_headers["num_bytes_in_cas"].sum(dtype=np.int64)),
+    }
+    for name, total in sums.items():
+        if footer[name] != total:
+            at = start + FOOTER.offsets[name]
+            message = f"{name} is {footer[name]}, the records say {total}"
+            findings.warning("mdb.footer-sum", Span("", at, at + 8), message)
+    if footer["_buffer"].strip(b"\0"):
+        at = start + FOOTER.offsets["_buffer"]
+        findings.warning("mdb.reserved", Span("", at, at + 48), "reserved bytes are not zero")
+    expiry = footer["shard_key_expiry"]
+    if 0 < expiry < NO_EXPIRY and expiry < datetime.now(UTC).timestamp():
+        at = start + FOOTER.offsets["shard_key_expiry"]
+        message = f"expired since {date_text(expiry)}: clients no longer use it; it reads as before"
+        findings.note("mdb.expired", Span("", at, at + 8), message)
+
+
+def _check_name(shard: MdbShard, index: Index, findings: Findings) -> None:
+    name = shard.source.name
+    if _NAME.fullmatch(name) and (real := shard_name([index.data])) != name:
+        findings.warning("mdb.name", None, f"the file is named {name}, its bytes hash to {real}")
+
+
+def _check_roots(index: Index, findings: Findings) -> None:
+    """Every xorb hash from its chunk hashes."""
+    section = index.xorbs
+    sizes = index.chunks["unpacked_segment_bytes"].astype(np.uint64)
+    roots = tree_roots(section.hashes[section.entries], sizes, section.bounds)
+    for number in np.flatnonzero((roots != section.hashes[section.headers]).any(axis=1)).tolist():
+        at = section.byte_of(int(section.headers[number]))
+        message = f"the chunk hashes make the xorb {to_text(roots[number].tobytes())}"
+        findings.error("mdb.xorb-hash", Span("", at, at + 32), message)
+
+
+def _check_ranges_and_files(index: Index, findings: Findings, progress: Progress) -> None:
+    """Range hashes and file hashes, of files whose xorbs are all described here."""
+    section = index.files
+    known = (index.segment_xorbs >= 0) & ~index.wrong_segments
+    spans = np.where(known, index.segments["chunk_index_end"].astype(np.int64) - index.segments["chunk_index_start"], 0)
+    per_file = np.concatenate([[0], np.cumsum(spans)])[section.bounds]
+    first = 0
+    while first < len(section.headers):
+        last = int(np.searchsorted(per_file, per_file[first] + CHUNKS_AT_ONCE, "right")) - 1
+        last = min(max(last, first + 1), len(section.headers))
+        _check_batch(index, first, last, known, findings)
+        progress(2 * len(section.headers) + first, 4 * len(section.headers))
+        first = last
+
+
+def _check_batch(index: Index, first: int, last: int, known: NDArray[np.bool_], findings: Findings) -> None:
+    """The files number `first` to `last`, half-open."""
+    section = index.files
+    low, high = int(section.bounds[first]), int(section.bounds[last])
+    segments = low + np.flatnonzero(known[low:high])
+    rows = index.segments[segments]
+    starts = index.xorbs.bounds[index.segment_xorbs[segments]] + rows["chunk_index_start"]
+    lengths = rows["chunk_index_end"].astype(np.int64) - rows["chunk_index_start"]
+    bounds = np.concatenate([[0], np.cumsum(lengths)])
+    places = np.repeat(starts - bounds[:-1], lengths) + np.arange(bounds[-1])
+    hashes = index.xorbs.hashes[index.xorbs.entries[places]]
+    _check_ranges(index, segments, range_hashes(hashes, bounds), findings)
+    unknown = np.concatenate([[0], np.cumsum(~known[low:high])])
+    edges = section.bounds[first : last + 1] - low
+    whole = (np.diff(unknown[edges]) == 0) & (section.counts[first:last] > 0)
+    belongs = np.repeat(np.arange(last - first), section.counts[first:last])[segments - low]
+    kept = np.repeat(whole[belongs], lengths)
+    counts = np.bincount(belongs[whole[belongs]], lengths[whole[belongs]], last - first).astype(np.int64)[whole]
+    sizes = index.chunks["unpacked_segment_bytes"][places[kept]].astype(np.uint64)
+    found = file_hashes(hashes[kept], sizes, np.concatenate([[0], np.cumsum(counts)]))
+    headers = section.headers[first:last][whole]
+    for number in np.flatnonzero((found != section.hashes[headers]).any(axis=1)).tolist():
+        at = section.byte_of(int(headers[number]))
+        message = f"the chunks make the file {to_text(found[number].tobytes())}"
+        key = to_text(section.hashes[headers[number]].tobytes())
+        findings.error("mdb.file-hash", Span("", at, at + 32), message, key=key)
+
+
+def _check_ranges(index: Index, segments: NDArray[np.int64], found: NDArray[Any], findings: Findings) -> None:
+    """The verification entries of some segments."""
+    section = index.files
+    file = np.searchsorted(section.bounds, segments, "right") - 1
+    flags = section.rows(FILE_HEADER)["file_flags"][section.headers[file]]
+    has = (flags & np.uint32(FileFlag.WITH_VERIFICATION)) != 0
+    records = section.entries[segments[has]] + section.counts[file[has]]
+    stored = section.rows(FILE_VERIFICATION)["range_hash"][records]
+    for number in np.flatnonzero((stored != found[has]).any(axis=1)).tolist():
+        at = section.byte_of(int(records[number]))
+        message = f"the chunks have the range hash {to_text(found[has][number].tobytes())}"
+        key = to_text(section.hashes[section.headers[file[has][number]]].tobytes())
+        findings.error("mdb.range-hash", Span("", at, at + 32), message, key=key)

@@ -1,0 +1,112 @@
+"""Verification with the xorbs at hand: every chunk, range, file and SHA-256 from the bytes themselves."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shardcore.errors import ExternalMissing, FormatError, Span
+from shardcore.finding import Findings
+from shardcore.formats.mdb.hashes import protect_many
+from shardcore.formats.mdb.layout import RECORD_SIZE
+from shardcore.formats.mdb.loaded import Index
+from shardcore.formats.mdb.xorbs import Xorb, stream_file, stream_segment
+from shardcore.merkle import HashArray, as_rows, chunk_hash, to_text
+from shardcore.shard import Progress
+
+if TYPE_CHECKING:
+    from shardcore.formats.mdb.reader import MdbShard
+
+
+def check_content(shard: MdbShard, index: Index, findings: Findings, progress: Progress) -> None:
+    """Puts every file together, then unpacks the chunks that no file used; xorbs out of reach are noted."""
+    missing: dict[str, None] = {}
+    used = np.zeros(len(index.chunks), bool)
+    files, xorbs, _ = index.counts
+    for number in range(files):
+        progress(number, files + xorbs)
+        _check_file(shard, index, number, used, missing, findings)
+    for number in range(xorbs):
+        progress(files + number, files + xorbs)
+        _check_xorb(shard, index, number, used, missing, findings)
+    for text in missing:
+        findings.note("mdb.xorb-missing", None, f"xorb {text} is not within reach: its bytes are not checked")
+
+
+def _check_file(
+    shard: MdbShard, index: Index, number: int, used: NDArray[np.bool_], missing: dict[str, None], findings: Findings
+) -> None:
+    if index.damaged_files[number]:
+        return
+    block = shard.block_of(shard.objects.ref(number))
+    if not len(block.segments):
+        return
+    try:
+        for _ in stream_file(shard.xorbs, block):
+            pass
+    except ExternalMissing:
+        for segment in block.segment_list:
+            try:
+                shard.xorbs.get(segment["xorb"])
+            except ExternalMissing:
+                missing[segment["xorb"]] = None
+            except FormatError:
+                continue
+        return
+    except FormatError as error:
+        span = error.span or Span("", block.start, block.stop)
+        findings.error("mdb.file", span, error.message, key=block.key)
+        return
+    low, high = index.files.bounds[number : number + 2].tolist()
+    for at in range(low, high):
+        xorb = int(index.segment_xorbs[at])
+        if xorb >= 0:
+            start = int(index.xorbs.bounds[xorb])
+            row = index.segments[at]
+            used[start + int(row["chunk_index_start"]) : start + int(row["chunk_index_end"])] = True
+
+
+def _check_xorb(
+    shard: MdbShard, index: Index, number: int, used: NDArray[np.bool_], missing: dict[str, None], findings: Findings
+) -> None:
+    """The records of a xorb against the xorb itself; chunks that were not used by a file are unpacked."""
+    text = to_text(index.xorb_values(number)["cas_hash"])
+    first, last = index.xorbs.bounds[number : number + 2].tolist()
+    at = index.xorbs.byte_of(int(index.xorbs.headers[number]))
+    place = Span("", at, at + RECORD_SIZE)
+    try:
+        xorb = shard.xorbs.get(text)
+        if xorb.chunk_count != last - first:
+            message = f"{last - first} chunks are listed, the xorb has {xorb.chunk_count}"
+            findings.error("mdb.xorb-chunks", place, message, key=f"xorb:{text}")
+            return
+        hashes = _hashes(shard, xorb, text, used[first:last], place)
+    except ExternalMissing:
+        missing[text] = None
+        return
+    except FormatError as error:
+        findings.error("mdb.xorb", error.span or place, error.message, key=f"xorb:{text}")
+        return
+    section = index.xorbs
+    records = section.entries[first:last]
+    stored = protect_many(index.geometry.key, hashes)
+    wrong = (stored != section.hashes[records]).any(axis=1)
+    wrong |= xorb.chunk_sizes != index.chunks["unpacked_segment_bytes"][first:last]
+    for record in records[wrong].tolist():
+        start = section.byte_of(record)
+        message = f"the record is not that of chunk {record - records[0]} of the xorb"
+        findings.error("mdb.chunk", Span("", start, start + RECORD_SIZE), message, key=f"xorb:{text}")
+
+
+def _hashes(shard: MdbShard, xorb: Xorb, text: str, used: NDArray[np.bool_], place: Span) -> HashArray:
+    """The hashes of all chunks: as the xorb lists them, where its chunks have been or are now compared with them."""
+    listed = xorb.chunk_hashes
+    if listed is None:
+        return as_rows([chunk_hash(c) for c in stream_segment(shard.xorbs, text, 0, xorb.chunk_count, place)])
+    edges = np.flatnonzero(np.diff(np.concatenate([[True], used, [True]])))
+    for low, high in edges.reshape(-1, 2).tolist():
+        for _ in stream_segment(shard.xorbs, text, low, high, place):
+            pass
+    return listed

@@ -1,0 +1,281 @@
+"""The xorbs that a shard points at: where they are looked for, and files put together from them.
+
+Formats do not import each other: a xorb is opened by the opener that the registry hands over, and used through the
+few things that `Xorb` names.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shardcore.errors import BadChecksum, ExternalMissing, FormatError, ShardError, SourceError, Span, UsageError
+from shardcore.format import Opener
+from shardcore.formats.mdb.hashes import file_hash, range_hash, sha256_digest
+from shardcore.formats.mdb.objects import FileBlock
+from shardcore.merkle import ZERO, HashArray, as_rows, chunk_hash, to_text
+from shardcore.shard import Shard
+from shardcore.source import Folder, Source
+
+NAMES = ("default.{}", "{}", "{}.xorb")
+"""How files of xorbs are named, by the text form of the hash."""
+
+SUBFOLDERS = ("", "xorbs", "xorbs/xorbs")
+"""Where in a folder xorbs are looked for."""
+
+SPAN_PREFIX = "xorb:"
+"""A span in a xorb has this and the hash as its source."""
+
+MOST_OPEN = 32
+"""Xorbs kept open at a time."""
+
+
+@runtime_checkable
+class Xorb(Protocol):
+    """What is used of an opened xorb."""
+
+    def bytes_of(self, name: str) -> Source:
+        """The file, by the empty name."""
+
+    def close(self) -> None:
+        """Closes the file."""
+
+    @property
+    def chunk_count(self) -> int:
+        """Number of chunks."""
+
+    @property
+    def chunk_sizes(self) -> NDArray[np.int64]:
+        """Bytes of each unpacked chunk."""
+
+    @property
+    def chunk_hashes(self) -> HashArray | None:
+        """The chunk hashes that its info block lists."""
+
+    def record_span(self, number: int) -> Span:
+        """Where the record of a chunk lies."""
+
+    def stream_chunks(self, first: int, last: int) -> Iterator[bytes]:
+        """The unpacked chunks number `first` to `last`."""
+
+
+class Xorbs:
+    """The xorbs within reach of a shard, opened when needed.
+
+    Args:
+        given: The folder that the caller named; then no other place is looked at.
+        beside: The folder that the shard lies in.
+        opener: Opens sources of other formats.
+    """
+
+    def __init__(self, given: Folder | None, beside: Folder | None, opener: Opener) -> None:
+        self._given = given
+        self._beside = beside
+        self._opener = opener
+        self._open: OrderedDict[str, Xorb] = OrderedDict()
+        self._places: list[tuple[Folder, str]] | None = None
+        self._lock = threading.RLock()
+
+    def get(self, text: str) -> Xorb:
+        """The xorb with a hash.
+
+        Args:
+            text: The hash in text form.
+
+        Raises:
+            ExternalMissing: It is not within reach.
+            FormatError: It is damaged.
+        """
+        with self._lock:
+            if text not in self._open:
+                self._open[text] = self._opened(self._source(text), text)
+                if len(self._open) > MOST_OPEN:
+                    _, oldest = self._open.popitem(last=False)
+                    oldest.close()
+            self._open.move_to_end(text)
+            return self._open[text]
+
+    def need(self, texts: list[str]) -> None:
+        """Makes sure that all these xorbs are within reach, before the first byte is given.
+
+        Raises:
+            ExternalMissing: Some are not; the message names them.
+        """
+        missing = []
+        for text in dict.fromkeys(texts):
+            try:
+                self.get(text)
+            except ExternalMissing:
+                missing.append(text)
+        if missing:
+            named = ", ".join(missing[:8]) + (f" and {len(missing) - 8} more" if len(missing) > 8 else "")
+            raise ExternalMissing(f"missing {'xorb' if len(missing) == 1 else 'xorbs'}: {named}{self._hint}")
+
+    def close(self) -> None:
+        """Closes all that are open."""
+        with self._lock:
+            for xorb in self._open.values():
+                xorb.close()
+            self._open.clear()
+
+    @property
+    def _hint(self) -> str:
+        if self._given is not None:
+            return f" (looked in {self._given.uri})"
+        return " (looked beside the shard; name the folder of the xorbs)"
+
+    def _source(self, text: str) -> Source:
+        for folder, name in self._candidates():
+            try:
+                source = folder.open(name.format(text))
+            except SourceError:
+                continue
+            # The next one is most likely found in the same way.
+            places = self._candidates()
+            places.remove((folder, name))
+            places.insert(0, (folder, name))
+            return source
+        raise ExternalMissing(f"missing xorb: {text}{self._hint}")
+
+    def _candidates(self) -> list[tuple[Folder, str]]:
+        if self._places is None:
+            above = self._beside.parent() if self._beside is not None else None
+            roots = [self._given] if self._given is not None else [self._beside, above]
+            folders = [folder for root in roots if root is not None for folder in _with_subfolders(root)]
+            self._places = [(folder, name) for folder in folders for name in NAMES]
+        return self._places
+
+    def _opened(self, source: Source, text: str) -> Xorb:
+        try:
+            shard: Shard = self._opener(source, "xorb")
+        except ShardError as error:
+            source.close()
+            if isinstance(error, FormatError):
+                raise FormatError(f"xorb {text} is damaged: {error.message}", span=_inside(error.span, text)) from error
+            raise
+        if not isinstance(shard, Xorb):
+            source.close()
+            raise UsageError("the opener gives no xorb")
+        return shard
+
+
+def _with_subfolders(root: Folder) -> Iterator[Folder]:
+    for name in SUBFOLDERS:
+        try:
+            yield root.folder(name) if name else root
+        except SourceError:
+            continue
+
+
+def _inside(span: Span | None, text: str) -> Span | None:
+    return span and Span(SPAN_PREFIX + text, span.start, span.stop)
+
+
+def stream_segment(xorbs: Xorbs, text: str, first: int, last: int, place: Span) -> Iterator[bytes]:
+    """The chunks of a range of a xorb, each as one piece, compared with the hashes its info block lists.
+
+    Args:
+        xorbs: Where it is got from.
+        text: The hash of the xorb.
+        first: First chunk.
+        last: One past the last.
+        place: The record that names the range.
+
+    Raises:
+        ExternalMissing: The xorb is not within reach.
+        FormatError: It has no such chunks, or one is damaged.
+    """
+    xorb = xorbs.get(text)
+    if not first < last <= xorb.chunk_count:
+        raise FormatError(f"chunks {first} to {last} of a xorb of {xorb.chunk_count}", span=place)
+    try:
+        yield from xorb.stream_chunks(first, last)
+    except FormatError as error:
+        kind = BadChecksum if isinstance(error, BadChecksum) else FormatError
+        raise kind(f"xorb {text}: {error.message}", span=_inside(error.span, text)) from error
+
+
+def stream_file(xorbs: Xorbs, block: FileBlock, *, check: bool = True) -> Iterator[bytes]:
+    """A file, put together chunk by chunk; with every hash compared that the shard has.
+
+    Segment sizes and range hashes are compared at the end of each segment, the file hash and SHA-256 at the end.
+
+    Args:
+        xorbs: Where the xorbs are.
+        block: The records of the file.
+        check: Whether file hash and SHA-256 are compared.
+
+    Raises:
+        ExternalMissing: Xorbs are not within reach; all of them are named.
+        FormatError: A segment or a chunk is damaged.
+        BadChecksum: A hash differs.
+    """
+    segments = block.segment_list
+    xorbs.need([segment["xorb"] for segment in segments])
+    hashes: list[bytes] = []
+    sizes: list[int] = []
+    digest = hashlib.sha256()
+    for number, segment in enumerate(segments):
+        begun = len(hashes)
+        place = block.entry_span(number)
+        for chunk in stream_segment(xorbs, segment["xorb"], segment["start"], segment["end"], place):
+            hashes.append(chunk_hash(chunk))
+            sizes.append(len(chunk))
+            if check:
+                digest.update(chunk)
+            yield chunk
+        if sum(sizes[begun:]) != segment["bytes"]:
+            raise FormatError(
+                f"segment {number} has {segment['bytes']} bytes, its chunks have {sum(sizes[begun:])}", span=place
+            )
+        if block.ranges is not None and range_hash(as_rows(hashes[begun:])) != block.ranges[number].tobytes():
+            raise BadChecksum(
+                f"the chunks of segment {number} do not have its range hash", span=block.range_span(number)
+            )
+    if check:
+        _check_file(block, hashes, sizes, digest.hexdigest())
+
+
+def _check_file(block: FileBlock, hashes: list[bytes], sizes: list[int], digest: str) -> None:
+    found = file_hash(as_rows(hashes), np.array(sizes, np.uint64))
+    if found != block.header["file_hash"]:
+        raise BadChecksum(
+            f"the chunks make the file {to_text(found)}, not {block.key}", span=Span("", block.start, block.start + 32)
+        )
+    # A shard has the zero SHA-256 for an empty file, and where none was computed.
+    if block.sha256 is not None and block.sha256 != ZERO:
+        wanted = sha256_digest(block.sha256)
+        if digest != wanted:
+            raise BadChecksum(f"the SHA-256 is {digest}, not {wanted}", span=block.metadata_span)
+
+
+def read_file_range(xorbs: Xorbs, block: FileBlock, start: int, stop: int) -> Iterator[bytes]:
+    """The bytes `[start, stop)` of a file; only the chunks that they touch are read, and their hashes compared."""
+    at = 0
+    for number, segment in enumerate(block.segment_list):
+        end = at + segment["bytes"]
+        if end > start and at < stop:
+            xorb = xorbs.get(segment["xorb"])
+            if not segment["start"] < segment["end"] <= xorb.chunk_count:
+                raise FormatError(
+                    f"chunks {segment['start']} to {segment['end']} of {xorb.chunk_count}",
+                    span=block.entry_span(number),
+                )
+            sizes = xorb.chunk_sizes[segment["start"] : segment["end"]]
+            edges = at + np.concatenate([[0], np.cumsum(sizes)])
+            first = max(int(np.searchsorted(edges, start, "right")) - 1, 0)
+            last = min(max(int(np.searchsorted(edges, stop, "left")), first + 1), len(sizes))
+            if first < last:
+                place = int(edges[first])
+                pieces = stream_segment(
+                    xorbs, segment["xorb"], segment["start"] + first, segment["start"] + last, block.entry_span(number)
+                )
+                data = b"".join(pieces)
+                yield data[max(start - place, 0) : max(min(stop, end) - place, 0)]
+        at = end

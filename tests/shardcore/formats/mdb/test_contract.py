@@ -1,0 +1,30 @@
+"""MDB shards under the contract of all formats."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import shardcore
+from shardcore.shard import Shard
+from shardcore.source import Source
+from shardcore.testing import ShardContract
+
+DATA = Path(__file__).parents[3] / "data" / "mdb"
+
+
+class TestMdb(ShardContract):
+    """Shards of every flavour, with their xorbs at hand."""
+
+    samples = (*sorted((DATA / "cas").glob("shard*/*.mdb")), *sorted((DATA / "derived").glob("*.mdb")))
+    absent = (
+        "fcd71d42a6d00e3468c946b0ff353728c6173d944afbfae4877c606fd5b8c255",
+        "xorb:fcd71d42a6d00e3468c946b0ff353728c6173d944afbfae4877c606fd5b8c255",
+        "chunk:0970425b7defb12b691e8e3b705620733deaaddd33a760e17a4e9ba333445533",
+    )
+    open_ranges = 2
+    find_ranges = 2
+
+    def opened(self, where: Path | Source, **options: Any) -> Shard:
+        """Opens a sample with the xorbs of the folder beside it."""
+        return shardcore.open(where, xorbs=DATA / "cas" / "xorbs", **options)
