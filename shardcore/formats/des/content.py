@@ -20,8 +20,7 @@ PIECE = 1 << 20
 def stream_inline(source: Source, entries: Entries, row: int) -> Iterator[bytes]:
     """The plain content of an inline object.
 
-    The declared size holds for compressed payloads; for plain ones the reference does not look at it, and neither
-    does this.
+    The declared size holds for every codec; the reference does not look at it when there is no compression.
 
     Raises:
         FormatError: The place or the codec is impossible, or the payload is damaged.

@@ -145,10 +145,14 @@ class Entries:
         c = self.columns
         if c.big[row]:
             return "" if is_hash(self.hash(row)) else "the BigFile's hash is not 64 hex digits: it is not followed"
-        offset, length, codec = int(c.offset[row]), int(c.length[row]), int(c.codec[row])
+        offset, length, codec, size = (int(column[row]) for column in (c.offset, c.length, c.codec, c.size))
         if offset + length > self.data_stop:
             return f"bytes {offset}..{offset + length} are not all before the index, which begins at {self.data_stop}"
-        return "" if codec < len(CODECS) else f"codec {codec} is not known"
+        if codec >= len(CODECS):
+            return f"codec {codec} is not known"
+        if codec == 0 and size != length:
+            return f"{length} bytes stored without compression, {size} declared"
+        return ""
 
     def bad_text(self, row: int) -> str:
         """What is wrong with uid or metadata of a row, whose content may be fine; empty when nothing is."""
@@ -163,9 +167,8 @@ class Entries:
     def unreadable(self, rows: Rows) -> NDArray[np.bool_]:
         """Which of some rows have a `problem`."""
         c = self.columns
-        stop = np.uint64(self.data_stop)
-        length = c.length[rows]
-        bad = (length > stop) | (c.offset[rows] > stop - np.minimum(length, stop)) | (c.codec[rows] >= len(CODECS))
+        codec = c.codec[rows]
+        bad = self._past(rows) | (codec >= len(CODECS)) | ((codec == 0) & (c.size[rows] != c.length[rows]))
         for place in np.flatnonzero(c.big[rows]).tolist():
             bad[place] = not is_hash(self.hash(int(rows[place])))
         return np.asarray(bad, bool)

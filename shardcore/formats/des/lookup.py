@@ -169,12 +169,12 @@ def _tell_content(shard: DesShard, ref: ObjectRef, look: Look) -> None:
     look.step("Payload", text, *ref.spans[:1], size=size, sha256=digest.hexdigest())
 
 
-def locate(key: str, *, date: str, n_bits: int | None = None, zones: Any = None) -> dict[str, Any]:
+def locate(key: str, *, date: str = "", n_bits: int | None = None, zones: Any = None) -> dict[str, Any]:
     """In which shard a uid would lie, from the routing rule alone.
 
     Args:
         key: The uid.
-        date: `created_at` in ISO 8601; only its date counts, in its own zone.
+        date: `created_at` in ISO 8601; only its date counts, in its own zone. Always needed.
         n_bits: Bits of the shard number; those of the zones file, else 8.
         zones: A zones file: its text, or its path.
 
@@ -187,7 +187,9 @@ def locate(key: str, *, date: str, n_bits: int | None = None, zones: Any = None)
         FormatError: The zones file is none.
         SourceError: The zones file cannot be read.
     """
-    day = shard_date(date)
+    if not date:
+        raise UsageError("a uid is routed by its date, too: give `date`, the object's created_at")
+    day = shard_date(str(date))
     found = read_zones(zones) if zones is not None else None
     if found is not None and n_bits not in (None, found.n_bits):
         raise UsageError(f"n_bits {n_bits} asked for; the zones file has {found.n_bits}")

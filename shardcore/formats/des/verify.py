@@ -69,9 +69,6 @@ def _check_entries(shard: DesShard, findings: Findings, progress: Progress) -> N
             f"entry {row}: length {int(c.length[row])} and compressed_size {int(c.compressed[row])} differ: readers do"
         )
         findings.error("des.two-lengths", shard.entry_span(row), message, key=_key(shard, row))
-    for row in np.flatnonzero(~c.big & (c.codec == 0) & (c.size != c.length)).tolist():
-        message = f"entry {row}: {int(c.length[row])} plain bytes, uncompressed_size says {int(c.size[row])}"
-        findings.warning("des.plain-size", shard.entry_span(row), message, key=_key(shard, row))
     for row in np.flatnonzero(c.flags & np.uint8(255 - BIGFILE_FLAG)).tolist():
         findings.note("des.flags", shard.entry_span(row), f"entry {row}: flags {int(c.flags[row])} has unknown bits")
 
