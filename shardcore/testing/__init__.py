@@ -5,6 +5,7 @@ A format's tests derive from `ShardContract`, name their samples, and add what i
 
 from shardcore.testing.checks import check_columns, check_explained, check_tiling, live_keys, places, walk
 from shardcore.testing.damage import exercise, mutated, mutations
+from shardcore.testing.page_contract import PageContract, filled
 from shardcore.testing.shard_contract import ShardContract
 from shardcore.testing.source_contract import SourceContract
 from shardcore.testing.sources import CountingSource, FailingSource, PatternSource
@@ -13,6 +14,7 @@ from shardcore.testing.writer_contract import WriterContract
 __all__ = [
     "CountingSource",
     "FailingSource",
+    "PageContract",
     "PatternSource",
     "ShardContract",
     "SourceContract",
@@ -21,6 +23,7 @@ __all__ = [
     "check_explained",
     "check_tiling",
     "exercise",
+    "filled",
     "live_keys",
     "mutated",
     "mutations",

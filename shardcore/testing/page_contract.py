@@ -1,0 +1,50 @@
+"""The pages under `docs/formats`: their tables are those of the layouts."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import ClassVar
+
+from shardcore.record import Columns, Record, layout_table
+
+_TABLE = re.compile(r"(<!-- layout: (?P<name>[^>]+?) -->\n).*?(<!-- end of layout -->)", re.DOTALL)
+
+
+def filled(page: str, layouts: Mapping[str, Record | Columns]) -> str:
+    """A page with the tables of its layouts between `<!-- layout: NAME -->` and `<!-- end of layout -->`.
+
+    Raises:
+        KeyError: The page names a layout that is not there.
+    """
+    return _TABLE.sub(lambda found: f"{found[1]}{layout_table(layouts[found['name']])}\n{found[3]}", page)
+
+
+class PageContract:
+    """What every page promises. Derive, and name the page and the layouts.
+
+    `UPDATE_PAGES=1` in the environment writes the tables anew instead of comparing them.
+
+    Attributes:
+        page: The page.
+        layouts: The layouts of the format, by the names that the page uses.
+    """
+
+    page: ClassVar[Path]
+    layouts: ClassVar[Mapping[str, Record | Columns]]
+
+    def test_tables_are_those_of_the_layouts(self) -> None:
+        """Every table on the page says what the code reads and writes."""
+        text = self.page.read_text(encoding="utf-8")
+        wanted = filled(text, self.layouts)
+        if os.environ.get("UPDATE_PAGES") == "1":
+            self.page.write_text(wanted, encoding="utf-8")
+        else:
+            assert text == wanted, "run the tests once with UPDATE_PAGES=1, and read the difference"
+
+    def test_every_layout_has_its_table(self) -> None:
+        """No layout is left out."""
+        named = {found["name"] for found in _TABLE.finditer(self.page.read_text(encoding="utf-8"))}
+        assert named == set(self.layouts)
