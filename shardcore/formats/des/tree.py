@@ -204,7 +204,8 @@ def entry_count_node(entries: Entries, start: int) -> Node:
 class DataMap:
     """Who owns the bytes of the data section: payloads in the order of their offsets, and the gaps between them.
 
-    Where payloads overlap, the one that begins later owns the common bytes. (No writer makes overlaps or gaps.)
+    Where payloads overlap, the one that begins later owns the common bytes, and behind its end the one that reaches
+    farthest goes on. (No writer makes overlaps or gaps.)
 
     Args:
         entries: The entries.
