@@ -103,6 +103,8 @@ def open(
         SourceError: The bytes cannot be had.
     """
     target = source_of(where)
+    if spec is not None and format is None:
+        format = "neuroglancer"  # no other format has a specification that can be given
     options = OpenOptions(spec=spec, xorbs=folder_of(xorbs) if xorbs else None, deleted=deleted, forced=format is not None)
     context = OpenContext(options, _open_as, partial=partial, progress=progress)
     if isinstance(target, Folder):
