@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -88,53 +88,61 @@ def main_span(ref: ObjectRef) -> Span | None:
 
 def row_at(shard: Shard, span: Span, path: tuple[Node, ...]) -> int | None:
     """The row of the object that some bytes belong to: its content, its record, or an entry that points to it."""
-    objects, source, first_row = shard.objects, span.source, 0
+    inner, source, first_row = shard, span.source, 0
     if isinstance(shard, DataSet):
-        member = next((m.name for m in shard.members if source == m.name or source.startswith(m.name + "@")), None)
-        if member is None or not isinstance(objects, JoinedObjects):
+        member = member_of(shard, source)
+        if member is None or not isinstance(shard.objects, JoinedObjects):
             return None
-        first_row = objects.first_row(member)
-        objects, source = shard.member(member).objects, source[len(member) :]
+        first_row = shard.objects.first_row(member)
+        inner, source = shard.member(member), source[len(member) :]
+    places = _Places.of(inner.objects)
+    if places is None:
+        return None
     if source.startswith("@") and source.count("-") == 1:
         # Decoded bytes belong to the object whose stored bytes they come from.
         start, stop = (int(number) for number in source[1:].split("-"))
-        row = _row_inside(objects, start, stop)
+        row = places.covering(start) if places.covering(start) is not None else places.only_inside(start, stop)
+    elif source:
+        return None
     else:
-        row = _row_of(objects, span.start, path)
+        row = _row_of(inner, places, span.start, path)
     return None if row is None else row + first_row
 
 
-def _row_of(objects: Objects, offset: int, path: tuple[Node, ...]) -> int | None:
-    if not len(objects):
+def member_of(shard: Shard, source: str) -> str | None:
+    """The member of a data set that a source lies in; None for a single shard."""
+    if not isinstance(shard, DataSet):
         return None
-    places = _Places.of(objects)
-    if places is None:
-        return None
-    if (row := places.covering(offset)) is not None:
+    return next((m.name for m in shard.members if source == m.name or source.startswith(m.name + "@")), None)
+
+
+def _row_of(shard: Shard, places: _Places, offset: int, path: tuple[Node, ...]) -> int | None:
+    if (row := _row_around(places, offset, path)) is not None:
         return row
-    for node in reversed(path[2:] or path[1:]):
-        for start, stop in _pointed(node):
-            if (row := places.only_inside(start, stop)) is not None:
+    for node in reversed(path[2:]):
+        for target in _targets(node):
+            try:
+                pointed = shard.explain(target.start, target.source)
+            except ShardError:
+                continue
+            if (row := _row_around(places, target.start, pointed)) is not None:
                 return row
     return None
 
 
-def _pointed(node: Node) -> Iterator[tuple[int, int]]:
-    """Ranges that may hold exactly the object that a node is about."""
-    yield node.span.start, node.span.stop
+def _row_around(places: _Places, offset: int, path: tuple[Node, ...]) -> int | None:
+    """The object whose content holds a byte, or the only one in the smallest node that has one."""
+    if (row := places.covering(offset)) is not None:
+        return row
+    found = (places.only_inside(node.span.start, node.span.stop) for node in reversed(path[2:]))
+    return next((row for row in found if row is not None), None)
+
+
+def _targets(node: Node) -> list[Span]:
+    """Where a node, or one of the fields it is made of, points to."""
     kids = node.children
     near = [node, *(kids if not isinstance(kids, Children) and len(kids) <= MANY else ())]
-    for target in (near_node.target for near_node in near):
-        if target is not None:
-            yield target.start, target.stop
-
-
-def _row_inside(objects: Objects, start: int, stop: int) -> int | None:
-    places = _Places.of(objects)
-    if places is None:
-        return None
-    row = places.covering(start)
-    return places.only_inside(start, stop) if row is None else row
+    return [n.target for n in near if n.target is not None and not n.target.source]
 
 
 @dataclass(frozen=True, slots=True)

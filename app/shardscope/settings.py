@@ -1,0 +1,82 @@
+"""What is remembered from one start to the next: recent files, the theme, the layout of the window."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import QByteArray, QSettings
+
+MAX_RECENT = 12
+
+THEMES = ("system", "light", "dark", "light-safe", "dark-safe")
+
+
+class Settings:
+    """The settings of the user, or those of a file.
+
+    Args:
+        path: Keeps the settings in this file instead of the user's own.
+    """
+
+    def __init__(self, path: Path | None = None) -> None:
+        if path is None:
+            ini = QSettings.Format.IniFormat
+            self._store = QSettings(ini, QSettings.Scope.UserScope, "shardscope", "shardscope")
+        else:
+            self._store = QSettings(str(path), QSettings.Format.IniFormat)
+
+    @property
+    def recent(self) -> list[str]:
+        """What was opened, the latest first."""
+        value = self._store.value("recent", [])
+        names = [value] if isinstance(value, str) else value if isinstance(value, list) else []
+        return [str(name) for name in names][:MAX_RECENT]
+
+    def add_recent(self, uri: str) -> None:
+        """Puts something that was opened first; paths are made absolute."""
+        name = uri if "://" in uri else str(Path(uri).absolute())
+        self._store.setValue("recent", [name, *(other for other in self.recent if other != name)][:MAX_RECENT])
+
+    def remove_recent(self, uri: str) -> None:
+        """Forgets one."""
+        self._store.setValue("recent", [other for other in self.recent if other != uri])
+
+    def clear_recent(self) -> None:
+        """Forgets all."""
+        self._store.remove("recent")
+
+    @property
+    def theme(self) -> str:
+        """The chosen theme, one of `THEMES`."""
+        value = str(self._store.value("theme", "system"))
+        return value if value in THEMES else "system"
+
+    @theme.setter
+    def theme(self, name: str) -> None:
+        self._store.setValue("theme", name)
+
+    @property
+    def folder(self) -> str:
+        """The folder that was last extracted to, or empty."""
+        return str(self._store.value("folder", ""))
+
+    @folder.setter
+    def folder(self, path: str) -> None:
+        self._store.setValue("folder", path)
+
+    def layout(self, name: str) -> QByteArray | None:
+        """The saved layout of that name (`geometry`, `state`), or None."""
+        value = self._store.value(f"layout/{name}")
+        return value if isinstance(value, QByteArray) and not value.isEmpty() else None
+
+    def set_layout(self, name: str, value: QByteArray) -> None:
+        """Saves a layout."""
+        self._store.setValue(f"layout/{name}", value)
+
+    def forget_layout(self) -> None:
+        """Goes back to the default layout at the next start."""
+        self._store.remove("layout")
+
+    def sync(self) -> None:
+        """Writes what is not written yet."""
+        self._store.sync()

@@ -1,0 +1,42 @@
+"""Jobs and sessions for tests of the window; settings go to a scope of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pytestqt.qtbot import QtBot
+
+from shardscope.jobs import Jobs
+from shardscope.session import IndexState, Session
+from shardscope.settings import Settings
+
+
+@pytest.fixture
+def jobs(qtbot: QtBot) -> Iterator[Jobs]:
+    """Pools that are empty again after the test."""
+    made = Jobs()
+    yield made
+    assert made.shutdown()
+
+
+@pytest.fixture
+def session(jobs: Jobs) -> Iterator[Session]:
+    """A session with nothing open."""
+    made = Session(jobs)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    """Settings in a file of the test."""
+    return Settings(tmp_path / "settings.ini")
+
+
+def open_in(session: Session, qtbot: QtBot, path: Path) -> None:
+    """Opens a sample and waits until its index is read."""
+    with qtbot.waitSignal(session.opened, timeout=10_000):
+        session.open(str(path))
+    qtbot.waitUntil(lambda: session.index_state in (IndexState.LOADED, IndexState.FAILED), timeout=10_000)
