@@ -145,7 +145,8 @@ def format_options(pairs: list[str] | None, parse: Callable[[str], Any] | None =
         if not equals or not name.isidentifier():
             raise UsageError(f"-O takes NAME=VALUE, not {pair!r}")
         try:
-            found[name] = int(value, 0)
+            # Python takes `4_4_40` for a number; here it is a name.
+            found[name] = int(value.replace("_", "x"), 0)
         except ValueError:
             found[name] = parse(value) if parse else value
     return found
