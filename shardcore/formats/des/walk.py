@@ -273,7 +273,8 @@ class _Lanes:
             return
         starts = _guess(shape, count, entries)
         self.numbers = {start: number for number, start in enumerate(starts.tolist())}
-        self._walk(shape, starts)
+        if self.numbers:
+            self._walk(shape, starts)
 
     def _walk(self, shape: Shape, starts: Positions) -> None:
         limits = np.append(starts[1:], shape.end)

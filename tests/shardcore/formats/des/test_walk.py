@@ -114,6 +114,13 @@ def test_a_huge_count_allocates_nothing() -> None:
     assert "4294967295 entries declared, 3 are there" in result.error
 
 
+def test_nothing_that_looks_like_an_entry() -> None:
+    """Entries that no writer makes (empty uids) are walked all the same, one by one."""
+    for kind, make in SHAPES.items():
+        shape = make(INDEX_HEAD.pack(entry_count=500) + _entry(kind, b"", 1 << 50) * 500)
+        _same(walk(shape, 500), shape, 500)
+
+
 def test_lanes_are_used() -> None:
     """On an index as writers write it few entries are walked one by one (else it would be right, but slow)."""
 

@@ -1,0 +1,96 @@
+"""Promises of the columns: uids are searched and compared exactly, whatever their bytes."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+from shardcore.formats.des.entries import Entries
+from shardcore.formats.des.layout import FOOTER
+from tests.shardcore.formats.des.made import Thing, random_things, shard
+
+
+def _entries(things: list[Thing], *, version: int = 2) -> Entries:
+    data = shard(things, version=version)
+    size = int.from_bytes(data[-8:], "little")
+    start = len(data) - FOOTER.size - size
+    return Entries(data[start : start + size], version, start)
+
+
+def _uids() -> list[bytes]:
+    """Uids that differ in little: trailing NULs, case, normal forms, prefixes; some more than once."""
+    dice = random.Random(4)
+    pool = [
+        b"",
+        b"\0",
+        b"\0\0",
+        b"a",
+        b"A",
+        b"a\0",
+        b"a\0\0",
+        b"ab",
+        b"b\0",
+        b"\xff",
+        b"\xfe",
+        b"e\xcc\x81",
+        b"\xc3\xa9",
+    ]
+    return [dice.choice(pool) for _ in range(200)]
+
+
+def test_rows_of_one_and_of_many() -> None:
+    """All rows of a uid are found, asked for alone or with others, also with NULs at its end."""
+    uids = _uids()
+    entries = _entries([Thing(uid) for uid in uids])
+    asked = [*sorted(set(uids)), b"c", b"a\0\0\0", b"x" * 70000]
+    wanted = [[row for row, uid in enumerate(uids) if uid == one] for one in asked]
+    assert [rows.tolist() for rows in entries.rows_of(asked)] == wanted
+    assert [entries.rows_of([one])[0].tolist() for one in asked] == wanted
+    assert entries.rows_of([]) == []
+
+
+def test_duplicates() -> None:
+    """The rows of every uid that stands more than once, ascending."""
+    uids = _uids()
+    entries = _entries([Thing(uid) for uid in uids])
+    wanted = sorted([row for row, uid in enumerate(uids) if uid == one] for one in set(uids) if uids.count(one) > 1)
+    assert sorted(rows.tolist() for rows in entries.duplicates()) == wanted
+
+
+def test_texts_that_are_none() -> None:
+    """One undecodable uid does not spoil the others."""
+    entries = _entries([Thing(b"a"), Thing(b"\xff"), Thing("\u0142".encode())])
+    rows = np.arange(3)
+    assert entries.uids(rows) == ["a", None, "\u0142"]
+    assert entries.bad_texts(rows).tolist() == [False, True, False]
+    assert entries.uids(np.array([2, 0])) == ["\u0142", "a"]
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_columns_are_what_was_written(version: int) -> None:
+    """Places, codecs, sizes and texts of mixed entries, row by row."""
+    things = random_things(8, 300, version=version)
+    entries = _entries(things, version=version)
+    c = entries.columns
+    assert [entries.uid(row) for row in range(300)] == [thing.uid for thing in things]
+    assert c.big.tolist() == [thing.big for thing in things]
+    assert c.size.tolist() == [len(thing.content) for thing in things]
+    assert [entries.meta(row) for row in range(300)] == [thing.meta for thing in things]
+    assert [len(entries.hash(row)) for row in range(300)] == [64 * thing.big for thing in things]
+    assert not entries.unreadable(np.arange(300)).any()
+
+
+def test_unreadable_agrees_with_problem() -> None:
+    """The vectorised check and the reason given for one row agree, at the edges of 64 bits, too."""
+    edges = [0, 1, 7, 8, 50, 2**31, 2**63 - 1, 2**63, 2**64 - 1]
+    changes = [{"offset": a, "length": b, "compressed": b, "uncompressed": b} for a in edges for b in edges]
+    changes += [{"codec": code} for code in range(5)]
+    things = [Thing(b"x", b"12345", changes=change) for change in changes]
+    things += [Thing(b"x", b"", big=True, changes={"hash": text}) for text in (b"", b"a" * 64, b"../" * 21 + b"x")]
+    entries = _entries(things)
+    rows = np.arange(len(things))
+    assert entries.unreadable(rows).tolist() == [bool(entries.problem(row)) for row in rows.tolist()]
+    assert entries.unreadable(rows).any()
+    assert not entries.unreadable(rows).all()

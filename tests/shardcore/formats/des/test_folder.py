@@ -1,0 +1,227 @@
+"""Promises of a folder of shards: routing, inferred bits, parts, zones, retention copies."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+from pathlib import Path
+
+import pytest
+
+import shardcore
+from shardcore.errors import FormatError, KeyAbsent, NotAShard, ShardError, UsageError
+from shardcore.formats.des.folder import DesFolder
+from shardcore.formats.des.routing import Route
+from shardcore.objects import State
+from tests.shardcore.formats.des.made import Thing, write
+
+
+def _packed(folder: Path, n_bits: int = 8, count: int = 300, day: str = "20261103") -> dict[str, bytes]:
+    """A folder as the packers make it, two parts to a shard number; returns the contents by uid."""
+    dice = random.Random(n_bits)
+    contents: dict[str, bytes] = {}
+    shards: dict[str, list[Thing]] = {}
+    while len(contents) < count:
+        uid = str(dice.randrange(10**9)) if dice.random() < 0.5 else f"doc-{dice.random()}"
+        contents[uid] = uid.encode() * 3
+        shards.setdefault(Route.of(uid, n_bits).hex, []).append(Thing(uid.encode(), contents[uid], "zstd"))
+    for hex_, things in shards.items():
+        half = (len(things) + 1) // 2
+        for part, some in enumerate((things[:half], things[half:])):
+            write(folder, f"{day}_{hex_}_{part:04}.des", some)
+    return contents
+
+
+def _opened(folder: Path, **options: bool) -> DesFolder:
+    opened = shardcore.open(folder, **options)
+    assert isinstance(opened, DesFolder)
+    return opened
+
+
+@pytest.mark.parametrize("n_bits", [4, 5, 8, 12])
+def test_every_uid_is_found_through_its_route(tmp_path: Path, n_bits: int) -> None:
+    """The number of bits is inferred, every uid is found in its part, and only there is looked for it."""
+    contents = _packed(tmp_path, n_bits, 2000 if n_bits == 12 else 300)
+    with _opened(tmp_path) as opened:
+        assert opened.n_bits == n_bits
+        for uid in list(contents)[:30]:
+            ref = opened.find(uid)
+            assert opened.read(ref) == contents[uid]
+            assert opened.read_range(ref, 1, 4) == contents[uid][1:4]
+            trace = opened.trace(uid)
+            assert trace.steps[0].title == "Route"
+            assert ref.shard in trace.steps[0].values["candidates"]
+            assert len(trace.steps[0].values["candidates"]) <= 2
+            assert trace.ref == ref
+        with pytest.raises(KeyAbsent):
+            opened.find("not here")
+        assert opened.trace("not here").outcome == "absent"
+
+
+def test_all_objects_after_loading(tmp_path: Path) -> None:
+    """After `load_index` the objects of all members are rows, and lookups name these rows."""
+    contents = _packed(tmp_path)
+    write(tmp_path, "20261104_00_0000.des", [Thing(b"256", b"later")])
+    with _opened(tmp_path) as opened:
+        opened.load_index()
+        assert sorted(str(key) for key in opened.objects.keys[:]) == sorted([*contents, "256"])
+        ref = opened.find("256")
+        assert ref.shard == "20261104_00_0000.des"
+        assert opened.objects.ref(ref.row) == ref
+        assert opened.objects.keys[ref.row] == "256"
+        assert opened.verify().ok
+        assert opened.fields["dataset.n_bits"] == 8
+
+
+def test_the_first_part_wins(tmp_path: Path) -> None:
+    """A uid in two parts is served from the first, and `find_all` has both, across dates."""
+    for name, content in (
+        ("20261104_2A_0000", b"new"),
+        ("20261103_2A_0001", b"second"),
+        ("20261103_2A_0000", b"first"),
+    ):
+        write(tmp_path, f"{name}.des", [Thing(b"42", content), Thing(b"298", b"")])
+    with _opened(tmp_path) as opened:
+        assert opened.read(opened.find("42")) == b"first"
+        assert [opened.read(ref) for ref in opened.find_all("42")] == [b"first", b"second", b"new"]
+
+
+def test_files_with_other_names_are_searched_too(tmp_path: Path) -> None:
+    """A `.des` file that no packer named may hold any uid; it comes after those of the route."""
+    write(tmp_path, "20261103_2A_0000.des", [Thing(b"42", b"packed")])
+    write(tmp_path, "mine.des", [Thing(b"42", b"other"), Thing(b"7", b"seven")])
+    (tmp_path / "20261103_2A_0000.meta").write_text("{}")
+    (tmp_path / "notes.txt").write_text("hello")
+    with _opened(tmp_path, deleted=True) as opened:
+        assert [m.name for m in opened.members] == ["20261103_2A_0000.des", "mine.des"]
+        assert opened.read(opened.find("42")) == b"packed"
+        assert opened.read(opened.find("7")) == b"seven"
+
+
+def test_without_bits_all_are_searched(tmp_path: Path) -> None:
+    """Where no number of bits explains the names, every file is a candidate."""
+    write(tmp_path, "20261103_2A_0000.des", [Thing(b"1", b"wrong place")])
+    write(tmp_path, "20261103_2B_0000.des", [Thing(b"2", b"wrong, too")])
+    with _opened(tmp_path) as opened:
+        assert opened.n_bits is None
+        assert opened.read(opened.find("2")) == b"wrong, too"
+        assert "not known" in opened.trace("2").steps[0].text
+
+
+def test_a_damaged_part_does_not_hide_the_others(tmp_path: Path) -> None:
+    """What lies in good parts is found; what is nowhere else may be in the damaged one, so it is not called absent."""
+    write(tmp_path, "20261103_2A_0000.des", [Thing(b"42", b"a")])
+    write(tmp_path, "20261103_2A_0001.des", [Thing(b"298", b"b")])
+    bad = tmp_path / "20261103_2A_0000.des"
+    bad.write_bytes(bad.read_bytes()[:-1])
+    with _opened(tmp_path) as opened:
+        assert opened.read(opened.find("298")) == b"b"
+        with pytest.raises(FormatError):
+            opened.find("42")
+        opened.load_index()
+        assert opened.objects.keys[:] == ["298"]
+        report = opened.verify()
+        assert [f.code for f in report.findings] == ["des.unreadable"]
+        assert not report.ok
+
+
+def test_bigfiles_are_shared(tmp_path: Path) -> None:
+    """All shards of a folder find their external files in it; spans name the file, not the member."""
+    for number in (0, 1):
+        write(
+            tmp_path, f"20261103_2A_000{number}.des", [Thing(str(42 + 256 * number).encode(), b"film" * 99, big=True)]
+        )
+    with _opened(tmp_path) as opened:
+        for uid in ("42", "298"):
+            ref = opened.find(uid)
+            assert ref.state is State.EXTERNAL
+            assert opened.read(ref) == b"film" * 99
+            name = ref.spans[0].source
+            assert name == "_bigFiles/" + hashlib.sha256(b"film" * 99).hexdigest()
+            with opened.bytes_of(name) as source:
+                assert source.size == 396
+            assert opened.tree_of(name).span.size == 396
+        with pytest.raises(ShardError):
+            opened.bytes_of("_bigFiles/../x")
+
+
+def test_tombstones_count_in_folders(tmp_path: Path) -> None:
+    """Sidecars of members are heeded, and `deleted=True` reaches the members."""
+    path = write(tmp_path, "20261103_2A_0000.des", [Thing(b"42", b"secret")])
+    path.with_suffix(".meta").write_text(json.dumps({"version": 1, "tombstones": {"42": {"uid": "42"}}}))
+    with _opened(tmp_path) as opened:
+        assert opened.find("42").state is State.TOMBSTONED
+        with pytest.raises(UsageError, match="deleted"):
+            opened.read(opened.find("42"))
+        with opened.bytes_of("20261103_2A_0000.meta") as source:
+            assert source.size > 0
+    with _opened(tmp_path, deleted=True) as opened:
+        assert opened.read(opened.find("42")) == b"secret"
+
+
+def test_zones_rule_the_bits(tmp_path: Path) -> None:
+    """A zones file beside the shards says the number of bits, and traces name the zone."""
+    write(tmp_path, "20261103_02A_0000.des", [Thing(b"42", b"x")])
+    zones = {"n_bits": 12, "zones": [{"name": "north", "range": {"start": 0, "end": 99}}]}
+    (tmp_path / "zones.json").write_text(json.dumps(zones))
+    with _opened(tmp_path) as opened:
+        assert opened.n_bits == 12
+        assert "of zone north" in opened.trace("42").steps[0].text
+    (tmp_path / "zones.json").write_text("broken")
+    with _opened(tmp_path) as opened:
+        assert opened.zones is None
+        assert opened.read(opened.find("42")) == b"x"
+
+
+@pytest.mark.parametrize("where", ["beside", "above"])
+def test_retention_copies(tmp_path: Path, where: str) -> None:
+    """Copies kept longer are shown with their object, and serve a uid that no shard has any more."""
+    folder = tmp_path / "shards"
+    write(folder, "20261103_2A_0000.des", [Thing(b"42", b"content")])
+    day = (folder if where == "beside" else tmp_path) / "_ext_retention" / "20261103"
+    day.mkdir(parents=True)
+    (day / "42_2026-11-03T08:00:00Z.dat").write_bytes(b"content")
+    (day / "a_b_2026-11-03T08:00:00.25Z.dat").write_bytes(b"kept only here")
+    (day / "notes.txt").write_bytes(b"")
+    (day / "x_2026-11-03T08:00:00Z.dat").symlink_to(day / "notes.txt")
+    with _opened(folder) as opened:
+        assert [node.name for node in opened.tree.children] == ["20261103_2A_0000.des", "_ext_retention"]
+        ref = opened.find("42")
+        assert ref.shard == "20261103_2A_0000.des"
+        assert ref.extras["copies"] == ["_ext_retention/20261103/42_2026-11-03T08:00:00Z.dat"]
+        assert opened.trace("42").steps[-1].title == "Retention"
+        kept = opened.find("a_b")
+        assert (kept.state, kept.kind, kept.row) == (State.EXTERNAL, "copy", -1)
+        assert opened.read(kept) == b"kept only here"
+        assert opened.read_range(kept, 5, 9) == b"only"
+        assert [r.kind for r in opened.find_all("42")] == ["object", "copy"]
+        with opened.bytes_of(kept.spans[0].source) as source:
+            assert source.size == 14
+        with pytest.raises(KeyAbsent):
+            opened.find("x")
+
+
+def test_detection_of_folders(tmp_path: Path) -> None:
+    """A folder is a data set by the names in it; without `.des` files it is none."""
+    with pytest.raises(NotAShard):
+        shardcore.open(tmp_path)
+    with pytest.raises(NotAShard):
+        shardcore.open(tmp_path, format="des")
+    write(tmp_path, "mine.des", [])
+    assert shardcore.detect(tmp_path).why == "1 files named *.des"
+    write(tmp_path, "20261103_2A_0000.des", [Thing(b"42")])
+    assert shardcore.detect(tmp_path).why == "1 files named <date>_<hex>_<part>.des"
+
+
+def test_explaining_a_member(tmp_path: Path) -> None:
+    """Bytes of members are explained through the folder."""
+    write(tmp_path, "20261103_2A_0000.des", [Thing(b"42", b"text " * 50, "zstd")])
+    with _opened(tmp_path) as opened:
+        opened.load_index()
+        path = opened.explain(8, "20261103_2A_0000.des")
+        assert path[-1].name == "payload of [0]"
+        name = f"20261103_2A_0000.des{path[-1].decoded}"
+        assert opened.bytes_of(name).read(0, 5) == b"text "
+        span = opened.find("42").spans[0]
+        assert (span.source, span.start) == ("20261103_2A_0000.des", 8)
