@@ -11,7 +11,7 @@ from itertools import accumulate
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import KeyAbsent, ShardError, Span, UsageError
+from shardcore.errors import FormatError, KeyAbsent, ShardError, Span, UsageError
 from shardcore.finding import Depth, Findings, Report
 from shardcore.node import Node, Section
 from shardcore.objects import ObjectColumns, ObjectRef, Objects, located, relocated
@@ -127,14 +127,18 @@ class DataSet(Shard):
         progress(len(self.members), len(self.members))
 
     def lookup(self, key: str, look: Look) -> ObjectRef:
-        """Routes the key, then looks in the members named."""
-        last = KeyAbsent(key)
+        """Routes the key, then looks in the members named; a damaged one does not hide what lies in the others."""
+        last: ShardError = KeyAbsent(key)
         for name in self.route(key, look):
             before = len(look.steps)
             try:
                 ref = self.member(name).lookup(key, look)
             except KeyAbsent as absent:
-                last = absent
+                last = last if isinstance(last, FormatError) else absent
+                continue
+            except FormatError as damage:
+                look.step("Damaged", f"{name}: {damage.message}", *([damage.span] if damage.span else []))
+                last = damage
                 continue
             finally:
                 look.steps[before:] = [
