@@ -7,12 +7,14 @@ from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from io import BytesIO
+from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import FormatError, KeyAbsent, Span, Truncated
+from shardcore.errors import FormatError, KeyAbsent, LimitExceeded, Span, Truncated
 from shardcore.formats.bloscpack.blosc1 import (
     DEFAULT_LIMIT,
     HEADER_SIZE,
@@ -31,6 +33,8 @@ GUESS = 65536
 THREADS = min(os.cpu_count() or 1, 8)
 SMALL_FILE = 2**18
 """Files of at most this many bytes are not worth starting threads for."""
+CREDIBLE = 64
+"""A content is made room for at once when it is at most this many times as large as the file."""
 LARGE_CHUNK = 2**25
 """Chunks of this many plain bytes are decompressed one at a time, by several threads together."""
 
@@ -82,6 +86,12 @@ class Content:
         self.table = table
         self.decoder = decoder
         self._starts: NDArray[np.int64] | None = None
+        self._ahead: Stored | None = None
+
+    def ahead(self, number: int) -> Stored:
+        """Reads a chunk that is going to be asked for next, and keeps it until then; errors as for `stored`."""
+        self._ahead = stored = self.stored(number)
+        return stored
 
     def stored(self, number: int, source: Source | None = None) -> Stored:
         """Reads a chunk with its digest; one range when its length can be told beforehand.
@@ -96,6 +106,9 @@ class Content:
             FormatError: It cannot be found, or its header is impossible.
             SourceError: The bytes cannot be had.
         """
+        ahead, self._ahead = self._ahead, None
+        if ahead is not None and ahead.number == number:
+            return ahead
         through = source or self.source
         place = self.table.place(number, through)
         try:
@@ -161,6 +174,42 @@ class Content:
                 yield waiting.popleft().result()
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
+
+    def whole(self, *, limit: int = DEFAULT_LIMIT) -> bytes:
+        """The plain bytes of all chunks.
+
+        Where the Blosc headers say credibly how many there are, every chunk is decompressed to its place in the
+        result, and nothing is copied.
+
+        Raises:
+            LimitExceeded: There are more than `limit`.
+            FormatError: A chunk is damaged.
+        """
+        starts = self.starts()
+        total = int(starts[-1])
+        if total > limit:
+            raise LimitExceeded(f"the content has {total} bytes; the limit is {limit}")
+        credible = total <= CREDIBLE * self.source.size
+        if self.decoder is not None or not credible or self.source.size <= SMALL_FILE or len(starts) < 3:
+            return b"".join(self.plains(0, None, limit=limit))
+        # A buffer around zeros that nobody has touched yet: filled in place, then given away without a copy.
+        buffer = BytesIO(bytes(total))
+        pool = ThreadPoolExecutor(THREADS, thread_name_prefix="chunks")
+        try:
+            with buffer.getbuffer() as out:
+                places = list(pairwise(starts.tolist()))
+                for _ in pool.map(lambda n: self._into(n, out[slice(*places[n])], limit), range(len(places))):
+                    pass
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+        return buffer.getvalue()
+
+    def _into(self, number: int, out: memoryview, limit: int) -> None:
+        """Decompresses a chunk to its place."""
+        with out:
+            stored = self.stored(number)
+            self.check(stored)
+            decompress(stored.chunk, limit=limit, place=stored.span, out=out)
 
     def where(self, offset: int, source: Source | None = None) -> tuple[int, int]:
         """The chunk that holds a plain byte, and where in it.

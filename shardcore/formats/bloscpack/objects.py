@@ -68,6 +68,15 @@ class BloscpackObjects(Objects):
         """One chunk as an object."""
         if not 0 <= row < len(self):
             raise IndexError(row)
+        return self.chunk(row)
+
+    def chunk(self, row: int) -> ObjectRef:
+        """As `ref`, also for a chunk of a file whose chunks have not been counted yet.
+
+        Raises:
+            KeyAbsent: There is no such chunk.
+            SourceError: The bytes cannot be had.
+        """
         try:
             place = self._table.place(row)
         except FormatError as error:
@@ -143,7 +152,7 @@ class BloscpackObjects(Objects):
         if row < len(walk.places) and walk.places[row] == place:
             return read_chunk_header(bytes(walk.headers), row * CHUNK_HEADER.size)
         try:
-            return self._content.stored(row).header
+            return self._content.ahead(row).header
         except FormatError:
             return read_chunk_header(self._content.source.read(place, place + CHUNK_HEADER.size))
 

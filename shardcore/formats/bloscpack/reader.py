@@ -128,7 +128,7 @@ class BloscpackShard(Shard):
             source, self.header, self.metadata_section, self._table, self._slots_start, self._slot_count
         )
         self._lookup = Lookup(
-            source, self.header, self.metadata_section, self._content, self._table.slots, self._objects.ref
+            source, self.header, self.metadata_section, self._content, self._table.slots, self._objects.chunk
         )
         self._refresh()
 
@@ -224,15 +224,7 @@ class BloscpackShard(Shard):
         """The plain bytes of a chunk or of all; see `Shard.read`."""
         if ref.key != ALL:
             return self._content.plain(self._number(ref), limit=limit)
-        if ref.size > limit:
-            raise LimitExceeded(f"the content has {ref.size} bytes; the limit is {limit}")
-        parts, total = [], 0
-        for part in self._content.plains(0, None, limit=limit):
-            total += len(part)
-            if total > limit:
-                raise LimitExceeded(f"the content has over {limit} bytes; that is the limit")
-            parts.append(part)
-        return b"".join(parts)
+        return self._content.whole(limit=limit)
 
     def stream(self, ref: ObjectRef) -> Iterator[bytes]:
         """The plain bytes of a chunk or of all, in pieces; see `Shard.stream`."""

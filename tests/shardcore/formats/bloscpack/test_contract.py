@@ -8,6 +8,7 @@ from typing import ClassVar
 import pytest
 
 from shardcore.testing import ShardContract
+from tests.data.bloscpack.make import made
 
 DATA = Path(__file__).parents[3] / "data" / "bloscpack"
 
@@ -20,39 +21,17 @@ def samples(*names: str) -> tuple[Path, ...]:
 class TestEveryCut(ShardContract):
     """What every shard promises, on files that are small enough to be cut at every byte."""
 
-    samples = samples("empty", "sum_1_adler32", "tiny", "old_blosc")
+    samples = samples("empty", "tiny", "made/split", "made/plain_meta")
     absent = ("5", "99999999999999999999", "@12001", "@18446744073709551616")
     open_ranges = 1
     find_ranges = 0
     mutations = 100
 
 
-class TestSomeCuts(ShardContract):
-    """The same on samples of every kind; they are cut at seeded places."""
+class SomeCuts(ShardContract):
+    """Cuts at seeded places."""
 
-    samples = samples(
-        "append_grow",
-        "append_shrink",
-        "array",
-        "bitshuffle_tail",
-        "codec_blosclz_1",
-        "codec_lz4_2",
-        "codec_zlib_1",
-        "meta_1",
-        "meta_2",
-        "no_offsets",
-        "noise_level0",
-        "offsets_minus1",
-        "stream",
-        "sum_8_sha512",
-        "v1",
-        "v2_offsets",
-    )
-    absent = ("8", "@12001")
-    open_ranges = 1
-    find_ranges = 0
-    mutations = 30
-    cuts: ClassVar[int] = 60
+    cuts: ClassVar[int] = 50
 
     def test_cut_files_give_errors_or_a_partial_tree(self, sample: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """Cutting the file gives a `ShardError`, or a shard that can still be looked at."""
@@ -62,3 +41,53 @@ class TestSomeCuts(ShardContract):
 
         monkeypatch.setattr("shardcore.testing.shard_contract.places", some)
         super().test_cut_files_give_errors_or_a_partial_tree(sample)
+
+
+class TestSmallFiles(SomeCuts):
+    """The same on samples of every kind, which are known as a whole when they are open."""
+
+    samples = samples(
+        "append_grow",
+        "append_shrink",
+        "array",
+        "bitshuffle_tail",
+        "codec_blosclz_1",
+        "codec_lz4_2",
+        "meta_1",
+        "no_offsets",
+        "offsets_minus1",
+        "old_blosc",
+        "stream",
+        "sum_8_sha512",
+        "v1",
+        "v2_offsets",
+    )
+    absent = ("8", "@12001")
+    open_ranges = 1
+    find_ranges = 0
+    mutations = 30
+
+
+class TestLargeFileWithOffsets(SomeCuts):
+    """The same on a file that the first read does not bring: a chunk is found without a further read."""
+
+    samples = samples("made/large")
+    absent = ("20", "@77234")
+    open_ranges = 1
+    find_ranges = 0
+    mutations = 30
+
+
+class TestLargeFileWithoutOffsets(SomeCuts):
+    """The same where chunks must be walked to: one read for each chunk before, and one for the header."""
+
+    samples = samples("made/large_walk", "made/large_stream")
+    absent = ("20", "@77234")
+    open_ranges = 1
+    find_ranges = 3
+    mutations = 30
+
+
+def test_made_samples_are_what_the_script_makes() -> None:
+    """The samples under `made/` come from the script beside them, byte by byte."""
+    assert {path.name: path.read_bytes() for path in (DATA / "made").iterdir()} == made()

@@ -1,0 +1,149 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import shardcore
+from shardcore.errors import BadChecksum, KeyAbsent, Span, UsageError
+from shardcore.formats.bloscpack.lookup import parse_key
+from shardcore.testing import CountingSource
+from tests.shardcore.formats.bloscpack.chunks import BYTE, make_chunk, sample
+from tests.shardcore.formats.bloscpack.files import File
+
+DATA = Path(__file__).parents[3] / "data" / "bloscpack"
+
+
+def titles(trace: shardcore.Trace) -> list[str]:
+    """The titles of the steps."""
+    return [step.title for step in trace.steps]
+
+
+@pytest.mark.parametrize("key", ["", "x", "-1", "1.0", "@", "@x", "@-1", " 1", "ALL", "٣", "1" * 21])
+def test_other_keys_are_a_mistake(key: str) -> None:
+    """Keys are a chunk number, `@` and a plain byte, or `all`; anything else is the caller's mistake."""
+    with pytest.raises(UsageError):
+        parse_key(key)
+
+
+def test_forms_of_keys() -> None:
+    """The three forms mean what the documentation says."""
+    assert [parse_key(key) for key in ("12", "@0", "all")] == [("chunk", 12), ("byte", 0), ("all", 0)]
+
+
+def test_trace_of_a_plain_byte() -> None:
+    """The lookup of a plain byte tells header, chunk, slot, Blosc header, digest and byte, with their places."""
+    with shardcore.open(DATA / "tiny.blp") as shard:
+        trace = shard.trace("@6")
+        assert trace.outcome == "found"
+        assert titles(trace) == [
+            "Magic and version",
+            "Header fields",
+            "Which chunk",
+            "Offset slot",
+            "Blosc header",
+            "Digest",
+            "Decode",
+            "Found",
+        ]
+        steps = {step.title: step for step in trace.steps}
+        assert steps["Magic and version"].spans == (Span("", 0, 5),)
+        assert steps["Which chunk"].values == {"chunk": 1, "within": 2}
+        assert steps["Offset slot"].spans == (Span("", 0x28, 0x30),)
+        assert steps["Offset slot"].values == {"offset": 0x58}
+        assert steps["Blosc header"].spans == (Span("", 0x58, 0x68),)
+        assert steps["Digest"].values == {"stored": "93b5893f", "computed": "93b5893f"}
+        assert steps["Decode"].values == {"byte": ord("s"), "element": 2}
+        assert trace.ref is not None
+        assert trace.ref.key == "1"
+
+
+def test_trace_names_the_block() -> None:
+    """Where a chunk has blocks, the block of the byte is told, with the slot of its start and its streams."""
+    plain = sample(4000)
+    chunk = make_chunk(plain, how=BYTE, typesize=4, blocksize=1024, split=True)
+    with shardcore.open(File([chunk], [4000]).write()) as shard:
+        step = next(step for step in shard.trace("@1500").steps if step.title == "Block")
+        assert step.values["block"] == 1
+        assert "4 streams" in step.text
+        assert step.spans[0] == Span("", 40 + 16 + 4, 40 + 16 + 8)
+        assert shard.trace("@1500").steps[-2].values["byte"] == plain[1500]
+
+
+def test_trace_skips_the_metadata() -> None:
+    """The step over the metadata adds header, room and digest."""
+    with shardcore.open(DATA / "meta_1.blp") as shard:
+        step = next(step for step in shard.trace("0").steps if step.title == "Skip the metadata")
+        assert step.values == {"next": 32 + 32 + 100}
+        assert step.spans == (Span("", 32, 64),)
+
+
+def test_trace_of_a_walk() -> None:
+    """Without offsets the walk is told, one step for each chunk that is passed."""
+    with shardcore.open(DATA / "no_offsets.blp") as shard:
+        trace = shard.trace("2")
+        assert [title for title in titles(trace) if "Walk" in title] == ["Walk past chunk 0", "Walk past chunk 1"]
+        first = next(step for step in trace.steps if step.title == "Walk past chunk 0")
+        assert first.spans == (Span("", 32, 48),)
+        assert first.values == {"next": 32 + 407 + 4}
+
+
+def test_trace_of_an_unused_slot_walks() -> None:
+    """A slot of -1 is shown, and that it leads to the walk."""
+    with shardcore.open(DATA / "offsets_minus1.blp") as shard:
+        trace = shard.trace("1")
+        slot = next(step for step in trace.steps if step.title == "Offset slot")
+        assert slot.values == {"offset": -1}
+        assert "walk" in slot.text
+        assert "Walk past chunk 0" in titles(trace)
+
+
+def test_long_walks_are_told_in_part() -> None:
+    """Of a long walk the first and last steps are told."""
+    chunks = [make_chunk(sample(50, n)) for n in range(100)]
+    with shardcore.open(File(chunks, [50] * 100, offsets=False).write()) as shard:
+        walked = [title for title in titles(shard.trace("99")) if "Walk" in title]
+        assert len(walked) == 20
+        assert (walked[0], walked[-1]) == ("Walk past chunk 0", "Walk past chunk 98")
+
+
+@pytest.mark.parametrize("key", ["3", "@11", "99999999999999999999", "@99999999999999999999"])
+def test_absent_keys_end_at_the_proof(key: str) -> None:
+    """The trace of a key behind the end ends absent, with the count that proves it."""
+    with shardcore.open(DATA / "tiny.blp") as shard:
+        trace = shard.trace(key)
+        assert trace.outcome == "absent"
+        assert trace.steps[-1].title in ("No such chunk", "Which chunk")
+        with pytest.raises(KeyAbsent):
+            shard.find(key)
+
+
+def test_a_wrong_digest_ends_damaged() -> None:
+    """The trace of a damaged chunk shows both digests and ends damaged; reading it raises."""
+    with shardcore.open(DATA / "hostile" / "flipped.blp") as shard:
+        trace = shard.trace("0")
+        assert trace.outcome == "damaged"
+        digest = next(step for step in trace.steps if step.title == "Digest")
+        assert digest.values["stored"] != digest.values["computed"]
+        with pytest.raises(BadChecksum):
+            shard.read(shard.find("0"))
+
+
+def test_the_whole_content() -> None:
+    """`all` is a view: one object of its own, which is no row."""
+    with shardcore.open(DATA / "tiny.blp") as shard:
+        ref = shard.find("all")
+        assert (ref.key, ref.row, ref.size, ref.kind) == ("all", -1, 11, "content")
+        assert shard.views == ("all",)
+        assert shard.read(ref) == b"hello shard"
+        assert shard.find_many(["all", "1", "@10", "7", "@11"]).tolist() == [-1, 1, 2, -1, -1]
+
+
+def test_costs_are_told() -> None:
+    """A trace says how many ranges it read and how many bytes: one range for a chunk of a large file."""
+    source = CountingSource((DATA / "made" / "large.blp").read_bytes())
+    with shardcore.open(source) as shard:
+        source.ranges.clear()
+        trace = shard.trace("7")
+        assert sum(step.requests for step in trace.steps) == len(source.ranges) == 1
+        assert sum(step.bytes for step in trace.steps) == 4000 + 16 + 4
