@@ -1,0 +1,132 @@
+from __future__ import annotations
+
+import struct
+
+import pytest
+
+from shardcore.errors import BadMagic, FormatError, Span, Truncated, Unsupported
+from shardcore.formats.bloscpack.header import Header, check_slots, header_size, read_header, write_header
+
+# The header of the worked example, byte by byte.
+TINY = bytes.fromhex(
+    "626c706b 03 01 02 01"  # magic, format_version, options, checksum, typesize
+    "04000000 03000000"  # chunk_size, last_chunk
+    "0300000000000000"  # nchunks
+    "0100000000000000"  # max_app_chunks
+)
+
+
+def header(version: int = 3, **fields: int) -> bytes:
+    """A header with some fields replaced."""
+    values = {
+        "options": 1,
+        "checksum": 1,
+        "typesize": 8,
+        "chunk_size": 100,
+        "last_chunk": 50,
+        "nchunks": 3,
+        "max_app_chunks": 0,
+    } | fields
+    return struct.pack(
+        "<4s4BiiQQ", b"blpk", version, *[v & (2**64 - 1) if i > 4 else v for i, v in enumerate(values.values())]
+    )
+
+
+def test_version_3_from_written_out_bytes() -> None:
+    """Every field stands where the format says; writing gives the same bytes."""
+    got = read_header(TINY)
+    assert (got.version, got.options, got.checksum.name, got.typesize) == (3, 1, "crc32", 1)
+    assert (got.chunk_size, got.last_chunk, got.nchunks, got.max_app_chunks) == (4, 3, 3, 1)
+    assert (got.size, got.slots, got.has_offsets, got.has_metadata, got.plain_size) == (32, 4, True, False, 11)
+    assert write_header(got) == TINY
+
+
+def test_version_1_has_16_bytes_and_knows_only_a_count() -> None:
+    """Version 1: no options, no digests, sizes from the chunks; its three idle bytes are ignored."""
+    data = bytes.fromhex("626c706b 01 aabbcc 0500000000000000")
+    got = read_header(data)
+    assert (got.version, got.size, got.nchunks, got.slots) == (1, 16, 5, 0)
+    assert (got.chunk_size, got.last_chunk, got.plain_size, got.checksum.size) == (-1, -1, -1, 0)
+    assert write_header(got) == data
+
+
+def test_version_2_has_no_spare_slots() -> None:
+    """Version 2: the last eight bytes are reserved, whatever they hold."""
+    got = read_header(header(2, max_app_chunks=77))
+    assert (got.version, got.max_app_chunks, got.slots) == (2, 0, 3)
+    assert write_header(got) == header(2, max_app_chunks=77)
+
+
+@pytest.mark.parametrize(
+    ("fields", "place", "words"),
+    [
+        ({"options": 4}, (5, 6), "0x04"),
+        ({"options": 0xFF}, (5, 6), "0xfc"),
+        ({"version": 2, "options": 2}, (5, 6), "0x02"),
+        ({"checksum": 9}, (6, 7), "checksum id 9"),
+        ({"chunk_size": -2}, (8, 12), "chunk_size -2"),
+        ({"chunk_size": 2**31 - 1}, (8, 12), "chunk_size"),
+        ({"last_chunk": -2}, (12, 16), "last_chunk -2"),
+        ({"last_chunk": 101}, (12, 16), "exceeds"),
+        ({"nchunks": -2}, (16, 24), "nchunks -2"),
+        ({"max_app_chunks": -1}, (24, 32), "max_app_chunks -1"),
+        ({"nchunks": -1, "max_app_chunks": 1}, (24, 32), "max_app_chunks 1"),
+        ({"nchunks": 2**62, "max_app_chunks": 2**62}, (24, 32), "63 bits"),
+    ],
+)
+def test_impossible_fields_are_refused_at_their_place(
+    fields: dict[str, int], place: tuple[int, int], words: str
+) -> None:
+    """Each rule of the header is checked, and the error points to the field."""
+    with pytest.raises(FormatError, match=words) as caught:
+        read_header(header(**fields))
+    assert caught.value.span == Span("", *place)
+
+
+@pytest.mark.parametrize("version", [0, 4, 9, 255])
+def test_other_versions_are_named(version: int) -> None:
+    """A version that nobody knows is refused by its number."""
+    with pytest.raises(Unsupported, match=f"version {version};") as caught:
+        read_header(header(version))
+    assert caught.value.span == Span("", 4, 5)
+
+
+@pytest.mark.parametrize("data", [b"", b"b", b"blp", b"blpx\x03", b"BLPK\x03", bytes(32)])
+def test_other_letters_are_no_header(data: bytes) -> None:
+    """Without the four letters nothing is read; what is cut before the version is truncated or no header."""
+    with pytest.raises((BadMagic, Truncated)):
+        header_size(data)
+
+
+def test_a_cut_header_is_truncated() -> None:
+    """A header that ends early is truncated, at every length."""
+    for length in range(4, 32):
+        with pytest.raises(Truncated):
+            read_header(TINY[:length])
+
+
+@pytest.mark.parametrize(
+    ("fields", "size"),
+    [
+        ({}, 250),
+        ({"nchunks": 0}, 0),
+        ({"nchunks": 1, "chunk_size": -1}, 50),
+        ({"chunk_size": -1}, -1),
+        ({"last_chunk": -1}, -1),
+        ({"nchunks": -1}, -1),
+        ({"nchunks": 2**40, "chunk_size": 2**31 - 17, "last_chunk": 1, "options": 0}, (2**31 - 17) * (2**40 - 1) + 1),
+    ],
+)
+def test_plain_size(fields: dict[str, int], size: int) -> None:
+    """The plain size follows from the counts, in whole numbers of any size, or is not known."""
+    assert read_header(header(**fields)).plain_size == size
+
+
+def test_slots_are_compared_with_the_file_first() -> None:
+    """A table that does not fit in the file is refused before it is read."""
+    got: Header = read_header(header(nchunks=2**60))
+    with pytest.raises(Truncated, match=str(2**60)):
+        check_slots(got, 32, 1000)
+    check_slots(read_header(header(nchunks=3)), 32, 56)
+    with pytest.raises(Truncated):
+        check_slots(read_header(header(nchunks=3)), 32, 55)

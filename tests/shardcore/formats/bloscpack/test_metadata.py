@@ -1,0 +1,256 @@
+from __future__ import annotations
+
+import json
+import zlib
+
+import numpy as np
+import pytest
+
+import shardcore
+from shardcore.errors import FormatError, LimitExceeded, Span, Truncated, Unsupported
+from shardcore.finding import Severity
+from shardcore.formats.bloscpack import BloscpackShard
+from shardcore.formats.bloscpack.arrays import ArrayInfo, array_info, parse_dtype
+from shardcore.formats.bloscpack.json_tree import JsonTree, parse_json
+from shardcore.formats.bloscpack.layout import METADATA_HEADER
+from shardcore.formats.bloscpack.metadata import decode_metadata, read_metadata_section
+from shardcore.testing import walk
+from tests.shardcore.formats.bloscpack.chunks import plain_copy
+from tests.shardcore.formats.bloscpack.files import File
+
+TEXT = json.dumps({"größe": [1, {"a": 'x,y}]"'}, []], "b": None, "": {}}, ensure_ascii=False).encode()
+
+
+def opened(**options: object) -> BloscpackShard:
+    """A file of three bytes with metadata."""
+    file = File([plain_copy(b"abc")], [3], **options)  # type: ignore[arg-type]
+    shard = shardcore.open(file.write())
+    assert isinstance(shard, BloscpackShard)
+    return shard
+
+
+def section_of(**fields: int | bytes) -> bytes:
+    """A metadata header."""
+    values = {"magic_format": b"JSON", "meta_checksum": 1, "meta_size": 10, "max_meta_size": 20, "meta_comp_size": 10}
+    return METADATA_HEADER.pack(**(values | fields))  # type: ignore[arg-type]
+
+
+def test_parts_of_the_section() -> None:
+    """Header, stored bytes, room and digest follow one another."""
+    section = read_metadata_section(section_of(), 32, 1000)
+    parts = [section.header, section.stored, section.padding, section.digest]
+    assert parts == [Span("", 32, 64), Span("", 64, 74), Span("", 74, 84), Span("", 84, 88)]
+    assert section.stop == 88
+    assert section.problems() == []
+
+
+@pytest.mark.parametrize(
+    ("fields", "name"),
+    [
+        ({"magic_format": b"YAML"}, "magic_format"),
+        ({"meta_options": 1}, "meta_options"),
+        ({"meta_codec": 2}, "meta_codec"),
+        ({"meta_comp_size": 21}, "meta_comp_size"),
+    ],
+)
+def test_broken_rules_are_named(fields: dict[str, int | bytes], name: str) -> None:
+    """A field against the rules is named; the section still has its length."""
+    section = read_metadata_section(section_of(**fields), 32, 1000)
+    assert [field for field, _ in section.problems()] == [name]
+    assert section.stop == 88
+
+
+@pytest.mark.parametrize("magic", [b"JSON", b"JSON    "])
+def test_both_paddings_of_the_name_are_fine(magic: bytes) -> None:
+    """Files pad with zeros, the published text says spaces."""
+    assert read_metadata_section(section_of(magic_format=magic), 32, 1000).problems() == []
+
+
+def test_impossible_sections_are_refused() -> None:
+    """A section that does not fit, or whose digest is not known, has no end that could be found."""
+    with pytest.raises(Truncated):
+        read_metadata_section(section_of(max_meta_size=2**32 - 1), 32, 1000)
+    with pytest.raises(FormatError, match="checksum id 9"):
+        read_metadata_section(section_of(meta_checksum=9), 32, 1000)
+    with pytest.raises(Truncated):
+        read_metadata_section(section_of()[:31], 32, 1000)
+
+
+def test_expansion_is_bounded() -> None:
+    """A text that expands beyond its declared size or the limit is refused while it expands."""
+    bomb = zlib.compress(bytes(2**22))
+    fields = {"meta_codec": 1, "meta_comp_size": len(bomb), "max_meta_size": len(bomb)}
+    with pytest.raises(FormatError):
+        decode_metadata(read_metadata_section(section_of(meta_size=100, **fields), 32, 10**6), bomb)
+    with pytest.raises(LimitExceeded):
+        decode_metadata(read_metadata_section(section_of(meta_size=2**22, **fields), 32, 10**6), bomb, limit=2**20)
+    with pytest.raises(Unsupported):
+        decode_metadata(read_metadata_section(section_of(meta_codec=7), 32, 1000), bytes(10))
+
+
+@pytest.mark.parametrize("codec", [0, 1])
+@pytest.mark.parametrize("checksum", range(9))
+def test_every_codec_and_digest(codec: int, checksum: int) -> None:
+    """The metadata comes back with every codec and digest, and verifies; damage to it is found."""
+    value = {"a": ["x", 1.5, {"b": None}]}
+    with opened(metadata=value, meta_codec=codec, meta_checksum=checksum) as shard:
+        assert shard.metadata == value
+        assert json.loads(str(shard.fields["metadata.json"])) == value
+        assert shard.verify().findings == ()
+    data = bytearray(File([plain_copy(b"abc")], [3], metadata=value, meta_codec=codec, meta_checksum=checksum).write())
+    data[32 + 32 + 4] ^= 0x40
+    with shardcore.open(bytes(data)) as shard:
+        assert shard.read(shard.find("0")) == b"abc"
+        codes = {f.code for f in shard.verify().findings if f.severity is Severity.ERROR}
+        assert ("bloscpack.metadata-digest" in codes) == (checksum > 0)
+
+
+@pytest.mark.parametrize("text", [b"{", b"\xff\xfe", b'{"a": 1} x', b"", b"[" * 100_000, b"1" * 5000])
+def test_text_that_is_not_json_is_damage_of_the_metadata_only(text: bytes) -> None:
+    """Metadata that cannot be parsed is a finding and a node with an error; the chunks stay readable."""
+    with opened(metadata=text) as shard:
+        assert shard.read(shard.find("all")) == b"abc"
+        with pytest.raises(FormatError):
+            _ = shard.metadata
+        assert "bloscpack.metadata" in {f.code for f in shard.verify().findings}
+        assert any(node.error for node in walk(shard.tree))
+
+
+def test_decoded_metadata_is_a_source_of_its_own() -> None:
+    """Compressed metadata decodes to a source with a section and a tree; each value owns its bytes there."""
+    with opened(metadata=TEXT) as shard:
+        assert shard.metadata_section is not None
+        stored = shard.metadata_section.stored
+        name = f"@{stored.start}-{stored.stop}"
+        assert shard.explain(stored.start)[-1].decoded == name
+        assert shard.bytes_of(name).read(0, len(TEXT)) == TEXT
+        assert [(s.start, s.stop) for s in shard.sections_of(name)] == [(0, len(TEXT))]
+        path = shard.explain(TEXT.index(b"x,y"), name)
+        assert [node.name for node in path][1:] == ["JSON", "größe", "[1]", "a"]
+        assert path[-1].value == 'x,y}]"'
+
+
+def test_plain_metadata_is_explained_in_the_file() -> None:
+    """Metadata that is stored plain needs no source of its own."""
+    with opened(metadata=TEXT, meta_codec=0) as shard:
+        path = shard.explain(64 + TEXT.index(b"null"))
+        assert [node.name for node in path][-2:] == ["JSON", "b"]
+
+
+def test_json_nodes_have_exact_bytes() -> None:
+    """The bytes of each member are its text in the file, also behind letters of several bytes."""
+    tree = JsonTree(TEXT, "", 100)
+    root = tree.root()
+    assert (root.span.start, root.span.stop) == (100, 100 + len(TEXT))
+    spans = {node.name: TEXT[node.span.start - 100 : node.span.stop - 100].decode() for node in root.children}
+    assert spans == {"größe": '"größe": [1, {"a": "x,y}]\\""}, []]', "b": '"b": null', "": '"": {}'}
+
+
+def test_long_json_arrays_are_grouped() -> None:
+    """Thousands of values are groups, not thousands of nodes at once."""
+    data = json.dumps(list(range(5000))).encode()
+    root = JsonTree(data, "").root()
+    assert [node.name for node in root.children][:2] == ["[0..999]", "[1000..1999]"]
+    assert root.children[1].children[5].value == 1005
+
+
+@pytest.mark.parametrize("text", [b"[" * 300 + b"]" * 300, b'{"a":' * 300 + b"1" + b"}" * 300])
+def test_deep_json_is_refused(text: bytes) -> None:
+    """Nesting that would exhaust the stack is refused; brackets inside texts do not count."""
+    with pytest.raises(ValueError, match="deep"):
+        parse_json(text)
+    assert parse_json(json.dumps("[" * 300).encode()) == "[" * 300
+
+
+@pytest.mark.parametrize(
+    ("text", "dtype"),
+    [
+        ("'<f8'", "<f8"),
+        ("<f8", "<f8"),
+        ("int64", "int64"),
+        ("[('a', '<i4'), ('b', '|u1', (3,))]", [("a", "<i4"), ("b", "|u1", (3,))]),
+        ([["a", "<i4"], ["b", [["c", "<f8"]]]], [("a", "<i4"), ("b", [("c", "<f8")])]),
+        ("'|S3'", "S3"),
+        ("'<M8[ns]'", "<M8[ns]"),
+    ],
+)
+def test_element_types(text: object, dtype: object) -> None:
+    """The type is read from its repr, and from the forms of versions before 0.7.2."""
+    assert parse_dtype(text) == np.dtype(dtype)  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "__import__('os').system('true')",
+        "'<f8' if True else 1",
+        "[('a', lambda: 1)]",
+        "('<f8'",
+        "[" * 5000,
+        "'x' * 9",
+        "''.join(['a'])",
+        7,
+        None,
+        {"a": 1},
+        [["a"]],
+        [[1, "<f8"]],
+        "nonsense",
+        "'V99999999999999'",
+        "'<f8'" + " " * 70_000,
+    ],
+)
+def test_other_element_types_are_refused_and_never_evaluated(text: object) -> None:
+    """Nothing but literals is accepted, and every failure is a FormatError."""
+    with pytest.raises(FormatError):
+        parse_dtype(text)
+
+
+@pytest.mark.parametrize("text", ["'O'", "|O8", "[('a', 'O')]"])
+def test_python_objects_are_refused(text: str) -> None:
+    """Elements that are Python objects would be pointers: they are refused by name."""
+    with pytest.raises(Unsupported, match="Python objects"):
+        parse_dtype(text)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"shape": "x"},
+        {"shape": [-1]},
+        {"shape": [1.5]},
+        {"shape": [True]},
+        {"shape": [1] * 65},
+        {"order": "Z"},
+        {"dtype": 1},
+    ],
+)
+def test_descriptions_that_make_no_sense(change: dict[str, object]) -> None:
+    """A description that says `numpy` must have a shape, an order and a type."""
+    with pytest.raises(FormatError):
+        array_info({"container": "numpy", "dtype": "'<f8'", "shape": [2], "order": "C"} | change)
+
+
+def test_other_metadata_describes_no_array() -> None:
+    """Metadata without `container` is just metadata."""
+    assert array_info(None) is array_info([1]) is array_info({"dtype": "<f8", "shape": [1]}) is None
+
+
+def test_size_of_an_array_is_counted_in_whole_numbers() -> None:
+    """A shape whose product exceeds 64 bits does not wrap."""
+    assert ArrayInfo(np.dtype("<f8"), (2**40, 2**40), "C").nbytes == 2**83
+
+
+def test_an_array_comes_back() -> None:
+    """The array of the reference's sample has its type, shape and values; a wrong size is a finding."""
+    plain = np.arange(6, dtype="<u2").tobytes()
+    for shape, ok in (([2, 3], True), ([2, 4], False)):
+        metadata = {"container": "numpy", "dtype": "'<u2'", "shape": shape, "order": "F"}
+        shard = shardcore.open(File([plain_copy(plain, 2)], [12], metadata=metadata).write())
+        assert isinstance(shard, BloscpackShard)
+        with shard:
+            assert shard.verify().ok == ok
+            if ok:
+                assert shard.read_array().tolist() == [[0, 2, 4], [1, 3, 5]]
+            else:
+                with pytest.raises(FormatError):
+                    shard.read_array()
