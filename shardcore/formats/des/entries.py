@@ -178,9 +178,9 @@ class Entries:
         c = self.columns
         raw = self.shape.bytes
         starts = c.uid_start[rows]
-        high = np.searchsorted(self._high, [starts, starts + c.uid_length[rows]])
+        following = self._high[np.searchsorted(self._high, starts)]
         bad = np.zeros(len(rows), bool)
-        for place in np.flatnonzero(high[1] > high[0]).tolist():
+        for place in np.flatnonzero(following < starts + c.uid_length[rows]).tolist():
             bad[place] = read_uid(self.uid(int(rows[place]))) is None
         some = np.flatnonzero(c.meta_length[rows])
         first = c.meta_start[rows[some]]
@@ -236,7 +236,8 @@ class Entries:
 
     @cached_property
     def _high(self) -> Positions:
-        return np.flatnonzero(self.shape.bytes & 0x80)
+        """Where the index has bytes that are not ASCII, and one past its end."""
+        return np.append(np.flatnonzero(self.shape.bytes.view(np.int8) < 0), len(self.index))
 
     def _past(self, rows: Rows) -> NDArray[np.bool_]:
         stop = np.uint64(self.data_stop)
@@ -291,12 +292,14 @@ class Entries:
         body = uid_start + uid_length
         flags = self.shape.bytes[body]
         big = (flags & BIGFILE_FLAG).astype(bool)
-        place = np.zeros(len(starts), INLINE.dtype)
-        place[~big] = self._records(INLINE, body[~big])
+        some = bool(big.any())
+        place = np.zeros(len(starts), INLINE.dtype) if some else self._records(INLINE, body)
+        if some:
+            place[~big] = self._records(INLINE, body[~big])
         size = place["uncompressed_size"].copy()
         hash_start, hash_length = starts.copy(), np.zeros(len(starts), np.int64)
         meta_length = place["meta_length"].astype(np.int64)
-        if big.any():
+        if some:
             hash_length[big] = self._records(BIGFILE_HEAD, body[big])["hash_length"]
             hash_start[big] = body[big] + BIGFILE_HEAD.size
             tail = self._records(BIGFILE_TAIL, (hash_start + hash_length)[big])

@@ -12,6 +12,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from array import array
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,6 +53,7 @@ class Shape(ABC):
         self.index = index
         self.end = len(index)
         self.bytes = np.frombuffer(index, np.uint8)
+        self._anywhere: dict[str, NDArray[Any]] = {}
 
     @abstractmethod
     def after(self, start: int) -> int:
@@ -76,12 +78,12 @@ class Shape(ABC):
 
     def number(self, starts: Positions, dtype: str) -> NDArray[np.int64]:
         """Numbers of type `dtype` at any positions; where the index ends before, some other number."""
-        width = np.dtype(dtype).itemsize
-        room = self.end - width + 1
-        if room < 1:
-            return np.zeros(starts.shape, np.int64)
-        everywhere: NDArray[np.int64] = np.ndarray((room,), dtype, self.index, strides=(1,))
-        return everywhere[np.minimum(starts, room - 1)].astype(np.int64)
+        numbers = self._anywhere.get(dtype)
+        if numbers is None:
+            room = max(self.end - np.dtype(dtype).itemsize + 1, 0)
+            numbers = np.ndarray((room,), dtype, self.index, strides=(1,)) if room else np.zeros(1, dtype)
+            self._anywhere[dtype] = numbers
+        return numbers[np.minimum(starts, len(numbers) - 1)].astype(np.int64)
 
     def _u16(self, at: int) -> int:
         return self.index[at] | self.index[at + 1] << 8
@@ -282,10 +284,12 @@ class _Lanes:
         at = starts
         going = np.ones(len(starts), bool)
         while going.any():
-            steps.append(np.where(going, at, -1))
+            steps.append(at)
             at = np.where(going, shape.after_many(at), at)
-            going &= (at >= 0) & (at < limits)
+            going = (at >= 0) & (at < limits)
         self._steps = np.stack(steps, axis=1)
+        # A lane that has arrived stays where it is while others go on: that is no entry of its own.
+        self._steps[self._steps >= limits[:, None]] = -1
         self._ends = at
 
     def path(self, lane: int) -> tuple[Positions, int]:
