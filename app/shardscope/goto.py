@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from shardcore import Section
+from shardcore import Node, Section
 from shardcore.record import Value
 
 MAX_LENGTH = 400
@@ -78,6 +78,24 @@ def evaluate(text: str, places: Places) -> int:
     if offset >= max(places.size, 1):
         raise GotoError(f"{offset:,} lies after the last byte, {max(places.size - 1, 0):,}")
     return offset
+
+
+def starts_of(root: Node, most: int = 200) -> dict[str, int]:
+    """Where the sections and their fields begin, by `section.field`; long tables are left out. May read.
+
+    Args:
+        root: The root of a tree.
+        most: Sections with more children than this are taken as tables.
+    """
+    starts: dict[str, int] = {}
+    for section in root.children:
+        starts.setdefault(section.name, section.span.start)
+        if len(section.children) > most:
+            continue
+        for child in section.children:
+            if child.span.source == root.span.source:
+                starts.setdefault(f"{section.name}.{child.name}", child.span.start)
+    return starts
 
 
 class _Parser:

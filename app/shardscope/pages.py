@@ -14,7 +14,7 @@ from typing import Protocol
 
 from PySide6.QtCore import QObject, Signal
 
-from shardcore import Cancelled, Node, Runs, Source, Truncated
+from shardcore import Cancelled, Node, Runs, Section, Source, Truncated
 from shardscope.jobs import Done, Job, Jobs, Priority
 
 PAGE = 16 * 1024
@@ -48,6 +48,10 @@ class Readable(Protocol):
 
     def explain(self, offset: int, source: str = "") -> tuple[Node, ...]:
         """The path to the smallest thing that owns a byte."""
+        ...
+
+    def sections_of(self, name: str) -> tuple[Section, ...]:
+        """The sections of a source."""
         ...
 
 
@@ -191,6 +195,17 @@ class PageCache(QObject):
             return work(readable.bytes_of(name), job)
 
         return self._jobs.submit(run, key=key, title=title, done=done)
+
+    def describe(self, name: str, done: Done, *, key: object) -> Job:
+        """Asks for the size and the sections of a source: `done((size, sections), error)`."""
+        readable = self._from
+
+        def run(job: Job) -> tuple[int, tuple[Section, ...]]:
+            if readable is None:
+                raise Cancelled
+            return readable.bytes_of(name).size, readable.sections_of(name)
+
+        return self._jobs.submit(run, key=key, done=done)
 
     def explain(self, name: str, offset: int, done: Callable[[tuple[Node, ...]], None], *, key: object) -> None:
         """Asks for the path to a byte; of one key the newest wins. Nothing comes when it cannot be told."""

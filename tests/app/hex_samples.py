@@ -93,6 +93,10 @@ class SampleReader:
         """The runs of the sample's tree."""
         return runs_of(self.tree, start, stop)
 
+    def sections_of(self, name: str) -> tuple[Section, ...]:
+        """The sections of the sample."""
+        return SECTIONS
+
     def explain(self, offset: int, source: str = "") -> tuple[Node, ...]:
         """The path in the sample's tree."""
         return path_to(self.tree, offset)

@@ -6,24 +6,23 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, Qt, Signal
+import numpy as np
+from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, Qt, QTimer, Signal
 from PySide6.QtGui import QContextMenuEvent, QFocusEvent, QKeyEvent, QPainter, QPaintEvent, QResizeEvent, QWheelEvent
 from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QWidget
 
-from shardcore import Finding, Node, Section, Span
+from shardcore import FieldRole, Finding, Node, Section, SectionRole, Span
 from shardscope import theme
 from shardscope.pages import PAGE, PageCache
-from shardscope.views.hex_cells import gather, run_at
+from shardscope.views import hex_input
+from shardscope.views.hex_accessible import HexAccessibility, install_factory
+from shardscope.views.hex_cells import SECTION_ROLES, CellState, gather, run_at
 from shardscope.views.hex_grid import HexGrid, Part
-from shardscope.views.hex_keys import caret_after
 from shardscope.views.hex_layout import MAX_WIDTH, HexLayout
 from shardscope.views.hex_marks import Mark, Marks
 from shardscope.views.hex_mouse import HexMouse
 from shardscope.views.hex_paint import HexPainter, Scene
 from shardscope.views.hex_scroll import RowScroller
-
-WHEEL_ROWS = 3
-"""Rows per notch of the wheel."""
 
 _FIT_STEP = 8
 
@@ -46,6 +45,7 @@ class HexView(QAbstractScrollArea):
 
     Signals carry Python objects: `selection_changed` a `HexSelection`, `caret_moved` and `activated` an offset,
     `menu_requested` the global position, `layout_changed` nothing. They tell what the user did, not what `select` did.
+    `view_changed` tells, soon after, that other bytes or colours are on the screen.
     """
 
     selection_changed = Signal(object)
@@ -53,11 +53,13 @@ class HexView(QAbstractScrollArea):
     activated = Signal(object)
     menu_requested = Signal(object)
     layout_changed = Signal()
+    view_changed = Signal()
 
     def __init__(self, pages: PageCache, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         # The first settings below already send events.
         self._mouse = HexMouse(self, pages)
+        self.accessibility = HexAccessibility(self, pages)
         self.name = ""
         self.sections: Sequence[Section] = ()
         self.letters = True
@@ -72,8 +74,12 @@ class HexView(QAbstractScrollArea):
         self._hover: tuple[int, int] | None = None
         self._ahead = 0
         self._font = theme.fixed_font()
+        self._soon = QTimer(self)
+        self._soon.setSingleShot(True)
+        self._soon.timeout.connect(self.view_changed)
         self._scroller = RowScroller(self.verticalScrollBar(), self._scrolled)
         self._painter = HexPainter(HexGrid(self._font, self._layout, 1.0), theme.of(self))
+        install_factory()
         self.setObjectName("hexView")
         self.setAccessibleName("Bytes")
         self.setFrameShape(QFrame.Shape.NoFrame)
@@ -108,6 +114,11 @@ class HexView(QAbstractScrollArea):
         return self._scroller.top
 
     @property
+    def page_rows(self) -> int:
+        """Rows that are completely on the screen."""
+        return self._scroller.visible
+
+    @property
     def visible_bytes(self) -> tuple[int, int]:
         """The bytes on the screen, half-open."""
         first = self._layout.row_start(self.top_row)
@@ -129,6 +140,11 @@ class HexView(QAbstractScrollArea):
         self._scroller.top = 0
         self.horizontalScrollBar().setValue(0)
         self._relayout(size)
+
+    def set_sections(self, sections: Sequence[Section]) -> None:
+        """The same bytes, divided otherwise."""
+        self.sections = tuple(sections)
+        self.viewport().update()
 
     def set_findings(self, findings: Iterable[Finding]) -> None:
         """Underlines what findings are about."""
@@ -164,6 +180,12 @@ class HexView(QAbstractScrollArea):
         if run != self._hover:
             self._hover = run
             self.viewport().update()
+
+    def roles_on_screen(self) -> list[tuple[SectionRole, FieldRole]]:
+        """The section and field roles of the bytes on the screen, without repetition, in the order of the roles."""
+        cells = gather(self._layout, self.top_row, self._shown_rows(), self._pages, self.name, self.sections)
+        shades = np.unique(cells.shade[cells.state == CellState.LOADED] // 2).tolist()
+        return [(SECTION_ROLES[shade // len(FieldRole)], FieldRole(shade % len(FieldRole))) for shade in shades]
 
     # --- selection ---
 
@@ -234,6 +256,7 @@ class HexView(QAbstractScrollArea):
 
     def _caret_changed(self) -> None:
         self.viewport().update()
+        self.accessibility.caret_moved()
 
     # --- geometry ---
 
@@ -298,16 +321,17 @@ class HexView(QAbstractScrollArea):
             return None
         return self._layout.clamp(offset), found
 
-    def caret_rect(self) -> QRectF:
-        """Where the caret is, in pixels of the viewport."""
+    def byte_rect(self, offset: int) -> QRectF:
+        """Where a byte is, in pixels of the viewport, in the part where the caret is strong."""
         grid = self._painter.grid
-        row, cell = self._layout.row_of(self._caret) - self._scroller.top, self._layout.column_of(self._caret)
+        row, cell = self._layout.row_of(offset) - self._scroller.top, self._layout.column_of(offset)
         left, right = grid.edge(cell, self._part), grid.edge(cell + 1, self._part)
         return QRectF(left - self.horizontalScrollBar().value(), grid.row_y(row), right - left, grid.row)
 
     # --- pages ---
 
     def _request(self) -> None:
+        self._soon.start()
         start, stop = self.visible_bytes
         if stop > start:
             self._pages.want(
@@ -385,7 +409,7 @@ class HexView(QAbstractScrollArea):
         """Asks for the menu; from the keyboard, at the caret."""
         place = event.globalPos()
         if event.reason() == QContextMenuEvent.Reason.Keyboard:
-            place = self.viewport().mapToGlobal(self.caret_rect().bottomLeft().toPoint())
+            place = self.viewport().mapToGlobal(self.byte_rect(self._caret).bottomLeft().toPoint())
         self.menu_requested.emit(QPoint(place))
 
     def focusInEvent(self, event: QFocusEvent) -> None:
@@ -403,41 +427,10 @@ class HexView(QAbstractScrollArea):
         self.viewport().update()
 
     def wheelEvent(self, event: QWheelEvent) -> None:
-        """Scrolls by rows; with control, makes the bytes larger or smaller; with shift, sideways."""
-        notches = event.angleDelta().y() / 120
-        if event.modifiers() & Qt.KeyboardModifier.ControlModifier:
-            self.set_font_size(self.font_size + (1 if notches > 0 else -1))
-        elif event.modifiers() & Qt.KeyboardModifier.ShiftModifier or event.angleDelta().x():
-            sideways = event.angleDelta().x() / 120 or notches
-            bar = self.horizontalScrollBar()
-            bar.setValue(bar.value() - round(sideways * 3 * bar.singleStep()))
-        elif notches:
-            self.scroll_by(-round(notches * WHEEL_ROWS) or (-1 if notches > 0 else 1))
-        event.accept()
+        """Scrolls or zooms."""
+        hex_input.wheel(self, event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Moves the caret; with shift, extends the selection."""
-        control = bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier)
-        if control and event.key() == Qt.Key.Key_A:
-            self.select_all()
-            return
-        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self._layout.size:
-            self.activated.emit(self._caret)
-            return
-        target = None
-        if not event.modifiers() & (Qt.KeyboardModifier.AltModifier | Qt.KeyboardModifier.MetaModifier):
-            target = caret_after(
-                event.key(),
-                control=control,
-                caret=self._caret,
-                layout=self._layout,
-                page=self._scroller.visible,
-                sections=self.sections,
-            )
-        if target is None:
+        if not hex_input.key(self, event):
             super().keyPressEvent(event)
-            return
-        self._ahead = 1 if target > self._caret else -1
-        if event.key() in (Qt.Key.Key_PageUp, Qt.Key.Key_PageDown) and not control:
-            self._scroller.go(self._scroller.top + self._layout.row_of(target) - self._layout.row_of(self._caret))
-        self.move_caret(target, extend=bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier))

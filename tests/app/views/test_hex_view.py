@@ -274,6 +274,7 @@ def test_painting_never_reads(qtbot: QtBot, pages: PageCache, reader: SampleRead
 
 def test_a_failed_page_says_why(qtbot: QtBot, pages: PageCache, reader: SampleReader) -> None:
     """Bytes that cannot be had are shown as such, in the colour of errors, and can be tried again."""
+
     def fail(start: int, stop: int) -> None:
         raise SourceError("the disk is on fire")
 

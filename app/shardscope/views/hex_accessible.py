@@ -1,0 +1,230 @@
+"""The hex view for screen readers: the row of the caret as text, with caret and selection.
+
+A source has too many characters to be one text, so the text is the current row, as it is seen and copied. Where the
+caret is in the structure is said by `HexAccessibility.tell_place`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from PySide6.QtCore import QCoreApplication, QObject, QPoint, QPointF, QRect
+from PySide6.QtGui import (
+    QAccessible,
+    QAccessibleAnnouncementEvent,
+    QAccessibleTextCursorEvent,
+    QAccessibleTextInterface,
+)
+from PySide6.QtWidgets import QAccessibleWidget
+
+from shardscope.copying import as_seen
+from shardscope.pages import PageCache
+from shardscope.views.hex_grid import Part
+from shardscope.views.hex_layout import HexLayout, cell_at_column, hex_column
+
+if TYPE_CHECKING:
+    from shardscope.views.hex_view import HexView
+
+NOT_LOADED = "not loaded"
+_INSTALLED = "shardscopeHexFactory"
+
+
+class RowText:
+    """The row of a caret as one line of text, and where its bytes stand in it. No Qt.
+
+    Args:
+        layout: The rows.
+        caret: A byte of the row.
+        data: The bytes of the row from its first one on, or None while they are not there.
+    """
+
+    def __init__(self, layout: HexLayout, caret: int, data: bytes | None) -> None:
+        self.layout = layout
+        row = layout.row_of(caret)
+        self.start = max(layout.row_start(row), 0)
+        self.stop = min(layout.row_start(row) + layout.width, layout.size)
+        seen = {"width": layout.width, "lead": layout.lead, "digits": layout.digits}
+        if data is None:
+            self.text = f"{self.start:0{layout.digits}x}  {NOT_LOADED}"
+        else:
+            self.text = as_seen(data, start=self.start, **seen)
+        self._loaded = data is not None
+
+    @property
+    def first_column(self) -> int:
+        """The character at which the hex part begins."""
+        return self.layout.digits + 2
+
+    def position(self, offset: int) -> int:
+        """The character at which a byte begins; of a byte outside the row, the nearest end of its hex part."""
+        if not self._loaded:
+            return min(self.first_column, len(self.text))
+        if offset >= self.stop:
+            return self.position(self.stop - 1) + 2 if self.stop > self.start else self.first_column
+        cell = self.layout.column_of(max(offset, self.start))
+        return self.first_column + hex_column(cell)
+
+    def offset(self, position: int) -> int:
+        """The byte nearest to a character."""
+        cell = cell_at_column(position - self.first_column, self.layout.width)
+        first = self.layout.column_of(self.start)
+        return min(max(self.start + cell - first, self.start), max(self.stop - 1, self.start))
+
+
+class _Text(QAccessibleTextInterface):
+    """The current row."""
+
+    def __init__(self, view: HexView, news: HexAccessibility) -> None:
+        super().__init__()
+        self._view = view
+        self._news = news
+
+    def text(self, startOffset: int, endOffset: int) -> str:
+        """Some characters of the row; all of them up to -1."""
+        row = self._news.row_text().text
+        return row[startOffset : len(row) if endOffset < 0 else endOffset]
+
+    def characterCount(self) -> int:
+        """Characters of the row."""
+        return len(self._news.row_text().text)
+
+    def cursorPosition(self) -> int:
+        """The character at which the byte with the caret begins."""
+        return self._news.row_text().position(self._view.selection.caret)
+
+    def setCursorPosition(self, position: int) -> None:
+        """Moves the caret to the byte at a character."""
+        self._view.move_caret(self._news.row_text().offset(position))
+
+    def selectionCount(self) -> int:
+        """One when more than the byte with the caret is selected."""
+        return 1 if self._view.selection.span.size > 1 else 0
+
+    def selection(self, selectionIndex: int) -> tuple[int, int]:
+        """The selected characters of the row, half-open."""
+        row, span = self._news.row_text(), self._view.selection.span
+        return row.position(span.start), row.position(min(span.stop, row.stop) - 1) + 2
+
+    def addSelection(self, startOffset: int, endOffset: int) -> None:
+        """Selects the bytes between two characters."""
+        row = self._news.row_text()
+        self._view.move_caret(row.offset(startOffset))
+        self._view.move_caret(row.offset(max(endOffset - 1, startOffset)), extend=True)
+
+    def setSelection(self, selectionIndex: int, startOffset: int, endOffset: int) -> None:
+        """As `addSelection`: there is only one."""
+        self.addSelection(startOffset, endOffset)
+
+    def removeSelection(self, selectionIndex: int) -> None:
+        """Leaves only the caret."""
+        self._view.move_caret(self._view.selection.caret)
+
+    def characterRect(self, offset: int) -> QRect:
+        """Where the byte at a character is on the screen."""
+        view = self._view
+        return (
+            view.byte_rect(self._news.row_text().offset(offset))
+            .toRect()
+            .translated(view.viewport().mapToGlobal(QPoint()))
+        )
+
+    def offsetAtPoint(self, point: QPoint) -> int:
+        """The character of the byte at a point of the screen; -1 outside the row."""
+        view = self._view
+        found = view.offset_at(QPointF(view.viewport().mapFromGlobal(point)), Part.HEX)
+        row = self._news.row_text()
+        return row.position(found[0]) if found is not None and row.start <= found[0] < row.stop else -1
+
+    def scrollToSubstring(self, startIndex: int, endIndex: int) -> None:
+        """The row of the caret comes into view."""
+        self._view.reveal(self._view.selection.caret)
+
+    def attributes(self, offset: int) -> tuple[str, int, int]:
+        """None: the whole row looks alike to a reader."""
+        return "", 0, self.characterCount()
+
+
+class HexAccessible(QAccessibleWidget):
+    """What screen readers see of a hex view."""
+
+    def __init__(self, view: HexView, news: HexAccessibility) -> None:
+        super().__init__(view, QAccessible.Role.EditableText, view.accessibleName())
+        self._news = news
+        self._text = _Text(view, news)
+
+    def interface_cast(self, kind: QAccessible.InterfaceType) -> Any:
+        """The text interface."""
+        return self._text if kind == QAccessible.InterfaceType.TextInterface else None
+
+    def state(self) -> QAccessible.State:
+        """Read-only, can be selected in."""
+        state = super().state()
+        state.readOnly = True
+        state.selectableText = True
+        return state
+
+    def text(self, kind: QAccessible.Text) -> str:
+        """The name; as value the current row; as description where the caret is."""
+        if kind == QAccessible.Text.Value:
+            return self._news.row_text().text
+        if kind == QAccessible.Text.Description:
+            return self._news.place
+        return super().text(kind)
+
+
+class HexAccessibility(QObject):
+    """Keeps the interface of one hex view alive, and tells its news.
+
+    Qt asks a factory for the interface of a widget; from Python, whoever made the interface must keep it.
+
+    Attributes:
+        place: Where in the structure the caret is, once that is known.
+    """
+
+    def __init__(self, view: HexView, pages: PageCache) -> None:
+        super().__init__(view)
+        self._view = view
+        self._pages = pages
+        self._interface: HexAccessible | None = None
+        self.place = ""
+
+    def interface(self) -> HexAccessible:
+        """The interface of the view; made when it is first asked for."""
+        if self._interface is None:
+            self._interface = HexAccessible(self._view, self)
+        return self._interface
+
+    def caret_moved(self) -> None:
+        """Tells where the caret is now."""
+        self.place = ""
+        if QAccessible.isActive():
+            row = self.row_text()
+            QAccessible.updateAccessibility(
+                QAccessibleTextCursorEvent(self._view, row.position(self._view.selection.caret))
+            )
+
+    def tell_place(self, place: str) -> None:
+        """Says where in the structure the caret is."""
+        self.place = place
+        if QAccessible.isActive():
+            QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self._view, place))
+
+    def row_text(self) -> RowText:
+        """The row of the caret as text."""
+        rows, caret = self._view.rows, self._view.selection.caret
+        start = rows.row_start(rows.row_of(caret))
+        start, stop = max(start, 0), min(start + rows.width, rows.size)
+        return RowText(rows, caret, self._pages.bytes_at(self._view.name, start, stop))
+
+
+def install_factory() -> None:
+    """Makes Qt ask hex views for their interface; the application remembers that it was done."""
+    application = QCoreApplication.instance()
+    if application is not None and not application.property(_INSTALLED):
+        application.setProperty(_INSTALLED, True)
+        QAccessible.installFactory(_interface_of)
+
+
+def _interface_of(name: str, thing: QObject) -> HexAccessible | None:
+    accessibility = getattr(thing, "accessibility", None)
+    return accessibility.interface() if isinstance(accessibility, HexAccessibility) else None

@@ -1,0 +1,119 @@
+"""The tabs over the bytes: the stored source first, then what parts of it decode to."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QTabBar, QWidget
+
+from shardcore import Section, Span
+
+MOST = 8
+"""Decoded sources that stay open; the oldest goes."""
+
+_DECODED = re.compile(r"(?P<source>.*)@(?P<start>\d+)-(?P<stop>\d+)")
+
+
+@dataclass
+class OpenSource:
+    """A source in a tab, and what was seen of it last.
+
+    Attributes:
+        name: As spans name it.
+        size: Number of bytes.
+        sections: Tiling it.
+        top: Offset of the first byte on the screen.
+        span: What was selected.
+    """
+
+    name: str
+    size: int
+    sections: tuple[Section, ...]
+    top: int = 0
+    span: Span | None = None
+
+
+class SourceTabs(QTabBar):
+    """`chosen` carries the name of the source whose tab was clicked."""
+
+    chosen = Signal(object)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("sourceTabs")
+        self.setDrawBase(False)
+        self.setExpanding(False)
+        self.setTabsClosable(True)
+        self.setUsesScrollButtons(True)
+        self.sources: list[OpenSource] = []
+        self.currentChanged.connect(self._changed)
+        self.tabCloseRequested.connect(self.close_source)
+
+    def known(self, name: str) -> OpenSource | None:
+        """The source of that name, if a tab shows it."""
+        return next((source for source in self.sources if source.name == name), None)
+
+    def show_source(self, source: OpenSource, title: str) -> None:
+        """Brings a source to the front; a stored one takes the place of the stored one before."""
+        open_one = self.known(source.name)
+        if open_one is not None:
+            self._set_current(self.sources.index(open_one))
+            return
+        decoded = stored_span(source.name)
+        blocked = self.blockSignals(True)
+        if decoded is None and self.sources and stored_span(self.sources[0].name) is None:
+            self.sources[0] = source
+            number = 0
+            self.setTabText(0, title)
+        else:
+            if len(self.sources) > MOST:
+                self._remove(1)
+            number = len(self.sources) if decoded is not None else 0
+            self.sources.insert(number, source)
+            self.insertTab(number, title)
+        if decoded is None:
+            self.setTabButton(number, QTabBar.ButtonPosition.RightSide, None)
+            self.setTabButton(number, QTabBar.ButtonPosition.LeftSide, None)
+        else:
+            self.setTabToolTip(number, f"What the stored bytes {decoded} decode to")
+        self.blockSignals(blocked)
+        self._set_current(number)
+
+    def close_source(self, number: int) -> None:
+        """Closes a decoded source; the stored one stays."""
+        if stored_span(self.sources[number].name) is not None:
+            blocked = self.blockSignals(True)
+            self._remove(number)
+            self.blockSignals(blocked)
+            self._changed(self.currentIndex())
+
+    def clear(self) -> None:
+        """Closes all."""
+        blocked = self.blockSignals(True)
+        while self.sources:
+            self._remove(0)
+        self.blockSignals(blocked)
+
+    def _remove(self, number: int) -> None:
+        del self.sources[number]
+        self.removeTab(number)
+
+    def _set_current(self, number: int) -> None:
+        blocked = self.blockSignals(True)
+        self.setCurrentIndex(number)
+        self.blockSignals(blocked)
+
+    def _changed(self, number: int) -> None:
+        if 0 <= number < len(self.sources):
+            self.chosen.emit(self.sources[number].name)
+
+
+def stored_span(name: str) -> Span | None:
+    """The stored bytes that a decoded source comes from; None for stored sources."""
+    match = _DECODED.fullmatch(name)
+    if match is None:
+        return None
+    start, stop = int(match["start"]), int(match["stop"])
+    return Span(match["source"], start, stop) if start <= stop else None

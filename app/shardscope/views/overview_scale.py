@@ -1,0 +1,99 @@
+"""The scale of the overview strip: a whole source on some pixels, every section wide enough to be seen. No Qt."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+
+from shardcore import Section, SectionRole
+
+LEAST = 7
+"""Pixels of the smallest section."""
+
+_UNITS = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
+
+
+class StripScale:
+    """Maps offsets to pixels and back: linear inside a section, to scale as far as small sections allow.
+
+    Args:
+        size: Number of bytes.
+        sections: Sorted, tiling the source; one section of unknown role stands for none.
+        width: Pixels.
+    """
+
+    def __init__(self, size: int, sections: Sequence[Section], width: float) -> None:
+        solid = [section for section in sections if section.size]
+        self.size = size
+        self.width = max(width, 1.0)
+        self.sections: Sequence[Section] = solid or [Section("bytes", SectionRole.UNKNOWN, 0, size)]
+        widths = widths_to_scale([section.size for section in self.sections], self.width)
+        self.edges = [0.0]
+        for part in widths:
+            self.edges.append(self.edges[-1] + part)
+        self._starts = [section.start for section in self.sections]
+
+    def x_of(self, offset: int) -> float:
+        """The pixel of an offset; the end of the source is the right edge."""
+        number = self._number(offset)
+        section = self.sections[number]
+        left, right = self.edges[number], self.edges[number + 1]
+        if not section.size:
+            return left
+        inside = min(max(offset - section.start, 0), section.size)
+        # Python divides integers of any size correctly; only the quotient is a float.
+        return left + (right - left) * (inside / section.size)
+
+    def offset_at(self, x: float) -> int:
+        """The byte at a pixel; pixels outside give the first and the last byte."""
+        number = min(max(bisect_right(self.edges, x) - 1, 0), len(self.sections) - 1)
+        section = self.sections[number]
+        left, right = self.edges[number], self.edges[number + 1]
+        share = min(max((x - left) / (right - left), 0.0), 1.0) if right > left else 0.0
+        return min(section.start + int(section.size * share), max(section.stop - 1, section.start))
+
+    def section_at(self, x: float) -> Section:
+        """The section at a pixel."""
+        return self.sections[self._number(self.offset_at(x))]
+
+    def _number(self, offset: int) -> int:
+        return max(bisect_right(self._starts, offset) - 1, 0)
+
+
+def widths_to_scale(sizes: Sequence[int], width: float, least: float = LEAST) -> list[float]:
+    """Widths that add up to `width`: in proportion, none below `least` unless there are too many.
+
+    Args:
+        sizes: At least one.
+        width: Pixels to share.
+        least: Pixels of the smallest.
+    """
+    least = min(least, width / len(sizes))
+    small: set[int] = set()
+    while True:
+        room = width - least * len(small)
+        total = sum(size for number, size in enumerate(sizes) if number not in small)
+        fresh = {
+            number for number, size in enumerate(sizes) if number not in small and room * (size / max(total, 1)) < least
+        }
+        if not fresh:
+            break
+        small |= fresh
+    return [least if number in small else room * (size / max(total, 1)) for number, size in enumerate(sizes)]
+
+
+def size_text(size: int) -> str:
+    """A number of bytes as a person reads it: `512 B`, `4.2 KiB`, `98.5 GiB`."""
+    if size < 1024:
+        return f"{size} B"
+    power = min((size.bit_length() - 1) // 10, len(_UNITS))
+    value = size / 1024**power
+    return f"{value:.1f} {_UNITS[power - 1]}" if value < 100 else f"{value:.0f} {_UNITS[power - 1]}"
+
+
+def share_text(part: int, whole: int) -> str:
+    """A share as a person reads it: `12.5 %`, `< 0.1 %`."""
+    share = 100 * part / whole if whole else 0.0
+    if 0 < share < 0.1:
+        return "< 0.1 %"
+    return f"{share:.1f} %"
