@@ -174,7 +174,7 @@ def check_chunk_header(header: ChunkHeader, *, limit: int = DEFAULT_LIMIT, place
 
 
 def plausible(headers: NDArray[Any], limit: int = DEFAULT_LIMIT) -> NDArray[np.bool_]:
-    """Which headers `check_chunk_header` lets pass.
+    """Which headers `check_chunk_header` lets pass, and those of whole chunks in a codec that nobody decodes.
 
     Args:
         headers: Rows of `CHUNK_HEADER`, shape `(n,)`.
@@ -191,7 +191,7 @@ def plausible(headers: NDArray[Any], limit: int = DEFAULT_LIMIT) -> NDArray[np.b
     fine &= (flags & int(Flag.RESERVED) == 0) & (headers["typesize"] > 0) & (stored >= HEADER_SIZE)
     fine &= ~copied | (stored == nbytes + HEADER_SIZE)
     fine &= (nbytes == 0) | ((blocksize > 0) & (blocksize <= nbytes))
-    fine &= copied | (nbytes == 0) | np.isin(flags >> 5, list(_EXPANSION))
+    fine &= copied | (nbytes == 0) | np.isin(flags >> 5, range(len(CODECS)))
     within: NDArray[np.bool_] = fine & (nbytes <= limit)
     return within
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,6 +13,7 @@ from shardcore.formats.bloscpack.blosc1 import (
     check_chunk_header,
     plausible,
     read_chunk_header,
+    write_chunk_header,
 )
 from shardcore.formats.bloscpack.chunks import stops
 from shardcore.formats.bloscpack.content import Content
@@ -86,7 +89,7 @@ class BloscpackObjects(Objects):
         header = self._header(row, place)
         ref = self.located(row, place, header.ctbytes, header)
         problem = self._problem(header, place)
-        return ref if not problem else _damaged(ref, problem)
+        return replace(ref, state=self._state(header, place), error=problem) if problem else ref
 
     def located(self, row: int, place: int, stored: int, header: ChunkHeader | None = None) -> ObjectRef:
         """The object of a chunk whose place is known.
@@ -156,6 +159,13 @@ class BloscpackObjects(Objects):
         except FormatError:
             return read_chunk_header(self._content.source.read(place, place + CHUNK_HEADER.size))
 
+    def _state(self, header: ChunkHeader, place: int) -> State:
+        """Whether a chunk is damaged, or only in a codec that nobody decodes."""
+        row = CHUNK_HEADER.read(write_chunk_header(header))
+        stop = place + header.ctbytes + self._table.geometry.digest
+        fine = stop <= self._table.geometry.size and bool(plausible(row, 2**32)[0])
+        return State.LIVE if fine else State.DAMAGED
+
     def _problem(self, header: ChunkHeader, place: int) -> str:
         """What is wrong with a chunk as far as its header tells, or empty."""
         geometry = self._table.geometry
@@ -165,18 +175,3 @@ class BloscpackObjects(Objects):
         except FormatError as error:
             return str(error)
         return f"the chunk ends at byte {stop}, the file at {geometry.size}" if stop > geometry.size else ""
-
-
-def _damaged(ref: ObjectRef, problem: str) -> ObjectRef:
-    return ObjectRef(
-        ref.key,
-        ref.row,
-        ref.spans,
-        ref.size,
-        ref.stored_size,
-        codec=ref.codec,
-        state=State.DAMAGED,
-        kind=ref.kind,
-        error=problem,
-        extras=ref.extras,
-    )

@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import shardcore
+from shardcore.finding import Depth, Finding, Severity
+from shardcore.objects import State
+from tests.shardcore.formats.bloscpack.chunks import make_chunk, plain_copy, sample
+from tests.shardcore.formats.bloscpack.files import File
+
+DATA = Path(__file__).parents[3] / "data" / "bloscpack"
+CHUNKS = [make_chunk(sample(500, n)) for n in range(4)]
+FILE = File(CHUNKS, [500] * 4, checksum=2, spare=3)
+
+
+def findings(data: bytes, depth: Depth = Depth.CONTENT) -> list[Finding]:
+    """What verification says."""
+    with shardcore.open(data) as shard:
+        return list(shard.verify(depth).findings)
+
+
+def codes(data: bytes, depth: Depth = Depth.CONTENT) -> list[tuple[str, str]]:
+    """Severity and code of each finding."""
+    return [(f.severity.value, f.code) for f in findings(data, depth)]
+
+
+def changed(data: bytes, at: int, new: bytes) -> bytes:
+    """The data with some bytes replaced."""
+    return data[:at] + new + data[at + len(new) :]
+
+
+def test_nothing_is_said_of_a_good_file() -> None:
+    """A good file has no findings, not even notes."""
+    assert codes(FILE.write()) == []
+
+
+def test_each_depth_finds_its_own() -> None:
+    """A wrong spare slot shows from `index` on, a wrong digest only at `content`."""
+    data = changed(FILE.write(), 32 + 8 * 4, bytes(8))
+    data = changed(data, FILE.places()[2] + 20, b"\xff")
+    assert codes(data, Depth.STRUCTURE) == []
+    assert codes(data, Depth.INDEX) == [("warning", "bloscpack.spare-slots")]
+    assert codes(data) == [("warning", "bloscpack.spare-slots"), ("error", "bloscpack.digest")]
+
+
+def test_a_digest_error_names_chunk_and_place() -> None:
+    """The finding carries the key of the chunk and the span of the digest."""
+    found = findings(changed(FILE.write(), FILE.places()[2] + 20, b"\xff"))
+    place = FILE.places()[2] + len(CHUNKS[2])
+    assert [(f.key, f.span) for f in found] == [("2", shardcore.Span("", place, place + 4))]
+
+
+def test_damage_without_digests_is_found_by_decompressing() -> None:
+    """Where the file has no digests, a chunk that does not decompress is still an error."""
+    file = File(CHUNKS, [500] * 4, checksum=0)
+    assert codes(changed(file.write(), file.places()[1] + 24, b"\xff" * 8)) == [("error", "bloscpack.content")]
+
+
+def test_a_cut_file() -> None:
+    """A file cut in its last chunk has one damaged chunk, at `index` and at `content`."""
+    data = FILE.write()[:-10]
+    assert [(f.code, f.key) for f in findings(data, Depth.INDEX)] == [("bloscpack.chunk", "3")]
+    assert {f.key for f in findings(data)} == {"3"}
+
+
+def test_unused_offsets_are_a_note() -> None:
+    """Offsets that were never filled in cost nothing but time."""
+    found = findings((DATA / "offsets_minus1.blp").read_bytes())
+    assert [(f.severity, f.code) for f in found] == [(Severity.NOTE, "bloscpack.offsets-unused")]
+
+
+def test_a_single_unused_offset_is_a_warning() -> None:
+    """One slot of -1 among others is against the rules, and harmless."""
+    assert codes(changed(FILE.write(), 40, b"\xff" * 8)) == [("warning", "bloscpack.offset")]
+
+
+@pytest.mark.parametrize(
+    ("file", "at", "new", "expected"),
+    [
+        (File(CHUNKS, [500] * 4, version=2), 24, b"\x01", ("warning", "bloscpack.reserved")),
+        (File(CHUNKS, [500] * 4, version=1, offsets=False), 5, b"\x01", ("warning", "bloscpack.reserved")),
+        (File(CHUNKS, [500] * 4, offsets=False), 24, b"\x01", ("warning", "bloscpack.spare-slots")),
+        (File(CHUNKS, [500] * 4, metadata={}), 32 + 32 + 12, b"x", ("warning", "bloscpack.metadata-room")),
+        (File(CHUNKS, [500] * 4, metadata={}), 32 + 8, b"\x01", ("error", "bloscpack.meta-options")),
+        (FILE, 12, b"\x05", ("error", "bloscpack.chunk-size")),
+        (File(CHUNKS, [500] * 4, trailing=b"xyz"), 0, b"", ("note", "bloscpack.trailing")),
+    ],
+)
+def test_what_is_odd_is_told(file: File, at: int, new: bytes, expected: tuple[str, str]) -> None:
+    """Each oddity has its own code and severity."""
+    assert codes(changed(file.write(), at, new)) == [expected]
+
+
+def test_codecs_that_nobody_decodes_are_not_called_damage() -> None:
+    """A snappy chunk may be whole: its content is reported as unchecked, and its row says why it cannot be read."""
+    chunk = make_chunk(sample(500))
+    snappy = chunk[:2] + bytes([chunk[2] & 0x1F | 2 << 5]) + chunk[3:]
+    data = File([plain_copy(b"abc"), snappy], [3, 500], header={"chunk_size": -1, "last_chunk": -1}).write()
+    with shardcore.open(data) as shard:
+        assert "snappy" in shard.objects.ref(1).error
+        with pytest.raises(shardcore.Unsupported, match="snappy"):
+            shard.read(shard.find("1"))
+        assert shard.read(shard.find("0")) == b"abc"
+        assert shard.objects[:].state.tolist() == [State.LIVE, State.LIVE]
+        report = shard.verify()
+        assert [(f.severity, f.code) for f in report.findings] == [(Severity.WARNING, "bloscpack.unchecked")]
+
+
+def test_a_table_shorter_than_the_counts_say() -> None:
+    """When chunk 0 begins before the table would end, the counts are wrong, and the chunk is right."""
+    data = FILE.write()
+    shorter = data[: 32 + 8 * 5] + data[32 + 8 * 7 :]
+    for slot, place in enumerate(FILE.places()[:4]):
+        shorter = changed(shorter, 32 + 8 * slot, (place - 16).to_bytes(8, "little"))
+    with shardcore.open(shorter) as shard:
+        assert shard.read(shard.find("all")) == b"".join(sample(500, n) for n in range(4))
+        assert [f.code for f in shard.verify().findings] == ["bloscpack.slots"]
