@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from shardcore import DataSet, Node, ObjectRef, Objects, Shard, ShardError, Span
 from shardcore.dataset import JoinedObjects
 from shardcore.node import Children
+from shardcore.objects import relocated
 
 SCAN_ROWS = 2_000_000
 """Rows whose places are compared one with all, where a format keeps no order of offsets."""
@@ -53,7 +54,7 @@ def of_span(shard: Shard, span: Span, path: tuple[Node, ...] = ()) -> Selection:
     error = ""
     if not path:
         try:
-            path = shard.explain(span.start, span.source)
+            path = explain(shard, span)
         except ShardError as raised:
             error = str(raised)
     row = row_at(shard, span, path)
@@ -73,11 +74,56 @@ def of_row(shard: Shard, row: int) -> Selection:
     path: tuple[Node, ...] = ()
     error = ""
     try:
-        path = shard.explain(span.start, span.source)
+        # A content without a byte of its own begins where something else does; that is not explained as the object.
+        path = explain(shard, span) if span.size else ()
     except ShardError as raised:
         error = str(raised)
-    # A content without a byte of its own begins where something else does; that is not explained as the object.
-    return Selection(span, row, path if span.size else (), ref, complete=True, error=error)
+    return Selection(span, row, path, ref, complete=True, error=error)
+
+
+def explain(shard: Shard, span: Span) -> tuple[Node, ...]:
+    """The path to the first of some bytes, from the root of the tree: through the member and the stored bytes, too.
+
+    Raises:
+        ShardError: There is no such byte, or it cannot be read.
+    """
+    member = member_of(shard, span.source)
+    if member is None:
+        return _through_stored(shard, span)
+    root = shard.tree
+    place = next((node for node in root.children if node.name == member), root)
+    inner = Span(span.source[len(member) :], span.start, span.stop)
+    assert isinstance(shard, DataSet)
+    path = _through_stored(shard.member(member), inner)
+    return (root, place, *(moved(node, member) for node in path[1:]))
+
+
+def moved(node: Node, member: str) -> Node:
+    """A node of a member of a data set, with its places as the data set names them."""
+    if not member:
+        return node
+    target = relocated(node.target, member) if node.target is not None else None
+    decoded = member + node.decoded if node.decoded else ""
+    return replace(node, span=relocated(node.span, member), target=target, decoded=decoded)
+
+
+def _through_stored(shard: Shard, span: Span) -> tuple[Node, ...]:
+    """The path to a byte; decoded bytes are reached through the node that they are decoded from."""
+    path = shard.explain(span.start, span.source)
+    bounds = stored_range(span.source)
+    if bounds is None:
+        return path
+    outer = shard.explain(bounds[0])
+    depth = next((n for n, node in enumerate(outer) if node.decoded == span.source), None)
+    return path if depth is None else (*outer[: depth + 1], *path)
+
+
+def stored_range(source: str) -> tuple[int, int] | None:
+    """The bytes of the file that a source `@start-stop` is decoded from, or None for other sources."""
+    start, dash, stop = source.removeprefix("@").partition("-")
+    if not source.startswith("@") or not dash or not (start.isdecimal() and stop.isdecimal()):
+        return None
+    return int(start), int(stop)
 
 
 def main_span(ref: ObjectRef) -> Span | None:
@@ -98,14 +144,14 @@ def row_at(shard: Shard, span: Span, path: tuple[Node, ...]) -> int | None:
     places = _Places.of(inner.objects)
     if places is None:
         return None
-    if source.startswith("@") and source.count("-") == 1:
+    if (stored := stored_range(source)) is not None:
         # Decoded bytes belong to the object whose stored bytes they come from.
-        start, stop = (int(number) for number in source[1:].split("-"))
-        row = places.covering(start) if places.covering(start) is not None else places.only_inside(start, stop)
+        row = places.covering(stored[0])
+        row = places.only_inside(*stored) if row is None else row
     elif source:
         return None
     else:
-        row = _row_of(inner, places, span.start, path)
+        row = _row_of(inner, places, span.start, path if inner is shard else inner.explain(span.start))
     return None if row is None else row + first_row
 
 

@@ -1,0 +1,1 @@
+"""Qt item models over nodes, columns, findings and jobs."""

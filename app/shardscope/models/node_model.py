@@ -1,0 +1,360 @@
+"""The node tree as a Qt model. Children are fetched by jobs when somebody looks; a row is not a Python object."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, QPersistentModelIndex, Qt, Signal
+
+from shardcore import Cancelled, DataSet, Node, Shard
+from shardcore.node import Children
+from shardscope.jobs import Job, Priority
+from shardscope.selection import moved
+from shardscope.session import Session
+
+PAGE = 128
+"""Children fetched at once."""
+
+MAX_CHILDREN = 200_000
+"""More children of one node are not shown; the formats group long tables by the thousand."""
+
+NODE_ROLE = int(Qt.ItemDataRole.UserRole)
+
+COLUMNS = ("Name", "Value", "Offset", "Size")
+
+Index = QModelIndex | QPersistentModelIndex
+
+
+@dataclass
+class _Opened:
+    """A node whose children somebody looks at.
+
+    Attributes:
+        node: The node.
+        parent: Number of the opened node that it is a child of; -1 for what holds the root.
+        row: Which child.
+        member: The member of a data set that its children belong to, or empty.
+        count: How many children; None while not known.
+        pages: Children by page.
+        asked: Pages that are on their way.
+        opened: Numbers of the opened children, by row.
+    """
+
+    node: Node
+    parent: int
+    row: int
+    member: str = ""
+    count: int | None = None
+    pages: dict[int, Sequence[Node]] = field(default_factory=dict)
+    asked: set[int] = field(default_factory=set)
+    opened: dict[int, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class _Level:
+    """What a job found out about one level of a path: how many children, one page of them, which one is meant."""
+
+    count: int
+    page: int
+    nodes: Sequence[Node]
+    row: int
+    member: str
+
+
+def children_of(shard: Shard, node: Node, member: str) -> tuple[Sequence[Node], str]:
+    """The children that the tree shows, and the member they belong to: own ones, a member's, or decoded bytes."""
+    if isinstance(shard, DataSet) and not member and any(m.name == node.name for m in shard.members):
+        return shard.tree_of(node.name).children, node.name
+    if node.decoded:
+        return (shard.tree_of(node.decoded), *node.children), member
+    return node.children, member
+
+
+def make_page(kids: Sequence[Node], page: int, member: str) -> list[Node]:
+    """One page of children, with the places a data set gives them."""
+    start, stop = page * PAGE, min((page + 1) * PAGE, len(kids))
+    nodes = kids[start:stop] if start < stop else []
+    return [moved(node, member) for node in nodes]
+
+
+class NodeModel(QAbstractItemModel):
+    """The tree of what is open.
+
+    The internal id of an index is the number of the opened node that is its parent, so that rows cost nothing until
+    they are opened. `revealed(index)` answers `reveal`.
+    """
+
+    revealed = Signal(object)
+
+    def __init__(self, session: Session, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._session = session
+        self._shard: Shard | None = None
+        self._round = 0
+        self._open: list[_Opened] = []
+
+    # --- filling ---
+
+    def load(self) -> None:
+        """Reads the root of what is open, or empties the model."""
+        self.beginResetModel()
+        self._shard = shard = self._session.shard
+        self._round += 1
+        self._open = []
+        self.endResetModel()
+        if shard is None:
+            return
+
+        def work(job: Job) -> tuple[Node, int, list[Node]]:
+            root = shard.tree
+            kids, member = children_of(shard, root, "")
+            return root, min(len(kids), MAX_CHILDREN), make_page(kids, 0, member)
+
+        def take(found: tuple[Node, int, list[Node]]) -> None:
+            root, count, nodes = found
+            self.beginResetModel()
+            top = _Opened(Node("", root.span), -1, 0, count=1, pages={0: [root]}, opened={0: 1})
+            self._open = [top, _Opened(root, 0, 0, count=count, pages={0: nodes})]
+            self.endResetModel()
+
+        self._ask(work, take, key=("tree", self))
+
+    def _ask(self, work: Callable[[Job], Any], take: Callable[[Any], None], *, key: object = None) -> None:
+        current = self._round
+
+        def done(result: Any, error: BaseException | None) -> None:
+            if current != self._round or isinstance(error, Cancelled):
+                return
+            if error is not None:
+                self._session.note_trouble(error)
+                self._session.message.emit(f"The tree cannot be read here: {error}")
+                return
+            take(result)
+
+        self._session.jobs.submit(work, key=key, priority=Priority.SCREEN, done=done)
+
+    def _fetch(self, number: int, page: int) -> None:
+        """Asks for one page of children, and for their number when it is the first time."""
+        entry, shard = self._open[number], self._shard
+        if shard is None or page in entry.asked or page in entry.pages:
+            return
+        entry.asked.add(page)
+        node, member = entry.node, entry.member
+
+        def work(job: Job) -> _Level:
+            kids, inside = children_of(shard, node, member)
+            return _Level(min(len(kids), MAX_CHILDREN), page, make_page(kids, page, inside), -1, inside)
+
+        self._ask(work, lambda level: self._take(number, level))
+
+    def _take(self, number: int, level: _Level) -> None:
+        entry = self._open[number]
+        entry.asked.discard(level.page)
+        entry.member = level.member
+        index = self._index_of(number)
+        if entry.count is None:
+            if level.count:
+                self.beginInsertRows(index, 0, level.count - 1)
+            entry.count = level.count
+            entry.pages[level.page] = level.nodes
+            if level.count:
+                self.endInsertRows()
+            return
+        entry.pages[level.page] = level.nodes
+        first = level.page * PAGE
+        # The view has to look again whether the rows can be expanded.
+        parents = [QPersistentModelIndex(index)]
+        self.layoutAboutToBeChanged.emit(parents)
+        self.layoutChanged.emit(parents)
+        last = self.createIndex(first + len(level.nodes) - 1, len(COLUMNS) - 1, number)
+        self.dataChanged.emit(self.createIndex(first, 0, number), last)
+
+    def _entry(self, index: Index) -> int | None:
+        """The number of the opened node of an index; 0, which holds the root, for no index."""
+        if not index.isValid():
+            return 0 if self._open else None
+        return self._open[index.internalId()].opened.get(index.row())
+
+    def _index_of(self, number: int) -> QModelIndex:
+        entry = self._open[number]
+        return QModelIndex() if entry.parent < 0 else self.createIndex(entry.row, 0, entry.parent)
+
+    def _make_entry(self, index: Index) -> int | None:
+        node = self.node(index)
+        if node is None:
+            return None
+        parent = self._open[index.internalId()]
+        number = len(self._open)
+        self._open.append(_Opened(node, index.internalId(), index.row(), member=parent.member))
+        parent.opened[index.row()] = number
+        return number
+
+    # --- finding a path ---
+
+    def reveal(self, path: tuple[Node, ...]) -> None:
+        """Fetches what is needed to show the last node of a path; `revealed(index)` tells when it is there."""
+        shard = self._shard
+        if shard is None or not path or not self._open:
+            return
+
+        def work(job: Job) -> list[_Level]:
+            return _levels(shard, path)
+
+        self._ask(work, self._walk, key=("reveal", self))
+
+    def _walk(self, levels: list[_Level]) -> None:
+        index = self.index(0, 0)
+        for level in levels:
+            number = self._entry(index)
+            if number is None:
+                number = self._make_entry(index)
+            if number is None:
+                break
+            entry = self._open[number]
+            if entry.count is None or level.page not in entry.pages:
+                self._take(number, level)
+            if level.row >= (entry.count or 0):
+                break
+            index = self.createIndex(level.row, 0, number)
+        self.revealed.emit(index)
+
+    def path(self, index: Index) -> tuple[Node, ...]:
+        """The nodes from the root down to an index."""
+        nodes: list[Node] = []
+        while index.isValid():
+            node = self.node(index)
+            if node is not None:
+                nodes.append(node)
+            index = self.parent(index)
+        return tuple(reversed(nodes))
+
+    def node(self, index: Index) -> Node | None:
+        """The node of an index; None while it is on its way."""
+        if not index.isValid():
+            return None
+        page = self._open[index.internalId()].pages.get(index.row() // PAGE)
+        return page[index.row() % PAGE] if page is not None and index.row() % PAGE < len(page) else None
+
+    # --- what Qt asks ---
+
+    def index(self, row: int, column: int, parent: Index = QModelIndex()) -> QModelIndex:  # noqa: B008
+        """See `QAbstractItemModel.index`."""
+        number = self._entry(parent)
+        if number is None or not 0 <= row < (self._open[number].count or 0) or not 0 <= column < len(COLUMNS):
+            return QModelIndex()
+        return self.createIndex(row, column, number)
+
+    def parent(self, index: Index = QModelIndex()) -> QModelIndex:  # type: ignore[override]  # noqa: B008
+        """See `QAbstractItemModel.parent`."""
+        return self._index_of(index.internalId()) if index.isValid() else QModelIndex()
+
+    def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
+        """How many children are known."""
+        if parent.isValid() and parent.column() > 0:
+            return 0
+        number = self._entry(parent)
+        return 0 if number is None else self._open[number].count or 0
+
+    def columnCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
+        """Name, value, offset, size."""
+        return len(COLUMNS)
+
+    def hasChildren(self, parent: Index = QModelIndex()) -> bool:  # noqa: B008
+        """Whether there are children, without computing them."""
+        if not parent.isValid():
+            return bool(self._open)
+        if parent.column() > 0:
+            return False
+        number = self._entry(parent)
+        if number is not None and (count := self._open[number].count) is not None:
+            return count > 0
+        node = self.node(parent)
+        if node is None:
+            return False
+        return node.expandable or bool(node.decoded) or self._is_member(parent, node)
+
+    def _is_member(self, index: Index, node: Node) -> bool:
+        return isinstance(self._shard, DataSet) and index.internalId() == 1 and bool(node.span.source)
+
+    def canFetchMore(self, parent: Index) -> bool:
+        """Whether the children were never asked for."""
+        return parent.isValid() and self._entry(parent) is None and self.hasChildren(parent)
+
+    def fetchMore(self, parent: Index) -> None:
+        """Asks for the children."""
+        if (number := self._make_entry(parent)) is not None:
+            self._fetch(number, 0)
+
+    def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        """The names of the columns."""
+        if orientation is not Qt.Orientation.Horizontal:
+            return None
+        if role == Qt.ItemDataRole.DisplayRole:
+            return COLUMNS[section]
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            return int(_alignment(section))
+        return None
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        """Texts, sentences and the node itself (`NODE_ROLE`); asks for what is not there."""
+        if not index.isValid():
+            return None
+        node = self.node(index)
+        if node is None:
+            self._fetch(index.internalId(), index.row() // PAGE)
+            return "…" if role == Qt.ItemDataRole.DisplayRole and index.column() == 0 else None
+        match role:
+            case Qt.ItemDataRole.DisplayRole:
+                return _texts(node)[index.column()]
+            case Qt.ItemDataRole.ToolTipRole:
+                return "\n".join(text for text in (node.doc, node.error) if text) or None
+            case Qt.ItemDataRole.AccessibleTextRole:
+                return f"{_texts(node)[index.column()]}{', damaged' if node.error else ''}"
+            case Qt.ItemDataRole.TextAlignmentRole:
+                return int(_alignment(index.column()))
+            case _:
+                return node if role == NODE_ROLE else None
+
+
+def _texts(node: Node) -> tuple[str, str, str, str]:
+    if node.bits is not None:
+        return node.name, node.text, f"bit {node.bits[0]:,}", f"{node.bits[1] - node.bits[0]:,} bits"
+    return node.name, node.text, f"{node.span.start:,}", f"{node.span.size:,}"
+
+
+def _alignment(column: int) -> Qt.AlignmentFlag:
+    side = Qt.AlignmentFlag.AlignRight if column >= 2 else Qt.AlignmentFlag.AlignLeft
+    return side | Qt.AlignmentFlag.AlignVCenter
+
+
+def _levels(shard: Shard, path: tuple[Node, ...]) -> list[_Level]:
+    """For each step of a path: the children around it. Ends where the path leaves the tree."""
+    levels: list[_Level] = []
+    node, member = path[0], ""
+    wanted = list(path[1:])
+    while wanted:
+        kids, member = children_of(shard, node, member)
+        row = _row_of(kids, wanted[0], member)
+        if row is None:
+            # Groups of a long table are not named by what stands in the path.
+            break
+        page = row // PAGE
+        nodes = make_page(kids, page, member)
+        levels.append(_Level(min(len(kids), MAX_CHILDREN), page, nodes, row, member))
+        node = nodes[row % PAGE]
+        wanted.pop(0)
+    return levels
+
+
+def _row_of(kids: Sequence[Node], wanted: Node, member: str) -> int | None:
+    candidates = range(len(kids))
+    if isinstance(kids, Children):
+        # One byte more at either end, for nodes without a byte of their own.
+        candidates = kids.overlap(max(wanted.span.start - 1, 0), wanted.span.stop + 1)
+    for row in candidates[: 4 * PAGE]:
+        kid = moved(kids[row], member)
+        if kid.name == wanted.name and kid.span == wanted.span:
+            return row
+    return None

@@ -1,0 +1,321 @@
+"""The objects as a Qt table model: pages of rows fetched by jobs, an order or a filter as a NumPy array of rows."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt, Signal
+from PySide6.QtGui import QFont
+
+from shardcore import Cancelled, DataSet, ObjectColumns, Objects, Shard, State
+from shardscope.jobs import Job, Priority
+from shardscope.session import Session
+
+PAGE = 256
+"""Rows fetched at once."""
+
+PAGES = 64
+"""Pages kept."""
+
+MAX_WAITING = 6
+"""Pages that may be on their way; older requests left the screen."""
+
+ROW_ROLE = int(Qt.ItemDataRole.UserRole)
+"""The row in `Shard.objects`."""
+
+KEY_ROLE = ROW_ROLE + 1
+"""The key as text, or None."""
+
+STATE_ROLE = ROW_ROLE + 2
+"""The `State`, or None while it is not known."""
+
+Index = QModelIndex | QPersistentModelIndex
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of the table.
+
+    Attributes:
+        name: What it is called in code and in `order`.
+        title: What stands in the header.
+        doc: The tool tip of the header.
+        order: The name of the order that it sorts by, or empty.
+        number: Whether it holds numbers.
+    """
+
+    name: str
+    title: str
+    doc: str
+    order: str = ""
+    number: bool = True
+
+
+_COLUMNS = (
+    Column("row", "Row", "The row as the format numbers it: slot, entry, chunk.", order="slot"),
+    Column("key", "Key", "What the object is asked for by.", number=False),
+    Column("kind", "Kind", "Which kind of thing the row is about.", number=False),
+    Column("state", "State", "live, unused, deleted, external, tombstoned or damaged.", number=False),
+    Column("size", "Size", "Bytes of the decoded content.", order="size"),
+    Column("stored", "Stored", "Bytes that the content takes in the file."),
+    Column("start", "Offset", "Where the stored content begins.", order="offset"),
+    Column("codec", "Codec", "How the content is stored.", number=False),
+    Column("shard", "Shard", "The file of the data set that holds it.", number=False),
+)
+
+
+@dataclass(frozen=True)
+class RowPage:
+    """Some rows, ready to be shown.
+
+    Attributes:
+        columns: Their columns.
+        keys: Their keys as text.
+    """
+
+    columns: ObjectColumns
+    keys: list[str | None]
+
+
+class ObjectModel(QAbstractTableModel):
+    """The rows of `Shard.objects`, or those of them that `set_rows` chose.
+
+    Qt counts rows and pixels in 32 bits: `set_block` shows a part of more rows than that.
+    `page_failed(message)` tells that rows could not be read; `blocks_changed()` that another part is shown.
+    """
+
+    page_failed = Signal(object)
+    blocks_changed = Signal()
+
+    def __init__(self, session: Session, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._session = session
+        self._shard: Shard | None = None
+        self._objects: Objects | None = None
+        self._rows: NDArray[np.int64] | None = None
+        self._count = 0
+        self._first = 0
+        self._most = 1 << 24
+        self._round = 0
+        self._pages: OrderedDict[int, RowPage] = OrderedDict()
+        self._asked: OrderedDict[int, Job] = OrderedDict()
+        self._failed: set[int] = set()
+        self.columns: tuple[Column, ...] = _COLUMNS
+        self.requests = 0
+
+    # --- what is shown ---
+
+    def load(self) -> None:
+        """Shows all objects of what is open."""
+        self._shard = self._session.shard
+        self._objects = self._shard.objects if self._shard is not None else None
+        kinds = self._objects.kinds if self._objects is not None else ()
+        hidden = set() if len(kinds) > 1 else {"kind"}
+        if not isinstance(self._shard, DataSet):
+            hidden.add("shard")
+        self.columns = tuple(column for column in _COLUMNS if column.name not in hidden)
+        self.set_rows(None)
+
+    def set_rows(self, rows: NDArray[np.int64] | None) -> None:
+        """Shows these rows in this order; None: all, in the order of the format."""
+        self.beginResetModel()
+        self._forget()
+        self._rows = rows
+        self._count = len(rows) if rows is not None else len(self._objects) if self._objects is not None else 0
+        self._first = 0
+        self.endResetModel()
+        self.blocks_changed.emit()
+
+    @property
+    def total(self) -> int:
+        """How many rows there are to show, on all blocks together."""
+        return self._count
+
+    @property
+    def block(self) -> tuple[int, int]:
+        """The half-open part of the rows that is shown."""
+        return self._first, min(self._first + self._most, self._count)
+
+    def set_most(self, rows: int) -> None:
+        """How many rows fit into one block: what Qt can scroll."""
+        if rows != self._most:
+            self._most = max(rows, 1)
+            self.set_block(self._first // self._most)
+
+    def set_block(self, number: int) -> None:
+        """Shows another block."""
+        self.beginResetModel()
+        self._forget()
+        self._first = min(max(number, 0) * self._most, max(self._count - 1, 0) // self._most * self._most)
+        self.endResetModel()
+        self.blocks_changed.emit()
+
+    def _forget(self) -> None:
+        self._round += 1
+        for job in self._asked.values():
+            job.cancel()
+        self._asked.clear()
+        self._pages.clear()
+        self._failed.clear()
+
+    def place_of(self, row: int) -> int | None:
+        """At which place a row of `Shard.objects` is shown, on all blocks together; None when it is not."""
+        if self._rows is None:
+            return row if 0 <= row < self._count else None
+        found = np.flatnonzero(self._rows == row)
+        return int(found[0]) if len(found) else None
+
+    def show_place(self, place: int) -> QModelIndex:
+        """The index of a place, after turning to its block."""
+        if not self._first <= place < self.block[1]:
+            self.set_block(place // self._most)
+        return self.index(place - self._first, 0)
+
+    def row_of(self, index: Index) -> int:
+        """The row of `Shard.objects` behind an index."""
+        place = self._first + index.row()
+        return place if self._rows is None else int(self._rows[place])
+
+    def key_of(self, index: Index) -> str | None:
+        """The key behind an index, when it is known and there is one."""
+        page = self._page(index)
+        return None if page is None else page.keys[(self._first + index.row()) % PAGE]
+
+    # --- fetching ---
+
+    def _page(self, index: Index) -> RowPage | None:
+        number = (self._first + index.row()) // PAGE
+        page = self._pages.get(number)
+        if page is not None:
+            self._pages.move_to_end(number)
+        elif number not in self._asked and number not in self._failed:
+            self._ask(number)
+        return page
+
+    def _ask(self, number: int) -> None:
+        objects, current = self._objects, self._round
+        if objects is None:
+            return
+        start, stop = number * PAGE, min((number + 1) * PAGE, self._count)
+        rows = np.arange(start, stop, dtype=np.int64) if self._rows is None else self._rows[start:stop]
+
+        def work(job: Job) -> RowPage:
+            columns = objects.columns(rows, sizes=True)
+            job.check()
+            return RowPage(columns, objects.key_texts(rows))
+
+        def done(page: RowPage | None, error: BaseException | None) -> None:
+            if current != self._round:
+                return
+            self._asked.pop(number, None)
+            if isinstance(error, Cancelled):
+                return
+            if page is None:
+                self._failed.add(number)
+                self._session.note_trouble(error)
+                self.page_failed.emit(str(error))
+            else:
+                self._pages[number] = page
+                while len(self._pages) > PAGES:
+                    self._pages.popitem(last=False)
+            self.dataChanged.emit(
+                self.index(max(start - self._first, 0), 0),
+                self.index(min(stop, self.block[1]) - 1 - self._first, len(self.columns) - 1),
+            )
+
+        self.requests += 1
+        self._asked[number] = self._session.jobs.submit(work, priority=Priority.SCREEN, done=done)
+        while len(self._asked) > MAX_WAITING:
+            self._asked.popitem(last=False)[1].cancel()
+
+    # --- what Qt asks ---
+
+    def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
+        """Rows of the block."""
+        first, last = self.block
+        return 0 if parent.isValid() else max(last - first, 0)
+
+    def columnCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
+        """Columns that make sense for what is open."""
+        return 0 if parent.isValid() else len(self.columns)
+
+    def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        """Titles, and what the columns mean."""
+        if orientation is not Qt.Orientation.Horizontal or not 0 <= section < len(self.columns):
+            return None
+        column = self.columns[section]
+        match role:
+            case Qt.ItemDataRole.DisplayRole:
+                return column.title
+            case Qt.ItemDataRole.ToolTipRole:
+                return column.doc + (" Click to sort." if column.order else "")
+            case Qt.ItemDataRole.TextAlignmentRole:
+                return int(_alignment(column))
+        return None
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        """Texts and looks; asks for the page of a row that is not there."""
+        if not index.isValid():
+            return None
+        column = self.columns[index.column()]
+        match role:
+            case Qt.ItemDataRole.DisplayRole | Qt.ItemDataRole.ToolTipRole:
+                text = self._text(index, column)
+                return text if role == Qt.ItemDataRole.DisplayRole or column.name == "key" else None
+            case Qt.ItemDataRole.TextAlignmentRole:
+                return int(_alignment(column))
+            case Qt.ItemDataRole.FontRole:
+                return self._font(index)
+            case Qt.ItemDataRole.AccessibleTextRole:
+                return f"{column.title}: {self._text(index, column)}"
+        if role == ROW_ROLE:
+            return self.row_of(index)
+        if role == KEY_ROLE:
+            return self.key_of(index)
+        return self._state(index) if role == STATE_ROLE else None
+
+    def _state(self, index: Index) -> State | None:
+        page = self._page(index)
+        return None if page is None else State(int(page.columns.state[(self._first + index.row()) % PAGE]))
+
+    def _font(self, index: Index) -> QFont | None:
+        font = QFont()
+        if self._state(index) in (State.DELETED, State.TOMBSTONED):
+            font.setStrikeOut(True)
+            return font
+        return None
+
+    def _text(self, index: Index, column: Column) -> str:
+        if column.name == "row":
+            return f"{self.row_of(index):,}"
+        number = (self._first + index.row()) // PAGE
+        page = self._page(index)
+        if page is None or self._objects is None:
+            return "not readable" if number in self._failed and column.name == "key" else "…"
+        at = (self._first + index.row()) % PAGE
+        columns = page.columns
+        match column.name:
+            case "key":
+                return page.keys[at] or "—"
+            case "kind":
+                return self._objects.kinds[int(columns.kind[at])]
+            case "state":
+                return State(int(columns.state[at])).name.lower()
+            case "codec":
+                live = int(columns.state[at]) != State.UNUSED
+                return self._objects.codecs[int(columns.codec[at])] if live else "—"
+            case "shard":
+                assert isinstance(self._shard, DataSet)
+                return self._shard.members[int(columns.shard[at])].name
+        values = {"size": columns.size, "stored": columns.stored_size, "start": columns.start}[column.name]
+        value = int(values[at])
+        return "—" if value < 0 else f"{value:,}"
+
+
+def _alignment(column: Column) -> Qt.AlignmentFlag:
+    side = Qt.AlignmentFlag.AlignRight if column.number else Qt.AlignmentFlag.AlignLeft
+    return side | Qt.AlignmentFlag.AlignVCenter
