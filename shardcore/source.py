@@ -6,12 +6,14 @@ A `Source` answers positional, thread-safe reads with exactly the bytes asked fo
 
 from __future__ import annotations
 
+import hashlib
 import os
 import stat
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -79,8 +81,11 @@ class Source(ABC):
 
         Raises:
             Truncated: A range ends after the source does.
+            UsageError: A range ends before it starts.
             SourceError: The bytes cannot be had.
         """
+        for start, stop in ranges:
+            self._check_range(start, stop)
         parts: list[bytes] = [b""] * len(ranges)
         for start, stop, members in merged(ranges):
             block = self.read(start, stop)
@@ -160,17 +165,23 @@ class FileSource(Source):
         except (OSError, ValueError) as error:
             raise SourceError(f"cannot open {self.uri}: {_reason(error)}") from error
         self._lock = threading.Lock()
+        self._seeking = threading.Lock()
+        self._readers = 0
         self._closed = False
         try:
             status = os.fstat(self._descriptor)
             if not (stat.S_ISREG(status.st_mode) or stat.S_ISBLK(status.st_mode)):
                 raise SourceError(f"cannot open {self.uri}: not a regular file")
             self._size = status.st_size or os.lseek(self._descriptor, 0, os.SEEK_END)
+        except OSError as error:
+            self.close()
+            raise SourceError(f"cannot open {self.uri}: {_reason(error)}") from error
         except BaseException:
             self.close()
             raise
         self._status = _identity(status)
-        self.folder = LocalFolder(self.path.absolute().parent)
+        self._absolute = self.path.absolute()
+        self.folder = LocalFolder(self._absolute.parent)
 
     @property
     def size(self) -> int:
@@ -209,30 +220,43 @@ class FileSource(Source):
             SourceError: There is no file at the path any more.
         """
         try:
-            now = _identity(self.path.stat())
+            now = _identity(self._absolute.stat())
         except OSError as error:
             raise SourceError(f"{self.name} is gone: {_reason(error)}") from error
         if now != self._status:
             raise SourceChanged(f"{self.name} was changed by another program")
 
     def close(self) -> None:
-        """Closes the file; reading afterwards is an error."""
+        """Closes the file; reading afterwards is an error. Reads under way come to their end."""
         with self._lock:
-            if not self._closed:
-                self._closed = True
-                os.close(self._descriptor)
+            last = not self._closed and not self._readers
+            self._closed = True
+        if last:
+            os.close(self._descriptor)
 
     def _pread(self, count: int, at: int) -> bytes:
-        if self._closed:
-            raise SourceError(f"{self.name} is closed")
+        # The number of a closed descriptor is given to the next file that is opened. So the last reader closes it.
+        with self._lock:
+            if self._closed:
+                raise SourceError(f"{self.name} is closed")
+            self._readers += 1
         try:
             if hasattr(os, "pread"):
                 return os.pread(self._descriptor, count, at)
-            with self._lock:
+            with self._seeking:
                 os.lseek(self._descriptor, at, os.SEEK_SET)
                 return os.read(self._descriptor, count)
         except (OSError, OverflowError) as error:
             raise SourceError(f"cannot read {self.uri}: {_reason(error)}", span=Span("", at, at + count)) from error
+        finally:
+            self._leave()
+
+    def _leave(self) -> None:
+        with self._lock:
+            self._readers -= 1
+            last = self._closed and not self._readers
+        if last:
+            os.close(self._descriptor)
 
 
 class BytesSource(Source):
@@ -253,6 +277,11 @@ class BytesSource(Source):
     def size(self) -> int:
         """Number of bytes."""
         return len(self.data)
+
+    @cached_property
+    def identity(self) -> str:
+        """Name, size and a digest: other bytes of the same name and size are something else."""
+        return f"{self.uri}#{self.size}-{hashlib.blake2b(self.data, digest_size=16).hexdigest()}"
 
     def read(self, start: int, stop: int) -> bytes:
         """Reads exactly the bytes `[start, stop)`.
@@ -353,12 +382,8 @@ class LocalFolder(Folder):
         lead = f"{prefix}/" if prefix else ""
         try:
             with os.scandir(where) as found:
-                entries = [
-                    Entry(lead + e.name, -1 if e.is_dir() else e.stat().st_size, e.is_dir())
-                    for e in found
-                    if not e.is_symlink()
-                ]
-        except OSError as error:
+                entries = [entry for inner in found if (entry := _entry(lead, inner)) is not None]
+        except (OSError, ValueError) as error:
             raise SourceError(f"cannot list {where}: {_reason(error)}") from error
         return sorted(entries, key=lambda entry: entry.name)
 
@@ -385,9 +410,20 @@ class LocalFolder(Folder):
         path = self.path
         for part in check_name(name).split("/"):
             path = path / part
-            if path.is_symlink():
+            if os.path.islink(path):  # noqa: PTH114 - Path.is_symlink raises for names that are too long
                 raise SourceError(f"refused to follow the link {path}")
         return path
+
+
+def _entry(lead: str, inner: os.DirEntry[str]) -> Entry | None:
+    """What a listing says of one thing; None for links, and for what went away meanwhile."""
+    try:
+        if inner.is_symlink():
+            return None
+        is_folder = inner.is_dir()
+        return Entry(lead + inner.name, -1 if is_folder else inner.stat().st_size, is_folder)
+    except FileNotFoundError:
+        return None
 
 
 def _identity(status: os.stat_result) -> tuple[int, int, int, int]:

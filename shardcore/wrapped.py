@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import accumulate
 
+from shardcore.errors import UsageError
 from shardcore.source import Source, merged
 
 
@@ -26,6 +28,11 @@ class SliceSource(Source):
         """Number of bytes."""
         return self._size
 
+    @property
+    def identity(self) -> str:
+        """Changes with the source it is a part of."""
+        return f"{self.base.identity}#{self.start}-{self.start + self._size}"
+
     def read(self, start: int, stop: int) -> bytes:
         """Reads exactly the bytes `[start, stop)` of the part.
 
@@ -35,6 +42,17 @@ class SliceSource(Source):
         """
         self._check_range(start, stop)
         return self.base.read(self.start + start, self.start + stop)
+
+    def read_many(self, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
+        """Reads several ranges of the part, as the source it is a part of reads several."""
+        for start, stop in ranges:
+            self._check_range(start, stop)
+        return self.base.read_many([(self.start + start, self.start + stop) for start, stop in ranges])
+
+    def loaded(self, start: int, stop: int) -> tuple[tuple[int, int], ...]:
+        """As the source it is a part of, in offsets of the part."""
+        there = self.base.loaded(self.start + start, self.start + stop)
+        return tuple((first - self.start, last - self.start) for first, last in there)
 
     def check_unchanged(self) -> None:
         """As the source it is a part of."""
@@ -56,6 +74,11 @@ class ConcatSource(Source):
         """Number of bytes of all parts."""
         return self._starts[-1]
 
+    @property
+    def identity(self) -> str:
+        """Changes with any of the parts."""
+        return "+".join(part.identity for part in self.parts)
+
     def read(self, start: int, stop: int) -> bytes:
         """Reads exactly the bytes `[start, stop)`, from one part or several.
 
@@ -74,6 +97,20 @@ class ConcatSource(Source):
             start = max(start, upto)
             number += 1
         return b"".join(pieces)
+
+    def loaded(self, start: int, stop: int) -> tuple[tuple[int, int], ...]:
+        """As the parts say."""
+        found: list[tuple[int, int]] = []
+        for part, begin in zip(self.parts, self._starts, strict=False):
+            first, last = max(start, begin), min(stop, begin + part.size)
+            if first >= last:
+                continue
+            for a, b in part.loaded(first - begin, last - begin):
+                if found and found[-1][1] == a + begin:
+                    found[-1] = (found[-1][0], b + begin)
+                else:
+                    found.append((a + begin, b + begin))
+        return tuple(found)
 
     def check_unchanged(self) -> None:
         """Asks every part."""
@@ -99,6 +136,7 @@ class MeteredSource(Source):
         self.name, self.uri, self.folder = base.name, base.uri, base.folder
         self.requests = 0
         self.bytes = 0
+        self._lock = threading.Lock()
 
     @property
     def size(self) -> int:
@@ -111,21 +149,23 @@ class MeteredSource(Source):
         return self.base.identity
 
     def read(self, start: int, stop: int) -> bytes:
-        """Reads and counts; an empty range costs nothing."""
-        self._count(int(stop > start), stop - start)
-        return self.base.read(start, stop)
+        """Reads and counts; an empty range costs nothing, and neither does one that is refused."""
+        data = self.base.read(start, stop)
+        self._count(int(stop > start), len(data))
+        return data
 
     def read_last(self, count: int) -> bytes:
         """Reads the last bytes and counts."""
         data = self.base.read_last(count)
-        self._count(1, len(data))
+        self._count(int(len(data) > 0), len(data))
         return data
 
     def read_many(self, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
         """Reads several ranges; neighbours count as one."""
+        parts = self.base.read_many(ranges)
         joined = merged(ranges)
         self._count(len(joined), sum(stop - start for start, stop, _ in joined))
-        return self.base.read_many(ranges)
+        return parts
 
     def loaded(self, start: int, stop: int) -> tuple[tuple[int, int], ...]:
         """As the source that is counted."""
@@ -140,8 +180,9 @@ class MeteredSource(Source):
         self.base.close()
 
     def _count(self, requests: int, size: int) -> None:
-        self.requests += requests
-        self.bytes += size
+        with self._lock:
+            self.requests += requests
+            self.bytes += size
 
 
 class PrefetchedSource(Source):
@@ -175,35 +216,54 @@ class PrefetchedSource(Source):
 
     def read(self, start: int, stop: int) -> bytes:
         """Reads exactly the bytes `[start, stop)`; the first bytes of the source are fetched with a guess."""
-        for first, data in self._kept:
-            if first <= start and stop <= first + len(data):
-                return data[start - first : stop - first]
+        if not 0 <= start <= stop:
+            raise UsageError(f"not a half-open range: {start}..{stop}")
+        if (kept := self._kept_part(start, stop)) is not None:
+            return kept
         self._check_range(start, stop)
         if start == 0 and stop <= self._guess:
-            self._kept.append((0, self.base.read(0, min(self._guess, self.size))))
-            return self._kept[-1][1][:stop]
+            data = self.base.read(0, min(self._guess, self.size))
+            self._kept.append((0, data))
+            return data[:stop]
         return self.base.read(start, stop)
 
     def read_last(self, count: int) -> bytes:
         """Reads the last `count` bytes, or all when there are fewer, with a guess."""
         count = min(count, self.size)
-        start = self.size - count
-        for first, data in self._kept:
-            if first <= start and self.size <= first + len(data):
-                return data[start - first :]
+        if (kept := self._kept_part(self.size - count, self.size)) is not None:
+            return kept
         if count <= self._guess:
             data = self.base.read_last(self._guess)
             self._kept.append((self.size - len(data), data))
             return data[len(data) - count :]
         return self.base.read_last(count)
 
+    def read_many(self, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
+        """Reads several ranges: those that are kept from memory, the others as the source reads several."""
+        parts = {number: self._kept_part(*wanted) for number, wanted in enumerate(ranges) if wanted[0] <= wanted[1]}
+        missing = [number for number in range(len(ranges)) if parts.get(number) is None]
+        fresh = self.base.read_many([ranges[number] for number in missing]) if missing else []
+        parts.update(zip(missing, fresh, strict=True))
+        return [parts[number] or b"" for number in range(len(ranges))]
+
+    def loaded(self, start: int, stop: int) -> tuple[tuple[int, int], ...]:
+        """As the source that is opened."""
+        return self.base.loaded(start, stop)
+
     def check_unchanged(self) -> None:
         """As the source that is opened."""
         self.base.check_unchanged()
 
     def close(self) -> None:
-        """Closes the source that is opened."""
+        """Closes the source that is opened, and forgets what was kept."""
+        self._kept = []
         self.base.close()
+
+    def _kept_part(self, start: int, stop: int) -> bytes | None:
+        for first, data in self._kept:
+            if first <= start and stop <= first + len(data):
+                return data[start - first : stop - first]
+        return None
 
 
 class KeptSource(Source):
@@ -242,6 +302,10 @@ class KeptSource(Source):
         if all(self._holds(start, stop) for start, stop in ranges):
             return [self.read(start, stop) for start, stop in ranges]
         return self.base.read_many(ranges)
+
+    def loaded(self, start: int, stop: int) -> tuple[tuple[int, int], ...]:
+        """Everything, when it is inside the stretch; else as the source underneath."""
+        return ((start, stop),) if self._holds(start, stop) else self.base.loaded(start, stop)
 
     def check_unchanged(self) -> None:
         """As the source underneath."""
