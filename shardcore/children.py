@@ -80,7 +80,11 @@ class Grouped(Children):
         edge = self.base.make(first, first + 1) + self.base.make(last, last + 1)
         span = Span(self.source, edge[0].span.start, max(edge[0].span.stop, edge[1].span.stop))
         return Node(
-            f"[{first}..{last}]", span, text=f"{last - first + 1} rows", children=Part(self.base, first, last + 1)
+            f"[{first}..{last}]",
+            span,
+            text=f"{last - first + 1} rows",
+            doc=self._doc,
+            children=Part(self.base, first, last + 1),
         )
 
 
@@ -103,7 +107,8 @@ class Part(Children):
     def overlap(self, start: int, stop: int) -> range:
         """See `Children.overlap`."""
         inside = self.base.overlap(start, stop)
-        return range(max(inside.start, self.first) - self.first, max(min(inside.stop, self.last) - self.first, 0))
+        first, last = max(inside.start, self.first), min(inside.stop, self.last)
+        return range(first - self.first, last - self.first) if first < last else range(0)
 
 
 def grouped(children: Children, doc: str = "") -> Children:
@@ -166,6 +171,8 @@ class Table(Children):
     def runs(self, start: int, stop: int) -> Runs | None:
         """Runs of all fields of all rows in `[start, stop)`, without a node."""
         inside = self.overlap(start, stop)
+        if not inside:
+            return Runs.of([], [], [], [])
         fields = len(self.record.fields)
         numbers = np.arange(inside.start, inside.stop, dtype=np.int64)[:, None]
         offsets = np.fromiter(self.record.offsets.values(), np.int64)
@@ -222,7 +229,7 @@ class Extents(Children):
         if self.paint is None:
             return None
         inside = self.overlap(start, stop)
-        return self.paint(inside.start, inside.stop).clip(start, stop)
+        return self.paint(inside.start, inside.stop).clip(start, stop) if inside else Runs.of([], [], [], [])
 
 
 class BitFields(Children):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import pairwise
@@ -78,14 +78,16 @@ def tile(claims: Sequence[Section], size: int) -> tuple[tuple[Section, ...], tup
     """Makes sections tile a file: sorted, no overlap, no hole.
 
     Args:
-        claims: The parts that the format's rules claim; clipped to the file. Empty parts are kept.
+        claims: The parts that the format's rules claim; clipped to the file. Empty parts are kept, unless they lie
+            inside another.
         size: Bytes of the file.
 
     Returns:
-        The sections, with `unknown` where nobody claims, and the overlaps that were settled.
+        The sections, with `unknown` where nobody claims, and the overlaps that were settled. What is more than
+        `MAX_SECTIONS` is one `unknown` section at the end.
     """
     ranks = {role: rank for rank, role in enumerate(SectionRole)}
-    clipped = [Section(c.name, c.role, min(c.start, size), min(max(c.stop, c.start), size), c.doc) for c in claims]
+    clipped = [_clipped(claim, size) for claim in claims]
     solid = [c for c in clipped if c.size]
     cuts = sorted({0, size, *(c.start for c in solid), *(c.stop for c in solid)})
     sections: list[Section] = []
@@ -94,7 +96,8 @@ def tile(claims: Sequence[Section], size: int) -> tuple[tuple[Section, ...], tup
     for start, stop in pairwise(cuts):
         here = sorted((c for c in solid if c.start < stop and c.stop > start), key=lambda c: ranks[c.role])
         owner = here[0] if here else None
-        overlaps += [Overlap(here[0], loser, start, stop) for loser in here[1:]]
+        for loser in here[1:]:
+            _note_overlap(overlaps, here[0], loser, start, stop)
         if sections and owners[-1] is owner and sections[-1].stop == start:
             last = sections[-1]
             sections[-1] = Section(last.name, last.role, last.start, stop, last.doc)
@@ -107,11 +110,28 @@ def tile(claims: Sequence[Section], size: int) -> tuple[tuple[Section, ...], tup
             sections.append(Section(owner.name, owner.role, start, stop, owner.doc))
             owners.append(owner)
     for empty in (c for c in clipped if not c.size):
-        place = bisect_right([s.start for s in sections if s.stop <= empty.start], empty.start)
-        sections.insert(place, empty)
+        place = bisect_right([s.stop for s in sections], empty.start)
+        if place == len(sections) or sections[place].start >= empty.start:
+            sections.insert(place, empty)
     if len(sections) > MAX_SECTIONS:
-        raise ValueError(f"{len(sections)} sections; {MAX_SECTIONS} are allowed")
+        start = sections[MAX_SECTIONS - 1].start
+        doc = f"{len(sections) - MAX_SECTIONS + 1} more parts: a file is shown as {MAX_SECTIONS} at most."
+        sections[MAX_SECTIONS - 1 :] = [Section("more", SectionRole.UNKNOWN, start, size, doc)]
     return tuple(sections), tuple(overlaps)
+
+
+def _clipped(claim: Section, size: int) -> Section:
+    start = min(max(claim.start, 0), size)
+    return Section(claim.name, claim.role, start, min(max(claim.stop, start), size), claim.doc)
+
+
+def _note_overlap(overlaps: list[Overlap], owner: Section, loser: Section, start: int, stop: int) -> None:
+    """Takes an overlap; one that goes on where the last of the same two ended makes that longer."""
+    for number, last in enumerate(overlaps):
+        if last.owner is owner and last.loser is loser and last.stop == start:
+            overlaps[number] = Overlap(owner, loser, last.start, stop)
+            return
+    overlaps.append(Overlap(owner, loser, start, stop))
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,27 +307,24 @@ class _Gathered:
             self._single = []
 
 
-def _solid(nodes: Sequence[Node], source: str) -> list[Node]:
-    return [n for n in nodes if n.bits is None and n.span.size and n.span.source == source]
+def _solid(nodes: Iterable[tuple[int, Node]], source: str) -> list[tuple[int, Node]]:
+    return [pair for pair in nodes if pair[1].bits is None and pair[1].span.size and pair[1].span.source == source]
 
 
-def _touching(node: Node, start: int, stop: int) -> tuple[int, list[Node]]:
-    """The children that own bytes of `[start, stop)`, and the number of the first of them."""
+def _touching(node: Node, start: int, stop: int) -> list[tuple[int, Node]]:
+    """The children that own bytes of `[start, stop)`, with their numbers."""
     kids = node.children
     source = node.span.source
-    if isinstance(kids, Children):
-        if kids.source != source:
-            return 0, []
-        inside = kids.overlap(start, stop)
-        return inside.start, _solid(kids.make(inside.start, inside.stop), source)
-    return 0, _solid(kids, source)
+    if not isinstance(kids, Children):
+        return _solid(enumerate(kids), source)
+    inside = kids.overlap(start, stop) if kids.source == source else range(0)
+    return _solid(zip(inside, kids.make(inside.start, inside.stop), strict=False), source) if inside else []
 
 
 def _owner(node: Node, offset: int, source: str) -> Node | None:
     if node.span.source != source:
         return None
-    _, kids = _touching(node, offset, offset + 1)
-    before = [kid for kid in kids if kid.span.start <= offset]
+    before = [kid for _, kid in _touching(node, offset, offset + 1) if kid.span.start <= offset]
     return before[-1] if before and offset < before[-1].span.stop else None
 
 
@@ -318,16 +335,16 @@ def _collect(node: Node, start: int, stop: int, parity: int, gathered: _Gathered
     if isinstance(kids, Children) and kids.source == node.span.source and (ready := kids.runs(start, stop)) is not None:
         gathered.many(_filled(ready, node, start, stop, parity))
         return
-    first, touching = _touching(node, start, stop)
+    touching = _touching(node, start, stop)
+    nexts = [kid.span.start for _, kid in touching[1:]] + [stop]
     at = start
-    for number, kid in enumerate(touching):
-        upto = touching[number + 1].span.start if number + 1 < len(touching) else stop
+    for (number, kid), upto in zip(touching, nexts, strict=False):
         kid_start, kid_stop = max(kid.span.start, start), min(kid.span.stop, upto, stop)
         if kid_start >= kid_stop:
             continue
         if kid_start > at:
             gathered.one(at, kid_start, node.role, parity)
-        _collect(kid, kid_start, kid_stop, (first + number) & 1, gathered)
+        _collect(kid, kid_start, kid_stop, number & 1, gathered)
         at = kid_stop
     if at < stop:
         gathered.one(at, stop, node.role, parity)
