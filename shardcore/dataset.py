@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import copy
 import threading
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import FormatError, KeyAbsent, ShardError, Span, UsageError
+from shardcore.errors import FormatError, KeyAbsent, NotAShard, ShardError, SourceError, Span, UsageError
 from shardcore.finding import Depth, Findings, Report
-from shardcore.node import Node, Section
-from shardcore.objects import ObjectColumns, ObjectRef, Objects, located, relocated
+from shardcore.node import Node, Runs, Section
+from shardcore.objects import ObjectColumns, ObjectRef, Objects, inside_member, located, relocated
 from shardcore.record import Value
 from shardcore.shard import DEFAULT_LIMIT, Progress, Shard, no_progress
 from shardcore.source import Source
 from shardcore.trace import Look
+
+_PARTS = 1000
+"""Steps of progress that one member of a data set makes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +44,9 @@ class Member:
 class DataSet(Shard):
     """A shard over a folder: its members' objects, looked up from the routing step on.
 
-    Members are opened when they are needed, once. Formats say by `route` where a key may lie.
+    Members are opened when they are needed, once. Formats say by `route` where a key may lie. Spans of objects, steps,
+    findings and errors are those of the data set: their source begins with the name of the member. Trees and explained
+    paths are those of the member.
 
     Args:
         name: The format.
@@ -53,9 +60,11 @@ class DataSet(Shard):
         self.source = None
         self.sections: tuple[Section, ...] = ()
         self.members = tuple(members)
+        self._by_name = {member.name: (member, threading.RLock()) for member in self.members}
         self._opened: dict[str, Shard] = {}
-        self._lock = threading.RLock()
+        self._closed = False
         self._joined: JoinedObjects | None = None
+        self._unreadable: dict[str, ShardError] = {}
 
     @abstractmethod
     def route(self, key: str, look: Look) -> Sequence[str]:
@@ -72,13 +81,20 @@ class DataSet(Shard):
             UsageError: There is no such member.
             ShardError: It cannot be opened.
         """
-        with self._lock:
+        if name not in self._by_name:
+            raise UsageError(f"no member is called {name!r}")
+        member, lock = self._by_name[name]
+        with lock:
+            if self._closed:
+                raise SourceError(f"{self.uri} is closed")
             if name not in self._opened:
-                found = [m for m in self.members if m.name == name]
-                if not found:
-                    raise UsageError(f"no member is called {name!r}")
-                self._opened[name] = found[0].open()
+                self._opened[name] = member.open()
             return self._opened[name]
+
+    @property
+    def unreadable(self) -> dict[str, ShardError]:
+        """The members that `load_index` had to leave out, and why."""
+        return dict(self._unreadable)
 
     @property
     def objects(self) -> Objects:
@@ -87,7 +103,7 @@ class DataSet(Shard):
 
     @property
     def tree(self) -> Node:
-        """One node for each member that can be opened at once; the members have trees of their own."""
+        """One node for each member; the members have trees of their own."""
         kids = tuple(Node(m.name, Span(m.name, 0, m.size), text=f"{m.size} bytes") for m in self.members)
         return Node(self.uri, Span("", 0, 0), children=kids)
 
@@ -99,7 +115,7 @@ class DataSet(Shard):
     @property
     def declared_objects(self) -> int:
         """The sum over the members that are open; over all after `load_index`."""
-        return sum(shard.declared_objects for shard in self._opened.values())
+        return sum(shard.declared_objects for shard in list(self._opened.values()))
 
     @property
     def loaded(self) -> bool:
@@ -112,68 +128,100 @@ class DataSet(Shard):
         return sum(member.size for member in self.members)
 
     def load_index(self, progress: Progress = no_progress) -> None:
-        """Opens all members and joins their objects; one that cannot be opened is left out, and `verify` says so."""
-        shards: list[tuple[str, Shard]] = []
+        """Opens all members and joins their objects; what cannot be opened is left out, and stands in `unreadable`.
+
+        Calling it again tries again what could not be opened.
+
+        Raises:
+            SourceError: The data set is closed.
+        """
+        if self._joined is not None and not self._unreadable:
+            progress(len(self.members), len(self.members))
+            return
+        parts: list[tuple[str, int, Objects]] = []
+        unreadable: dict[str, ShardError] = {}
         for number, member in enumerate(self.members):
-            progress(number, len(self.members))
+            if self._closed:
+                raise SourceError(f"{self.uri} is closed")
             try:
                 shard = self.member(member.name)
-                shard.load_index()
-            except ShardError:
+                shard.load_index(self._share(progress, number))
+            except ShardError as error:
+                unreadable[member.name] = error
                 continue
-            shards.append((member.name, shard))
-        numbers = {member.name: n for n, member in enumerate(self.members)}
-        self._joined = JoinedObjects([(name, numbers[name], shard.objects) for name, shard in shards])
+            parts.append((member.name, number, shard.objects))
+        self._joined, self._unreadable = JoinedObjects(parts), unreadable
         progress(len(self.members), len(self.members))
 
     def lookup(self, key: str, look: Look) -> ObjectRef:
         """Routes the key, then looks in the members named; a damaged one does not hide what lies in the others."""
-        last: ShardError = KeyAbsent(key)
+        absent: ShardError | None = None
+        damage: ShardError | None = None
         for name in self.route(key, look):
             before = len(look.steps)
             try:
                 ref = self.member(name).lookup(key, look)
-            except KeyAbsent as absent:
-                last = last if isinstance(last, FormatError) else absent
+            except KeyAbsent as error:
+                absent = _placed(error, name)
                 continue
-            except FormatError as damage:
-                look.step("Damaged", f"{name}: {damage.message}", *([damage.span] if damage.span else []))
-                last = damage
+            except (FormatError, NotAShard) as error:
+                look.step("Damaged", f"{name}: {error.message}", *([error.span] if error.span else []))
+                damage = damage or _placed(error, name)
                 continue
+            except ShardError as error:
+                raise _placed(error, name) from error
             finally:
                 look.steps[before:] = [
                     replace(step, spans=tuple(relocated(s, name) for s in step.spans)) for step in look.steps[before:]
                 ]
             return located(ref, name, self._first_row(name))
-        raise last
+        raise damage or absent or KeyAbsent(key)
 
     def find_all(self, key: str) -> tuple[ObjectRef, ...]:
         """All objects with this key, in all members that may hold it."""
         found: list[ObjectRef] = []
+        damage: ShardError | None = None
         for name in self.route(key, Look()):
-            found += [located(ref, name, self._first_row(name)) for ref in self.member(name).find_all(key)]
+            try:
+                refs = self.member(name).find_all(key)
+            except (FormatError, NotAShard) as error:
+                damage = damage or _placed(error, name)
+                continue
+            except ShardError as error:
+                raise _placed(error, name) from error
+            found += [located(ref, name, self._first_row(name)) for ref in refs]
+        if damage is not None and not found:
+            raise damage
         return tuple(found)
+
+    def find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
+        """The rows of many keys; loads the index, because there are no rows before."""
+        self.load_index()
+        return super().find_many(keys)
 
     def stream(self, ref: ObjectRef) -> Iterator[bytes]:
         """The decoded content, from the member it lies in."""
-        return self.member(ref.shard).stream(self._inside(ref))
+        with _relocating(ref.shard):
+            yield from self.member(ref.shard).stream(inside_member(ref))
 
     def read_range(self, ref: ObjectRef, start: int, stop: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
         """A range of the decoded content, from the member it lies in."""
-        return self.member(ref.shard).read_range(self._inside(ref), start, stop, limit=limit)
+        with _relocating(ref.shard):
+            return self.member(ref.shard).read_range(inside_member(ref), start, stop, limit=limit)
 
     def read_part(self, ref: ObjectRef, part: str, *, limit: int = DEFAULT_LIMIT) -> bytes:
         """A further content, from the member it lies in."""
-        return self.member(ref.shard).read_part(self._inside(ref), part, limit=limit)
+        with _relocating(ref.shard):
+            return self.member(ref.shard).read_part(inside_member(ref), part, limit=limit)
 
     def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
         """Verifies every member; those that cannot be opened are findings."""
         findings = Findings()
         objects = 0
+        depth = Depth(depth)
         for number, member in enumerate(self.members):
-            progress(number, len(self.members))
             try:
-                report = self.member(member.name).verify(depth)
+                report = self.member(member.name).verify(depth, self._share(progress, number))
             except ShardError as error:
                 span = relocated(error.span, member.name) if error.span else Span(member.name, 0, 0)
                 findings.error(f"{self.format}.unreadable", span, f"{member.name}: {error.message}")
@@ -181,7 +229,8 @@ class DataSet(Shard):
             objects += report.objects
             for finding in report.findings:
                 findings.add(replace(finding, span=relocated(finding.span, member.name) if finding.span else None))
-        return Report(Depth(depth), objects, findings.all())
+        progress(len(self.members), len(self.members))
+        return Report(depth, objects, findings.all())
 
     def bytes_of(self, name: str) -> Source:
         """A member's bytes by its name, or a source of a member by `member@…`."""
@@ -207,25 +256,53 @@ class DataSet(Shard):
         member, rest = self._split(source)
         return self.member(member).explain(offset, rest)
 
+    def runs(self, start: int, stop: int, source: str = "") -> Runs:
+        """What owns bytes of a member; `source` names the member."""
+        if source == "":
+            return Runs.of([], [], [], [])
+        member, rest = self._split(source)
+        return self.member(member).runs(start, stop, rest)
+
     def close(self) -> None:
         """Closes all members."""
-        with self._lock:
-            for shard in self._opened.values():
+        self._closed = True
+        for name, (_, lock) in self._by_name.items():
+            with lock:
+                shard = self._opened.pop(name, None)
+            if shard is not None:
                 shard.close()
-            self._opened.clear()
 
     def _split(self, name: str) -> tuple[str, str]:
-        for member in self.members:
-            if name == member.name or name.startswith(member.name + "@"):
-                return member.name, name[len(member.name) :]
+        """The member that a source belongs to, and the source's name there."""
+        member, at, rest = (name, "", "") if name in self._by_name else name.rpartition("@")
+        if member in self._by_name:
+            return member, at + rest
         raise UsageError(f"no bytes are called {name!r} here")
 
-    def _inside(self, ref: ObjectRef) -> ObjectRef:
-        spans = tuple(Span(s.source.removeprefix(ref.shard), s.start, s.stop) for s in ref.spans)
-        return replace(ref, row=ref.row - self._first_row(ref.shard), spans=spans, shard="")
+    def _first_row(self, name: str) -> int | None:
+        return self._joined.first_row(name) if self._joined is not None and self._joined.has(name) else None
 
-    def _first_row(self, name: str) -> int:
-        return self._joined.first_row(name) if self._joined is not None else 0
+    def _share(self, progress: Progress, number: int) -> Progress:
+        """The progress of one member as a part of the whole."""
+        total = len(self.members) * _PARTS
+        progress(number * _PARTS, total)
+        return lambda done, of: progress(number * _PARTS + min(done, of) * _PARTS // max(of, 1), total)
+
+
+@contextmanager
+def _relocating(member: str) -> Iterator[None]:
+    """Gives errors of a member their place in the data set."""
+    try:
+        yield
+    except ShardError as error:
+        raise _placed(error, member) from error
+
+
+def _placed(error: ShardError, member: str) -> ShardError:
+    """An error of a member with its place in the data set; a copy, because a shard may raise one error often."""
+    placed = copy.copy(error)
+    placed.span = relocated(error.span, member) if error.span else None
+    return placed
 
 
 class JoinedObjects(Objects):
@@ -238,6 +315,7 @@ class JoinedObjects(Objects):
     def __init__(self, parts: Sequence[tuple[str, int, Objects]]) -> None:
         self._parts = tuple(parts)
         self._firsts = [0, *accumulate(len(objects) for _, _, objects in self._parts)]
+        self._first_rows = {name: first for (name, _, _), first in zip(self._parts, self._firsts, strict=False)}
         self.kinds = tuple(dict.fromkeys(k for _, _, o in self._parts for k in o.kinds)) or ("object",)
         self.codecs = tuple(dict.fromkeys(c for _, _, o in self._parts for c in o.codecs)) or ("none",)
 
@@ -246,7 +324,11 @@ class JoinedObjects(Objects):
 
     def first_row(self, name: str) -> int:
         """The row at which a member's objects begin; 0 for one that is not joined."""
-        return next((f for f, (n, _, _) in zip(self._firsts, self._parts, strict=False) if n == name), 0)
+        return self._first_rows.get(name, 0)
+
+    def has(self, name: str) -> bool:
+        """Whether the objects of a member are among them."""
+        return name in self._first_rows
 
     def columns(self, rows: NDArray[np.int64], *, sizes: bool = False) -> ObjectColumns:
         """The columns of some rows; see `Objects.columns`."""

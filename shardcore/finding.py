@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
-from shardcore.errors import Span
+from shardcore.errors import Span, UsageError
 
 MAX_PER_CODE = 1000
 """Findings of one code that are listed one by one; the rest is counted."""
@@ -27,6 +27,10 @@ class Depth(Enum):
     STRUCTURE = "structure"
     INDEX = "index"
     CONTENT = "content"
+
+    @classmethod
+    def _missing_(cls, value: object) -> Depth:
+        raise UsageError(f"no depth is called {value!r}; there is {', '.join(depth.value for depth in cls)}")
 
     def reaches(self, other: Depth) -> bool:
         """Whether this depth includes `other`."""

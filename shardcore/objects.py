@@ -221,14 +221,42 @@ class NoObjects(Objects):
         raise IndexError(row)
 
 
-def located(ref: ObjectRef, member: str, first_row: int) -> ObjectRef:
-    """An object of a member of a data set, as an object of the data set."""
+MEMBER_ROW = "member_row"
+"""The name in `ObjectRef.extras` of the row in the member, for objects of a data set."""
+
+
+def located(ref: ObjectRef, member: str, first_row: int | None) -> ObjectRef:
+    """An object of a member of a data set, as an object of the data set.
+
+    Args:
+        ref: The object as the member knows it.
+        member: The name of the member.
+        first_row: The row of the data set at which those of the member begin; None when that is not known (yet), and
+            the object has the row -1 then.
+    """
     spans = tuple(relocated(span, member) for span in ref.spans)
-    return replace(ref, row=ref.row + first_row, spans=spans, shard=member)
+    row = ref.row + first_row if first_row is not None and ref.row >= 0 else -1
+    return replace(ref, row=row, spans=spans, shard=member, extras=ref.extras | {MEMBER_ROW: ref.row})
+
+
+def inside_member(ref: ObjectRef) -> ObjectRef:
+    """The exact inverse of `located`."""
+    spans = tuple(Span(_source_inside(s.source, ref.shard), s.start, s.stop) for s in ref.spans)
+    extras = dict(ref.extras)
+    row = extras.pop(MEMBER_ROW, ref.row)
+    return replace(ref, row=row, spans=spans, shard="", extras=extras)
 
 
 def relocated(span: Span, member: str) -> Span:
-    """A span of a member of a data set, as a span of the data set: the member's name comes before the source."""
+    """A span of a member of a data set, as a span of the data set.
+
+    The name of the member comes before the source; what lies beside the member keeps its name.
+    """
     if span.source and not span.source.startswith("@"):
         return span
     return Span(member + span.source, span.start, span.stop)
+
+
+def _source_inside(source: str, member: str) -> str:
+    """The inverse of `relocated`, for the name of a source."""
+    return source[len(member) :] if source == member or source.startswith(f"{member}@") else source

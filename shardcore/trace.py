@@ -78,6 +78,8 @@ class Look:
 
     def meter(self, source: Source) -> MeteredSource:
         """The source to read from in this lookup; what is read through it is counted."""
+        if isinstance(source, MeteredSource) and self._meters.get(id(source.base)) is source:
+            return source
         return self._meters.setdefault(id(source), MeteredSource(source))
 
     def step(self, title: str, text: str, *spans: Span, **values: Any) -> None:
