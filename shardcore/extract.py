@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from shardcore.errors import ShardError, SourceError, UsageError
+from shardcore.errors import LimitExceeded, ShardError, SourceError, UsageError
 from shardcore.objects import ObjectRef
 from shardcore.shard import Progress, Shard, no_progress
 from shardcore.write import TemporaryFile
@@ -18,7 +19,8 @@ from shardcore.write import TemporaryFile
 MAX_NAME_BYTES = 180
 """Longest file name given; every common file system takes 255 bytes, and temporary names need some."""
 
-_RESERVED = {"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(10))}
+_DEVICES = {"con", "prn", "aux", "nul", "conin$", "conout$", "clock$"}
+_RESERVED = _DEVICES | {f"{port}{n}" for port in ("com", "lpt") for n in range(10)}
 _FORBIDDEN = frozenset('/\\:*?"<>|')
 
 
@@ -50,6 +52,7 @@ class Names:
 
     def __init__(self, taken: Iterable[str] = ()) -> None:
         self._taken = {_folded(name) for name in taken}
+        self._digits: dict[str, int] = {}
 
     def give(self, key: str) -> str:
         """The name for a key; never the same twice, not even in another case."""
@@ -57,14 +60,17 @@ class Names:
         if name != key or _folded(name) in self._taken:
             digest = hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
             stem, dot, suffix = name.rpartition(".")
-            if not (dot and stem and len(suffix) <= 8):
+            if not (dot and stem and len(suffix.encode()) <= 8):
                 stem, dot, suffix = name, "", ""
             stem = _cut(stem, MAX_NAME_BYTES - 20)
-            name = f"{stem}~{digest[:8]}{dot}{suffix}"
-            digits = 8
-            while _folded(name) in self._taken:
+            # A key that comes again and again goes on where it was, instead of trying every number anew.
+            digits = self._digits.get(digest, 7)
+            name = key
+            while name == key or _folded(name) in self._taken:
                 digits += 1
-                name = f"{stem}~{digest[:digits]}{dot}{suffix}" if digits <= 64 else f"{stem}~{digest}{digits}"
+                more = digest[:digits] if digits <= 64 else f"{digest[:32]}-{digits - 63}"
+                name = f"{stem}~{more}{dot}{suffix}"
+            self._digits[digest] = digits
         self._taken.add(_folded(name))
         return name
 
@@ -76,6 +82,7 @@ def extract(
     *,
     force: bool = False,
     total: int = 0,
+    limit: int | None = None,
     progress: Progress = no_progress,
 ) -> Iterator[Extracted]:
     """Writes objects into files of a folder, one after the other; a damaged one does not stop the others.
@@ -85,10 +92,12 @@ def extract(
 
     Args:
         shard: Where the objects are.
-        refs: The objects.
+        refs: The objects. Where asking for the next one fails (an iterator that goes on after an error, such as
+            `map`), that is the result of this one.
         folder: Made when it is not there.
         force: Whether existing files are replaced.
         total: How many objects there are, for `progress`.
+        limit: Most bytes that one object may have; None for as many as it has.
         progress: Called after every object.
 
     Yields:
@@ -100,13 +109,17 @@ def extract(
     where = Path(folder)
     try:
         where.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise SourceError(f"cannot make the folder {where}: {error.strerror}") from error
+    except (OSError, ValueError) as error:
+        reason = (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
+        raise SourceError(f"cannot make the folder {where}: {reason}") from error
     names = Names(["manifest.json"])
     done: list[Extracted] = []
-    for number, ref in enumerate(refs):
-        label = ref.key if ref.key is not None else str(ref.extras.get("key_hex") or f"row-{ref.row}")
-        result = _extract_one(shard, ref, where / names.give(label), force)
+    for number, ref in enumerate(_each(refs)):
+        if isinstance(ref, ShardError):
+            result = Extracted(None, "", error=str(ref))
+        else:
+            label = ref.key if ref.key is not None else str(ref.extras.get("key_hex") or f"row-{ref.row}")
+            result = _extract_one(shard, ref, where / names.give(label), force, limit)
         done.append(result)
         progress(number + 1, max(total, number + 1))
         yield result
@@ -138,8 +151,10 @@ def write_manifest(shard: Shard, results: Iterable[Extracted], folder: Path) -> 
             raise SourceError(f"cannot write {path}: {error.strerror}") from error
 
 
-def write_object(shard: Shard, ref: ObjectRef, path: Path, *, force: bool = False) -> tuple[int, str]:
-    """Streams one object into a file that appears when it is complete.
+def write_object(
+    shard: Shard, ref: ObjectRef, path: Path, *, force: bool = False, limit: int | None = None
+) -> tuple[int, str]:
+    """Streams one object into a file that appears when it is complete; it has at most `limit` bytes.
 
     Returns:
         Bytes written, and their sha256.
@@ -148,13 +163,14 @@ def write_object(shard: Shard, ref: ObjectRef, path: Path, *, force: bool = Fals
         UsageError: The file exists already.
         SourceError: It cannot be written, or the object's bytes cannot be had.
         FormatError: The object is damaged.
+        LimitExceeded: It is longer than the limit.
     """
-    if not force and (path.exists() or path.is_symlink()):
+    if not force and os.path.lexists(path):
         raise UsageError(f"{path} exists already")
     digest = hashlib.sha256()
     file = TemporaryFile(path)
     try:
-        for piece in shard.stream(ref):
+        for piece in bounded(shard.stream(ref), ref, limit):
             file.write(piece)
             digest.update(piece)
         file.close()
@@ -165,9 +181,39 @@ def write_object(shard: Shard, ref: ObjectRef, path: Path, *, force: bool = Fals
     return file.at, digest.hexdigest()
 
 
-def _extract_one(shard: Shard, ref: ObjectRef, path: Path, force: bool) -> Extracted:
+def bounded(pieces: Iterator[bytes], ref: ObjectRef, limit: int | None) -> Iterator[bytes]:
+    """The content of an object as it streams, as long as it stays within a limit.
+
+    Raises:
+        LimitExceeded: It has, or says that it has, more bytes.
+    """
+    total = max(ref.size, 0)
+    if limit is not None and total > limit:
+        raise LimitExceeded(f"{ref.key} has {total} bytes; the limit is {limit}")
+    total = 0
+    for piece in pieces:
+        total += len(piece)
+        if limit is not None and total > limit:
+            raise LimitExceeded(f"{ref.key} has over {limit} bytes; that is the limit")
+        yield piece
+
+
+def _each(refs: Iterable[ObjectRef]) -> Iterator[ObjectRef | ShardError]:
+    iterator = iter(refs)
+    while True:
+        try:
+            ref = next(iterator)
+        except StopIteration:
+            return
+        except ShardError as error:
+            yield error
+        else:
+            yield ref
+
+
+def _extract_one(shard: Shard, ref: ObjectRef, path: Path, force: bool, limit: int | None) -> Extracted:
     try:
-        size, digest = write_object(shard, ref, path, force=force)
+        size, digest = write_object(shard, ref, path, force=force, limit=limit)
     except ShardError as error:
         return Extracted(ref.key, "", error=str(error))
     return Extracted(ref.key, str(path), size, digest)
@@ -178,7 +224,7 @@ def _cleaned(key: str) -> str:
     kept = _cut(kept, MAX_NAME_BYTES).rstrip(" .").lstrip(" ")
     if kept.startswith((".", "-", "~")):
         kept = "_" + kept[1:]
-    if not kept or kept.split(".")[0].lower() in _RESERVED:
+    if not kept or unicodedata.normalize("NFKC", kept).split(".")[0].rstrip().lower() in _RESERVED:
         kept = "_" + kept
     return kept
 
@@ -189,4 +235,4 @@ def _cut(text: str, limit: int) -> str:
 
 def _folded(name: str) -> str:
     """Names that some file system takes for the same are equal in this form."""
-    return unicodedata.normalize("NFC", name).casefold()
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())

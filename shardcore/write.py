@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import tempfile
+import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -88,24 +88,25 @@ class TemporaryFile(Draining):
     def __init__(self, final: Path) -> None:
         super().__init__()
         self.final = final
+        # Not `tempfile`: its files are private, and to learn the mode of usual files one has to change the umask of the
+        # whole process for a moment.
+        stem = os.fsencode(final.name)[:100].decode("utf-8", "ignore")
+        self.path = final.parent / f".{stem}.{secrets.token_hex(6)}.part"
         try:
-            descriptor, name = tempfile.mkstemp(prefix=f".{final.name[:100]}.", suffix=".part", dir=final.parent)
-        except OSError as error:
-            raise SourceError(f"cannot write in {final.parent}: {error.strerror}") from error
-        self.path = Path(name)
-        _give_usual_mode(descriptor)
-        self._file = os.fdopen(descriptor, "w+b", buffering=1 << 20)
+            self._file = self.path.open("x+b", buffering=1 << 20)
+        except (OSError, ValueError) as error:
+            raise SourceError(f"cannot write {final}: {_reason(error)}") from error
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
         """Appends bytes.
 
         Raises:
-            SourceError: The disk is full, or the file cannot be written.
+            SourceError: The disk is full, the file cannot be written, or it is closed already.
         """
         try:
             self._file.write(data)
-        except OSError as error:
-            raise SourceError(f"cannot write {self.final}: {error.strerror}") from error
+        except (OSError, ValueError) as error:
+            raise SourceError(f"cannot write {self.final}: {_reason(error)}") from error
         self.at += len(data)
 
     def write_at(self, offset: int, data: bytes) -> None:
@@ -118,8 +119,8 @@ class TemporaryFile(Draining):
             self._file.seek(offset)
             self._file.write(data)
             self._file.seek(0, os.SEEK_END)
-        except OSError as error:
-            raise SourceError(f"cannot write {self.final}: {error.strerror}") from error
+        except (OSError, ValueError) as error:
+            raise SourceError(f"cannot write {self.final}: {_reason(error)}") from error
 
     def read_pieces(self) -> Iterator[bytes]:
         """The whole file as written so far."""
@@ -140,8 +141,8 @@ class TemporaryFile(Draining):
             digest = hashlib.sha256()
             for piece in self.read_pieces():
                 digest.update(piece)
-        except OSError as error:
-            raise SourceError(f"cannot write {self.final}: {error.strerror}") from error
+        except (OSError, ValueError) as error:
+            raise SourceError(f"cannot write {self.final}: {_reason(error)}") from error
         self.close()
         return digest.hexdigest()
 
@@ -154,7 +155,7 @@ class TemporaryFile(Draining):
         try:
             self._file.close()
         except OSError as error:
-            raise SourceError(f"cannot write {self.final}: {error.strerror}") from error
+            raise SourceError(f"cannot write {self.final}: {_reason(error)}") from error
 
     def appear(self, *, force: bool) -> None:
         """Gives the closed file its final name.
@@ -173,20 +174,24 @@ class TemporaryFile(Draining):
             except FileExistsError:
                 raise
             except OSError:
-                # The file system has no hard links; the name was free a moment ago.
+                # The file system has no hard links. What is left is to look once more, and to rename.
+                if _is_there(self.final):
+                    raise FileExistsError(self.final) from None
                 self.path.rename(self.final)
                 return
-            self.path.unlink()
         except FileExistsError as error:
             raise UsageError(f"{self.final} exists already") from error
         except OSError as error:
-            raise SourceError(f"cannot write {self.final}: {error.strerror}") from error
+            raise SourceError(f"cannot write {self.final}: {_reason(error)}") from error
+        with contextlib.suppress(OSError):
+            self.path.unlink()
 
     def discard(self) -> None:
         """Removes the file."""
         with contextlib.suppress(OSError):
             self._file.close()
-        self.path.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            self.path.unlink()
 
 
 class Output:
@@ -254,9 +259,9 @@ class Output:
         self._files.clear()
 
     def _check_free(self, path: Path) -> None:
-        if not path.parent.is_dir():
+        if not os.path.isdir(path.parent):  # noqa: PTH112 - Path.is_dir raises where looking is not allowed
             raise UsageError(f"there is no folder {path.parent}")
-        if path.is_dir() or (path.exists() and not self.force):
+        if os.path.isdir(path) or (_is_there(path) and not self.force):  # noqa: PTH112
             raise UsageError(f"{path} exists already")
 
 
@@ -332,31 +337,47 @@ def pieces_of(data: Data) -> Iterator[bytes | bytearray | memoryview]:
 
     Raises:
         SourceError: The stream cannot be read.
+        UsageError: It is neither bytes nor a stream of bytes.
     """
-    if isinstance(data, (bytes, bytearray, memoryview)):
+    if isinstance(data, (bytes, bytearray)):
         yield data
         return
+    if isinstance(data, memoryview):
+        # Of a view, `len` counts items, which need not be bytes.
+        yield data if data.c_contiguous and data.format == "B" and data.ndim == 1 else data.tobytes()
+        return
+    if not hasattr(data, "read"):
+        raise UsageError(f"content is bytes or a stream of bytes, not {type(data).__name__}")
+    while piece := _next_piece(data):
+        yield piece
+
+
+def _next_piece(stream: BinaryIO) -> bytes:
     try:
-        while piece := data.read(STREAM_PIECE):
-            yield piece
-    except OSError as error:
-        raise SourceError(f"cannot read the content: {error.strerror}") from error
+        piece = stream.read(STREAM_PIECE)
+    except (OSError, ValueError) as error:
+        raise SourceError(f"cannot read the content: {_reason(error)}") from error
+    if not isinstance(piece, (bytes, bytearray)):
+        raise UsageError(f"content is bytes or a stream of bytes, not of {type(piece).__name__}")
+    return piece
 
 
-def _give_usual_mode(descriptor: int) -> None:
-    """Temporary files are private; the finished file is as readable as any new file."""
-    if hasattr(os, "fchmod"):
-        mask = os.umask(0)
-        os.umask(mask)
-        os.fchmod(descriptor, 0o666 & ~mask)
+def _is_there(path: Path) -> bool:
+    """Whether something has this name, be it a link that leads nowhere."""
+    return os.path.lexists(path)
+
+
+def _reason(error: Exception) -> str:
+    return (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
 
 
 def _sync_folder(folder: Path) -> None:
-    """Makes a rename durable, where the system knows how."""
+    """Makes a rename durable, where the system knows how; the file is complete even where it does not."""
     if not hasattr(os, "O_DIRECTORY"):
         return
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
