@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
@@ -83,6 +84,7 @@ def open(
     spec: Any = None,
     xorbs: str | Path | Folder | None = None,
     deleted: bool = False,
+    isolated: bool = False,
     partial: bool = False,
     progress: Progress = no_progress,
 ) -> Shard:
@@ -94,6 +96,7 @@ def open(
         spec: neuroglancer: the sharding specification, as JSON text, a mapping, or the path of a file.
         xorbs: mdb: the folder with the xorbs: a path, an address or a `Folder`.
         deleted: Whether tombstoned data is served.
+        isolated: Whether codecs that could take the process with them run in one of their own (bloscpack).
         partial: Whether damage gives what is left of the shard (with `damage` set) rather than an error.
         progress: Called as `progress(done, total)` by openings that take long.
 
@@ -102,10 +105,13 @@ def open(
         FormatError: The bytes are damaged.
         SourceError: The bytes cannot be had.
     """
-    target = source_of(where)
     if spec is not None and format is None:
         format = "neuroglancer"  # no other format has a specification that can be given
-    options = OpenOptions(spec=spec, xorbs=folder_of(xorbs) if xorbs else None, deleted=deleted, forced=format is not None)
+    beside = folder_of(xorbs) if xorbs else None
+    options = OpenOptions(
+        spec=spec, xorbs=beside, deleted=deleted, forced=format is not None, isolated=isolated
+    )
+    target = source_of(where)
     context = OpenContext(options, _open_as, partial=partial, progress=progress)
     if isinstance(target, Folder):
         return _open_folder(target, format, context)
@@ -132,10 +138,15 @@ def create(target: str | Path | None, *, format: str, force: bool = False, **opt
     found = format_of(format)
     if found.create is None:
         raise UsageError(f"{format} cannot be written")
+    output = Output(target, force=force)
     try:
-        return found.create(Output(target, force=force), **options)
-    except TypeError as error:
-        raise UsageError(f"{format} has no such option: {error}") from error
+        return found.create(output, **options)
+    except (TypeError, ValueError) as error:
+        output.discard()
+        raise UsageError(f"{format}: an option does not fit: {error}") from error
+    except BaseException:
+        output.discard()
+        raise
 
 
 def source_of(where: str | Path | bytes | Source | Folder) -> Source | Folder:
@@ -147,15 +158,21 @@ def source_of(where: str | Path | bytes | Source | Folder) -> Source | Folder:
     """
     if isinstance(where, (Source, Folder)):
         return where
-    if isinstance(where, (bytes, bytearray)):
+    if isinstance(where, (bytes, bytearray, memoryview)):
         return BytesSource(bytes(where))
     text = str(where)
+    if not text:
+        raise UsageError("no path is given")
     if text.startswith("file://"):
-        text = text.removeprefix("file://")
+        from urllib.parse import urlsplit
+        from urllib.request import url2pathname
+
+        text = url2pathname(urlsplit(text).path)
     elif "://" in text:
         raise UsageError(f"no source for {text.split('://')[0]}:// addresses")
     path = Path(text)
-    return LocalFolder(path) if path.is_dir() else FileSource(path)
+    # Path.is_dir raises for names that are too long, and where looking is not allowed.
+    return LocalFolder(path) if os.path.isdir(path) else FileSource(path)  # noqa: PTH112
 
 
 def folder_of(where: str | Path | Folder) -> Folder:

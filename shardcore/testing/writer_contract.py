@@ -60,9 +60,9 @@ class WriterContract:
             assert plan.files[-1].sections == shard.sections
             assert plan.files[-1].size == shard.source.size
             shard.load_index()
-            for planned in plan.files[-1].objects:
-                assert planned.key is not None
-                assert shard.find(planned.key) == planned
+            for ref in plan.files[-1].objects:
+                assert ref.key is not None
+                assert shard.find(ref.key) == ref
 
     def test_equal_input_gives_equal_bytes(self, tmp_path: Path) -> None:
         """Writing twice gives the same file."""
