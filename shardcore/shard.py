@@ -269,12 +269,14 @@ class OpenOptions:
         xorbs: mdb: the folder with the xorbs.
         deleted: Whether tombstoned data is served.
         forced: Whether the caller named the format, which lifts the bar of inference.
+        isolated: Whether codecs that could take the process with them run in one of their own.
     """
 
     spec: Any = None
     xorbs: Folder | None = None
     deleted: bool = False
     forced: bool = False
+    isolated: bool = False
 
 
 def _bounded(pieces: Iterator[bytes], ref: ObjectRef, limit: int) -> Iterator[bytes]:

@@ -14,7 +14,7 @@ from shardcore.finding import Depth, Report
 from shardcore.format import Certainty, OpenContext, Verdict
 from shardcore.formats.bloscpack.arrays import ArrayInfo, array_info
 from shardcore.formats.bloscpack.chunks import ChunkTable, Geometry, Slots
-from shardcore.formats.bloscpack.content import Content, Decoder
+from shardcore.formats.bloscpack.content import Content
 from shardcore.formats.bloscpack.header import Header, check_slots, header_size, read_header
 from shardcore.formats.bloscpack.layout import (
     HEADERS,
@@ -28,6 +28,7 @@ from shardcore.formats.bloscpack.metadata import MetadataSection, parse_metadata
 from shardcore.formats.bloscpack.objects import BloscpackObjects
 from shardcore.formats.bloscpack.tree import FileTree, header_node, section
 from shardcore.formats.bloscpack.verify import Verification
+from shardcore.formats.bloscpack.worker import Worker
 from shardcore.node import Node, Section
 from shardcore.objects import ObjectRef
 from shardcore.record import Value
@@ -76,6 +77,8 @@ def open_bloscpack(probe: PrefetchedSource, context: OpenContext) -> BloscpackSh
     check_slots(header, at, probe.size)
     shard = BloscpackShard(probe, header, metadata, at, draft.fields)
     shard.settle(probe.base, load=probe.size <= HEAD)  # so much has been read already
+    if context.options.isolated:
+        shard.isolate()
     return shard
 
 
@@ -106,6 +109,7 @@ class BloscpackShard(Shard):
         self.metadata_section = metadata
         self._fields = dict(fields)
         self._lock = threading.Lock()
+        self._worker: Worker | None = None
         self._slots_start = slots_start
         slots, geometry, self._slot_count, self._notes = _slots(source, header, slots_start)
         self._table = ChunkTable(source, geometry, slots)
@@ -132,9 +136,17 @@ class BloscpackShard(Shard):
         )
         self._refresh()
 
-    def use_decoder(self, decoder: Decoder | None) -> None:
-        """Decompresses chunks by something else from now on, such as `worker.Worker().decompress`."""
-        self._content.decoder = decoder
+    def isolate(self) -> None:
+        """Decompresses chunks in a process of its own from now on; a chunk that kills it is a damaged chunk."""
+        if self._worker is None:
+            self._worker = Worker()
+            self._content.decoder = self._worker.decompress
+
+    def close(self) -> None:
+        """Closes the source, and ends the process of `isolate`."""
+        super().close()
+        if self._worker is not None:
+            self._worker.close()
 
     @property
     def objects(self) -> BloscpackObjects:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import multiprocessing
 import threading
 from pathlib import Path
 
@@ -9,7 +10,6 @@ import pytest
 import shardcore
 from shardcore.errors import BadChecksum, FormatError, LimitExceeded, SourceError, Span, UsageError
 from shardcore.formats.bloscpack import BloscpackShard
-from shardcore.formats.bloscpack.worker import Worker
 from shardcore.objects import ObjectRef
 from shardcore.source import BytesSource
 from shardcore.testing import CountingSource, FailingSource
@@ -173,14 +173,16 @@ def test_a_broken_connection_is_not_damage() -> None:
 
 
 def test_a_decoder_in_a_process_of_its_own() -> None:
-    """The shard can be told to decompress elsewhere, and gives the same bytes and errors."""
+    """`isolated=True` decompresses in another process, gives the same bytes and errors, and ends it on closing."""
     chunks = [make_chunk(sample(5000, n)) for n in range(4)]
-    with Worker() as worker, opened(File(chunks, [5000] * 4).write()) as shard:
-        shard.use_decoder(worker.decompress)
+    with shardcore.open(File(chunks, [5000] * 4).write(), isolated=True) as shard:
         assert shard.read(shard.find("all")) == b"".join(sample(5000, n) for n in range(4))
         assert shard.read(shard.find("2")) == sample(5000, 2)
         with pytest.raises(LimitExceeded):
             shard.read(shard.find("2"), limit=10)
+        processes = multiprocessing.active_children()
+        assert [process.name for process in processes] == ["chunk decoder"]
+    assert multiprocessing.active_children() == []
 
 
 def test_many_threads_read_one_shard() -> None:
