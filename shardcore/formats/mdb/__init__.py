@@ -1,6 +1,7 @@
 """Xet MDB shards: an index of files, xorbs and chunks."""
 
 from shardcore.format import Format
+from shardcore.formats.mdb.folder import detect_folder, open_folder
 from shardcore.formats.mdb.reader import detect, open_shard
 
 FORMAT = Format(
@@ -9,4 +10,6 @@ FORMAT = Format(
     suffixes=(".mdb",),
     detect=detect,
     open=open_shard,
+    detect_folder=detect_folder,
+    open_folder=open_folder,
 )

@@ -6,7 +6,6 @@ What shards share with xorbs (text form, chunk hash, tree root) is in `shardcore
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +20,7 @@ from shardcore.merkle import (
     as_rows,
     from_text,
     keyed,
+    keyed_pieces,
     to_text,
     tree_root,
     tree_roots,
@@ -65,9 +65,7 @@ def file_hashes(hashes: HashArray, sizes: npt.NDArray[np.uint64], bounds: npt.ND
     """
     roots = tree_roots(hashes, sizes, bounds)
     full = np.flatnonzero(np.diff(bounds))
-    raw = memoryview(roots[full].tobytes())
-    finals = [blake3(raw[at : at + SIZE], key=FILE_KEY).digest() for at in range(0, len(raw), SIZE)]
-    roots[full] = as_rows(finals)
+    roots[full] = _each(FILE_KEY, roots[full])
     return roots
 
 
@@ -90,9 +88,8 @@ def range_hashes(hashes: HashArray, bounds: npt.NDArray[np.integer]) -> HashArra
     Returns:
         Shape `(m, 32)`.
     """
-    raw = memoryview(hashes.tobytes())
     marks = (np.asarray(bounds, dtype=np.int64) * SIZE).tolist()
-    return as_rows([blake3(raw[start:stop], key=RANGE_KEY).digest() for start, stop in pairwise(marks)])
+    return as_rows(keyed_pieces(RANGE_KEY, hashes.tobytes(), marks))
 
 
 def protect(key: bytes, raw: bytes) -> bytes:
@@ -111,8 +108,12 @@ def protect_many(key: bytes, hashes: HashArray) -> HashArray:
     """`protect` for each row of `hashes`, shape `(n, 32)`."""
     if key == ZERO:
         return hashes
-    raw = memoryview(hashes.tobytes())
-    return as_rows([blake3(raw[at : at + SIZE], key=key).digest() for at in range(0, len(raw), SIZE)])
+    return _each(key, hashes)
+
+
+def _each(key: bytes, hashes: HashArray) -> HashArray:
+    """BLAKE3 under a key of each row."""
+    return as_rows(keyed_pieces(key, hashes.tobytes(), range(0, hashes.size + 1, SIZE)))
 
 
 def shard_hash(pieces: Iterable[bytes | memoryview]) -> bytes:

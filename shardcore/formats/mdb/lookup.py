@@ -253,7 +253,7 @@ def _compare(shard: Searched, kind: str, raw: bytes, hit: Hit, look: Look) -> It
         return
     ref = _object(shard, kind, hit, (at, place, stop), data, entry)
     values = {"record": hit.record} | ({"chunk": hit.chunk} if kind == CHUNK else {})
-    look.step("Compare the whole hash", _meaning(kind, hit, ref), *{span, *ref.spans}, **values)
+    look.step("Compare the whole hash", _meaning(kind, hit, ref), *dict.fromkeys((span, *ref.spans)), **values)
     yield ref
 
 

@@ -14,6 +14,7 @@ from shardcore.errors import FormatError, LimitExceeded
 from shardcore.finding import Depth, Report
 from shardcore.format import Certainty, OpenContext, Verdict
 from shardcore.formats.mdb import tree, verify
+from shardcore.formats.mdb.beside import placed
 from shardcore.formats.mdb.geometry import CHUNK, FILE, KINDS, XORB, Geometry, locate, read_footer, read_header
 from shardcore.formats.mdb.hashes import protect_many
 from shardcore.formats.mdb.layout import FOOTER_SIZE, HEADER, TAG, TAG_TEXT
@@ -21,8 +22,8 @@ from shardcore.formats.mdb.loaded import Index, discover, load
 from shardcore.formats.mdb.lookup import look_up, look_up_all
 from shardcore.formats.mdb.objects import RECIPE, FileBlock, MdbObjects, parse_key, read_file_block
 from shardcore.formats.mdb.recipe import recipe_of, tell_content
-from shardcore.formats.mdb.xorbs import SPAN_PREFIX, Xorbs, read_file_range, stream_file, stream_segment
-from shardcore.merkle import HashArray, as_rows, from_text
+from shardcore.formats.mdb.xorbs import SPAN_PREFIX, Xorb, Xorbs, read_file_range, stream_file, stream_segment
+from shardcore.merkle import HashArray, as_rows, from_text, to_text
 from shardcore.node import Node, Section, SectionRole, tile
 from shardcore.objects import ObjectRef
 from shardcore.record import Value
@@ -199,16 +200,19 @@ class MdbShard(Shard):
         return json.dumps(recipe_of(self, ref), indent=1).encode() + b"\n"
 
     def bytes_of(self, name: str) -> Source:
-        """The file, or by `xorb:<hash>` a xorb within reach."""
-        if name.startswith(SPAN_PREFIX):
-            return self.xorbs.get(name.removeprefix(SPAN_PREFIX)).bytes_of("")
-        return super().bytes_of(name)
+        """The file, by `xorb:<hash>` a xorb within reach, by `xorb:<hash>@start-stop` a chunk of it unpacked."""
+        xorb, inside = self._beside(name)
+        return super().bytes_of(name) if xorb is None else xorb.bytes_of(inside)
 
     def sections_of(self, name: str) -> tuple[Section, ...]:
-        """The sections of the file; a xorb is one section, as it is a file of its own."""
-        if name.startswith(SPAN_PREFIX):
-            return (Section("xorb", SectionRole.DATA, 0, self.bytes_of(name).size, "Open it as a file of its own."),)
-        return super().sections_of(name)
+        """The sections of the file, of a xorb, or of an unpacked chunk."""
+        xorb, inside = self._beside(name)
+        return super().sections_of(name) if xorb is None else xorb.sections_of(inside)
+
+    def tree_of(self, name: str) -> Node:
+        """The tree of the file, of a xorb, or of an unpacked chunk."""
+        xorb, inside = self._beside(name)
+        return super().tree_of(name) if xorb is None else placed(xorb.tree_of(inside), name.partition("@")[0])
 
     def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
         """Checks the shard; see `docs/formats/mdb.md` for what each depth does."""
@@ -218,6 +222,13 @@ class MdbShard(Shard):
         """Closes the file and the xorbs."""
         self.xorbs.close()
         super().close()
+
+    def _beside(self, name: str) -> tuple[Xorb | None, str]:
+        """The xorb that a source name speaks of, and the name inside it."""
+        if not name.startswith(SPAN_PREFIX):
+            return None, name
+        text, at, rest = name.removeprefix(SPAN_PREFIX).partition("@")
+        return self.xorbs.get(to_text(from_text(text))), at + rest
 
     def _rows_of(self, index: Index, kind: str, wanted: HashArray) -> NDArray[np.int64]:
         known = index.maps[kind]

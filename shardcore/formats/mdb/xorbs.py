@@ -20,6 +20,7 @@ from shardcore.format import Opener
 from shardcore.formats.mdb.hashes import file_hash, range_hash, sha256_digest
 from shardcore.formats.mdb.objects import FileBlock
 from shardcore.merkle import ZERO, HashArray, as_rows, chunk_hash, to_text
+from shardcore.node import Node, Section
 from shardcore.shard import Shard
 from shardcore.source import Folder, Source
 
@@ -41,7 +42,13 @@ class Xorb(Protocol):
     """What is used of an opened xorb."""
 
     def bytes_of(self, name: str) -> Source:
-        """The file, by the empty name."""
+        """The file, by the empty name, or an unpacked chunk."""
+
+    def sections_of(self, name: str) -> tuple[Section, ...]:
+        """The sections of the file, or of an unpacked chunk."""
+
+    def tree_of(self, name: str) -> Node:
+        """The tree of the file, or of an unpacked chunk."""
 
     def close(self) -> None:
         """Closes the file."""

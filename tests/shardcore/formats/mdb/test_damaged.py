@@ -1,0 +1,120 @@
+"""Hostile shards: each is noticed at the stage listed at the latest, and what is whole stays readable."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import shardcore
+from shardcore.finding import Depth
+from shardcore.objects import State
+
+DATA = Path(__file__).parents[3] / "data" / "mdb"
+DAMAGED = json.loads((DATA / "expected.json").read_text())["damaged"]
+XORBS = DATA / "cas" / "xorbs"
+BETA = "d2ce46f5bde5faf0d28cbc8f1cfb0b6120b902adf166869afb45ae9f70ee794c"
+
+REFUSED = {
+    "magic": "the tag HFRepoMetaData is not there",
+    "header_version": "header version",
+    "footer_version": "footer version",
+    "footer_size": "footer_size is",
+    "footer_offset": "the footer begins at",
+    "lookup_past_end": "would end at",
+    "lookup_offset": "lookup",
+    "cut_in_file_section": "108 are there",
+    "cut_footer": "footer version",
+    "no_end_mark": "the footer begins at",
+    "empty": "0 are there",
+    "xorb_offset": "cas_info_offset is 47",
+}
+"""What is not opened, and words of the reason."""
+
+FOUND = {
+    "file_count_huge": "mdb.walk",
+    "xorb_count_huge": "mdb.walk",
+    "index_not_a_header": "mdb.table-row",
+    "range_backwards": "mdb.segment",
+    "range_past_xorb": "mdb.segment",
+    "chunk_hash_bit": "mdb.xorb-hash",
+    "file_hash_bit": "mdb.file",
+    "verification_bit": "mdb.file",
+    "sha_bit": "mdb.file",
+}
+"""What is opened, and the code of an error that verification reports."""
+
+
+@pytest.mark.parametrize("listed", DAMAGED, ids=lambda d: Path(d["path"]).stem)
+def test_noticed_in_time(listed: dict[str, Any]) -> None:
+    """It is not opened, or verification reports an error, without hashing where the list says so."""
+    depth = Depth.STRUCTURE if listed["caught_by"] == "structure" else Depth.CONTENT
+    name = Path(listed["path"]).stem
+    assert (name in REFUSED) != (name in FOUND)
+    if name in REFUSED:
+        with pytest.raises(shardcore.ShardError, match=REFUSED[name]):
+            shardcore.open(DATA / listed["path"], format="mdb")
+        return
+    with shardcore.open(DATA / listed["path"], xorbs=XORBS) as shard:
+        errors = {f.code for f in shard.verify(depth).findings if f.severity is shardcore.Severity.ERROR}
+        assert FOUND[name] in errors
+
+
+@pytest.mark.parametrize("name", list(REFUSED))
+def test_refusals_say_why_and_where(name: str) -> None:
+    """What is refused is refused in words, with a place in the file."""
+    with pytest.raises(shardcore.FormatError, match=REFUSED[name]) as caught:
+        shardcore.open(DATA / "damaged" / f"{name}.mdb", format="mdb")
+    assert caught.value.span is not None
+
+
+@pytest.mark.parametrize("name", ["footer_version", "footer_offset", "lookup_past_end", "lookup_offset", "cut_footer"])
+def test_a_bad_footer_loses_nothing(name: str) -> None:
+    """With `partial`, files are found by walking, and their content is right: the footer only helps."""
+    with shardcore.open(DATA / "damaged" / f"{name}.mdb", xorbs=XORBS, partial=True) as shard:
+        assert shard.damage is not None
+        ref = shard.find(BETA)
+        assert len(shard.read(ref)) == 204_000
+        assert not shard.verify(Depth.STRUCTURE).ok
+
+
+def test_a_huge_count_keeps_the_other_section() -> None:
+    """A file section that cannot be walked leaves the xorbs, and says where it broke off."""
+    with shardcore.open(DATA / "damaged" / "file_count_huge.mdb", xorbs=XORBS) as shard:
+        assert [key for key in shard.objects.keys[:] if key and key.startswith("xorb:")]
+        finding = next(f for f in shard.verify(Depth.STRUCTURE).findings if f.code == "mdb.walk")
+        assert finding.span is not None
+        assert finding.span.start == 48
+        leaf = shard.explain(48)[-1]
+        assert leaf.error
+
+
+def test_a_backward_range_is_a_damaged_row() -> None:
+    """The file with the bad segment is damaged, says why, and is not read."""
+    with shardcore.open(DATA / "damaged" / "range_backwards.mdb", xorbs=XORBS) as shard:
+        ref = shard.find(BETA)
+        assert ref.state is State.DAMAGED
+        assert "no range" in ref.error
+        with pytest.raises(shardcore.FormatError):
+            shard.read(ref)
+
+
+def test_a_wrong_table_row_ends_a_lookup() -> None:
+    """A table entry that points at no header ends the lookup as damaged, not as absent."""
+    with shardcore.open(DATA / "damaged" / "index_not_a_header.mdb", xorbs=XORBS) as shard:
+        wrong = [f for f in shard.verify(Depth.STRUCTURE).findings if f.code == "mdb.table-row"]
+        assert len(wrong) == 1
+        outcomes = {shard.trace(key).outcome for key in shard.objects.keys[:] if key}
+        assert "damaged" in outcomes
+
+
+@pytest.mark.parametrize("name", ["file_hash_bit", "verification_bit", "sha_bit"])
+def test_wrong_hashes_stop_the_reading(name: str) -> None:
+    """A file whose file hash, range hash or SHA-256 is wrong is not given out as whole."""
+    with shardcore.open(DATA / "damaged" / f"{name}.mdb", xorbs=XORBS) as shard:
+        ref = shard.objects.ref(0)
+        with pytest.raises(shardcore.BadChecksum) as caught:
+            shard.read(ref)
+        assert caught.value.span is not None

@@ -1,0 +1,221 @@
+"""Lookups: how many ranges they read in a large shard, what they tell, keys, equal keys, tables that lie."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import shardcore
+from shardcore.formats.mdb.geometry import Table
+from shardcore.formats.mdb.hashes import protect
+from shardcore.formats.mdb.layout import CHUNK_LOOKUP, FILE_LOOKUP
+from shardcore.formats.mdb.lookup import WHOLE_TABLE, search
+from shardcore.formats.mdb.reader import MdbShard
+from shardcore.merkle import from_text, to_text
+from shardcore.testing import CountingSource
+
+DATA = Path(__file__).parents[3] / "data" / "mdb"
+BETA = "d2ce46f5bde5faf0d28cbc8f1cfb0b6120b902adf166869afb45ae9f70ee794c"
+CHUNK = "d2b73b95e11fcf65002840f7bf3593075f1345c245cc82dea8344202d5cd9eb7"
+KEY = bytes(range(32))
+
+
+@pytest.fixture(scope="module")
+def large(make_shard: Callable[..., bytes]) -> bytes:
+    """A shard of 9 MB: 9,000 files, 12 xorbs of 6,000 chunks."""
+    return make_shard(5, 9000, 12, 6000)
+
+
+def cold(data: bytes) -> tuple[MdbShard, CountingSource]:
+    """A shard that was opened and not loaded, and what counts its reads."""
+    source = CountingSource(data, "cold.mdb")
+    shard = shardcore.open(source)
+    assert isinstance(shard, MdbShard)
+    return shard, source
+
+
+def test_opening_reads_two_ranges(large: bytes) -> None:
+    """Opening and painting read the head and the end, whatever the size."""
+    shard, source = cold(large)
+    with shard:
+        shard.runs(0, 4096)
+        shard.runs(len(large) - 4096, len(large))
+        assert len(source.ranges) <= 2
+        assert sum(stop - start for start, stop in source.ranges) <= 2 * 65536
+        assert not shard.loaded
+        assert len(shard.objects) == 9000 + 12 + 72_000
+        assert len(source.ranges) <= 2
+
+
+def test_finding_reads_two_ranges(large: bytes) -> None:
+    """Finding a file, xorb or chunk reads a piece of its table and one of its section, and agrees with loading."""
+    with cold(large)[0] as loaded:
+        loaded.load_index()
+        dice = np.random.default_rng(3)
+        rows = np.concatenate([dice.integers(0, 9000, 40), np.arange(9000, 9012), dice.integers(9012, 81_012, 40)])
+        keys = loaded.objects.key_texts(rows)
+        refs = [loaded.objects.ref(row) for row in rows.tolist()]
+        assert loaded.find_many([key or "" for key in keys]).tolist() == rows.tolist()
+    costs = []
+    for key, ref in zip(keys, refs, strict=True):
+        assert key is not None
+        shard, source = cold(large)
+        with shard:
+            source.ranges.clear()
+            found = shard.find(key)
+            costs.append(len(source.ranges))
+            assert (found.key, found.spans, found.size, found.extras) == (ref.key, ref.spans, ref.size, ref.extras)
+            assert found.row == -1
+    assert max(costs) <= 3
+    assert np.mean(costs) < 2.1
+
+
+def test_absent_keys_read_one_range(large: bytes) -> None:
+    """That a key is absent is known from its table alone."""
+    shard, source = cold(large)
+    with shard:
+        source.ranges.clear()
+        trace = shard.trace("chunk:" + "7" * 64)
+        assert trace.outcome == "absent"
+        assert sum(step.requests for step in trace.steps) == len(source.ranges) == 1
+
+
+def test_verification_of_a_large_shard_finds_nothing(large: bytes) -> None:
+    """All roots, range hashes and file hashes of a well-made shard are right; one flipped bit is found."""
+    with cold(large)[0] as shard:
+        assert shard.verify("index").findings == ()
+    broken = bytearray(large)
+    broken[48 + 48 * 8 * 4000 + 48 * 4 + 5] ^= 1  # the first verification entry of file 4000
+    with cold(bytes(broken))[0] as shard:
+        assert [finding.code for finding in shard.verify("index").findings] == ["mdb.range-hash"]
+
+
+def test_trace_of_a_file_goes_to_its_bytes() -> None:
+    """The steps of the published lookup: key, table, record, each segment in its xorb, every hash."""
+    with shardcore.open(next((DATA / "cas" / "shard-cache").glob("4605e746*"))) as shard:
+        trace = shard.trace(BETA)
+        assert [step.title for step in trace.steps] == [
+            "Take the key",
+            "Search the file lookup table",
+            "Compare the whole hash",
+            "Open the xorb",
+            "Open the xorb",
+            "Open the xorb",
+            "Unpack and check",
+        ]
+        assert trace.steps[0].values["key"] == 15190156614434159344
+        assert trace.steps[1].spans == (shardcore.Span("", 720, 732),)
+        xorb = trace.steps[4].spans[1]
+        assert (xorb.source[:13], xorb.start, xorb.stop) == ("xorb:6d9a4f42", 135711, 186625)
+        assert "192565 to 243471" in trace.steps[4].text
+        assert trace.steps[6].values == {"size": 204_000}
+
+
+def test_trace_of_a_chunk_under_a_key() -> None:
+    """A plain chunk hash is keyed, found in the table, and leads to its xorb; the stored hash is found as such."""
+    stored = "bd5b0546a8040e2df9d2a75c728105417bc332dcfeae8b89fb25daf3d0cbf465"
+    with shardcore.open(DATA / "derived" / "keyed_full.mdb") as shard:
+        trace = shard.trace(f"chunk:{CHUNK}")
+        first, key, table, whole = trace.steps[:4]
+        assert first.title == "Apply the key"
+        assert first.values == {"plain": CHUNK, "stored": stored}
+        assert first.spans == (shardcore.Span("", 1768 + 72, 1768 + 104),)
+        assert key.values["key"] == 13644505297073737261
+        assert (table.values["entry"], table.spans) == (6, (shardcore.Span("", 1608 + 6 * 16, 1608 + 7 * 16),))
+        assert whole.values == {"record": 0, "chunk": 5}
+        again = shard.trace(f"chunk:{stored}")
+        assert again.ref == trace.ref
+        assert "Take it as stored" in [step.title for step in again.steps]
+
+
+def test_trace_without_tables_walks() -> None:
+    """Where there is no table the trace says so, and what the walk read is its cost."""
+    with shardcore.open(DATA / "derived" / "plain_no_tables.mdb") as shard:
+        trace = shard.trace(f"chunk:{CHUNK}")
+        assert [step.title for step in trace.steps[:3]] == [
+            "Take the key",
+            "Walk the section",
+            "Compare the whole hash",
+        ]
+    with shardcore.open(DATA / "derived" / "keyed_reply.mdb") as shard:
+        assert shard.trace(BETA).steps[-1].title == "Look at the section"
+
+
+def test_keyed_shards_of_any_size(make_shard: Callable[..., bytes]) -> None:
+    """Under a key, many plain hashes are found at once, cold and loaded; with a wrong key none would be."""
+    plain, keyed = make_shard(9, 20, 3, 2000), make_shard(9, 20, 3, 2000, key=KEY)
+    with cold(plain)[0] as shard:
+        texts = [key or "" for key in shard.objects.key_texts(np.arange(23, 6023, 7))]
+    with cold(keyed)[0] as shard:
+        assert not shard.loaded
+        one = shard.find(texts[5])
+        assert one.key == "chunk:" + to_text(protect(KEY, from_text(texts[5].removeprefix("chunk:"))))
+        assert one.extras["keyed"]
+        assert shard.find_many(texts).tolist() == list(range(23, 6023, 7))
+        assert shard.verify("index").ok
+
+
+def table_of(keys: list[int], record: Any = FILE_LOOKUP) -> tuple[Table, Callable[[int, int], bytes]]:
+    """A lookup table with these keys, and what reads it."""
+    rows = np.zeros(len(keys), record.dtype)
+    rows["key"] = keys
+    rows["index"] = np.arange(len(keys))
+    data = bytes(100) + record.write(rows)
+    kind = "chunk" if record is CHUNK_LOOKUP else "file"
+    return Table(kind, 100, len(keys)), lambda start, stop: data[start:stop]
+
+
+@pytest.mark.parametrize("shape", ["even", "low", "high", "equal", "few"])
+def test_search_finds_every_key(shape: str) -> None:
+    """Interpolation finds all equal keys of any distribution: even, crowded at an end, all the same."""
+    dice = np.random.default_rng(1)
+    count = 20_000
+    keys = {
+        "even": dice.integers(0, 2**64, count, dtype=np.uint64),
+        "low": dice.integers(0, 1000, count, dtype=np.uint64),
+        "high": dice.integers(2**64 - 5000, 2**64, count, dtype=np.uint64),
+        "equal": np.full(count, 7, np.uint64),
+        "few": dice.choice(np.array([0, 3, 2**63, 2**64 - 1], np.uint64), count),
+    }[shape]
+    keys.sort()
+    table, read = table_of(keys.tolist())
+    assert table.stop - table.start > 2 * WHOLE_TABLE
+    for key in {*keys[:: count // 15].tolist(), 0, 5, 2**64 - 1, int(keys[0]), int(keys[-1])}:
+        first, rows = search(read, table, key)
+        left, right = (int(np.searchsorted(keys, np.uint64(key), side)) for side in ("left", "right"))
+        assert rows["index"].tolist() == list(range(left, right))
+        assert first == left
+
+
+def test_search_reads_little_of_an_even_table() -> None:
+    """In a table of a million hashes one piece has the key, nearly always."""
+    keys = np.sort(np.random.default_rng(2).integers(0, 2**64, 1_000_000, dtype=np.uint64))
+    table, read = table_of(keys.tolist(), CHUNK_LOOKUP)
+    reads: list[int] = []
+
+    def counted(start: int, stop: int) -> bytes:
+        reads.append(stop - start)
+        return read(start, stop)
+
+    for key in keys[::50_000].tolist():
+        search(counted, table, key)
+    assert len(reads) <= 24
+    assert max(reads) <= WHOLE_TABLE
+
+
+def test_unsorted_table_is_an_error() -> None:
+    """A table that is not sorted is damaged where it is read."""
+    table, read = table_of([5, 3, 9])
+    with pytest.raises(shardcore.FormatError, match="not sorted"):
+        search(read, table, 9)
+
+
+@pytest.mark.parametrize("key", ["", "xyz", "chunk:", "block:" + "0" * 64, "0" * 63, "xorb:xorb:" + "0" * 64])
+def test_malformed_keys(key: str) -> None:
+    """What is no hash, or has an unknown prefix, is a mistake of the caller."""
+    with shardcore.open(DATA / "derived" / "keyed_full.mdb") as shard, pytest.raises(shardcore.UsageError):
+        shard.find(key)

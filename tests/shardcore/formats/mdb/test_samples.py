@@ -1,0 +1,192 @@
+"""Real and derived shards: what they hold equals what was listed when they were made."""
+
+from __future__ import annotations
+
+import json
+import runpy
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import shardcore
+from shardcore.formats.mdb.reader import MdbShard
+from shardcore.objects import State
+
+DATA = Path(__file__).parents[3] / "data" / "mdb"
+EXPECTED: dict[str, Any] = json.loads((DATA / "expected.json").read_text())
+SHARDS = EXPECTED["shards"]
+NAMES = [shard["path"] for shard in SHARDS]
+XORBS = DATA / "cas" / "xorbs"
+ANSWER = "derived/keyed_reply.mdb"
+
+
+def opened(path: str, **options: Any) -> MdbShard:
+    """A sample shard with its xorbs at hand."""
+    shard = shardcore.open(DATA / path, **({"xorbs": XORBS} | options))
+    assert isinstance(shard, MdbShard)
+    return shard
+
+
+@pytest.fixture(scope="module")
+def sources() -> dict[str, bytes]:
+    """The files that were uploaded, by their hash."""
+    contents = runpy.run_path(str(DATA / "sources.py"))["build"]()
+    return {listed["hash"]: contents[listed["name"]] for listed in EXPECTED["files"]}
+
+
+@pytest.mark.parametrize("listed", SHARDS, ids=NAMES)
+def test_header_footer_and_flavour(listed: dict[str, Any]) -> None:
+    """Header and footer fields equal the list, under the names of the published page."""
+    with opened(listed["path"]) as shard:
+        fields = shard.fields
+        assert shard.format == "mdb"
+        assert fields["header.version"] == listed["header"]["version"]
+        assert fields["header.footer_size"] == listed["header"]["footer_size"]
+        flavour = {"upload": "upload form"}.get(listed["flavour"], listed["flavour"])
+        assert shard.flavour == ("global dedup answer" if listed["path"] == ANSWER else flavour)
+        for name, value in (listed["footer"] or {}).items():
+            found = fields["footer." + name.replace("xorb_info_offset", "cas_info_offset")]
+            assert (found.hex() if isinstance(found, bytes) else found) == value
+        assert (listed["footer"] is None) == ("footer.version" not in fields)
+
+
+@pytest.mark.parametrize("listed", SHARDS, ids=NAMES)
+def test_objects_and_counts(listed: dict[str, Any]) -> None:
+    """Files, xorbs and chunks are those listed, in their order, and their sums are right."""
+    with opened(listed["path"]) as shard:
+        counts = listed["counts"]
+        keys = shard.objects.keys[:]
+        files, xorbs = counts["files"], counts["xorbs"]
+        assert len(keys) == shard.declared_objects == files + xorbs + counts["chunks"]
+        assert keys[:files] == listed["file_hashes"]
+        assert keys[files : files + xorbs] == [f"xorb:{text}" for text in listed["xorb_hashes"]]
+        columns = shard.objects[:]
+        assert columns.kind.tolist() == [0] * files + [1] * xorbs + [2] * counts["chunks"]
+        assert int(columns.size[:files].sum()) == listed["materialized_bytes"]
+        assert int(columns.size[files : files + xorbs].sum()) == listed["stored_bytes"]
+        refs = [shard.objects.ref(row) for row in range(len(keys))]
+        assert sum(len(ref.extras["segments"]) for ref in refs[:files]) == counts["segments"]
+        assert sum(ref.extras["eligible"] for ref in refs[files + xorbs :]) == counts["global_dedup_flagged"]
+
+
+@pytest.mark.parametrize("listed", EXPECTED["lookups"]["files"], ids=lambda f: f"{f['shard']}-{f['file_hash'][:8]}")
+def test_file_lookups(listed: dict[str, Any], sources: dict[str, bytes]) -> None:
+    """Every file is found at its record with its segments, and its content is that of the uploaded file."""
+    with opened(listed["shard"]) as shard:
+        ref = shard.find(listed["file_hash"])
+        assert ref.extras["segments"] == listed["segments"]
+        assert ref.spans[0].start == 48 + 48 * listed["index"]
+        content = sources[listed["file_hash"]]
+        assert ref.size == len(content)
+        assert shard.read(ref) == content
+        stored = next(f["stored_sha256"] for f in EXPECTED["files"] if f["hash"] == listed["file_hash"])
+        assert ref.extras["sha256"] == stored
+
+
+@pytest.mark.parametrize("listed", EXPECTED["lookups"]["chunks"], ids=lambda c: f"{c['shard']}-{c['chunk_hash'][:8]}")
+def test_chunk_lookups(listed: dict[str, Any]) -> None:
+    """Every chunk is found by its plain hash, keyed or not, at all the places listed; and by its stored hash, too."""
+    with opened(listed["shard"]) as shard:
+        for text in (listed["chunk_hash"], listed["stored_hash"]):
+            found = shard.find_all(f"chunk:{text}")
+            places = {(ref.extras["xorb"], ref.extras["chunk"]) for ref in found}
+            assert places == {(hit["xorb"], hit["chunk"]) for hit in listed["hits"]}
+            assert all(ref.key == f"chunk:{listed['stored_hash']}" for ref in found)
+            assert shard.find(f"chunk:{text}") in found
+            assert shard.find_many([f"chunk:{text}"]).tolist() == [found[0].row]
+
+
+@pytest.mark.parametrize("path", NAMES)
+def test_absent_hashes(path: str) -> None:
+    """What is in no shard is found in none."""
+    with opened(path) as shard:
+        for key in (EXPECTED["absent"]["file_hash"], f"chunk:{EXPECTED['absent']['chunk_hash']}"):
+            with pytest.raises(shardcore.KeyAbsent):
+                shard.find(key)
+            assert shard.find_many([key]).tolist() == [-1]
+
+
+def test_empty_file_is_live() -> None:
+    """The empty file has the zero hash, key 0, no segments, and can be read without any xorb."""
+    path = next(name for name in NAMES if "e74f6896" in name)
+    with opened(path, xorbs=DATA / "damaged") as shard:
+        ref = shard.find("0" * 64)
+        assert ref.state is State.LIVE
+        assert (ref.size, ref.extras["segments"], ref.extras["sha256"]) == (0, [], "0" * 64)
+        assert shard.read(ref) == b""
+        assert shard.read_range(ref, 0, 10) == b""
+
+
+def test_missing_xorbs_are_named() -> None:
+    """Without the xorbs a file shows its recipe, and reading says which xorbs are missing."""
+    path = next(name for name in NAMES if "4605e746" in name)
+    with opened(path, xorbs=DATA / "damaged") as shard:
+        ref = shard.find(EXPECTED["files"][-1]["hash"])
+        assert ref.state is State.EXTERNAL
+        with pytest.raises(shardcore.ExternalMissing) as caught:
+            shard.read(ref)
+        for xorb in EXPECTED["xorbs"]:
+            assert xorb["hash"] in str(caught.value)
+        recipe = json.loads(shard.read_part(ref, "recipe"))
+        assert recipe["file"] == ref.key
+        assert [{k: v for k, v in s.items() if k != "range_hash"} for s in recipe["segments"]] == ref.extras["segments"]
+        assert len(recipe["segments"][0]["range_hash"]) == 64
+        xorb = json.loads(shard.read_part(shard.find(f"xorb:{EXPECTED['xorbs'][0]['hash']}"), "recipe"))
+        assert [chunk["start"] for chunk in xorb["chunks"]] == np.cumsum(
+            [0, *(chunk["size"] for chunk in xorb["chunks"])]
+        )[:-1].tolist()
+        codes = {finding.code for finding in shard.verify().findings}
+        assert "mdb.xorb-missing" in codes
+        assert shard.verify().ok
+
+
+def test_xorbs_beside_the_shard_are_found() -> None:
+    """Xorbs in the neighbouring folder `xorbs` need no option."""
+    path = next(name for name in NAMES if "4605e746" in name)
+    with opened(path, xorbs=None) as shard:
+        assert len(shard.read(shard.find(EXPECTED["files"][-1]["hash"]))) == 204000
+
+
+@pytest.mark.parametrize("path", [name for name in NAMES if name != ANSWER])
+def test_ranges_of_files(path: str, sources: dict[str, bytes]) -> None:
+    """A range of a file is the same range of its content, across chunks and segments."""
+    with opened(path) as shard:
+        for key in shard.objects.keys[: len(sources)]:
+            if key not in sources:
+                continue
+            ref, content = shard.find(key), sources[key]
+            for start, stop in (
+                (0, 1),
+                (0, len(content)),
+                (76_563, 76_566),
+                (127_000, 128_000),
+                (5, 5),
+                (10**6, 10**7),
+            ):
+                assert shard.read_range(ref, start, stop) == content[start:stop]
+
+
+def test_xorbs_and_chunks_have_content(sources: dict[str, bytes]) -> None:
+    """A xorb reads as its chunks one after the other, a chunk as its part of them."""
+    with opened(next(name for name in NAMES if "e74f6896" in name)) as shard:
+        xorb = shard.find(f"xorb:{EXPECTED['xorbs'][1]['hash']}")
+        whole = shard.read(xorb)
+        assert len(whole) == xorb.size == EXPECTED["xorbs"][1]["unpacked_bytes"]
+        for row in range(len(shard.objects)):
+            ref = shard.objects.ref(row)
+            if ref.kind == "chunk":
+                assert shard.read(ref) == whole[ref.extras["start"] : ref.extras["start"] + ref.size]
+
+
+def test_sections_have_the_specified_names() -> None:
+    """A full shard has all seven parts, a minimal one no tables, the upload form no footer."""
+    names = {}
+    for path in NAMES:
+        with opened(path) as shard:
+            names[path] = [section.name for section in shard.sections]
+    lookups = ["file lookup", "xorb lookup", "chunk lookup"]
+    assert names["derived/keyed_full.mdb"] == ["header", "file info", "cas info", *lookups, "footer"]
+    assert names["derived/plain_no_tables.mdb"] == ["header", "file info", "cas info", "footer"]
+    assert names["derived/upload_form.mdb"] == ["header", "file info", "cas info"]
