@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,7 +23,7 @@ def pack(
     out: Annotated[Path, typer.Argument(metavar="OUT", help="The shard to write.", show_default=False)],
     inputs: Annotated[
         list[str],
-        typer.Argument(metavar="INPUT...", help="Files, folders; - reads names from standard input."),
+        typer.Argument(metavar="INPUT", help="Files, folders; - reads names from standard input."),
     ],
     plan: Annotated[bool, typer.Option("--plan", help="Print what would be written, and write nothing.")] = False,
     option: Annotated[
@@ -34,7 +35,7 @@ def pack(
     """Pack files into a new shard; it appears when it is complete."""
     files = list(_input_files(inputs))
     options = format_options(option)
-    if plan and out.exists() and not force:
+    if plan and os.path.lexists(out) and not force:
         raise UsageError(f"{out} exists already")
     with (
         shardcore.create(None if plan else out, format=format_name, force=force, **options) as writer,
@@ -71,9 +72,10 @@ def _input_files(inputs: list[str]) -> Iterator[Path]:
             yield from _input_files([line for line in sys.stdin.read().splitlines() if line])
             continue
         path = Path(name)
-        if path.is_dir():
+        # Path.is_dir and is_file raise for names that are too long, and where looking is not allowed.
+        if os.path.isdir(path):  # noqa: PTH112
             yield from sorted(inner for inner in path.rglob("*") if inner.is_file() and not inner.is_symlink())
-        elif path.is_file():
+        elif os.path.isfile(path):  # noqa: PTH113
             yield path
         else:
             raise SourceError(f"there is no file {path}")
@@ -94,7 +96,12 @@ def _print_plan(plan: Plan, out: Path, *, as_json: bool) -> None:
     for file in plan.files:
         sections = [{"name": s.name, "role": s.role.value, "start": s.start, "stop": s.stop} for s in file.sections]
         objects = [
-            {"key": ref.key, "size": ref.size, "start": ref.spans[0].start, "stop": ref.spans[0].stop}
+            {
+                "key": ref.key,
+                "size": ref.size,
+                "start": ref.spans[0].start if ref.spans else None,
+                "stop": ref.spans[0].stop if ref.spans else None,
+            }
             for ref in file.objects
         ]
         files.append({"path": str(out.parent / (file.name or out.name)), "size": file.size})

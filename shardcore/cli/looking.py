@@ -6,8 +6,21 @@ from typing import Annotated
 
 import typer
 
-from shardcore.cli.options import Deleted, FormatName, Json, Spec, Uri, Xorbs, format_options, opened, progress_bar
+from shardcore.cli.options import (
+    Deleted,
+    FormatName,
+    Json,
+    Spec,
+    Uri,
+    Xorbs,
+    format_options,
+    opened,
+    opened_with_rest,
+    progress_bar,
+    whole_number,
+)
 from shardcore.cli.output import (
+    children_of,
     info_json,
     json_safe,
     json_value,
@@ -63,10 +76,11 @@ def tree(
     json: Json = False,
     format_name: FormatName = None,
     spec: Spec = None,
+    xorbs: Xorbs = None,
     source: Annotated[str, typer.Option("--in", metavar="SOURCE", help="The tree of a decoded source.")] = "",
 ) -> int:
     """The file as a tree of sections, records and fields."""
-    with opened(uri, format_name, spec=spec, partial=True) as shard:
+    with opened(uri, format_name, spec=spec, xorbs=xorbs, partial=True) as shard:
         _refuse_unknown(shard)
         _load_small(shard)
         root = shard.tree_of(source)
@@ -86,13 +100,13 @@ def explain(
     json: Json = False,
     format_name: FormatName = None,
     spec: Spec = None,
+    xorbs: Xorbs = None,
 ) -> int:
     """What one byte is: the path from the file to the smallest thing that owns it."""
-    try:
-        number = int(offset, 0)
-    except ValueError:
-        raise UsageError(f"an offset is a number, not {offset!r}") from None
-    with opened(uri, format_name, spec=spec, partial=True) as shard:
+    number = whole_number(offset)
+    if number is None:
+        raise UsageError(f"an offset is a number of a byte, not {offset!r}")
+    with opened(uri, format_name, spec=spec, xorbs=xorbs, partial=True) as shard:
         _refuse_unknown(shard)
         _load_small(shard)
         path = shard.explain(number, source)
@@ -157,7 +171,7 @@ def verify(
     xorbs: Xorbs = None,
 ) -> int:
     """Check the shard; exit code 1 when some reader would fail or get wrong bytes."""
-    with opened(uri, format_name, spec=spec, xorbs=xorbs) as shard, progress_bar("verifying") as progress:
+    with opened_with_rest(uri, format_name, spec=spec, xorbs=xorbs) as shard, progress_bar("verifying") as progress:
         report = shard.verify(depth, progress)
     if json:
         print_json(report.to_json())
@@ -184,7 +198,7 @@ def locate(
         raise UsageError(f"{format_name} does not route keys to shards")
     try:
         answer = found.locate(key, **format_options(option))
-    except TypeError as error:
+    except (TypeError, ValueError) as error:
         raise UsageError(f"{format_name}: {error}") from error
     if json:
         print_json(json_safe(answer))
@@ -228,5 +242,8 @@ def _node_line(node: Node) -> str:
 def _print_tree(node: Node, depth: int, level: int) -> None:
     print_line("  " * level + _node_line(node))
     if depth > 0:
-        for child in node.children:
+        children, error = children_of(node)
+        for child in children:
             _print_tree(child, depth - 1, level + 1)
+        if error:
+            print_line("  " * (level + 1) + f"!! {error}")

@@ -18,7 +18,7 @@ from shardcore.shard import Progress, Shard, no_progress
 Uri = Annotated[str, typer.Argument(metavar="URI", help="A file, or the folder of a data set.", show_default=False)]
 Keys = Annotated[
     list[str] | None,
-    typer.Argument(metavar="[KEY]...", help="Keys, in the text form of the format.", show_default=False),
+    typer.Argument(metavar="KEY", help="Keys, in the text form of the format.", show_default=False),
 ]
 KeyFile = Annotated[
     str | None, typer.Option("--keys", metavar="FILE|-", help="More keys: a file with one JSON string on each line.")
@@ -32,7 +32,9 @@ Spec = Annotated[
 ]
 Xorbs = Annotated[str | None, typer.Option("--xorbs", metavar="DIR", help="mdb: the folder that holds the xorbs.")]
 Deleted = Annotated[bool, typer.Option("--deleted", help="Serve tombstoned objects, too.")]
-Limit = Annotated[int, typer.Option("--limit-bytes", metavar="N", help="Refuse decoded objects over N bytes.")]
+Limit = Annotated[
+    int, typer.Option("--limit-bytes", metavar="N", help="Refuse decoded objects over N bytes; 0: no limit.", min=0)
+]
 Force = Annotated[bool, typer.Option("--force", help="Replace existing files.")]
 
 
@@ -80,9 +82,10 @@ def all_keys(keys: list[str] | None, key_file: str | None) -> list[str]:
         return found
     try:
         text = sys.stdin.read() if key_file == "-" else Path(key_file).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:
         raise SourceError(f"cannot read the keys in {key_file}: {error}") from error
-    for number, line in enumerate(text.splitlines(), 1):
+    # Not `splitlines`: JSON strings may hold other line ends as they are.
+    for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue
         try:
@@ -103,20 +106,26 @@ def byte_range(text: str | None) -> tuple[int, int] | None:
     """
     if text is None:
         return None
-    first, colon, last = text.partition(":")
-    try:
-        start, stop = int(first or "0", 0), int(last, 0)
-    except ValueError:
-        start, stop = -1, -1
-    if not colon or not 0 <= start <= stop:
+    first, _, last = text.partition(":")
+    start, stop = whole_number(first or "0"), whole_number(last)
+    if start is None or stop is None or start > stop:
         raise UsageError(f"--range is A:B, two offsets of bytes, not {text!r}")
     return start, stop
+
+
+def whole_number(text: str) -> int | None:
+    """A number of at most 64 bits, decimal or with `0x`; None for anything else."""
+    try:
+        number = int(text, 0)
+    except ValueError:
+        return None
+    return number if 0 <= number < 1 << 64 else None
 
 
 @contextmanager
 def progress_bar(title: str) -> Iterator[Progress]:
     """A progress bar on a terminal; elsewhere nothing. It appears when something takes long."""
-    if not sys.stderr.isatty():
+    if sys.stderr is None or not sys.stderr.isatty():
         yield no_progress
         return
     from rich.console import Console

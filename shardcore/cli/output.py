@@ -6,6 +6,7 @@ import json
 import sys
 from typing import Any
 
+from shardcore.errors import FormatError
 from shardcore.node import Node
 from shardcore.objects import ObjectRef, State
 from shardcore.record import FieldRole, Value
@@ -32,6 +33,8 @@ def printable(text: str) -> str:
 
 def warn(text: str) -> None:
     """One line on standard error."""
+    if sys.stderr is None:
+        return
     sys.stderr.write(f"shardcore: {printable(text)}\n")
 
 
@@ -96,8 +99,28 @@ def node_json(node: Node, depth: int) -> dict[str, Any]:
         found["target"] = node.target.to_json()
     if node.decoded:
         found["decoded"] = node.decoded
-    found["children"] = [node_json(child, depth - 1) for child in node.children] if depth > 0 else []
+    if depth > 0:
+        children, error = children_of(node)
+        found["children"] = [node_json(child, depth - 1) for child in children]
+        found["error"] = found["error"] or error
+    else:
+        found["children"] = []
     return found
+
+
+def children_of(node: Node) -> tuple[list[Node], str]:
+    """The children of a node, up to damage; and what is damaged, or nothing.
+
+    Raises:
+        SourceError: The bytes cannot be had.
+    """
+    children: list[Node] = []
+    try:
+        for child in node.children:
+            children.append(child)
+    except FormatError as error:
+        return children, str(error)
+    return children, ""
 
 
 def trace_json(trace: Trace) -> dict[str, Any]:

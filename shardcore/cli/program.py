@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
+from collections.abc import Callable
 
-import click
 import typer
 
 import shardcore
@@ -20,17 +21,47 @@ EXIT_DAMAGED = 3
 EXIT_SOURCE = 4
 EXIT_INTERRUPTED = 130
 
+# What typer raises for a wrong command line: the parent of the parent of the one such error that it makes public.
+ArgumentError: type[Exception] = typer.BadParameter.__mro__[2]
+
+
+def guarded(command: Callable[..., int]) -> Callable[..., int]:
+    """A command whose failures are exit codes and lines on standard error."""
+
+    @functools.wraps(command)
+    def call(*arguments: object, **options: object) -> int:
+        try:
+            code = command(*arguments, **options)
+            sys.stdout.flush()
+        except ShardError as error:
+            return told(error)
+        except (KeyboardInterrupt, Cancelled):
+            return EXIT_INTERRUPTED
+        except BrokenPipeError:
+            # Whoever reads our output has seen enough.
+            silence_output()
+            return EXIT_FINE
+        except OSError as error:
+            # The library raises none: what is left is our own output.
+            silence_output()
+            warn(f"cannot write the output: {error.strerror or error}")
+            return EXIT_SOURCE
+        return code
+
+    return call
+
+
 app = typer.Typer(
     name="shardcore",
     help="Look into shard files: what they hold, where it lies, how a key is found, whether it is sound.",
-    no_args_is_help=True,
+    epilog="Exit codes: 0 fine; 1 key absent, or errors found; 2 usage; 3 not a shard, or damaged; 4 file or network.",
     add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for commands in (looking.COMMANDS, taking.COMMANDS, changing.COMMANDS):
     for command in commands:
-        app.command()(command)
+        app.command()(guarded(command))
 
 
 def _version(wanted: bool) -> None:
@@ -46,6 +77,16 @@ def _options(
     """Options before the command."""
 
 
+def told(error: ShardError) -> int:
+    """Tells an error on standard error; returns its exit code."""
+    hint = "; --limit-bytes raises the limit" if isinstance(error, LimitExceeded) else ""
+    warn(f"{error}{hint}")
+    if isinstance(error, NotAShard):
+        for candidate in error.candidates:
+            warn(f"  {candidate}")
+    return exit_code(error)
+
+
 def exit_code(error: ShardError) -> int:
     """The exit code for an error."""
     if isinstance(error, UsageError):
@@ -57,33 +98,42 @@ def exit_code(error: ShardError) -> int:
     return EXIT_DAMAGED
 
 
+def silence_output() -> None:
+    """Sends what is still to be printed nowhere, so that the interpreter does not fail over it at its end."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
+
+
 def run(arguments: list[str] | None = None) -> int:
     """Runs the program; returns the exit code."""
+    given = sys.argv[1:] if arguments is None else arguments
     try:
-        result = typer.main.get_command(app).main(arguments, prog_name="shardcore", standalone_mode=False)
-        sys.stdout.flush()
-    except click.ClickException as error:
-        error.show()
+        result = typer.main.get_command(app).main(given or ["--help"], prog_name="shardcore", standalone_mode=False)
+    except ArgumentError as error:
+        warn(_argument_text(error))
         return EXIT_USAGE
-    except click.exceptions.Abort:
+    except (typer.Abort, KeyboardInterrupt):
         return EXIT_INTERRUPTED
-    except ShardError as error:
-        warn(str(error))
-        if isinstance(error, NotAShard):
-            for candidate in error.candidates:
-                warn(f"  {candidate}")
-        if isinstance(error, LimitExceeded):
-            warn("--limit-bytes raises the limit")
-        return exit_code(error)
-    except (KeyboardInterrupt, Cancelled):
-        return EXIT_INTERRUPTED
-    except BrokenPipeError:
-        # Whoever read our output went away; the interpreter must not complain about it at its end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return EXIT_FINE
+    if not given:
+        return EXIT_USAGE
     return result if isinstance(result, int) else EXIT_FINE
 
 
 def main() -> None:
     """The entry point of the `shardcore` command."""
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - it was closed by who started us; the exit code counts
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal that knows no Unicode shows escapes.
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
     sys.exit(run())
+
+
+def _argument_text(error: Exception) -> str:
+    """What is wrong with the command line, in one line."""
+    message = getattr(error, "format_message", error.__str__)()
+    where = getattr(getattr(error, "ctx", None), "command_path", "shardcore")
+    what = " ".join(message.replace("Value error, ", "").split()).rstrip(".")
+    return f"{what}; {where} --help tells more"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import hashlib
+import os
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -31,17 +32,22 @@ from shardcore.cli.options import (
     progress_bar,
 )
 from shardcore.cli.output import object_json, print_json, print_line, printable, warn
-from shardcore.errors import ShardError, SourceError, UsageError
+from shardcore.dataset import DataSet
+from shardcore.errors import FormatError, ShardError, UsageError
+from shardcore.extract import bounded, write_object
 from shardcore.extract import extract as extract_objects
-from shardcore.extract import write_object
 from shardcore.objects import ObjectColumns, ObjectRef, State
 from shardcore.shard import DEFAULT_LIMIT, Shard
+from shardcore.write import TemporaryFile
 
 ROWS_AT_ONCE = 1 << 16
 """Rows listed from one read."""
 
 FEW_ROWS = 10_000
 """Up to this many rows are listed without loading the index first."""
+
+NO_LIMIT = 1 << 63
+"""More bytes than any object has."""
 
 HIDDEN = (State.UNUSED, State.DELETED)
 
@@ -67,6 +73,7 @@ def ls(
         if limit is None or limit + skip > FEW_ROWS or shard.source is None:
             with progress_bar("loading the index") as progress:
                 shard.load_index(progress)
+        errors += _warn_unreadable(shard)
         code = _kind_code(shard, kind)
         for rows, columns in _shown_rows(shard, code, skip, limit, everything):
             errors += _list(shard, rows, columns, as_json=json, digest=digest is not None)
@@ -98,9 +105,9 @@ def get(
     with opened_with_rest(uri, format_name, spec=spec, xorbs=xorbs, deleted=deleted) as shard:
         refs = [shard.find(key) for key in wanted]
         if output is not None and len(refs) == 1 and part is None and window is None:
-            write_object(shard, refs[0], output, force=force)
+            write_object(shard, refs[0], output, force=force, limit=limit_bytes or None)
             return 0
-        pieces = (piece for ref in refs for piece in _pieces(shard, ref, part, window, limit_bytes))
+        pieces = (piece for ref in refs for piece in _pieces(shard, ref, part, window, limit_bytes or NO_LIMIT))
         if output is None:
             for piece in pieces:
                 sys.stdout.buffer.write(piece)
@@ -116,6 +123,7 @@ def extract(
     keys: Keys = None,
     pattern: Annotated[str | None, typer.Option("--match", metavar="GLOB", help="Only keys that match.")] = None,
     key_file: KeyFile = None,
+    limit_bytes: Limit = DEFAULT_LIMIT,
     json: Json = False,
     force: Force = False,
     format_name: FormatName = None,
@@ -132,8 +140,12 @@ def extract(
             total = len(wanted)
         else:
             refs, total = _all_refs(shard, pattern, deleted)
+            errors += _warn_unreadable(shard)
         with progress_bar("extracting") as progress:
-            for done in extract_objects(shard, refs, folder, force=force, total=total, progress=progress):
+            results = extract_objects(
+                shard, refs, folder, force=force, total=total, limit=limit_bytes or None, progress=progress
+            )
+            for done in results:
                 errors += bool(done.error)
                 if json:
                     print_json({name: value for name, value in asdict(done).items() if name != "error" or value})
@@ -193,7 +205,10 @@ def _list(shard: Shard, rows: NDArray[np.int64], columns: ObjectColumns, *, as_j
         return damaged
     errors = 0
     for row in rows.tolist():
-        found = object_json(shard.objects.ref(row))
+        try:
+            found = object_json(shard.objects.ref(row))
+        except FormatError as error:
+            found = {"key": None, "state": "damaged", "size": None, "error": str(error)}
         if digest and found["state"] not in ("unused", "deleted") and "error" not in found:
             _add_digest(shard, row, found)
         errors += "error" in found
@@ -241,16 +256,12 @@ def _pieces(
     elif window is not None:
         yield shard.read_range(ref, *window, limit=limit)
     else:
-        yield from shard.stream(ref)
+        yield from bounded(shard.stream(ref), ref, limit)
 
 
 def _write_file(path: Path, pieces: Iterator[bytes], force: bool) -> None:
-    from shardcore.write import TemporaryFile
-
-    if not force and path.exists():
+    if not force and os.path.lexists(path):
         raise UsageError(f"{path} exists already")
-    if not path.parent.is_dir():
-        raise SourceError(f"there is no folder {path.parent}")
     file = TemporaryFile(path)
     try:
         for piece in pieces:
@@ -263,9 +274,7 @@ def _write_file(path: Path, pieces: Iterator[bytes], force: bool) -> None:
 
 
 def _all_refs(shard: Shard, pattern: str | None, deleted: bool) -> tuple[Iterator[ObjectRef], int]:
-    """All objects that can be taken out, without an object per row before its turn; the whole content, where there
-    is such a view.
-    """
+    """All objects that can be taken out, one at a time; where there is a view of the whole content, that alone."""
     if shard.views and pattern is None:
         return iter([shard.find(shard.views[0])]), 1
     with progress_bar("loading the index") as progress:
@@ -276,4 +285,13 @@ def _all_refs(shard: Shard, pattern: str | None, deleted: bool) -> tuple[Iterato
         texts = shard.objects.key_texts(rows)
         matching = [key is not None and fnmatch.fnmatchcase(key, pattern) for key in texts]
         rows = rows[np.array(matching, bool)]
-    return (shard.objects.ref(row) for row in rows.tolist()), len(rows)
+    # `map` goes on after an error: one row that cannot be read does not end the others.
+    return map(shard.objects.ref, rows.tolist()), len(rows)
+
+
+def _warn_unreadable(shard: Shard) -> int:
+    """Names the members of a data set that are left out; returns how many."""
+    unreadable = shard.unreadable if isinstance(shard, DataSet) else {}
+    for name, error in unreadable.items():
+        warn(f"{name}: {error}")
+    return len(unreadable)
