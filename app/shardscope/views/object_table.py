@@ -1,0 +1,184 @@
+"""The table of objects: a view over any number of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import (
+    QEvent,
+    QItemSelectionModel,
+    QModelIndex,
+    QPersistentModelIndex,
+    Qt,
+    Signal,
+)
+from PySide6.QtGui import QKeyEvent, QKeySequence
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QHeaderView,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QTableView,
+    QWidget,
+)
+
+from shardcore import State
+from shardscope import theme
+from shardscope.models.object_model import STATE_ROLE, ObjectModel
+
+Index = QModelIndex | QPersistentModelIndex
+
+MAX_PIXELS = 2**31 - 1
+"""Qt counts the pixels of a view in 32 bits and hangs beyond."""
+
+_DIGITS = {"row": 10, "key": 34, "kind": 8, "state": 11, "size": 13, "stored": 13, "start": 16, "codec": 9, "shard": 20}
+"""Widths of the columns, in digits."""
+
+
+class ObjectDelegate(QStyledItemDelegate):
+    """Colours by state; the words and the struck-through keys say the same."""
+
+    def __init__(self, table: ObjectTable) -> None:
+        super().__init__(table)
+        self._table = table
+        self._mono = theme.fixed_font()
+
+    def initStyleOption(self, option: QStyleOptionViewItem, index: Index) -> None:
+        """Adds colours and the font of keys."""
+        super().initStyleOption(option, index)
+        colours = theme.of(self._table)
+        column = self._table.objects.columns[index.column()].name
+        state = index.data(STATE_ROLE)
+        if column == "key":
+            struck = option.font.strikeOut()
+            option.font = self._mono
+            option.font.setPointSizeF(self._table.font().pointSizeF())
+            option.font.setStrikeOut(struck)
+            option.textElideMode = Qt.TextElideMode.ElideMiddle
+        colour = {State.DAMAGED: colours.error, State.UNUSED: colours.faint, State.DELETED: colours.faint}.get(state)
+        if state is State.TOMBSTONED:
+            colour = colours.muted
+        if colour is None and column in ("row", "codec", "stored"):
+            colour = colours.muted
+        if colour is not None:
+            option.palette.setColor(option.palette.ColorRole.Text, colour)
+        if column == "state" and state is State.DAMAGED:
+            option.text = f"✖ {option.text}"
+
+
+class ObjectTable(QTableView):
+    """Shows an `ObjectModel`, as many rows as Qt can scroll at once.
+
+    `rows_chosen(row)` carries the row of `Shard.objects` that became current by the user's hand.
+    """
+
+    rows_chosen = Signal(object)
+    copy_requested = Signal()
+
+    def __init__(self, model: ObjectModel, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.objects = model
+        self._following = False
+        self.setObjectName("objectTable")
+        self.setAccessibleName("Objects")
+        self.setModel(model)
+        self.setItemDelegate(ObjectDelegate(self))
+        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
+        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.setShowGrid(False)
+        self.setWordWrap(False)
+        self.setTabKeyNavigation(False)
+        self.setCornerButtonEnabled(False)
+        rows = self.verticalHeader()
+        rows.hide()
+        rows.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        header = self.horizontalHeader()
+        header.setHighlightSections(False)
+        header.setSectionsClickable(True)
+        header.setStretchLastSection(True)
+        self._measure()
+        model.modelReset.connect(self._size_columns)
+        self.clicked.connect(self._click)
+
+    # --- geometry ---
+
+    def _measure(self) -> None:
+        """Row height from the font, and as many rows as its pixels allow."""
+        height = self.fontMetrics().height() + 7
+        self.verticalHeader().setDefaultSectionSize(height)
+        room = self.viewport().height() + self.horizontalHeader().height() + 4096
+        self.objects.set_most((MAX_PIXELS - room) // self.rowHeightNow())
+
+    def rowHeightNow(self) -> int:
+        """Pixels of a row."""
+        return max(self.verticalHeader().defaultSectionSize(), 1)
+
+    def changeEvent(self, event: QEvent) -> None:
+        """A larger font makes fewer rows fit."""
+        super().changeEvent(event)
+        if event.type() in (QEvent.Type.FontChange, QEvent.Type.StyleChange) and hasattr(self, "objects"):
+            self._measure()
+
+    def _size_columns(self) -> None:
+        digit = self.fontMetrics().horizontalAdvance("0")
+        for number, column in enumerate(self.objects.columns):
+            if self.horizontalHeader().sectionSize(number) in (100, self.horizontalHeader().defaultSectionSize()):
+                self.setColumnWidth(number, _DIGITS[column.name] * digit + 14)
+
+    # --- rows ---
+
+    def selected_rows(self, most: int = 1_000_000) -> NDArray[np.int64]:
+        """The selected rows of `Shard.objects`, as shown; at most so many."""
+        places = sorted({place for part in self._selected_parts() for place in part[:most]})[:most]
+        model = self.objects
+        return np.fromiter((model.row_of(model.index(place, 0)) for place in places), np.int64, len(places))
+
+    def selected_count(self) -> int:
+        """How many rows are selected."""
+        return sum(len(part) for part in self._selected_parts())
+
+    def _selected_parts(self) -> list[range]:
+        return [range(part.top(), part.bottom() + 1) for part in self.selectionModel().selection().toList()]
+
+    def visible_rows(self) -> Iterator[int]:
+        """The rows of `Shard.objects` on the screen."""
+        first = self.rowAt(0)
+        last = self.rowAt(self.viewport().height() - 1)
+        last = self.objects.rowCount() - 1 if last < 0 else last
+        for place in range(max(first, 0), last + 1):
+            yield self.objects.row_of(self.objects.index(place, 0))
+
+    def follow(self, row: int | None) -> None:
+        """Makes a row current without telling that the user did; None clears the selection."""
+        self._following = True
+        try:
+            place = None if row is None else self.objects.place_of(row)
+            if place is None:
+                self.selectionModel().clear()
+                return
+            index = self.objects.show_place(place)
+            flags = QItemSelectionModel.SelectionFlag.ClearAndSelect | QItemSelectionModel.SelectionFlag.Rows
+            self.selectionModel().setCurrentIndex(index, flags)
+            self.scrollTo(index, QAbstractItemView.ScrollHint.EnsureVisible)
+        finally:
+            self._following = False
+
+    def currentChanged(self, current: Index, previous: Index) -> None:
+        """The user went to a row."""
+        super().currentChanged(current, previous)
+        if not self._following and current.isValid() and current.row() != previous.row():
+            self.rows_chosen.emit(self.objects.row_of(current))
+
+    def _click(self, index: QModelIndex) -> None:
+        """A click on the current row chooses it again: something else may be selected by now."""
+        self.rows_chosen.emit(self.objects.row_of(index))
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Copy gives keys, not the text of one cell."""
+        if event.matches(QKeySequence.StandardKey.Copy):
+            self.copy_requested.emit()
+            return
+        super().keyPressEvent(event)
