@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from shardcore.errors import ShardError
+from shardcore.errors import ShardError, UsageError
 from shardcore.format import Certainty, Format, Verdict
 from shardcore.formats.neuroglancer.dataset import judge_folder, open_folder
 from shardcore.formats.neuroglancer.infer import infer
@@ -40,15 +40,21 @@ def _infer(probe: PrefetchedSource) -> Verdict | None:
     return Verdict(Certainty.INFERRED if inference.certain else Certainty.PARTLY, inference.why)
 
 
-def _locate(key: str, *, spec: Any, folder: str = "") -> dict[str, Any]:
+def _locate(key: str, *, info: Any = None, spec: Any = None, folder: object = "") -> dict[str, Any]:
     """Which shard file and minishard a key belongs to.
 
     Args:
         key: The key in decimal.
-        spec: The sharding specification or an info: JSON text, a mapping, or the path of a file.
+        info: The info of a data set: JSON text, a mapping, or the path of the file or of its folder.
+        spec: The sharding specification alone, given likewise.
         folder: The folder of the key space, where the info has several.
+
+    Raises:
+        UsageError: Neither or both are given, or the info has several key spaces and `folder` names none of them.
     """
-    return locate(given_origin(spec, folder), key)
+    if (info is None) == (spec is None):
+        raise UsageError("locate needs either info= or spec=")
+    return locate(given_origin(spec if info is None else info, str(folder)), key)
 
 
 FORMAT = Format(

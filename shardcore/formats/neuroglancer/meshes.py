@@ -25,7 +25,7 @@ BATCH = 1024
 BATCH_BYTES = 16 << 20
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Meshes:
     """What the manifests of a shard say.
 

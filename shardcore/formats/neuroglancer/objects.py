@@ -174,8 +174,11 @@ class NeuroglancerObjects(Objects):
             number = sorted(table.damage)[row - len(table.entries)]
             return self._lost(row, number, table)
         meshes = self._meshes()
-        size = int(self.columns(np.array([row], np.int64), sizes=True).size[0])
-        return self._refs.make(table.entries, row, row, int(meshes.fragments[row]) if meshes else -1, size)
+        entries, size = table.entries, -1
+        if self._refs.codec and entries.inside[row]:
+            place = entries.starts[row : row + 1].astype(np.int64), entries.sizes[row : row + 1].astype(np.int64)
+            size = int(self._gzip_sizes(*place)[0])
+        return self._refs.make(entries, row, row, int(meshes.fragments[row]) if meshes else -1, size)
 
     @property
     def orders(self) -> tuple[str, ...]:

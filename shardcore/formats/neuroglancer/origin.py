@@ -74,7 +74,7 @@ def origin_of(source: Source, shard: Source, spec: Any, *, forced: bool, index_s
     Args:
         source: The file that was opened; its folder and name tell where to look.
         shard: The whole shard: the same, or both parts of the split form.
-        spec: What the caller gave: JSON text, a mapping, or the path of a file; None to look for it.
+        spec: What the caller gave: JSON text, a mapping, or the path of a file or data set; None to look for it.
         forced: Whether a guess is taken even though not every check passes.
         index_size: Bytes of the shard index, where the split form tells.
 
@@ -205,7 +205,8 @@ def _given(spec: Any) -> tuple[bytes, Mapping[str, Any]]:
     if isinstance(spec, (str, bytes)) and spec.lstrip()[:1] in ("{", b"{"):
         text = spec.encode() if isinstance(spec, str) else spec
     elif isinstance(spec, (str, Path)):
-        with FileSource(spec) as source:
+        path = Path(spec)
+        with FileSource(path / INFO_NAME if path.is_dir() else path) as source:
             if source.size > INFO_LIMIT:
                 raise UsageError(f"{spec} has {source.size} bytes: that is no specification")
             text = source.read(0, source.size)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,7 @@ from shardcore.errors import (
     FormatError,
     KeyAbsent,
     LimitExceeded,
+    ShardError,
     SourceError,
     Span,
     Truncated,
@@ -25,7 +27,7 @@ from shardcore.formats.neuroglancer.layout import MINISHARD_INDEX, read_manifest
 from shardcore.formats.neuroglancer.lookup import decoded_range, find_all, look_up, route
 from shardcore.formats.neuroglancer.meshes import Meshes, decode_manifest, fragments_span, read_meshes
 from shardcore.formats.neuroglancer.minishard import Entries, entry_count
-from shardcore.formats.neuroglancer.objects import FRAGMENTS, NeuroglancerObjects, RefMaker, parse_key
+from shardcore.formats.neuroglancer.objects import CODECS, FRAGMENTS, NeuroglancerObjects, RefMaker, parse_key
 from shardcore.formats.neuroglancer.origin import INFO_NAME, Origin, origin_of
 from shardcore.formats.neuroglancer.sharding import Place, ShardingSpec, shard_number
 from shardcore.formats.neuroglancer.table import KEPT_WHOLE, Index
@@ -34,14 +36,15 @@ from shardcore.formats.neuroglancer.tree import Tree, column_nodes, manifest_nod
 from shardcore.formats.neuroglancer.verify import verify
 from shardcore.node import Node, Section, SectionRole, tile
 from shardcore.objects import ObjectRef, State
-from shardcore.payload import decompress, decompress_stream
+from shardcore.payload import decompress, decompress_many, decompress_stream
 from shardcore.record import FieldRole, Value
 from shardcore.shard import DEFAULT_LIMIT, PIECE, Progress, Shard, no_progress
-from shardcore.source import BytesSource, Source
+from shardcore.source import MERGE_GAP, BytesSource, Source
 from shardcore.trace import Look
 from shardcore.wrapped import ConcatSource, PrefetchedSource
 
 VERSION = "1"
+BLOCK = 16 << 20
 DECODED_KEPT = 16
 DECODED_BYTES_KEPT = 64 << 20
 
@@ -81,6 +84,7 @@ class NeuroglancerShard(Shard):
         self._refs = RefMaker(origin.space, source.size)
         self._objects = NeuroglancerObjects(source, self._refs, self.index.table, lambda: self._meshes)
         self.sections, self.overlaps = tile(sections_of(self.index, source.size), source.size)
+        self._root: tuple[tuple[bool, Meshes | None], Node] | None = None
         self._nodes = Tree(source.name, source, self.index, origin)
 
     @property
@@ -96,8 +100,12 @@ class NeuroglancerShard(Shard):
     @property
     def tree(self) -> Node:
         """The specification, the shard index, and after `load_index` every value and every index."""
-        table = self.index.table() if self.index.loaded else None
-        return self._nodes.root(self.sections, table, self._meshes)
+        known = (self.index.loaded, self._meshes)
+        with self._lock:
+            if self._root is None or self._root[0] != known:
+                table = self.index.table() if self.index.loaded else None
+                self._root = known, self._nodes.root(self.sections, table, self._meshes)
+            return self._root[1]
 
     @property
     def fields(self) -> dict[str, Value]:
@@ -189,6 +197,30 @@ class NeuroglancerShard(Shard):
         span = _content(ref)
         pieces = (self.source.read(at, min(at + PIECE, span.stop)) for at in range(span.start, span.stop, PIECE))
         return decompress_stream(ref.codec, pieces, limit=1 << 62, span=span)
+
+    def contents(self, rows: NDArray[np.int64] | None = None) -> Iterator[tuple[int, bytes | ShardError]]:
+        """The values of many rows, or all, in the order of the file: neighbours are read together.
+
+        Yields:
+            A row and its decoded value, or why there is none.
+
+        Raises:
+            SourceError: The bytes cannot be had.
+        """
+        entries = self.index.table().entries
+        wanted = np.arange(len(entries)) if rows is None else rows
+        wanted = wanted[entries.inside[wanted]]
+        wanted = wanted[np.argsort(entries.starts[wanted], kind="stable")]
+        codec = CODECS[self._refs.codec]
+        starts = entries.starts[wanted].astype(np.int64)
+        stops = starts + entries.sizes[wanted].astype(np.int64)
+        for first, last in _blocks(starts, stops):
+            at = int(starts[first])
+            block = self.source.read(at, int(stops[first:last].max()))
+            froms, tos = (starts[first:last] - at).tolist(), (stops[first:last] - at).tolist()
+            stored = map(block.__getitem__, map(slice, froms, tos))
+            values = decompress_many(codec, stored, partial(_place, starts[first:last], stops[first:last]))
+            yield from zip(wanted[first:last].tolist(), values, strict=True)
 
     def read_range(self, ref: ObjectRef, start: int, stop: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
         """A range of the value; of plain values nothing else is read."""
@@ -294,6 +326,23 @@ class NeuroglancerShard(Shard):
         if self.number is not None and place.shard != self.number:
             name = self.spec.shard_name(place.shard)
             raise KeyAbsent(str(place.key), f"key {place.key} belongs in {name}, not in {self.source.name}")
+
+
+def _blocks(starts: NDArray[np.int64], stops: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
+    """Stretches `[first, last)` of sorted ranges that are read at once: neighbours, up to 16 MiB of them."""
+    if not len(starts):
+        return
+    reach = np.maximum.accumulate(stops)
+    apart = np.flatnonzero(starts[1:] > reach[:-1] + MERGE_GAP) + 1
+    for first, last in zip([0, *apart.tolist()], [*apart.tolist(), len(starts)], strict=True):
+        while first < last:
+            upto = int(np.searchsorted(reach[first:last], starts[first] + BLOCK, "right"))
+            yield first, first + max(upto, 1)
+            first += max(upto, 1)
+
+
+def _place(starts: NDArray[np.int64], stops: NDArray[np.int64], number: int) -> Span:
+    return Span("", int(starts[number]), int(stops[number]))
 
 
 def _content(ref: ObjectRef) -> Span:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from shardcore.errors import FormatError, LimitExceeded, ShardError, SourceError, Span
+from shardcore.errors import ShardError, SourceError, Span
 from shardcore.finding import Depth, Findings, Report
 from shardcore.formats.neuroglancer.info import SpaceKind
 from shardcore.formats.neuroglancer.layout import SHARD_INDEX_ENTRY
@@ -18,14 +17,12 @@ from shardcore.formats.neuroglancer.sharding import shard_number, strict_faults
 from shardcore.formats.neuroglancer.table import Table
 from shardcore.formats.neuroglancer.things import Thing, things_of
 from shardcore.formats.neuroglancer.volume import chunk_size
-from shardcore.payload import decompress_stream
 from shardcore.shard import Progress
 
 if TYPE_CHECKING:
     from shardcore.formats.neuroglancer.reader import NeuroglancerShard
 
-BATCH_BYTES = 16 << 20
-BATCH_VALUES = 4096
+PROGRESS_EVERY = 256
 LISTED = 1000
 """Rows of one kind that are made into findings; `Findings` counts the others."""
 
@@ -204,24 +201,14 @@ def _check_values(shard: NeuroglancerShard, table: Table, findings: Findings, pr
             for row in np.flatnonzero(entries.inside).tolist():
                 _check_chunk(shard, table, row, int(entries.sizes[row]), findings)
         return
-    rows = np.flatnonzero(entries.inside)
-    rows = rows[np.argsort(entries.starts[rows], kind="stable")]
-    done = 0
-    for batch in _batches(rows, entries.sizes):
-        starts, sizes = entries.starts[batch].tolist(), entries.sizes[batch].tolist()
-        places = [(start, start + size) for start, size in zip(starts, sizes, strict=True)]
-        for row, place, stored in zip(batch.tolist(), places, shard.source.read_many(places), strict=True):
-            span = Span("", *place)
-            try:
-                size = sum(map(len, decompress_stream("gzip", [stored], span=span)))
-            except (FormatError, LimitExceeded) as error:
-                message = f"key {_key(table, row)}: {error.message}"
-                findings.error("neuroglancer.value", span, message, key=_key(table, row))
-                continue
-            if measured:
-                _check_chunk(shard, table, row, size, findings)
-        done += len(batch)
-        progress(done, len(rows))
+    for done, (row, value) in enumerate(shard.contents()):
+        if done % PROGRESS_EVERY == 0:
+            progress(done, len(entries))
+        if isinstance(value, ShardError):
+            message = f"key {_key(table, row)}: {value.message}"
+            findings.error("neuroglancer.value", value.span, message, key=_key(table, row))
+        elif measured:
+            _check_chunk(shard, table, row, len(value), findings)
 
 
 def _check_chunk(shard: NeuroglancerShard, table: Table, row: int, size: int, findings: Findings) -> None:
@@ -236,16 +223,6 @@ def _check_chunk(shard: NeuroglancerShard, table: Table, row: int, size: int, fi
         start, stored = int(table.entries.starts[row]), int(table.entries.sizes[row])
         message = f"chunk {key} has {size} bytes; its voxels take {expected}"
         findings.error("neuroglancer.chunk-size", Span("", start, start + stored), message, key=str(key))
-
-
-def _batches(rows: npt.NDArray[np.int64], sizes: npt.NDArray[np.uint64]) -> Iterator[npt.NDArray[np.int64]]:
-    """The rows in groups whose values are read at once."""
-    done = 0
-    while done < len(rows):
-        totals = np.cumsum(sizes[rows[done : done + BATCH_VALUES]])
-        count = 1 + int(np.searchsorted(totals, np.uint64(BATCH_BYTES)))
-        yield rows[done : done + count]
-        done += count
 
 
 def _some(marked: npt.NDArray[np.bool_], findings: Findings, code: str) -> list[int]:

@@ -1,0 +1,168 @@
+"""Neuroglancer shards: listing and reading 200,000 keys beside tensorstore and cloud-volume, and the ranges read."""
+
+from __future__ import annotations
+
+import json
+import random
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import shardcore
+from shardcore.errors import ShardError
+from shardcore.formats.neuroglancer.reader import NeuroglancerShard
+from shardcore.formats.neuroglancer.sharding import ShardingSpec, murmur_low64_many
+from shardcore.source import FileSource
+from tests.bench.figures import Figure, best_of
+
+KEYS = 200_000
+SPEC = {
+    "@type": "neuroglancer_uint64_sharded_v1",
+    "preshift_bits": 0,
+    "hash": "murmurhash3_x86_128",
+    "minishard_bits": 9,
+    "shard_bits": 0,
+    "minishard_index_encoding": "gzip",
+    "data_encoding": "gzip",
+}
+
+
+class CountedFile(FileSource):
+    """A file that counts reads."""
+
+    reads = 0
+
+    def read(self, start: int, stop: int) -> bytes:
+        """Reads and counts."""
+        type(self).reads += stop > start
+        return super().read(start, stop)
+
+
+def values() -> dict[int, bytes]:
+    """Random keys with small values that compress a little."""
+    dice = random.Random(17)
+    return {dice.getrandbits(64): b"skeleton %d " % n * (1 + n % 9) for n in range(KEYS)}
+
+
+def write_with_cloud_volume(folder: Path, labels: dict[int, bytes]) -> None:
+    """The shard and its info, as cloud-volume writes them."""
+    from cloudvolume.datasource.precomputed.sharding import ShardingSpecification
+
+    spec = ShardingSpecification.from_dict(dict(SPEC))
+    (folder / "0.shard").write_bytes(spec.synthesize_shard(labels))
+    (folder / "info").write_text(json.dumps({"@type": "neuroglancer_skeletons", "sharding": SPEC}))
+
+
+def write_with_tensorstore(folder: Path, labels: dict[int, bytes]) -> None:
+    """The same with tensorstore, in its order on disk."""
+    import tensorstore as ts
+
+    store = opened_by_tensorstore(folder)
+    with ts.Transaction() as transaction:
+        inside = store.with_transaction(transaction)
+        for key, data in labels.items():
+            inside[key.to_bytes(8, "big")] = data
+    (folder / "info").write_text(json.dumps({"@type": "neuroglancer_skeletons", "sharding": SPEC}))
+
+
+def opened_by_tensorstore(folder: Path) -> Any:
+    """Tensorstore's key-value store over the shards of a folder, without a cache from before."""
+    import tensorstore as ts
+
+    base = {"driver": "file", "path": f"{folder}/"}
+    return ts.KvStore.open(
+        {"driver": "neuroglancer_uint64_sharded", "base": base, "metadata": SPEC}, context=ts.Context()
+    ).result()
+
+
+def list_with_ours(folder: Path) -> None:
+    """All keys with their places."""
+    with shardcore.open(folder / "0.shard") as shard:
+        shard.load_index()
+        assert len(shard.objects) == KEYS
+        shard.objects[:]
+
+
+def list_texts_with_ours(folder: Path) -> None:
+    """All keys as text."""
+    with shardcore.open(folder / "0.shard") as shard:
+        assert len(shard.objects.keys[:]) == KEYS
+
+
+def list_with_tensorstore(folder: Path) -> None:
+    """All keys."""
+    assert len(opened_by_tensorstore(folder).list().result()) == KEYS
+
+
+def read_with_ours(folder: Path) -> list[tuple[int, bytes | ShardError]]:
+    """All values, decoded, with their rows."""
+    with shardcore.open(folder / "0.shard") as shard:
+        assert isinstance(shard, NeuroglancerShard)
+        return list(shard.contents())
+
+
+def check_ours(folder: Path, labels: dict[int, bytes]) -> None:
+    """What is timed below is right."""
+    with shardcore.open(folder / "0.shard") as shard:
+        assert {int(shard.objects.keys[row] or 0): data for row, data in read_with_ours(folder)} == labels
+
+
+def read_with_cloud_volume(folder: Path) -> dict[int, bytes]:
+    """All values, decoded."""
+    from cloudvolume.datasource.precomputed.sharding import ShardingSpecification, ShardReader
+
+    spec = ShardingSpecification.from_dict(dict(SPEC))
+    reader = ShardReader(None, None, spec)
+    found: dict[int, bytes] = reader.disassemble_shard((folder / "0.shard").read_bytes())
+    return found
+
+
+def ranges_of_one_key(folder: Path, key: int) -> tuple[int, int, int]:
+    """Ranges read to open a shard, to get a first value of a minishard, and to get it again."""
+    CountedFile.reads = 0
+    with shardcore.open(CountedFile(folder / "0.shard"), format="neuroglancer") as shard:
+        opened, CountedFile.reads = CountedFile.reads, 0
+        shard.read(shard.find(str(key)))
+        cold, CountedFile.reads = CountedFile.reads, 0
+        shard.read(shard.find(str(key)))
+        return opened, cold, CountedFile.reads
+
+
+def hash_figure() -> Figure:
+    """A million keys placed, array against one by one."""
+    keys = np.random.default_rng(5).integers(0, 2**64, 1_000_000, np.uint64)
+    spec = ShardingSpec.parse(SPEC)
+    some = keys[:20_000].tolist()
+    began = time.perf_counter()
+    for key in some:
+        spec.place(key)
+    singly = (time.perf_counter() - began) * len(keys) / len(some)
+    return Figure("hash 1,000,000 keys", best_of(3, lambda: murmur_low64_many(keys)), singly, note="limit: one by one")
+
+
+def run() -> Iterator[Figure]:
+    """The figures."""
+    labels = values()
+    for writer in (write_with_cloud_volume, write_with_tensorstore):
+        name = writer.__name__.removeprefix("write_with_").replace("_", "-")
+        with tempfile.TemporaryDirectory() as temporary:
+            folder = Path(temporary)
+            writer(folder, labels)
+            theirs = best_of(3, lambda: list_with_tensorstore(folder))  # noqa: B023 - called at once
+            ours = best_of(3, lambda: list_with_ours(folder))  # noqa: B023
+            yield Figure(f"list {KEYS:,} keys written by {name}, beside tensorstore", ours, theirs, reference=theirs)
+            texts = best_of(3, lambda: list_texts_with_ours(folder))  # noqa: B023
+            yield Figure("the same with every key as decimal text", texts, 1.5 * theirs, reference=theirs)
+            taken = best_of(3, lambda: read_with_cloud_volume(folder))  # noqa: B023
+            check_ours(folder, labels)
+            read = best_of(3, lambda: read_with_ours(folder))  # noqa: B023
+            note = "limit: a third"
+            yield Figure("read all values, beside cloud-volume", read, taken / 3, reference=taken, note=note)
+            opened, cold, warm = ranges_of_one_key(folder, next(iter(labels)))
+            yield Figure("ranges to open and read one key", opened + cold, 3, "ranges", note="and the info")
+            yield Figure("ranges for a key of a known minishard", warm, 1, "ranges")
+    yield hash_figure()
