@@ -127,7 +127,7 @@ def read_chunk_header(data: bytes | memoryview, at: int = 0, *, place: Span | No
     Raises:
         Truncated: Fewer than 16 bytes are there.
     """
-    return ChunkHeader(**CHUNK_HEADER.read_one(data, at, place=place))
+    return ChunkHeader(*CHUNK_HEADER.read(data, at, place=place)[0].item())
 
 
 def write_chunk_header(header: ChunkHeader) -> bytes:
@@ -227,7 +227,7 @@ def map_chunk(chunk: bytes | memoryview, *, limit: int = DEFAULT_LIMIT, place: S
         raise FormatError(
             f"blocks of {header.blocksize} bytes cannot be split by typesize {header.typesize}", span=place
         )
-    return _follow_streams(np.frombuffer(chunk, np.uint8), header, starts, place)
+    return _follow_streams(chunk, header, starts, place)
 
 
 def _read_starts(chunk: bytes | memoryview, header: ChunkHeader, place: Span | None) -> NDArray[np.int64]:
@@ -247,46 +247,38 @@ def _read_starts(chunk: bytes | memoryview, header: ChunkHeader, place: Span | N
 
 
 def _follow_streams(
-    data: NDArray[np.uint8], header: ChunkHeader, starts: NDArray[np.int64], place: Span | None
+    chunk: bytes | memoryview, header: ChunkHeader, starts: NDArray[np.int64], place: Span | None
 ) -> ChunkMap:
-    """Walks the streams of all blocks at once, one stream number after the other."""
-    streams, nblocks = header.streams, len(starts)
-    short = header.nbytes % header.blocksize
-    plain = np.full(nblocks, header.blocksize // streams, np.int64)
-    if short:
-        plain[-1] = short
-    stream_at = np.full((nblocks, streams), -1, np.int64)
-    stream_size = np.zeros((nblocks, streams), np.int64)
-    at = starts.copy()
+    """Walks the streams of all blocks at once, one stream number after the other, then checks what was met."""
+    streams, nblocks, last = header.streams, len(starts), header.ctbytes - STREAM_LENGTH.size
+    # The length that would stand at each byte of the chunk.
+    lengths = np.ndarray((last + 1,), STREAM_LENGTH.dtype["length"], chunk, 0, (1,))
+    stream_at = np.empty((nblocks, streams), np.int64)
+    stream_size = np.empty((nblocks, streams), np.int64)
+    at = starts
     for stream in range(streams):
-        if stream == 1 and short:
-            at, plain = at[:-1], plain[:-1]
-        size = _lengths(data, header, at, stream, place)
-        wrong = (size < 1) | (size > plain) | (at + STREAM_LENGTH.size + size > header.ctbytes)
-        wrong |= plain > size * _EXPANSION[header.codec] + _EXPANSION_SLACK
-        if wrong.any():
-            block = int(wrong.argmax())
-            raise FormatError(
-                f"block {block}, stream {stream}: {size[block]} stored bytes at byte {at[block]} of "
-                f"{header.ctbytes} cannot hold {plain[block]} plain bytes",
-                span=_within(place, int(at[block]), STREAM_LENGTH.size),
-            )
-        stream_at[: len(at), stream] = at
-        stream_size[: len(at), stream] = size
+        size = lengths[at if stream == 0 else np.minimum(np.maximum(at, 0), last)]
+        stream_at[:, stream], stream_size[:, stream] = at, size
         at = at + STREAM_LENGTH.size + size
+    plain = np.full((nblocks, streams), header.blocksize // streams, np.int64)
+    short = header.nbytes % header.blocksize
+    if short:
+        stream_at[-1, 1:], stream_size[-1, 1:], plain[-1, 0], plain[-1, 1:] = -1, 0, short, 0
+    wrong = (stream_at > last) | (stream_size < 1) | (stream_size > plain)
+    wrong |= stream_at + STREAM_LENGTH.size + stream_size > header.ctbytes
+    wrong |= plain > stream_size * _EXPANSION[header.codec] + _EXPANSION_SLACK
+    if short:
+        wrong[-1, 1:] = False
+    if wrong.any():
+        block, number = divmod(int(wrong.argmax()), streams)
+        found, stored = int(stream_at[block, number]), int(stream_size[block, number])
+        what = f"{stored} stored bytes cannot hold {plain[block, number]} plain bytes"
+        raise FormatError(
+            f"block {block}, stream {number} at byte {found} of {header.ctbytes}: "
+            + (what if found <= last else "the chunk ends before its length"),
+            span=_within(place, found, STREAM_LENGTH.size),
+        )
     return ChunkMap(header, starts, stream_at, stream_size)
-
-
-def _lengths(
-    data: NDArray[np.uint8], header: ChunkHeader, at: NDArray[np.int64], stream: int, place: Span | None
-) -> NDArray[np.int64]:
-    """The length fields at these places, after a check that they are inside."""
-    outside = at > header.ctbytes - STREAM_LENGTH.size
-    if outside.any():
-        block = int(outside.argmax())
-        raise FormatError(f"block {block} ends before its stream {stream}", span=_within(place, header.ctbytes, 0))
-    cells: NDArray[Any] = data[at[:, None] + np.arange(STREAM_LENGTH.size)]
-    return np.ascontiguousarray(cells).view(STREAM_LENGTH.dtype)["length"][:, 0].astype(np.int64)
 
 
 def _within(place: Span | None, at: int, size: int) -> Span | None:

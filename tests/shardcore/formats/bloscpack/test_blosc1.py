@@ -156,7 +156,7 @@ def test_streams_that_run_past_the_end_are_refused() -> None:
     found = map_chunk(chunk)
     last = int(found.stream_at[0, 1])
     cut = changed(chunk, ctbytes=last + 2)[: last + 2]
-    with pytest.raises(FormatError, match="ends before its stream 1"):
+    with pytest.raises(FormatError, match=r"stream 1.*ends before its length"):
         map_chunk(cut)
 
 
