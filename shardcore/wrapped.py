@@ -7,8 +7,8 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import accumulate
 
-from shardcore.errors import UsageError
-from shardcore.source import Source, merged
+from shardcore.errors import SourceChanged, SourceError, UsageError
+from shardcore.source import Folder, Source, merged
 
 
 class SliceSource(Source):
@@ -313,3 +313,71 @@ class KeptSource(Source):
 
     def _holds(self, start: int, stop: int) -> bool:
         return self._start <= start <= stop <= self._start + len(self._data)
+
+
+class OnDemandSource(Source):
+    """A file of a folder that is open only while it is read.
+
+    A data set can have more members than a process may have files open.
+
+    Args:
+        folder: The folder, a local one: opening has to cost next to nothing.
+        name: The relative name of the file.
+
+    Raises:
+        SourceError: Nothing is there, or the name leaves the folder.
+    """
+
+    def __init__(self, folder: Folder, name: str) -> None:
+        self._folder = folder
+        self._path = name
+        self._closed = False
+        with folder.open(name) as source:
+            self.name, self.uri, self.folder = source.name, source.uri, source.folder
+            self._size, self._identity = source.size, source.identity
+
+    @property
+    def size(self) -> int:
+        """Number of bytes when the file was first opened."""
+        return self._size
+
+    @property
+    def identity(self) -> str:
+        """As the file had it when it was first opened."""
+        return self._identity
+
+    def read(self, start: int, stop: int) -> bytes:
+        """Opens, reads exactly the bytes `[start, stop)`, and closes.
+
+        Raises:
+            Truncated: The range ends after the file did when it was first opened.
+            SourceChanged: Another file is there now.
+            SourceError: The bytes cannot be had.
+        """
+        self._check_range(start, stop)
+        with self._opened() as source:
+            return source.read(start, stop)
+
+    def read_many(self, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
+        """Reads several ranges of one opening, in the order given."""
+        for start, stop in ranges:
+            self._check_range(start, stop)
+        with self._opened() as source:
+            return source.read_many(ranges)
+
+    def check_unchanged(self) -> None:
+        """Compares the file at the path with the one that was first opened."""
+        self._opened().close()
+
+    def close(self) -> None:
+        """Reading afterwards is an error."""
+        self._closed = True
+
+    def _opened(self) -> Source:
+        if self._closed:
+            raise SourceError(f"{self.name} is closed")
+        source = self._folder.open(self._path)
+        if source.identity != self._identity:
+            source.close()
+            raise SourceChanged(f"{self.name} was changed by another program")
+        return source

@@ -30,9 +30,9 @@ from shardcore.node import Node
 from shardcore.objects import ObjectRef, State
 from shardcore.record import FieldRole, Value
 from shardcore.shard import DEFAULT_LIMIT, Shard
-from shardcore.source import Folder, Source
+from shardcore.source import Folder, LocalFolder, Source
 from shardcore.trace import Look
-from shardcore.wrapped import PrefetchedSource
+from shardcore.wrapped import OnDemandSource, PrefetchedSource
 
 ZONES_NAMES = ("zones.json", "zones.yaml", "zones.yml")
 
@@ -64,11 +64,11 @@ def open_folder(folder: Folder, context: OpenContext) -> DesFolder:
 
 
 def _open_member(folder: Folder, name: str, context: OpenContext) -> Shard:
-    source = folder.open(name)
+    # Opening a local file costs nothing, and a folder may have more shards than a process may have files.
+    source = OnDemandSource(folder, name) if isinstance(folder, LocalFolder) else folder.open(name)
+    inner = OpenContext(context.options, context.opener, partial=context.partial)
     try:
-        return open_shard(
-            PrefetchedSource(source), OpenContext(context.options, context.opener, partial=context.partial)
-        )
+        return open_shard(PrefetchedSource(source), inner)
     except BaseException:
         source.close()
         raise

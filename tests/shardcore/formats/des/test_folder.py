@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import random
+import resource
 from pathlib import Path
 
 import pytest
@@ -200,6 +201,21 @@ def test_retention_copies(tmp_path: Path, where: str) -> None:
             assert source.size == 14
         with pytest.raises(KeyAbsent):
             opened.find("x")
+
+
+def test_more_shards_than_files_may_be_open(tmp_path: Path) -> None:
+    """All shards of a folder stay open to lookups without holding their files."""
+    for number in range(300):
+        write(tmp_path, f"20261103_{number % 256:02X}_{number // 256:04}.des", [Thing(str(number).encode(), b"x")])
+    allowed, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(allowed, 256), most))
+    try:
+        with _opened(tmp_path) as opened:
+            opened.load_index()
+            assert len(opened.objects) == 300
+            assert opened.read(opened.find("299")) == b"x"
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, most))
 
 
 def test_detection_of_folders(tmp_path: Path) -> None:
