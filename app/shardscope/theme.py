@@ -79,10 +79,10 @@ HATCHES: Mapping[SectionRole, Qt.BrushStyle] = MappingProxyType(
 _HUES: Mapping[SectionRole, tuple[float, float]] = MappingProxyType(
     {
         SectionRole.HEADER: (255, 1.0),
-        SectionRole.INDEX: (65, 1.0),
+        SectionRole.INDEX: (60, 1.0),
         SectionRole.LOOKUP: (315, 1.0),
         SectionRole.DATA: (165, 0.8),
-        SectionRole.METADATA: (105, 1.0),
+        SectionRole.METADATA: (108, 1.0),
         SectionRole.FOOTER: (15, 1.0),
         SectionRole.PADDING: (255, 0.12),
         SectionRole.TRAILING: (35, 0.35),
@@ -93,12 +93,12 @@ _HUES: Mapping[SectionRole, tuple[float, float]] = MappingProxyType(
 # How much lighter or darker the strong colour of a section is in the palettes for colour-blind eyes.
 _SAFE_STEPS: Mapping[SectionRole, float] = MappingProxyType(
     {
-        SectionRole.HEADER: -0.10,
-        SectionRole.INDEX: 0.10,
-        SectionRole.LOOKUP: -0.05,
-        SectionRole.DATA: 0.02,
-        SectionRole.METADATA: 0.19,
-        SectionRole.FOOTER: -0.15,
+        SectionRole.HEADER: -0.20,
+        SectionRole.INDEX: 0.03,
+        SectionRole.LOOKUP: -0.04,
+        SectionRole.DATA: 0.09,
+        SectionRole.METADATA: 0.20,
+        SectionRole.FOOTER: -0.13,
         SectionRole.PADDING: 0.17,
         SectionRole.TRAILING: -0.22,
         SectionRole.UNKNOWN: -0.02,

@@ -24,14 +24,14 @@ class AddressBar(QWidget):
         self._places = places
         self.field = QLineEdit()
         self.field.setObjectName("addressField")
-        self.field.setPlaceholderText("Go to  0x10  -72  +40  index+12*40")
+        self.field.setPlaceholderText("Go to: 0x10, -72, index+40")
         self.field.setAccessibleName("Go to an offset, an expression or a name")
         self.field.setToolTip(
             "Offsets: 4096, 0x1000, 4Ki · from the end: -72 · from the caret: +0x10<br>"
             "Names: index+12*40, objects.stop, header.index_position (the value of a field), "
             "$header.index_position (where it lies)"
         )
-        self.field.setMinimumWidth(230)
+        self.field.setMinimumWidth(250)
         self.field.setClearButtonEnabled(True)
         self.preview = QLabel()
         self.preview.setObjectName("addressPreview")

@@ -58,6 +58,7 @@ class HexPanel(QWidget):
         self.status = HexStatus()
         self.copier = HexCopier(self.view, self.pages)
         self.actions_ = HexActions(self)
+        self.setFocusProxy(self.view)
         self._lay_out()
         self._connect_views()
         self._connect_actions()
@@ -159,6 +160,7 @@ class HexPanel(QWidget):
     def _opened(self, shard: Shard) -> None:
         self.pages.use(shard)
         self.tabs.clear()
+        self.view.setFocus()
         self._starts = {}
         if shard.source is not None:
             self._show(OpenSource("", shard.source.size, shard.sections))

@@ -1,0 +1,191 @@
+"""Searching bytes: what is found, where, how much is read, and how it is stopped."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shardcore import BytesSource, Cancelled, Span, UsageError
+from shardcore.search import (
+    MANY,
+    Hits,
+    Pattern,
+    find_in,
+    find_next,
+    parse_hex,
+    parse_number,
+    parse_text,
+    search,
+)
+from shardcore.testing import CountingSource, PatternSource
+
+
+def quiet(done: int, total: int) -> None:
+    """Progress that nobody looks at."""
+
+
+def slow_find(data: bytes, pattern: Pattern) -> list[int]:
+    """The definition: compare at every place."""
+    return [
+        at
+        for at in range(len(data) - pattern.size + 1)
+        if all(
+            data[at + n] & mask == value
+            for n, (value, mask) in enumerate(zip(pattern.value, pattern.mask, strict=True))
+        )
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "mask"),
+    [
+        ("53 57 48", "535748", "ffffff"),
+        ("0x53, 0x57", "5357", "ffff"),
+        ("5357??48", "53570048", "ffff00ff"),
+        ("4? ?f", "400f", "f00f"),
+    ],
+)
+def test_hex_patterns(text: str, value: str, mask: str) -> None:
+    """Hex digits in any spelling; `?` is any half byte."""
+    pattern = parse_hex(text)
+    assert (pattern.value.hex(), pattern.mask.hex()) == (value, mask)
+    assert parse_hex(str(pattern)) == pattern
+
+
+@pytest.mark.parametrize("text", ["", "5", "xx", "5g", "??", "?? ??", "00" * 5000])
+def test_what_is_no_pattern_is_refused(text: str) -> None:
+    """Odd digits, strange characters, wildcards only and endless patterns are a `UsageError`."""
+    with pytest.raises(UsageError):
+        parse_hex(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "order", "value"),
+    [
+        ("512", "u16", ">", "0200"),
+        ("0x200", "u16", "<", "0002"),
+        ("-1", "i64", "<", "ff" * 8),
+        ("u32be:7", "u8", "<", "00000007"),
+        ("f32le:1.5", "u64", ">", "0000c03f"),
+        ("18446744073709551615", "u64", ">", "ff" * 8),
+    ],
+)
+def test_numbers(text: str, kind: str, order: str, value: str) -> None:
+    """Numbers become the bytes that a writer would write; a prefix in the text decides."""
+    assert parse_number(text, kind, order).value.hex() == value
+
+
+@pytest.mark.parametrize("text", ["", "x", "1.5", "u8:256", "-1", "u128:1", "f32le:x"])
+def test_what_is_no_number_is_refused(text: str) -> None:
+    """What does not fit is a `UsageError`."""
+    with pytest.raises(UsageError):
+        parse_number(text)
+
+
+def test_text_is_searched_in_its_encoding() -> None:
+    """Text becomes the bytes of an encoding, or is refused."""
+    assert parse_text("ä", "utf-16-le").value == b"\xe4\x00"
+    with pytest.raises(UsageError):
+        parse_text("ä", "ascii")
+
+
+@given(
+    data=st.binary(max_size=300).map(lambda raw: bytes(byte & 3 for byte in raw)),
+    cells=st.lists(
+        st.tuples(st.integers(0, 3), st.sampled_from([0xFF, 0x0F, 0xF0, 0x00, 0x01])), min_size=1, max_size=6
+    ),
+)
+def test_finding_agrees_with_the_definition(data: bytes, cells: list[tuple[int, int]]) -> None:
+    """Whatever the wildcards, exactly the places that fit are found, overlapping ones included."""
+    if not any(mask for _, mask in cells):
+        cells.append((1, 0xFF))
+    pattern = Pattern(bytes(value & mask for value, mask in cells), bytes(mask for _, mask in cells))
+    assert find_in(data, pattern).tolist() == slow_find(data, pattern)
+
+
+@pytest.mark.parametrize("text", ["00 00", "00", "00 ?? 00", "0? 00 00 00"])
+def test_very_many_hits_are_all_found(text: str) -> None:
+    """In a stretch of zeros the fast ways give way to the thorough one, without losing a hit."""
+    data = b"\x01" * 5 + bytes(4 * MANY) + b"\x01" * 5
+    pattern = parse_hex(text)
+    assert find_in(data, pattern).tolist() == slow_find(data, pattern)
+
+
+@pytest.mark.parametrize("chunk", [1, 2, 3, 7, 64])
+def test_hits_on_chunk_borders_are_found_once(chunk: int) -> None:
+    """However a source is cut into chunks, each hit is found, and found once."""
+    source = BytesSource(b"abcabcabcab" * 3)
+    assert search(source, parse_text("abca"), quiet, chunk=chunk).offsets == (0, 3, 6, 11, 14, 17, 22, 25, 28)
+
+
+@given(start=st.integers(0, 33), chunk=st.integers(1, 40))
+def test_a_search_goes_around_once(start: int, chunk: int) -> None:
+    """From any start all hits are found: those from the start on first, then the others."""
+    source = BytesSource(b"abcabcabcab" * 3)
+    every = slow_find(source.data, parse_text("ab"))
+    hits = search(source, parse_text("ab"), quiet, start=start, chunk=chunk)
+    ahead = [offset for offset in every if offset >= start]
+    assert hits == Hits((*ahead, *(offset for offset in every if offset < start)), len(every), len(ahead))
+
+
+def test_listing_stops_counting_does_not() -> None:
+    """Beyond the limit hits are counted only."""
+    hits = search(BytesSource(b"a" * 100), parse_text("a"), quiet, limit=10, chunk=7)
+    assert (len(hits.offsets), hits.count) == (10, 100)
+
+
+def test_hits_stream_in() -> None:
+    """What each chunk holds is told while the search goes on."""
+    told: list[tuple[int, ...]] = []
+    search(BytesSource(b"a..a..a..a"), parse_text("a"), quiet, found=told.append, chunk=4)
+    assert told == [(0, 3), (6,), (9,)]
+
+
+def test_progress_covers_the_source_and_stops_the_search() -> None:
+    """Progress is told per chunk up to the whole; `Cancelled` stops before the next chunk is read."""
+    source = CountingSource(bytes(1000))
+    told: list[tuple[int, int]] = []
+    search(source, parse_hex("01"), lambda *args: told.append(args), start=500, chunk=100)
+    assert told == [(done, 1000) for done in (*range(0, 1000, 100), 1000)]
+    source.ranges.clear()
+
+    def stop(done: int, total: int) -> None:
+        if done >= 300:
+            raise Cancelled
+
+    with pytest.raises(Cancelled):
+        search(source, parse_hex("01"), stop, chunk=100)
+    assert len(source.ranges) == 3
+
+
+def test_each_byte_is_read_about_once() -> None:
+    """Chunks overlap by one byte less than the pattern, and by no more."""
+    source = CountingSource(bytes(1000))
+    search(source, parse_hex("01 02 03"), quiet, chunk=100)
+    assert sum(stop - start for start, stop in source.ranges) == 1000 + 9 * 2
+
+
+@pytest.mark.parametrize("chunk", [1, 3, 5, 100])
+def test_the_next_hit_and_the_one_before(chunk: int) -> None:
+    """Both directions go around the end, and say so."""
+    source = BytesSource(b"..ab..ab..")
+    pattern = parse_text("ab")
+    assert find_next(source, pattern, quiet, 2, chunk=chunk) == (Span("", 2, 4), False)
+    assert find_next(source, pattern, quiet, 3, chunk=chunk) == (Span("", 6, 8), False)
+    assert find_next(source, pattern, quiet, 7, chunk=chunk) == (Span("", 2, 4), True)
+    assert find_next(source, pattern, quiet, 6, backward=True, chunk=chunk) == (Span("", 2, 4), False)
+    assert find_next(source, pattern, quiet, 2, backward=True, chunk=chunk) == (Span("", 6, 8), True)
+    assert find_next(source, parse_text("x"), quiet, 5, chunk=chunk) is None
+    assert find_next(BytesSource(b""), pattern, quiet, 0, chunk=chunk) is None
+
+
+def test_a_hit_far_out_is_found() -> None:
+    """Offsets beyond 32 bits come back exactly."""
+    source = PatternSource(2**60)
+    start = 2**59 + 12345
+    wanted = source.read(start + 100, start + 164)
+    found = find_next(source, Pattern(wanted, b"\xff" * 64), quiet, start, chunk=4096)
+    assert found is not None
+    assert source.read(found[0].start, found[0].stop) == wanted
+    assert start <= found[0].start <= start + 100
