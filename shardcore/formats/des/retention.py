@@ -45,15 +45,18 @@ class Retention:
     def __init__(self, folder: Folder) -> None:
         self.root: Folder | None = None
         self.copies: tuple[Copy, ...] = ()
+        self._by_uid: dict[str, tuple[Copy, ...]] = {}
         for root in (folder, folder.parent()):
             copies = tuple(_copies(root)) if root is not None else ()
             if copies:
                 self.root, self.copies = root, copies
-                return
+                break
+        for copy in self.copies:
+            self._by_uid[copy.uid] = (*self._by_uid.get(copy.uid, ()), copy)
 
     def of(self, uid: str) -> tuple[Copy, ...]:
         """The copies of a uid."""
-        return tuple(copy for copy in self.copies if copy.uid == uid)
+        return self._by_uid.get(uid, ())
 
     def named(self, name: str) -> Copy | None:
         """The copy of that name."""

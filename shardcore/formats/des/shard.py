@@ -15,7 +15,6 @@ from shardcore.errors import (
     FormatError,
     LimitExceeded,
     ShardError,
-    SourceError,
     Span,
     UsageError,
     decoded_name,
@@ -32,9 +31,9 @@ from shardcore.formats.des.content import (
 from shardcore.formats.des.entries import Entries
 from shardcore.formats.des.layout import BIGFILES, FOOTER, HEADER, INDEX_HEAD, is_hash
 from shardcore.formats.des.objects import DesObjects
-from shardcore.formats.des.sidecar import SUFFIX, Sidecar, Tombstone
+from shardcore.formats.des.sidecar import SUFFIX, Sidecar, Tombstone, read_sidecar
 from shardcore.formats.des.tree import DataMap, EntryNodes, entry_count_node, section_claims
-from shardcore.node import Node, Section, SectionRole, tile
+from shardcore.node import Children, Node, Section, SectionRole, tile
 from shardcore.objects import ObjectRef
 from shardcore.payload import decompress
 from shardcore.record import FieldRole, Value
@@ -135,35 +134,22 @@ class DesShard(Shard):
 
     @property
     def sidecar_error(self) -> ShardError | None:
-        """Why the sidecar that is there cannot be used."""
+        """Why the sidecar cannot be used, though there is one, or may be."""
         return self._sidecar_or_error[1]
 
     @cached_property
     def _sidecar_or_error(self) -> tuple[Sidecar | None, ShardError | None]:
+        folder = self.source.folder
+        if folder is None or not self.sidecar_name:
+            return None, None
         with self._lock:
-            source = self._open_sidecar()
-            if source is None:
-                return None, None
-            with source:
-                try:
-                    return Sidecar.parse(source.read(0, source.size), self.sidecar_name), None
-                except (FormatError, LimitExceeded) as error:
-                    return None, error
+            return read_sidecar(folder, self.sidecar_name)
 
     @property
     def sidecar_name(self) -> str:
         """How the sidecar is called; empty for a file without the suffix `.des`."""
         name = self.source.name
         return name.removesuffix(".des") + SUFFIX if name.endswith(".des") else ""
-
-    def _open_sidecar(self) -> Source | None:
-        folder = self.source.folder
-        if folder is None or not self.sidecar_name:
-            return None
-        try:
-            return folder.open(self.sidecar_name)
-        except SourceError:
-            return None
 
     @cached_property
     def tombstoned(self) -> NDArray[np.int64]:
@@ -177,25 +163,24 @@ class DesShard(Shard):
     @property
     def tree(self) -> Node:
         """Header, data, index, footer; the parts of the data after `load_index`."""
-        size = self.source.size
-        header, data, index, footer = (Span("", s.start, s.stop) for s in self._parts())
-        waiting = "" if self.loaded else "not yet looked at: load the index to see the payloads"
+        parts = section_claims(self.entries.data_stop, self.index_stop, self.source.size)
+        header, data, index, footer = (Span("", s.start, s.stop) for s in parts)
+        waiting = "" if self._map else "not yet looked at: load the index to see the payloads"
         nodes = (
             Node("header", header, children=field_nodes(HEADER, self.header, 0)),
-            Node("data", data, text=waiting, children=self._map.children() if self._map else ()),
-            Node("index", index, text=f"{len(self.entries)} entries", children=self._index_nodes()),
-            Node("footer", footer, children=self._footer_nodes(footer.start, index)),
+            Node("data", data, text=waiting, children=self._payload_nodes if self._map else ()),
+            Node("index", index, text=f"{len(self.entries)} entries", children=self._index_nodes),
+            Node(
+                "footer", footer, children=field_nodes(FOOTER, self.footer, footer.start, targets={"index_size": index})
+            ),
         )
-        return Node(
-            self.source.name, Span("", 0, size), children=tuple(n for n in nodes if n.span.size or n.name == "data")
-        )
+        return Node(self.source.name, Span("", 0, self.source.size), children=nodes)
 
-    def _parts(self) -> list[Section]:
-        return section_claims(self.entries.data_stop, self.index_stop, self.source.size)
+    @cached_property
+    def _payload_nodes(self) -> Children:
+        return self.data_map.children()
 
-    def _footer_nodes(self, start: int, index: Span) -> tuple[Node, ...]:
-        return field_nodes(FOOTER, self.footer, start, targets={"index_size": index})
-
+    @cached_property
     def _index_nodes(self) -> tuple[Node, ...]:
         start = self.entries.data_stop
         kids = [entry_count_node(self.entries, start)]
@@ -203,9 +188,9 @@ class DesShard(Shard):
             children = EntryNodes(self.entries, start).children()
             span = Span("", start + INDEX_HEAD.size, start + self.entries.walk.end)
             kids.append(Node("entries", span, text=f"{len(self.entries)}", children=children))
-        lost = self.lost_span
-        if self.damage is not None:
-            kids.append(Node("lost", lost, role=FieldRole.UNKNOWN, error=self.damage.message))
+        lost, error = self.lost_span, self.entries.walk.error
+        if error:
+            kids.append(Node("lost", lost, role=FieldRole.UNKNOWN, error=error))
         elif lost.size:
             kids.append(
                 Node("after the entries", lost, role=FieldRole.UNKNOWN, doc="The reference ignores these bytes.")
@@ -326,7 +311,8 @@ class DesShard(Shard):
         """The sections of the file; other sources are content from end to end."""
         if name == "":
             return self.sections
-        return (Section("content", SectionRole.DATA, 0, self.bytes_of(name).size, "The content of one object."),)
+        with self.bytes_of(name) as source:
+            return (Section("content", SectionRole.DATA, 0, source.size, "The content of one object."),)
 
     def tree_of(self, name: str) -> Node:
         """The tree of the file; of other sources a node for their content."""

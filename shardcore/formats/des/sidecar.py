@@ -9,8 +9,17 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from shardcore.errors import FormatError, LimitExceeded, Span, UsageError
+from shardcore.errors import (
+    ExternalMissing,
+    FormatError,
+    LimitExceeded,
+    ShardError,
+    SourceError,
+    Span,
+    UsageError,
+)
 from shardcore.formats.des.routing import utc_stamp
+from shardcore.source import Folder
 
 SUFFIX = ".meta"
 VERSION = 1
@@ -68,11 +77,8 @@ class Sidecar:
 
         Raises:
             FormatError: It is not JSON, not of this form, or of another version.
-            LimitExceeded: It is larger than 256 MiB.
         """
         place = Span(name, 0, len(data))
-        if len(data) > MAX_SIDECAR:
-            raise LimitExceeded(f"{name} has {len(data)} bytes; the limit is {MAX_SIDECAR}", span=place)
         try:
             tree = json.loads(data.decode())
         except (ValueError, RecursionError) as error:
@@ -97,6 +103,25 @@ class Sidecar:
     def tombstone(self, uid: str, created_at: str) -> Tombstone | None:
         """The tombstone of an entry, if there is one."""
         return next((tomb for tomb in self.tombstones.get(uid, ()) if tomb.covers(created_at)), None)
+
+
+def read_sidecar(folder: Folder, name: str) -> tuple[Sidecar | None, ShardError | None]:
+    """The sidecar of that name, or why it cannot be used; neither when there is none.
+
+    Only a file that is known not to be there is none: one that cannot be read may have tombstones in it.
+    """
+    try:
+        with folder.open(name) as source:
+            if source.size > MAX_SIDECAR:
+                raise LimitExceeded(f"{name} has {source.size} bytes; the limit is {MAX_SIDECAR}")
+            return Sidecar.parse(source.read(0, source.size), name), None
+    except ExternalMissing:
+        return None, None
+    except SourceError as error:
+        missing = isinstance(error.__cause__, (FileNotFoundError, NotADirectoryError))
+        return None, None if missing else error
+    except (FormatError, LimitExceeded) as error:
+        return None, error
 
 
 def entry_key(uid: str, created_at: str) -> str:

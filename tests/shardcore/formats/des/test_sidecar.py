@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 import shardcore
-from shardcore.errors import FormatError, LimitExceeded, UsageError
+from shardcore.errors import FormatError, UsageError
 from shardcore.formats.des import sidecar as module
-from shardcore.formats.des.sidecar import Sidecar, entry_key
+from shardcore.formats.des.sidecar import entry_key
 from shardcore.objects import State
 from tests.shardcore.formats.des.made import Thing, write
 
@@ -113,19 +113,34 @@ def test_a_damaged_sidecar_permits_nothing(tmp_path: Path, text: str) -> None:
 
 
 def test_no_sidecar(tmp_path: Path) -> None:
-    """Without a sidecar nothing is deleted; a link in its place is not followed."""
+    """Without a sidecar nothing is deleted."""
     path = _made(tmp_path, {"plain": _tomb("plain")})
-    (tmp_path / "x.meta").rename(tmp_path / "y.meta")
+    (tmp_path / "x.meta").unlink()
     assert set(_states(path).values()) == {State.LIVE}
-    (tmp_path / "x.meta").symlink_to(tmp_path / "y.meta")
-    assert set(_states(path).values()) == {State.LIVE}
+    with shardcore.open(path) as opened:
+        assert opened.read(opened.find("plain")) == b"two"
 
 
-def test_a_large_sidecar(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A sidecar over the limit is refused."""
-    monkeypatch.setattr(module, "MAX_SIDECAR", 10)
-    with pytest.raises(LimitExceeded):
-        Sidecar.parse(b" " * 11, "x.meta")
+@pytest.mark.parametrize("what", ["link", "folder", "large"])
+def test_a_sidecar_that_cannot_be_read_permits_nothing(
+    tmp_path: Path, what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A link is not followed, nor something too large read: what they say is not known, so nothing is served."""
+    path = _made(tmp_path, {"plain": _tomb("plain")})
+    place = tmp_path / "x.meta"
+    if what == "large":
+        monkeypatch.setattr(module, "MAX_SIDECAR", 10)
+    elif what == "link":
+        place.rename(tmp_path / "y.meta")
+        place.symlink_to(tmp_path / "y.meta")
+    else:
+        place.unlink()
+        place.mkdir()
+    with shardcore.open(path) as opened:
+        assert len(opened.objects[:]) == 3
+        with pytest.raises(FormatError, match="what was deleted is not known"):
+            opened.read(opened.find("c"))
+        assert not opened.verify("index").ok
 
 
 def test_verification_against_the_sidecar(tmp_path: Path) -> None:
