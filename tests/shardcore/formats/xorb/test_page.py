@@ -1,0 +1,15 @@
+"""The page of the format."""
+
+from pathlib import Path
+from typing import ClassVar
+
+from shardcore.formats.xorb import layout
+from shardcore.record import Record
+from shardcore.testing import PageContract
+
+
+class TestXorbPage(PageContract):
+    """`docs/formats/xorb.md`."""
+
+    page: ClassVar = Path(__file__).parents[4] / "docs" / "formats" / "xorb.md"
+    layouts: ClassVar = {found.name: found for found in vars(layout).values() if isinstance(found, Record)}
