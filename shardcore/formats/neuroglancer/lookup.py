@@ -92,7 +92,7 @@ def look_up(shard: NeuroglancerShard, place: Place, look: Look) -> ObjectRef:
     """
     source = look.meter(shard.index.source)
     start, stop = _pair(shard, place, source, look)
-    entries, size = shard.index.minishard(place.minishard, source)
+    entries, size = shard.index.minishard(place.minishard, source, (start, stop))
     gzipped = shard.spec.minishard_index_encoding == "gzip"
     text = f"{stop - start} stored bytes decode to {size}" if gzipped else f"{size} bytes"
     look.step(

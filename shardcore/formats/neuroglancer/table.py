@@ -107,18 +107,24 @@ class Index:
         entry = SHARD_INDEX_ENTRY.read_one(data)
         return self._checked(minishard, entry["start_offset"], entry["end_offset"])
 
-    def minishard(self, number: int, source: Source) -> tuple[Entries, int]:
+    def minishard(
+        self, number: int, source: Source, place: tuple[int, int] | None = None
+    ) -> tuple[Entries, int]:
         """The entries of one minishard and the decoded size of its index, read through `source`.
 
+        Args:
+            number: The minishard.
+            source: What to read from.
+            place: What `pair` gave for it, if that was asked already.
+
         Raises:
-            FormatError: The minishard is damaged.
-            LimitExceeded: Its index expands beyond reason.
+            FormatError: The minishard is damaged, or its index expands beyond reason.
         """
         with self._lock:
             if number in self._kept:
                 self._kept.move_to_end(number)
                 return self._kept[number]
-        start, stop = self.pair(number, source)
+        start, stop = place or self.pair(number, source)
         if start == stop:
             return entries_of([], [], self.base, self.source.size), 0
         decoded = self._decoded(number, source.read(start, stop), Span("", start, stop))
@@ -176,7 +182,7 @@ class Index:
             start, stop = (self.base + int(end) for end in pairs[number])
             try:
                 decoded = self._decoded(number, stored, Span("", start, stop), room)
-            except (FormatError, LimitExceeded) as error:
+            except FormatError as error:
                 damage[number] = error
                 continue
             room -= len(decoded)
@@ -232,7 +238,7 @@ class Index:
         try:
             data = decompress(codec, stored, limit=limit if room is None else min(limit, room), span=place)
         except (FormatError, LimitExceeded) as error:
-            raise type(error)(f"minishard {minishard}: its index: {error.message}", span=place) from error
+            raise FormatError(f"minishard {minishard}: its index: {error.message}", span=place) from error
         if len(data) % ENTRY_SIZE:
             raise FormatError(
                 f"minishard {minishard}: its index has {len(data)} bytes, not a multiple of {ENTRY_SIZE}", span=place

@@ -19,7 +19,7 @@ SAMPLES = sorted(
 class TestSmallShards(ShardContract):
     """The contract over the smaller samples, which are cut at every length."""
 
-    samples = [path for path in SAMPLES if path.stat().st_size < EVERY_LENGTH]
+    samples = tuple(path for path in SAMPLES if path.stat().st_size < EVERY_LENGTH)
     absent = ("18446744073709551613", "4611686018427387905")
     open_ranges = 1
     find_ranges = 1
@@ -28,7 +28,7 @@ class TestSmallShards(ShardContract):
 class TestShards(ShardContract):
     """The contract over the other samples."""
 
-    samples = [path for path in SAMPLES if path.stat().st_size >= EVERY_LENGTH]
+    samples = tuple(path for path in SAMPLES if path.stat().st_size >= EVERY_LENGTH)
     absent = TestSmallShards.absent
     open_ranges = 1
     find_ranges = 1

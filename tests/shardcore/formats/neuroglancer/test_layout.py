@@ -113,7 +113,7 @@ def test_any_bytes(data: bytes) -> None:
 def test_sizes_are_summed_beyond_32_bits() -> None:
     """Fragments of more than 4 GiB in all do not wrap."""
     sizes = np.full(3, 2**32 - 1, np.uint32)
-    manifest = Manifest(
-        (1, 1, 1), (0, 0, 0), np.ones(1, np.float32), np.zeros((1, 3), np.float32), (np.zeros((3, 3), np.uint32),), (sizes,)
-    )
+    positions = np.zeros((3, 3), np.uint32)
+    one, origin = np.ones(1, np.float32), np.zeros((1, 3), np.float32)
+    manifest = Manifest((1, 1, 1), (0, 0, 0), one, origin, (positions,), (sizes,))
     assert read_manifest(write_manifest(manifest)).fragments_size == 3 * (2**32 - 1)

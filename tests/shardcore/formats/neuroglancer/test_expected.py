@@ -1,0 +1,212 @@
+"""Shards of the reference writers hold what their description says; damaged ones come out as wished."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import shardcore
+from shardcore.errors import FormatError, KeyAbsent, Truncated
+from shardcore.formats.neuroglancer.reader import NeuroglancerShard
+from shardcore.formats.neuroglancer.sharding import ShardingSpec
+from shardcore.formats.neuroglancer.volume import chunk_array
+from shardcore.objects import State
+
+DATA = Path(__file__).parents[3] / "data" / "neuroglancer"
+EXPECTED: dict[str, Any] = json.loads((DATA / "expected.json").read_text())
+CASES: list[dict[str, Any]] = EXPECTED["cases"]
+
+
+def folder_of(case: dict[str, Any]) -> Path:
+    """The folder of a case's shards."""
+    return DATA / case["path"] / case.get("scale", "")
+
+
+def where(case: dict[str, Any]) -> Path:
+    """What to open: the folder, or the shard alone where there is no info."""
+    return folder_of(case) / "0.shard" if case["opener"] == "shard only" else folder_of(case)
+
+
+def sha256(data: bytes) -> str:
+    """The digest of the descriptions."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def hostile(name: str) -> Path:
+    """A damaged sample."""
+    return DATA / "hostile" / name / "0.shard"
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
+def test_every_value(case: dict[str, Any]) -> None:
+    """Each key leads to its value, mesh fragments included; the listing has all keys and no other."""
+    with shardcore.open(where(case)) as shard:
+        assert shard.declared_objects == case["count"]
+        shard.load_index()
+        assert len(shard.objects) == case["count"]
+        assert sorted(map(int, filter(None, shard.objects.keys))) == sorted(int(e["key"]) for e in case["entries"])
+        for entry in case["entries"]:
+            ref = shard.find(entry["key"])
+            data = shard.read(ref)
+            assert (len(data), sha256(data)) == (entry["size"], entry["sha256"])
+            assert shard.objects.ref(ref.row).size == entry["size"]
+            if "fragments_size" in entry:
+                assert ref.parts == ("fragments",)
+                fragments = shard.read_part(ref, "fragments")
+                assert (len(fragments), sha256(fragments)) == (entry["fragments_size"], entry["fragments_sha256"])
+                assert ref.spans[1].size == entry["fragments_size"]
+                assert ref.spans[1].stop == ref.spans[0].start
+            if "cell" in entry:
+                assert (ref.extras["cell"], ref.extras["shape"]) == (entry["cell"], entry["shape"])
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
+def test_absent_keys(case: dict[str, Any]) -> None:
+    """The keys named as absent are absent, singly, in bulk, and told so."""
+    with shardcore.open(where(case)) as shard:
+        for key in case["absent"]:
+            with pytest.raises(KeyAbsent):
+                shard.find(key)
+            assert shard.find_all(key) == ()
+            assert shard.trace(key).outcome == "absent"
+        if case["absent"]:
+            assert set(shard.find_many(case["absent"]).tolist()) == {-1}
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
+def test_files_one_by_one(case: dict[str, Any]) -> None:
+    """Opened as single files the shards hold the same keys, and a key of another shard is absent."""
+    files = [path for path in sorted(folder_of(case).iterdir()) if path.suffix in (".shard", ".index", ".data")]
+    seen: dict[str, set[str]] = {}
+    for path in files:
+        with shardcore.open(path) as shard:
+            assert isinstance(shard, NeuroglancerShard)
+            assert shard.spec == ShardingSpec.parse(case["spec"])
+            seen[path.name] = {key for key in shard.objects.keys if key is not None}
+            for entry in case["entries"]:
+                if entry["key"] in seen[path.name]:
+                    assert sha256(shard.read(shard.find(entry["key"]))) == entry["sha256"]
+                else:
+                    with pytest.raises(KeyAbsent):
+                        shard.find(entry["key"])
+    assert set().union(*seen.values()) == {entry["key"] for entry in case["entries"]}
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
+def test_contents_in_bulk(case: dict[str, Any]) -> None:
+    """Reading all values at once gives what reading them one by one gives."""
+    for path in folder_of(case).glob("*.shard"):
+        with shardcore.open(path) as shard:
+            assert isinstance(shard, NeuroglancerShard)
+            found = dict(shard.contents())
+            assert sorted(found) == list(range(len(shard.objects)))
+            some = np.arange(0, len(shard.objects), 3)
+            assert dict(shard.contents(some)) == {row: found[row] for row in some.tolist()}
+            for row, data in found.items():
+                assert data == shard.read(shard.objects.ref(row))
+
+
+def test_chunks_are_arrays() -> None:
+    """The chunks of the volume have the shape of their voxel box, cut at the volume's end."""
+    with shardcore.open(DATA / "volume" / "4_4_40" / "3.shard") as shard:
+        assert isinstance(shard, NeuroglancerShard)
+        for row, data in shard.contents():
+            ref = shard.objects.ref(row)
+            assert isinstance(data, bytes)
+            array = chunk_array(shard.origin.space, int(ref.key or 0), data)
+            assert list(array.shape) == ref.extras["shape"]
+            assert array.tobytes(order="F") == data
+
+
+def test_hostile_truncated_index() -> None:
+    """A file shorter than its shard index is not opened, but its bytes can be looked at."""
+    with pytest.raises(Truncated) as caught:
+        shardcore.open(hostile("truncated_index"))
+    assert caught.value.span is not None
+    with shardcore.open(hostile("truncated_index"), partial=True) as shard:
+        assert shard.damage is not None
+        assert [s.name for s in shard.sections] == ["shard index"]
+
+
+@pytest.mark.parametrize(
+    ("name", "code"),
+    [
+        ("end_before_start", "neuroglancer.backward-range"),
+        ("past_eof", "neuroglancer.range-outside"),
+        ("not_multiple_of_24", "neuroglancer.minishard-index"),
+        ("gzip_bad_length", "neuroglancer.minishard-index"),
+        ("gzip_bomb_index", "neuroglancer.minishard-index"),
+    ],
+)
+def test_hostile_minishards(name: str, code: str) -> None:
+    """A damaged minishard is one damaged row, an error of every lookup in it, and an error of verification."""
+    tracemalloc.start()
+    try:
+        with shardcore.open(hostile(name)) as shard:
+            ref = shard.objects.ref(0)
+            assert (len(shard.objects), ref.key, ref.state) == (1, None, State.DAMAGED)
+            assert "minishard 0" in ref.error
+            with pytest.raises(FormatError):
+                shard.find("2")
+            assert shard.trace("2").outcome == "damaged"
+            with pytest.raises(FormatError):
+                shard.read(ref)
+            with pytest.raises(KeyAbsent):
+                shard.find("1")
+            assert code in [finding.code for finding in shard.verify("index").findings if not shard.verify().ok]
+        assert tracemalloc.get_traced_memory()[1] < 64 << 20
+    finally:
+        tracemalloc.stop()
+
+
+def test_hostile_chunk_past_the_end() -> None:
+    """A value past the end is refused; the other key of its minishard is readable."""
+    with shardcore.open(hostile("chunk_past_eof")) as shard:
+        assert shard.read(shard.find("2")) == b"abc"
+        with pytest.raises(FormatError, match="4611686018427387904"):
+            shard.find("4")
+        assert [shard.objects.ref(row).state for row in (0, 1)] == [State.LIVE, State.DAMAGED]
+        assert shard.objects[:].start.tolist() == [32, -1]
+        assert [f.code for f in shard.verify("index").findings] == ["neuroglancer.value-outside"]
+
+
+def test_hostile_id_overflow() -> None:
+    """A sum of ids past 2**64 wraps as in other readers, and is reported."""
+    with shardcore.open(hostile("id_overflow")) as shard:
+        assert list(shard.objects.keys) == ["18446744073709551614", "4"]
+        assert shard.read(shard.find("4")) == b"def"
+        assert [f.code for f in shard.verify().findings] == ["neuroglancer.id-overflow"]
+
+
+def test_hostile_duplicate_id() -> None:
+    """Of equal ids the first wins on lookup, in bulk too; all of them are found; it is reported."""
+    with shardcore.open(hostile("duplicate_id")) as shard:
+        assert shard.read(shard.find("2")) == b"abc"
+        assert [shard.read(ref) for ref in shard.find_all("2")] == [b"abc", b"def"]
+        assert shard.find_many(["2"]).tolist() == [0]
+        assert [f.code for f in shard.verify().findings] == ["neuroglancer.duplicate-id"]
+
+
+def test_hostile_wrong_minishard() -> None:
+    """Ids under a minishard they do not hash to are listed and readable by row, but no lookup finds them."""
+    with shardcore.open(hostile("wrong_minishard")) as shard:
+        assert list(shard.objects.keys) == ["2", "4"]
+        assert shard.read(shard.objects.ref(1)) == b"def"
+        with pytest.raises(KeyAbsent):
+            shard.find("2")
+        assert shard.find_many(["2", "4"]).tolist() == [-1, -1]
+        assert {f.code for f in shard.verify("index").findings} == {"neuroglancer.wrong-minishard"}
+
+
+def test_hostile_self_overlap() -> None:
+    """Two minishards that share an index are both listed, and reported."""
+    with shardcore.open(hostile("self_overlap")) as shard:
+        assert len(shard.objects) == 4
+        codes = {finding.code for finding in shard.verify("structure").findings}
+        assert codes == {"neuroglancer.shared-index"}

@@ -1,0 +1,153 @@
+"""Verification: what each depth finds in damaged and odd shards."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import struct
+from pathlib import Path
+
+import pytest
+
+import shardcore
+from shardcore.finding import Report, Severity
+from shardcore.formats.neuroglancer.sharding import IDENTITY, MURMUR, ShardingSpec
+from shardcore.source import BytesSource
+from tests.shardcore.formats.neuroglancer.made import build, random_rows
+
+DATA = Path(__file__).parents[3] / "data" / "neuroglancer"
+
+
+def codes(report: Report) -> set[str]:
+    """The codes of the findings without the format's name."""
+    return {finding.code.removeprefix("neuroglancer.") for finding in report.findings}
+
+
+def index(*rows: tuple[int, int, int]) -> bytes:
+    """A minishard index of these deltas, gaps and sizes."""
+    return struct.pack(f"<{3 * len(rows)}Q", *(row[column] for column in range(3) for row in rows))
+
+
+def verified(data: bytes, spec: ShardingSpec, depth: str = "content") -> Report:
+    """The report on a shard in memory."""
+    with shardcore.open(BytesSource(data), spec=spec.to_json()) as shard:
+        return shard.verify(depth)
+
+
+def one_minishard(stored: bytes, *rows: tuple[int, int, int]) -> bytes:
+    """A shard of one minishard: values, then its index."""
+    body = index(*rows)
+    return struct.pack("<2Q", len(stored), len(stored) + len(body)) + stored + body
+
+
+ALONE = ShardingSpec(0, IDENTITY, 0, 0)
+
+
+def test_sound_shards_have_no_findings() -> None:
+    """A random shard of any writer's order is without findings."""
+    dice = random.Random(1)
+    for in_given_order in (False, True):
+        rows = random_rows(dice.sample(range(10**9), 200), dice)
+        spec = ShardingSpec(2, MURMUR, 4, 0, "gzip", "gzip")
+        report = verified(build(spec, rows, in_given_order=in_given_order)["0.shard"], spec)
+        assert report.findings == ()
+        assert report.objects == 200
+
+
+def test_values_that_share_bytes() -> None:
+    """Two keys with the same bytes are a warning: every reader copes."""
+    report = verified(one_minishard(b"abcdef", (1, 0, 4), (1, 2**64 - 2, 4)), ALONE)
+    assert codes(report) == {"overlap"}
+    assert report.ok
+
+
+def test_values_inside_an_index() -> None:
+    """A value that reaches into the index behind it is a warning."""
+    assert codes(verified(one_minishard(b"abcdef", (1, 0, 10)), ALONE)) == {"overlap"}
+
+
+def test_ids_that_fall() -> None:
+    """Ids in falling order are legal: a note."""
+    report = verified(one_minishard(b"abcdef", (9, 0, 3), (2**64 - 4, 0, 3)), ALONE)
+    assert "id-overflow" in codes(report)
+
+
+def test_equal_ids_apart() -> None:
+    """Equal ids are found although others stand between them."""
+    report = verified(one_minishard(b"abcdef", (1, 0, 2), (4, 0, 2), (2**64 - 4, 0, 2)), ALONE)
+    assert "duplicate-id" in codes(report)
+
+
+def test_unlisted_bytes() -> None:
+    """Bytes that nothing lists are a note."""
+    report = verified(one_minishard(b"abcdef", (1, 0, 3)), ALONE)
+    assert codes(report) == {"unlisted"}
+    assert report.findings[0].severity is Severity.NOTE
+
+
+def test_empty_shards() -> None:
+    """A shard without keys is legal and noted."""
+    report = verified(bytes(64), ShardingSpec(0, IDENTITY, 2, 0))
+    assert codes(report) == {"empty"}
+    assert report.objects == 0
+
+
+def test_chunks_of_the_wrong_length(tmp_path: Path) -> None:
+    """A raw chunk whose length is not that of its voxels is an error, compressed or not."""
+    for folder in ("4_4_40", "8_8_80"):
+        shutil.copytree(DATA / "volume" / folder, tmp_path / folder)
+    info = json.loads((DATA / "volume" / "info").read_text()) | {"data_type": "uint16"}
+    (tmp_path / "info").write_text(json.dumps(info))
+    for folder in ("4_4_40", "8_8_80"):
+        with shardcore.open(tmp_path / folder / "0.shard") as shard:
+            assert shard.verify("index").ok
+            report = shard.verify()
+            assert codes(report) == {"chunk-size"}
+            assert len(report.findings) == len(shard.objects)
+
+
+def test_manifests_that_are_none(tmp_path: Path) -> None:
+    """Values that are no manifests, or whose fragments do not fit, are errors of a mesh shard."""
+    spec = json.loads((DATA / "mesh" / "info").read_text())["sharding"]
+    info = {"@type": "neuroglancer_multilod_draco", "sharding": spec}
+    rows = random_rows([1, 2, 3], random.Random(3))
+    for name, data in build(ShardingSpec.parse(spec), rows).items():
+        (tmp_path / name).write_bytes(data)
+    (tmp_path / "info").write_text(json.dumps(info))
+    with shardcore.open(tmp_path) as found:
+        assert found.verify("index").ok
+        report = found.verify()
+        assert codes(report) == {"manifest"}
+        assert sorted(finding.key or "" for finding in report.findings) == ["1", "2", "3"]
+
+
+def test_infos_that_strict_readers_refuse(tmp_path: Path) -> None:
+    """Unknown and missing members are warnings with their place in the info."""
+    shutil.copytree(DATA / "identity_raw", tmp_path / "set")
+    info = json.loads((DATA / "identity_raw" / "info").read_text())
+    info["sharding"] |= {"note": "mine"}
+    (tmp_path / "set" / "info").write_text(json.dumps(info))
+    with shardcore.open(tmp_path / "set" / "0.shard") as shard:
+        report = shard.verify("structure")
+        assert report.ok
+        assert codes(report) == {"info"}
+        assert report.findings[0].span is not None
+        assert report.findings[0].span.source == "info"
+
+
+@pytest.mark.parametrize("count", [1500])
+def test_many_findings_are_counted(count: int) -> None:
+    """Thousands of equal findings are listed up to a limit and counted."""
+    body = index(*((1, 0, 2**40) for _ in range(count)))
+    data = struct.pack("<2Q", 0, len(body)) + body
+    report = verified(data, ALONE, "index")
+    assert len(report.findings) <= 1002
+    assert f"{count} keys in all" in report.findings[0].message
+
+
+def test_depths_include_each_other() -> None:
+    """What a depth finds, the deeper ones find too."""
+    with shardcore.open(DATA / "hostile" / "self_overlap" / "0.shard") as shard:
+        found = [codes(shard.verify(depth)) for depth in ("structure", "index", "content")]
+        assert found[0] < found[1] <= found[2]
