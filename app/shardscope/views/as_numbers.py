@@ -1,0 +1,117 @@
+"""The bytes at a place, read as every common number, as a time, as text and as bits. No Qt."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+MOST = 32
+"""Bytes that are looked at."""
+
+TOO_FEW = "—"
+"""Stands where the source ends before the number does."""
+
+_NUMBERS = (
+    ("u8", "B"),
+    ("i8", "b"),
+    ("u16", "H"),
+    ("i16", "h"),
+    ("u32", "I"),
+    ("i32", "i"),
+    ("u64", "Q"),
+    ("i64", "q"),
+    ("f32", "f"),
+    ("f64", "d"),
+)
+_TIMES = (("u64", 8, 1000), ("u64", 8, 1), ("u32", 4, 1000))
+"""Type, bytes, and milliseconds in one unit; the less a wrong reading is likely, the earlier."""
+
+_EARLIEST = int(datetime(1990, 1, 1, tzinfo=UTC).timestamp()) * 1000
+_LATEST = int(datetime(2050, 1, 1, tzinfo=UTC).timestamp()) * 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One way to read the bytes.
+
+    Attributes:
+        name: `u32`, `f64`, `time` …
+        little: Read as little-endian; the only one where the order of bytes makes no difference.
+        big: Read as big-endian, or None where the order makes no difference.
+    """
+
+    name: str
+    little: str
+    big: str | None = None
+
+
+def readings(data: bytes) -> tuple[Reading, ...]:
+    """The bytes as all number types, as times where these are plausible, as text, and the bits of the first byte.
+
+    Args:
+        data: The bytes from the place on; fewer than `MOST` only at the end of the source.
+    """
+    found = [_number(name, code, data) for name, code in _NUMBERS]
+    found += [Reading("time", text) for text in _times(data)]
+    found.append(Reading("text", text_of(data) or TOO_FEW))
+    if data:
+        found.append(Reading("bit", "7 6 5 4  3 2 1 0"))
+        high, low = f"{data[0]:08b}"[:4], f"{data[0]:08b}"[4:]
+        found.append(Reading("is", f"{' '.join(high)}  {' '.join(low)}"))
+    return tuple(found)
+
+
+def text_of(data: bytes) -> str:
+    """The printable text, as UTF-8, that the bytes begin with; cut at the first byte that is none."""
+    # A character may be cut in two at the end of what is looked at.
+    text = data[:MOST].decode("utf-8", "ignore") if _is_text(data) else data[:MOST].decode("utf-8", "replace")
+    end = next((at for at, c in enumerate(text) if not c.isprintable() or c == "\ufffd"), len(text))
+    return text[:end]
+
+
+def _is_text(data: bytes) -> bool:
+    try:
+        data[:MOST].decode("utf-8")
+    except UnicodeDecodeError as error:
+        return error.reason == "unexpected end of data" and len(data) >= MOST
+    return True
+
+
+def _number(name: str, code: str, data: bytes) -> Reading:
+    size = struct.calcsize("<" + code)
+    if len(data) < size:
+        return Reading(name, TOO_FEW, None if size == 1 else TOO_FEW)
+    little, big = (struct.unpack_from(order + code, data)[0] for order in "<>")
+    if isinstance(little, float):
+        return Reading(name, _float_text(little, size), _float_text(big, size))
+    return Reading(name, str(little), None if size == 1 else str(big))
+
+
+def _float_text(value: float, size: int) -> str:
+    """The shortest text that is read back as the same number of that size."""
+    if size == 8:
+        return repr(value)
+    for digits in range(1, 10):
+        text = f"{value:.{digits}g}"
+        try:
+            if struct.pack("<f", float(text)) == struct.pack("<f", value):
+                return text
+        except OverflowError:  # rounded up past the largest number
+            continue
+    return f"{value:.9g}"
+
+
+def _times(data: bytes) -> list[str]:
+    """The moments that counts since 1970 at the place may mean, where these are plausible."""
+    texts = []
+    for name, size, milliseconds in _TIMES:
+        for order in ("little", "big"):
+            count = int.from_bytes(data[:size], "little" if order == "little" else "big") * milliseconds
+            if len(data) < size or not _EARLIEST <= count < _LATEST:
+                continue
+            moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=count)
+            unit, digits = ("s", "seconds") if milliseconds == 1000 else ("ms", "milliseconds")
+            shown = moment.replace(tzinfo=None).isoformat(" ", digits)
+            texts.append(f"{shown} UTC · {name} {unit}, {order}")
+    return texts
