@@ -7,6 +7,7 @@ from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shardcore.dataset import DataSet, Member
 from shardcore.errors import (
@@ -25,8 +26,9 @@ from shardcore.formats.des.layout import BIGFILES, RETENTION, is_hash
 from shardcore.formats.des.reader import open_shard
 from shardcore.formats.des.retention import Copy, Retention
 from shardcore.formats.des.routing import Route, ShardName, infer_n_bits
+from shardcore.formats.des.sidecar import SUFFIX
 from shardcore.formats.des.zones import MAX_TEXT, Zones
-from shardcore.node import Node
+from shardcore.node import Node, Runs, Section, SectionRole
 from shardcore.objects import ObjectRef, State
 from shardcore.record import FieldRole, Value
 from shardcore.shard import DEFAULT_LIMIT, Shard
@@ -121,25 +123,62 @@ class DesFolder(DataSet):
             uids.setdefault(name.hex, []).extend(uid for uid in objects.key_texts(rows) if uid is not None)
         return infer_n_bits(uids)
 
+    @cached_property
+    def _by_hex(self) -> dict[str, list[str]]:
+        """Members by the shard number in their name, in the order in which they are searched; `""` for other names."""
+        found: dict[str, list[str]] = {}
+        for name in sorted(member.name for member in self.members):
+            parsed = ShardName.parse(name)
+            found.setdefault(parsed.hex if parsed else "", []).append(name)
+        return found
+
+    def _candidates(self, key: str) -> tuple[Route | None, list[str]]:
+        """The route of a uid (None when the number of bits is not known) and the members that may hold it."""
+        if self.n_bits is None:
+            return None, [member.name for member in self.members]
+        route = Route.of(key, self.n_bits)
+        return route, [*self._by_hex.get(route.hex, []), *self._by_hex.get("", [])]
+
     def route(self, key: str, look: Look) -> Sequence[str]:
         """The parts in which a uid may lie: those of its shard number, of all dates; then files with other names."""
-        names = [member.name for member in self.members]
-        others = [name for name in names if ShardName.parse(name) is None]
-        n_bits = self.n_bits
-        if n_bits is None:
-            text = f"The number of bits of the shard numbers is not known: all {len(names)} files may hold the uid."
-            look.step("Route", text, n_bits=None, candidates=names[:100])
-            return names
-        route = Route.of(key, n_bits)
-        found = [*route.names(names), *others]
+        route, found = self._candidates(key)
+        if route is None:
+            text = f"The number of bits of the shard numbers is not known: all {len(found)} files may hold the uid."
+            look.step("Route", text, n_bits=None, candidates=found[:100])
+            return found
         why = "read as a number" if route.rule == "digits" else "by its CRC-32"
         zone = self.zones.zone_of(route.number) if self.zones else None
-        text = f"The uid, {why}, modulo 2^{n_bits} gives shard number {route.number}, printed {route.hex}"
+        text = f"The uid, {why}, modulo 2^{route.n_bits} gives shard number {route.number}, printed {route.hex}"
         text += f", of zone {zone.name}" if zone else ""
-        text += f": {len(found)} of {len(names)} files may hold it."
-        values: dict[str, Any] = {"n_bits": n_bits, "rule": route.rule, "number": route.number, "hex": route.hex}
+        text += f": {len(found)} of {len(self.members)} files may hold it."
+        values: dict[str, Any] = {"n_bits": route.n_bits, "rule": route.rule, "number": route.number, "hex": route.hex}
         look.step("Route", text, **values, candidates=found[:100])
         return found
+
+    def find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
+        """The rows of many uids, member by member; -1 where a uid is in none (or only kept as a retention copy).
+
+        Raises:
+            FormatError: A uid is in no member that can be read, and one that cannot may hold it.
+        """
+        self.load_index()
+        rows = np.full(len(keys), -1, np.int64)
+        wanted: dict[str, list[int]] = {}
+        for number, key in enumerate(keys):
+            for name in self._candidates(key)[1]:
+                wanted.setdefault(name, []).append(number)
+        for name in [
+            name for names in sorted(self._by_hex.items(), reverse=True) for name in names[1] if name in wanted
+        ]:
+            left = np.array([number for number in wanted[name] if rows[number] < 0], np.int64)
+            first = self._first_row(name)
+            if first is not None and len(left):
+                found = self.member(name).find_many([keys[number] for number in left.tolist()])
+                rows[left] = np.where(found < 0, -1, found + first)
+        for name, error in self.unreadable.items():
+            if any(rows[number] < 0 for number in wanted.get(name, ())):
+                raise error
+        return rows
 
     def lookup(self, key: str, look: Look) -> ObjectRef:
         """Routes the uid and looks in the parts; what is only kept as a retention copy is found there."""
@@ -208,23 +247,44 @@ class DesFolder(DataSet):
 
     def bytes_of(self, name: str) -> Source:
         """A member, a source of a member, a BigFile, a sidecar, or a retention copy."""
-        prefix, _, digest = name.partition("/")
-        if prefix == BIGFILES and is_hash(digest.encode("utf-8", "replace")):
-            return self.folder.open(name)
-        if self.retention.root is not None and self.retention.named(name) is not None:
+        if not self._lies_beside(name):
+            return super().bytes_of(name)
+        if name.startswith(f"{RETENTION}/") and self.retention.root is not None:
             return self.retention.root.open(name)
-        if any(name == member.name.removesuffix(".des") + ".meta" for member in self.members):
-            return self.folder.open(name)
-        return super().bytes_of(name)
+        return self.folder.open(name)
 
     def tree_of(self, name: str) -> Node:
         """The tree of the data set, of a member, or of what lies beside."""
-        prefix = name.partition("/")[0]
-        if prefix in (BIGFILES, RETENTION) or name.endswith(".meta"):
-            with self.bytes_of(name) as source:
-                span = Span(name, 0, source.size)
-            return Node(name, span, children=(Node("content", span, role=FieldRole.DATA),))
-        return super().tree_of(name)
+        if not self._lies_beside(name):
+            return super().tree_of(name)
+        with self.bytes_of(name) as source:
+            span = Span(name, 0, source.size)
+        return Node(name, span, children=(Node("content", span, role=FieldRole.DATA, doc="The whole file."),))
+
+    def sections_of(self, name: str) -> tuple[Section, ...]:
+        """The sections of a member or of a source of one; what lies beside is one section."""
+        if not self._lies_beside(name):
+            return super().sections_of(name)
+        with self.bytes_of(name) as source:
+            return (Section("content", SectionRole.DATA, 0, source.size, "The whole file."),)
+
+    def explain(self, offset: int, source: str = "") -> tuple[Node, ...]:
+        """The path to a byte of a member, or of what lies beside."""
+        return Shard.explain(self, offset, source) if self._lies_beside(source) else super().explain(offset, source)
+
+    def runs(self, start: int, stop: int, source: str = "") -> Runs:
+        """What owns bytes of a member, or of what lies beside."""
+        lies_beside = self._lies_beside(source)
+        return Shard.runs(self, start, stop, source) if lies_beside else super().runs(start, stop, source)
+
+    def _lies_beside(self, name: str) -> bool:
+        """Whether a name is that of a BigFile, a retention copy or a sidecar of a member."""
+        prefix, _, rest = name.partition("/")
+        if prefix == BIGFILES:
+            return is_hash(rest.encode("utf-8", "replace"))
+        if prefix == RETENTION:
+            return self.retention.named(name) is not None
+        return name.endswith(SUFFIX) and name.removesuffix(SUFFIX) + ".des" in self._by_name
 
     def _open_copy(self, ref: ObjectRef) -> Source:
         name = ref.spans[0].source

@@ -15,6 +15,7 @@ from shardcore.errors import FormatError, KeyAbsent, NotAShard, ShardError, Usag
 from shardcore.formats.des.folder import DesFolder
 from shardcore.formats.des.routing import Route
 from shardcore.objects import State
+from shardcore.testing import check_explained
 from tests.shardcore.formats.des.made import Thing, write
 
 
@@ -73,6 +74,24 @@ def test_all_objects_after_loading(tmp_path: Path) -> None:
         assert opened.objects.keys[ref.row] == "256"
         assert opened.verify().ok
         assert opened.fields["dataset.n_bits"] == 8
+
+
+def test_many_uids_at_once(tmp_path: Path) -> None:
+    """`find_many` gives the rows that `find` gives, -1 for absent ones; a damaged candidate is no proof of absence."""
+    contents = _packed(tmp_path)
+    write(tmp_path, "mine.des", [Thing(b"extra", b"x"), Thing(next(iter(contents)).encode(), b"hidden by its route")])
+    uids = [*contents, "extra", "nobody"]
+    with _opened(tmp_path) as opened:
+        rows = opened.find_many(uids)
+        assert rows[:-1].tolist() == [opened.find(uid).row for uid in uids[:-1]]
+        assert rows[-1] == -1
+        assert opened.find_many([]).tolist() == []
+    bad = tmp_path / "mine.des"
+    bad.write_bytes(bad.read_bytes()[:-1])
+    with _opened(tmp_path) as opened:
+        assert opened.find_many(uids[:5]).min() >= 0
+        with pytest.raises(FormatError):
+            opened.find_many(["nobody"])
 
 
 def test_the_first_part_wins(tmp_path: Path) -> None:
@@ -142,7 +161,8 @@ def test_bigfiles_are_shared(tmp_path: Path) -> None:
             assert name == "_bigFiles/" + hashlib.sha256(b"film" * 99).hexdigest()
             with opened.bytes_of(name) as source:
                 assert source.size == 396
-            assert opened.tree_of(name).span.size == 396
+            check_explained(opened, name)
+            assert [(s.start, s.stop) for s in opened.sections_of(name)] == [(0, 396)]
         with pytest.raises(ShardError):
             opened.bytes_of("_bigFiles/../x")
 
@@ -197,6 +217,7 @@ def test_retention_copies(tmp_path: Path, where: str) -> None:
         assert opened.read(kept) == b"kept only here"
         assert opened.read_range(kept, 5, 9) == b"only"
         assert [r.kind for r in opened.find_all("42")] == ["object", "copy"]
+        check_explained(opened, kept.spans[0].source)
         with opened.bytes_of(kept.spans[0].source) as source:
             assert source.size == 14
         with pytest.raises(KeyAbsent):
@@ -239,5 +260,7 @@ def test_explaining_a_member(tmp_path: Path) -> None:
         assert path[-1].name == "payload of [0]"
         name = f"20261103_2A_0000.des{path[-1].decoded}"
         assert opened.bytes_of(name).read(0, 5) == b"text "
+        check_explained(opened, name)
+        assert opened.runs(0, 8, "20261103_2A_0000.des").stop.tolist() == [4, 5, 8]
         span = opened.find("42").spans[0]
         assert (span.source, span.start) == ("20261103_2A_0000.des", 8)
