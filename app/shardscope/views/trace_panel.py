@@ -62,6 +62,10 @@ class TracePanel(QWidget):
         self.timer = QTimer(self)
         self.timer.setInterval(STEP_MILLISECONDS)
         self.timer.timeout.connect(self._tick)
+        # The list, its range and its cards get their new sizes one after the other.
+        self._settling = QTimer(self)
+        self._settling.setSingleShot(True)
+        self._settling.timeout.connect(self._reveal)
         self.previous_step = self._action("Previous step", "Ctrl+Up", self._back)
         self.next_step = self._action("Next step", "Ctrl+Down", self._on)
         self.play = self._action("Play", "Ctrl+Space", self._toggle)
@@ -123,8 +127,7 @@ class TracePanel(QWidget):
                 Progress.CURRENT if place == number else Progress.BEHIND if place < number else Progress.AHEAD
             )
         self._tell()
-        # The cards have their new heights after the next turn of the event loop.
-        QTimer.singleShot(0, self, self._reveal)
+        self._settling.start()
         spans = self.trace.steps[number].spans
         if spans:
             self._show_span(next((span for span in spans if span.size), spans[0]))
@@ -165,6 +168,7 @@ class TracePanel(QWidget):
             card = StepCard(number + 1, step)
             card.chosen.connect(lambda number=number: self._choose(number))
             card.followed.connect(self._show_span)
+            card.installEventFilter(self)
             self._column.insertWidget(number, card)
             self.cards.append(card)
         self.pages.setCurrentIndex(0 if self.cards else 1)
@@ -285,6 +289,7 @@ class TracePanel(QWidget):
         self.area.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.area.installEventFilter(self)
         steps.installEventFilter(self)
+        self.area.verticalScrollBar().rangeChanged.connect(lambda *_: self._settling.start())
         self.hint = WrapText(tone="muted")
         self.hint.setObjectName("traceHint")
         empty = QWidget()
@@ -324,9 +329,8 @@ class TracePanel(QWidget):
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """With the keyboard in the list: up and down walk, space plays. The current step stays in view."""
-        if event.type() == QEvent.Type.Resize and watched is self.area.widget():
-            # The cards get their places after the list has its size.
-            QTimer.singleShot(0, self, self._reveal)
+        if event.type() == QEvent.Type.Resize:
+            self._settling.start()
         if watched is self.area and isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
             keys = {Qt.Key.Key_Up: self._back, Qt.Key.Key_Down: self._on, Qt.Key.Key_Space: self._toggle}
             act = keys.get(Qt.Key(event.key()))
