@@ -6,9 +6,11 @@ caret is in the structure is said by `HexAccessibility.tell_place`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import weakref
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
 
-from PySide6.QtCore import QCoreApplication, QObject, QPoint, QPointF, QRect
+from PySide6.QtCore import QCoreApplication, QObject, QPoint, QPointF, QRect, QTimer
 from PySide6.QtGui import (
     QAccessible,
     QAccessibleAnnouncementEvent,
@@ -74,10 +76,17 @@ class RowText:
 class _Text(QAccessibleTextInterface):
     """The current row."""
 
-    def __init__(self, view: HexView, news: HexAccessibility) -> None:
+    def __init__(self, view: HexView) -> None:
         super().__init__()
-        self._view = view
-        self._news = news
+        self._weak = weakref.ref(view)
+
+    @property
+    def _view(self) -> HexView:
+        return _alive(self._weak)
+
+    @property
+    def _news(self) -> HexAccessibility:
+        return self._view.accessibility
 
     def text(self, startOffset: int, endOffset: int) -> str:
         """Some characters of the row; all of them up to -1."""
@@ -145,12 +154,12 @@ class _Text(QAccessibleTextInterface):
 
 
 class HexAccessible(QAccessibleWidget):
-    """What screen readers see of a hex view."""
+    """What screen readers see of a hex view. It must not keep the view alive: Qt deletes it with the view."""
 
-    def __init__(self, view: HexView, news: HexAccessibility) -> None:
+    def __init__(self, view: HexView) -> None:
         super().__init__(view, QAccessible.Role.EditableText, view.accessibleName())
-        self._news = news
-        self._text = _Text(view, news)
+        self._weak = weakref.ref(view)
+        self._text = _Text(view)
 
     def interface_cast(self, kind: QAccessible.InterfaceType) -> Any:
         """The text interface."""
@@ -165,17 +174,16 @@ class HexAccessible(QAccessibleWidget):
 
     def text(self, kind: QAccessible.Text) -> str:
         """The name; as value the current row; as description where the caret is."""
+        news = _alive(self._weak).accessibility
         if kind == QAccessible.Text.Value:
-            return self._news.row_text().text
+            return news.row_text().text
         if kind == QAccessible.Text.Description:
-            return self._news.place
+            return news.place
         return super().text(kind)
 
 
 class HexAccessibility(QObject):
-    """Keeps the interface of one hex view alive, and tells its news.
-
-    Qt asks a factory for the interface of a widget; from Python, whoever made the interface must keep it.
+    """Tells the news of one hex view to screen readers.
 
     Attributes:
         place: Where in the structure the caret is, once that is known.
@@ -185,14 +193,7 @@ class HexAccessibility(QObject):
         super().__init__(view)
         self._view = view
         self._pages = pages
-        self._interface: HexAccessible | None = None
         self.place = ""
-
-    def interface(self) -> HexAccessible:
-        """The interface of the view; made when it is first asked for."""
-        if self._interface is None:
-            self._interface = HexAccessible(self._view, self)
-        return self._interface
 
     def caret_moved(self) -> None:
         """Tells where the caret is now."""
@@ -217,14 +218,36 @@ class HexAccessibility(QObject):
         return RowText(rows, caret, self._pages.bytes_at(self._view.name, start, stop))
 
 
+class _Factory:
+    """Makes the interfaces of hex views, and keeps each until Qt has deleted it.
+
+    Qt deletes an interface when its widget is destroyed; were Python to do it before, Qt would hold a dead pointer.
+    """
+
+    def __init__(self) -> None:
+        self._kept: dict[int, HexAccessible] = {}
+
+    def __call__(self, name: str, thing: QObject) -> HexAccessible | None:
+        if not isinstance(getattr(thing, "accessibility", None), HexAccessibility):
+            return None
+        made = HexAccessible(cast("HexView", thing))
+        self._kept[id(made)] = made
+        thing.destroyed.connect(partial(self._forget_later, id(made)))
+        return made
+
+    def _forget_later(self, key: int, thing: QObject | None = None) -> None:
+        QTimer.singleShot(0, partial(self._kept.pop, key, None))
+
+
 def install_factory() -> None:
     """Makes Qt ask hex views for their interface; the application remembers that it was done."""
     application = QCoreApplication.instance()
     if application is not None and not application.property(_INSTALLED):
         application.setProperty(_INSTALLED, True)
-        QAccessible.installFactory(_interface_of)
+        QAccessible.installFactory(_Factory())
 
 
-def _interface_of(name: str, thing: QObject) -> HexAccessible | None:
-    accessibility = getattr(thing, "accessibility", None)
-    return accessibility.interface() if isinstance(accessibility, HexAccessibility) else None
+def _alive(weak: weakref.ref[HexView]) -> HexView:
+    view = weak()
+    assert view is not None, "Qt deletes the interface with the view"
+    return view

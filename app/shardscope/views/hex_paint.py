@@ -21,7 +21,7 @@ from shardscope.views.hex_cells import SECTION_ROLES, SHADES, Cells, CellState, 
 from shardscope.views.hex_grid import HexGrid, Part
 from shardscope.views.hex_layout import hex_column
 from shardscope.views.hex_marks import Marks
-from shardscope.views.hex_rows import RowCache
+from shardscope.views.hex_rows import Pieces, RowCache
 
 
 @dataclass
@@ -130,16 +130,12 @@ class HexPainter:
         painter.setFont(grid.font)
         painter.setPen(self.palette.text)
         for y, texts in found:
-            if texts.hex is not None:
-                painter.drawStaticText(QPointF(grid.hex_x, y), texts.hex)
-            if texts.text is not None:
-                painter.drawStaticText(QPointF(grid.text_x, y), texts.text)
+            self._draw(painter, grid.hex_x, y, texts.hex)
+            self._draw(painter, grid.text_x, y, texts.text)
         painter.setPen(self.palette.faint)
         for y, texts in found:
-            if texts.zeros is not None:
-                painter.drawStaticText(QPointF(grid.hex_x, y), texts.zeros)
-            if texts.dots is not None:
-                painter.drawStaticText(QPointF(grid.text_x, y), texts.dots)
+            self._draw(painter, grid.hex_x, y, texts.zeros)
+            self._draw(painter, grid.text_x, y, texts.dots)
         if scene.letters:
             self._letters(painter, scene, cells)
 
@@ -149,9 +145,11 @@ class HexPainter:
         painter.setPen(self.palette.muted)
         left = grid.hex_x - grid.cell + grid.letter_dx
         for row in range(scene.rows):
-            letters = self.rows.letters(cells, row)
-            if letters is not None:
-                painter.drawStaticText(QPointF(left, grid.row_y(row)), letters)
+            self._draw(painter, left, grid.row_y(row), self.rows.letters(cells, row))
+
+    def _draw(self, painter: QPainter, x: float, y: float, pieces: Pieces) -> None:
+        for column, text in pieces:
+            painter.drawStaticText(QPointF(x + column * self.grid.cell, y), text)
 
     # --- over the text ---
 

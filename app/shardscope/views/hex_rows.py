@@ -8,7 +8,7 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QFont, QStaticText
+from PySide6.QtGui import QStaticText
 
 from shardcore import FieldRole
 from shardscope.copying import GROUP, PRINTABLE
@@ -24,9 +24,13 @@ _PAIRS = (*(f"{byte:02x}" for byte in range(256)), "  ")
 _LETTERS = MappingProxyType({int(role) + 1: letter for role, letter in FIELD_LETTERS.items()})
 
 
+Pieces = tuple[tuple[int, QStaticText], ...]
+"""Texts, and the character of the row at which each of them begins."""
+
+
 @dataclass(frozen=True)
 class RowTexts:
-    """The texts of one row; None where there is nothing to draw.
+    """The texts of one row, in pieces that keep to their cells.
 
     Attributes:
         offset: The offset of the row.
@@ -37,10 +41,10 @@ class RowTexts:
     """
 
     offset: QStaticText
-    hex: QStaticText | None
-    zeros: QStaticText | None
-    text: QStaticText | None
-    dots: QStaticText | None
+    hex: Pieces
+    zeros: Pieces
+    text: Pieces
+    dots: Pieces
 
 
 class RowCache:
@@ -49,7 +53,7 @@ class RowCache:
     def __init__(self, grid: HexGrid) -> None:
         self._grid = grid
         self._rows: dict[int, RowTexts] = {}
-        self._letters: dict[int, QStaticText | None] = {}
+        self._letters: dict[int, Pieces] = {}
         self.made = 0
 
     def forget(self) -> None:
@@ -74,19 +78,19 @@ class RowCache:
             self._rows[start] = made
         return made
 
-    def letters(self, cells: Cells, row: int) -> QStaticText | None:
+    def letters(self, cells: Cells, row: int) -> Pieces:
         """The letters of the runs that begin in a row, to be drawn half a cell left of the hex part."""
         start = cells.first + row * self._grid.layout.width
         if start in self._letters:
             return self._letters[start]
         begins = cells.begins[row]
         places = np.flatnonzero(begins)
-        made = None
+        made: Pieces = ()
         if len(places):
             line = [" "] * (self._grid.layout.hex_columns + 1)
             for cell in places.tolist():
                 line[3 * cell + cell // GROUP] = _LETTERS[int(begins[cell])]
-            made = _laid_out("".join(line), self._grid.letters)
+            made = self._pieces("".join(line))
         if cells.coloured:
             if len(self._letters) >= _KEPT:
                 self._letters.clear()
@@ -94,37 +98,39 @@ class RowCache:
         return made
 
     def _made(self, start: int, data: NDArray[np.uint8], state: NDArray[np.uint8]) -> RowTexts:
-        font = self._grid.font
         there = state == CellState.LOADED
         zero = there & (data == 0)
         other = there & ~zero
         characters = data.tobytes().translate(PRINTABLE).decode("ascii")
         printable = there & (data >= 0x20) & (data < 0x7F)
         return RowTexts(
-            offset=_laid_out(f"{max(start, 0):0{self._grid.layout.digits}x}", font),
-            hex=_hex_text(data, other, font),
-            zeros=_hex_text(data, zero, font),
-            text=_characters(characters, printable, font),
-            dots=_characters("." * len(characters), there & ~printable, font),
+            offset=_laid_out(f"{max(start, 0):0{self._grid.layout.digits}x}"),
+            hex=self._pieces(_hex_text(data, other)),
+            zeros=self._pieces(_hex_text(data, zero)),
+            text=self._pieces(_characters(characters, printable)),
+            dots=self._pieces(_characters("." * len(characters), there & ~printable)),
         )
 
+    def _pieces(self, text: str) -> Pieces:
+        step = self._grid.piece
+        parts = ((at, text[at : at + step].rstrip()) for at in range(0, len(text), step))
+        return tuple((at, _laid_out(part)) for at, part in parts if part)
 
-def _hex_text(data: NDArray[np.uint8], wanted: NDArray[np.bool_], font: QFont) -> QStaticText | None:
+
+def _hex_text(data: NDArray[np.uint8], wanted: NDArray[np.bool_]) -> str:
     if not bool(wanted.any()):
-        return None
+        return ""
     pairs = [_PAIRS[number] for number in np.where(wanted, data.astype(np.int16), _BLANK).tolist()]
-    groups = [" ".join(pairs[at : at + GROUP]) for at in range(0, len(pairs), GROUP)]
-    return _laid_out("  ".join(groups).rstrip(), font)
+    return "  ".join(" ".join(pairs[at : at + GROUP]) for at in range(0, len(pairs), GROUP)).rstrip()
 
 
-def _characters(text: str, wanted: NDArray[np.bool_], font: QFont) -> QStaticText | None:
+def _characters(text: str, wanted: NDArray[np.bool_]) -> str:
     if not bool(wanted.any()):
-        return None
-    shown = "".join(c if keep else " " for c, keep in zip(text, wanted.tolist(), strict=True))
-    return _laid_out(shown.rstrip(), font) if shown.strip() else None
+        return ""
+    return "".join(c if keep else " " for c, keep in zip(text, wanted.tolist(), strict=True)).rstrip()
 
 
-def _laid_out(text: str, font: QFont) -> QStaticText:
+def _laid_out(text: str) -> QStaticText:
     laid = QStaticText(text)
     laid.setTextFormat(Qt.TextFormat.PlainText)
     laid.setPerformanceHint(QStaticText.PerformanceHint.AggressiveCaching)
