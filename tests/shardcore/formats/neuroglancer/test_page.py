@@ -1,0 +1,42 @@
+"""The page of the format."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import ClassVar
+
+from shardcore.formats.neuroglancer.layout import MANIFEST_HEAD, MINISHARD_INDEX, SHARD_INDEX_ENTRY
+from shardcore.formats.neuroglancer.morton import encode
+from shardcore.formats.neuroglancer.sharding import murmur_low64
+from shardcore.testing import PageContract
+
+PAGE = Path(__file__).parents[4] / "docs" / "formats" / "neuroglancer.md"
+
+
+class TestNeuroglancerPage(PageContract):
+    """The contract of pages."""
+
+    page: ClassVar = PAGE
+    layouts: ClassVar = {
+        "shard index entry": SHARD_INDEX_ENTRY,
+        "minishard index": MINISHARD_INDEX,
+        "manifest": MANIFEST_HEAD,
+    }
+
+
+def test_hashes_on_the_page_are_right() -> None:
+    """Every pair of key and hash on the page is what the code computes."""
+    pairs = re.findall(r"^\| (\d+) \| `0x([0-9a-f]{16})` \|$", PAGE.read_text(), re.MULTILINE)
+    assert len(pairs) >= 4
+    for key, hashed in pairs:
+        assert murmur_low64(int(key)) == int(hashed, 16)
+
+
+def test_codes_on_the_page_are_right() -> None:
+    """Every triple of grid, cell and code on the page is what the code computes."""
+    rows = re.findall(r"^\| (\d+), (\d+), (\d+) \| (\d+), (\d+), (\d+) \| (\d+) \|$", PAGE.read_text(), re.MULTILINE)
+    assert len(rows) >= 3
+    for row in rows:
+        numbers = [int(number) for number in row]
+        assert encode(numbers[3:6], numbers[:3]) == numbers[6]
