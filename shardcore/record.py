@@ -139,6 +139,7 @@ class Record:
         Raises:
             Truncated: `data` ends before the last record does.
         """
+        at, count = int(at), int(count)  # sums of NumPy numbers wrap
         stop = at + count * self.size
         if at < 0 or count < 0 or stop > len(data):
             raise Truncated(
@@ -169,7 +170,7 @@ class Record:
         """Writes one record; fields not named take their default.
 
         Raises:
-            ValueError: A name is not a field, or a byte string is longer than its field.
+            ValueError: A name is not a field, a byte string is longer than its field, or a number does not fit.
         """
         unknown = values.keys() - {f.name for f in self.fields}
         if unknown:
@@ -216,6 +217,7 @@ class Columns:
         Raises:
             Truncated: `data` ends before the last column does.
         """
+        at, count = int(at), int(count)  # sums of NumPy numbers wrap
         if at < 0 or count < 0 or at + count * self.row_size > len(data):
             raise Truncated(
                 f"{self.name} needs {count * self.row_size} bytes, {max(len(data) - at, 0)} are there",
@@ -270,6 +272,10 @@ def _error_span(place: Span | None, at: int, available: int) -> Span | None:
 
 def _to_cell(field: Field, value: int | bytes) -> Any:
     if field.raw_size is None:
+        kind = np.dtype(field.dtype)
+        # Older NumPy wraps such numbers silently, newer NumPy raises something else.
+        if kind.kind in "ui" and not np.iinfo(kind).min <= int(value) <= np.iinfo(kind).max:
+            raise ValueError(f"{field.name} is {kind.itemsize} bytes wide, too few for {value!r}")
         return value
     raw = b"" if value == 0 else bytes(value) if isinstance(value, bytes) else None
     if raw is None or len(raw) > field.raw_size:
