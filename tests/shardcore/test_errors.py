@@ -1,0 +1,66 @@
+"""Errors and the places they belong to."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+from shardcore import errors
+from shardcore.errors import Cancelled, KeyAbsent, NotAShard, ShardError, Span, Truncated
+
+
+def test_a_span_is_half_open() -> None:
+    """The first byte is inside, the one at `stop` is not; an empty span covers nothing."""
+    span = Span("", 3, 5)
+    assert [span.covers(at) for at in (2, 3, 4, 5)] == [False, True, True, False]
+    assert span.size == 2
+    assert not Span("", 3, 3).covers(3)
+
+
+@pytest.mark.parametrize(("start", "stop"), [(-1, 4), (5, 4)])
+def test_backward_spans_cannot_be_made(start: int, stop: int) -> None:
+    """A span never ends before it starts, nor starts before the file."""
+    with pytest.raises(ValueError, match="half-open"):
+        Span("", start, stop)
+
+
+def test_spans_as_json_leave_out_the_file_itself() -> None:
+    """`source` is told only when it is not the file."""
+    assert Span("", 1, 2).to_json() == {"start": 1, "stop": 2}
+    assert Span("@0-9", 1, 2).to_json() == {"source": "@0-9", "start": 1, "stop": 2}
+
+
+def test_an_error_tells_its_place() -> None:
+    """The text of an error ends with its bytes, and names their source."""
+    assert str(Truncated("too short", span=Span("", 0, 8))) == "too short (bytes 0..8)"
+    assert str(Truncated("too short", span=Span("info", 0, 8))) == "too short (bytes 0..8 of info)"
+    assert str(ShardError("nothing")) == "nothing"
+
+
+def test_cancelling_passes_by_except_exception() -> None:
+    """`except Exception` does not swallow the wish of a person."""
+    assert not issubclass(Cancelled, Exception)
+
+
+def test_all_errors_are_shard_errors() -> None:
+    """One `except ShardError` catches every failure."""
+    families = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, Exception)]
+    assert len(families) > 10
+    assert all(issubclass(kind, ShardError) for kind in families)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        KeyAbsent("k", span=Span("", 1, 2)),
+        NotAShard("no", candidates=("a", "b")),
+        Truncated("short", span=Span("@1-2", 0, 1)),
+    ],
+)
+def test_errors_survive_another_process(error: ShardError) -> None:
+    """Errors cross process borders with all they say."""
+    again = pickle.loads(pickle.dumps(error))
+    assert type(again) is type(error)
+    assert vars(again) == vars(error)
+    assert str(again) == str(error)
