@@ -81,6 +81,13 @@ class Slots:
         data = source.read(self.at + start * OFFSET.size, self.at + stop * OFFSET.size)
         return OFFSET.read(data, count=stop - start)["offset"].astype(np.int64)
 
+    def place(self, source: Source, chunk: int) -> int:
+        """The offset of one chunk; -1 when there is none to believe."""
+        if not self.ascending or not 0 <= chunk < self.count:
+            return UNKNOWN
+        place = int(self._kept[chunk] if chunk < len(self._kept) else self.read(source, chunk, chunk + 1)[0])
+        return place if self._geometry.allows(place) else UNKNOWN
+
     def valid(self, places: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Which of these offsets a chunk can have."""
         if not self.ascending:
@@ -190,10 +197,8 @@ class ChunkTable:
             KeyAbsent: There is no such chunk.
             FormatError: It cannot be found, because a chunk before it is damaged.
         """
-        if not self.loaded and self.slots is not None and chunk < self.slots.count:
-            slot = self.slots.read(source or self.source, chunk, chunk + 1)
-            if self.slots.valid(slot)[0]:
-                return int(slot[0])
+        if (slot := self.slot_place(chunk, source)) != UNKNOWN:
+            return slot
         if self.loaded and chunk < len(self.places) and self.places[chunk] != UNKNOWN:
             return int(self.places[chunk])
         return self.walked(chunk, source)
@@ -206,6 +211,12 @@ class ChunkTable:
         if self.walk.end is not None and (self.geometry.nchunks == UNKNOWN or chunk < self.geometry.nchunks):
             raise FormatError(f"chunk {chunk} cannot be found: {self.walk.end.message}", span=self.walk.end.span)
         raise KeyAbsent(str(chunk), f"there is no chunk {chunk}; there are {len(self.walk.places)}")
+
+    def slot_place(self, chunk: int, source: Source | None = None) -> int:
+        """The offset of a chunk before `load`, without walking; -1 when there is none to believe."""
+        if self.loaded or self.slots is None:
+            return UNKNOWN
+        return self.slots.place(source or self.source, chunk)
 
     def slot_places(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """The offsets of some chunks before `load`, without walking: -1 where there is none to believe."""
@@ -220,7 +231,7 @@ class ChunkTable:
 
     def header(self, chunk: int) -> ChunkHeader:
         """The header of a chunk after `load`."""
-        return ChunkHeader(**CHUNK_HEADER.values(self.headers[chunk]))
+        return ChunkHeader(*self.headers[chunk].item())
 
     def load(self, progress: Progress = no_progress) -> None:
         """Reads the headers of all chunks.

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from io import BytesIO
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import FormatError, KeyAbsent, LimitExceeded, Span, Truncated
+from shardcore.errors import FormatError, KeyAbsent, LimitExceeded, ShardError, Span, Truncated
 from shardcore.formats.bloscpack.blosc1 import (
     DEFAULT_LIMIT,
     HEADER_SIZE,
@@ -33,8 +33,12 @@ GUESS = 65536
 THREADS = min(os.cpu_count() or 1, 8)
 SMALL_FILE = 2**18
 """Files of at most this many bytes are not worth starting threads for."""
+BATCH = 2**21
+"""Plain bytes of the neighbours that a thread gets at once."""
 CREDIBLE = 64
 """A content is made room for at once when it is at most this many times as large as the file."""
+SMALL_CHUNK = 2**18
+"""Chunks below this many plain bytes are decompressed by one thread."""
 LARGE_CHUNK = 2**25
 """Chunks of this many plain bytes are decompressed one at a time, by several threads together."""
 
@@ -44,6 +48,27 @@ class Decoder(Protocol):
 
     def __call__(self, chunk: bytes | memoryview, *, limit: int, place: Span | None) -> bytes:
         """The plain bytes of a chunk."""
+
+
+class Block(Source):
+    """A stretch of another source, kept in memory; what lies elsewhere is read from there."""
+
+    def __init__(self, base: Source, start: int, data: bytes) -> None:
+        self.name, self.uri, self.folder = base.name, base.uri, base.folder
+        self._base = base
+        self._start = start
+        self._data = data
+
+    @property
+    def size(self) -> int:
+        """Bytes of the other source."""
+        return self._base.size
+
+    def read(self, start: int, stop: int) -> bytes:
+        """See `Source.read`."""
+        if self._start <= start <= stop <= self._start + len(self._data):
+            return self._data[start - self._start : stop - self._start]
+        return self._base.read(start, stop)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,16 +187,15 @@ class Content:
             for number in self._numbers(first, last):
                 yield self.plain(number, limit=limit, threads=1 if small else THREADS)
             return
-        numbers = self._numbers(first, last)
-        waiting: deque[Future[bytes]] = deque()
-        pool = ThreadPoolExecutor(THREADS, thread_name_prefix="chunks")
+        waiting: deque[Future[list[bytes | ShardError]]] = deque()
+        pool = ThreadPoolExecutor(self._threads, thread_name_prefix="chunks")
         try:
-            for number in numbers:
-                waiting.append(pool.submit(self.plain, number, limit=limit))
+            for numbers in self._batches(first, last):
+                waiting.append(pool.submit(self._some, numbers, limit))
                 if len(waiting) > 2 * THREADS:
-                    yield waiting.popleft().result()
+                    yield from _given(waiting.popleft().result())
             while waiting:
-                yield waiting.popleft().result()
+                yield from _given(waiting.popleft().result())
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
 
@@ -194,20 +218,26 @@ class Content:
             return b"".join(self.plains(0, None, limit=limit))
         # A buffer around zeros that nobody has touched yet: filled in place, then given away without a copy.
         buffer = BytesIO(bytes(total))
-        pool = ThreadPoolExecutor(THREADS, thread_name_prefix="chunks")
+        pool = ThreadPoolExecutor(self._threads, thread_name_prefix="chunks")
         try:
             with buffer.getbuffer() as out:
                 places = list(pairwise(starts.tolist()))
-                for _ in pool.map(lambda n: self._into(n, out[slice(*places[n])], limit), range(len(places))):
+
+                def fill(numbers: Sequence[int]) -> None:
+                    source = self._block(numbers)
+                    for number in numbers:
+                        self._into(number, out[slice(*places[number])], limit, source)
+
+                for _ in pool.map(fill, self._batches(0, None)):
                     pass
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
         return buffer.getvalue()
 
-    def _into(self, number: int, out: memoryview, limit: int) -> None:
+    def _into(self, number: int, out: memoryview, limit: int, source: Source) -> None:
         """Decompresses a chunk to its place."""
         with out:
-            stored = self.stored(number)
+            stored = self.stored(number, source)
             self.check(stored)
             decompress(stored.chunk, limit=limit, place=stored.span, out=out)
 
@@ -238,6 +268,44 @@ class Content:
             sizes = self.table.headers["nbytes"].astype(np.int64)
             self._starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
         return self._starts
+
+    @property
+    def _threads(self) -> int:
+        """Threads worth having: of small chunks most of the work needs the interpreter lock, and one is best."""
+        return THREADS if self.header.chunk_size >= SMALL_CHUNK else 1
+
+    def _some(self, numbers: Sequence[int], limit: int) -> list[bytes | ShardError]:
+        """The plain bytes of some neighbours, read at once; up to the first that is damaged, and its error."""
+        given: list[bytes | ShardError] = []
+        try:
+            source = self._block(numbers)
+            for number in numbers:
+                given.append(self.plain(number, limit=limit, source=source))
+        except (FormatError, LimitExceeded) as error:
+            given.append(error)
+        return given
+
+    def _block(self, numbers: Sequence[int]) -> Source:
+        """What to read some neighbours through: their bytes where they lie together, else the file."""
+        first, last = numbers[0], numbers[-1]
+        if first == last:
+            return self.source
+        try:
+            start, end = self.table.place(first), self.table.place(last)
+        except (FormatError, KeyAbsent):
+            return self.source
+        stop = min(end + self._likely_size(last, end), self.table.geometry.size)
+        if not start < stop <= start + 2 * BATCH:
+            return self.source
+        return Block(self.source, start, self.source.read(start, stop))
+
+    def _batches(self, first: int, last: int | None) -> Iterator[Sequence[int]]:
+        """The chunk numbers `[first, last)`, as many at a time as a thread should get at once."""
+        size = self.header.chunk_size
+        count = max(BATCH // size, 1) if size > 0 else 1
+        numbers = self._numbers(first, last)
+        while batch := list(islice(numbers, count)):
+            yield batch
 
     def _numbers(self, first: int, last: int | None) -> Iterator[int]:
         """The chunk numbers `[first, last)`; of a file that does not say how many, those that are there."""
@@ -281,7 +349,15 @@ class Content:
         likely = []
         if self.header.plain_size_of(number) != UNKNOWN:
             likely.append(self.header.plain_size_of(number) + HEADER_SIZE + digest)
-        behind = int(self.table.slot_places(np.array([number + 1]))[0])
+        behind = self.table.slot_place(number + 1)
         if behind > place:
             likely.append(behind - place)
         return max(min(likely, default=GUESS), HEADER_SIZE + digest)
+
+
+def _given(some: list[bytes | ShardError]) -> Iterator[bytes]:
+    """Hands on what a thread has made, and raises where it failed."""
+    for one in some:
+        if isinstance(one, ShardError):
+            raise one
+        yield one

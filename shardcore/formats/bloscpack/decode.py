@@ -72,11 +72,11 @@ def decompress(
 
 def _has_bit_shuffled_tail(header: ChunkHeader) -> bool:
     tails = header.nbytes % header.typesize or header.blocksize % header.typesize
-    return bool(header.flags & Flag.BIT_SHUFFLE and tails)
+    return bool(header.flags & int(Flag.BIT_SHUFFLE) and tails)
 
 
 def _lacks_split_flag(header: ChunkHeader) -> bool:
-    return not header.flags & Flag.NOT_SPLIT and not header.can_split
+    return not header.flags & int(Flag.NOT_SPLIT) and not header.can_split
 
 
 def _patched(chunk: bytes | memoryview, header: ChunkHeader) -> bytes:

@@ -143,7 +143,7 @@ class BloscpackObjects(Objects):
 
     def _until_next(self, row: int, place: int) -> int | None:
         """Stored bytes of a chunk by the offset of the next one; None when that is not known."""
-        following = int(self._table.slot_places(np.array([row + 1]))[0])
+        following = self._table.slot_place(row + 1)
         stored = following - self._table.geometry.digest - place
         return stored if stored >= CHUNK_HEADER.size else None
 

@@ -183,3 +183,29 @@ def test_the_limit_is_the_callers() -> None:
     check_chunk_header(header, limit=5000)
     with pytest.raises(LimitExceeded):
         check_chunk_header(header, limit=4999)
+
+
+@pytest.mark.parametrize("codec", [1, 3])
+def test_both_ways_to_follow_streams_agree(codec: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Streams followed one by one and all at once give the same map, and refuse the same damage."""
+    dice = np.random.default_rng(codec)
+    chunk = make_chunk(sample(5000), codec=codec, how=BYTE, typesize=4, blocksize=700, split=True)
+
+    def outcome(data: bytes, few: int) -> object:
+        monkeypatch.setattr("shardcore.formats.bloscpack.blosc1.FEW_STREAMS", few)
+        try:
+            found = map_chunk(data)
+        except ShardError as error:
+            return str(error)
+        return found.stream_at.tolist(), found.stream_size.tolist()
+
+    refused = 0
+    for _ in range(1500):
+        damaged = bytearray(chunk)
+        for _ in range(int(dice.integers(0, 4))):
+            at = int(dice.integers(16, len(chunk) if dice.random() < 0.5 else 60))
+            damaged[at] = int(dice.choice([0, 1, 127, 128, 255, int(dice.integers(256))]))
+        one, other = outcome(bytes(damaged), 1000), outcome(bytes(damaged), 0)
+        assert one == other
+        refused += isinstance(one, str)
+    assert 300 < refused < 1200
