@@ -17,6 +17,8 @@ from shardcore.formats.des.layout import (
     BIGFILE_HEAD,
     BIGFILE_TAIL,
     CODECS,
+    HASH_LENGTH,
+    HEX_DIGITS,
     INDEX_HEAD,
     INLINE,
     PLACE_V1,
@@ -31,6 +33,9 @@ from shardcore.formats.des.walk import Positions, Shape, ShapeV1, ShapeV1Short, 
 from shardcore.record import Record
 
 Rows = NDArray[np.int64]
+
+_FEW = 1000
+_IS_HEX = np.isin(np.arange(256), np.frombuffer(HEX_DIGITS, np.uint8))
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,18 +174,17 @@ class Entries:
         c = self.columns
         codec = c.codec[rows]
         bad = self._past(rows) | (codec >= len(CODECS)) | ((codec == 0) & (c.size[rows] != c.length[rows]))
-        for place in np.flatnonzero(c.big[rows]).tolist():
-            bad[place] = not is_hash(self.hash(int(rows[place])))
+        big = np.flatnonzero(c.big[rows])
+        if len(big):
+            bad[big] = ~self._hashes_are_names(rows[big])
         return np.asarray(bad, bool)
 
     def bad_texts(self, rows: Rows) -> NDArray[np.bool_]:
         """Which of some rows have a uid that is not UTF-8, or metadata without the braces of a JSON object."""
         c = self.columns
         raw = self.shape.bytes
-        starts = c.uid_start[rows]
-        following = self._high[np.searchsorted(self._high, starts)]
         bad = np.zeros(len(rows), bool)
-        for place in np.flatnonzero(following < starts + c.uid_length[rows]).tolist():
+        for place in np.flatnonzero(self._foreign(rows)).tolist():
             bad[place] = read_uid(self.uid(int(rows[place]))) is None
         some = np.flatnonzero(c.meta_length[rows])
         first = c.meta_start[rows[some]]
@@ -234,10 +238,27 @@ class Entries:
         rows = rows[~self._past(rows)]
         return rows[np.lexsort((rows, c.offset[rows]))]
 
-    @cached_property
-    def _high(self) -> Positions:
-        """Where the index has bytes that are not ASCII, and one past its end."""
-        return np.append(np.flatnonzero(self.shape.bytes.view(np.int8) < 0), len(self.index))
+    def _foreign(self, rows: Rows) -> NDArray[np.bool_]:
+        """Which of some rows have a uid with bytes that are not ASCII."""
+        c = self.columns
+        starts, lengths = c.uid_start[rows], c.uid_length[rows]
+        if len(rows) < _FEW:
+            index = self.index
+            places = zip(starts.tolist(), (starts + lengths).tolist(), strict=True)
+            return np.array([not index[first:last].isascii() for first, last in places], bool)
+        order = np.argsort(starts)
+        edges = np.stack([starts[order], (starts + lengths)[order]], axis=1).ravel()
+        found = np.zeros(len(rows), bool)
+        found[order] = np.bitwise_or.reduceat(self.shape.bytes, edges)[::2] >= 0x80
+        return np.asarray(found & (lengths > 0), bool)
+
+    def _hashes_are_names(self, rows: Rows) -> NDArray[np.bool_]:
+        """Which of some BigFiles have a hash that `is_hash`."""
+        good = self.columns.hash_length[rows] == HASH_LENGTH
+        starts = self.columns.hash_start[rows[good]]
+        if len(starts):
+            good[good] = _IS_HEX[sliding_window_view(self.shape.bytes, HASH_LENGTH)[starts]].all(axis=1)
+        return good
 
     def _past(self, rows: Rows) -> NDArray[np.bool_]:
         stop = np.uint64(self.data_stop)

@@ -22,6 +22,7 @@ VERSIONS = (1, 2)
 BIGFILE_FLAG = 1
 CODECS = ("none", "zstd", "lz4")
 HASH_LENGTH = 64
+HEX_DIGITS = b"0123456789abcdefABCDEF"
 MAX_UID = 65535
 BIGFILES = "_bigFiles"
 RETENTION = "_ext_retention"
@@ -196,7 +197,7 @@ def is_hash(text: bytes) -> bool:
 
     The reference joins whatever stands here to the folder; a path out of it must never be opened.
     """
-    return len(text) == HASH_LENGTH and all(byte in b"0123456789abcdefABCDEF" for byte in text)
+    return len(text) == HASH_LENGTH and all(byte in HEX_DIGITS for byte in text)
 
 
 def index_start(size: int, footer: dict[str, Any]) -> int:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shardcore.errors import ExternalMissing, FormatError, Span
-from shardcore.finding import Depth, Findings, Report
+from shardcore.finding import MAX_PER_CODE, Depth, Finding, Findings, Report, Severity
 from shardcore.formats.des.content import stream_bigfile, stream_inline
 from shardcore.formats.des.layout import BIGFILE_FLAG, CODECS, HEADER
 from shardcore.formats.des.routing import ShardName, infer_n_bits
@@ -55,22 +57,52 @@ def _check_entries(shard: DesShard, findings: Findings, progress: Progress) -> N
     entries = shard.entries
     c = entries.columns
     rows = np.arange(len(entries), dtype=np.int64)
-    for row in np.flatnonzero(entries.unreadable(rows)).tolist():
-        findings.error("des.entry", shard.entry_span(row), f"entry {row}: {entries.problem(row)}", key=_key(shard, row))
-    lost = np.flatnonzero(entries.bad_texts(rows) | (c.meta_length > 0))
-    for number, row in enumerate(lost.tolist()):
+    _tell(shard, findings, Severity.ERROR, "des.entry", np.flatnonzero(entries.unreadable(rows)), entries.problem)
+    _check_texts(shard, findings, progress)
+    differing = np.flatnonzero(~c.big & (c.compressed != c.length))
+    _tell(
+        shard,
+        findings,
+        Severity.ERROR,
+        "des.two-lengths",
+        differing,
+        lambda row: (
+            f"length {int(c.length[row])} and compressed_size {int(c.compressed[row])} differ, and so do readers"
+        ),
+    )
+    flagged = np.flatnonzero(c.flags & np.uint8(255 - BIGFILE_FLAG))
+    _tell(
+        shard, findings, Severity.NOTE, "des.flags", flagged, lambda row: f"flags {int(c.flags[row])} have unknown bits"
+    )
+
+
+def _check_texts(shard: DesShard, findings: Findings, progress: Progress) -> None:
+    entries = shard.entries
+    rows = np.arange(len(entries), dtype=np.int64)
+    doubtful = np.flatnonzero(entries.bad_texts(rows) | (entries.columns.meta_length > 0))
+    bad = []
+    for number, row in enumerate(doubtful.tolist()):
         if number % 1000 == 0:
-            progress(number, len(lost))
-        problem = entries.bad_text(row)
-        if problem:
-            findings.error("des.entry-text", shard.entry_span(row), f"entry {row}: {problem}", key=_key(shard, row))
-    for row in np.flatnonzero(~c.big & (c.compressed != c.length)).tolist():
-        message = (
-            f"entry {row}: length {int(c.length[row])} and compressed_size {int(c.compressed[row])} differ: readers do"
-        )
-        findings.error("des.two-lengths", shard.entry_span(row), message, key=_key(shard, row))
-    for row in np.flatnonzero(c.flags & np.uint8(255 - BIGFILE_FLAG)).tolist():
-        findings.note("des.flags", shard.entry_span(row), f"entry {row}: flags {int(c.flags[row])} has unknown bits")
+            progress(number, len(doubtful))
+        if entries.bad_text(row):
+            bad.append(row)
+    _tell(shard, findings, Severity.ERROR, "des.entry-text", np.array(bad, np.int64), entries.bad_text)
+
+
+def _tell(
+    shard: DesShard,
+    findings: Findings,
+    severity: Severity,
+    code: str,
+    rows: NDArray[np.int64],
+    describe: Callable[[int], str],
+) -> None:
+    """One finding for each row; only those that are listed are put into words."""
+    for row in rows[:MAX_PER_CODE].tolist():
+        message = f"entry {row}: {describe(row)}"
+        findings.add(Finding(severity, code, shard.entry_span(row), message, _key(shard, row)))
+    for _ in range(len(rows) - MAX_PER_CODE):
+        findings.add(Finding(severity, code, None, ""))
 
 
 def _check_duplicates(shard: DesShard, findings: Findings) -> None:
@@ -85,10 +117,8 @@ def _check_places(shard: DesShard, findings: Findings) -> None:
     c = shard.entries.columns
     rows = np.arange(len(shard.entries), dtype=np.int64)
     low = ~c.big & (c.length > 0) & (c.offset < HEADER.size) & ~shard.entries.unreadable(rows)
-    for row in np.flatnonzero(low).tolist():
-        span = Span("", int(c.offset[row]), int(c.offset[row]) + int(c.length[row]))
-        message = f"entry {row}: its payload begins inside the header; the reference reads it all the same"
-        findings.warning("des.offset-in-header", span, message, key=_key(shard, row))
+    text = "its payload begins inside the header; the reference reads it all the same"
+    _tell(shard, findings, Severity.WARNING, "des.offset-in-header", np.flatnonzero(low), lambda row: text)
     data = shard.data_map
     for first, second in data.overlaps[:2000].tolist():
         span = Span("", int(c.offset[second]), int(c.offset[second]) + int(c.length[second]))
