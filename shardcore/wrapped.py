@@ -191,9 +191,13 @@ class PrefetchedSource(Source):
     Args:
         base: The source.
         guess: How many bytes to fetch at once from either end.
+
+    Attributes:
+        notes: What a format found out while it recognised the source and wants to know again when it opens it.
     """
 
     def __init__(self, base: Source, guess: int = 65536) -> None:
+        self.notes: dict[str, object] = {}
         self.base = base
         self.name, self.uri, self.folder = base.name, base.uri, base.folder
         self._guess = guess

@@ -7,9 +7,8 @@ from typing import Any
 from shardcore.errors import ShardError, UsageError
 from shardcore.format import Certainty, Format, Verdict
 from shardcore.formats.neuroglancer.dataset import judge_folder, open_folder
-from shardcore.formats.neuroglancer.infer import infer
 from shardcore.formats.neuroglancer.lookup import locate
-from shardcore.formats.neuroglancer.origin import find_info, given_origin
+from shardcore.formats.neuroglancer.origin import given_origin, inference_of, info_of
 from shardcore.formats.neuroglancer.reader import joined, open_shard
 from shardcore.formats.neuroglancer.sharding import shard_number
 from shardcore.wrapped import PrefetchedSource
@@ -19,9 +18,9 @@ __all__ = ["FORMAT"]
 
 def _detect(probe: PrefetchedSource) -> Verdict | None:
     """By what lies beside: the file has the name of a shard, and an info describes its folder."""
-    if shard_number(probe.name) is None or probe.folder is None:
+    if shard_number(probe.name) is None:
         return None
-    found = find_info(probe.folder)
+    found = info_of(probe)
     space = found.info.space_of(found.folder) if found is not None else None
     if found is None or space is None:
         return None
@@ -34,7 +33,7 @@ def _infer(probe: PrefetchedSource) -> Verdict | None:
         whole, _, index_size = joined(probe)
     except ShardError:
         return None
-    inference = infer(whole, probe.name, (), index_size)
+    inference = inference_of(probe, whole, index_size)
     if inference.best is None:
         return None
     return Verdict(Certainty.INFERRED if inference.certain else Certainty.PARTLY, inference.why)

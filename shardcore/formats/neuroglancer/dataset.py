@@ -6,11 +6,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
+import numpy as np
+from numpy.typing import NDArray
+
 from shardcore.dataset import DataSet, Member
 from shardcore.errors import FormatError, SourceError, UsageError
 from shardcore.finding import Depth, Finding, Report, Severity
 from shardcore.format import Certainty, OpenContext, Verdict
 from shardcore.formats.neuroglancer.lookup import route
+from shardcore.formats.neuroglancer.objects import parse_key
 from shardcore.formats.neuroglancer.origin import (
     INFO_NAME,
     Origin,
@@ -78,6 +82,22 @@ class NeuroglancerDataSet(DataSet):
             look.step("No such shard", f"There is no {missing}: no key of it was written.", file=missing)
             return ()
         return (name,)
+
+    def find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
+        """The rows of many keys, `(len(keys),)`; -1 where a key is absent. Loads the index."""
+        self.load_index()
+        wanted = np.array([parse_key(key) for key in keys], np.uint64)
+        _, shards = self.origin.spec.place_many(wanted)
+        rows = np.full(len(wanted), -1, np.int64)
+        for shard in np.unique(shards).tolist():
+            name = self._names.get(shard)
+            first = self._first_row(name) if name is not None else None
+            if name is None or first is None:
+                continue
+            places = np.flatnonzero(shards == np.uint64(shard))
+            found = self.member(name).find_many([keys[place] for place in places.tolist()])
+            rows[places] = np.where(found >= 0, found + first, -1)
+        return rows
 
     def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
         """Verifies every shard, and names files that are shards of no key."""

@@ -200,9 +200,7 @@ class Inference:
         return tuple(lines)
 
 
-def infer(
-    file: Bytes, name: str = "", siblings: Sequence[str] = (), index_size: int | None = None
-) -> Inference:
+def infer(file: Bytes, name: str = "", siblings: Sequence[str] = (), index_size: int | None = None) -> Inference:
     """Infer the specification of a shard from its bytes.
 
     Args:

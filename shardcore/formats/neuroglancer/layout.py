@@ -185,9 +185,7 @@ def read_manifest(data: bytes, place: Span | None = None) -> Manifest:
 
 def write_manifest(manifest: Manifest) -> bytes:
     """The exact inverse of `read_manifest`."""
-    head = np.array(
-        [(*manifest.chunk_shape, *manifest.grid_origin, len(manifest.lod_scales))], MANIFEST_HEAD.dtype
-    )
+    head = np.array([(*manifest.chunk_shape, *manifest.grid_origin, len(manifest.lod_scales))], MANIFEST_HEAD.dtype)
     parts = [
         manifest.lod_scales.astype("<f4"),
         manifest.vertex_offsets.astype("<f4"),

@@ -76,9 +76,7 @@ def running_sums(deltas: Numbers, counts: npt.NDArray[np.int64]) -> Numbers:
     return totals - np.repeat(before, filled)
 
 
-def entries_of(
-    indices: Sequence[bytes], minishards: Sequence[int], index_size: int, file_size: int
-) -> Entries:
+def entries_of(indices: Sequence[bytes], minishards: Sequence[int], index_size: int, file_size: int) -> Entries:
     """The entries of decoded minishard indices.
 
     Args:

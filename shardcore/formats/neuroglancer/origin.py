@@ -14,8 +14,11 @@ from shardcore.formats.neuroglancer.infer import Inference, infer
 from shardcore.formats.neuroglancer.info import INFO_LIMIT, Info, KeySpace, SpaceKind, parse_info
 from shardcore.formats.neuroglancer.sharding import ShardingSpec
 from shardcore.source import FileSource, Folder, Source
+from shardcore.wrapped import PrefetchedSource
 
 INFO_NAME = "info"
+_INFO_NOTE = "neuroglancer info"
+_INFERENCE_NOTE = "neuroglancer inference"
 LEVELS_ABOVE = 2
 """A key space's folder may be a path of several parts; the info is looked for this many levels above a shard."""
 
@@ -68,7 +71,34 @@ class FoundInfo:
         return "info above it" if self.folder else "info beside it"
 
 
-def origin_of(source: Source, shard: Source, spec: Any, *, forced: bool, index_size: int | None = None) -> Origin:
+def info_of(source: PrefetchedSource) -> FoundInfo | None:
+    """The info beside or above a shard, asked for once while the shard is recognised and opened."""
+    if _INFO_NOTE not in source.notes:
+        source.notes[_INFO_NOTE] = find_info(source.folder) if source.folder is not None else None
+    found = source.notes[_INFO_NOTE]
+    return found if isinstance(found, FoundInfo) else None
+
+
+def inference_of(source: PrefetchedSource, shard: Source, index_size: int | None) -> Inference:
+    """What the bytes say, inferred once while the shard is recognised and opened.
+
+    Args:
+        source: The file that was opened; its name and siblings tell about the number of shards.
+        shard: The whole shard.
+        index_size: Bytes of the shard index, where the split form tells.
+
+    Raises:
+        SourceError: The bytes cannot be had.
+    """
+    known = source.notes.get(_INFERENCE_NOTE)
+    if not isinstance(known, Inference):
+        known = source.notes[_INFERENCE_NOTE] = infer(shard, source.name, _siblings(source), index_size)
+    return known
+
+
+def origin_of(
+    source: PrefetchedSource, shard: Source, spec: Any, *, forced: bool, index_size: int | None = None
+) -> Origin:
     """The key space that a shard belongs to.
 
     Args:
@@ -86,11 +116,10 @@ def origin_of(source: Source, shard: Source, spec: Any, *, forced: bool, index_s
     folder_name = source.folder.name if source.folder is not None else ""
     if spec is not None:
         return given_origin(spec, folder_name)
-    found = find_info(source.folder) if source.folder is not None else None
+    found = info_of(source)
     if found is not None and (space := found.info.space_of(found.folder)) is not None:
         return origin_from(space, found.info, found.text, f"{found.where}, {space.name}")
-    siblings = _siblings(source)
-    inference = infer(shard, source.name, siblings, index_size)
+    inference = inference_of(source, shard, index_size)
     best = inference.best
     if best is None or not (inference.certain or forced):
         raise NotAShard(

@@ -107,9 +107,7 @@ class Index:
         entry = SHARD_INDEX_ENTRY.read_one(data)
         return self._checked(minishard, entry["start_offset"], entry["end_offset"])
 
-    def minishard(
-        self, number: int, source: Source, place: tuple[int, int] | None = None
-    ) -> tuple[Entries, int]:
+    def minishard(self, number: int, source: Source, place: tuple[int, int] | None = None) -> tuple[Entries, int]:
         """The entries of one minishard and the decoded size of its index, read through `source`.
 
         Args:
@@ -190,9 +188,7 @@ class Index:
             numbers.append(number)
         return Table(pairs, entries_of(indices, numbers, self.base, self.source.size), damage)
 
-    def _stored(
-        self, pairs: Numbers, damage: dict[int, ShardError], progress: Progress
-    ) -> Iterator[tuple[int, bytes]]:
+    def _stored(self, pairs: Numbers, damage: dict[int, ShardError], progress: Progress) -> Iterator[tuple[int, bytes]]:
         """Each non-empty minishard with its stored index, in order, read in batches of neighbours."""
         batch: list[tuple[int, tuple[int, int]]] = []
         pending = 0

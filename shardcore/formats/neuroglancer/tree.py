@@ -65,9 +65,7 @@ class Tree:
         empty = EntryTable(pairs, entries_of([], [], self.index.base, self.source.size), {})
         return things_of(empty, None, self.index.base, self.source.size, gaps=False)
 
-    def _section(
-        self, section: Section, things: Things, table: EntryTable | None, meshes: Meshes | None
-    ) -> Node:
+    def _section(self, section: Section, things: Things, table: EntryTable | None, meshes: Meshes | None) -> Node:
         span = Span("", section.start, section.stop)
         if section.name == SHARD_INDEX:
             return Node(section.name, span, doc=section.doc, children=grouped(self._shard_index()))
