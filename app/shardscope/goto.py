@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from dataclasses import field as made
 
 from shardcore import Node, Section
+from shardcore.node import Children
 from shardcore.record import Value
 
 MAX_LENGTH = 400
@@ -52,8 +54,8 @@ class Places:
     size: int
     caret: int = 0
     sections: Sequence[Section] = ()
-    values: Mapping[str, Value] = field(default_factory=dict)
-    starts: Mapping[str, int] = field(default_factory=dict)
+    values: Mapping[str, Value] = made(default_factory=dict)
+    starts: Mapping[str, int] = made(default_factory=dict)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -80,21 +82,18 @@ def evaluate(text: str, places: Places) -> int:
     return offset
 
 
-def starts_of(root: Node, most: int = 200) -> dict[str, int]:
-    """Where the sections and their fields begin, by `section.field`; long tables are left out. May read.
+def starts_of(root: Node) -> dict[str, int]:
+    """Where the sections and their fields begin, by `section.field`.
 
-    Args:
-        root: The root of a tree.
-        most: Sections with more children than this are taken as tables.
+    Only what the tree knows without computing is listed: no rows of tables, and nothing that would be read.
     """
     starts: dict[str, int] = {}
-    for section in root.children:
+    sections = () if isinstance(root.children, Children) else root.children
+    for section in sections:
         starts.setdefault(section.name, section.span.start)
-        if len(section.children) > most:
-            continue
-        for child in section.children:
-            if child.span.source == root.span.source:
-                starts.setdefault(f"{section.name}.{child.name}", child.span.start)
+        for field in () if isinstance(section.children, Children) else section.children:
+            if field.span.source == root.span.source:
+                starts.setdefault(f"{section.name}.{field.name}", field.span.start)
     return starts
 
 

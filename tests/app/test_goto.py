@@ -113,8 +113,8 @@ def test_an_empty_source_has_its_first_offset() -> None:
 
 
 def test_starts_come_from_the_tree() -> None:
-    """Sections and their fields are named; tables are not listed row by row."""
-    starts = starts_of(sample_tree(), most=20)
+    """Sections and their fields are named; tables are not listed."""
+    starts = starts_of(sample_tree())
     assert starts == {
         "header": 0,
         "header.magic": 0,
@@ -123,7 +123,6 @@ def test_starts_come_from_the_tree() -> None:
         "objects": OBJECTS,
         "tail": TAIL,
     }
-    assert "index.[29]" in starts_of(sample_tree())
 
 
 def test_names_for_completion() -> None:

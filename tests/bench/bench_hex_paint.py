@@ -1,0 +1,83 @@
+"""The hex view: paint times of a full screen, with colours, selection and findings, while scrolling."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+
+from PySide6.QtWidgets import QApplication
+
+from shardcore import Finding, Severity, Span
+from shardscope import theme
+from shardscope.jobs import Jobs
+from shardscope.pages import PAGE, PageCache
+from shardscope.views.hex_view import HexView
+from tests.app.hex_samples import INDEX, OBJECTS, SECTIONS, SIZE, SampleReader
+from tests.bench.figures import Figure
+
+ROWS = 60
+WIDTH = 16
+FRAMES = 300
+SCROLLING = 8.0
+"""Milliseconds: half of the time between two frames at 60 frames per second."""
+
+JUMPING = 16.0
+"""Milliseconds: a screen on which every row is new may take a frame."""
+
+
+def run() -> Iterator[Figure]:
+    """Median times of a paint at one and two device pixels per pixel, each in a process of its own."""
+    for scale in ("1", "2"):
+        environment = {**os.environ, "QT_QPA_PLATFORM": "offscreen", "QT_SCALE_FACTOR": scale}
+        for way, limit in (("scrolling", SCROLLING), ("jumping", JUMPING)):
+            command = [sys.executable, "-m", "tests.bench.bench_hex_paint", way]
+            told = subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE, text=True).stdout
+            yield Figure(f"hex view, {ROWS} rows, {way}, scale {scale}, median", float(told), limit, "ms")
+
+
+def measure(way: str) -> float:
+    """The median milliseconds of a paint of the sample, with colours, letters, a selection and a finding."""
+    application = QApplication([])
+    theme.apply(application, "dark")
+    jobs = Jobs()
+    pages = PageCache(jobs)
+    pages.use(SampleReader())
+    view = HexView(pages)
+    view.set_source("", SIZE, SECTIONS)
+    view.set_findings([Finding(Severity.ERROR, "bench", Span("", INDEX + 40, INDEX + 80), "")])
+    view.select(Span("", INDEX + 100, OBJECTS))
+    view.show()
+    view.resize(900, round(view.grid.row * ROWS + view.grid.header) + 1)
+    wait_for_pages(application, pages)
+    times = []
+    screens = SIZE // (ROWS * WIDTH)
+    # By rows over fields, selection and finding; or by screens that were not seen before.
+    tops = (
+        [WIDTH * (n % 40) for n in range(FRAMES)] if way == "scrolling" else [ROWS * WIDTH * n for n in range(screens)]
+    )
+    for top in tops:
+        view.scroll_to(top)
+        before = time.perf_counter()
+        view.viewport().repaint()
+        times.append(time.perf_counter() - before)
+    jobs.shutdown()
+    return 1000 * statistics.median(times)
+
+
+def wait_for_pages(application: QApplication, pages: PageCache) -> None:
+    """Has every page of the sample in memory, with its colours."""
+    last = (SIZE - 1) // PAGE
+    end = time.monotonic() + 30
+    while any((page := pages.get("", number)) is None or page.runs is None for number in range(last + 1)):
+        pages.want("", 0, last)
+        application.processEvents()
+        if time.monotonic() > end:
+            raise RuntimeError("the pages did not come")
+
+
+if __name__ == "__main__":
+    print(measure(sys.argv[1]))
