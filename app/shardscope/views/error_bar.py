@@ -27,7 +27,7 @@ class ErrorBar(QFrame):
         self.setObjectName("errorBar")
         self.setAccessibleName("Message")
         self._tone = Tone.ERROR
-        self._action: Callable[[], None] | None = None
+        self._action: Callable[[], object] | None = None
         self.sign = QLabel(self)
         self.label = QLabel(self)
         self.label.setWordWrap(True)
@@ -56,7 +56,7 @@ class ErrorBar(QFrame):
         return "" if self.isHidden() else self.label.text()
 
     def tell(
-        self, text: str, tone: Tone = Tone.ERROR, *, action: str = "", do: Callable[[], None] | None = None
+        self, text: str, tone: Tone = Tone.ERROR, *, action: str = "", do: Callable[[], object] | None = None
     ) -> None:
         """Says something.
 

@@ -156,6 +156,8 @@ class ObjectPanel(QWidget):
         if (older := self._session.jobs.newest(("rows", self))) is not None:
             older.cancel()
         self.model.load()
+        source = self._session.shard.source if self._session.shard is not None else None
+        self.table.set_largest(source.size if source is not None else 0)
         self._show_order()
         self._update()
 

@@ -33,8 +33,8 @@ Index = QModelIndex | QPersistentModelIndex
 MAX_PIXELS = 2**31 - 1
 """Qt counts the pixels of a view in 32 bits and hangs beyond."""
 
-_DIGITS = {"row": 10, "key": 34, "kind": 8, "state": 11, "size": 13, "stored": 13, "start": 16, "codec": 9, "shard": 20}
-"""Widths of the columns, in digits."""
+_DIGITS = {"row": 5, "key": 20, "kind": 7, "state": 8, "size": 7, "stored": 7, "start": 7, "codec": 6, "shard": 16}
+"""The least widths of the columns, in digits; row and offset grow with the file, the key takes the rest."""
 
 
 class ObjectDelegate(QStyledItemDelegate):
@@ -81,6 +81,8 @@ class ObjectTable(QTableView):
         super().__init__(parent)
         self.objects = model
         self._following = False
+        self._largest = 0
+        self._sized: tuple[tuple[str, ...], dict[str, int]] = ((), {})
         self.setObjectName("objectTable")
         self.setAccessibleName("Objects")
         self.setModel(model)
@@ -98,7 +100,9 @@ class ObjectTable(QTableView):
         header = self.horizontalHeader()
         header.setHighlightSections(False)
         header.setSectionsClickable(True)
-        header.setStretchLastSection(True)
+        header.setMinimumSectionSize(48)
+        # Room for the sign of the order beside titles that stand at the right.
+        header.setStyleSheet("QHeaderView::section { padding-right: 16px; }")
         self._measure()
         model.modelReset.connect(self._size_columns)
         self.clicked.connect(self._click)
@@ -122,11 +126,22 @@ class ObjectTable(QTableView):
         if event.type() in (QEvent.Type.FontChange, QEvent.Type.StyleChange) and hasattr(self, "objects"):
             self._measure()
 
+    def set_largest(self, offset: int) -> None:
+        """Says how large offsets are, so that they fit."""
+        self._largest = offset
+        self._size_columns()
+
     def _size_columns(self) -> None:
-        digit = self.fontMetrics().horizontalAdvance("0")
-        for number, column in enumerate(self.objects.columns):
-            if self.horizontalHeader().sectionSize(number) in (100, self.horizontalHeader().defaultSectionSize()):
-                self.setColumnWidth(number, _DIGITS[column.name] * digit + 14)
+        header, digit = self.horizontalHeader(), self.fontMetrics().horizontalAdvance("0")
+        grown = {"row": len(f"{self.objects.total:,}") + 1, "start": len(f"{self._largest:,}")}
+        shown = tuple(column.name for column in self.objects.columns)
+        if shown == self._sized[0] and grown == self._sized[1]:
+            return
+        self._sized = shown, grown
+        for number, name in enumerate(shown):
+            header.setSectionResizeMode(number, QHeaderView.ResizeMode.Interactive)
+            self.setColumnWidth(number, max(_DIGITS[name], grown.get(name, 0)) * digit + 30)
+        header.setSectionResizeMode(shown.index("key"), QHeaderView.ResizeMode.Stretch)
 
     # --- rows ---
 

@@ -81,7 +81,7 @@ class StructureTree(QTreeView):
         header.setMinimumSectionSize(40)
         self.nodes.modelReset.connect(self._expand_root)
         self.nodes.revealed.connect(self._show)
-        session.opened.connect(lambda _: self.nodes.load())
+        session.opened.connect(self._opened)
         session.closed.connect(self.nodes.load)
         session.index_loaded.connect(self._index_loaded)
         session.selection_changed.connect(self._follow)
@@ -99,9 +99,20 @@ class StructureTree(QTreeView):
         return None if role is None else theme.of(self).section(role)
 
     def _size_columns(self) -> None:
-        digits = self.fontMetrics().horizontalAdvance("0")
-        for column, count in enumerate((25, 20, 12, 11)):
-            self.setColumnWidth(column, count * digits)
+        """Offsets and sizes as wide as the file needs; name and value share the rest."""
+        digit, header = self.fontMetrics().horizontalAdvance("0"), self.header()
+        shard = self._session.shard
+        source = shard.source if shard is not None else None
+        digits = max(len(f"{source.size:,}") if source is not None else 0, 5)
+        self.setColumnWidth(0, 20 * digit)
+        for column in (2, 3):
+            header.setSectionResizeMode(column, QHeaderView.ResizeMode.Interactive)
+            self.setColumnWidth(column, digits * digit + 16)
+        header.setSectionResizeMode(1, QHeaderView.ResizeMode.Stretch)
+
+    def _opened(self, _: object) -> None:
+        self._size_columns()
+        self.nodes.load()
 
     def _expand_root(self) -> None:
         root = self.nodes.index(0, 0)

@@ -1,0 +1,160 @@
+"""The `shardscope` command: opens the window, or makes a picture of it without a display."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from PySide6.QtWidgets import QApplication
+
+    from shardscope.views.screenshot import Wanted
+
+NO_DISPLAY = "shardscope: there is no display; use `shardcore`, or `shardscope --screenshot OUT.png URI` for a picture"
+
+
+def parser() -> argparse.ArgumentParser:
+    """The options of the command."""
+    made = argparse.ArgumentParser(prog="shardscope", description="See what is inside shard files.")
+    made.add_argument("uri", nargs="?", default="", metavar="URI", help="a shard: a path or an address")
+    made.add_argument("--format", help="the format, instead of recognising it")
+    made.add_argument("--version", action="store_true", help="print the version and end")
+    picture = made.add_argument_group("pictures without a display")
+    picture.add_argument("--screenshot", type=Path, metavar="OUT.png", help="save a picture of the window and end")
+    picture.add_argument("--size", default="1440x900", metavar="WxH", help="of the window (default 1440x900)")
+    picture.add_argument("--scale", type=float, default=1.0, help="pixels per point, 1 to 4 (default 1)")
+    picture.add_argument("--theme", help="light, dark, light-safe or dark-safe (default light)")
+    picture.add_argument("--select", metavar="OFFSET", help="select this byte, 0x… for hexadecimal")
+    picture.add_argument("--trace", default="", metavar="KEY", help="trace this key")
+    picture.add_argument("--step", type=int, default=0, metavar="N", help="stop the trace at this step")
+    picture.add_argument("--verify", metavar="DEPTH", help="verify to this depth first")
+    picture.add_argument("--show", default="", metavar="PART", help="bring this part to the front: trace, findings, …")
+    return made
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs the command.
+
+    Returns:
+        The exit code: 0 fine, 1 the picture cannot be made, 2 usage or no display.
+    """
+    options = parser()
+    given = options.parse_args(arguments)
+    if given.version:
+        import shardcore
+
+        print(f"shardscope {shardcore.__version__}")
+        return 0
+    if given.screenshot is not None:
+        os.environ["QT_QPA_PLATFORM"] = "offscreen"
+        if not 1 <= given.scale <= 4:
+            options.error("--scale is 1 to 4")
+        os.environ["QT_SCALE_FACTOR"] = str(given.scale)
+    elif not has_display():
+        print(NO_DISPLAY, file=sys.stderr)
+        return 2
+    try:
+        return _screenshot(options, given) if given.screenshot is not None else _window(given)
+    except ImportError as error:
+        # A server without the libraries that Qt needs.
+        print(f"shardscope: no window can be shown, use `shardcore`: {error}", file=sys.stderr)
+        return 2
+
+
+def has_display() -> bool:
+    """Whether a window can be shown: everywhere but on a Unix without X or Wayland."""
+    if sys.platform in ("win32", "darwin", "cygwin"):
+        return True
+    return any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"))
+
+
+def _window(given: argparse.Namespace) -> int:
+    from PySide6.QtWidgets import QApplication
+
+    from shardscope.settings import Settings
+    from shardscope.views.main_window import MainWindow
+
+    application = QApplication(sys.argv[:1])
+    _name(application)
+    window = MainWindow(Settings())
+    window.show()
+    if given.uri:
+        window.open(given.uri, given.format)
+    return application.exec()
+
+
+def _screenshot(options: argparse.ArgumentParser, given: argparse.Namespace) -> int:
+    wanted = _wanted(options, given)
+    from tempfile import TemporaryDirectory
+
+    from PySide6.QtCore import qInstallMessageHandler
+    from PySide6.QtWidgets import QApplication
+
+    from shardscope.settings import THEMES, Settings
+    from shardscope.views.main_window import MainWindow
+    from shardscope.views.screenshot import ScreenshotError, take
+
+    if given.theme and given.theme not in THEMES:
+        options.error(f"--theme is one of {', '.join(THEMES)}")
+    qInstallMessageHandler(_without_platform_notes)
+    application = QApplication(sys.argv[:1])
+    _name(application)
+    with TemporaryDirectory(prefix="shardscope-") as folder:
+        settings = Settings(Path(folder) / "settings.ini")
+        settings.theme = given.theme or "light"
+        window = MainWindow(settings)
+        try:
+            take(window, wanted)
+        except ScreenshotError as error:
+            print(f"shardscope: {error}", file=sys.stderr)
+            return 1
+        finally:
+            window.close()
+            application.processEvents()
+    return 0
+
+
+def _wanted(options: argparse.ArgumentParser, given: argparse.Namespace) -> Wanted:
+    from shardcore import Depth
+    from shardscope.views.screenshot import Wanted
+
+    size = re.fullmatch(r"(\d{2,5})x(\d{2,5})", given.size)
+    if size is None:
+        options.error("--size is WIDTHxHEIGHT")
+    depths = [depth.value for depth in Depth]
+    if given.verify and given.verify not in depths:
+        options.error(f"--verify is one of {', '.join(depths)}")
+    try:
+        select = int(given.select, 0) if given.select else None
+    except ValueError:
+        options.error("--select is a number")
+    return Wanted(
+        given.screenshot,
+        given.uri,
+        given.format,
+        (int(size[1]), int(size[2])),
+        select,
+        given.trace,
+        given.step,
+        Depth(given.verify) if given.verify else None,
+        given.show,
+    )
+
+
+def _without_platform_notes(kind: object, context: object, message: str) -> None:
+    """Prints what Qt has to say, but for what the offscreen platform says of itself."""
+    if not message.startswith("This plugin does not support"):
+        print(f"shardscope: {message}", file=sys.stderr)
+
+
+def _name(application: QApplication) -> None:
+    application.setApplicationName("shardscope")
+    application.setDesktopFileName("shardscope")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
