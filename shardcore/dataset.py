@@ -136,7 +136,7 @@ class DataSet(Shard):
             SourceError: The data set is closed.
         """
         if self._joined is not None and not self._unreadable:
-            progress(len(self.members), len(self.members))
+            progress(len(self.members) * _PARTS, len(self.members) * _PARTS)
             return
         parts: list[tuple[str, int, Objects]] = []
         unreadable: dict[str, ShardError] = {}
@@ -151,7 +151,7 @@ class DataSet(Shard):
                 continue
             parts.append((member.name, number, shard.objects))
         self._joined, self._unreadable = JoinedObjects(parts), unreadable
-        progress(len(self.members), len(self.members))
+        progress(len(self.members) * _PARTS, len(self.members) * _PARTS)
 
     def lookup(self, key: str, look: Look) -> ObjectRef:
         """Routes the key, then looks in the members named; a damaged one does not hide what lies in the others."""
@@ -229,7 +229,7 @@ class DataSet(Shard):
             objects += report.objects
             for finding in report.findings:
                 findings.add(replace(finding, span=relocated(finding.span, member.name) if finding.span else None))
-        progress(len(self.members), len(self.members))
+        progress(len(self.members) * _PARTS, len(self.members) * _PARTS)
         return Report(depth, objects, findings.all())
 
     def bytes_of(self, name: str) -> Source:

@@ -59,9 +59,7 @@ class Names:
         name = _cleaned(key)
         if name != key or _folded(name) in self._taken:
             digest = hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
-            stem, dot, suffix = name.rpartition(".")
-            if not (dot and stem and len(suffix.encode()) <= 8):
-                stem, dot, suffix = name, "", ""
+            stem, ending = _parted(name)
             stem = _cut(stem, MAX_NAME_BYTES - 20)
             # A key that comes again and again goes on where it was, instead of trying every number anew.
             digits = self._digits.get(digest, 7)
@@ -69,7 +67,7 @@ class Names:
             while name == key or _folded(name) in self._taken:
                 digits += 1
                 more = digest[:digits] if digits <= 64 else f"{digest[:32]}-{digits - 63}"
-                name = f"{stem}~{more}{dot}{suffix}"
+                name = f"{stem}~{more}{ending}"
             self._digits[digest] = digits
         self._taken.add(_folded(name))
         return name
@@ -221,12 +219,19 @@ def _extract_one(shard: Shard, ref: ObjectRef, path: Path, force: bool, limit: i
 
 def _cleaned(key: str) -> str:
     kept = "".join("_" if c in _FORBIDDEN or not c.isprintable() else c for c in key)
-    kept = _cut(kept, MAX_NAME_BYTES).rstrip(" .").lstrip(" ")
+    stem, ending = _parted(kept)
+    kept = f"{_cut(stem, MAX_NAME_BYTES - len(ending.encode()))}{ending}".rstrip(" .").lstrip(" ")
     if kept.startswith((".", "-", "~")):
         kept = "_" + kept[1:]
     if not kept or unicodedata.normalize("NFKC", kept).split(".")[0].rstrip().lower() in _RESERVED:
         kept = "_" + kept
     return kept
+
+
+def _parted(name: str) -> tuple[str, str]:
+    """A name without its ending, and the ending with its dot where it is short enough to be one."""
+    stem, dot, suffix = name.rpartition(".")
+    return (stem, dot + suffix) if dot and stem and len(suffix.encode()) <= 8 else (name, "")
 
 
 def _cut(text: str, limit: int) -> str:

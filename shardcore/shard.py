@@ -177,13 +177,15 @@ class Shard(ABC):
         if not 0 <= start <= stop:
             raise UsageError(f"not a half-open range: {start}..{stop}")
         kept, at = bytearray(), 0
+        if start == stop:
+            return b""
         for piece in self.stream(ref):
-            if at >= stop:
-                break
             kept += piece[max(start - at, 0) : stop - at]
             if len(kept) > limit:
                 raise LimitExceeded(f"the range of {ref.key} has over {limit} bytes")
             at += len(piece)
+            if at >= stop:
+                break
         return bytes(kept)
 
     def read_part(self, ref: ObjectRef, part: str, *, limit: int = DEFAULT_LIMIT) -> bytes:

@@ -205,6 +205,7 @@ class Output:
 
     Raises:
         UsageError: The target exists already, or its folder does not.
+        SourceError: The system takes no such name.
     """
 
     def __init__(self, target: str | Path | None, *, force: bool = False) -> None:
@@ -261,7 +262,7 @@ class Output:
     def _check_free(self, path: Path) -> None:
         if not os.path.isdir(path.parent):  # noqa: PTH112 - Path.is_dir raises where looking is not allowed
             raise UsageError(f"there is no folder {path.parent}")
-        if os.path.isdir(path) or (_is_there(path) and not self.force):  # noqa: PTH112
+        if _is_there(path) and (os.path.isdir(path) or not self.force):  # noqa: PTH112
             raise UsageError(f"{path} exists already")
 
 
@@ -363,8 +364,18 @@ def _next_piece(stream: BinaryIO) -> bytes:
 
 
 def _is_there(path: Path) -> bool:
-    """Whether something has this name, be it a link that leads nowhere."""
-    return os.path.lexists(path)
+    """Whether something has this name, be it a link that leads nowhere.
+
+    Raises:
+        SourceError: The system takes no such name, or does not let us look.
+    """
+    try:
+        path.lstat()
+    except FileNotFoundError:
+        return False
+    except (OSError, ValueError) as error:
+        raise SourceError(f"cannot write {path}: {_reason(error)}") from error
+    return True
 
 
 def _reason(error: Exception) -> str:
