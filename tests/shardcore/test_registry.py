@@ -1,0 +1,139 @@
+"""Recognising, opening and creating."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import shardcore
+from shardcore import registry
+from shardcore.errors import FormatError, NotAShard, ShardError, UsageError
+from shardcore.format import Certainty, Format, Verdict
+from shardcore.source import BytesSource
+from shardcore.testing import CountingSource
+from tests.shardcore.toy import LineShard
+
+MAGICS = [b"SWHShard\0", b"blpk", b"HFRepoMetaData", b"XETBLOB", b"DES"]
+
+
+@pytest.mark.parametrize("name", registry.FORMATS)
+def test_every_format_is_complete(name: str) -> None:
+    """Each format in the list can be asked for by its name, and says what people call it."""
+    found = registry.format_of(name)
+    assert found.name == name
+    assert found.title
+    assert all(suffix.startswith(".") for suffix in found.suffixes)
+    assert found in registry.all_formats()
+
+
+def test_unknown_formats_are_named_with_the_known_ones() -> None:
+    """A wrong name is a mistake of the caller, told with the right ones."""
+    for name in ("nope", "", "../swh", "swh.layout"):
+        with pytest.raises(UsageError, match="swh"):
+            registry.format_of(name)
+
+
+@given(st.binary(max_size=300), st.sampled_from([b"", *MAGICS]), st.booleans())
+def test_any_bytes_are_opened_or_refused(data: bytes, magic: bytes, first: bool) -> None:
+    """Opening and recognising answer any bytes with a shard or a `ShardError`; a partial view is always there."""
+    content = magic + data if first else data + magic
+    for call in (shardcore.detect, shardcore.open):
+        try:
+            call(content)
+        except ShardError:
+            continue
+    with shardcore.open(content, partial=True) as shard:
+        assert sum(s.size for s in shard.sections) == len(content)
+
+
+def test_bytes_of_every_kind(data: Path) -> None:
+    """Bytes, bytearrays, views, sources, paths and texts of paths open the same shard."""
+    path = data / "swh/small.shard"
+    content = path.read_bytes()
+    for where in (content, bytearray(content), memoryview(content), BytesSource(content), path, str(path)):
+        with shardcore.open(where) as shard:  # type: ignore[arg-type]
+            assert (shard.format, shard.declared_objects) == ("swh", 12)
+        assert shardcore.detect(where).format == "swh"  # type: ignore[arg-type]
+
+
+def test_sources_of_others_stay_open(data: Path) -> None:
+    """A source that the caller gave is not closed when opening fails; one that `open` made is."""
+    source = shardcore.FileSource(data / "swh/README.md")
+    with source:
+        with pytest.raises(NotAShard):
+            shardcore.open(source)
+        with pytest.raises(NotAShard):
+            shardcore.detect(source)
+        assert source.read(0, 1)
+
+
+def test_recognising_reads_either_end_once(data: Path) -> None:
+    """All formats together look at the head and the tail of a file that nobody knows with few reads."""
+    source = CountingSource(bytes(range(256)) * 2000)
+    with pytest.raises(NotAShard):
+        shardcore.detect(source)
+    assert len(source.ranges) <= 4
+
+
+def fake(certainty: Certainty | None, name: str = "fake") -> Format:
+    """A format that is as sure as it is told to be."""
+    verdict = None if certainty is None else Verdict(certainty, f"{name} says so")
+    return Format(name, name, (), lambda probe: verdict, lambda probe, context: LineShard(probe.base.data))  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "winner"),
+    [
+        (Certainty.PARTLY, Certainty.MAGIC, "b"),
+        (Certainty.MAGIC, Certainty.PARTLY, "a"),
+        (Certainty.PARTLY, None, "a"),
+        (Certainty.BESIDE, Certainty.INFERRED, "a"),
+        (Certainty.PARTLY, Certainty.PARTLY, None),
+        (None, None, None),
+    ],
+)
+def test_the_surest_format_wins(
+    monkeypatch: pytest.MonkeyPatch, first: Certainty | None, second: Certainty | None, winner: str | None
+) -> None:
+    """The surest verdict wins; when two are only partly sure nobody does, and both are named."""
+    formats = {"a": fake(first, "a"), "b": fake(second, "b")}
+    monkeypatch.setattr(registry, "FORMATS", ("a", "b"))
+    monkeypatch.setattr(registry, "format_of", formats.__getitem__)
+    if winner is not None:
+        assert registry.detect(b"x").format == winner
+        assert registry.open(b"x").why == f"{winner} says so"
+        return
+    with pytest.raises(NotAShard) as caught:
+        registry.detect(b"x")
+    assert len(caught.value.candidates) == (2 if first is not None else 0)
+
+
+def test_damage_gives_a_partial_shard_when_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a format could tell before it failed is shown with the error; without `partial` the error is raised."""
+
+    def open_damaged(probe: Any, context: Any) -> Any:
+        context.draft.add(shardcore.Section("head", shardcore.SectionRole.HEADER, 0, 4), fields={"x": 1})
+        raise FormatError("broken", span=shardcore.Span("", 4, 5))
+
+    broken = Format("b", "b", (), lambda probe: Verdict(Certainty.MAGIC, "b"), open_damaged)
+    monkeypatch.setattr(registry, "FORMATS", ("b",))
+    monkeypatch.setattr(registry, "format_of", lambda name: broken)
+    with pytest.raises(FormatError):
+        registry.open(b"0123456789")
+    with registry.open(b"0123456789", partial=True) as shard:
+        assert (shard.format, str(shard.damage), shard.why) == ("b", "broken (bytes 4..5)", "b")
+        assert shard.fields == {"head.x": 1}
+        assert [s.name for s in shard.sections] == ["head", "unknown"]
+
+
+def test_formats_that_only_read_cannot_create(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A format without a writer says so."""
+    monkeypatch.setattr(registry, "format_of", lambda name: fake(None))
+    with pytest.raises(UsageError, match="cannot be written"):
+        registry.create(tmp_path / "x", format="fake")
+    with pytest.raises(UsageError, match="no data sets"):
+        registry.open(tmp_path, format="fake")

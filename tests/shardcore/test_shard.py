@@ -1,0 +1,69 @@
+"""What every shard does in the same way."""
+
+from __future__ import annotations
+
+import pytest
+
+from shardcore.errors import FormatError, LimitExceeded, UsageError
+from shardcore.testing import check_explained
+from tests.shardcore.toy import LineShard
+
+DATA = b"one=hello\ntwo=\nbad=ab!cd\n"
+
+
+def test_the_toy_is_a_shard() -> None:
+    """Colours and explanations of the shard used here agree."""
+    check_explained(LineShard(DATA), complete=False)
+
+
+@pytest.mark.parametrize(("start", "stop"), [(0, 0), (0, 2), (1, 4), (3, 99), (5, 5), (50, 60), (0, 5)])
+def test_ranges_are_cut_at_the_end(start: int, stop: int) -> None:
+    """A range of the content is a slice of it."""
+    shard = LineShard(DATA)
+    assert shard.read_range(shard.find("one"), start, stop) == b"hello"[start:stop]
+
+
+def test_limits_are_kept() -> None:
+    """A content of as many bytes as the limit is read, one more is refused; the same holds for ranges."""
+    shard = LineShard(DATA)
+    ref = shard.find("one")
+    assert shard.read(ref, limit=5) == b"hello"
+    with pytest.raises(LimitExceeded):
+        shard.read(ref, limit=4)
+    assert shard.read_range(ref, 1, 5, limit=4) == b"ello"
+    with pytest.raises(LimitExceeded):
+        shard.read_range(ref, 0, 5, limit=4)
+
+
+def test_ranges_before_the_damage_are_readable() -> None:
+    """Damage is met only when the range reaches it."""
+    shard = LineShard(DATA)
+    ref = shard.find("bad")
+    assert shard.read_range(ref, 0, 2) == b"ab"
+    with pytest.raises(FormatError):
+        shard.read_range(ref, 0, 3)
+
+
+def test_what_makes_no_sense_is_refused() -> None:
+    """Backward ranges, unknown parts, sources and bytes are mistakes of the caller."""
+    shard = LineShard(DATA)
+    ref = shard.find("one")
+    wrong = [
+        lambda: shard.read_range(ref, 3, 2),
+        lambda: shard.read_range(ref, -1, 2),
+        lambda: shard.read_part(ref, "fragments"),
+        lambda: shard.bytes_of("@0-9"),
+        lambda: shard.explain(len(DATA)),
+        lambda: shard.explain(-1),
+        lambda: shard.explain(0, "info"),
+    ]
+    for call in wrong:
+        with pytest.raises(UsageError):
+            call()
+
+
+def test_leaving_the_context_closes() -> None:
+    """A shard is a context manager."""
+    with LineShard(DATA) as shard:
+        assert not shard.closed
+    assert shard.closed
