@@ -39,6 +39,8 @@ QTabBar::tab { background: transparent; color: $muted; padding: 6px 12px; border
     border-bottom: 2px solid transparent; }
 QTabBar::tab:selected { color: $text; border-bottom-color: $accent; }
 QTabBar::tab:hover { color: $text; }
+QTabBar QToolButton { padding: 0; border: none; color: $muted; }
+QTabBar QToolButton:hover { color: $text; background: $raised; }
 QHeaderView { background: $window; border: none; }
 QHeaderView::section { background: $window; color: $muted; border: none; border-right: 1px solid $border;
     border-bottom: 1px solid $border; padding: 4px 7px; font-weight: 600; }

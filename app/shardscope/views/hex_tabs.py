@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import partial
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QTabBar, QWidget
+from PySide6.QtWidgets import QTabBar, QToolButton, QWidget
 
 from shardcore import Section, Span
 
@@ -45,11 +46,9 @@ class SourceTabs(QTabBar):
         self.setObjectName("sourceTabs")
         self.setDrawBase(False)
         self.setExpanding(False)
-        self.setTabsClosable(True)
         self.setUsesScrollButtons(True)
         self.sources: list[OpenSource] = []
         self.currentChanged.connect(self._changed)
-        self.tabCloseRequested.connect(self.close_source)
 
     def known(self, name: str) -> OpenSource | None:
         """The source of that name, if a tab shows it."""
@@ -73,11 +72,9 @@ class SourceTabs(QTabBar):
             number = len(self.sources) if decoded is not None else 0
             self.sources.insert(number, source)
             self.insertTab(number, title)
-        if decoded is None:
-            self.setTabButton(number, QTabBar.ButtonPosition.RightSide, None)
-            self.setTabButton(number, QTabBar.ButtonPosition.LeftSide, None)
-        else:
+        if decoded is not None:
             self.setTabToolTip(number, f"What the stored bytes {decoded} decode to")
+            self.setTabButton(number, QTabBar.ButtonPosition.RightSide, self._close_button(source.name))
         self.blockSignals(blocked)
         self._set_current(number)
 
@@ -88,6 +85,21 @@ class SourceTabs(QTabBar):
             self._remove(number)
             self.blockSignals(blocked)
             self._changed(self.currentIndex())
+
+    def _close_button(self, name: str) -> QToolButton:
+        button = QToolButton(self)
+        button.setText("✕")
+        button.setAutoRaise(True)
+        button.setFixedSize(20, 20)
+        button.setToolTip("Close")
+        button.setAccessibleName("Close this tab")
+        button.clicked.connect(partial(self._close_named, name))
+        return button
+
+    def _close_named(self, name: str, checked: bool = False) -> None:
+        source = self.known(name)
+        if source is not None:
+            self.close_source(self.sources.index(source))
 
     def clear(self) -> None:
         """Closes all."""

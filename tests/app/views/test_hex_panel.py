@@ -291,3 +291,33 @@ def test_findings_are_marked(qtbot: QtBot, session: Session, panel: HexPanel, da
 def test_decoded_names(name: str, span: Span | None) -> None:
     """The name of a decoded source tells which stored bytes it comes from; other names do not."""
     assert stored_span(name) == span
+
+
+def test_decoded_bytes_have_a_tab(qtbot: QtBot, session: Session, panel: HexPanel, data: Path) -> None:
+    """What bytes decode to opens in a tab of its own with its own sections; the way back selects the stored bytes."""
+    with qtbot.waitSignal(session.opened, timeout=10_000):
+        session.open(str(data / "bloscpack" / "array.blp"))
+    qtbot.waitUntil(lambda: session.index_state is IndexState.LOADED, timeout=10_000)
+    session.select_span(Span("", 64, 65))
+    qtbot.waitUntil(panel.actions_.decoded.isEnabled)
+    panel.actions_.decoded.trigger()
+    qtbot.waitUntil(lambda: panel.view.name.startswith("@64-"))
+    stored = stored_span(panel.view.name)
+    assert stored is not None
+    assert panel.tabs.count() == 2
+    assert panel.tabs.currentIndex() == 1
+    assert session.shard is not None
+    assert panel.view.sections == session.shard.sections_of(panel.view.name)
+    assert "decoded" in panel.breadcrumb.plain
+    panel.view.move_caret(3)
+    assert session.selection.span == Span(panel.view.name, 3, 4)
+    panel.tabs.setCurrentIndex(0)
+    assert panel.view.name == ""
+    panel.tabs.setCurrentIndex(1)
+    assert panel.view.selection.caret == 3
+    panel.actions_.decoded.trigger()
+    assert panel.view.selection.span == stored
+    panel.tabs.close_source(1)
+    assert panel.tabs.count() == 1
+    panel.tabs.close_source(0)
+    assert panel.tabs.count() == 1
