@@ -1,0 +1,94 @@
+"""A program under test in a display, read line by line, and a mouse that is driven by xdotool."""
+
+from __future__ import annotations
+
+import json
+import queue
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+
+
+class Program:
+    """A running program that prints lines of JSON."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self.process = process
+        self.seen: list[dict[str, Any]] = []
+        self._lines: queue.Queue[str] = queue.Queue()
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self._lines.put(line)
+
+    def wait(self, event: str, seconds: float) -> dict[str, Any] | None:
+        """The next line about `event`; None when none comes in time."""
+        deadline = time.monotonic() + seconds
+        while (left := deadline - time.monotonic()) > 0:
+            try:
+                line = json.loads(self._lines.get(timeout=left))
+            except queue.Empty:
+                break
+            self.seen.append(line)
+            if line["event"] == event:
+                found: dict[str, Any] = line
+                return found
+        return None
+
+    def expect(self, event: str, seconds: float = 20) -> dict[str, Any]:
+        """The same; fails with what the program said instead."""
+        line = self.wait(event, seconds)
+        if line is None:
+            pytest.fail(f"no {event!r} in {seconds} s; seen: {self.seen}; exit code {self.process.poll()}")
+        return line
+
+
+@contextmanager
+def running(script: Path, arguments: Sequence[object], environment: dict[str, str]) -> Iterator[Program]:
+    """Runs a script of this folder in a display, and ends it."""
+    command = [sys.executable, str(script), *(str(argument) for argument in arguments)]
+    with subprocess.Popen(command, env=environment, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            yield Program(process)
+        finally:
+            process.terminate()
+
+
+class Mouse:
+    """The pointer of a display."""
+
+    def __init__(self, environment: dict[str, str]) -> None:
+        self._environment = environment
+        self.place = (0, 0)
+
+    def do(self, *words: object) -> None:
+        """Runs xdotool with these words."""
+        command = ["xdotool", *(str(word) for word in words)]
+        subprocess.run(command, env=self._environment, check=True, timeout=10)
+
+    def go(self, x: int, y: int, steps: int = 1) -> None:
+        """Moves there in steps, as a hand does."""
+        from_x, from_y = self.place
+        for step in range(1, steps + 1):
+            share = step / steps
+            self.do("mousemove", round(from_x + share * (x - from_x)), round(from_y + share * (y - from_y)))
+        self.place = (x, y)
+
+    def down(self) -> None:
+        """Presses the left button."""
+        self.do("mousedown", 1)
+
+    def up(self) -> None:
+        """Lets the left button go."""
+        self.do("mouseup", 1)
