@@ -254,7 +254,7 @@ class Entries:
 
     def _hashes_are_names(self, rows: Rows) -> NDArray[np.bool_]:
         """Which of some BigFiles have a hash that `is_hash`."""
-        good = self.columns.hash_length[rows] == HASH_LENGTH
+        good: NDArray[np.bool_] = self.columns.hash_length[rows] == HASH_LENGTH
         starts = self.columns.hash_start[rows[good]]
         if len(starts):
             good[good] = _IS_HEX[sliding_window_view(self.shape.bytes, HASH_LENGTH)[starts]].all(axis=1)
