@@ -54,7 +54,8 @@ class DragOut(QObject):
         self._pressed: QPoint | None = None
         self._kept: QModelIndex | None = None
         self._dragging = False
-        view.viewport().installEventFilter(self)
+        self._port = view.viewport()
+        self._port.installEventFilter(self)
         view.installEventFilter(self)
         session.jobs.changed.connect(self._progressed)
         session.closed.connect(self._forget)
@@ -84,7 +85,8 @@ class DragOut(QObject):
                 self._cancel()
                 return True
             return False
-        if watched is not self._view.viewport() or not isinstance(event, QMouseEvent):
+        # The table itself may be gone already when its last events come.
+        if watched is not self._port or not isinstance(event, QMouseEvent):
             return False
         match event.type():
             case QEvent.Type.MouseButtonPress:
