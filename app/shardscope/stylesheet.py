@@ -28,11 +28,11 @@ QToolButton:checked, QToolButton:pressed { background: $raised; border-color: $a
 QPushButton { background: $raised; border: 1px solid $border; border-radius: 5px; padding: 4px 12px; }
 QPushButton:hover, QPushButton:focus { border-color: $accent; }
 QPushButton:disabled { color: $faint; }
-QLineEdit, QComboBox, QSpinBox { background: $base; border: 1px solid $border; border-radius: 5px; padding: 3px 7px;
+QLineEdit, QSpinBox { background: $base; border: 1px solid $border; border-radius: 5px; padding: 3px 7px;
     selection-background-color: $accent; selection-color: $base; }
-QLineEdit:focus, QComboBox:focus, QSpinBox:focus { border-color: $accent; }
-QComboBox { padding-right: 18px; }
+QLineEdit:focus, QSpinBox:focus { border-color: $accent; }
 QComboBox QAbstractItemView { background: $raised; border: 1px solid $border; outline: none; }
+QComboBox QLineEdit { border: none; background: transparent; padding: 0; }
 QTabWidget::pane { border: none; border-top: 1px solid $border; }
 QTabBar { qproperty-drawBase: 0; }
 QTabBar::tab { background: transparent; color: $muted; padding: 6px 12px; border: none;
