@@ -11,8 +11,7 @@ import base64
 import binascii
 import re
 import struct
-from collections.abc import Sequence
-from itertools import pairwise
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -104,11 +103,11 @@ def keyed(key: bytes, data: bytes | memoryview) -> bytes:
     return blake3(data, key=key).digest()
 
 
-def keyed_pieces(key: bytes, data: bytes | memoryview, marks: Sequence[int]) -> list[bytes]:
-    """BLAKE3 under a key of each piece of `data` between two neighbouring marks."""
-    view, fresh = memoryview(data), blake3(key=key).copy
-    # A copy of a hasher that has its key is faster than a new one.
-    return [fresh().update(view[start:stop]).digest() for start, stop in pairwise(marks)]
+def keyed_all(key: bytes, pieces: Iterable[bytes | memoryview]) -> list[bytes]:
+    """BLAKE3 under a key of each piece."""
+    # A copy of a hasher that has its key already is made faster than a new one.
+    fresh = blake3(key=key).copy
+    return [fresh().update(piece).digest() for piece in pieces]
 
 
 def chunk_hash(data: bytes | memoryview) -> bytes:
@@ -198,14 +197,16 @@ def _merge(
     digests: list[bytes] = []
     for at in range(0, len(edges) - 1, _GROUPS_AT_ONCE):
         block = edges[at : at + _GROUPS_AT_ONCE + 1]
-        text, starts = _lines(hashes[block[0] : block[-1]], sizes[block[0] : block[-1]])
-        marks = starts[block - block[0]].tolist()
-        digests += keyed_pieces(NODE_KEY, text, marks)
+        first, last = int(block[0]), int(block[-1])
+        digests += keyed_all(NODE_KEY, _texts(hashes[first:last], sizes[first:last], block - first))
     return as_rows(digests), np.add.reduceat(sizes, edges[:-1])
 
 
-def _lines(hashes: HashArray, sizes: npt.NDArray[np.uint64]) -> tuple[memoryview, npt.NDArray[np.int64]]:
-    """The lines of the items, `<text form> : <decimal size>` and a newline, joined; and the edges of each."""
+def _texts(hashes: HashArray, sizes: npt.NDArray[np.uint64], edges: npt.NDArray[np.int64]) -> list[bytes]:
+    """The text of each group: for each item a line of text form, space, colon, space, decimal size.
+
+    All lines are laid out at once, with a zero byte after each group, and cut there.
+    """
     count, largest = len(hashes), int(sizes.max())
     digits = len(str(largest))
     tails = np.empty((count, digits + 1), dtype=np.uint8)
@@ -221,13 +222,16 @@ def _lines(hashes: HashArray, sizes: npt.NDArray[np.uint64]) -> tuple[memoryview
     heads[:, :64] = np.frombuffer(text, dtype=np.uint8).reshape(count, 64)
     heads[:, 64:] = np.frombuffer(b" : ", dtype=np.uint8)
     powers = np.array([10**power for power in range(1, digits)], dtype=np.uint64)
-    edges = np.zeros(count + 1, dtype=np.int64)
-    np.cumsum(np.searchsorted(powers, sizes, side="right") + (heads.shape[1] + 2), out=edges[1:])
-    lines = np.empty(int(edges[-1]), dtype=np.uint8)
+    lengths = np.searchsorted(powers, sizes, side="right") + (heads.shape[1] + 2)
+    lasts = edges[1:] - 1
+    starts = np.zeros(count + 1, dtype=np.int64)
+    np.cumsum(lengths, out=starts[1:])
+    starts[:-1] += np.repeat(np.arange(len(lasts)), np.diff(edges))  # the zero bytes before
+    lines = np.zeros(int(starts[-1]) + len(lasts), dtype=np.uint8)
     # Leading zeros of a short size fall on its own head, which is written over them.
-    _scatter(tails, lines, edges[1:] - tails.shape[1])
-    _scatter(heads, lines, edges[:-1])
-    return memoryview(lines), edges
+    _scatter(tails, lines, starts[:-1] + lengths - tails.shape[1])
+    _scatter(heads, lines, starts[:-1])
+    return lines[:-1].tobytes().split(b"\0")
 
 
 def _scatter(rows: npt.NDArray[np.uint8], into: npt.NDArray[np.uint8], places: npt.NDArray[np.int64]) -> None:

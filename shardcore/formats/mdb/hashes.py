@@ -5,7 +5,9 @@ What shards share with xorbs (text form, chunk hash, tree root) is in `shardcore
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterable
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +22,7 @@ from shardcore.merkle import (
     as_rows,
     from_text,
     keyed,
-    keyed_pieces,
+    keyed_all,
     to_text,
     tree_root,
     tree_roots,
@@ -88,8 +90,9 @@ def range_hashes(hashes: HashArray, bounds: npt.NDArray[np.integer]) -> HashArra
     Returns:
         Shape `(m, 32)`.
     """
+    raw = hashes.tobytes()
     marks = (np.asarray(bounds, dtype=np.int64) * SIZE).tolist()
-    return as_rows(keyed_pieces(RANGE_KEY, hashes.tobytes(), marks))
+    return as_rows(keyed_all(RANGE_KEY, [raw[start:stop] for start, stop in pairwise(marks)]))
 
 
 def protect(key: bytes, raw: bytes) -> bytes:
@@ -113,7 +116,8 @@ def protect_many(key: bytes, hashes: HashArray) -> HashArray:
 
 def _each(key: bytes, hashes: HashArray) -> HashArray:
     """BLAKE3 under a key of each row."""
-    return as_rows(keyed_pieces(key, hashes.tobytes(), range(0, hashes.size + 1, SIZE)))
+    rows = struct.iter_unpack(f"{SIZE}s", hashes.tobytes())
+    return as_rows(keyed_all(key, [raw for (raw,) in rows]))
 
 
 def shard_hash(pieces: Iterable[bytes | memoryview]) -> bytes:

@@ -247,7 +247,7 @@ def _check_batch(index: Index, first: int, last: int, known: NDArray[np.bool_], 
     kept = np.repeat(whole[belongs], lengths)
     counts = np.bincount(belongs[whole[belongs]], lengths[whole[belongs]], last - first).astype(np.int64)[whole]
     sizes = index.chunks["unpacked_segment_bytes"][places[kept]].astype(np.uint64)
-    found = file_hashes(hashes[kept], sizes, np.concatenate([[0], np.cumsum(counts)]))
+    found = file_hashes(hashes if whole.all() else hashes[kept], sizes, np.concatenate([[0], np.cumsum(counts)]))
     headers = section.headers[first:last][whole]
     for number in np.flatnonzero((found != section.hashes[headers]).any(axis=1)).tolist():
         at = section.byte_of(int(headers[number]))

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -34,7 +35,7 @@ SPAN_PREFIX = "xorb:"
 """A span in a xorb has this and the hash as its source."""
 
 MOST_OPEN = 32
-"""Xorbs kept open at a time."""
+"""Xorbs kept open when nobody reads them."""
 
 
 @runtime_checkable
@@ -86,11 +87,12 @@ class Xorbs:
         self._beside = beside
         self._opener = opener
         self._open: OrderedDict[str, Xorb] = OrderedDict()
+        self._held: Counter[str] = Counter()
         self._places: list[tuple[Folder, str]] | None = None
         self._lock = threading.RLock()
 
     def get(self, text: str) -> Xorb:
-        """The xorb with a hash.
+        """The xorb with a hash; read from it at once, or `hold` it.
 
         Args:
             text: The hash in text form.
@@ -102,11 +104,24 @@ class Xorbs:
         with self._lock:
             if text not in self._open:
                 self._open[text] = self._opened(self._source(text), text)
-                if len(self._open) > MOST_OPEN:
-                    _, oldest = self._open.popitem(last=False)
-                    oldest.close()
             self._open.move_to_end(text)
+            idle = [name for name in self._open if name not in self._held and name != text]
+            for name in idle[: max(len(self._open) - MOST_OPEN, 0)]:
+                self._open.pop(name).close()
             return self._open[text]
+
+    @contextmanager
+    def hold(self, text: str) -> Iterator[Xorb]:
+        """As `get`; the xorb is not closed meanwhile."""
+        with self._lock:
+            xorb = self.get(text)
+            self._held[text] += 1
+        try:
+            yield xorb
+        finally:
+            with self._lock:
+                self._held[text] -= 1
+                self._held += Counter()  # drops what nobody holds
 
     def need(self, texts: list[str]) -> None:
         """Makes sure that all these xorbs are within reach, before the first byte is given.
@@ -198,17 +213,17 @@ def stream_segment(xorbs: Xorbs, text: str, first: int, last: int, place: Span) 
         ExternalMissing: The xorb is not within reach.
         FormatError: It has no such chunks, or one is damaged.
     """
-    xorb = xorbs.get(text)
-    if not first < last <= xorb.chunk_count:
-        raise FormatError(f"chunks {first} to {last} of a xorb of {xorb.chunk_count}", span=place)
-    try:
-        yield from xorb.stream_chunks(first, last)
-    except FormatError as error:
-        kind = BadChecksum if isinstance(error, BadChecksum) else FormatError
-        raise kind(f"xorb {text}: {error.message}", span=_inside(error.span, text)) from error
+    with xorbs.hold(text) as xorb:
+        if not first < last <= xorb.chunk_count:
+            raise FormatError(f"chunks {first} to {last} of a xorb of {xorb.chunk_count}", span=place)
+        try:
+            yield from xorb.stream_chunks(first, last)
+        except FormatError as error:
+            kind = BadChecksum if isinstance(error, BadChecksum) else FormatError
+            raise kind(f"xorb {text}: {error.message}", span=_inside(error.span, text)) from error
 
 
-def stream_file(xorbs: Xorbs, block: FileBlock, *, check: bool = True) -> Iterator[bytes]:
+def stream_file(xorbs: Xorbs, block: FileBlock) -> Iterator[bytes]:
     """A file, put together chunk by chunk; with every hash compared that the shard has.
 
     Segment sizes and range hashes are compared at the end of each segment, the file hash and SHA-256 at the end.
@@ -216,7 +231,6 @@ def stream_file(xorbs: Xorbs, block: FileBlock, *, check: bool = True) -> Iterat
     Args:
         xorbs: Where the xorbs are.
         block: The records of the file.
-        check: Whether file hash and SHA-256 are compared.
 
     Raises:
         ExternalMissing: Xorbs are not within reach; all of them are named.
@@ -225,37 +239,41 @@ def stream_file(xorbs: Xorbs, block: FileBlock, *, check: bool = True) -> Iterat
     """
     segments = block.segment_list
     xorbs.need([segment["xorb"] for segment in segments])
-    hashes: list[bytes] = []
-    sizes: list[int] = []
+    hashes: list[HashArray] = []
+    sizes: list[NDArray[np.int64]] = []
     digest = hashlib.sha256()
     for number, segment in enumerate(segments):
-        begun = len(hashes)
-        place = block.entry_span(number)
-        for chunk in stream_segment(xorbs, segment["xorb"], segment["start"], segment["end"], place):
-            hashes.append(chunk_hash(chunk))
-            sizes.append(len(chunk))
-            if check:
+        text, first, last, place = segment["xorb"], segment["start"], segment["end"], block.entry_span(number)
+        with xorbs.hold(text) as xorb:
+            found: list[bytes] = []
+            for chunk in stream_segment(xorbs, text, first, last, place):
+                if xorb.chunk_hashes is None:
+                    found.append(chunk_hash(chunk))
                 digest.update(chunk)
-            yield chunk
-        if sum(sizes[begun:]) != segment["bytes"]:
-            raise FormatError(
-                f"segment {number} has {segment['bytes']} bytes, its chunks have {sum(sizes[begun:])}", span=place
-            )
-        if block.ranges is not None and range_hash(as_rows(hashes[begun:])) != block.ranges[number].tobytes():
-            raise BadChecksum(
-                f"the chunks of segment {number} do not have its range hash", span=block.range_span(number)
-            )
-    if check:
-        _check_file(block, hashes, sizes, digest.hexdigest())
+                yield chunk
+            # What the xorb lists was compared with its chunks just now.
+            hashes.append(as_rows(found) if xorb.chunk_hashes is None else xorb.chunk_hashes[first:last])
+            sizes.append(xorb.chunk_sizes[first:last])
+        _check_segment(block, number, segment["bytes"], hashes[-1], sizes[-1])
+    none = np.zeros(0, np.int64)
+    _check_file(block, np.concatenate([as_rows([]), *hashes]), np.concatenate([none, *sizes]), digest.hexdigest())
 
 
-def _check_file(block: FileBlock, hashes: list[bytes], sizes: list[int], digest: str) -> None:
-    found = file_hash(as_rows(hashes), np.array(sizes, np.uint64))
+def _check_segment(block: FileBlock, number: int, size: int, hashes: HashArray, sizes: NDArray[np.int64]) -> None:
+    total = int(sizes.sum())
+    if total != size:
+        raise FormatError(f"segment {number} has {size} bytes, its chunks have {total}", span=block.entry_span(number))
+    if block.ranges is not None and range_hash(hashes) != block.ranges[number].tobytes():
+        raise BadChecksum(f"the chunks of segment {number} do not have its range hash", span=block.range_span(number))
+
+
+def _check_file(block: FileBlock, hashes: HashArray, sizes: NDArray[np.int64], digest: str) -> None:
+    found = file_hash(hashes, sizes.astype(np.uint64))
     if found != block.header["file_hash"]:
         raise BadChecksum(
             f"the chunks make the file {to_text(found)}, not {block.key}", span=Span("", block.start, block.start + 32)
         )
-    # A shard has the zero SHA-256 for an empty file, and where none was computed.
+    # A shard has the zero SHA-256 for an empty file.
     if block.sha256 is not None and block.sha256 != ZERO:
         wanted = sha256_digest(block.sha256)
         if digest != wanted:

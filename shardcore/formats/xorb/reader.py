@@ -52,6 +52,7 @@ class XorbShard(Shard):
         self._info_start = info_start
         self.sections, _ = tile(_sections(info_start, source.size, info), source.size)
         self._objects = XorbObjects(records, source.read)
+        self._sizes: NDArray[np.int64] | None = None
         self._lock = threading.RLock()
 
     @property
@@ -72,9 +73,11 @@ class XorbShard(Shard):
     @property
     def chunk_sizes(self) -> NDArray[np.int64]:
         """Bytes of each unpacked chunk; read from the records where the info block does not say."""
-        if self.records.unpacked_ends is None:
-            self.load_index()
-        return self._objects[:].size
+        if self._sizes is None:
+            if self.records.unpacked_ends is None:
+                self.load_index()
+            self._sizes = self._objects[:].size
+        return self._sizes
 
     def record_span(self, number: int) -> Span:
         """Where the record of a chunk lies, header included."""

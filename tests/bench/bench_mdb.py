@@ -1,0 +1,96 @@
+"""MDB shards: a shard of 64 MB beside a small one, verification beside the bare hash function."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import numpy as np
+from blake3 import blake3
+
+import shardcore
+from shardcore import merkle
+from shardcore.formats.mdb import hashes
+from shardcore.formats.mdb.chunker import cut_ends
+from shardcore.shard import Shard
+from tests.bench.figures import Figure, best_of
+from tests.shardcore.formats.mdb.made import made_shard
+
+LARGE = {"files": 75_000, "xorbs": 72, "chunks": 8192}
+SMALL = {"files": 20, "xorbs": 2, "chunks": 100}
+PAGE = 4096
+KEYS = 100_000
+
+
+def open_and_paint(path: Path) -> None:
+    """What happens before the first page is on the screen."""
+    with shardcore.open(path) as shard:
+        size = path.stat().st_size
+        shard.runs(0, PAGE)
+        shard.runs(size - PAGE, size)
+
+
+def load(path: Path) -> None:
+    """Opens a shard and loads its index."""
+    with shardcore.open(path) as shard:
+        shard.load_index()
+        if len(shard.objects) < 1:
+            raise RuntimeError("no objects")
+
+
+class Collector:
+    """Stands in for the hashing of many pieces, and keeps what was hashed."""
+
+    def __init__(self) -> None:
+        self.inputs: list[tuple[bytes, bytes]] = []
+        self.plain = merkle.keyed_all
+
+    def __call__(self, key: bytes, pieces: Iterable[bytes | memoryview]) -> list[bytes]:
+        """Keeps the pieces, and hashes them."""
+        kept = [bytes(piece) for piece in pieces]
+        self.inputs += [(piece, key) for piece in kept]
+        return self.plain(key, kept)
+
+
+def hash_inputs(shard: Shard) -> list[tuple[bytes, bytes]]:
+    """Everything that verification to the index hashes, ready to be hashed again."""
+    collector = Collector()
+    merkle.keyed_all = hashes.keyed_all = collector  # type: ignore[assignment]
+    try:
+        shard.verify("index")
+    finally:
+        merkle.keyed_all = hashes.keyed_all = collector.plain
+    return collector.inputs
+
+
+def figures(folder: Path) -> Iterator[Figure]:
+    """The two shards."""
+    large, small = folder / "large.mdb", folder / "small.mdb"
+    large.write_bytes(made_shard(1, **LARGE))
+    small.write_bytes(made_shard(2, **SMALL))
+    size = large.stat().st_size / 2**20
+    both = best_of(5, lambda: open_and_paint(large)), best_of(5, lambda: open_and_paint(small))
+    limit = 2 * 1000 * both[1] + 2
+    yield Figure(
+        "open and paint", 1000 * both[0], limit, unit="ms", reference=1000 * both[1], note="beside a small one"
+    )
+    yield Figure("load the index", best_of(3, lambda: load(large)), 1.0, note=f"{size:.0f} MB")
+    with shardcore.open(large) as shard:
+        shard.load_index()
+        rows = np.random.default_rng(3).permutation(len(shard.objects))[:KEYS]
+        keys = [key or "" for key in shard.objects.key_texts(rows)]
+        yield Figure(f"find_many of {KEYS} keys", best_of(3, lambda: shard.find_many(keys)), 1.0)
+        inputs = hash_inputs(shard)
+        bare = best_of(3, lambda: [blake3(data, key=key).digest() for data, key in inputs])
+        took = best_of(3, lambda: shard.verify("index"))
+        note = f"{len(inputs)} hashes beside the same calls alone"
+        yield Figure("verify --depth index", took, 2 * bare, reference=bare, note=note)
+
+
+def run() -> Iterator[Figure]:
+    """All figures."""
+    with tempfile.TemporaryDirectory() as folder:
+        yield from figures(Path(folder))
+    data = np.random.default_rng(4).bytes(32 * 2**20)
+    yield Figure("chunk 32 MB of noise", best_of(3, lambda: cut_ends(data)), 1.0)
