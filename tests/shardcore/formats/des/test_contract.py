@@ -7,7 +7,7 @@ from shardcore.testing import ShardContract
 
 DATA = Path(__file__).parents[3] / "data" / "des"
 
-NAMES = ("none", "zstd", "zstd_l9", "lz4", "lz4_l9", "meta", "unicode", "paths", "empty", "v1", "tiny")
+NAMES = ("none", "zstd", "lz4", "meta", "unicode", "paths", "empty", "v1", "tiny")
 NAMES += ("v2_gaps_reordered", "big/20261103_0A_0000", "sidecar/20261103_51_0000")
 
 
