@@ -1,0 +1,118 @@
+"""pack, and its plan."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+import shardcore
+from shardcore.cli.program import run
+
+
+@pytest.fixture
+def inputs(tmp_path: Path) -> Path:
+    """A folder with three files, one of them deeper, and a link that is left out."""
+    folder = tmp_path / "in"
+    (folder / "deep").mkdir(parents=True)
+    (folder / "a").write_bytes(b"first")
+    (folder / "deep/b").write_bytes(b"")
+    (folder / "c").write_bytes(b"third" * 1000)
+    (folder / "link").symlink_to(folder / "a")
+    return folder
+
+
+def test_pack_writes_a_shard(inputs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The files of a folder are packed; the line told has path, objects, size and digest of the file written."""
+    out = tmp_path / "out.shard"
+    assert run(["pack", "swh", str(out), str(inputs), "--json"]) == 0
+    line = json.loads(capsys.readouterr().out)
+    assert list(line) == ["path", "objects", "size", "sha256"]
+    content = out.read_bytes()
+    assert line == {
+        "path": str(out),
+        "objects": 3,
+        "size": len(content),
+        "sha256": hashlib.sha256(content).hexdigest(),
+    }
+    with shardcore.open(out) as shard:
+        for data in (b"first", b"", b"third" * 1000):
+            assert shard.read(shard.find(hashlib.sha256(data).hexdigest())) == data
+        assert shard.verify().ok
+
+
+def test_the_plan_is_what_is_written(inputs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`--plan` writes nothing; sections, sizes and places of objects are those of the file written afterwards."""
+    out = tmp_path / "out.shard"
+    assert run(["pack", "swh", str(out), str(inputs), "--plan", "--json"]) == 0
+    (planned,) = json.loads(capsys.readouterr().out)["files"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in"]
+    assert run(["pack", "swh", str(out), str(inputs), "--plan"]) == 0
+    assert f"{out}: {planned['size']} bytes, 3 objects" in capsys.readouterr().out
+    assert run(["pack", "swh", str(out), str(inputs)]) == 0
+    with shardcore.open(out) as shard:
+        assert planned["path"] == str(out)
+        assert planned["size"] == out.stat().st_size
+        sections = [{"name": s.name, "role": s.role.value, "start": s.start, "stop": s.stop} for s in shard.sections]
+        assert planned["sections"] == sections
+        for planned_object in planned["objects"]:
+            ref = shard.find(planned_object["key"])
+            assert planned_object == {
+                "key": ref.key,
+                "size": ref.size,
+                "start": ref.spans[0].start,
+                "stop": ref.spans[0].stop,
+            }
+
+
+def test_options_reach_the_format(inputs: Path, tmp_path: Path) -> None:
+    """`-O NAME=VALUE` is an option of the writer; equal options give equal bytes."""
+    for name, seed in [("a", "7"), ("b", "0x7"), ("c", "8")]:
+        assert run(["pack", "swh", str(tmp_path / name), str(inputs), "-O", f"seed={seed}"]) == 0
+    a, b, c = ((tmp_path / name).read_bytes() for name in "abc")
+    assert a == b != c
+
+
+def test_names_from_standard_input(inputs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`-` reads the names of files, one on each line."""
+    monkeypatch.setattr(sys, "stdin", io.StringIO(f"{inputs / 'a'}\n{inputs / 'c'}\n"))
+    assert run(["pack", "swh", str(tmp_path / "out"), "-"]) == 0
+    with shardcore.open(tmp_path / "out") as shard:
+        assert shard.declared_objects == 2
+
+
+def test_pack_fails_clearly(inputs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Wrong usage is 2, a missing file 4; nothing appears, and what exists stays."""
+    out = tmp_path / "out"
+    (tmp_path / "old").write_bytes(b"precious")
+    cases = [
+        (["nope", str(out), str(inputs)], 2),
+        (["swh", str(out)], 2),
+        (["swh", str(tmp_path / "old"), str(inputs)], 2),
+        (["swh", str(tmp_path / "old"), str(inputs), "--plan"], 2),
+        (["swh", str(tmp_path / "no/out"), str(inputs)], 2),
+        (["swh", str(out), str(inputs), "-O", "no_such=1"], 2),
+        (["swh", str(out), str(inputs), "-O", "seed"], 2),
+        (["swh", str(out), str(inputs / "a"), str(inputs / "a")], 2),
+        (["swh", str(out), str(tmp_path / "missing")], 4),
+        (["swh", str(out), "x" * 5000], 4),
+    ]
+    for arguments, code in cases:
+        assert run(["pack", *arguments]) == code, arguments
+        assert capsys.readouterr().err.count("\n") == 1, arguments
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in", "old"]
+    assert (tmp_path / "old").read_bytes() == b"precious"
+    assert run(["pack", "swh", str(tmp_path / "old"), str(inputs), "--force"]) == 0
+
+
+@pytest.mark.skipif(hasattr(os, "geteuid") and os.geteuid() == 0, reason="the superuser may read everything")
+def test_files_that_may_not_be_read(inputs: Path, tmp_path: Path) -> None:
+    """An input without permission is 4, and no shard appears."""
+    (inputs / "a").chmod(0)
+    assert run(["pack", "swh", str(tmp_path / "out"), str(inputs)]) == 4
+    assert [path.name for path in tmp_path.iterdir()] == ["in"]

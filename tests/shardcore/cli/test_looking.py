@@ -1,0 +1,196 @@
+"""info, tree, explain, trace, verify, locate."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import shardcore
+from shardcore.cli.program import run
+
+KEY = "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb"  # sha256 of "a"
+ABSENT = "00" * 32
+
+
+@pytest.fixture
+def small(data: Path) -> str:
+    """A Read Shard of twelve objects."""
+    return str(data / "swh/small.shard")
+
+
+@pytest.fixture
+def damaged(data: Path, tmp_path: Path) -> str:
+    """The same, with a slot that points outside."""
+    content = bytearray((data / "swh/small.shard").read_bytes())
+    with shardcore.open(bytes(content)) as shard:
+        at = shard.find(KEY).row
+        index = shard.fields["header.index_position"]
+        assert isinstance(index, int)
+    content[index + 40 * at + 32 : index + 40 * at + 40] = b"\x7f" * 8
+    (tmp_path / "damaged.shard").write_bytes(content)
+    return str(tmp_path / "damaged.shard")
+
+
+def told(capsys: pytest.CaptureFixture[str]) -> Any:
+    """The one JSON value on standard output."""
+    out = capsys.readouterr().out
+    assert out.count("\n") == 1
+    return json.loads(out)
+
+
+def test_info_is_one_object(small: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """The members of `info --json`: integers as integers, byte strings as hex, sections that tile the file."""
+    assert run(["info", small, "--json"]) == 0
+    found = told(capsys)
+    assert list(found) == ["uri", "format", "why", "version", "size", "objects", "sections", "fields"]
+    assert (found["uri"], found["format"], found["version"], found["objects"]) == (small, "swh", "1", 12)
+    assert found["size"] == Path(small).stat().st_size == found["sections"][-1]["stop"]
+    assert found["sections"][0] == {"name": "header", "role": "header", "start": 0, "stop": 88}
+    assert found["fields"]["header.version"] == 1
+    assert found["fields"]["header.magic"].startswith(b"SWHShard".hex())
+
+
+def test_info_for_people(small: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """The plain form names format, sections and fields."""
+    assert run(["info", small]) == 0
+    out = capsys.readouterr().out
+    assert "swh 1 (magic SWHShard)" in out
+    assert "header.objects_count" in out
+    assert "hash function" in out
+
+
+def test_info_shows_what_is_left(small: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of a file that is cut off `info` and `tree` show the rest and answer 0; the damage is told with its place."""
+    cut = tmp_path / "cut.shard"
+    cut.write_bytes(Path(small).read_bytes()[:1000])
+    assert run(["info", str(cut), "--json"]) == 0
+    both = capsys.readouterr()
+    found = json.loads(both.out)
+    assert found["fields"]["header.version"] == 1
+    assert set(found["damage"]) == {"message", "span"}
+    assert run(["tree", str(cut), "--json"]) == 0
+    tree = told(capsys)
+    assert "header" in [child["name"] for child in tree["children"]]
+    assert tree["error"]
+    for command in (["ls"], ["verify"], ["trace"], ["get"]):
+        key = [KEY] if command[0] in ("trace", "get") else []
+        assert run([*command, str(cut), *key]) == 3
+        assert capsys.readouterr().err.count("\n") == 1
+
+
+def members(node: dict[str, Any]) -> None:
+    """Asserts the members of a node, down the tree."""
+    assert list(node)[:7] == ["name", "span", "value", "text", "role", "doc", "error"]
+    assert list(node)[-1] == "children"
+    assert set(node["span"]) <= {"source", "start", "stop"}
+    for child in node["children"]:
+        members(child)
+
+
+def test_tree_is_nested(small: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """`tree --json` is a node with children, as deep as asked."""
+    assert run(["tree", small, "--json", "--depth", "4"]) == 0
+    root = told(capsys)
+    members(root)
+    header = root["children"][0]
+    assert (header["name"], header["span"]) == ("header", {"start": 0, "stop": 88})
+    assert header["children"][1]["value"] == 1
+    assert run(["tree", small, "--json", "--depth", "0"]) == 0
+    assert told(capsys)["children"] == []
+
+
+@pytest.mark.parametrize("offset", ["40", "0x28", "0b101000", "0o50"])
+def test_explain_is_a_path(small: str, offset: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """`explain --json` goes from the file to the smallest thing, each with span, value and sentence."""
+    assert run(["explain", small, offset, "--json"]) == 0
+    path = told(capsys)
+    assert all({"name", "span", "value", "doc"} <= set(node) for node in path)
+    assert [node["name"] for node in path][1:] == ["header", "objects_count"]
+    assert (path[-1]["value"], path[-1]["span"]) == (12, {"start": 40, "stop": 48})
+    assert path[-1]["doc"]
+    assert run(["explain", small, offset]) == 0
+    assert "objects_count = 12" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("offset", ["x", "", "1.5", "5064", "0x" + "f" * 40, "9" * 6000, "010"])
+def test_bytes_that_are_not_there(small: str, offset: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """What is no offset of the file is wrong usage."""
+    assert run(["explain", small, offset]) == 2
+    assert run(["explain", small, "--", "-1"]) == 2
+    assert run(["explain", small, "0", "--in", "nowhere"]) == 2
+    assert capsys.readouterr().err.count("\n") == 3
+
+
+def test_trace_tells_steps(small: str, damaged: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """`trace --json` ends found (0), absent (1) or damaged (3), with what each step looked at and cost."""
+    for where, key, outcome, code in [
+        (small, KEY, "found", 0),
+        (small, ABSENT, "absent", 1),
+        (damaged, KEY, "damaged", 3),
+    ]:
+        assert run(["trace", where, key, "--json"]) == code
+        trace = told(capsys)
+        assert list(trace) == ["key", "outcome", "steps"]
+        assert (trace["key"], trace["outcome"]) == (key, outcome)
+        for step in trace["steps"]:
+            assert list(step) == ["title", "text", "spans", "values", "requests", "bytes"]
+        assert run(["trace", where, key]) == code
+        assert f"{outcome}: {key}" in capsys.readouterr().out
+    assert run(["trace", small, "no hex"]) == 2
+
+
+@pytest.mark.parametrize("depth", ["structure", "index", "content"])
+def test_verify_reports(small: str, damaged: str, depth: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """`verify --json` says whether the shard is sound, to the depth asked for; errors are exit code 1."""
+    assert run(["verify", small, "--depth", depth, "--json"]) == 0
+    report = told(capsys)
+    assert list(report) == ["ok", "objects", "findings"]
+    assert report["ok"] is True
+    code = run(["verify", damaged, "--depth", depth, "--json"])
+    report = told(capsys)
+    assert code == (0 if depth == "structure" else 1)
+    assert report["ok"] is (code == 0)
+    if code:
+        finding = next(f for f in report["findings"] if f["code"] == "swh.slot-offset")
+        assert {"severity", "code", "span", "message"} <= set(finding)
+        assert finding["severity"] == "error"
+        assert set(finding["span"]) == {"start", "stop"}
+
+
+def test_verify_reports_on_what_is_left(small: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A shard whose hash function is damaged still has objects: that is a report, and not the end."""
+    content = bytearray(Path(small).read_bytes())
+    content[-4:] = b"\xff" * 4
+    broken = tmp_path / "broken.shard"
+    broken.write_bytes(content)
+    assert run(["verify", str(broken), "--json"]) == 1
+    report = told(capsys)
+    assert report["objects"] == 12
+    assert not report["ok"]
+
+
+def test_locate_needs_no_file(capsys: pytest.CaptureFixture[str]) -> None:
+    """`locate` answers from the routing rule; formats without one, and missing parameters, are wrong usage."""
+    spec = {
+        "@type": "neuroglancer_uint64_sharded_v1",
+        "preshift_bits": 0,
+        "hash": "identity",
+        "minishard_bits": 1,
+        "shard_bits": 4,
+        "minishard_index_encoding": "raw",
+        "data_encoding": "raw",
+    }
+    assert run(["locate", "neuroglancer", "5", "-O", f"spec={json.dumps(spec)}", "--json"]) == 0
+    assert "2.shard" in json.dumps(told(capsys))
+    for wrong in (
+        ["locate", "swh", KEY],
+        ["locate", "nope", "1"],
+        ["locate", "neuroglancer", "5"],
+        ["locate", "neuroglancer", "5", "-O", "spec"],
+        ["locate", "neuroglancer", "5", "-O", "no_such=1"],
+    ):
+        assert run(wrong) == 2
+        assert capsys.readouterr().err.count("\n") == 1

@@ -1,0 +1,197 @@
+"""The program itself: exit codes, pipes, signals, help."""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import shardcore
+from shardcore import errors
+from shardcore.cli.options import progress_bar
+from shardcore.cli.output import printable
+from shardcore.cli.program import exit_code, run
+from shardcore.errors import ShardError, Span
+
+COMMANDS = ["info", "tree", "explain", "trace", "verify", "locate", "ls", "get", "extract", "pack"]
+
+
+def program(*arguments: str | Path, **options: object) -> subprocess.CompletedProcess[str]:
+    """Runs the real program."""
+    environment = {**os.environ, **{k: str(v) for k, v in options.items()}}
+    return subprocess.run(
+        [sys.executable, "-m", "shardcore", *arguments], capture_output=True, text=True, check=False, env=environment
+    )
+
+
+@pytest.fixture
+def small(data: Path) -> Path:
+    """A Read Shard of twelve objects."""
+    return data / "swh/small.shard"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["info", "SMALL"], 0),
+        (["trace", "SMALL", "00" * 32], 1),
+        (["ls", "SMALL", "--nope"], 2),
+        (["info", "README"], 3),
+        (["info", "no such file"], 4),
+    ],
+)
+def test_exit_codes(small: Path, arguments: list[str], code: int) -> None:
+    """The exit codes of the contract come out of the process, each failure with one line and no traceback."""
+    names = {"SMALL": str(small), "README": str(small.parent / "README.md")}
+    done = program(*(names.get(argument, argument) for argument in arguments))
+    assert done.returncode == code
+    assert "Traceback" not in done.stderr
+    assert done.stderr.count("\n") == (1 if code > 1 else 0)
+    assert not done.stderr or done.stderr.startswith("shardcore: ")
+
+
+def test_each_error_has_its_code() -> None:
+    """Usage is 2, absence 1, sources 4, everything else damage: 3."""
+    codes = {"UsageError": 2, "KeyAbsent": 1, "SourceError": 4, "ExternalMissing": 4, "SourceChanged": 4}
+    kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, ShardError)]
+    assert {kind.__name__: exit_code(kind("x")) for kind in kinds} == {
+        kind.__name__: codes.get(kind.__name__, 3) for kind in kinds
+    }
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--nope"],
+        ["nope"],
+        ["ls"],
+        ["ls", "--nope", "x"],
+        ["ls", "x", "--limit", "many"],
+        ["ls", "x", "--limit", "-1"],
+        ["ls", "x", "y"],
+        ["verify", "x", "--depth", "deep"],
+        ["tree", "x", "--depth"],
+        ["info", ""],
+        ["info", "ftp://x/y"],
+        ["info", "README.md", "--format", "nope"],
+    ],
+)
+def test_wrong_usage_is_told_in_a_line(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """Whatever is wrong with the command line: exit code 2, and one line on standard error."""
+    assert run(arguments) == 2
+    both = capsys.readouterr()
+    assert both.out == ""
+    assert both.err.count("\n") == 1
+    assert both.err.startswith("shardcore: ")
+
+
+def test_help_everywhere(capsys: pytest.CaptureFixture[str]) -> None:
+    """The program alone shows its help (and answers 2); so does `--help`, for every command."""
+    assert run([]) == 2
+    alone = capsys.readouterr().out
+    assert run(["--help"]) == 0
+    assert capsys.readouterr().out == alone
+    for command in COMMANDS:
+        assert f" {command} " in alone
+        assert run([command, "--help"]) == 0
+        text = capsys.readouterr().out
+        assert f"shardcore {command}" in text
+        assert run([command, "-h"]) == 0
+        assert capsys.readouterr().out == text
+
+
+def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:
+    """`--version` is the package's."""
+    assert run(["--version"]) == 0
+    assert capsys.readouterr().out == f"shardcore {shardcore.__version__}\n"
+
+
+def test_starting_imports_little() -> None:
+    """The program imports no format, no terminal library and no network client before a command needs it."""
+    heavy = ["rich.progress", "boto3", "urllib.request", "blosc2", "zstandard", "shardcore.formats.swh"]
+    code = f"""
+import sys
+from shardcore.cli.program import run
+assert run(["--version"]) == 0
+print([name for name in {heavy} if name in sys.modules])
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.mark.skipif(not Path("/bin/sh").exists(), reason="no shell here")
+@pytest.mark.parametrize(
+    ("after", "code"), [("| head -c 1 >/dev/null", 0), (">&-", 0), ("2>&-", 0), (">/dev/full", 4)]
+)
+def test_outputs_that_go_away(data: Path, after: str, code: int) -> None:
+    """A reader that has seen enough is no failure; a full disk is; neither gives a traceback."""
+    if "full" in after and not Path("/dev/full").exists():
+        pytest.skip("no /dev/full here")
+    shard = data / "swh/medium.shard"
+    script = f'"{sys.executable}" -m shardcore ls --json "{shard}"; echo "code $?" >&3'
+    script = f"{{ {script}; }} {after}" if "|" in after else script.replace(";", f" {after};", 1)
+    done = subprocess.run(["/bin/sh", "-c", f"exec 3>&2; {script}"], capture_output=True, text=True, check=False)
+    assert f"code {code}" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "Exception ignored" not in done.stderr
+
+
+def test_interrupting_leaves_nothing(tmp_path: Path) -> None:
+    """Ctrl-C ends the program with 130, without a traceback and without an unfinished file."""
+    os.mkfifo(tmp_path / "names")
+    command = [sys.executable, "-m", "shardcore", "get", str(tmp_path / "s"), "--keys", str(tmp_path / "names")]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        # Opening the pipe for writing waits until the program reads its keys from it.
+        with open(tmp_path / "names", "w"):
+            process.send_signal(signal.SIGINT)
+            assert process.wait(30) == 130
+        assert process.stderr is not None
+        assert "Traceback" not in process.stderr.read()
+    assert [path.name for path in tmp_path.iterdir()] == ["names"]
+
+
+def test_terminals_without_unicode(small: Path, tmp_path: Path) -> None:
+    """Where the output cannot carry a character it is shown as an escape; file names may be any bytes."""
+    odd = tmp_path / "\u4e16\u00fc.shard"
+    odd.write_bytes(small.read_bytes())
+    done = program("info", odd, PYTHONIOENCODING="ascii", PYTHONUTF8="0")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "\\u4e16\\xfc.shard: swh 1" in done.stdout
+    raw = os.fsdecode(os.fsencode(tmp_path) + b"/\xff\xfe.shard")
+    Path(raw).write_bytes(small.read_bytes())
+    for form in ([], ["--json"]):
+        done = program("info", raw, *form, LC_ALL="C", PYTHONCOERCECLOCALE="0", PYTHONUTF8="0")
+        assert (done.returncode, done.stderr) == (0, "")
+        assert "\\udcff\\udcfe.shard" in done.stdout
+    assert program("info", raw + "x").returncode == 4
+
+
+def test_text_never_moves_the_cursor() -> None:
+    """Control characters of keys and messages are shown as escapes."""
+    assert printable("a\x1b[2Jb\r\n\ud800") == "a\\x1b[2Jb\\r\\n\\ud800"
+    assert printable("grüße 世界") == "grüße 世界"
+    error = ShardError("two\nlines", span=Span("", 1, 2))
+    assert "\n" not in printable(str(error))
+
+
+class Terminal(io.StringIO):
+    """Text that says it is shown to a person."""
+
+    def isatty(self) -> bool:
+        """It is."""
+        return True
+
+
+def test_progress_is_for_terminals(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a terminal nothing is drawn; on one, a bar appears on standard error; without one at all, nothing."""
+    monkeypatch.setenv("TERM", "xterm")
+    for stream, drawn in [(io.StringIO(), False), (Terminal(), True), (None, False)]:
+        monkeypatch.setattr(sys, "stderr", stream)
+        with progress_bar("working") as progress:
+            progress(1, 2)
+        assert stream is None or ("working" in stream.getvalue()) is drawn

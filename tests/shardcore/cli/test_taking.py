@@ -1,0 +1,267 @@
+"""ls, get, extract."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import shardcore
+from shardcore import registry
+from shardcore.cli.program import run
+from shardcore.errors import NotAShard
+from tests.shardcore.toy import LineShard, line_set
+
+A = hashlib.sha256(b"a").hexdigest()
+ROW = ["key", "kind", "state", "size", "stored_size", "start", "stop", "codec", "shard"]
+
+
+@pytest.fixture
+def small(data: Path) -> str:
+    """A Read Shard of twelve objects, one of them `a`."""
+    return str(data / "swh/small.shard")
+
+
+@pytest.fixture
+def expected(data: Path) -> list[str]:
+    """The keys in it."""
+    with shardcore.open(data / "swh/small.shard") as shard:
+        return [key for key in shard.objects.keys if key is not None]
+
+
+def lines(capsys: pytest.CaptureFixture[str]) -> list[Any]:
+    """The JSON values on standard output, one on each line."""
+    return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """Shards that `open` gives for a name, instead of files."""
+    shards: dict[str, Any] = {}
+    real = registry.open
+    monkeypatch.setattr(shardcore, "open", lambda uri, **o: shards[uri]() if uri in shards else real(uri, **o))
+    return shards
+
+
+def test_ls_has_a_line_for_each_object(small: str, expected: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """`ls --json` has one object on each line, with the members of the contract; unused slots are left out."""
+    assert run(["ls", small, "--json"]) == 0
+    rows = lines(capsys)
+    assert [list(row) for row in rows] == [ROW] * 12
+    assert [row["key"] for row in rows] == expected
+    one = next(row for row in rows if row["key"] == A)
+    assert (one["size"], one["stored_size"], one["stop"] - one["start"], one["state"]) == (1, 1, 1, "live")
+    assert run(["ls", small]) == 0
+    assert [line.split() for line in capsys.readouterr().out.splitlines()] == [
+        [str(row["size"]), row["key"]] for row in rows
+    ]
+
+
+def test_ls_all_shows_unused_slots(small: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """With `--all` slots without object come, too, and say what they are."""
+    assert run(["ls", small, "--json", "--all"]) == 0
+    assert [row["state"] for row in lines(capsys)].count("unused") == 1
+    assert run(["ls", small, "--all"]) == 0
+    states = [line.split()[0] for line in capsys.readouterr().out.splitlines()]
+    assert (states.count("unused"), states.count("live")) == (1, 12)
+
+
+@pytest.mark.parametrize(("limit", "skip"), [(None, 5), (3, 0), (3, 5), (0, 0), (99, 11), (5, 12)])
+def test_ls_in_pieces(
+    small: str, expected: list[str], limit: int | None, skip: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`--skip` and `--limit` cut the list; sizes are right whether the index was loaded or not."""
+    options = ["--skip", str(skip)] + (["--limit", str(limit)] if limit is not None else [])
+    assert run(["ls", small, "--json", *options]) == 0
+    rows = lines(capsys)
+    assert [row["key"] for row in rows] == expected[skip:][:limit]
+    with shardcore.open(small) as shard:
+        assert [row["size"] for row in rows] == [shard.find(row["key"]).size for row in rows]
+    assert run(["ls", small, *options]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == len(rows)
+
+
+def test_ls_tells_digests(small: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """`--digest sha256` is that of the decoded content; another one is wrong usage."""
+    assert run(["ls", small, "--json", "--digest", "sha256"]) == 0
+    assert all(row["sha256"] == row["key"] for row in lines(capsys))
+    assert run(["ls", small, "--digest", "sha256"]) == 0
+    assert f"{A}  " in capsys.readouterr().out
+    assert run(["ls", small, "--digest", "md5"]) == 2
+    assert run(["ls", small, "--kind", "object", "--limit", "1"]) == 0
+    assert run(["ls", small, "--kind", "xorb"]) == 2
+
+
+def test_ls_tells_errors_and_undecodable_keys(opened: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
+    """A row that cannot be read has an `error`, and the exit code is 1; a key without text comes as `key_hex`."""
+    opened["x"] = lambda: LineShard(b"one=hello\nbad=a!\n\xff\xfe=raw\nline\tbreak=x\n")
+    assert run(["ls", "x", "--json", "--digest", "sha256"]) == 1
+    good, bad, raw, odd = lines(capsys)
+    assert good["sha256"] == hashlib.sha256(b"hello").hexdigest()
+    assert "damaged" in bad["error"]
+    assert (raw["key"], raw["key_hex"]) == (None, "fffe")
+    assert odd["key"] == "line\tbreak"
+    assert run(["ls", "x"]) == 0
+    assert "line\\tbreak" in capsys.readouterr().out
+
+
+def test_ls_over_a_data_set(opened: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
+    """All members are listed with their names; one that cannot be opened is told, and the exit code is 1."""
+    opened["good"] = lambda: line_set(a=b"one=1\n", b=b"two=22\n")
+    opened["bad"] = lambda: line_set(a=NotAShard("no shard"), b=b"two=22\n")
+    assert run(["ls", "good", "--json"]) == 0
+    assert [(row["key"], row["shard"]) for row in lines(capsys)] == [("one", "a"), ("two", "b")]
+    assert run(["ls", "bad", "--json"]) == 1
+    both = capsys.readouterr()
+    assert json.loads(both.out)["key"] == "two"
+    assert both.err == "shardcore: a: no shard\n"
+    assert run(["get", "bad", "two"]) == 0
+    assert capsys.readouterr().out == "22"
+
+
+def test_get_writes_contents(small: str, expected: list[str], capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    """One key or several: the contents one after the other, and nothing else."""
+    with shardcore.open(small) as shard:
+        contents = [shard.read(shard.find(key)) for key in expected]
+    assert run(["get", small, A]) == 0
+    assert capfdbinary.readouterr().out == b"a"
+    assert run(["get", small, *expected]) == 0
+    assert capfdbinary.readouterr().out == b"".join(contents)
+    assert run(["get", small, expected[0], "--range", "3:0x10"]) == 0
+    assert capfdbinary.readouterr().out == contents[0][3:16]
+    assert run(["get", small, expected[0], "--range", ":5"]) == 0
+    assert capfdbinary.readouterr().out == contents[0][:5]
+
+
+def test_get_fails_clearly(small: str, capfd: pytest.CaptureFixture[str]) -> None:
+    """An absent key is 1, wrong usage 2, an object over the limit 3; nothing is written then, and one line says why."""
+    cases = [
+        ([small, "00" * 32], 1),
+        ([small, A, "00" * 32], 1),
+        ([small, "abc"], 2),
+        ([small], 2),
+        ([small, A, "--range", "5:2"], 2),
+        ([small, A, "--range", "5"], 2),
+        ([small, A, "--part", "fragments"], 2),
+        ([small, A, "--limit-bytes", "-1"], 2),
+    ]
+    for arguments, code in cases:
+        assert run(["get", *arguments]) == code, arguments
+        both = capfd.readouterr()
+        assert (both.out, both.err.count("\n")) == ("", 1), arguments
+
+
+def test_get_keeps_to_the_limit(
+    opened: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`--limit-bytes` refuses larger objects, to standard output, to a file and in ranges; 0 refuses none."""
+    opened["x"] = lambda: LineShard(b"long=0123456789\n")
+    for more in ([], ["-o", str(tmp_path / "x")], ["--range", "0:9"]):
+        assert run(["get", "x", "long", "--limit-bytes", "8", *more]) == 3
+        assert "--limit-bytes raises the limit" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+    for limit in ("0", "10"):
+        assert run(["get", "x", "long", "--limit-bytes", limit, "-o", str(tmp_path / f"x{limit}")]) == 0
+
+
+def test_get_into_a_file(small: str, expected: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`-o` writes a file that appears complete; one that is there stays, unless forced."""
+    out = tmp_path / "out"
+    assert run(["get", small, A, "-o", str(out)]) == 0
+    assert out.read_bytes() == b"a"
+    assert run(["get", small, expected[0], "-o", str(out)]) == 2
+    assert out.read_bytes() == b"a"
+    assert run(["get", small, A, A, A, "-o", str(out), "--force"]) == 0
+    assert out.read_bytes() == b"aaa"
+    assert run(["get", small, A, A, "-o", str(out)]) == 2
+    assert run(["get", small, A, "-o", str(tmp_path / "no/out")]) == 4
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_keys_from_a_file(
+    opened: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """`--keys` takes JSON strings, one on each line, for keys that no shell carries; `-` reads standard input."""
+    odd = "tab\t and \x00"
+    opened["x"] = lambda: LineShard(f"{odd}=odd\nplain=p\n".encode())
+    keys = tmp_path / "keys"
+    keys.write_text(f'{json.dumps(odd)}\n\n"plain"\r\n', encoding="utf-8")
+    assert run(["get", "x", "--keys", str(keys)]) == 0
+    assert capfd.readouterr().out == "oddp"
+    monkeypatch.setattr(sys, "stdin", io.StringIO('"plain"\n'))
+    assert run(["get", "x", "--keys", "-"]) == 0
+    assert capfd.readouterr().out == "p"
+    for content, code in [(b"no json\n", 2), (b"5\n", 2), (b"\xff\n", 4), ('"a\u2028b"\n'.encode(), 1)]:
+        keys.write_bytes(content)
+        assert run(["get", "x", "--keys", str(keys)]) == code
+    assert run(["get", "x", "--keys", str(tmp_path / "missing")]) == 4
+    assert run(["get", "x", "--keys", "a\0b"]) == 4
+
+
+def test_keys_that_begin_with_a_dash(opened: dict[str, Any], capfd: pytest.CaptureFixture[str]) -> None:
+    """After `--` everything is a key."""
+    opened["x"] = lambda: LineShard(b"-k=dash\n--json=json\n")
+    assert run(["get", "x", "--", "-k", "--json"]) == 0
+    assert capfd.readouterr().out == "dashjson"
+    assert run(["get", "x", "-k"]) == 2
+    assert run(["trace", "x", "--", "-k"]) == 0
+
+
+def test_extract_everything(
+    small: str, expected: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without keys all objects become files; one line for each; a second time nothing is replaced."""
+    out = tmp_path / "out"
+    assert run(["extract", small, str(out), "--json"]) == 0
+    rows = lines(capsys)
+    assert [list(row) for row in rows] == [["key", "path", "size", "sha256"]] * 12
+    assert sorted(row["key"] for row in rows) == sorted(expected)
+    for row in rows:
+        content = Path(row["path"]).read_bytes()
+        assert (len(content), hashlib.sha256(content).hexdigest()) == (row["size"], row["sha256"])
+        assert row["sha256"] == row["key"]
+    before = {path: path.stat().st_mtime_ns for path in out.iterdir()}
+    assert run(["extract", small, str(out), "--json"]) == 1
+    assert all("exists" in row["error"] for row in lines(capsys))
+    assert {path: path.stat().st_mtime_ns for path in before} == before
+    assert run(["extract", small, str(out), "--force"]) == 0
+
+
+def test_extract_some(small: str, expected: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Keys, or a pattern, choose; an absent key is told before anything is written."""
+    assert run(["extract", small, str(tmp_path / "a"), A]) == 0
+    assert (tmp_path / "a" / A).read_bytes() == b"a"
+    capsys.readouterr()
+    assert run(["extract", small, str(tmp_path / "b"), "--match", f"{A[:4]}*", "--json"]) == 0
+    assert [row["key"] for row in lines(capsys)] == [A]
+    assert run(["extract", small, str(tmp_path / "c"), A, "00" * 32]) == 1
+    assert not (tmp_path / "c").exists()
+    assert run(["extract", small, str(tmp_path / "d"), "--limit-bytes", "1"]) == 1
+    assert run(["extract", small, small]) == 4
+
+
+def test_extract_stays_inside(opened: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Keys that look like paths become names in the folder; damage is told, the rest comes, and the exit code is 1."""
+    opened["x"] = lambda: LineShard(b"../../up=1\n/etc/passwd=2\nbad=!\n..=3\n")
+    assert run(["extract", "x", str(tmp_path / "in/out"), "--json"]) == 1
+    rows = lines(capsys)
+    assert [bool(row.get("error")) for row in rows] == [False, False, True, False]
+    assert {Path(row["path"]).parent for row in rows if row["path"]} == {tmp_path / "in/out"}
+    assert [path.name for path in tmp_path.iterdir()] == ["in"]
+    assert [path.name for path in (tmp_path / "in").iterdir()] == ["out"]
+
+
+def test_whole_contents(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Where a format has a view of the whole content, `extract` without keys takes that."""
+    source = str(data / "bloscpack/meta_0.blp")
+    with shardcore.open(source) as shard:
+        whole = shard.read(shard.find("all"))
+        assert len(shard.objects) > 1 or len(whole) > 0
+    assert run(["extract", source, str(tmp_path / "o"), "--json"]) == 0
+    (row,) = lines(capsys)
+    assert (row["key"], row["sha256"]) == ("all", hashlib.sha256(whole).hexdigest())
