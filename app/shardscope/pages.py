@@ -104,6 +104,7 @@ class PageCache(QObject):
         self._pages: OrderedDict[_Key, Page] = OrderedDict()
         self._loading: dict[_Key, Job] = {}
         self._painting: dict[_Key, Job] = {}
+        self._ranges: dict[str, list[tuple[int, int]]] = {}
 
     def use(self, readable: Readable | None) -> None:
         """Forgets all pages; the next ones come from here. None: there are none."""
@@ -113,6 +114,7 @@ class PageCache(QObject):
         self._loading.clear()
         self._painting.clear()
         self._pages.clear()
+        self._ranges.clear()
         self._memory = 0
         self._from = readable
         self.cleared.emit()
@@ -127,6 +129,7 @@ class PageCache(QObject):
         """Forgets the pages that failed, so that they are asked for again."""
         for key in [key for key, page in self._pages.items() if page.error]:
             self._memory -= self._pages.pop(key).memory
+            self._ranges.clear()
             self.changed.emit(*key)
 
     def get(self, name: str, number: int) -> Page | None:
@@ -166,6 +169,11 @@ class PageCache(QObject):
 
     def loaded(self, name: str) -> list[tuple[int, int]]:
         """The ranges of a source that are in memory: sorted, half-open."""
+        if name not in self._ranges:
+            self._ranges[name] = self._joined(name)
+        return self._ranges[name]
+
+    def _joined(self, name: str) -> list[tuple[int, int]]:
         ranges: list[tuple[int, int]] = []
         for _, page in sorted((key[1], page) for key, page in self._pages.items() if key[0] == name and page.data):
             if ranges and ranges[-1][1] == page.start:
@@ -278,6 +286,7 @@ class PageCache(QObject):
         self._painting[key] = self._jobs.submit(run, key=("runs", self, *key), priority=priority, done=done)
 
     def _keep(self, key: _Key, page: Page) -> None:
+        self._ranges.clear()
         if key in self._pages:
             self._memory -= self._pages[key].memory
         self._pages[key] = page

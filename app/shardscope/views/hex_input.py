@@ -27,7 +27,7 @@ def wheel(view: HexView, event: QWheelEvent) -> None:
         bar = view.horizontalScrollBar()
         bar.setValue(bar.value() - round((across or down) * 3 * bar.singleStep()))
     elif down:
-        view.scroll_by(-round(down * WHEEL_ROWS) or (-1 if down > 0 else 1))
+        view.scroll_by(-down * WHEEL_ROWS)
     event.accept()
 
 

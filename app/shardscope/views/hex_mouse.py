@@ -62,8 +62,9 @@ class HexMouse(QObject):
                 self._part = None
                 self._timer.stop()
             return True
-        if event.button() == Qt.MouseButton.RightButton and kind == QEvent.Type.MouseButtonPress:
-            self._press_right(event)
+        if event.button() == Qt.MouseButton.RightButton:
+            if kind == QEvent.Type.MouseButtonPress:
+                self._press_right(event)
             return True
         return False
 

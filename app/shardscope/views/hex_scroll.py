@@ -23,6 +23,7 @@ class RowScroller:
         self._moved = moved
         self._total = 1
         self._visible = 1
+        self._rest = 0.0
         self.top = 0
         bar.actionTriggered.connect(self._act)
 
@@ -50,6 +51,15 @@ class RowScroller:
         self._bar.setValue(self._value(self.top))
         if self.top != before:
             self._moved()
+
+    def roll(self, rows: float) -> None:
+        """Scrolls by parts of rows, as fine wheels do; what is less than a row is kept for the next time."""
+        if rows * self._rest < 0:
+            self._rest = 0.0
+        whole, self._rest = divmod(abs(rows) + abs(self._rest), 1)
+        sign = -1 if rows < 0 else 1
+        self._rest *= sign
+        self.go(self.top + sign * int(whole))
 
     def show(self, row: int, *, centre: bool = False) -> None:
         """Scrolls as little as needed to show a row; with `centre`, to a third of the screen when it was not shown."""

@@ -203,10 +203,10 @@ class HexView(QAbstractScrollArea):
         self._scroller.show(self._layout.row_of(self._layout.clamp(offset)), centre=True)
         self._show_column(offset)
 
-    def scroll_by(self, rows: int) -> None:
-        """Scrolls some rows down, or up when negative."""
+    def scroll_by(self, rows: float) -> None:
+        """Scrolls some rows down, or up when negative; parts of rows add up."""
         self._ahead = 1 if rows > 0 else -1
-        self._scroller.go(self._scroller.top + rows)
+        self._scroller.roll(rows)
 
     def scroll_to(self, offset: int) -> None:
         """Makes the row of a byte the top row."""

@@ -48,6 +48,8 @@ class Overview(QWidget):
         self._marks = Marks()
         self._fetched: tuple[tuple[int, int], ...] = ()
         self._hits: Sequence[int] = ()
+        self._hit_xs: frozenset[int] = frozenset()
+        self._mark_xs: dict[int, Severity] = {}
         pages.changed.connect(self._page_changed)
         pages.cleared.connect(self.update)
 
@@ -80,7 +82,7 @@ class Overview(QWidget):
     def set_findings(self, findings: Iterable[Finding]) -> None:
         """Marks what findings are about."""
         self._marks = Marks(findings, self.name)
-        self.update()
+        self._place_marks()
 
     def set_fetched(self, ranges: Iterable[tuple[int, int]]) -> None:
         """Marks ranges that a remote source holds, besides the pages in memory."""
@@ -90,7 +92,7 @@ class Overview(QWidget):
     def set_hits(self, offsets: Sequence[int]) -> None:
         """Marks where a search found something."""
         self._hits = offsets
-        self.update()
+        self._place_marks()
 
     def label(self, section: Section) -> str:
         """A section in words: name, size and share."""
@@ -116,6 +118,17 @@ class Overview(QWidget):
 
     def _rescale(self) -> None:
         self._scale = StripScale(self._size, self._sections, self.width() - 2 * _MARGIN)
+        self._place_marks()
+
+    def _place_marks(self) -> None:
+        """Where findings and hits stand: one mark per pixel, in the colour of the worst."""
+        worst: dict[int, Severity] = {}
+        for mark in self._marks.all[:_MOST_MARKS]:
+            for x in {round(self.x_of(mark.start)), round(self.x_of(mark.stop))}:
+                if x not in worst or _RANK[mark.severity] > _RANK[worst[x]]:
+                    worst[x] = mark.severity
+        self._mark_xs = worst
+        self._hit_xs = frozenset(round(self.x_of(offset)) for offset in self._hits)
         self.update()
 
     def _label_height(self) -> float:
@@ -190,18 +203,13 @@ class Overview(QWidget):
 
     def _paint_hits(self, painter: QPainter, colours: theme.Palette, strip: QRectF) -> None:
         painter.setPen(Qt.PenStyle.NoPen)
-        for x in {round(self.x_of(offset)) for offset in self._hits[:_MOST_MARKS]}:
+        for x in self._hit_xs:
             painter.fillRect(QRectF(x - 0.5, strip.top(), 1.5, strip.height() * 0.45), colours.text)
 
     def _paint_marks(self, painter: QPainter, colours: theme.Palette, strip: QRectF) -> None:
-        worst: dict[int, Severity] = {}
-        for mark in self._marks.all[:_MOST_MARKS]:
-            for x in {round(self.x_of(mark.start)), round(self.x_of(mark.stop))}:
-                if x not in worst or _RANK[mark.severity] > _RANK[worst[x]]:
-                    worst[x] = mark.severity
         shades = {Severity.ERROR: colours.error, Severity.WARNING: colours.warning, Severity.NOTE: colours.note}
         painter.setPen(Qt.PenStyle.NoPen)
-        for x, severity in worst.items():
+        for x, severity in self._mark_xs.items():
             painter.setBrush(shades[severity])
             tip = QPointF(x, strip.top() + 5)
             painter.drawPolygon([tip, QPointF(x - 4, strip.top() - 3), QPointF(x + 4, strip.top() - 3)])

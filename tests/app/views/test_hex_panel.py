@@ -10,12 +10,14 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QMenu
 from pytestqt.qtbot import QtBot
 
-from shardcore import SectionRole, Span
+from shardcore import Depth, SectionRole, Span
+from shardcore.testing import PatternSource
 from shardscope.copying import CopyAs
 from shardscope.session import IndexState, Session
 from shardscope.views.hex_panel import HexPanel
 from shardscope.views.hex_tabs import stored_span
 from shardscope.views.hex_width import RowMode, RowWidth, parse_width
+from tests.app.hex_samples import SampleReader
 
 SLOT = 40
 
@@ -222,6 +224,31 @@ def test_search_mistakes_are_told(qtbot: QtBot, swh: HexPanel) -> None:
     qtbot.waitUntil(lambda: swh.search.status.text() == "not found")
 
 
+def test_a_search_can_be_stopped(qtbot: QtBot, session: Session, panel: HexPanel) -> None:
+    """A search in a source without end shows its progress, is stopped by its button at once, and says so."""
+    panel.pages.use(SampleReader(PatternSource(2**60)))
+    panel.view.set_source("", 2**60)
+    panel.search.start()
+    panel.search.field.setText("00 01 02 03 04 05 06 07")
+    panel.search.count()
+    assert panel.search.stop.isVisible()
+    qtbot.waitUntil(lambda: any(job.done_amount > 0 for job in session.jobs.open_jobs))
+    qtbot.mouseClick(panel.search.stop, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: panel.search.status.text() == "stopped", timeout=2000)
+    assert not panel.search.stop.isVisible()
+    assert not session.jobs.open_jobs
+
+
+def test_too_much_is_not_copied(qtbot: QtBot, session: Session, panel: HexPanel) -> None:
+    """A selection over 16 MiB is refused with a sentence, and nothing is read."""
+    panel.pages.use(SampleReader(PatternSource(2**60)))
+    panel.view.set_source("", 2**60)
+    panel.view.select_all()
+    with qtbot.waitSignal(session.message) as told:
+        panel.actions_.copy.trigger()
+    assert "at most 16 MiB can be copied" in told.args[0]
+
+
 def test_the_menu_offers_everything(qtbot: QtBot, swh: HexPanel) -> None:
     """The context menu opens without blocking, and holds copying, selecting, going and rows."""
     swh.view.menu_requested.emit(QPoint(10, 10))
@@ -265,8 +292,6 @@ def test_findings_are_marked(qtbot: QtBot, session: Session, panel: HexPanel, da
     raw[520] ^= 1
     path = tmp_path / "damaged.shard"
     path.write_bytes(raw)
-    from shardcore import Depth
-
     with qtbot.waitSignal(session.opened, timeout=10_000):
         session.open(str(path))
     with qtbot.waitSignal(session.findings_changed, timeout=10_000):

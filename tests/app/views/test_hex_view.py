@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from PySide6.QtCore import QPoint, QPointF, Qt
-from PySide6.QtGui import QWheelEvent
+from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
+from PySide6.QtGui import QContextMenuEvent, QHelpEvent, QWheelEvent
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QToolTip
 from pytestqt.qtbot import QtBot
 
 from shardcore import Finding, Severity, SourceError, Span
@@ -50,14 +50,14 @@ def middle_of(view: HexView, offset: int, part: Part = Part.HEX) -> QPoint:
     return QPoint(round(x) - view.horizontalScrollBar().value(), round(view.grid.row_y(row) + view.grid.row / 2))
 
 
-def scrolled(view: HexView, notches: int) -> None:
+def scrolled(view: HexView, notches: float) -> None:
     """Turns the wheel."""
     place = QPointF(200, 200)
     event = QWheelEvent(
         place,
         place,
         QPoint(),
-        QPoint(0, 120 * notches),
+        QPoint(0, round(120 * notches)),
         Qt.MouseButton.NoButton,
         Qt.KeyboardModifier.NoModifier,
         Qt.ScrollPhase.NoScrollPhase,
@@ -172,6 +172,69 @@ def drag_to(view: HexView, place: QPoint) -> None:
         Qt.KeyboardModifier.NoModifier,
         place,
     )
+
+
+def test_dragging_beyond_the_edge_scrolls(qtbot: QtBot, view: HexView) -> None:
+    """Held below the last row, the pointer makes the view scroll and the selection grow, until the button is up."""
+    qtbot.mousePress(view.viewport(), Qt.MouseButton.LeftButton, pos=middle_of(view, 20))
+    drag_to(view, QPoint(300, view.viewport().height() + 40))
+    qtbot.waitUntil(lambda: view.top_row > 20)
+    assert view.selection.span.start == 20
+    assert view.selection.span.stop > view.visible_bytes[0]
+    qtbot.mouseRelease(view.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(300, view.viewport().height() + 40))
+    stopped = view.top_row
+    qtbot.wait(150)
+    assert view.top_row == stopped
+
+
+def test_fine_wheels_add_up(view: HexView) -> None:
+    """Ten tenths of a notch scroll as far as one notch, and turning back begins anew."""
+    for _ in range(10):
+        scrolled(view, -0.1)
+    assert view.top_row == 3
+    scrolled(view, -0.25)
+    scrolled(view, 1)
+    assert view.top_row == 0
+
+
+def test_the_run_under_the_pointer_is_lit(qtbot: QtBot, view: HexView) -> None:
+    """Moving over a field lights all of it; leaving the view lights nothing."""
+    place = middle_of(view, INDEX + 5)
+    before = view.viewport().grab().toImage().pixelColor(middle_of(view, INDEX + 20) + QPoint(-10, 6))
+    qtbot.mouseMove(view.viewport(), middle_of(view, 3))
+    qtbot.mouseMove(view.viewport(), place)
+    lit = view.viewport().grab().toImage().pixelColor(middle_of(view, INDEX + 20) + QPoint(-10, 6))
+    assert lit != before
+    QApplication.sendEvent(view.viewport(), QEvent(QEvent.Type.Leave))
+    assert view.viewport().grab().toImage().pixelColor(middle_of(view, INDEX + 20) + QPoint(-10, 6)) == before
+
+
+def test_the_tip_names_the_path(qtbot: QtBot, view: HexView) -> None:
+    """Resting on a byte tells its path, sentence, range and findings; never as markup."""
+    view.set_findings([Finding(Severity.ERROR, "x.y", Span("", INDEX, INDEX + 4), "bad <key>")])
+    place = middle_of(view, INDEX + 2)
+    event = QHelpEvent(QEvent.Type.ToolTip, place, view.viewport().mapToGlobal(place))
+    QApplication.sendEvent(view.viewport(), event)
+    assert "Finds objects." in QToolTip.text()
+    qtbot.waitUntil(lambda: "index › [0] › key" in QToolTip.text())
+    for part in ("The key.", "bytes 16..48 · 32 bytes", "byte 18 · 0x12", "bad &lt;key&gt;"):
+        assert part in QToolTip.text()
+    QToolTip.hideText()
+
+
+def test_the_menu_comes_up_at_the_caret(qtbot: QtBot, view: HexView) -> None:
+    """The menu key asks for the menu below the caret; a right click first moves the caret under the pointer."""
+    view.move_caret(40)
+    asked: list[QPoint] = []
+    view.menu_requested.connect(asked.append)
+    event = QContextMenuEvent(QContextMenuEvent.Reason.Keyboard, QPoint(0, 0), QPoint(0, 0))
+    QApplication.sendEvent(view, event)
+    assert asked == [view.viewport().mapToGlobal(view.byte_rect(40).bottomLeft().toPoint())]
+    qtbot.mouseClick(view.viewport(), Qt.MouseButton.RightButton, pos=middle_of(view, 70))
+    assert view.selection.span == Span("", 70, 71)
+    view.select(Span("", 60, 80))
+    qtbot.mouseClick(view.viewport(), Qt.MouseButton.RightButton, pos=middle_of(view, 70))
+    assert view.selection.span == Span("", 60, 80)
 
 
 def test_findings_of_other_sources_are_not_shown(view: HexView) -> None:
