@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from PySide6.QtWidgets import QApplication
+    from PySide6.QtWidgets import QApplication, QWidget
 
     from shardscope.views.screenshot import Wanted
 
@@ -84,7 +84,9 @@ def _window(given: argparse.Namespace) -> int:
     window.show()
     if given.uri:
         window.open(given.uri, given.format)
-    return application.exec()
+    code = application.exec()
+    _end(application, window)
+    return code
 
 
 def _screenshot(options: argparse.ArgumentParser, given: argparse.Namespace) -> int:
@@ -114,7 +116,7 @@ def _screenshot(options: argparse.ArgumentParser, given: argparse.Namespace) -> 
             return 1
         finally:
             window.close()
-            application.processEvents()
+            _end(application, window)
     return 0
 
 
@@ -143,6 +145,14 @@ def _wanted(options: argparse.ArgumentParser, given: argparse.Namespace) -> Want
         Depth(given.verify) if given.verify else None,
         given.show,
     )
+
+
+def _end(application: QApplication, window: QWidget) -> None:
+    """Deletes the window while there is an application: at the end of Python the order is anybody's guess."""
+    from shiboken6 import delete
+
+    application.processEvents()
+    delete(window)
 
 
 def _without_platform_notes(kind: object, context: object, message: str) -> None:

@@ -165,9 +165,8 @@ class NodeModel(QAbstractItemModel):
         entry.pages[level.page] = level.nodes
         first = level.page * PAGE
         # The view has to look again whether the rows can be expanded.
-        parents = [QPersistentModelIndex(index)]
-        self.layoutAboutToBeChanged.emit(parents)
-        self.layoutChanged.emit(parents)
+        self.layoutAboutToBeChanged.emit()
+        self.layoutChanged.emit()
         last = self.createIndex(first + len(level.nodes) - 1, len(COLUMNS) - 1, number)
         self.dataChanged.emit(self.createIndex(first, 0, number), last)
 

@@ -132,8 +132,10 @@ class Sought:
 def seek_file(shard: Shard, path: Path, progress: Progress = no_progress) -> Sought:
     """Answers "is this file in here?": by its SHA-256 as a key, by its name as a key, then by its content.
 
+    Comparing contents needs the index, which is read if it was not.
+
     Raises:
-        SourceError: The file cannot be read.
+        ShardError: The file or the index cannot be read.
     """
     digest, size = _digest(path, progress)
     name = path.name
@@ -144,6 +146,8 @@ def seek_file(shard: Shard, path: Path, progress: Progress = no_progress) -> Sou
         ref = _found(shard, key)
         if ref is not None and _same(shard, ref, digest, size):
             return Sought(name, ref, f"{name} is here: row {ref.row:,} has its name as key, and the same content.")
+    if not shard.loaded:
+        shard.load_index(progress)
     rows = _rows_of_size(shard.objects, size, progress)
     for row in rows[:MAX_COMPARED].tolist():
         ref = shard.objects.ref(row)

@@ -89,10 +89,14 @@ class ErrorBar(QFrame):
     def _colour(self) -> None:
         colours = theme.of(self)
         strong = {Tone.ERROR: colours.error, Tone.WARNING: colours.warning, Tone.NOTE: colours.note}[self._tone]
-        self.setStyleSheet(
+        sheet = (
             f"#errorBar {{ background: {colours.raised.name()}; border: none;"
             f" border-left: 4px solid {strong.name()}; border-bottom: 1px solid {colours.border.name()}; }}"
         )
+        if sheet == self.styleSheet():
+            # A new style sheet changes the palette, which brings us here again.
+            return
+        self.setStyleSheet(sheet)
         self.sign.setStyleSheet(f"color: {strong.name()}; font-weight: 700;")
 
     def changeEvent(self, event: QEvent) -> None:

@@ -25,6 +25,8 @@ from shardscope.jobs import Job, Jobs
 from shardscope.session import IndexState, OpenFailure, Session
 from shardscope.settings import Settings
 from shardscope.views.about import about_box
+from shardscope.views.drag_files import MOST_FILES
+from shardscope.views.drag_out import DragOut
 from shardscope.views.error_bar import ErrorBar, Tone
 from shardscope.views.findings_table import FindingsTable
 from shardscope.views.hex_panel import HexPanel
@@ -71,6 +73,9 @@ class MainWindow(QMainWindow):
         self.welcome = Welcome(settings, self)
         self.hex = HexPanel(self.session, self)
         self.objects = ObjectPanel(self.session, settings, self)
+        self.drag_out = DragOut(
+            self.session, self.objects.table, lambda: self.objects.table.selected_rows(MOST_FILES + 1).tolist()
+        )
         self.inspector = Inspector(self.session, self)
         self.trace = TracePanel(self.session, self)
         self.findings = FindingsTable(self.session, self)
@@ -386,6 +391,9 @@ class MainWindow(QMainWindow):
         self.settings.sync()
         self.session.close()
         self.jobs.shutdown()
+        self.drag_out.close()
+        self.objects.table.removeEventFilter(self.drag_out)
+        self.objects.table.viewport().removeEventFilter(self.drag_out)
         super().closeEvent(event)
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:

@@ -177,7 +177,8 @@ class ObjectTable(QTableView):
             index = self.objects.show_place(place)
             flags = QItemSelectionModel.SelectionFlag.ClearAndSelect | QItemSelectionModel.SelectionFlag.Rows
             self.selectionModel().setCurrentIndex(index, flags)
-            self.scrollTo(index, QAbstractItemView.ScrollHint.EnsureVisible)
+            if not self.viewport().rect().contains(self.visualRect(index).center()):
+                self.scrollTo(index, QAbstractItemView.ScrollHint.PositionAtCenter)
         finally:
             self._following = False
 

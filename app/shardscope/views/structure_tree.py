@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QItemSelectionModel, QModelIndex, QPersistentModelIndex, QRect, Qt
-from PySide6.QtGui import QColor, QPainter
+from PySide6.QtGui import QColor, QPainter, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QHeaderView,
@@ -70,6 +70,7 @@ class StructureTree(QTreeView):
         self.setModel(self.nodes)
         self.setItemDelegate(NodeDelegate(self))
         self.setUniformRowHeights(True)
+        self.setIndentation(14)
         self.setAlternatingRowColors(False)
         self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
@@ -100,15 +101,20 @@ class StructureTree(QTreeView):
 
     def _size_columns(self) -> None:
         """Offsets and sizes as wide as the file needs; name and value share the rest."""
-        digit, header = self.fontMetrics().horizontalAdvance("0"), self.header()
+        digit = self.fontMetrics().horizontalAdvance("0")
         shard = self._session.shard
         source = shard.source if shard is not None else None
         digits = max(len(f"{source.size:,}") if source is not None else 0, 5)
-        self.setColumnWidth(0, 20 * digit)
-        for column in (2, 3):
-            header.setSectionResizeMode(column, QHeaderView.ResizeMode.Interactive)
-            self.setColumnWidth(column, digits * digit + 16)
-        header.setSectionResizeMode(1, QHeaderView.ResizeMode.Stretch)
+        number = digits * digit + 16
+        rest = max(self.viewport().width() - 2 * number, 24 * digit)
+        for column, width in enumerate((rest * 3 // 5, rest * 2 // 5, number, number)):
+            self.setColumnWidth(column, width)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Shares the new width."""
+        super().resizeEvent(event)
+        if event.size().width() != event.oldSize().width():
+            self._size_columns()
 
     def _opened(self, _: object) -> None:
         self._size_columns()
@@ -148,7 +154,8 @@ class StructureTree(QTreeView):
             parent = parent.parent()
         command = QItemSelectionModel.SelectionFlag.ClearAndSelect | QItemSelectionModel.SelectionFlag.Rows
         self.selectionModel().setCurrentIndex(index, command)
-        self.scrollTo(index, QAbstractItemView.ScrollHint.EnsureVisible)
+        if not self.viewport().rect().contains(self.visualRect(index).center()):
+            self.scrollTo(index, QAbstractItemView.ScrollHint.PositionAtCenter)
         self._following = False
 
     def currentChanged(self, current: Index, previous: Index) -> None:

@@ -49,6 +49,7 @@ class WindowActions:
         self.full_screen = self._action("F&ull screen", window.toggle_full_screen, Key.FullScreen)
         self.filter = self._action("F&ilter objects", window.to_filter, "Ctrl+L")
         self.trace_key = self._action("&Look up a key…", window.to_trace, "Ctrl+T")
+        self.copy_files = self._action("Copy objects as fi&les", window.drag_out.copy_files, "Ctrl+Shift+C")
         self.stop = self._action("&Stop all jobs", window.stop_jobs, "Ctrl+.")
         self.verify = {
             depth: self._action(f"Verify &{depth.value}", self._verifier(depth), f"Ctrl+{number}")
@@ -97,7 +98,7 @@ class WindowActions:
         edit = bar.addMenu("&Edit")
         edit.addAction(bytes_.copy)
         edit.addMenu("Copy &as").addActions(list(bytes_.copy_as.values()))
-        edit.addActions([bytes_.copy_offset, objects.copy_keys])
+        edit.addActions([bytes_.copy_offset, objects.copy_keys, self.copy_files])
         edit.addSeparator()
         edit.addActions([bytes_.select_field, bytes_.select_section])
         edit.addSeparator()

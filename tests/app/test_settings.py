@@ -1,0 +1,51 @@
+"""What is remembered."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import QByteArray
+
+from shardscope.settings import MAX_RECENT, Settings
+
+
+def test_recent_files(tmp_path: Path) -> None:
+    """The latest is first, none is there twice, and the list is bounded; it survives the program."""
+    settings = Settings(tmp_path / "s.ini")
+    assert settings.recent == []
+    for number in range(MAX_RECENT + 5):
+        settings.add_recent(f"/data/{number}.shard")
+    settings.add_recent("/data/9.shard")
+    settings.add_recent("https://example.org/x.shard")
+    settings.sync()
+    again = Settings(tmp_path / "s.ini")
+    assert again.recent[:2] == ["https://example.org/x.shard", "/data/9.shard"]
+    assert len(again.recent) == MAX_RECENT
+    assert len(set(again.recent)) == MAX_RECENT
+    again.remove_recent("/data/9.shard")
+    assert "/data/9.shard" not in again.recent
+    again.clear_recent()
+    assert again.recent == []
+
+
+def test_one_recent_file_is_a_list(tmp_path: Path) -> None:
+    """A list of one comes back as a list."""
+    settings = Settings(tmp_path / "s.ini")
+    settings.add_recent("/data/1.shard")
+    settings.sync()
+    assert Settings(tmp_path / "s.ini").recent == ["/data/1.shard"]
+
+
+def test_theme_and_layout(tmp_path: Path) -> None:
+    """The theme is one of those there are; a layout comes back byte by byte."""
+    settings = Settings(tmp_path / "s.ini")
+    assert settings.theme == "system"
+    settings.theme = "dark"
+    settings.set_layout("state", QByteArray(b"\0\1\2\xff"))
+    settings.sync()
+    again = Settings(tmp_path / "s.ini")
+    assert again.theme == "dark"
+    assert again.layout("state") == QByteArray(b"\0\1\2\xff")
+    assert again.layout("geometry") is None
+    settings.theme = "pink"
+    assert settings.theme == "system"
