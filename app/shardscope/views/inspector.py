@@ -176,7 +176,7 @@ class Inspector(QScrollArea):
             form.followed.connect(self._follow)
         content = QWidget()
         column = QVBoxLayout(content)
-        column.setContentsMargins(14, 12, 14, 14)
+        column.setContentsMargins(12, 12, 12, 14)
         column.setSpacing(8)
         for widget in (self.crumbs, self.name, self.doc, self.error, self.node_form):
             column.addWidget(widget)

@@ -74,10 +74,13 @@ class Form(QWidget):
         self._labels = [WrapText(row.name, tone="muted") for row in rows]
         self.values = [WrapText(row.text, mono=row.mono, link=row.target is not None) for row in rows]
         for number, (label, value) in enumerate(zip(self._labels, self.values, strict=True)):
-            label.setMaximumWidth(110)
+            label.setMaximumWidth(130)
             value.clicked.connect(lambda number=number: self._follow(number))
             self._grid.addWidget(label, number, 0, Qt.AlignmentFlag.AlignTop)
             self._grid.addWidget(value, number, 1)
+            # Else the layout shows them only later, after a blank frame.
+            label.show()
+            value.show()
 
     def _follow(self, number: int) -> None:
         target = self.rows[number].target
@@ -113,7 +116,7 @@ class Numbers(QTableWidget):
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.customContextMenuRequested.connect(self._menu)
-        self._font = theme.fixed_font(9.0)
+        self._font = theme.fixed_font(8.0)
         self.set_data(None)
 
     def set_data(self, data: bytes | None) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
 
-from shardcore import FieldRole, Node, ObjectRef, Span
+from shardcore import FieldRole, Node, ObjectRef, Span, State
 from shardcore.record import Value
 from shardcore.source import Source
 
@@ -18,6 +20,10 @@ LONGEST = 400
 MOST_EXTRAS = 24
 
 _NAME = 22
+
+_TONES = MappingProxyType(
+    {State.DELETED: "warning", State.TOMBSTONED: "warning", State.DAMAGED: "error", State.UNUSED: "muted"}
+)
 
 PENDING = "…"
 """Stands where bytes are not there yet."""
@@ -56,7 +62,8 @@ def chosen_node(path: Sequence[Node], span: Span | None) -> int:
 
 
 def short_name(name: str) -> str:
-    """A name for the path: the middle of a long key says least."""
+    """A name for the path: of an address its end; the middle of a long key says least."""
+    name = name.rstrip("/").rpartition("/")[2] or name
     return name if len(name) <= _NAME else f"{name[: _NAME // 2]}…{name[-(_NAME // 2 - 1) :]}"
 
 
@@ -92,7 +99,7 @@ def object_rows(ref: ObjectRef) -> list[Row]:
     rows = [_cut_row("key", ref.key, mono=True)] if ref.key is not None else [Row("key", "none", tone="muted")]
     if ref.kind != "object":
         rows.append(Row("kind", ref.kind))
-    rows.append(Row("state", ref.state.name.lower(), tone="text" if ref.state == 0 else "warning"))
+    rows.append(Row("state", ref.state.name.lower(), tone=_TONES.get(ref.state, "text")))
     rows.append(Row("size", size_words(ref.size)))
     rows.append(Row("stored", f"{size_words(ref.stored_size)} · {ref.codec}"))
     if ref.shard:
@@ -101,7 +108,7 @@ def object_rows(ref: ObjectRef) -> list[Row]:
     if ref.parts:
         rows.append(Row("parts", ", ".join(ref.parts)))
     for name, value in list(ref.extras.items())[:MOST_EXTRAS]:
-        rows.append(_cut_row(str(name), value.hex() if isinstance(value, bytes) else str(value), mono=True))
+        rows.append(_cut_row(str(name), _extra_text(value), mono=True))
     if ref.error:
         rows.append(Row("error", ref.error, tone="error"))
     return rows
@@ -117,6 +124,12 @@ def value_texts(value: Value) -> list[str]:
         sign = "-" if value < 0 else ""
         return [str(value), f"{sign}0x{abs(value):x}"]
     return [str(value)]
+
+
+def _extra_text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return value.hex() if isinstance(value, bytes) else str(value)
 
 
 def size_words(size: int) -> str:

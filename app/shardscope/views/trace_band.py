@@ -45,16 +45,18 @@ class OutcomeBand(QWidget):
         self.show_object = QPushButton("Show object")
         self.show_object.setObjectName("traceShowObject")
         self._tone = "note"
+        first = QHBoxLayout()
+        first.addWidget(self.outcome, 1, Qt.AlignmentFlag.AlignVCenter)
+        first.addWidget(self.show_object)
         words = QVBoxLayout()
-        words.setSpacing(2)
-        words.addWidget(self.outcome)
+        words.setSpacing(4)
+        words.addLayout(first)
         words.addWidget(self.verdict)
         row = QHBoxLayout(self)
         row.setContentsMargins(14, 10, 12, 10)
         row.setSpacing(12)
         row.addWidget(self.sign, 0, Qt.AlignmentFlag.AlignTop)
         row.addLayout(words, 1)
-        row.addWidget(self.show_object, 0, Qt.AlignmentFlag.AlignTop)
         self.hide()
 
     def tell(self, kind: str | None, sentence: str = "") -> None:

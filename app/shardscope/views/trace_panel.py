@@ -98,6 +98,9 @@ class TracePanel(QWidget):
         if shard is None or not key:
             return
 
+        if key != self._filled[1]:
+            self._fill(key)
+
         def work(job: Job) -> Trace:
             return _traced(shard, key)
 

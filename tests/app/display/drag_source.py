@@ -59,7 +59,7 @@ def main() -> int:
     window.setGeometry(QRect(*(int(number) for number in sys.argv[3:7])))
     window.show()
     window.open(sys.argv[1])
-    drag = next(iter(window.findChildren(DragOut)), None) or DragOut(window.session, window.objects.table, lambda: window.objects.table.selected_rows(10_001).tolist())
+    (drag,) = window.findChildren(DragOut)
     watch(drag)
     timer = QTimer(interval=50)
     timer.timeout.connect(lambda: tell_rows(window, timer))

@@ -233,7 +233,7 @@ def test_rows_of_any_object() -> None:
     rows = {row.name: row for row in object_rows(ref)}
     assert rows["key"].text == "none"
     assert rows["size"].text == "not known before reading"
-    assert rows["state"].tone == "warning"
+    assert rows["state"].tone == "error"
     assert (rows["kind"].text, rows["shard"].text, rows["parts"].text) == ("chunk", "a.shard", "p")
     assert "of a.shard" in rows["content"].text
     assert rows["error"].tone == "error"
@@ -247,4 +247,5 @@ def test_chosen_node() -> None:
     assert chosen_node(path, Span("", 5, 50)) == 0
     assert chosen_node((), Span("", 5, 50)) == -1
     assert short_name("short") == "short"
+    assert short_name("s3://bucket/data/set/") == "set"
     assert len(short_name("k" * 64)) <= 22
