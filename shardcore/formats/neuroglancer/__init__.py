@@ -8,8 +8,8 @@ from shardcore.errors import ShardError, UsageError
 from shardcore.format import Certainty, Format, Verdict
 from shardcore.formats.neuroglancer.dataset import judge_folder, open_folder
 from shardcore.formats.neuroglancer.lookup import locate
+from shardcore.formats.neuroglancer.opening import joined, open_shard
 from shardcore.formats.neuroglancer.origin import given_origin, inference_of, info_of
-from shardcore.formats.neuroglancer.reader import joined, open_shard
 from shardcore.formats.neuroglancer.sharding import shard_number
 from shardcore.wrapped import PrefetchedSource
 

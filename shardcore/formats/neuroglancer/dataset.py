@@ -15,6 +15,7 @@ from shardcore.finding import Depth, Finding, Report, Severity
 from shardcore.format import Certainty, OpenContext, Verdict
 from shardcore.formats.neuroglancer.lookup import route
 from shardcore.formats.neuroglancer.objects import parse_key
+from shardcore.formats.neuroglancer.opening import open_member
 from shardcore.formats.neuroglancer.origin import (
     INFO_NAME,
     Origin,
@@ -23,7 +24,7 @@ from shardcore.formats.neuroglancer.origin import (
     given_origin,
     origin_from,
 )
-from shardcore.formats.neuroglancer.reader import VERSION, open_member, origin_fields
+from shardcore.formats.neuroglancer.reader import VERSION
 from shardcore.formats.neuroglancer.sharding import shard_number
 from shardcore.formats.neuroglancer.tree import spec_node
 from shardcore.node import Node, Section, SectionRole
@@ -58,7 +59,7 @@ class NeuroglancerDataSet(DataSet):
     @property
     def fields(self) -> dict[str, Value]:
         """The specification, where it comes from, and how many shards there are."""
-        return origin_fields(self.origin) | super().fields
+        return self.origin.fields | super().fields
 
     @property
     def tree(self) -> Node:
@@ -187,9 +188,5 @@ def _members(folder: Folder, origin: Origin) -> tuple[list[Member], list[str]]:
             continue
         if suffix == "index":
             size += files.get(f"{stem}.data", 0)
-        members.append(Member(name, size, partial(_open_member, folder, name, origin)))
+        members.append(Member(name, size, partial(open_member, folder, name, origin)))
     return members, strays
-
-
-def _open_member(folder: Folder, name: str, origin: Origin) -> Shard:
-    return open_member(folder.open(name), origin)

@@ -49,6 +49,19 @@ class Entries:
     def __len__(self) -> int:
         return len(self.ids)
 
+    def part(self, rows: range) -> Entries:
+        """Consecutive rows, without copying."""
+        cut = slice(rows.start, rows.stop)
+        return Entries(
+            ids=self.ids[cut],
+            starts=self.starts[cut],
+            sizes=self.sizes[cut],
+            minishards=self.minishards[cut],
+            slots=self.slots[cut],
+            wrapped=self.wrapped[cut],
+            inside=self.inside[cut],
+        )
+
 
 def entry_count(decoded_size: int) -> int:
     """Number of entries in a decoded index of `decoded_size` bytes.

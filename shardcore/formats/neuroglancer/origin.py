@@ -13,6 +13,7 @@ from shardcore.errors import FormatError, NotAShard, SourceError, Span, UsageErr
 from shardcore.formats.neuroglancer.infer import Inference, infer
 from shardcore.formats.neuroglancer.info import INFO_LIMIT, Info, KeySpace, SpaceKind, parse_info
 from shardcore.formats.neuroglancer.sharding import ShardingSpec
+from shardcore.record import Value
 from shardcore.source import FileSource, Folder, Source
 from shardcore.wrapped import PrefetchedSource
 
@@ -49,6 +50,19 @@ class Origin:
     def spec(self) -> ShardingSpec:
         """How keys are sharded."""
         return self.space.spec
+
+    @property
+    def fields(self) -> dict[str, Value]:
+        """The specification, the key space and what a guess rests on, as `section.field` to value."""
+        found: dict[str, Value] = {f"spec.{name}": v for name, v in self.spec.to_json().items() if name != "@type"}
+        found |= {"spec.origin": self.why, "space.kind": self.space.kind.value, "space.name": self.space.name}
+        if self.space.grid is not None:
+            found["space.grid"] = ",".join(map(str, self.space.grid))
+        if self.inference is not None:
+            best = self.inference.best
+            found["spec.evidence"] = "; ".join(self.inference.evidence())
+            found["spec.open"] = "; ".join(best.ambiguity() if best is not None else ())
+        return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,23 +15,20 @@ from shardcore.errors import (
     KeyAbsent,
     LimitExceeded,
     ShardError,
-    SourceError,
     Span,
-    Truncated,
     UsageError,
 )
 from shardcore.finding import Depth, Report
-from shardcore.format import OpenContext
 from shardcore.formats.neuroglancer.info import SpaceKind
 from shardcore.formats.neuroglancer.layout import MINISHARD_INDEX, read_manifest
 from shardcore.formats.neuroglancer.lookup import decoded_range, find_all, look_up, route
 from shardcore.formats.neuroglancer.meshes import Meshes, decode_manifest, fragments_span, read_meshes
 from shardcore.formats.neuroglancer.minishard import Entries, entry_count
 from shardcore.formats.neuroglancer.objects import CODECS, FRAGMENTS, NeuroglancerObjects, RefMaker, parse_key
-from shardcore.formats.neuroglancer.origin import INFO_NAME, Origin, origin_of
-from shardcore.formats.neuroglancer.sharding import Place, ShardingSpec, shard_number
-from shardcore.formats.neuroglancer.table import KEPT_WHOLE, Index
-from shardcore.formats.neuroglancer.things import SHARD_INDEX, sections_of
+from shardcore.formats.neuroglancer.origin import INFO_NAME, Origin
+from shardcore.formats.neuroglancer.sharding import Place, ShardingSpec
+from shardcore.formats.neuroglancer.table import Index
+from shardcore.formats.neuroglancer.things import sections_of
 from shardcore.formats.neuroglancer.tree import Tree, column_nodes, manifest_nodes, spec_node
 from shardcore.formats.neuroglancer.verify import verify
 from shardcore.node import Node, Section, SectionRole, tile
@@ -41,7 +38,6 @@ from shardcore.record import FieldRole, Value
 from shardcore.shard import DEFAULT_LIMIT, PIECE, Progress, Shard, no_progress
 from shardcore.source import MERGE_GAP, BytesSource, Source
 from shardcore.trace import Look
-from shardcore.wrapped import ConcatSource, PrefetchedSource
 
 VERSION = "1"
 BLOCK = 16 << 20
@@ -110,11 +106,7 @@ class NeuroglancerShard(Shard):
     @property
     def fields(self) -> dict[str, Value]:
         """The specification, where it comes from, and the size of the shard index."""
-        found = origin_fields(self.origin)
-        if self.origin.inference is not None:
-            best = self.origin.inference.best
-            found["spec.evidence"] = "; ".join(self.origin.inference.evidence())
-            found["spec.open"] = "; ".join(best.ambiguity() if best is not None else ())
+        found = self.origin.fields
         found |= {"shard_index.minishards": self.spec.minishards, "shard_index.size": self.index.base}
         pairs = self.index.known_pairs()
         if pairs is not None:
@@ -354,80 +346,3 @@ def _content(ref: ObjectRef) -> Span:
     if ref.state is State.DAMAGED or not ref.spans:
         raise FormatError(ref.error or f"{ref.key} has no bytes here")
     return ref.spans[0]
-
-
-def origin_fields(origin: Origin) -> dict[str, Value]:
-    """The specification and the key space, as `section.field` to value."""
-    space = origin.space
-    members = origin.spec.to_json().items()
-    found: dict[str, Value] = {f"spec.{name}": value for name, value in members if name != "@type"}
-    found |= {"spec.origin": origin.why, "space.kind": space.kind.value, "space.name": space.name}
-    if space.grid is not None:
-        found["space.grid"] = ",".join(map(str, space.grid))
-    return found
-
-
-def open_shard(probe: PrefetchedSource, context: OpenContext) -> NeuroglancerShard:
-    """Opens a shard file, or one part of the split form together with the other.
-
-    Raises:
-        NotAShard: There is no info, and no specification fits.
-        FormatError: The file is shorter than its shard index.
-    """
-    whole, kept, index_size = joined(probe)
-    origin = origin_of(probe, whole, context.options.spec, forced=context.options.forced, index_size=index_size)
-    base = origin.spec.index_size
-    if whole.size < base or index_size not in (None, base):
-        size = whole.size if index_size is None else index_size
-        doc = "Where the index of each minishard lies."
-        context.draft.version = VERSION
-        context.draft.add(Section(SHARD_INDEX, SectionRole.INDEX, 0, min(size, whole.size), doc))
-        raise Truncated(
-            f"{size} bytes; the shard index of {origin.spec.minishards} minishards takes {base}",
-            span=Span("", 0, min(size, whole.size)),
-        )
-    head = whole.read(0, base) if base <= KEPT_WHOLE else b""
-    named = shard_number(probe.name)
-    fits = named is not None and named[1] == origin.spec.name_digits and named[0] < origin.spec.shards
-    number = named[0] if named is not None and fits and origin.inference is None else None
-    shard = NeuroglancerShard(kept, origin, head, number, split=index_size is not None, routed=False)
-    shard.why = origin.why
-    return shard
-
-
-def open_member(source: Source, origin: Origin) -> NeuroglancerShard:
-    """Opens a shard of a data set, whose routing tells the first steps of every lookup.
-
-    Raises:
-        FormatError: The file is shorter than its shard index.
-        SourceError: The bytes cannot be had.
-    """
-    probe = PrefetchedSource(source)
-    whole, kept, index_size = joined(probe)
-    base = origin.spec.index_size
-    if whole.size < base or index_size not in (None, base):
-        size = whole.size if index_size is None else index_size
-        raise Truncated(f"{size} bytes; the shard index takes {base}", span=Span("", 0, min(size, whole.size)))
-    head = whole.read(0, base) if base <= KEPT_WHOLE else b""
-    named = shard_number(source.name)
-    number = named[0] if named is not None else None
-    return NeuroglancerShard(kept, origin, head, number, split=index_size is not None, routed=True)
-
-
-def joined(probe: PrefetchedSource) -> tuple[Source, Source, int | None]:
-    """The whole shard, of the split form both parts; once for opening, once to keep, and the size of an `.index`.
-
-    Raises:
-        SourceError: The other part is not there.
-    """
-    stem, _, suffix = probe.name.rpartition(".")
-    other = {"index": "data", "data": "index"}.get(suffix)
-    if other is None or shard_number(probe.name) is None or probe.folder is None:
-        return probe, probe.base, None
-    try:
-        second = probe.folder.open(f"{stem}.{other}")
-    except SourceError as error:
-        raise SourceError(f"{probe.name} is one part of a shard; the other is missing: {error.message}") from error
-    if suffix == "index":
-        return ConcatSource([probe, second], probe.name), ConcatSource([probe.base, second], probe.name), probe.size
-    return ConcatSource([second, probe], probe.name), ConcatSource([second, probe.base], probe.name), second.size

@@ -6,6 +6,7 @@ A damaged minishard is kept as its error; the others stay readable.
 
 from __future__ import annotations
 
+import copy
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator
@@ -101,6 +102,8 @@ class Index:
         Raises:
             FormatError: The range runs backwards or leaves the file.
         """
+        if self._table is not None:
+            return self._checked(minishard, *self._table.pairs[minishard].tolist())
         at = minishard * SHARD_INDEX_ENTRY.size
         stop = at + SHARD_INDEX_ENTRY.size
         data = self._head[at:stop] if self._head else source.read(at, stop)
@@ -119,6 +122,8 @@ class Index:
             FormatError: The minishard is damaged, or its index expands beyond reason.
         """
         with self._lock:
+            if self._table is not None:
+                return self._listed(self._table, number)
             if number in self._kept:
                 self._kept.move_to_end(number)
                 return self._kept[number]
@@ -132,6 +137,13 @@ class Index:
             if len(self._kept) > MINISHARDS_KEPT:
                 self._kept.popitem(last=False)
         return found
+
+    def _listed(self, table: Table, number: int) -> tuple[Entries, int]:
+        """The entries of one minishard from the whole table."""
+        if number in table.damage:
+            raise copy.copy(table.damage[number])
+        entries = table.entries.part(table.rows_of(number))
+        return entries, ENTRY_SIZE * len(entries)
 
     def table(self, progress: Progress = no_progress) -> Table:
         """All entries, read once; damaged minishards are noted in it, not raised.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import resource
 import shutil
 from pathlib import Path
 from typing import Any
@@ -177,6 +178,25 @@ def test_a_damaged_shard_does_not_hide_the_others(tmp_path: Path) -> None:
         assert not report.ok
         assert report.findings[0].span is not None
         assert report.findings[0].span.source == "0.shard"
+
+
+def test_more_shards_than_open_files(tmp_path: Path) -> None:
+    """A data set may have more shards than a process may have files open; all of them are read."""
+    spec = ShardingSpec(0, IDENTITY, 0, 7)
+    for name, data in build(spec, [(key, b"%d" % key) for key in range(128)]).items():
+        (tmp_path / name).write_bytes(data)
+    (tmp_path / "info").write_text(json.dumps({"@type": "neuroglancer_skeletons", "sharding": spec.to_json()}))
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (64, before[1]))
+    try:
+        with opened(tmp_path) as found:
+            found.load_index()
+            assert found.unreadable == {}
+            assert len(found.objects) == 128
+            assert found.read(found.find("77")) == b"77"
+            assert found.verify().ok
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
 
 
 def test_strays_are_named(tmp_path: Path) -> None:
