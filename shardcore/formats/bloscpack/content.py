@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from io import BytesIO
 from itertools import islice, pairwise
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import FormatError, KeyAbsent, LimitExceeded, ShardError, Span, Truncated
+from shardcore.errors import FormatError, KeyAbsent, LimitExceeded, ShardError, SourceError, Span, Truncated
 from shardcore.formats.bloscpack.blosc1 import (
     DEFAULT_LIMIT,
     HEADER_SIZE,
@@ -27,6 +27,8 @@ from shardcore.formats.bloscpack.decode import decompress
 from shardcore.formats.bloscpack.header import Header
 from shardcore.formats.bloscpack.layout import UNKNOWN
 from shardcore.source import Source
+
+T = TypeVar("T")
 
 GUESS = 65536
 """Bytes read of a chunk whose length is not known beforehand."""
@@ -146,9 +148,7 @@ class Content:
                 raise
             return self._stored_at(number, walked, through)
 
-    def plain(
-        self, number: int, *, limit: int = DEFAULT_LIMIT, threads: int = 1, source: Source | None = None
-    ) -> bytes:
+    def plain(self, number: int, *, limit: int = DEFAULT_LIMIT, source: Source | None = None) -> bytes:
         """The plain bytes of a chunk, after its digest was compared.
 
         Raises:
@@ -156,13 +156,14 @@ class Content:
             FormatError: The chunk is damaged.
             LimitExceeded: It has more than `limit` plain bytes.
         """
-        return self.decoded(self.stored(number, source), limit=limit, threads=threads)
+        return self.decoded(self.stored(number, source), limit=limit)
 
-    def decoded(self, stored: Stored, *, limit: int = DEFAULT_LIMIT, threads: int = 1) -> bytes:
+    def decoded(self, stored: Stored, *, limit: int = DEFAULT_LIMIT) -> bytes:
         """The plain bytes of a chunk that was read; errors as for `plain`."""
         self.check(stored)
         if self.decoder is not None:
             return self.decoder(stored.chunk, limit=limit, place=stored.span)
+        threads = THREADS if stored.header.nbytes > LARGE_CHUNK else 1
         return decompress(stored.chunk, limit=limit, place=stored.span, threads=threads)
 
     def check(self, stored: Stored) -> None:
@@ -181,23 +182,18 @@ class Content:
         Raises:
             FormatError: A chunk is damaged; those before it have been given.
         """
-        large = not 0 <= self.header.chunk_size <= LARGE_CHUNK
-        small = self.source.size <= SMALL_FILE
-        if large or small or self.decoder is not None or (last is not None and last - first < 2):
-            for number in self._numbers(first, last):
-                yield self.plain(number, limit=limit, threads=1 if small else THREADS)
-            return
-        waiting: deque[Future[list[bytes | ShardError]]] = deque()
-        pool = ThreadPoolExecutor(self._threads, thread_name_prefix="chunks")
-        try:
-            for numbers in self._batches(first, last):
-                waiting.append(pool.submit(self._some, numbers, limit))
-                if len(waiting) > 2 * THREADS:
-                    yield from _given(waiting.popleft().result())
-            while waiting:
-                yield from _given(waiting.popleft().result())
-        finally:
-            pool.shutdown(wait=True, cancel_futures=True)
+        for one in self._in_order(lambda numbers: self._some(numbers, limit), first, last):
+            if isinstance(one, ShardError):
+                raise one
+            yield one
+
+    def problems(self) -> Iterator[ShardError | None]:
+        """What is wrong with each chunk, in order: it is read, its digest compared, and decompressed.
+
+        Raises:
+            SourceError: The bytes cannot be had.
+        """
+        return self._in_order(self._problems, 0, None)
 
     def whole(self, *, limit: int = DEFAULT_LIMIT) -> bytes:
         """The plain bytes of all chunks.
@@ -273,6 +269,42 @@ class Content:
     def _threads(self) -> int:
         """Threads worth having: of small chunks most of the work needs the interpreter lock, and one is best."""
         return THREADS if self.header.chunk_size >= SMALL_CHUNK else 1
+
+    def _in_order(self, work: Callable[[Sequence[int]], list[T]], first: int, last: int | None) -> Iterator[T]:
+        """Does work on the chunks `[first, last)`, in order; where that pays, threads do some of it ahead."""
+        batches = self._batches(first, last)
+        large = not 0 <= self.header.chunk_size <= LARGE_CHUNK
+        small = self.source.size <= SMALL_FILE
+        if large or small or self.decoder is not None or (last is not None and last - first < 2):
+            for numbers in batches:
+                yield from work(numbers)
+            return
+        waiting: deque[Future[list[T]]] = deque()
+        pool = ThreadPoolExecutor(self._threads, thread_name_prefix="chunks")
+        try:
+            for numbers in batches:
+                waiting.append(pool.submit(work, numbers))
+                if len(waiting) > 2 * THREADS:
+                    yield from waiting.popleft().result()
+            while waiting:
+                yield from waiting.popleft().result()
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+
+    def _problems(self, numbers: Sequence[int]) -> list[ShardError | None]:
+        """What is wrong with some neighbours, read at once."""
+        source = self._block(numbers)
+        found: list[ShardError | None] = []
+        for number in numbers:
+            try:
+                self.plain(number, source=source)
+            except SourceError:
+                raise
+            except ShardError as error:
+                found.append(error)
+            else:
+                found.append(None)
+        return found
 
     def _some(self, numbers: Sequence[int], limit: int) -> list[bytes | ShardError]:
         """The plain bytes of some neighbours, read at once; up to the first that is damaged, and its error."""
@@ -353,11 +385,3 @@ class Content:
         if behind > place:
             likely.append(behind - place)
         return max(min(likely, default=GUESS), HEADER_SIZE + digest)
-
-
-def _given(some: list[bytes | ShardError]) -> Iterator[bytes]:
-    """Hands on what a thread has made, and raises where it failed."""
-    for one in some:
-        if isinstance(one, ShardError):
-            raise one
-        yield one

@@ -224,10 +224,12 @@ class Lookup:
         if within >= len(plain):
             return
         element, part = divmod(within, header.typesize)
+        how = "The chunk is a plain copy"
+        if not header.plain_copy:
+            how = f"{header.codec_name}, then undo the filter ({header.filter_name})"
         look.step(
             "Decode",
-            f"{header.codec_name}, then undo the filter ({header.filter_name}): byte {within} is {plain[within]:#04x}, "
-            f"byte {part} of element {element}.",
+            f"{how}: byte {within} is {plain[within]:#04x}, byte {part} of element {element}.",
             *spans,
             byte=plain[within],
             element=element,

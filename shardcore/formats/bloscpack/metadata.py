@@ -5,12 +5,13 @@ metadata header 32 | stored bytes | zeros up to max_meta_size | digest over the 
 
 from __future__ import annotations
 
+import zlib
 from dataclasses import dataclass
 from typing import Any
 
 from shardcore import payload
-from shardcore.errors import FormatError, ShardError, Span, Truncated, Unsupported, decoded_name
-from shardcore.formats.bloscpack.checksums import Checksum, checksum
+from shardcore.errors import FormatError, ShardError, Span, Truncated, Unsupported, UsageError, decoded_name
+from shardcore.formats.bloscpack.checksums import CHECKSUMS, Checksum, checksum
 from shardcore.formats.bloscpack.json_tree import parse_json
 from shardcore.formats.bloscpack.layout import METADATA_HEADER
 
@@ -104,6 +105,38 @@ def read_metadata_section(header: bytes, start: int, size: int) -> MetadataSecti
             f"the metadata section ends at byte {section.stop}, the file at {size}", span=Span("", start, size)
         )
     return section
+
+
+def write_metadata_section(
+    text: bytes, *, codec: int = 1, level: int = 6, kind: Checksum = CHECKSUMS[1], room: int | None = None
+) -> bytes:
+    """The bytes of a section; the inverse of `read_metadata_section` and `decode_metadata`.
+
+    Args:
+        text: The plain metadata text.
+        codec: 0 none, 1 zlib; zlib is not used where it would make the text longer.
+        level: The zlib level, 0 to 9.
+        kind: The digest.
+        room: Bytes to reserve for the stored text; ten times the plain text by default, as the reference does.
+
+    Raises:
+        UsageError: The stored text does not fit into the room.
+    """
+    packed = zlib.compress(text, level) if codec else text
+    if len(packed) > len(text):
+        codec, packed = 0, text
+    room = 10 * len(text) if room is None else room
+    if len(packed) > room:
+        raise UsageError(f"the metadata takes {len(packed)} bytes, the room has {room}")
+    header = METADATA_HEADER.pack(
+        meta_checksum=kind.number,
+        meta_codec=codec,
+        meta_level=level,
+        meta_size=len(text),
+        max_meta_size=room,
+        meta_comp_size=len(packed),
+    )
+    return header + packed.ljust(room, b"\0") + kind.compute(packed)
 
 
 def decode_metadata(section: MetadataSection, stored: bytes, *, limit: int = DEFAULT_LIMIT) -> bytes:

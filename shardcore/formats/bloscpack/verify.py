@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-
 import numpy as np
 
 from shardcore.errors import (
     BadChecksum,
     FormatError,
     LimitExceeded,
-    ShardError,
-    SourceError,
     Span,
     Unsupported,
 )
 from shardcore.finding import Depth, Findings, Report
 from shardcore.formats.bloscpack.arrays import array_info
 from shardcore.formats.bloscpack.chunks import stops
-from shardcore.formats.bloscpack.content import SMALL_FILE, THREADS, Content
+from shardcore.formats.bloscpack.content import Content
 from shardcore.formats.bloscpack.layout import OFFSET, UNKNOWN
 from shardcore.formats.bloscpack.metadata import MetadataSection, parse_metadata
 from shardcore.formats.bloscpack.objects import BloscpackObjects
@@ -186,39 +180,14 @@ class Verification:
     def _chunks(self, progress: Progress) -> None:
         """Reads every chunk: digest and decompression."""
         count = len(self._table)
-        for number, error in enumerate(self._problems(count)):
+        for number, error in enumerate(self._content.problems()):
             progress(number + 1, count)
             if error is None:
                 continue
             code = "bloscpack.digest" if isinstance(error, BadChecksum) else "bloscpack.content"
-            message = f"chunk {number}: {error.message}"
+            message = error.message.removeprefix(f"chunk {number}: ").removeprefix(f"chunk {number} ")
+            message = f"chunk {number}: {message}"
             if isinstance(error, Unsupported) or not isinstance(error, FormatError):
                 self._findings.warning("bloscpack.unchecked", error.span, message, key=str(number))
             else:
                 self._findings.error(code, error.span, message, key=str(number))
-
-    def _problems(self, count: int) -> Iterator[ShardError | None]:
-        """What is wrong with each chunk, in order; where that pays, a few are read ahead by threads."""
-        if self._content.source.size <= SMALL_FILE:
-            yield from map(self._problem, range(count))
-            return
-        waiting: deque[Future[ShardError | None]] = deque()
-        pool = ThreadPoolExecutor(THREADS, thread_name_prefix="verify")
-        try:
-            for number in range(count):
-                waiting.append(pool.submit(self._problem, number))
-                if len(waiting) > 2 * THREADS:
-                    yield waiting.popleft().result()
-            while waiting:
-                yield waiting.popleft().result()
-        finally:
-            pool.shutdown(wait=True, cancel_futures=True)
-
-    def _problem(self, number: int) -> ShardError | None:
-        try:
-            self._content.plain(number)
-        except SourceError:
-            raise
-        except ShardError as error:
-            return error
-        return None

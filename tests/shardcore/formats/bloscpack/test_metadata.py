@@ -2,22 +2,30 @@ from __future__ import annotations
 
 import json
 import zlib
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import shardcore
-from shardcore.errors import FormatError, LimitExceeded, Span, Truncated, Unsupported
+from shardcore.errors import FormatError, LimitExceeded, Span, Truncated, Unsupported, UsageError
 from shardcore.finding import Severity
 from shardcore.formats.bloscpack import BloscpackShard
 from shardcore.formats.bloscpack.arrays import ArrayInfo, array_info, parse_dtype
+from shardcore.formats.bloscpack.checksums import CHECKSUMS, Checksum
 from shardcore.formats.bloscpack.json_tree import JsonTree, parse_json
 from shardcore.formats.bloscpack.layout import METADATA_HEADER
-from shardcore.formats.bloscpack.metadata import decode_metadata, read_metadata_section
+from shardcore.formats.bloscpack.metadata import (
+    check_digest,
+    decode_metadata,
+    read_metadata_section,
+    write_metadata_section,
+)
 from shardcore.testing import walk
 from tests.shardcore.formats.bloscpack.chunks import plain_copy
 from tests.shardcore.formats.bloscpack.files import File
 
+DATA = Path(__file__).parents[3] / "data" / "bloscpack"
 TEXT = json.dumps({"größe": [1, {"a": 'x,y}]"'}, []], "b": None, "": {}}, ensure_ascii=False).encode()
 
 
@@ -86,6 +94,40 @@ def test_expansion_is_bounded() -> None:
         decode_metadata(read_metadata_section(section_of(meta_size=2**22, **fields), 32, 10**6), bomb, limit=2**20)
     with pytest.raises(Unsupported):
         decode_metadata(read_metadata_section(section_of(meta_codec=7), 32, 1000), bytes(10))
+
+
+@pytest.mark.parametrize("text", [b"{}", TEXT, json.dumps(list(range(500))).encode()])
+@pytest.mark.parametrize("kind", CHECKSUMS, ids=lambda kind: kind.name)
+def test_sections_are_written_as_they_are_read(text: bytes, kind: Checksum) -> None:
+    """Text to section to text is the same, plain where zlib does not help, with the room of the reference."""
+    data = write_metadata_section(text, kind=kind)
+    section = read_metadata_section(data[:32], 0, len(data))
+    assert section.stop == len(data) == 32 + 10 * len(text) + kind.size
+    assert section.codec == ("none" if text == b"{}" else "zlib")
+    stored = data[section.stored.start : section.stored.stop]
+    assert decode_metadata(section, stored) == text
+    assert check_digest(section, stored, data[section.digest.start :]) == ""
+    assert not any(data[section.padding.start : section.padding.stop])
+
+
+def test_the_reference_writes_such_a_section() -> None:
+    """Written anew, the section of the reference's array sample has the same fields, length and text."""
+    data = (DATA / "array.blp").read_bytes()
+    theirs = read_metadata_section(data[32:64], 32, len(data))
+    text = decode_metadata(theirs, data[theirs.stored.start : theirs.stored.stop])
+    ours = write_metadata_section(text)
+    section = read_metadata_section(ours[:32], 0, len(ours))
+    # How short zlib makes the text depends on the zlib.
+    assert section.values | {"meta_comp_size": 0} == theirs.values | {"meta_comp_size": 0}
+    assert len(ours) == theirs.stop - theirs.start
+    assert decode_metadata(section, ours[section.stored.start : section.stored.stop]) == text
+
+
+def test_text_must_fit_into_its_room() -> None:
+    """A room that is too small is refused."""
+    with pytest.raises(UsageError):
+        write_metadata_section(b"{}", room=1)
+    assert len(write_metadata_section(b"{}", room=2)) == 32 + 2 + 4
 
 
 @pytest.mark.parametrize("codec", [0, 1])
