@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import sys
@@ -20,6 +21,9 @@ EXIT_USAGE = 2
 EXIT_DAMAGED = 3
 EXIT_SOURCE = 4
 EXIT_INTERRUPTED = 130
+
+MANY_FILES = 1 << 16
+"""Files that may be open at once, where the system allows as many."""
 
 # What typer raises for a wrong command line: the parent of the parent of the one such error that it makes public.
 ArgumentError: type[Exception] = typer.BadParameter.__mro__[2]
@@ -128,7 +132,21 @@ def main() -> None:
         # A terminal that knows no Unicode shows escapes.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
+    allow_many_files()
     sys.exit(run())
+
+
+def allow_many_files() -> None:
+    """Lets this process keep as many files open as the system allows: a data set may have thousands of shards."""
+    if sys.platform == "win32":
+        return
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = MANY_FILES if hard == resource.RLIM_INFINITY else min(hard, MANY_FILES)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        with contextlib.suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def _argument_text(error: Exception) -> str:
