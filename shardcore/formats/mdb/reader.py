@@ -41,6 +41,8 @@ SMALL = 65536
 READ_AT_ONCE = 16 * 1024 * 1024
 """Bytes read between two calls of `progress` while the index is loaded."""
 
+_WHY = "tag HFRepoMetaData"
+
 
 class MdbShard(Shard):
     """An opened MDB shard.
@@ -67,6 +69,7 @@ class MdbShard(Shard):
         self.footer_fields = footer_fields
         self.xorbs = xorbs
         self.version = str(geometry.header["version"])
+        self.why = f"{_WHY}, {geometry.flavour}"
         self.sections, self.overlaps = tile(tree.sections_of(geometry, index), source.size)
         self._index = index
         self._lock = threading.RLock()
@@ -268,9 +271,9 @@ def detect(source: PrefetchedSource) -> Verdict | None:
     """Recognises a shard by its tag."""
     head = source.head(HEADER.size)
     if head[: len(TAG)] == TAG:
-        return Verdict(Certainty.MAGIC, "tag HFRepoMetaData")
+        return Verdict(Certainty.MAGIC, _WHY)
     if head.startswith(TAG_TEXT):
-        return Verdict(Certainty.PARTLY, "tag HFRepoMetaData, but not the bytes after it")
+        return Verdict(Certainty.PARTLY, f"{_WHY}, but not the bytes after it")
     return None
 
 

@@ -262,24 +262,21 @@ def _sections(info_start: int, size: int, info: Info | None) -> list[Section]:
 
 
 def _info_start(source: PrefetchedSource) -> int:
-    """Where the info block begins, by the length at the end of the file; -1 when there is no such block."""
+    """Where an info block would begin by the length at the end of the file; -1 when there can be none."""
     size = source.size
     if size < min(FIXED.values()) + INFO_LENGTH.size:
         return -1
-    length = INFO_LENGTH.read_one(source.read_last(INFO_LENGTH.size))["info_length"]
+    length = int(INFO_LENGTH.read_one(source.read_last(INFO_LENGTH.size))["info_length"])
     start = size - INFO_LENGTH.size - length
-    if start < 0 or length < min(FIXED.values()):
-        return -1
-    # One read of the end mostly has the whole block.
-    source.read_last(min(size, 65536))
-    return int(start) if source.read(start, start + len(IDENT)) == IDENT else -1
+    return -1 if start < 0 or length < min(FIXED.values()) else start
 
 
 def detect(source: PrefetchedSource) -> Verdict | None:
     """Recognises a xorb by the ident of its info block."""
     if source.size < HEADER_SIZE:
         return None
-    if _info_start(source) >= 0:
+    start = _info_start(source)
+    if start >= 0 and source.read(start, start + len(IDENT)) == IDENT:
         return Verdict(Certainty.MAGIC, "ident XETBLOB where the length at the end says")
     if _first_fits(source) and IDENT in source.read_last(min(source.size, 65536)):
         return Verdict(Certainty.PARTLY, "ident XETBLOB near the end, but not where the length says")
@@ -306,21 +303,22 @@ def _first_fits(source: PrefetchedSource) -> bool:
 
 
 def open_xorb(source: PrefetchedSource, context: OpenContext) -> XorbShard:
-    """Opens a xorb with two reads, the head and the end of the file; without an info block the records are walked.
+    """Opens a xorb by the end of the file, with one read or two; without an info block the records are walked.
 
     Raises:
         FormatError: The info block is damaged, or the records cannot be followed.
         SourceError: The bytes cannot be had.
     """
     start = _info_start(source)
-    if start < 0:
+    data = source.read(start, source.size - INFO_LENGTH.size) if start >= 0 else b""
+    if not data.startswith(IDENT):
         records = walk(source.read, source.size)
         stop = int(records.ends[-1]) if records.count else 0
         if stop < source.size or not records.count:
             raise Truncated("the info block has no length at its end", span=Span("", stop, source.size))
         return XorbShard(source.base, records, None, stop)
     try:
-        info = read_info(source.read(start, source.size - INFO_LENGTH.size), start)
+        info = read_info(data, start)
     except FormatError as error:
         if not context.partial:
             raise

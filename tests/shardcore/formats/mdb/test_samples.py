@@ -49,6 +49,8 @@ def test_header_footer_and_flavour(listed: dict[str, Any]) -> None:
         for name, value in (listed["footer"] or {}).items():
             found = fields["footer." + name.replace("xorb_info_offset", "cas_info_offset")]
             assert (found.hex() if isinstance(found, bytes) else found) == value
+        assert shard.why == f"tag HFRepoMetaData, {shard.flavour}"
+        assert shardcore.detect(DATA / listed["path"]).why == "tag HFRepoMetaData"
         assert (listed["footer"] is None) == ("footer.version" not in fields)
 
 

@@ -1,0 +1,164 @@
+"""Xorbs opened: chunks by number and hash, ranges, damage, bare records."""
+
+from __future__ import annotations
+
+import json
+import runpy
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import shardcore
+from shardcore.finding import Depth
+from shardcore.formats.xorb.chunk import Scheme, write_chunk
+from shardcore.formats.xorb.layout import CHUNK_HEADER, Info, write_info, write_u24
+from shardcore.formats.xorb.reader import XorbShard
+from shardcore.merkle import as_rows, chunk_hash, to_text, tree_root
+from shardcore.objects import State
+from shardcore.testing import CountingSource
+
+DATA = Path(__file__).parents[3] / "data"
+EXPECTED = json.loads((DATA / "mdb" / "expected.json").read_text())
+PAIR = DATA / "xorb" / "two_chunks.xorb"
+
+
+def made(chunks: list[bytes], scheme: Scheme = Scheme.NONE, version: int = 1) -> bytes:
+    """A xorb with these chunks."""
+    records, ends = b"", []
+    for chunk in chunks:
+        used, stored = write_chunk(scheme, chunk)
+        sizes = {"compressed_size": write_u24(len(stored)), "uncompressed_size": write_u24(len(chunk))}
+        records += CHUNK_HEADER.pack(compression_type=int(used), **sizes) + stored
+        ends.append(len(records))
+    lengths = np.array([len(chunk) for chunk in chunks], np.uint64)
+    hashes = as_rows([chunk_hash(chunk) for chunk in chunks])
+    unpacked = np.cumsum(lengths).astype(np.int64)
+    return records + write_info(Info(version, tree_root(hashes, lengths), hashes, np.array(ends), unpacked))
+
+
+@pytest.mark.parametrize("listed", EXPECTED["xorbs"], ids=lambda x: x["hash"][:8])
+def test_real_xorbs(listed: dict[str, object]) -> None:
+    """Chunks, sizes, schemes and hash of the xorbs of hf-xet are those listed."""
+    with shardcore.open(DATA / "mdb" / str(listed["path"])) as shard:
+        assert isinstance(shard, XorbShard)
+        assert (shard.format, shard.version) == ("xorb", "1")
+        assert shard.fields["info.cas_hash"] == shard.expected_hash == listed["hash"]
+        assert len(shard.objects) == shard.declared_objects == listed["chunks"]
+        assert shard.sections[0].stop == listed["content_length"]
+        shard.load_index()
+        columns = shard.objects[:]
+        assert int(columns.size.sum()) == listed["unpacked_bytes"]
+        names = [shard.objects.codecs[code] for code in columns.codec.tolist()]
+        assert {name: names.count(name) for name in ("none", "lz4", "bg4-lz4")} == listed["schemes"]
+        assert len(shard.read(shard.find("all"))) == listed["unpacked_bytes"]
+
+
+def test_chunks_are_parts_of_the_uploaded_files() -> None:
+    """Byte-grouped chunks give the numbers again: the file of floats is two chunks of the second xorb."""
+    floats = runpy.run_path(str(DATA / "mdb" / "sources.py"))["build"]()["weights.f32"]
+    path = next((DATA / "mdb" / "cas" / "xorbs").glob("default.6d9a*"))
+    with shardcore.open(path) as shard:
+        first, second = (shard.find(to_text(chunk_hash(part))) for part in (floats[:36888], floats[36888:]))
+        assert first.codec == second.codec == "bg4-lz4"
+        assert second.row == first.row + 1
+        assert shard.read(first) + shard.read(second) == floats
+
+
+def test_keys_are_numbers_and_hashes() -> None:
+    """A chunk is found by its number or its hash; a repeated chunk by its hash in all its places."""
+    with shardcore.open(made([b"abc", b"x", b"abc", b"y"])) as shard:
+        text = to_text(chunk_hash(b"abc"))
+        assert shard.find("2").row == 2
+        assert shard.find(text).row == 0
+        assert [ref.row for ref in shard.find_all(text)] == [0, 2]
+        assert shard.find_many(["3", text, "4", to_text(chunk_hash(b"z"))]).tolist() == [3, 0, -1, -1]
+        assert shard.views == ("all",)
+        assert shard.read(shard.find("all")) == b"abcxabcy"
+        for key in ("4", to_text(chunk_hash(b"z"))):
+            assert shard.trace(key).outcome == "absent"
+        for key in ("", "abc", "-1", "1.5", "९"):
+            with pytest.raises(shardcore.UsageError):
+                shard.find(key)
+
+
+def test_ranges_of_all_read_only_what_they_touch() -> None:
+    """A range of all chunks reads the records it touches, in one piece."""
+    chunks = [bytes([number]) * 10_000 for number in range(60)]
+    data = made(chunks)
+    source = CountingSource(data)
+    with shardcore.open(source, format="xorb") as shard:
+        ref = shard.find("all")
+        source.ranges.clear()
+        assert shard.read_range(ref, 25_000, 45_000) == b"".join(chunks)[25_000:45_000]
+        assert source.ranges == [(2 * 10_008, 5 * 10_008)]
+        assert shard.read_range(ref, 599_999, 700_000) == bytes([59])
+        assert shard.read_range(ref, 600_000, 700_000) == b""
+
+
+def test_many_chunks_cost_one_more_range() -> None:
+    """The info block of a xorb with very many chunks does not fit the first guess at the end; one more range has it."""
+    source = CountingSource(made([b"%d" % number for number in range(8192)]))
+    with shardcore.open(source, format="xorb") as shard:
+        assert len(source.ranges) <= 2
+        source.ranges.clear()
+        assert shard.read(shard.find("8191")) == b"8191"
+        assert len(source.ranges) == 2
+
+
+@pytest.mark.parametrize(
+    ("at", "value", "code"),
+    [
+        (0, 1, "xorb.record"),  # record version
+        (1, 4, "xorb.record"),  # stored length
+        (4, 9, "xorb.record"),  # scheme
+        (5, 4, "xorb.record"),  # unpacked length
+        (9, 0, "xorb.chunk-hash"),  # content
+        (31, 0, "xorb.hash"),  # hash of the xorb
+        (75, 0, "xorb.chunk-hash"),  # hash of a chunk
+    ],
+)
+def test_damage_is_found_and_kept_apart(at: int, value: int, code: str) -> None:
+    """Each damaged byte is found by verification; the other chunk is read as before."""
+    data = bytearray(PAIR.read_bytes())
+    data[at] = value
+    with shardcore.open(bytes(data), format="xorb") as shard:
+        assert code in {finding.code for finding in shard.verify(Depth.CONTENT).findings}
+        assert shard.read(shard.find("1")) == b"defg"
+        if code == "xorb.record":
+            assert shard.objects.ref(0).state is State.DAMAGED
+        if at < 23 or at == 75:
+            with pytest.raises(shardcore.FormatError):
+                shard.read(shard.find("0"))
+
+
+def test_a_bad_info_block_loses_no_chunk() -> None:
+    """With `partial` the records are walked, and the damage is told."""
+    data = bytearray(PAIR.read_bytes())
+    data[23 + 48] = 9  # number of chunks
+    with pytest.raises(shardcore.FormatError, match="9 chunks"):
+        shardcore.open(bytes(data))
+    with shardcore.open(bytes(data), partial=True) as shard:
+        assert shard.damage is not None
+        assert shard.read(shard.find("1")) == b"defg"
+        assert {finding.code for finding in shard.verify().findings} == {"xorb.info-block"}
+
+
+def test_bare_records_are_inferred() -> None:
+    """Chunk records without an info block are recognised by filling the file; nearly so is not enough."""
+    data = (DATA / "xorb" / "bare_chunks.xorb").read_bytes()
+    assert shardcore.detect(data).why == "inferred: 5 chunk records fill the file"
+    for bad in (data[:-1], data + b"\0", bytes(800)):
+        with pytest.raises(shardcore.NotAShard):
+            shardcore.detect(bad)
+
+
+def test_a_wrong_name_is_told(tmp_path: Path) -> None:
+    """A xorb under the name of another one is an error; under its own, or none, it is not."""
+    data = PAIR.read_bytes()
+    name = "af43e72ea2c82ea243d57300833ee4472307f0d52d9ea55fc7b7f0eb4e06e855"
+    for stem, codes in ((f"default.{name}", set()), (name, set()), ("0" * 64, {"xorb.name"}), ("any", set())):
+        path = tmp_path / stem
+        path.write_bytes(data)
+        with shardcore.open(path) as shard:
+            assert {finding.code for finding in shard.verify("index").findings} == codes
