@@ -81,6 +81,12 @@ class FindingsTable(QWidget):
         bar.addWidget(self.state, 1)
         bar.addWidget(self.progress)
         bar.addWidget(self.stop)
+        bar.setSpacing(10)
+        self.detail = QLabel(self)
+        self.detail.setObjectName("findingDetail")
+        self.detail.setWordWrap(True)
+        self.detail.setContentsMargins(8, 4, 8, 6)
+        self.detail.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self._stack = QStackedLayout()
         self._stack.addWidget(self.big)
         self._stack.addWidget(self.table)
@@ -89,6 +95,7 @@ class FindingsTable(QWidget):
         layout.setSpacing(0)
         layout.addLayout(bar)
         layout.addLayout(self._stack)
+        layout.addWidget(self.detail)
         session.opened.connect(lambda _: self._show(None))
         session.closed.connect(lambda: self._show(None))
         session.findings_changed.connect(self._show)
@@ -119,7 +126,7 @@ class FindingsTable(QWidget):
         header = table.horizontalHeader()
         header.setHighlightSections(False)
         header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
-        for column, width in enumerate((110, 300, 150, 190, 150)):
+        for column, width in enumerate((86, 300, 110, 150, 96)):
             table.setColumnWidth(column, width)
         header.setSectionResizeMode(1, QHeaderView.ResizeMode.Stretch)
         table.selectionModel().currentRowChanged.connect(self._choose)
@@ -127,8 +134,15 @@ class FindingsTable(QWidget):
         return table
 
     def _choose(self, current: QModelIndex, previous: QModelIndex) -> None:
-        if current.isValid() and (span := self.model.finding(current).span) is not None:
-            self._session.select_span(span, self)
+        if not current.isValid():
+            return
+        finding = self.model.finding(current)
+        place = f" (bytes {finding.span})" if finding.span is not None else ""
+        key = f", key {finding.key}" if finding.key is not None else ""
+        self.detail.setText(f"{SIGNS[finding.severity]} {finding.message}{place}{key}")
+        self.detail.show()
+        if finding.span is not None:
+            self._session.select_span(finding.span, self)
 
     def _cancel(self) -> None:
         if self._job is not None:
@@ -155,6 +169,7 @@ class FindingsTable(QWidget):
 
     def _show(self, report: Report | None) -> None:
         self.model.set_report(report)
+        self.detail.hide()
         for button in self.buttons.values():
             button.setEnabled(self._session.shard is not None)
         if report is None:

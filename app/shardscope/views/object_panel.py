@@ -7,7 +7,6 @@ from pathlib import Path
 from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
 from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import (
-    QCheckBox,
     QHBoxLayout,
     QLabel,
     QLineEdit,
@@ -79,7 +78,9 @@ class ObjectPanel(QWidget):
         self.model = ObjectModel(session, self)
         self.table = ObjectTable(self.model, self)
         self.filter = FilterField(self)
-        self.hide_unused = QCheckBox("Hide unused and deleted", self)
+        self.hide_unused = QToolButton(self)
+        self.hide_unused.setCheckable(True)
+        self.hide_unused.setToolTip("Leaves out the rows that hold no object, or one that was deleted")
         self.load_button = QPushButton("Read the index", self)
         self.load_button.setToolTip("Reads the whole index: objects can be sorted then, and every byte explained")
         self.status = QLabel(self)
@@ -139,7 +140,7 @@ class ObjectPanel(QWidget):
         self.filter.file_dropped.connect(self.seek)
         self.filter.installEventFilter(self)
         self._typing.timeout.connect(self._apply)
-        self.hide_unused.toggled.connect(lambda _: self._apply())
+        self.hide_unused.toggled.connect(self._hiding)
         self.load_button.clicked.connect(lambda _: session.load_index())
 
     # --- what is open ---
@@ -152,6 +153,7 @@ class ObjectPanel(QWidget):
         self.hide_unused.setChecked(False)
         for widget in (self.filter, self.hide_unused):
             widget.blockSignals(False)
+        self._hiding(False)
         self._typing.stop()
         if (older := self._session.jobs.newest(("rows", self))) is not None:
             older.cancel()
@@ -171,6 +173,10 @@ class ObjectPanel(QWidget):
         self._update()
 
     # --- filter and order ---
+
+    def _hiding(self, hidden: bool) -> None:
+        self.hide_unused.setText(f"{'☑' if hidden else '☐'} Hide unused and deleted")
+        self._apply()
 
     def _wanted(self) -> View:
         return View(self.filter.text().strip(), self.hide_unused.isChecked(), self._view.order, self._view.descending)
@@ -290,6 +296,9 @@ class ObjectPanel(QWidget):
         self.later.setEnabled(last < self.model.total)
         if shard is None:
             self.status.setText("")
+            return
+        if shard.damage is not None and not total:
+            self.status.setText("No objects can be read: the file is damaged.")
             return
         parts = [f"{total:,} rows"] if self._view.plain else [f"{self.model.total:,} of {total:,} rows"]
         if self._session.jobs.newest(("rows", self)) is not None:

@@ -87,7 +87,7 @@ def _arrange(window: MainWindow, wanted: Wanted) -> None:
         window.show_part(wanted.show)
 
 
-def settle(window: MainWindow) -> None:
+def settle(window: MainWindow, rest: int = REST_MILLISECONDS) -> None:
     """Runs the event loop until no job is open and the index is read.
 
     Raises:
@@ -95,7 +95,7 @@ def settle(window: MainWindow) -> None:
     """
     until = time.monotonic() + MOST_SECONDS
     quiet = 0
-    while quiet < REST_MILLISECONDS:
+    while quiet < rest:
         loop = QEventLoop()
         QTimer.singleShot(20, loop.quit)
         loop.exec()

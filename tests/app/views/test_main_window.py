@@ -43,7 +43,7 @@ def opened(window: MainWindow, qtbot: QtBot, path: Path) -> MainWindow:
     """Opens a sample and waits until nothing moves any more."""
     with qtbot.waitSignal(window.session.opened, timeout=10_000):
         window.open(str(path))
-    settle(window)
+    settle(window, 40)
     return window
 
 
@@ -89,7 +89,7 @@ def test_the_welcome_page_opens_the_sample(window: MainWindow, qtbot: QtBot) -> 
         QTest.keyClick(window.welcome.samples, Qt.Key.Key_Return)
     assert window.windowTitle() == "swh.shard — Shardscope"
     assert window.structure.isVisible()
-    settle(window)
+    settle(window, 40)
     window.session.close()
     assert window.welcome.isVisible()
     assert not window.structure.isVisible()
@@ -120,7 +120,7 @@ def test_a_byte_selects_everywhere(small: MainWindow, qtbot: QtBot) -> None:
     """A byte chosen in the hex view: tree, object table and inspector follow."""
     small.hex.view.move_caret(700)
     qtbot.waitUntil(lambda: small.session.selection.complete)
-    settle(small)
+    settle(small, 40)
     row = small.session.selection.row
     assert row is not None
     assert current_node(small).name == "content"
@@ -136,7 +136,7 @@ def test_a_node_selects_everywhere(small: MainWindow, qtbot: QtBot) -> None:
     tree.expand(section)
     qtbot.waitUntil(lambda: tree.nodes.rowCount(section) == 12)
     tree.setCurrentIndex(tree.nodes.index(3, 0, section))
-    settle(small)
+    settle(small, 40)
     node = current_node(small)
     assert small.hex.view.selection.span == node.span
     assert small.session.selection.ref is not None
@@ -149,7 +149,7 @@ def test_an_object_selects_everywhere(small: MainWindow, qtbot: QtBot) -> None:
     table = small.objects.table
     place = table.visualRect(table.model().index(3, 1)).center()
     QTest.mouseClick(table.viewport(), Qt.MouseButton.LeftButton, pos=place)
-    settle(small)
+    settle(small, 40)
     ref = small.session.selection.ref
     assert ref is not None
     assert ref.row == 3
@@ -162,9 +162,9 @@ def test_the_keyboard_walks_through_the_objects(small: MainWindow) -> None:
     """Down in the table goes to the next object, and everything follows."""
     small.show_part("objects", focus=True)
     small.session.select_row(0)
-    settle(small)
+    settle(small, 40)
     QTest.keyClick(small.objects.table, Qt.Key.Key_Down)
-    settle(small)
+    settle(small, 40)
     assert small.session.selection.row == 1
     assert current_row(small) == 1
 
@@ -178,21 +178,21 @@ def test_back_goes_where_one_came_from(small: MainWindow) -> None:
     assert small.hex.view.selection.span == Span("", 40, 48)
     small.actions_.forward.trigger()
     assert small.hex.view.selection.span == Span("", 4500, 4501)
-    settle(small)
+    settle(small, 40)
 
 
 def test_a_key_of_the_table_is_traced(small: MainWindow, qtbot: QtBot) -> None:
     """*Trace lookup* of a row walks the lookup of its key; each step selects its bytes."""
     small.session.select_row(3)
-    settle(small)
+    settle(small, 40)
     small.objects.actions_.trace.trigger()
     qtbot.waitUntil(lambda: small.trace.trace is not None)
-    settle(small)
+    settle(small, 40)
     assert small.trace.trace is not None
     assert small.trace.trace.outcome == "found"
     number = next(n for n, step in enumerate(small.trace.trace.steps) if step.title == "The slot")
     small.trace.go(number)
-    settle(small)
+    settle(small, 40)
     assert small.hex.view.selection.span == small.trace.trace.steps[number].spans[0]
 
 
@@ -214,7 +214,7 @@ def test_a_damaged_file_says_where_and_stays_open(window: MainWindow, qtbot: QtB
     assert str(shard.damage.span.start) in window.bar.text
     assert window.hex.view.selection.span.start == shard.damage.span.start
     window.session.select_span(Span("", 700, 701))
-    settle(window)
+    settle(window, 40)
     assert current_node(window).span.covers(700)
     assert "Damaged" in window.bar.text
 
@@ -257,7 +257,7 @@ def test_a_file_that_shrinks_offers_to_reload(window: MainWindow, qtbot: QtBot, 
     assert window.bar.button.text() == "Reload"
     with qtbot.waitSignal(window.session.opened):
         window.bar.button.click()
-    settle(window)
+    settle(window, 40)
     assert "Damaged" in window.bar.text
     assert window.hex.view.rows.size == 1000
 
@@ -295,7 +295,7 @@ def test_a_dropped_file_is_opened(window: MainWindow, qtbot: QtBot, data: Path) 
     window.dropEvent(drop)
     assert window.session.shard is None
     qtbot.waitUntil(lambda: window.windowTitle().startswith("one.shard"))
-    settle(window)
+    settle(window, 40)
 
 
 @pytest.mark.parametrize("name", ["light", "dark", "light-safe", "dark-safe", "system"])
