@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.dataset import DataSet, Member
-from shardcore.errors import FormatError, SourceError, UsageError
+from shardcore.errors import FormatError, SourceError, Span, UsageError
 from shardcore.finding import Depth, Finding, Report, Severity
 from shardcore.format import Certainty, OpenContext, Verdict
 from shardcore.formats.neuroglancer.lookup import route
@@ -27,7 +27,7 @@ from shardcore.formats.neuroglancer.origin import (
 from shardcore.formats.neuroglancer.reader import VERSION
 from shardcore.formats.neuroglancer.sharding import shard_number
 from shardcore.formats.neuroglancer.tree import spec_node
-from shardcore.node import Node, Section, SectionRole
+from shardcore.node import Node, Runs, Section, SectionRole
 from shardcore.record import FieldRole, Value
 from shardcore.shard import Progress, Shard, no_progress
 from shardcore.source import BytesSource, Folder, Source
@@ -122,13 +122,23 @@ class NeuroglancerDataSet(DataSet):
             return (Section(INFO_NAME, SectionRole.METADATA, 0, len(self.origin.text), "Describes the data set."),)
         return super().sections_of(name)
 
+    def explain(self, offset: int, source: str = "") -> tuple[Node, ...]:
+        """The path to a byte of the info or of a member."""
+        if source == INFO_NAME and self.origin.text:
+            return Shard.explain(self, offset, source)
+        return super().explain(offset, source)
+
+    def runs(self, start: int, stop: int, source: str = "") -> Runs:
+        """What owns bytes of the info or of a member."""
+        if source == INFO_NAME and self.origin.text:
+            return Shard.runs(self, start, stop, source)
+        return super().runs(start, stop, source)
+
     def tree_of(self, name: str) -> Node:
         """The tree of the data set, of the info, or of a member."""
         if name == INFO_NAME and self.origin.text:
-            span = self.bytes_of(name)
-            place = replace(self.origin.place, start=0, stop=span.size) if self.origin.place else None
-            if place is not None:
-                return Node(INFO_NAME, place, role=FieldRole.TEXT, children=(spec_node(self.origin),))
+            span = Span(INFO_NAME, 0, len(self.origin.text))
+            return Node(INFO_NAME, span, role=FieldRole.TEXT, children=(spec_node(self.origin),))
         return super().tree_of(name)
 
 

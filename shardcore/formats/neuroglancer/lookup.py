@@ -103,7 +103,7 @@ def look_up(shard: NeuroglancerShard, place: Place, look: Look) -> ObjectRef:
         decoded_size=size,
         keys=len(entries),
     )
-    at = _position(entries, place, _rows(entries, start, stop, gzipped), look)
+    at = _position(shard, entries, place, _rows(entries, start, stop, gzipped), look)
     ref = shard.reference(entries, at)
     _tell_place(entries, at, ref, _rows(entries, start, stop, gzipped), look)
     if ref.error:
@@ -129,8 +129,10 @@ def _pair(shard: NeuroglancerShard, place: Place, source: Source, look: Look) ->
     start, stop = shard.index.pair(place.minishard, source)
     base = shard.index.base
     if start == stop:
-        look.step("Shard index entry", f"Minishard {place.minishard} is empty: the key is not here.", span)
-        raise KeyAbsent(str(place.key), f"minishard {place.minishard} is empty: no key {place.key}", span=span)
+        hint = _elsewhere(shard, place)
+        look.step("Shard index entry", f"Minishard {place.minishard} is empty: the key is not here{hint}.", span)
+        message = f"minishard {place.minishard} is empty: no key {place.key}{hint}"
+        raise KeyAbsent(str(place.key), message, span=span)
     look.step(
         "Shard index entry",
         f"Bytes {start - base} to {stop - base} after the shard index, which is {base} bytes long: {start} to {stop}.",
@@ -151,12 +153,27 @@ def _rows(entries: Entries, start: int, stop: int, gzipped: bool) -> tuple[Span,
     return Span(source, at[0], at[1]), Span(source, at[1], at[2]), Span(source, at[2], at[3])
 
 
-def _position(entries: Entries, place: Place, rows: tuple[Span, Span, Span], look: Look) -> int:
+def _elsewhere(shard: NeuroglancerShard, place: Place) -> str:
+    """Which other minishard lists an absent key, as far as that is known: why people miss keys that are there."""
+    if not shard.index.loaded:
+        return ""
+    entries = shard.index.table().entries
+    found = np.flatnonzero(entries.ids == np.uint64(place.key))
+    if not len(found):
+        return ""
+    return f", but minishard {int(entries.minishards[found[0]])} lists it: hash or preshift differ from the writer's"
+
+
+def _position(
+    shard: NeuroglancerShard, entries: Entries, place: Place, rows: tuple[Span, Span, Span], look: Look
+) -> int:
     """Step seven: the first entry with the key."""
     found = np.flatnonzero(entries.ids == np.uint64(place.key))
     if not len(found):
-        look.step("Ids", f"None of the {len(entries)} running sums is {place.key}: the key is not here.", rows[0])
-        raise KeyAbsent(str(place.key), f"minishard {place.minishard} does not list the key {place.key}", span=rows[0])
+        hint = _elsewhere(shard, place)
+        look.step("Ids", f"None of the {len(entries)} running sums is {place.key}: the key is not here{hint}.", rows[0])
+        message = f"minishard {place.minishard} does not list the key {place.key}{hint}"
+        raise KeyAbsent(str(place.key), message, span=rows[0])
     at = int(found[0])
     more = f", and {len(found) - 1} more with the same key" if len(found) > 1 else ""
     look.step(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from shardcore.errors import ShardError, SourceError, Span
+from shardcore.errors import FormatError, ShardError, SourceError, Span
 from shardcore.finding import Depth, Findings, Report
 from shardcore.formats.neuroglancer.info import SpaceKind
 from shardcore.formats.neuroglancer.layout import SHARD_INDEX_ENTRY
@@ -169,6 +169,19 @@ def _check_space(shard: NeuroglancerShard, table: Table, findings: Findings) -> 
     for row in _some(~valid, findings, "neuroglancer.no-cell"):
         message = f"key {_key(table, row)} is the code of no cell of the grid {', '.join(map(str, grid))}"
         findings.warning("neuroglancer.no-cell", _index_span(shard, table, row), message, key=_key(table, row))
+    if not valid.all() and _fits_older_rule(table, grid):
+        text = "all keys are codes by an older rule, with one bit more on axes whose length is a power of two"
+        findings.note("neuroglancer.older-codes", None, text)
+
+
+def _fits_older_rule(table: Table, grid: tuple[int, ...]) -> bool:
+    """Whether every key is a code where an axis takes part while `2**i <= grid[axis]`, as was once published."""
+    wider = tuple(length + 1 if length & (length - 1) == 0 else length for length in grid)
+    try:
+        cells, valid = decode_many(table.entries.ids, wider)
+    except FormatError:
+        return False
+    return bool(valid.all()) and bool((cells < np.array(grid, np.uint64)).all())
 
 
 def _check_meshes(shard: NeuroglancerShard, table: Table, findings: Findings, progress: Progress) -> None:

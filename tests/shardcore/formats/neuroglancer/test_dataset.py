@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import random
 import resource
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +21,11 @@ from shardcore.formats.neuroglancer import FORMAT
 from shardcore.formats.neuroglancer.morton import encode
 from shardcore.formats.neuroglancer.sharding import IDENTITY, MURMUR, ShardingSpec
 from shardcore.objects import State
+from shardcore.testing import check_explained
 from tests.shardcore.formats.neuroglancer.made import build, random_rows
 
 DATA = Path(__file__).parents[3] / "data" / "neuroglancer"
+CASES = json.loads((DATA / "expected.json").read_text())["cases"]
 HASHED = ShardingSpec(0, MURMUR, 2, 3, "gzip", "gzip")
 PLAIN = ShardingSpec(1, IDENTITY, 1, 1)
 
@@ -242,6 +246,34 @@ def test_names_in_an_info_do_not_lead_outside(tmp_path: Path, key: str) -> None:
     (tmp_path / "info").write_text(json.dumps(info))
     with pytest.raises(UsageError, match="refused to follow"):
         shardcore.open(tmp_path)
+
+
+def test_the_info_of_a_data_set_is_a_source() -> None:
+    """The info can be looked at from the data set, and every byte of it is explained."""
+    with opened(DATA / "volume" / "4_4_40") as found:
+        place = found.tree.children[0].span
+        assert found.sections_of("info")[0].stop == found.bytes_of("info").size
+        assert found.explain(place.start, "info")[-1].name == "sharding specification"
+        check_explained(found, "info", complete=False)
+
+
+def test_threads_do_not_disturb_each_other() -> None:
+    """Lookups, loading and bulk lookups from many threads give the right values."""
+    expected = {entry["key"]: entry for case in CASES if case["path"] == "mesh" for entry in case["entries"]}
+
+    def work(number: int) -> None:
+        key = sorted(expected)[number % len(expected)]
+        if number % 5 == 0:
+            found.load_index()
+        ref = found.find(key)
+        assert hashlib.sha256(found.read(ref)).hexdigest() == expected[key]["sha256"]
+        fragments = found.read_part(ref, "fragments")
+        assert hashlib.sha256(fragments).hexdigest() == expected[key]["fragments_sha256"]
+        assert found.trace(key).outcome == "found"
+        assert found.find_many([key])[0] >= 0
+
+    with opened(DATA / "mesh") as found, ThreadPoolExecutor(8) as pool:
+        list(pool.map(work, range(200)))
 
 
 def test_links_are_not_followed(tmp_path: Path) -> None:

@@ -106,6 +106,17 @@ def test_absence_is_proved(path: str, key: str, last: str) -> None:
     assert key in told.error
 
 
+def test_a_key_in_the_wrong_minishard_is_pointed_out() -> None:
+    """Once all minishards are read, an absent key that another minishard lists says so: why people miss keys."""
+    with shardcore.open(DATA / "hostile" / "wrong_minishard" / "0.shard") as shard:
+        assert "minishard 1 lists it" not in shard.trace("2").error
+        shard.load_index()
+        told = shard.trace("2")
+        assert told.outcome == "absent"
+        assert "minishard 1 lists it" in told.error
+        assert "minishard 1 lists it" in told.steps[-1].text
+
+
 def test_damage_is_told() -> None:
     """A damaged minishard ends the trace where it is met, with its place."""
     told = trace("hostile/not_multiple_of_24/0.shard", "2")

@@ -12,6 +12,7 @@ import pytest
 
 import shardcore
 from shardcore.finding import Report, Severity
+from shardcore.formats.neuroglancer.morton import encode
 from shardcore.formats.neuroglancer.sharding import IDENTITY, MURMUR, ShardingSpec
 from shardcore.source import BytesSource
 from tests.shardcore.formats.neuroglancer.made import build, random_rows
@@ -144,6 +145,21 @@ def test_many_findings_are_counted(count: int) -> None:
     report = verified(data, ALONE, "index")
     assert len(report.findings) <= 1002
     assert f"{count} keys in all" in report.findings[0].message
+
+
+def test_codes_by_the_older_rule(tmp_path: Path) -> None:
+    """Keys that only the older rule of power-of-two grids explains are said to be such."""
+    sharding = ALONE.to_json()
+    scale = {"key": "s", "size": [4, 4, 1], "chunk_sizes": [[1, 1, 1]], "encoding": "raw", "sharding": sharding}
+    info = {"@type": "neuroglancer_multiscale_volume", "data_type": "uint8", "num_channels": 1, "scales": [scale]}
+    (tmp_path / "info").write_text(json.dumps(info))
+    (tmp_path / "s").mkdir()
+    old = [encode((x, y, 0), (5, 5, 2)) for x in range(4) for y in range(4)]
+    assert max(old) >= 16
+    data = build(ALONE, [(key, b"v") for key in old])["0.shard"]
+    (tmp_path / "s" / "0.shard").write_bytes(data)
+    with shardcore.open(tmp_path / "s" / "0.shard") as shard:
+        assert codes(shard.verify()) == {"no-cell", "older-codes"}
 
 
 def test_depths_include_each_other() -> None:
