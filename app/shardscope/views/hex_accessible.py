@@ -1,4 +1,4 @@
-"""The hex view for screen readers: the row of the caret as text, with caret and selection.
+"""The hex view for screen readers: the row of the caret as text, with the caret.
 
 A source has too many characters to be one text, so the text is the current row, as it is seen and copied. Where the
 caret is in the structure is said by `HexAccessibility.tell_place`.
@@ -18,6 +18,7 @@ from PySide6.QtGui import (
     QAccessibleTextInterface,
 )
 from PySide6.QtWidgets import QAccessibleWidget
+from shiboken6 import VoidPtr
 
 from shardscope.copying import as_seen
 from shardscope.pages import PageCache
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 NOT_LOADED = "not loaded"
 _INSTALLED = "shardscopeHexFactory"
+_NULL = VoidPtr(0)
 
 
 class RowText:
@@ -106,13 +108,8 @@ class _Text(QAccessibleTextInterface):
         self._view.move_caret(self._news.row_text().offset(position))
 
     def selectionCount(self) -> int:
-        """One when more than the byte with the caret is selected."""
-        return 1 if self._view.selection.span.size > 1 else 0
-
-    def selection(self, selectionIndex: int) -> tuple[int, int]:
-        """The selected characters of the row, half-open."""
-        row, span = self._news.row_text(), self._view.selection.span
-        return row.position(span.start), row.position(min(span.stop, row.stop) - 1) + 2
+        """None: from Python the ends of a selection cannot be handed to Qt; the description tells its size."""
+        return 0
 
     def addSelection(self, startOffset: int, endOffset: int) -> None:
         """Selects the bytes between two characters."""
@@ -148,10 +145,6 @@ class _Text(QAccessibleTextInterface):
         """The row of the caret comes into view."""
         self._view.reveal(self._view.selection.caret)
 
-    def attributes(self, offset: int) -> tuple[str, int, int]:
-        """None: the whole row looks alike to a reader."""
-        return "", 0, self.characterCount()
-
 
 class HexAccessible(QAccessibleWidget):
     """What screen readers see of a hex view. It must not keep the view alive: Qt deletes it with the view."""
@@ -163,7 +156,8 @@ class HexAccessible(QAccessibleWidget):
 
     def interface_cast(self, kind: QAccessible.InterfaceType) -> Any:
         """The text interface."""
-        return self._text if kind == QAccessible.InterfaceType.TextInterface else None
+        # Any other way to say null, None included, ends in a segmentation fault when a screen reader asks.
+        return self._text if kind == QAccessible.InterfaceType.TextInterface else _NULL
 
     def state(self) -> QAccessible.State:
         """Read-only, can be selected in."""
@@ -178,7 +172,7 @@ class HexAccessible(QAccessibleWidget):
         if kind == QAccessible.Text.Value:
             return news.row_text().text
         if kind == QAccessible.Text.Description:
-            return news.place
+            return news.description
         return super().text(kind)
 
 
@@ -209,6 +203,12 @@ class HexAccessibility(QObject):
         self.place = place
         if QAccessible.isActive():
             QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self._view, place))
+
+    @property
+    def description(self) -> str:
+        """Where the caret is, and how much is selected."""
+        size = self._view.selection.span.size
+        return ", ".join(part for part in (self.place, f"{size:,} bytes selected" if size > 1 else "") if part)
 
     def row_text(self) -> RowText:
         """The row of the caret as text."""

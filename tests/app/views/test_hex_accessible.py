@@ -54,10 +54,8 @@ def test_the_caret_follows(view: HexView) -> None:
     view.move_caret(16)
     text.setCursorPosition(10 + 3 * 5)
     assert view.selection.caret == 21
-    assert text.selectionCount() == 0
     text.setSelection(0, 10, 10 + 3 * 3 + 2)
     assert view.selection.span == Span("", 16, 20)
-    assert text.selectionCount() == 1
     text.removeSelection(0)
     assert view.selection.span.size == 1
     box = text.characterRect(text.cursorPosition())
@@ -79,8 +77,25 @@ def test_places_are_announced(view: HexView) -> None:
     face = QAccessible.queryAccessibleInterface(view)
     view.accessibility.tell_place("index, slot 3, key")
     assert face.text(QAccessible.Text.Description) == "index, slot 3, key"
+    view.select(Span("", 16, 48))
+    assert face.text(QAccessible.Text.Description) == "32 bytes selected"
     view.move_caret(100)
     assert face.text(QAccessible.Text.Description) == ""
+
+
+def test_interfaces_that_are_not_there_are_null(view: HexView) -> None:
+    """Asking for an interface other than the text one gives none, as screen readers do for every widget."""
+    face = QAccessible.queryAccessibleInterface(view)
+    assert face.textInterface() is not None
+    for ask in (
+        face.valueInterface,
+        face.actionInterface,
+        face.editableTextInterface,
+        face.tableCellInterface,
+        face.selectionInterface,
+        face.attributesInterface,
+    ):
+        assert ask() is None
 
 
 def test_the_interface_goes_with_its_view(qtbot: QtBot, pages: PageCache) -> None:
