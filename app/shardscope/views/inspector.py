@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from PySide6.QtCore import QEvent, QSize, Qt
+from PySide6.QtCore import QEvent, QSize, Qt, QTimer
 from PySide6.QtWidgets import QFrame, QScrollArea, QSizePolicy, QStackedWidget, QVBoxLayout, QWidget
 
 from shardcore import Cancelled, Node, Span
@@ -16,6 +16,9 @@ from shardscope.views.breadcrumb import Breadcrumb
 from shardscope.views.inspector_parts import Form, Numbers
 from shardscope.views.passport import RAW, chosen_node, first_bytes, node_rows, object_rows, short_name
 from shardscope.views.wrap_text import WrapText
+
+LATE_MILLISECONDS = 120
+"""What was selected before is shown for at most this long."""
 
 _NOTHING_OPEN = "Open a shard to see what its bytes mean."
 _NOTHING_SELECTED = (
@@ -52,6 +55,12 @@ class Inspector(QScrollArea):
         self._path: tuple[Node, ...] = ()
         self._node: Node | None = None
         self._caret: Span | None = None
+        self._number = -1
+        self._trouble = ""
+        self._late = QTimer(self)
+        self._late.setSingleShot(True)
+        self._late.setInterval(LATE_MILLISECONDS)
+        self._late.timeout.connect(self._show_late)
         self._bytes = _Bytes()
         self._build()
         session.opened.connect(self._show_selection)
@@ -66,35 +75,47 @@ class Inspector(QScrollArea):
     # --- what is shown ---
 
     def _show_selection(self, *_: object) -> None:
+        """Follows the selection. What is shown stays until all is known of the new one, but not for long."""
         selection = self._session.selection
         nothing = selection.span is None and selection.row is None
         self.pages.setCurrentIndex(1 if nothing else 0)
         self.hint.set_text(_NOTHING_OPEN if self._session.shard is None else _NOTHING_SELECTED)
         if nothing:
+            self._late.stop()
             self._bytes = _Bytes()
             self._path, self._node, self._caret = (), None, None
             return
         self._take_selection(selection)
-        self._ask()
-        self._show()
+        if selection.complete and not self._ask():
+            self._show()
+        elif not self._late.isActive():
+            self._late.start()
 
     def _take_selection(self, selection: Selection) -> None:
         span = selection.span
         self._path = selection.path
-        number = chosen_node(self._path, span)
-        self._node = self._path[number] if number >= 0 else None
+        self._number = chosen_node(self._path, span)
+        self._node = self._path[self._number] if self._path else None
         self._caret = Span(span.source, span.start, span.start) if span is not None else None
-        shown = self._path[: number + 1]
-        if shown:
-            short = [replace(node, name=short_name(node.name)) for node in shown]
-            self.crumbs.set_path(short[0].name, short)
-        self.crumbs.setVisible(bool(shown))
-        self.error.set_text(selection.error)
-        self.error.setVisible(bool(selection.error))
+        self._trouble = ""
+
+    def _show_late(self) -> None:
+        """Something takes its time: what is known already is shown, with dots for the rest."""
+        if not self._session.selection.complete:
+            self._ask()
+        self._show()
 
     def _show(self) -> None:
         """Everything, with the bytes that are there."""
+        self._late.stop()
         node, ref = self._node, self._session.selection.ref
+        short = [replace(part, name=short_name(part.name)) for part in self._path[: self._number + 1]]
+        self.crumbs.setVisible(bool(short))
+        if short:
+            self.crumbs.set_path(short[0].name, short)
+        error = self._trouble or self._session.selection.error
+        self.error.set_text(error)
+        self.error.setVisible(bool(error))
         self.name.setVisible(node is not None)
         self.doc.setVisible(node is not None and bool(node.doc))
         self.node_form.setVisible(node is not None)
@@ -113,12 +134,12 @@ class Inspector(QScrollArea):
 
     # --- bytes ---
 
-    def _ask(self) -> None:
-        """Reads what is shown, unless it is there already."""
+    def _ask(self) -> bool:
+        """Reads what is shown, as a job; False when it is there already."""
         shard, node, caret = self._session.shard, self._node, self._caret
         place = node.span if node is not None else None
         if shard is None or (self._bytes.node == place and self._bytes.caret == caret):
-            return
+            return False
 
         def work(job: Job) -> _Bytes:
             raw = first_bytes(shard.bytes_of(place.source), place.start, min(RAW, place.size)) if place else b""
@@ -127,17 +148,18 @@ class Inspector(QScrollArea):
             return _Bytes(place, raw, caret, there)
 
         self._session.jobs.submit(work, key=("inspector", self), priority=Priority.SELECTED, done=self._take_bytes)
+        return True
 
     def _take_bytes(self, found: _Bytes | None, error: BaseException | None) -> None:
         if isinstance(error, Cancelled):
             return
         if found is None:
             self._session.note_trouble(error)
-            self.error.set_text(f"The bytes cannot be had: {error}")
-            self.error.show()
-            return
-        self._bytes = found
-        self._show()
+            self._trouble = f"The bytes cannot be had: {error}"
+        else:
+            self._bytes = found
+        if self._session.selection.complete or not self._late.isActive():
+            self._show()
 
     # --- going elsewhere ---
 

@@ -25,6 +25,7 @@ from shardscope import theme
 
 _NATURAL = 320
 _LEAST = 48
+_KEPT = 6
 
 
 class WrapText(QWidget):
@@ -51,6 +52,7 @@ class WrapText(QWidget):
         self._mono = mono
         self._bold = bold
         self._hover = False
+        self._layouts: dict[int, tuple[QTextLayout, float]] = {}
         policy = QSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Preferred)
         policy.setHeightForWidth(True)
         self.setSizePolicy(policy)
@@ -75,15 +77,14 @@ class WrapText(QWidget):
         if text != self._text:
             self._text = text
             self.setAccessibleName(text)
-            self.updateGeometry()
-            self.update()
+            self._changed()
 
     def set_tone(self, tone: str, *, bold: bool | None = None) -> None:
         """Shows it in another colour, and weight when given."""
         self._tone = tone
         if bold is not None and bold != self._bold:
             self._bold = bold
-            self.updateGeometry()
+            self._changed()
         self.update()
 
     def copy(self) -> None:
@@ -111,13 +112,26 @@ class WrapText(QWidget):
         """A few letters on one line; layouts ask for the height that a width needs."""
         return QSize(_LEAST, self.fontMetrics().height())
 
+    def _changed(self) -> None:
+        self._layouts.clear()
+        self.updateGeometry()
+        self.update()
+
     def _font(self) -> QFont:
         font = theme.fixed_font(self.font().pointSizeF()) if self._mono else QFont(self.font())
         if self._bold:
             font.setWeight(QFont.Weight.DemiBold)
         return font
 
-    def _laid_out(self, width: float) -> tuple[QTextLayout, float]:
+    def _laid_out(self, width: int) -> tuple[QTextLayout, float]:
+        """The lines at a width, and their height; layouts ask for few widths, and for each many times."""
+        if width not in self._layouts:
+            if len(self._layouts) >= _KEPT:
+                self._layouts.clear()
+            self._layouts[width] = self._lay_out(width)
+        return self._layouts[width]
+
+    def _lay_out(self, width: int) -> tuple[QTextLayout, float]:
         layout = QTextLayout(self._text.replace("\n", "\u2028"), self._font())
         option = QTextOption(Qt.AlignmentFlag.AlignLeft)
         option.setWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
@@ -136,9 +150,8 @@ class WrapText(QWidget):
     def changeEvent(self, event: QEvent) -> None:
         """Another font or theme."""
         super().changeEvent(event)
-        if event.type() in (QEvent.Type.FontChange, QEvent.Type.PaletteChange):
-            self.updateGeometry()
-            self.update()
+        if event.type() in (QEvent.Type.FontChange, QEvent.Type.StyleChange, QEvent.Type.PaletteChange):
+            self._changed()
 
     def enterEvent(self, event: QEvent) -> None:
         """A link is underlined under the pointer."""

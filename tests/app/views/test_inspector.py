@@ -249,3 +249,15 @@ def test_chosen_node() -> None:
     assert short_name("short") == "short"
     assert short_name("s3://bucket/data/set/") == "set"
     assert len(short_name("k" * 64)) <= 22
+
+
+def test_moving_does_not_flicker(inspector: Inspector, session: Session, qtbot: QtBot) -> None:
+    """While the next byte is being explained the last passport stays, so that arrow keys do not make the panel jump."""
+    select(session, qtbot, 64)
+    session.select_span(Span("", 72, 73))
+    assert not session.selection.complete
+    assert inspector.name.text == "index_position"
+    assert inspector.node_form.isVisible()
+    settle(session, qtbot)
+    assert inspector.name.text == "index_size"
+    assert inspector.numbers.value("u64", 2) == "520"
