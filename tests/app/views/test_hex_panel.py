@@ -346,3 +346,22 @@ def test_decoded_bytes_have_a_tab(qtbot: QtBot, session: Session, panel: HexPane
     assert panel.tabs.count() == 1
     panel.tabs.close_source(0)
     assert panel.tabs.count() == 1
+
+
+def test_the_breadcrumb_leads_up(qtbot: QtBot, swh: HexPanel, session: Session) -> None:
+    """A click on a part of the path selects all of its bytes."""
+    swh.view.move_caret(section(session, SectionRole.INDEX).start + 3)
+    qtbot.waitUntil(lambda: swh.breadcrumb.plain.endswith("key"))
+    swh.breadcrumb.linkActivated.emit("1")
+    assert session.selection.span == section(session, SectionRole.INDEX)
+    assert swh.view.selection.span == section(session, SectionRole.INDEX)
+
+
+def test_a_click_on_the_strip_goes_there(qtbot: QtBot, swh: HexPanel, session: Session) -> None:
+    """The overview scrolls the bytes, and the byte there becomes the selection."""
+    index = section(session, SectionRole.INDEX)
+    x = (swh.overview.x_of(index.start) + swh.overview.x_of(index.stop)) / 2
+    qtbot.mouseClick(swh.overview, Qt.MouseButton.LeftButton, pos=QPoint(round(x), 30))
+    assert session.selection.span is not None
+    assert index.covers(session.selection.span.start)
+    assert swh.view.visible_bytes[0] <= session.selection.span.start < swh.view.visible_bytes[1]
