@@ -124,12 +124,15 @@ def test_drag(rig: Rig) -> None:
 
 
 def test_several_rows(rig: Rig) -> None:
-    """A press on one of several selected rows keeps them all selected, and drags them all."""
+    """A press on one of several selected rows keeps them all selected, chooses none of them, and drags them all."""
+    chosen: list[int] = []
     rig.table.selectRow(0)
     rig.qtbot.mouseClick(rig.table.viewport(), LEFT, Qt.KeyboardModifier.ShiftModifier, rig.place(2))
+    rig.table.rows_chosen.connect(chosen.append)
     rig.press(1)
     rig.move(1, 30)
     rig.qtbot.waitUntil(lambda: len(rig.drags) == 1)
+    assert chosen == []
     assert len(rig.drags[0]) == 3
     assert rig.table.selected_count() == 3
 
