@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import FormatError, Span, UsageError
+from shardcore.errors import FormatError, LimitExceeded, Span, UsageError
 from shardcore.finding import Depth, Report
 from shardcore.format import Certainty, OpenContext, Verdict
 from shardcore.formats.swh import chd, chd_code, layout, tree, verify
@@ -19,7 +19,7 @@ from shardcore.formats.swh.objects import Geometry, SwhObjects, key_bytes, load_
 from shardcore.node import Node, tile
 from shardcore.objects import ObjectRef, State
 from shardcore.record import Value
-from shardcore.shard import PIECE, Progress, Shard, no_progress
+from shardcore.shard import DEFAULT_LIMIT, PIECE, Progress, Shard, no_progress
 from shardcore.source import Source
 from shardcore.trace import Look
 from shardcore.wrapped import KeptSource, PrefetchedSource
@@ -219,14 +219,14 @@ class SwhShard(Shard):
             yield piece[lead:]
             first, at = False, stop
 
-    def read_range(self, ref: ObjectRef, start: int, stop: int, *, limit: int = 1 << 30) -> bytes:
+    def read_range(self, ref: ObjectRef, start: int, stop: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
         """A range of the content, read alone."""
         if not 0 <= start <= stop:
             raise UsageError(f"not a half-open range: {start}..{stop}")
         content = self._checked_span(ref)
         first, last = min(content.start + start, content.stop), min(content.start + stop, content.stop)
         if last - first > limit:
-            raise UsageError(f"the range has {last - first} bytes; the limit is {limit}")
+            raise LimitExceeded(f"the range has {last - first} bytes; the limit is {limit}")
         return self.source.read(first, last)
 
     def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
