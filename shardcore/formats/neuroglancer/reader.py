@@ -137,10 +137,20 @@ class NeuroglancerShard(Shard):
 
     def load_index(self, progress: Progress = no_progress) -> None:
         """Reads all minishard indices, and of mesh shards all manifests; damage is kept, not raised."""
+        self.index.table(progress)
+        if self.origin.space.kind is SpaceKind.MESH:
+            self.meshes(progress)
+
+    def meshes(self, progress: Progress = no_progress) -> Meshes:
+        """What the manifests say about the unlisted fragments of a mesh shard, read once.
+
+        Raises:
+            SourceError: The bytes cannot be had.
+        """
         with self._lock:
-            table = self.index.table(progress)
-            if self.origin.space.kind is SpaceKind.MESH and self._meshes is None:
-                self._meshes = read_meshes(self.source, self.spec, table, progress)
+            if self._meshes is None:
+                self._meshes = read_meshes(self.source, self.spec, self.index.table(), progress)
+            return self._meshes
 
     def lookup(self, key: str, look: Look) -> ObjectRef:
         """See `Shard.lookup`; a key that belongs in another shard is absent without a look at this one."""

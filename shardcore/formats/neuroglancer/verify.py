@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from shardcore.errors import FormatError, ShardError, SourceError, Span
+from shardcore.errors import FormatError, ShardError, Span
 from shardcore.finding import Depth, Findings, Report
 from shardcore.formats.neuroglancer.info import SpaceKind
 from shardcore.formats.neuroglancer.layout import SHARD_INDEX_ENTRY
-from shardcore.formats.neuroglancer.meshes import read_meshes
 from shardcore.formats.neuroglancer.morton import decode_many
 from shardcore.formats.neuroglancer.sharding import shard_number, strict_faults
 from shardcore.formats.neuroglancer.table import Table
 from shardcore.formats.neuroglancer.things import Thing, things_of
-from shardcore.formats.neuroglancer.volume import chunk_size
+from shardcore.formats.neuroglancer.volume import chunk_sizes
 from shardcore.shard import Progress
 
 if TYPE_CHECKING:
@@ -185,7 +184,7 @@ def _fits_older_rule(table: Table, grid: tuple[int, ...]) -> bool:
 
 
 def _check_meshes(shard: NeuroglancerShard, table: Table, findings: Findings, progress: Progress) -> None:
-    meshes = read_meshes(shard.source, shard.spec, table, progress)
+    meshes = shard.meshes(progress)
     for row, error in sorted(meshes.damage.items()):
         message = f"key {_key(table, row)}: {error.message}"
         findings.error("neuroglancer.manifest", error.span, message, key=_key(table, row))
@@ -204,38 +203,32 @@ def _check_unlisted(shard: NeuroglancerShard, table: Table, findings: Findings) 
 
 
 def _check_values(shard: NeuroglancerShard, table: Table, findings: Findings, progress: Progress) -> None:
-    """Decodes every value and compares the lengths of raw chunks."""
+    """Decodes every value that is compressed, and compares the lengths of raw chunks."""
     entries = table.entries
-    gzipped = shard.spec.data_encoding == "gzip"
+    sizes = np.where(entries.inside, entries.sizes, np.uint64(0)).astype(np.int64)
+    readable = entries.inside.copy()
+    if shard.spec.data_encoding == "gzip":
+        for done, (row, value) in enumerate(shard.contents()):
+            if done % PROGRESS_EVERY == 0:
+                progress(done, len(entries))
+            if isinstance(value, ShardError):
+                message = f"key {_key(table, row)}: {value.message}"
+                findings.error("neuroglancer.value", value.span, message, key=_key(table, row))
+                readable[row] = False
+            else:
+                sizes[row] = len(value)
     scale = shard.origin.space.scale
-    measured = scale is not None and scale.encoding == "raw"
-    if not gzipped:
-        if measured:
-            for row in np.flatnonzero(entries.inside).tolist():
-                _check_chunk(shard, table, row, int(entries.sizes[row]), findings)
+    if scale is None or scale.encoding != "raw":
         return
-    for done, (row, value) in enumerate(shard.contents()):
-        if done % PROGRESS_EVERY == 0:
-            progress(done, len(entries))
-        if isinstance(value, ShardError):
-            message = f"key {_key(table, row)}: {value.message}"
-            findings.error("neuroglancer.value", value.span, message, key=_key(table, row))
-        elif measured:
-            _check_chunk(shard, table, row, len(value), findings)
-
-
-def _check_chunk(shard: NeuroglancerShard, table: Table, row: int, size: int, findings: Findings) -> None:
-    key = int(table.entries.ids[row])
     try:
-        expected = chunk_size(shard.origin.space, key)
-    except SourceError:
-        raise
-    except ShardError:
-        return  # no such cell, or a type that is not known: told elsewhere
-    if size != expected:
-        start, stored = int(table.entries.starts[row]), int(table.entries.sizes[row])
-        message = f"chunk {key} has {size} bytes; its voxels take {expected}"
-        findings.error("neuroglancer.chunk-size", Span("", start, start + stored), message, key=str(key))
+        expected = chunk_sizes(shard.origin.space, entries.ids)
+    except FormatError as error:
+        findings.warning("neuroglancer.voxels", None, error.message)
+        return
+    for row in _some(readable & (expected >= 0) & (sizes != expected), findings, "neuroglancer.chunk-size"):
+        start, stored = int(entries.starts[row]), int(entries.sizes[row])
+        message = f"chunk {_key(table, row)} has {sizes[row]} bytes; its voxels take {expected[row]}"
+        findings.error("neuroglancer.chunk-size", Span("", start, start + stored), message, key=_key(table, row))
 
 
 def _some(marked: npt.NDArray[np.bool_], findings: Findings, code: str) -> list[int]:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from shardcore.errors import FormatError, Unsupported
 from shardcore.formats.neuroglancer.info import KeySpace, Scale
-from shardcore.formats.neuroglancer.morton import decode, encode
+from shardcore.formats.neuroglancer.morton import Codes, decode, decode_many, encode
 
 DATA_TYPES = ("uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64", "float32")
 
@@ -67,15 +67,23 @@ def key_of_voxel(space: KeySpace, voxel: tuple[int, ...]) -> int:
     return encode(cell, space.grid)
 
 
-def chunk_size(space: KeySpace, key: int) -> int:
-    """Bytes that the decoded value of a raw chunk has.
+def chunk_sizes(space: KeySpace, keys: Codes) -> npt.NDArray[np.int64]:
+    """Bytes that the decoded values of raw chunks have, one per key; -1 where no cell has the key.
 
     Raises:
         Unsupported: The encoding is not `raw`, or the data type is unknown.
-        FormatError: No cell has this key.
+        FormatError: The key space is not that of a volume, or a chunk is larger than any file.
     """
-    shape, dtype = _raw_shape(space, key)
-    return math.prod(shape) * dtype.itemsize
+    scale, grid, dtype = _raw_type(space)
+    if math.prod(scale.chunk_size) * scale.num_channels * dtype.itemsize >= 1 << 62:
+        raise FormatError(f"a chunk of {list(scale.chunk_size)} voxels is larger than any file")
+    cells, valid = decode_many(keys, grid)
+    sizes = np.full(len(keys), scale.num_channels * dtype.itemsize, np.int64)
+    for axis, (length, step, count) in enumerate(zip(scale.size, scale.chunk_size, grid, strict=True)):
+        # Only the last cell of an axis is cut: it holds what the others leave.
+        last = length - (count - 1) * step
+        sizes *= np.where(cells[:, axis] == np.uint64(count - 1), min(last, step), min(step, length))
+    return np.where(valid, sizes, -1)
 
 
 def chunk_array(space: KeySpace, key: int, data: bytes) -> npt.NDArray[np.generic]:
@@ -85,20 +93,20 @@ def chunk_array(space: KeySpace, key: int, data: bytes) -> npt.NDArray[np.generi
         Unsupported: The encoding is not `raw`, or the data type is unknown.
         FormatError: No cell has this key, or the length is not that of the cell.
     """
-    shape, dtype = _raw_shape(space, key)
+    scale, grid, dtype = _raw_type(space)
+    shape = (*box_of(scale, decode(key, grid)).shape, scale.num_channels)
     if len(data) != math.prod(shape) * dtype.itemsize:
         text = f"{'×'.join(map(str, shape))} values of {dtype.name} take {math.prod(shape) * dtype.itemsize}"
         raise FormatError(f"chunk {key} has {len(data)} bytes; {text}")
     return np.frombuffer(data, dtype).reshape(shape, order="F")
 
 
-def _raw_shape(space: KeySpace, key: int) -> tuple[tuple[int, ...], np.dtype[np.generic]]:
-    """Shape `(x, y, z, channel)` and type of a raw chunk."""
+def _raw_type(space: KeySpace) -> tuple[Scale, tuple[int, ...], np.dtype[np.generic]]:
+    """Scale, grid and type of the voxels of raw chunks."""
     if space.scale is None or space.grid is None:
         raise FormatError(f"{space.name} has no voxels")
     if space.scale.encoding != "raw":
         raise Unsupported(f"chunks encoded as {space.scale.encoding!r} are not decoded here")
     if space.scale.data_type not in DATA_TYPES:
         raise Unsupported(f"voxels of type {space.scale.data_type!r} are not known")
-    shape = (*box_of(space.scale, decode(key, space.grid)).shape, space.scale.num_channels)
-    return shape, np.dtype(space.scale.data_type).newbyteorder("<")
+    return space.scale, space.grid, np.dtype(space.scale.data_type).newbyteorder("<")

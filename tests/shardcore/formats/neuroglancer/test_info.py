@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +13,9 @@ import pytest
 
 from shardcore.errors import FormatError, Unsupported, UsageError
 from shardcore.formats.neuroglancer.info import Info, SpaceKind, parse_info
+from shardcore.formats.neuroglancer.morton import encode
 from shardcore.formats.neuroglancer.sharding import ShardingSpec
-from shardcore.formats.neuroglancer.volume import box_of, cell_of, chunk_array, key_of_voxel
+from shardcore.formats.neuroglancer.volume import box_of, cell_of, chunk_array, chunk_sizes, key_of_voxel
 
 DATA = Path(__file__).parents[3] / "data" / "neuroglancer"
 
@@ -169,6 +172,20 @@ def test_chunks_as_arrays() -> None:
         chunk_array(space, 0, data[:-1])
     with pytest.raises(FormatError):
         chunk_array(space, 7 << 5, data)
+
+
+def test_sizes_of_many_chunks() -> None:
+    """The lengths of all chunks at once are those of their boxes; codes of no cell have none."""
+    for space in volume(voxel_offset=[3, -4, 5]).spaces:
+        assert space.grid is not None and space.scale is not None  # noqa: PT018 - for the types
+        cells = list(itertools.product(*(range(length) for length in space.grid)))
+        keys = [encode(cell, space.grid) for cell in cells]
+        expected = [math.prod(box_of(space.scale, cell).shape) for cell in cells]
+        assert chunk_sizes(space, np.array(keys, np.uint64)).tolist() == expected
+    assert chunk_sizes(volume().spaces[0], np.array([7 << 5, 2**64 - 1], np.uint64)).tolist() == [-1, -1]
+    huge = volume(size=[2**40, 2**40, 2], chunk_sizes=[[2**40, 2**40, 1]]).spaces[0]
+    with pytest.raises(FormatError, match="larger than any file"):
+        chunk_sizes(huge, np.zeros(1, np.uint64))
 
 
 def test_encodings_that_are_not_decoded() -> None:

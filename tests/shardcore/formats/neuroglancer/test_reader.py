@@ -224,6 +224,17 @@ def test_split_form_is_one_shard() -> None:
             check_explained(shard)
 
 
+@pytest.mark.parametrize("name", ["0.index", "1.data"])
+def test_split_form_without_info(tmp_path: Path, name: str) -> None:
+    """Both parts without an info: the size of the index settles the minishards, the rest is inferred."""
+    for part in ("0.index", "0.data", "1.index", "1.data"):
+        shutil.copy(DATA / "legacy_pair" / part, tmp_path / part)
+    with opened(tmp_path / name) as shard, opened(DATA / "legacy_pair" / name) as known:
+        assert shard.why == "inferred, 3 of 3 checks"
+        assert shard.spec == known.spec
+        assert list(shard.objects.keys) == list(known.objects.keys)
+
+
 def test_split_form_without_its_other_part(tmp_path: Path) -> None:
     """A missing part is said to be missing; an index of another length than the info says is damage."""
     shutil.copy(DATA / "legacy_pair" / "info", tmp_path / "info")
