@@ -128,7 +128,7 @@ def parse_info(text: str | bytes | Mapping[str, Any]) -> Info:
         kind = VOLUME_TYPE
     if kind == SHARDING_TYPE:
         return Info(kind, (KeySpace(SpaceKind.UNKNOWN, "keys", "", ShardingSpec.parse(members)),), ())
-    if kind not in _READERS:
+    if not isinstance(kind, str) or kind not in _READERS:
         raise FormatError(f"an info of type {kind!r}: not a volume, mesh, skeleton or annotation data set")
     spaces, others = [], []
     for name, make in _READERS[kind](members):

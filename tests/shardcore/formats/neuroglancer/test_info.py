@@ -5,17 +5,20 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import random
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from shardcore.errors import FormatError, Unsupported, UsageError
+import shardcore
+from shardcore.errors import FormatError, ShardError, Unsupported, UsageError
 from shardcore.formats.neuroglancer.info import Info, SpaceKind, parse_info
 from shardcore.formats.neuroglancer.morton import encode
 from shardcore.formats.neuroglancer.sharding import ShardingSpec
 from shardcore.formats.neuroglancer.volume import box_of, cell_of, chunk_array, chunk_sizes, key_of_voxel
+from shardcore.testing import mutated
 
 DATA = Path(__file__).parents[3] / "data" / "neuroglancer"
 
@@ -195,3 +198,50 @@ def test_encodings_that_are_not_decoded() -> None:
     members = json.loads((DATA / "volume" / "info").read_text()) | {"data_type": "complex64"}
     with pytest.raises(Unsupported, match="complex64"):
         chunk_array(parse_info(members).spaces[0], 0, bytes(512))
+
+
+NUMBERS: tuple[Any, ...] = (True, -1, 0, 2**64, 10**30, 1.5, float("inf"), float("nan"))
+ODD: tuple[Any, ...] = (None, *NUMBERS, "", "..", "/", "a\0b", [], [[]], {}, [None])
+
+
+def replaced(value: Any, dice: random.Random) -> Any:
+    """A JSON value with something in it replaced, removed or repeated."""
+    if isinstance(value, dict) and value and dice.random() < 0.85:
+        key = dice.choice(sorted(value))
+        if dice.random() < 0.2:
+            return {name: item for name, item in value.items() if name != key}
+        return value | {key: replaced(value[key], dice)}
+    if isinstance(value, list) and value and dice.random() < 0.85:
+        at = dice.randrange(len(value))
+        return [*value[:at], replaced(value[at], dice), *value[at + dice.randrange(2) :]]
+    return dice.choice(ODD)
+
+
+@pytest.mark.parametrize("base", ["volume", "mesh", "annotations", "sharding"])
+def test_odd_infos(base: str, tmp_path: Path) -> None:
+    """Thousands of damaged infos: each is read, or gives a ShardError; a folder with it opens or gives one."""
+    documents = {"annotations": ANNOTATIONS, "sharding": SHARDING}
+    document = documents.get(base) or json.loads((DATA / base / "info").read_text())
+    dice = random.Random(base)
+    for number in range(1500):
+        odd = document
+        for _ in range(dice.choice((1, 1, 2, 3))):
+            odd = replaced(odd, dice) if isinstance(odd, dict) else odd
+        text = json.dumps(odd).encode()
+        if number % 3 == 0:
+            text = mutated(text, dice)
+        try:
+            info = parse_info(text)
+        except ShardError:
+            info = None
+        if info is not None:
+            for space in info.spaces:
+                assert ShardingSpec.parse(space.spec.to_json(), strict=space.spec.minishard_bits <= 32) == space.spec
+                assert ".." not in space.folder.split("/")
+                assert not space.folder.startswith("/")
+        if number % 10 == 0:
+            (tmp_path / "info").write_bytes(text)
+            try:
+                shardcore.open(tmp_path).close()
+            except ShardError:
+                continue
