@@ -141,7 +141,8 @@ def trace_json(trace: Trace) -> dict[str, Any]:
 
 def object_json(ref: ObjectRef) -> dict[str, Any]:
     """What `ls` says of one object."""
-    place = ref.spans[0] if ref.spans else None
+    # Offsets of content that lies outside the file, or in what some of its bytes decode to, would mislead.
+    place = next((span for span in ref.spans[:1] if span.source in ("", ref.shard)), None)
     found: dict[str, Any] = {
         "key": ref.key,
         "kind": ref.kind,
