@@ -256,5 +256,5 @@ def _object(shard: SwhShard, key: str, slot: int, offset: int, source: Source, l
     if size > stop - offset - OBJECT.size:
         raise FormatError(f"the object says {size} bytes; the objects end after {stop - offset - 8}", span=length_span)
     content = Span("", length_span.stop, length_span.stop + size)
-    look.step("The object", f"{size} bytes of content follow.", length_span, content, length=size)
+    look.step("The object", f"Its length is {size}; the content follows.", length_span, content, length=size)
     return live_ref(key.lower(), slot, offset, size)
