@@ -278,6 +278,11 @@ class ObjectModel(QAbstractTableModel):
             return self.key_of(index)
         return self._state(index) if role == STATE_ROLE else None
 
+    def row_texts(self, place: int) -> tuple[list[str], State | None]:
+        """The texts of a row of the block in one call, and its state; for painting. Asks for what is not there."""
+        index = self.index(place, 0)
+        return [self._text(index, column) for column in self.columns], self._state(index)
+
     def _state(self, index: Index) -> State | None:
         page = self._page(index)
         return None if page is None else State(int(page.columns.state[(self._first + index.row()) % PAGE]))

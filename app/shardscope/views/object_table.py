@@ -11,22 +11,18 @@ from PySide6.QtCore import (
     QItemSelectionModel,
     QModelIndex,
     QPersistentModelIndex,
-    Qt,
     Signal,
 )
-from PySide6.QtGui import QKeyEvent, QKeySequence
+from PySide6.QtGui import QKeyEvent, QKeySequence, QPainter, QPaintEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QHeaderView,
-    QStyledItemDelegate,
-    QStyleOptionViewItem,
     QTableView,
     QWidget,
 )
 
-from shardcore import State
-from shardscope import theme
-from shardscope.models.object_model import STATE_ROLE, ObjectModel
+from shardscope.models.object_model import ObjectModel
+from shardscope.views.object_paint import RowPainter
 
 Index = QModelIndex | QPersistentModelIndex
 
@@ -35,37 +31,6 @@ MAX_PIXELS = 2**31 - 1
 
 _DIGITS = {"row": 5, "key": 20, "kind": 7, "state": 8, "size": 7, "stored": 7, "start": 7, "codec": 6, "shard": 16}
 """The least widths of the columns, in digits; row and offset grow with the file, the key takes the rest."""
-
-
-class ObjectDelegate(QStyledItemDelegate):
-    """Colours by state; the words and the struck-through keys say the same."""
-
-    def __init__(self, table: ObjectTable) -> None:
-        super().__init__(table)
-        self._table = table
-        self._mono = theme.fixed_font()
-
-    def initStyleOption(self, option: QStyleOptionViewItem, index: Index) -> None:
-        """Adds colours and the font of keys."""
-        super().initStyleOption(option, index)
-        colours = theme.of(self._table)
-        column = self._table.objects.columns[index.column()].name
-        state = index.data(STATE_ROLE)
-        if column == "key":
-            struck = option.font.strikeOut()
-            option.font = self._mono
-            option.font.setPointSizeF(self._table.font().pointSizeF())
-            option.font.setStrikeOut(struck)
-            option.textElideMode = Qt.TextElideMode.ElideMiddle
-        colour = {State.DAMAGED: colours.error, State.UNUSED: colours.faint, State.DELETED: colours.faint}.get(state)
-        if state is State.TOMBSTONED:
-            colour = colours.muted
-        if colour is None and column in ("row", "codec", "stored"):
-            colour = colours.muted
-        if colour is not None:
-            option.palette.setColor(option.palette.ColorRole.Text, colour)
-        if column == "state" and state is State.DAMAGED:
-            option.text = f"✖ {option.text}"
 
 
 class ObjectTable(QTableView):
@@ -81,12 +46,12 @@ class ObjectTable(QTableView):
         super().__init__(parent)
         self.objects = model
         self._following = False
+        self._painter = RowPainter(self)
         self._largest = 0
         self._sized: tuple[tuple[str, ...], dict[str, int]] = ((), {})
         self.setObjectName("objectTable")
         self.setAccessibleName("Objects")
         self.setModel(model)
-        self.setItemDelegate(ObjectDelegate(self))
         self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
@@ -106,6 +71,9 @@ class ObjectTable(QTableView):
         self._measure()
         model.modelReset.connect(self._size_columns)
         self.clicked.connect(self._click)
+        # Rows that were not there yet are not kept by the painter: it need not hear when they come.
+        model.modelReset.connect(self._painter.forget)
+        header.sectionResized.connect(self._painter.forget)
 
     # --- geometry ---
 
@@ -123,8 +91,11 @@ class ObjectTable(QTableView):
     def changeEvent(self, event: QEvent) -> None:
         """A larger font makes fewer rows fit."""
         super().changeEvent(event)
-        if event.type() in (QEvent.Type.FontChange, QEvent.Type.StyleChange) and hasattr(self, "objects"):
-            self._measure()
+        kinds = QEvent.Type
+        if event.type() in (kinds.FontChange, kinds.StyleChange, kinds.PaletteChange) and hasattr(self, "_painter"):
+            self._painter.restyle()
+            if event.type() != kinds.PaletteChange:
+                self._measure()
 
     def set_largest(self, offset: int) -> None:
         """Says how large offsets are, so that they fit."""
@@ -144,19 +115,26 @@ class ObjectTable(QTableView):
             self.setColumnWidth(number, max(_DIGITS[name], grown.get(name, 0)) * digit + room)
         header.setSectionResizeMode(shown.index("key"), QHeaderView.ResizeMode.Stretch)
 
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Paints rows, not cells: a delegate in Python would be called a thousand times for one screen."""
+        painter = QPainter(self.viewport())
+        self._painter.paint(painter, event.rect())
+        painter.end()
+
     # --- rows ---
 
     def selected_rows(self, most: int = 1_000_000) -> NDArray[np.int64]:
         """The selected rows of `Shard.objects`, as shown; at most so many."""
-        places = sorted({place for part in self._selected_parts() for place in part[:most]})[:most]
+        places = sorted({place for part in self.selected_places() for place in part[:most]})[:most]
         model = self.objects
         return np.fromiter((model.row_of(model.index(place, 0)) for place in places), np.int64, len(places))
 
     def selected_count(self) -> int:
         """How many rows are selected."""
-        return sum(len(part) for part in self._selected_parts())
+        return sum(len(part) for part in self.selected_places())
 
-    def _selected_parts(self) -> list[range]:
+    def selected_places(self) -> list[range]:
+        """The selected rows of the view, as ranges."""
         return [range(part.top(), part.bottom() + 1) for part in self.selectionModel().selection().toList()]
 
     def visible_rows(self) -> Iterator[int]:
