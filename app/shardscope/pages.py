@@ -105,6 +105,8 @@ class PageCache(QObject):
         self._loading: dict[_Key, Job] = {}
         self._painting: dict[_Key, Job] = {}
         self._ranges: dict[str, list[tuple[int, int]]] = {}
+        self._screens: dict[str, range] = {}
+        self._left: set[_Key] = set()
 
     def use(self, readable: Readable | None) -> None:
         """Forgets all pages; the next ones come from here. None: there are none."""
@@ -115,6 +117,8 @@ class PageCache(QObject):
         self._painting.clear()
         self._pages.clear()
         self._ranges.clear()
+        self._screens.clear()
+        self._left.clear()
         self._memory = 0
         self._from = readable
         self.cleared.emit()
@@ -158,10 +162,12 @@ class PageCache(QObject):
         """
         if self._from is None:
             return
+        self._screens[name] = range(first, last + 1)
         guess = {1: last + 1, -1: first - 1}.get(ahead, -1)
         for key, job in list(self._loading.items()):
             if key[0] == name and not first <= key[1] <= last and key[1] != guess:
                 job.cancel()
+                self._left.add(key)
         for number in range(first, last + 1):
             self._ask(name, number, Priority.SCREEN)
         if guess >= 0 and (pages is None or guess < pages):
@@ -256,7 +262,12 @@ class PageCache(QObject):
             if current != self._round:
                 return
             self._loading.pop(key, None)
+            left = key in self._left
+            self._left.discard(key)
             if isinstance(error, Cancelled):
+                # The screen may have come back to a page that it left while it was being read.
+                if left and key[1] in self._screens.get(key[0], ()):
+                    self._ask(*key, Priority.SCREEN)
                 return
             self._keep(key, page if page is not None else Page(start, b"", error=str(error)))
             if page is not None and key in self._pages:

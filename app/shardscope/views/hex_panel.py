@@ -165,6 +165,8 @@ class HexPanel(QWidget):
         if shard.source is not None:
             self._show(OpenSource("", shard.source.size, shard.sections))
             self._learn_names(shard)
+            # The caret is on the first byte; what that is should not wait for a click.
+            self._session.select_span(self.view.selection.span, self, remember=False)
         elif isinstance(shard, DataSet) and shard.members:
             self.show_source(shard.members[0].name)
 
