@@ -1,0 +1,116 @@
+"""The `shardscope` command, run as users run it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from PySide6.QtGui import QImage
+
+import shardcore
+from shardscope import assets
+
+
+def command(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Runs the command without a display."""
+    hidden = ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")
+    clean = {name: value for name, value in os.environ.items() if name not in hidden}
+    return subprocess.run(
+        [sys.executable, "-m", "shardscope", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        env=clean | environment,
+        check=False,
+    )
+
+
+def test_version() -> None:
+    """`--version` needs no display."""
+    done = command("--version")
+    assert (done.returncode, done.stdout.strip()) == (0, f"shardscope {shardcore.__version__}")
+
+
+@pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="a window can always be shown there")
+def test_no_display() -> None:
+    """Without a display: one line that names what works instead, and exit code 2."""
+    done = command("some.shard")
+    assert done.returncode == 2
+    assert done.stdout == ""
+    lines = done.stderr.splitlines()
+    assert len(lines) == 1
+    assert "shardcore" in lines[0]
+    assert "--screenshot" in lines[0]
+
+
+@pytest.mark.parametrize(
+    ("theme", "scale", "size"), [("light", 1, (1440, 900)), ("dark", 2, (1100, 760)), ("light-safe", 1.5, (1200, 800))]
+)
+def test_screenshot(data: Path, tmp_path: Path, theme: str, scale: float, size: tuple[int, int]) -> None:
+    """A picture of the window on a sample: its size is what was asked for, times the scale, and it is not empty."""
+    target = tmp_path / "out.png"
+    done = command(
+        "--screenshot", target, data / "swh" / "small.shard",
+        "--theme", theme, "--scale", scale, "--size", f"{size[0]}x{size[1]}", "--select", "0x2bc",
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    image = QImage(str(target))
+    assert (image.width(), image.height()) == (size[0] * scale, size[1] * scale)
+    colours = {image.pixel(x, y) for x in range(0, image.width(), 7) for y in range(0, image.height(), 7)}
+    assert len(colours) > 30
+    assert (image.pixelColor(3, image.height() - 40).lightnessF() < 0.5) is theme.startswith("dark")
+
+
+def test_screenshot_of_a_trace(data: Path, tmp_path: Path) -> None:
+    """`--trace` and `--verify` show more than the first page."""
+    plain, traced = tmp_path / "plain.png", tmp_path / "traced.png"
+    sample = data / "swh" / "small.shard"
+    key = "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb"
+    assert command("--screenshot", plain, sample).returncode == 0
+    done = command("--screenshot", traced, sample, "--trace", key, "--step", 3, "--verify", "index")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert QImage(str(plain)) != QImage(str(traced))
+
+
+def test_the_welcome_page_can_be_pictured(tmp_path: Path) -> None:
+    """Without a file the welcome page is shown."""
+    target = tmp_path / "welcome.png"
+    assert command("--screenshot", target).returncode == 0
+    assert not QImage(str(target)).isNull()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["--size", "big"], ["--scale", "9"], ["--theme", "pink"], ["--select", "first"], ["--verify", "all"]],
+)
+def test_usage(tmp_path: Path, arguments: list[str]) -> None:
+    """Options that make no sense are refused with exit code 2 and the reason."""
+    done = command("--screenshot", tmp_path / "out.png", *arguments)
+    assert done.returncode == 2
+    assert arguments[0] in done.stderr
+
+
+def test_a_picture_that_cannot_be_made(tmp_path: Path) -> None:
+    """A file that is not there: one line, exit code 1, no picture."""
+    done = command("--screenshot", tmp_path / "out.png", tmp_path / "nothing.shard")
+    assert done.returncode == 1
+    assert len(done.stderr.splitlines()) == 1
+    assert "nothing.shard" in done.stderr
+    assert not (tmp_path / "out.png").exists()
+
+
+def test_samples_are_real_shards() -> None:
+    """Every bundled sample opens and verifies without an error."""
+    assert assets.samples()
+    for path in assets.samples():
+        with shardcore.open(path) as shard:
+            assert shard.verify().ok, path
+
+
+def test_a_missing_asset_is_named() -> None:
+    """What is not there is named."""
+    with pytest.raises(assets.AssetMissingError, match="no resource is called icons/none"):
+        assets.path("icons/none.svg")
