@@ -88,10 +88,12 @@ class PageCache(QObject):
     """Pages of the sources of what is open. Use it on the GUI thread.
 
     `changed(name, number)` tells that a page came, got its colours, or failed. `cleared()` that all are gone.
+    `troubled(error)` carries the error of a page that failed.
     """
 
     changed = Signal(object, object)
     cleared = Signal()
+    troubled = Signal(object)
 
     def __init__(self, jobs: Jobs, parent: QObject | None = None, *, budget: int = BUDGET) -> None:
         super().__init__(parent)
@@ -273,6 +275,8 @@ class PageCache(QObject):
             if page is not None and key in self._pages:
                 self._paint(key, page, priority)
             self.changed.emit(*key)
+            if error is not None:
+                self.troubled.emit(error)
 
         self._loading[key] = self._jobs.submit(run, key=("page", self, *key), priority=priority, done=done)
 
@@ -293,6 +297,8 @@ class PageCache(QObject):
             old = self._pages[key]
             self._keep(key, replace(old, runs=runs if runs is not None else old.runs, epoch=epoch))
             self.changed.emit(*key)
+            if error is not None:
+                self.troubled.emit(error)
 
         self._painting[key] = self._jobs.submit(run, key=("runs", self, *key), priority=priority, done=done)
 

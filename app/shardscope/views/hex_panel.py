@@ -152,6 +152,7 @@ class HexPanel(QWidget):
         session.index_loaded.connect(self._index_loaded)
         session.findings_changed.connect(self._findings_changed)
         session.jobs.changed.connect(self.search.show_progress)
+        self.pages.troubled.connect(session.note_trouble)
         if session.shard is not None:
             self._opened(session.shard)
 
@@ -372,7 +373,17 @@ class HexPanel(QWidget):
 
     def _view_moved(self) -> None:
         self.overview.set_view(*self.view.visible_bytes)
+        self.overview.set_fetched(self._fetched())
         self.legend.set_roles([s.role for s in self.view.sections if s.size], self.view.roles_on_screen())
+
+    def _fetched(self) -> tuple[tuple[int, int], ...]:
+        """What a remote source holds already; of a local file everything is at hand, which says nothing."""
+        shard = self._session.shard
+        source = shard.source if shard is not None and self.view.name == "" else None
+        if source is None or not source.size:
+            return ()
+        ranges = source.loaded(0, source.size)
+        return () if ranges == ((0, source.size),) else ranges
 
     def _refresh_status(self) -> None:
         self.status.show_selection(self.view.selection.span, self.view.rows.size, self._path, self.view.sections)

@@ -86,8 +86,10 @@ class Overview(QWidget):
 
     def set_fetched(self, ranges: Iterable[tuple[int, int]]) -> None:
         """Marks ranges that a remote source holds, besides the pages in memory."""
-        self._fetched = tuple(ranges)
-        self.update()
+        fetched = tuple(ranges)
+        if fetched != self._fetched:
+            self._fetched = fetched
+            self.update()
 
     def set_hits(self, offsets: Sequence[int]) -> None:
         """Marks where a search found something."""

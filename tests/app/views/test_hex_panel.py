@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from pytestqt.qtbot import QtBot
 from shardcore import Depth, SectionRole, Span
 from shardcore.testing import PatternSource
 from shardscope.copying import CopyAs
+from shardscope.pages import PAGE, PageState
 from shardscope.session import IndexState, Session
 from shardscope.views.hex_panel import HexPanel
 from shardscope.views.hex_tabs import stored_span
@@ -365,3 +367,23 @@ def test_a_click_on_the_strip_goes_there(qtbot: QtBot, swh: HexPanel, session: S
     assert session.selection.span is not None
     assert index.covers(session.selection.span.start)
     assert swh.view.visible_bytes[0] <= session.selection.span.start < swh.view.visible_bytes[1]
+
+
+def test_a_file_that_shrinks_is_told(
+    qtbot: QtBot, session: Session, panel: HexPanel, data: Path, tmp_path: Path
+) -> None:
+    """Bytes that are gone are told to the session; the rest of the file stays on the screen."""
+    path = tmp_path / "shrinking.shard"
+    path.write_bytes((data / "swh" / "medium.shard").read_bytes())
+    with qtbot.waitSignal(session.opened, timeout=10_000):
+        session.open(str(path))
+    qtbot.waitUntil(lambda: panel.pages.bytes_at("", 0, 512) is not None)
+    assert session.shard is not None
+    assert session.shard.source is not None
+    size = session.shard.source.size
+    os.truncate(path, 600)
+    panel.pages.use(session.shard)
+    with qtbot.waitSignal(session.source_trouble, timeout=10_000):
+        session.select_span(Span("", size - 1, size))
+    qtbot.waitUntil(lambda: panel.pages.state("", (size - 1) // PAGE) is PageState.FAILED)
+    assert not panel.grab().isNull()
