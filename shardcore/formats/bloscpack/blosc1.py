@@ -202,7 +202,7 @@ def plausible(headers: NDArray[Any], limit: int = DEFAULT_LIMIT) -> NDArray[np.b
     return within
 
 
-def map_chunk(chunk: bytes | memoryview, *, limit: int = DEFAULT_LIMIT, place: Span | None = None) -> ChunkMap:
+def check_chunk(chunk: bytes | memoryview, *, limit: int = DEFAULT_LIMIT, place: Span | None = None) -> ChunkHeader:
     """Follows every number in a chunk, and refuses the chunk when one leads where it must not.
 
     Args:
@@ -211,7 +211,7 @@ def map_chunk(chunk: bytes | memoryview, *, limit: int = DEFAULT_LIMIT, place: S
         place: Where the chunk lies, for errors.
 
     Returns:
-        Where blocks and streams are. A plain copy and an empty chunk have none.
+        Its header.
 
     Raises:
         Truncated: The buffer is shorter than the chunk.
@@ -219,21 +219,59 @@ def map_chunk(chunk: bytes | memoryview, *, limit: int = DEFAULT_LIMIT, place: S
         Unsupported: A Blosc-2 chunk, or a codec that nothing here decodes.
         LimitExceeded: The chunk claims more than `limit` plain bytes.
     """
+    header = _checked_header(chunk, limit, place)
+    few = header.nblocks * header.streams <= FEW_STREAMS
+    if not (few and _is_sound(chunk, header)):
+        map_chunk(chunk, limit=limit, place=place)  # which says what is wrong
+    return header
+
+
+def map_chunk(chunk: bytes | memoryview, *, limit: int = DEFAULT_LIMIT, place: Span | None = None) -> ChunkMap:
+    """As `check_chunk`; returns where the blocks and streams are. A plain copy and an empty chunk have none."""
+    header = _checked_header(chunk, limit, place)
+    if header.plain_copy or header.nbytes == 0:
+        nothing = np.zeros((0, header.streams), np.int64)
+        return ChunkMap(header, np.zeros(0, np.int64), nothing, nothing)
+    starts = _read_starts(chunk, header, place)
+    return _follow_streams(chunk, header, starts, place)
+
+
+def _checked_header(chunk: bytes | memoryview, limit: int, place: Span | None) -> ChunkHeader:
+    """The header of a chunk, after everything was checked that it says."""
     header = read_chunk_header(chunk, place=place)
     check_chunk_header(header, limit=limit, place=place)
     if len(chunk) < header.ctbytes:
         raise Truncated(f"the chunk has {header.ctbytes} bytes, {len(chunk)} are there", span=place)
     if len(chunk) > header.ctbytes:
         raise FormatError(f"the chunk ends after {header.ctbytes} of {len(chunk)} bytes", span=place)
-    if header.plain_copy or header.nbytes == 0:
-        nothing = np.zeros((0, header.streams), np.int64)
-        return ChunkMap(header, np.zeros(0, np.int64), nothing, nothing)
-    starts = _read_starts(chunk, header, place)
-    if header.streams > 1 and header.blocksize % header.typesize:
+    if header.streams > 1 and header.nblocks and header.blocksize % header.typesize:
         raise FormatError(
             f"blocks of {header.blocksize} bytes cannot be split by typesize {header.typesize}", span=place
         )
-    return _follow_streams(chunk, header, starts, place)
+    return header
+
+
+def _is_sound(chunk: bytes | memoryview, header: ChunkHeader) -> bool:
+    """Whether nothing leads outside; one stream after the other, which is faster where there are few."""
+    width, last = STREAM_LENGTH.size, header.ctbytes - STREAM_LENGTH.size
+    first = HEADER_SIZE + header.nblocks * BLOCK_START.size
+    if first > header.ctbytes:
+        return False
+    starts = BLOCK_START.read(chunk, HEADER_SIZE, header.nblocks)["start"].tolist()
+    for block, at in enumerate(starts):
+        left = header.nbytes - block * header.blocksize
+        streams = header.streams if left >= header.blocksize else 1
+        plain = min(left, header.blocksize) // streams
+        if at < first:
+            return False
+        for _ in range(streams):
+            if at > last:
+                return False
+            size = int.from_bytes(chunk[at : at + width], "little", signed=True)
+            if _leads_outside(header, at, size, plain):
+                return False
+            at += width + size
+    return True
 
 
 def _read_starts(chunk: bytes | memoryview, header: ChunkHeader, place: Span | None) -> NDArray[np.int64]:
@@ -256,8 +294,7 @@ def _follow_streams(
     chunk: bytes | memoryview, header: ChunkHeader, starts: NDArray[np.int64], place: Span | None
 ) -> ChunkMap:
     """Follows the streams of all blocks, and refuses the first that leads outside."""
-    few = len(starts) * header.streams <= FEW_STREAMS
-    stream_at, stream_size, plain = (_walk_few if few else _walk_many)(chunk, header, starts)
+    stream_at, stream_size, plain = _walk_streams(chunk, header, starts)
     wrong = _leads_outside(header, stream_at, stream_size, plain) & (stream_at >= 0)
     if wrong.any():
         block, number = divmod(int(wrong.argmax()), header.streams)
@@ -278,7 +315,7 @@ def _leads_outside(header: ChunkHeader, at: Any, size: Any, plain: Any) -> Any:
     return wrong | (plain > size * _EXPANSION[header.codec] + _EXPANSION_SLACK)
 
 
-def _walk_many(chunk: bytes | memoryview, header: ChunkHeader, starts: NDArray[np.int64]) -> tuple[Any, Any, Any]:
+def _walk_streams(chunk: bytes | memoryview, header: ChunkHeader, starts: NDArray[np.int64]) -> tuple[Any, Any, Any]:
     """Place, stored and plain size of each stream, shape `(nblocks, streams)`; all blocks at once.
 
     Behind a stream that leads outside, the numbers mean nothing. A short last block has only its first stream; the
@@ -298,27 +335,6 @@ def _walk_many(chunk: bytes | memoryview, header: ChunkHeader, starts: NDArray[n
         stream_at[-1, 1:], stream_size[-1, 1:] = -1, 0
         plain[-1, 0] = header.nbytes % header.blocksize
     return stream_at, stream_size, plain
-
-
-def _walk_few(chunk: bytes | memoryview, header: ChunkHeader, starts: NDArray[np.int64]) -> tuple[Any, Any, Any]:
-    """As `_walk_many`, one stream after the other: faster for the few streams that most chunks have."""
-    places, sizes, plains = [], [], []
-    last, width = header.ctbytes - STREAM_LENGTH.size, STREAM_LENGTH.size
-    for block, at in enumerate(starts.tolist()):
-        left = header.nbytes - block * header.blocksize
-        streams = header.streams if left >= header.blocksize else 1
-        for _ in range(streams):
-            size = int.from_bytes(chunk[at : at + width], "little", signed=True) if 0 <= at <= last else 0
-            places.append(max(at, 0))
-            sizes.append(size)
-            plains.append(min(left, header.blocksize) // streams)
-            at += width + size
-        missing = header.streams - streams
-        places += [-1] * missing
-        sizes += [0] * missing
-        plains += [0] * missing
-    found = np.array([places, sizes, plains], np.int64).reshape(3, len(starts), header.streams)
-    return found[0], found[1], found[2]
 
 
 def _within(place: Span | None, at: int, size: int) -> Span | None:

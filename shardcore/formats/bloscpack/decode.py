@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import FormatError, Span
-from shardcore.formats.bloscpack.blosc1 import DEFAULT_LIMIT, HEADER_SIZE, ChunkHeader, map_chunk
+from shardcore.formats.bloscpack.blosc1 import DEFAULT_LIMIT, HEADER_SIZE, ChunkHeader, check_chunk
 from shardcore.formats.bloscpack.layout import CHUNK_HEADER, Flag
 
 _UNSHUFFLE_SLAB = 2**20
@@ -52,7 +52,7 @@ def decompress(
         Unsupported: A Blosc-2 chunk, or a codec that nothing here decodes.
         LimitExceeded: The chunk claims more than `limit` plain bytes.
     """
-    header = map_chunk(chunk, limit=limit, place=place).header
+    header = check_chunk(chunk, limit=limit, place=place)
     if out is not None and len(out) != header.nbytes:
         raise FormatError(f"the chunk holds {header.nbytes} plain bytes, not {len(out)}", span=place)
     if header.nbytes == 0:
