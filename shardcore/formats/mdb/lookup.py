@@ -120,7 +120,7 @@ def _matches(shard: Searched, kind: str, raw: bytes, look: Look) -> Iterator[Obj
         yield from _compare(shard, kind, raw, hit, look)
 
 
-def _from_table(shard: Searched, table: Table, raw: bytes, look: Look) -> list[Hit]:
+def _from_table(shard: Searched, table: Table, raw: bytes, look: Look) -> Iterator[Hit]:
     """The entries of a lookup table that have the key."""
     first, rows = search(lambda a, b: shard.read_bytes(a, b, look), table, truncated(raw))
     size = table.record.size
@@ -140,7 +140,7 @@ def _from_table(shard: Searched, table: Table, raw: bytes, look: Look) -> list[H
         same = _with_hash(shard.index_for(look), table.kind, rows, raw)
         rows, numbers = rows[same], numbers[same]
     chunks = rows["chunk"].tolist() if table.kind == CHUNK else [-1] * len(rows)
-    return [Hit(*found) for found in zip(rows["index"].tolist(), chunks, numbers.tolist(), strict=True)]
+    return (Hit(*found) for found in zip(rows["index"].tolist(), chunks, numbers.tolist(), strict=True))
 
 
 def _with_hash(index: Index, kind: str, rows: NDArray[Any], raw: bytes) -> NDArray[np.int64]:
@@ -200,29 +200,26 @@ def _sorted_rows(read: Any, table: Table, first: int, last: int) -> NDArray[Any]
     return rows
 
 
-def _from_walk(shard: Searched, kind: str, raw: bytes, look: Look) -> list[Hit]:
+def _from_walk(shard: Searched, kind: str, raw: bytes, look: Look) -> Iterator[Hit]:
     """The records that a table would name, found by walking the section."""
     index = shard.index_for(look)
     known, section = index.maps[kind], index.section(kind)
     wanted = np.frombuffer(raw, np.uint8).reshape(1, 32)
     first = int(known.find(section, wanted)[0])
-    hits: list[Hit] = []
+    places = np.zeros(0, np.int64)
     if first >= 0:
-        key = known.keys[first]
-        last = int(np.searchsorted(known.keys, key, "right"))
+        last = int(np.searchsorted(known.keys, known.keys[first], "right"))
         same = (section.hashes[known.places[first:last]] == wanted).all(axis=1)
         places = first + np.flatnonzero(same)
-        hits = [
-            Hit(r, k, -1) for r, k in zip(known.records[places].tolist(), known.chunks[places].tolist(), strict=True)
-        ]
     look.step(
         "Walk the section",
         f"There is no {kind} lookup table, so every record is looked at; "
-        f"{len(hits) or 'none'} of {len(known.keys)} {kind}s have this hash.",
+        f"{len(places) or 'none'} of {len(known.keys)} {kind}s have this hash.",
         Span("", section.start, section.stop_byte),
-        entries=len(hits),
+        entries=len(places),
     )
-    return hits
+    pairs = zip(known.records[places].tolist(), known.chunks[places].tolist(), strict=True)
+    return (Hit(record, chunk, -1) for record, chunk in pairs)
 
 
 def _compare(shard: Searched, kind: str, raw: bytes, hit: Hit, look: Look) -> Iterator[ObjectRef]:

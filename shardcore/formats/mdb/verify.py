@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import Span
-from shardcore.finding import Depth, Findings, Report
+from shardcore.finding import MAX_PER_CODE, Depth, Finding, Findings, Report, Severity
 from shardcore.formats.mdb.geometry import CHUNK, FILE
 from shardcore.formats.mdb.hashes import file_hashes, range_hashes, shard_name
 from shardcore.formats.mdb.index import Kind, Section
@@ -38,6 +39,9 @@ if TYPE_CHECKING:
 
 CHUNKS_AT_ONCE = 1 << 20
 """Chunks whose hashes are gathered at a time; files may name the same chunks again and again."""
+
+LISTED = MAX_PER_CODE - 1
+"""Findings of one kind that are made one by one; the rest is one finding with their number."""
 
 _NAME = re.compile(r"[0-9a-f]{64}\.mdb")
 
@@ -88,6 +92,13 @@ def _check_sections(shard: MdbShard, index: Index, findings: Findings) -> None:
             findings.warning("mdb.gap", Span("", gap.start, gap.stop), "no part of the shard claims these bytes")
 
 
+def _listed(numbers: NDArray[np.int64], findings: Findings, severity: Severity, code: str) -> Iterator[int]:
+    """The numbers to make findings of; when there are very many, the first ones, and a finding that counts the rest."""
+    yield from numbers[:LISTED].tolist()
+    if len(numbers) > LISTED:
+        findings.add(Finding(severity, code, None, f"{len(numbers) - LISTED} more of these are not listed"))
+
+
 _RESERVED = {Kind.FILE_HEADER: 40, Kind.FILE_VERIFICATION: 32, Kind.FILE_METADATA: 32, Kind.CAS_ENTRY: 44}
 
 
@@ -95,7 +106,7 @@ def _check_reserved(section: Section, findings: Findings) -> None:
     raw = np.frombuffer(section.data, np.uint8).reshape(-1, RECORD_SIZE)
     for kind, start in _RESERVED.items():
         records = np.flatnonzero(section.kinds == kind)
-        for record in records[raw[records, start:].any(axis=1)].tolist():
+        for record in _listed(records[raw[records, start:].any(axis=1)], findings, Severity.WARNING, "mdb.reserved"):
             at = section.byte_of(record)
             findings.warning("mdb.reserved", Span("", at + start, at + RECORD_SIZE), "reserved bytes are not zero")
 
@@ -106,10 +117,12 @@ def _check_tables(index: Index, findings: Findings) -> None:
     counts = {"file": files, "xorb": xorbs, "chunk": chunks}
     for kind, table in index.geometry.tables.items():
         rows, size = index.table_rows(kind), table.record.size
-        for at in np.flatnonzero(rows["key"][1:] < rows["key"][:-1]).tolist():
+        for at in _listed(
+            np.flatnonzero(rows["key"][1:] < rows["key"][:-1]), findings, Severity.ERROR, "mdb.table-order"
+        ):
             span = Span("", table.start + (at + 1) * size, table.start + (at + 2) * size)
             findings.error("mdb.table-order", span, f"entry {at + 1} of the {kind} lookup table has a lower key")
-        for at in index.tables[kind][1].tolist():
+        for at in _listed(index.tables[kind][1], findings, Severity.ERROR, "mdb.table-row"):
             span = Span("", table.start + at * size, table.start + (at + 1) * size)
             what = "chunk" if kind == CHUNK else f"{kind} header"
             findings.error("mdb.table-row", span, f"entry {at} points at no {what} with its key")
@@ -122,7 +135,7 @@ def _check_tables(index: Index, findings: Findings) -> None:
 def _check_files(index: Index, findings: Findings) -> None:
     """Segments, flags, empty files, files listed twice."""
     section = index.files
-    for number in np.flatnonzero(index.wrong_segments).tolist():
+    for number in _listed(np.flatnonzero(index.wrong_segments), findings, Severity.ERROR, "mdb.segment"):
         at = section.byte_of(int(section.entries[number]))
         file = int(np.searchsorted(section.bounds, number, "right")) - 1
         key = to_text(section.hashes[section.headers[file]].tobytes())
@@ -134,7 +147,7 @@ def _check_files(index: Index, findings: Findings) -> None:
         message = "some files have verification entries and some have none; servers refuse that"
         findings.warning("mdb.mixed-verification", Span("", place, place + RECORD_SIZE), message)
     zero = ~rows["file_hash"].any(axis=1)
-    for number in np.flatnonzero(zero != (section.counts == 0)).tolist():
+    for number in _listed(np.flatnonzero(zero != (section.counts == 0)), findings, Severity.WARNING, "mdb.empty-file"):
         place = section.byte_of(int(section.headers[number]))
         message = "the zero hash and no segments belong together: one is there without the other"
         findings.warning("mdb.empty-file", Span("", place, place + RECORD_SIZE), message)
@@ -145,7 +158,9 @@ def _check_twice(section: Section, kind: str, findings: Findings) -> None:
     """Files or xorbs listed twice."""
     whole = np.ascontiguousarray(section.hashes[section.headers]).view("S32").ravel()
     order = np.argsort(whole, kind="stable")
-    for at in np.flatnonzero(whole[order][1:] == whole[order][:-1]).tolist():
+    for at in _listed(
+        np.flatnonzero(whole[order][1:] == whole[order][:-1]), findings, Severity.WARNING, f"mdb.{kind}-twice"
+    ):
         place = section.byte_of(int(section.headers[order[at + 1]]))
         message = f"the same {kind} is listed before; streaming readers keep the first"
         findings.warning(f"mdb.{kind}-twice", Span("", place, place + RECORD_SIZE), message)
@@ -155,14 +170,18 @@ def _check_xorbs(index: Index, findings: Findings) -> None:
     """Sizes and starts of chunks."""
     section, rows = index.xorbs, index.chunks
     headers = section.rows(CAS_HEADER)[section.headers]
-    for number in np.flatnonzero(headers["num_bytes_in_cas"] != index.xorb_sums).tolist():
+    for number in _listed(
+        np.flatnonzero(headers["num_bytes_in_cas"] != index.xorb_sums), findings, Severity.ERROR, "mdb.xorb-size"
+    ):
         at = section.byte_of(int(section.headers[number]))
         declared = headers["num_bytes_in_cas"][number]
         message = f"the xorb has {declared} bytes, its chunks have {index.xorb_sums[number]}"
         findings.error("mdb.xorb-size", Span("", at, at + RECORD_SIZE), message)
     totals = np.concatenate([[0], np.cumsum(rows["unpacked_segment_bytes"], dtype=np.int64)])
     wanted = totals[:-1] - np.repeat(totals[section.bounds[:-1]], section.counts)
-    for number in np.flatnonzero(rows["chunk_byte_range_start"] != wanted).tolist():
+    for number in _listed(
+        np.flatnonzero(rows["chunk_byte_range_start"] != wanted), findings, Severity.ERROR, "mdb.chunk-start"
+    ):
         at = section.byte_of(int(section.entries[number]))
         declared = rows["chunk_byte_range_start"][number]
         message = f"the chunk begins at {declared}, the ones before it end at {wanted[number]}"
@@ -207,7 +226,12 @@ def _check_roots(index: Index, findings: Findings) -> None:
     section = index.xorbs
     sizes = index.chunks["unpacked_segment_bytes"].astype(np.uint64)
     roots = tree_roots(section.hashes[section.entries], sizes, section.bounds)
-    for number in np.flatnonzero((roots != section.hashes[section.headers]).any(axis=1)).tolist():
+    for number in _listed(
+        np.flatnonzero((roots != section.hashes[section.headers]).any(axis=1)),
+        findings,
+        Severity.ERROR,
+        "mdb.xorb-hash",
+    ):
         at = section.byte_of(int(section.headers[number]))
         message = f"the chunk hashes make the xorb {to_text(roots[number].tobytes())}"
         findings.error("mdb.xorb-hash", Span("", at, at + 32), message)
@@ -249,7 +273,9 @@ def _check_batch(index: Index, first: int, last: int, known: NDArray[np.bool_], 
     sizes = index.chunks["unpacked_segment_bytes"][places[kept]].astype(np.uint64)
     found = file_hashes(hashes if whole.all() else hashes[kept], sizes, np.concatenate([[0], np.cumsum(counts)]))
     headers = section.headers[first:last][whole]
-    for number in np.flatnonzero((found != section.hashes[headers]).any(axis=1)).tolist():
+    for number in _listed(
+        np.flatnonzero((found != section.hashes[headers]).any(axis=1)), findings, Severity.ERROR, "mdb.file-hash"
+    ):
         at = section.byte_of(int(headers[number]))
         message = f"the chunks make the file {to_text(found[number].tobytes())}"
         key = to_text(section.hashes[headers[number]].tobytes())
@@ -264,7 +290,9 @@ def _check_ranges(index: Index, segments: NDArray[np.int64], found: NDArray[Any]
     has = (flags & np.uint32(FileFlag.WITH_VERIFICATION)) != 0
     records = section.entries[segments[has]] + section.counts[file[has]]
     stored = section.rows(FILE_VERIFICATION)["range_hash"][records]
-    for number in np.flatnonzero((stored != found[has]).any(axis=1)).tolist():
+    for number in _listed(
+        np.flatnonzero((stored != found[has]).any(axis=1)), findings, Severity.ERROR, "mdb.range-hash"
+    ):
         at = section.byte_of(int(records[number]))
         message = f"the chunks have the range hash {to_text(found[has][number].tobytes())}"
         key = to_text(section.hashes[section.headers[file[has][number]]].tobytes())
