@@ -17,6 +17,7 @@ from shardcore.formats.neuroglancer.morton import encode
 from shardcore.formats.neuroglancer.sharding import ShardingSpec
 from shardcore.formats.neuroglancer.volume import chunk_array
 from shardcore.source import BytesSource
+from shardcore.testing import check_explained
 
 pytestmark = pytest.mark.interop("cloudvolume", "tensorstore")
 
@@ -179,3 +180,47 @@ def test_volumes_of_tensorstore(tmp_path: Path, seed: int) -> None:
             seen[place] = True
         assert not noise[~seen].any()
         assert found.verify().findings == ()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_meshes_of_cloud_volume(tmp_path: Path, seed: int) -> None:
+    """Manifests and their unlisted fragments come back for every segment, with and without the info."""
+    from cloudvolume.datasource.precomputed.mesh.multilod import MultiLevelPrecomputedMeshManifest
+    from cloudvolume.datasource.precomputed.sharding import ShardingSpecification
+
+    dice = random.Random(seed)
+    spec = random_spec(dice) | {"data_encoding": "raw", "shard_bits": 0, "hash": "murmurhash3_x86_128"}
+    fragments: dict[int, bytes] = {}
+    manifests: dict[int, bytes] = {}
+    for segment in dice.sample(range(1, 2**60), 40):
+        counts = [dice.randint(1, 9) for _ in range(dice.randint(1, 3))]
+        sizes = [[dice.randint(0, 300) for _ in range(count)] for count in counts]
+        manifests[segment] = MultiLevelPrecomputedMeshManifest(
+            segment_id=segment,
+            chunk_shape=[64, 64, 64],
+            grid_origin=[0, 0, 0],
+            num_lods=len(counts),
+            lod_scales=[1.0] * len(counts),
+            vertex_offsets=[[0, 0, 0]] * len(counts),
+            num_fragments_per_lod=counts,
+            fragment_positions=[[[n, 2 * n, 3 * n] for n in range(count)] for count in counts],
+            fragment_offsets=[size for level in sizes for size in level],
+        ).to_binary()
+        fragments[segment] = dice.randbytes(sum(map(sum, sizes)))
+    labels = {segment: fragments[segment] + manifests[segment] for segment in manifests}
+    offsets = {segment: len(manifest) for segment, manifest in manifests.items()}
+    data = ShardingSpecification.from_dict(dict(spec)).synthesize_shard(labels, data_offset=offsets)
+    (tmp_path / "0.shard").write_bytes(data)
+    for text in (json.dumps({"@type": "neuroglancer_multilod_draco", "sharding": spec}), None):
+        if text is not None:
+            (tmp_path / "info").write_text(text)
+        else:
+            (tmp_path / "info").unlink()
+        with shardcore.open(tmp_path / "0.shard") as shard:
+            shard.load_index()
+            for segment, manifest in manifests.items():
+                ref = shard.find(str(segment))
+                assert shard.read(ref) == manifest
+                assert shard.read_part(ref, "fragments") == fragments[segment]
+            assert shard.verify().ok
+            check_explained(shard)

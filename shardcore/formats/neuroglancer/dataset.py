@@ -62,6 +62,11 @@ class NeuroglancerDataSet(DataSet):
         return self.origin.fields | super().fields
 
     @property
+    def parameters(self) -> str:
+        """The specification in use, as JSON text."""
+        return self.origin.parameters
+
+    @property
     def tree(self) -> Node:
         """The specification, then one node for each shard."""
         root = super().tree

@@ -52,6 +52,22 @@ class Origin:
         return self.space.spec
 
     @property
+    def parameters(self) -> str:
+        """The specification in use, as JSON text."""
+        return json.dumps(self.spec.to_json(), indent=2)
+
+    @property
+    def evidence(self) -> tuple[str, ...]:
+        """What a guess rests on; empty when the specification is stated."""
+        return self.inference.evidence() if self.inference is not None else ()
+
+    @property
+    def ambiguity(self) -> tuple[str, ...]:
+        """What a guess leaves open."""
+        best = self.inference.best if self.inference is not None else None
+        return best.ambiguity() if best is not None else ()
+
+    @property
     def fields(self) -> dict[str, Value]:
         """The specification, the key space and what a guess rests on, as `section.field` to value."""
         found: dict[str, Value] = {f"spec.{name}": v for name, v in self.spec.to_json().items() if name != "@type"}
@@ -59,9 +75,8 @@ class Origin:
         if self.space.grid is not None:
             found["space.grid"] = ",".join(map(str, self.space.grid))
         if self.inference is not None:
-            best = self.inference.best
-            found["spec.evidence"] = "; ".join(self.inference.evidence())
-            found["spec.open"] = "; ".join(best.ambiguity() if best is not None else ())
+            found["spec.evidence"] = "; ".join(self.evidence)
+            found["spec.open"] = "; ".join(self.ambiguity)
         return found
 
 

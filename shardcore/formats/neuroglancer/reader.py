@@ -89,6 +89,21 @@ class NeuroglancerShard(Shard):
         return self.origin.spec
 
     @property
+    def parameters(self) -> str:
+        """The specification in use, as JSON text."""
+        return self.origin.parameters
+
+    @property
+    def evidence(self) -> tuple[str, ...]:
+        """What the specification rests on when it is a guess."""
+        return self.origin.evidence
+
+    @property
+    def ambiguity(self) -> tuple[str, ...]:
+        """What a guessed specification leaves open."""
+        return self.origin.ambiguity
+
+    @property
     def objects(self) -> NeuroglancerObjects:
         """All values; the first use reads all minishard indices, if `load_index` has not."""
         return self._objects

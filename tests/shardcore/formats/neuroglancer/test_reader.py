@@ -7,6 +7,7 @@ import json
 import random
 import shutil
 import struct
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from shardcore.formats.neuroglancer.sharding import IDENTITY, MURMUR, ShardingSp
 from shardcore.node import SectionRole
 from shardcore.objects import State
 from shardcore.source import BytesSource
-from shardcore.testing import CountingSource, check_explained, check_tiling
+from shardcore.testing import CountingSource, FailingSource, check_explained, check_tiling
 from tests.shardcore.formats.neuroglancer.made import build, random_rows
 
 DATA = Path(__file__).parents[3] / "data" / "neuroglancer"
@@ -367,6 +368,37 @@ def test_thousands_of_minishards_sharing_one_index_are_bounded() -> None:
         assert len(states) < 30_000
         assert base + len(index) == len(data)
         assert not shard.verify("structure").ok
+
+
+@pytest.mark.parametrize("sample", ["skeletons_murmur_gzip/0.shard", "mesh/0.shard", "volume/4_4_40/0.shard"])
+def test_a_broken_connection_is_no_damage(sample: str) -> None:
+    """Reads that fail raise `SourceError`, wherever it happens, and are not remembered: afterwards all is well."""
+    path = DATA / sample
+    with opened(path) as known:
+        key = known.objects.keys[0]
+        assert key is not None
+        content = known.read(known.find(key))
+        source = FailingSource(path.read_bytes(), after=10**9)
+        source.name, source.folder = path.name, shardcore.LocalFolder(path.parent)
+        actions: list[Callable[[NeuroglancerShard], object]] = [
+            lambda shard: shard.find(key),
+            lambda shard: shard.trace(key),
+            lambda shard: shard.load_index(),
+            lambda shard: len(shard.objects),
+            lambda shard: shard.verify(),
+            lambda shard: shard.read(known.find(key)),
+            lambda shard: list(shard.contents()),
+        ]
+        for action in actions:
+            with shardcore.open(source) as shard:
+                assert isinstance(shard, NeuroglancerShard)
+                source.left = 0
+                with pytest.raises(SourceError):
+                    action(shard)
+                source.left = 10**9
+                action(shard)
+                assert shard.read(shard.find(key)) == content
+                assert shard.verify().ok
 
 
 def test_closing() -> None:
