@@ -61,9 +61,7 @@ def test_scales_of_a_volume() -> None:
     assert info.space_of("") is None
 
 
-@pytest.mark.parametrize(
-    ("folder", "kind"), [("mesh", SpaceKind.MESH), ("identity_raw", SpaceKind.SKELETON)]
-)
+@pytest.mark.parametrize(("folder", "kind"), [("mesh", SpaceKind.MESH), ("identity_raw", SpaceKind.SKELETON)])
 def test_meshes_and_skeletons(folder: str, kind: SpaceKind) -> None:
     """Their sharding object stands at the top, their shards beside the info."""
     (space,) = parse_info((DATA / folder / "info").read_bytes()).spaces

@@ -53,9 +53,7 @@ def test_murmur_of_arrays_equals_the_library() -> None:
     rng = random.Random(7)
     edges = [0, 1, 2**31, 2**32 - 1, 2**32, 2**53 + 1, 2**63, 2**64 - 1]
     keys = edges + [rng.getrandbits(rng.choice([8, 33, 64])) for _ in range(10_000 - len(edges))]
-    expected = [
-        int.from_bytes(mmh3.mmh3_x86_128_digest(key.to_bytes(8, "little"))[:8], "little") for key in keys
-    ]
+    expected = [int.from_bytes(mmh3.mmh3_x86_128_digest(key.to_bytes(8, "little"))[:8], "little") for key in keys]
     array = np.array(keys, dtype=np.uint64)
     assert murmur_low64_many(array).tolist() == expected
     assert murmur_low64_many(array.reshape(100, 100)).ravel().tolist() == expected
