@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from shardcore import DataSet, Node, ObjectRef, Objects, Shard, ShardError, Span
+from shardcore import DataSet, Node, ObjectRef, Shard, ShardError, Span
 from shardcore.dataset import JoinedObjects
 from shardcore.node import Children
 from shardcore.objects import relocated
@@ -141,7 +141,7 @@ def row_at(shard: Shard, span: Span, path: tuple[Node, ...]) -> int | None:
             return None
         first_row = shard.objects.first_row(member)
         inner, source = shard.member(member), source[len(member) :]
-    places = _Places.of(inner.objects)
+    places = _Places.of(inner)
     if places is None:
         return None
     if (stored := stored_range(source)) is not None:
@@ -206,11 +206,12 @@ class _Places:
     extent: Callable[[int], tuple[int, int]]
 
     @staticmethod
-    def of(objects: Objects) -> _Places | None:
-        """The places of the objects, or None while they are not known."""
+    def of(shard: Shard) -> _Places | None:
+        """The places of the objects of a single shard, or None while they are not known."""
+        objects = shard.objects
         order = objects.order("offset") if "offset" in objects.orders else None
         if order is None:
-            if len(objects) > SCAN_ROWS:
+            if not shard.loaded or len(objects) > SCAN_ROWS:
                 return None
             columns = objects[0 : len(objects)]
             order = np.argsort(columns.start, kind="stable")
