@@ -78,9 +78,8 @@ class HexPainter:
         painter.save()
         painter.translate(-scroll, 0)
         painter.setClipRect(QRectF(scroll, self.grid.header, area.width(), area.height() - self.grid.header))
-        self._backgrounds(painter, cells)
+        self._backgrounds(painter, scene, cells)
         self._gaps(painter, scene, cells)
-        self._under(painter, scene)
         self._texts(painter, scene, cells)
         self._marks(painter, scene)
         self._borders(painter, scene)
@@ -92,8 +91,11 @@ class HexPainter:
 
     # --- behind the text ---
 
-    def _backgrounds(self, painter: QPainter, cells: Cells) -> None:
+    def _backgrounds(self, painter: QPainter, scene: Scene, cells: Cells) -> None:
         colours = np.where(cells.state == CellState.LOADED, self._shades[cells.shade], np.uint32(0))
+        for chosen, colour in ((scene.hover, self.palette.hover), (scene.selection, self.palette.selection)):
+            if chosen is not None:
+                _tint(colours.ravel()[max(chosen[0] - cells.first, 0) : max(chosen[1] - cells.first, 0)], colour)
         for part, owner in ((Part.HEX, self.grid.layout.half_cells), (Part.TEXT, self._text_half)):
             picture: NDArray[np.uint32] = np.ascontiguousarray(colours[:, owner])
             height, width = picture.shape
@@ -108,12 +110,9 @@ class HexPainter:
             colour = self.palette.error if failed else self.palette.missing
             pattern = Qt.BrushStyle.FDiagPattern if failed else Qt.BrushStyle.BDiagPattern
             self._fill(painter, scene, gap.start, gap.stop, QBrush(colour, pattern))
-
-    def _under(self, painter: QPainter, scene: Scene) -> None:
-        if scene.hover is not None:
-            self._fill(painter, scene, *scene.hover, QBrush(self.palette.hover))
-        if scene.selection is not None:
-            self._fill(painter, scene, *scene.selection, QBrush(self.palette.selection))
+            if scene.selection is not None:
+                start, stop = max(gap.start, scene.selection[0]), min(gap.stop, scene.selection[1])
+                self._fill(painter, scene, start, stop, QBrush(self.palette.selection))
 
     def _fill(self, painter: QPainter, scene: Scene, start: int, stop: int, brush: QBrush) -> None:
         for block in self.grid.blocks(start, stop, scene.top, scene.rows):
@@ -264,6 +263,17 @@ class HexPainter:
         painter.restore()
         painter.setPen(self.palette.muted)
         painter.drawStaticText(QPointF(grid.margin, y), QStaticText("offset"))
+
+
+def _tint(colours: NDArray[np.uint32], tint: QColor) -> None:
+    """Lays a translucent colour over opaque ARGB colours, in place."""
+    alpha = tint.alphaF()
+    for shift, part in ((0, tint.blue()), (8, tint.green()), (16, tint.red())):
+        under = (colours >> np.uint32(shift)) & np.uint32(255)
+        mixed = (under * (1 - alpha) + part * alpha + 0.5).astype(np.uint32) << np.uint32(shift)
+        kept = colours & np.uint32(~(255 << shift) & 0xFFFFFFFF)
+        # What is not painted stays so.
+        colours[...] = np.where(colours >> np.uint32(24), kept | mixed, colours)
 
 
 def shade_table(palette: Palette) -> NDArray[np.uint32]:

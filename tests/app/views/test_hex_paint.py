@@ -122,7 +122,7 @@ def test_runs_are_joined_over_pages(full: PageCache) -> None:
 
 @pytest.mark.parametrize("name", theme.NAMES)
 def test_a_selection_is_seen(full: PageCache, name: str) -> None:
-    """In every theme the selected bytes have an outline in the accent colour."""
+    """In every theme the selected bytes have an outline in the accent colour, and a tint over their own."""
     layout = HexLayout(SIZE)
     grid = HexGrid(theme.fixed_font(), layout, 1.0)
     image = QImage(round(grid.width), round(grid.row_y(6)), QImage.Format.Format_RGB32)
@@ -134,6 +134,11 @@ def test_a_selection_is_seen(full: PageCache, name: str) -> None:
     left = round(grid.edge(4, Part.HEX))
     column = {image.pixel(left + dx, round(grid.row_y(1) + grid.row / 2)) for dx in (-1, 0, 1)}
     assert colours.accent.rgb() in column
+    shade = colours.field(SectionRole.INDEX, FieldRole.KEY, 0)
+    inside = image.pixelColor(round(grid.edge(6, Part.HEX)) + 2, round(grid.row_y(2) + grid.row / 2))
+    tint, alpha = colours.selection, colours.selection.alphaF()
+    for got, back, front in zip(inside.getRgb(), shade.getRgb(), tint.getRgb()[:3], strict=False):
+        assert abs(got - (back * (1 - alpha) + front * alpha)) <= 1
 
 
 def test_outlines_go_around_the_bytes() -> None:
