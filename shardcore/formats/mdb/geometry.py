@@ -29,6 +29,7 @@ KINDS = (FILE, XORB, CHUNK)
 LOOKUPS: dict[str, Record] = {FILE: FILE_LOOKUP, XORB: XORB_LOOKUP, CHUNK: CHUNK_LOOKUP}
 
 FULL, SESSION, MINIMAL, ANSWER, UPLOAD = "full", "session", "minimal", "global dedup answer", "upload form"
+UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +84,13 @@ class Geometry:
 
     @property
     def flavour(self) -> str:
-        """What the shard is for, judged by its parts: full, session, minimal, global dedup answer, upload form."""
+        """What the shard is for, judged by its parts: full, session, minimal, global dedup answer, upload form.
+
+        `unknown` when there should be a footer and it cannot be believed.
+        """
         footer = self.footer
         if footer is None:
-            return UPLOAD
+            return UNKNOWN if self.header["footer_size"] else UPLOAD
         empty = self.file_info[1] - self.file_info[0] <= SECTIONS_START
         answer = empty and (self.key != ZERO or (not self.tables and footer["shard_creation_timestamp"] != 0))
         if answer:

@@ -15,7 +15,6 @@ from shardcore.formats.mdb.layout import (
     CAS_ENTRY,
     CAS_HEADER,
     FILE_ENTRY,
-    FOOTER_SIZE,
     RECORD_SIZE,
     SECTIONS_START,
 )
@@ -200,14 +199,15 @@ def load(data: bytes, geometry: Geometry) -> Index:
     return Index(data, geometry, files, xorbs)
 
 
-def discover(data: bytes, header: dict[str, Any]) -> Index:
+def discover(data: bytes, header: dict[str, Any], stop: int) -> Index:
     """Walks the sections of a shard without a (trustworthy) footer: where they end is found by walking.
 
     Args:
         data: The whole file.
         header: The header's fields.
+        stop: Where the sections end at the latest.
     """
-    last = max(len(data) - (FOOTER_SIZE if header["footer_size"] else 0), min(SECTIONS_START, len(data)))
+    last = max(stop, min(SECTIONS_START, len(data)))
     view = memoryview(data)[:last]
     files = walk(view[SECTIONS_START:], SECTIONS_START, files=True)
     middle = last if files.problem else files.stop_byte

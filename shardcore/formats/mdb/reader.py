@@ -17,7 +17,7 @@ from shardcore.formats.mdb import tree, verify
 from shardcore.formats.mdb.beside import placed
 from shardcore.formats.mdb.geometry import CHUNK, FILE, KINDS, XORB, Geometry, locate, read_footer, read_header
 from shardcore.formats.mdb.hashes import protect_many
-from shardcore.formats.mdb.layout import FOOTER_SIZE, HEADER, TAG, TAG_TEXT
+from shardcore.formats.mdb.layout import FOOTER_SIZE, FOOTER_VERSION, HEADER, TAG, TAG_TEXT
 from shardcore.formats.mdb.loaded import Index, discover, load
 from shardcore.formats.mdb.lookup import look_up, look_up_all
 from shardcore.formats.mdb.objects import RECIPE, FileBlock, MdbObjects, parse_key, read_file_block
@@ -70,7 +70,7 @@ class MdbShard(Shard):
         self.xorbs = xorbs
         self.version = str(geometry.header["version"])
         self.why = f"{_WHY}, {geometry.flavour}"
-        self.sections, self.overlaps = tile(tree.sections_of(geometry, index), source.size)
+        self.sections, self.overlaps = tile(tree.sections_of(geometry, with_footer=bool(footer_fields)), source.size)
         self._index = index
         self._lock = threading.RLock()
         tables = geometry.tables
@@ -285,25 +285,44 @@ def open_shard(source: PrefetchedSource, context: OpenContext) -> MdbShard:
         SourceError: The bytes cannot be had.
     """
     size = source.size
-    header = read_header(source.head(HEADER.size))
-    section = Section("header", SectionRole.HEADER, 0, HEADER.size, tree.SENTENCES["header"])
-    context.draft.add(section, tree.header_node(header), header)
-    context.draft.version = str(header["version"])
+    head = source.head(HEADER.size)
+    if len(head) == HEADER.size and head.startswith(TAG):
+        raw = HEADER.read_one(head)
+        section = Section("header", SectionRole.HEADER, 0, HEADER.size, tree.SENTENCES["header"])
+        context.draft.add(section, tree.header_node(raw), raw)
+        context.draft.version = str(raw["version"])
+    header = read_header(head)
     xorbs = Xorbs(context.options.xorbs, source.folder, context.opener)
     if not header["footer_size"]:
-        index = discover(read_whole(source, context.progress), header)
+        index = discover(read_whole(source, context.progress), header, size)
         return MdbShard(source.base, index.geometry, {}, xorbs, index)
-    footer = read_footer(source.read_last(min(FOOTER_SIZE, size)), size)
     try:
+        footer = read_footer(source.read_last(min(FOOTER_SIZE, size)), size)
         geometry = locate(size, header, footer)
     except FormatError as error:
         if not context.partial:
             raise
-        # The sections say themselves where they end, so files and xorbs are still found.
-        index = discover(read_whole(source, context.progress), header)
-        shard = MdbShard(source.base, index.geometry, footer, xorbs, index)
-        shard.damage = error
-        return shard
+        return _without_footer(source, header, xorbs, error, context.progress)
     # The head that was fetched to recognise the shard is all of a small one.
     index_now = load(source.read(0, size), geometry) if size <= SMALL else None
     return MdbShard(source.base, geometry, footer, xorbs, index_now)
+
+
+def _without_footer(
+    source: PrefetchedSource, header: dict[str, Any], xorbs: Xorbs, damage: FormatError, progress: Progress
+) -> MdbShard:
+    """A shard whose footer cannot be believed: the sections say themselves where they end.
+
+    The last bytes are shown as a footer only where something in them speaks for it; a file that was cut has none.
+    """
+    data = read_whole(source, progress)
+    try:
+        footer = read_footer(data, len(data))
+    except FormatError:
+        footer = {}
+    if footer and footer["version"] != FOOTER_VERSION and footer["footer_offset"] != len(data) - FOOTER_SIZE:
+        footer = {}
+    index = discover(data, header, len(data) - (FOOTER_SIZE if footer else 0))
+    shard = MdbShard(source.base, index.geometry, footer, xorbs, index)
+    shard.damage = damage
+    return shard

@@ -48,7 +48,7 @@ SENTENCES = {
 }
 
 
-def sections_of(geometry: Geometry, index: Index | None) -> list[Section]:
+def sections_of(geometry: Geometry, *, with_footer: bool) -> list[Section]:
     """The parts that a shard claims."""
     claims = [
         Section("header", SectionRole.HEADER, 0, HEADER.size, SENTENCES["header"]),
@@ -58,7 +58,7 @@ def sections_of(geometry: Geometry, index: Index | None) -> list[Section]:
     for kind, table in geometry.tables.items():
         name = f"{kind} lookup"
         claims.append(Section(name, SectionRole.LOOKUP, table.start, table.stop, SENTENCES[name]))
-    if geometry.header["footer_size"]:
+    if with_footer:
         start = max(geometry.size - FOOTER_SIZE, 0)
         claims.append(Section("footer", SectionRole.FOOTER, start, geometry.size, SENTENCES["footer"]))
     return [claim for claim in claims if claim.size]

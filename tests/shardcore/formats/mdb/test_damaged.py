@@ -118,3 +118,25 @@ def test_wrong_hashes_stop_the_reading(name: str) -> None:
         with pytest.raises(shardcore.BadChecksum) as caught:
             shard.read(ref)
         assert caught.value.span is not None
+
+
+def test_a_cut_shard_keeps_what_came_before() -> None:
+    """Cut in the middle of its xorbs, a shard still gives all its files, and the xorbs that are whole."""
+    data = next((DATA / "cas" / "shard-cache").glob("e74f6896*")).read_bytes()[: 960 + 48 * 4]
+    with pytest.raises(shardcore.FormatError):
+        shardcore.open(data)
+    with shardcore.open(data, xorbs=XORBS, partial=True) as shard:
+        keys = [key or "" for key in shard.objects.keys[:]]
+        assert len(keys) == 5
+        assert all(len(shard.read(shard.find(key))) == shard.find(key).size for key in keys)
+        assert {finding.code for finding in shard.verify().findings} == {"mdb.footer", "mdb.walk"}
+        assert "footer.version" not in shard.fields
+
+
+@pytest.mark.parametrize("name", ["header_version", "footer_size"])
+def test_a_header_that_is_refused_is_still_shown(name: str) -> None:
+    """The fields of a header of another version, or with a wrong size, are there to be looked at."""
+    with shardcore.open(DATA / "damaged" / f"{name}.mdb", partial=True) as shard:
+        assert shard.damage is not None
+        assert shard.fields["header.version"] == (3 if name == "header_version" else 2)
+        assert shard.explain(33)[-1].name == "version"
