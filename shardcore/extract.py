@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -82,6 +82,7 @@ def extract(
     total: int = 0,
     limit: int | None = None,
     progress: Progress = no_progress,
+    each_piece: Callable[[int], None] | None = None,
 ) -> Iterator[Extracted]:
     """Writes objects into files of a folder, one after the other; a damaged one does not stop the others.
 
@@ -97,6 +98,7 @@ def extract(
         total: How many objects there are, for `progress`.
         limit: Most bytes that one object may have; None for as many as it has.
         progress: Called after every object.
+        each_piece: Called with the number of bytes of every piece before it is written; may raise to stop.
 
     Yields:
         What became of each object.
@@ -117,7 +119,7 @@ def extract(
             result = Extracted(None, "", error=str(ref))
         else:
             label = ref.key if ref.key is not None else str(ref.extras.get("key_hex") or f"row-{ref.row}")
-            result = _extract_one(shard, ref, where / names.give(label), force, limit)
+            result = _extract_one(shard, ref, where / names.give(label), force, limit, each_piece)
         done.append(result)
         progress(number + 1, max(total, number + 1))
         yield result
@@ -150,7 +152,13 @@ def write_manifest(shard: Shard, results: Iterable[Extracted], folder: Path) -> 
 
 
 def write_object(
-    shard: Shard, ref: ObjectRef, path: Path, *, force: bool = False, limit: int | None = None
+    shard: Shard,
+    ref: ObjectRef,
+    path: Path,
+    *,
+    force: bool = False,
+    limit: int | None = None,
+    each_piece: Callable[[int], None] | None = None,
 ) -> tuple[int, str]:
     """Streams one object into a file that appears when it is complete; it has at most `limit` bytes.
 
@@ -169,6 +177,8 @@ def write_object(
     file = TemporaryFile(path)
     try:
         for piece in bounded(shard.stream(ref), ref, limit):
+            if each_piece is not None:
+                each_piece(len(piece))
             file.write(piece)
             digest.update(piece)
         file.close()
@@ -209,9 +219,16 @@ def _each(refs: Iterable[ObjectRef]) -> Iterator[ObjectRef | ShardError]:
             yield ref
 
 
-def _extract_one(shard: Shard, ref: ObjectRef, path: Path, force: bool, limit: int | None) -> Extracted:
+def _extract_one(
+    shard: Shard,
+    ref: ObjectRef,
+    path: Path,
+    force: bool,
+    limit: int | None,
+    each_piece: Callable[[int], None] | None,
+) -> Extracted:
     try:
-        size, digest = write_object(shard, ref, path, force=force, limit=limit)
+        size, digest = write_object(shard, ref, path, force=force, limit=limit, each_piece=each_piece)
     except ShardError as error:
         return Extracted(ref.key, "", error=str(error))
     return Extracted(ref.key, str(path), size, digest)

@@ -8,14 +8,13 @@ import shutil
 import stat
 import tempfile
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
 
 import numpy as np
 
-from shardcore import ObjectRef, Shard, SourceError, State
+from shardcore import Shard, SourceError, State
 from shardcore.extract import extract
 from shardcore.shard import Progress
 
@@ -124,9 +123,8 @@ def prepare(
         raise TooLarge
     folder = folders.new()
     refs = [shard.objects.ref(row) for row in columns.row[used].tolist()]
-    watched = cast(Shard, _Watched(shard, progress, total, limit))
     try:
-        results = list(extract(watched, refs, folder, total=len(refs)))
+        results = list(extract(shard, refs, folder, each_piece=_watch(progress, total, limit)))
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
@@ -135,28 +133,19 @@ def prepare(
     return Prepared(folder, tuple(Path(r.path) for r in kept), sum(r.size for r in kept), problems)
 
 
-class _Watched:
-    """A shard whose streams tell how far they are, and end where there is too much."""
+def _watch(progress: Progress, total: int, limit: int | None) -> Callable[[int], None]:
+    """Tells how many bytes are written, and ends where there is too much."""
+    done = 0
 
-    def __init__(self, shard: Shard, progress: Progress, total: int, limit: int | None) -> None:
-        self._shard = shard
-        self._progress = progress
-        self._total = total
-        self._limit = limit
-        self._done = 0
+    def each_piece(size: int) -> None:
+        nonlocal done
+        done += size
+        # Sizes may be unknown before, or wrong.
+        if limit is not None and done > limit:
+            raise TooLarge
+        progress(min(done, total), max(total, 1))
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._shard, name)
-
-    def stream(self, ref: ObjectRef) -> Iterator[bytes]:
-        """The content, watched."""
-        for piece in self._shard.stream(ref):
-            self._done += len(piece)
-            # Sizes may be unknown before, or wrong.
-            if self._limit is not None and self._done > self._limit:
-                raise TooLarge
-            self._progress(min(self._done, self._total), max(self._total, 1))
-            yield piece
+    return each_piece
 
 
 def _is_ours(path: Path) -> bool:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,26 +23,6 @@ MAX_KEYS = 1_000_000
 """Keys copied at once."""
 
 Rows = NDArray[np.int64]
-
-
-class _Watched:
-    """A shard whose streams tell the progress of a job, in bytes, and stop with it."""
-
-    def __init__(self, shard: Shard, job: Job, total: int) -> None:
-        self._shard = shard
-        self._job = job
-        self._total = total
-        self._done = 0
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._shard, name)
-
-    def stream(self, ref: ObjectRef) -> Iterator[bytes]:
-        """The content, watched."""
-        for piece in self._shard.stream(ref):
-            self._done += len(piece)
-            self._job.progress(min(self._done, self._total), max(self._total, 1))
-            yield piece
 
 
 class ObjectActions(QObject):
@@ -112,10 +91,16 @@ class ObjectActions(QObject):
             columns = shard.objects.columns(rows, sizes=True)
             kept = rows[columns.state != State.UNUSED]
             sizes = columns.size[columns.state != State.UNUSED]
-            watched = cast(Shard, _Watched(shard, job, int(np.maximum(sizes, 0).sum(dtype=object) or 0)))
+            total, written = int(np.maximum(sizes, 0).sum(dtype=object) or 0), 0
+
+            def each_piece(size: int) -> None:
+                nonlocal written
+                written += size
+                job.progress(min(written, total), max(total, 1))
+
             refs = (shard.objects.ref(row) for row in kept.tolist())
             results = []
-            for result in extract(watched, refs, where, total=len(kept)):
+            for result in extract(shard, refs, where, each_piece=each_piece):
                 job.check()
                 results.append(result)
             return len(results), sum(bool(result.error) for result in results)
