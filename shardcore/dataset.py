@@ -96,6 +96,10 @@ class DataSet(Shard):
         """The members that `load_index` had to leave out, and why."""
         return dict(self._unreadable)
 
+    def objects_in(self, name: str) -> int | None:
+        """How many objects a member has; None while `load_index` has not read it."""
+        return self._joined.count(name) if self._joined is not None else None
+
     @property
     def objects(self) -> Objects:
         """The objects of all members; none before `load_index`."""
@@ -315,6 +319,7 @@ class JoinedObjects(Objects):
     def __init__(self, parts: Sequence[tuple[str, int, Objects]]) -> None:
         self._parts = tuple(parts)
         self._firsts = [0, *accumulate(len(objects) for _, _, objects in self._parts)]
+        self._counts = {name: len(objects) for name, _, objects in self._parts}
         self._first_rows = {name: first for (name, _, _), first in zip(self._parts, self._firsts, strict=False)}
         self.kinds = tuple(dict.fromkeys(k for _, _, o in self._parts for k in o.kinds)) or ("object",)
         self.codecs = tuple(dict.fromkeys(c for _, _, o in self._parts for c in o.codecs)) or ("none",)
@@ -325,6 +330,10 @@ class JoinedObjects(Objects):
     def first_row(self, name: str) -> int:
         """The row at which a member's objects begin; 0 for one that is not joined."""
         return self._first_rows.get(name, 0)
+
+    def count(self, name: str) -> int | None:
+        """How many objects a member has; None for one that is not joined."""
+        return self._counts.get(name)
 
     def has(self, name: str) -> bool:
         """Whether the objects of a member are among them."""

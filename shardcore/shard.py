@@ -197,6 +197,21 @@ class Shard(ABC):
         raise UsageError(f"{ref.key} has no part {part!r}; it has {', '.join(ref.parts) or 'none'}")
 
     @property
+    def parameters(self) -> str:
+        """What the file is read with and does not state itself, as JSON text that `open(spec=...)` takes; or empty."""
+        return ""
+
+    @property
+    def evidence(self) -> tuple[str, ...]:
+        """What speaks for `parameters` when they are inferred, a sentence each; empty when they are stated."""
+        return ()
+
+    @property
+    def ambiguity(self) -> tuple[str, ...]:
+        """What inferred `parameters` leave open, a sentence each."""
+        return ()
+
+    @property
     def views(self) -> tuple[str, ...]:
         """Keys that stand for whole contents and are not rows of `objects` (bloscpack: `all`)."""
         return ()

@@ -270,9 +270,11 @@ class Jobs(QObject):
             pool.clear()
             ended = pool.waitForDone(SHUTDOWN_MILLISECONDS) and ended
         self._deliver_all()
-        for _, then in self._after:
+        after, self._after = self._after, []
+        for _, then in after:
             then()
-        self._after.clear()
+        # What they asked for was cancelled at once, and is told so.
+        self._deliver_all()
         return ended
 
     # --- on the threads of the pools ---

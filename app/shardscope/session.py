@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import partial
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
-import shardcore
 from shardcore import Cancelled, Depth, FileSource, Node, Report, Shard, ShardError, SourceChanged, SourceError, Span
 from shardscope import selection as completing
 from shardscope.jobs import Job, Jobs, Pool, Priority
+from shardscope.opening import OpenRequest
 from shardscope.selection import Selection
 
 AUTO_INDEX_BYTES = 64 * 1024 * 1024
@@ -39,12 +40,17 @@ class OpenFailure:
     """Something could not be opened.
 
     Attributes:
-        uri: What.
+        request: What, and how.
         error: Why.
     """
 
-    uri: str
+    request: OpenRequest
     error: BaseException
+
+    @property
+    def uri(self) -> str:
+        """What could not be opened."""
+        return self.request.uri
 
 
 class Session(QObject):
@@ -53,8 +59,7 @@ class Session(QObject):
     Attributes:
         jobs: Runs the work.
         shard: What is open, or None.
-        uri: Where it came from, or empty.
-        format: The format that was asked for, or None.
+        request: How it was opened; of what is closed again, the last.
         selection: What is selected.
         index_state: What is known of the index.
         report: The last verification, or None.
@@ -86,8 +91,7 @@ class Session(QObject):
         super().__init__(parent)
         self.jobs = jobs
         self.shard: Shard | None = None
-        self.uri = ""
-        self.format: str | None = None
+        self.request = OpenRequest("")
         self.selection = Selection()
         self.index_state = IndexState.NONE
         self.report: Report | None = None
@@ -100,25 +104,31 @@ class Session(QObject):
 
     # --- opening and closing ---
 
-    def open(self, uri: str, format: str | None = None, *, select: Span | None = None) -> Job:
+    @property
+    def uri(self) -> str:
+        """Where what is open came from, or empty."""
+        return self.request.uri
+
+    def open(self, what: str | OpenRequest, format: str | None = None, *, select: Span | None = None) -> Job:
         """Opens a path or address; damage gives a shard with `damage` set. What is open stays until that works.
 
         Args:
-            uri: What to open.
-            format: The name of a format, instead of recognising it.
+            what: What to open, or that and how.
+            format: The name of a format, instead of recognising it; of no account when `what` says how.
             select: What to select afterwards.
         """
+        request = what if isinstance(what, OpenRequest) else OpenRequest(what, format)
 
         def work(job: Job) -> Shard:
-            return shardcore.open(uri, format=format, partial=True, progress=job.progress)
+            return request.open(job.progress)
 
         def done(shard: Shard | None, error: BaseException | None) -> None:
             if shard is not None:
-                self._take(shard, uri, format, select)
+                self._take(shard, request, select)
             elif not isinstance(error, Cancelled):
-                self.failed.emit(OpenFailure(uri, error or ShardError("nothing was opened")))
+                self.failed.emit(OpenFailure(request, error or ShardError("nothing was opened")))
 
-        self.opening.emit(uri)
+        self.opening.emit(request.uri)
         return self.jobs.submit(
             work, key=("open", self), priority=Priority.SCREEN, done=done, discard=lambda shard: shard.close()
         )
@@ -129,19 +139,29 @@ class Session(QObject):
             return
         shard, self.shard = self.shard, None
         self._watch.stop()
-        self.jobs.cancel_all(then=shard.close)
+        self.jobs.cancel_all(then=partial(self._release, shard))
         self._reset()
         self.closed.emit()
 
     def reload(self) -> Job | None:
-        """Opens the same place again, with the same bytes selected; for files that changed."""
+        """Opens the same place again, the same way and with the same bytes selected; for files that changed."""
         if not self.uri:
             return None
-        return self.open(self.uri, self.format, select=self.selection.span)
+        return self.open(self.request, select=self.selection.span)
 
-    def _take(self, shard: Shard, uri: str, format: str | None, select: Span | None) -> None:
+    def _release(self, shard: Shard) -> None:
+        """Closes a shard that nothing reads any more, in a job: its own process may take a while to end."""
+
+        def done(_: None, error: BaseException | None) -> None:
+            if error is not None:
+                # The window closes: the job never ran.
+                shard.close()
+
+        self.jobs.submit(lambda _: shard.close(), priority=Priority.PREFETCH, lasting=True, done=done)
+
+    def _take(self, shard: Shard, request: OpenRequest, select: Span | None) -> None:
         self.close()
-        self.shard, self.uri, self.format = shard, uri, format
+        self.shard, self.request = shard, request
         self._reset()
         self.opened.emit(shard)
         if isinstance(shard.source, FileSource):

@@ -239,3 +239,11 @@ def test_absent_keys_and_strange_members() -> None:
     assert len(empty.objects) == 0
     with pytest.raises(KeyAbsent):
         empty.find("x")
+
+
+def test_members_tell_how_many_objects_they_have() -> None:
+    """The number of objects of a member is known after `load_index`, not before."""
+    found = line_set(a=A, b=B)
+    assert found.objects_in("a") is None
+    found.load_index()
+    assert [found.objects_in(name) for name in ("a", "b", "c")] == [2, 1, None]

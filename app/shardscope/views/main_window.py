@@ -250,7 +250,7 @@ class MainWindow(QMainWindow):
         text = f"{failure.uri} cannot be opened: {error}"
         if isinstance(error, NotAShard) and error.candidates:
             text += f" It looks a little like {'; '.join(error.candidates)}."
-        self.bar.tell(text, Tone.ERROR, action="Try again", do=lambda: self.open(failure.uri))
+        self.bar.tell(text, Tone.ERROR, action="Try again", do=lambda: self.session.open(failure.request))
 
     # --- trouble ---
 

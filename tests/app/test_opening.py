@@ -1,0 +1,99 @@
+"""How something is opened: kept for reloading, and safe from chunks that kill a decoder."""
+
+from __future__ import annotations
+
+import multiprocessing
+from pathlib import Path
+
+import pytest
+from pytestqt.qtbot import QtBot
+
+from shardcore import UsageError
+from shardcore.shard import no_progress
+from shardscope.jobs import Jobs
+from shardscope.opening import OpenRequest
+from shardscope.session import IndexState, OpenFailure, Session
+from tests.app.conftest import open_in
+
+BARE_SPEC = """{"@type": "neuroglancer_uint64_sharded_v1", "preshift_bits": 0, "hash": "murmurhash3_x86_128",
+ "minishard_bits": 4, "shard_bits": 0, "minishard_index_encoding": "gzip", "data_encoding": "gzip"}"""
+
+
+def decoders() -> list[str]:
+    """The names of the decoder processes that run."""
+    return [process.name for process in multiprocessing.active_children() if process.name == "chunk decoder"]
+
+
+def read_first(session: Session, qtbot: QtBot) -> bytes:
+    """Reads the first object in a job."""
+    shard = session.shard
+    assert shard is not None
+    got: list[bytes] = []
+    session.jobs.submit(lambda _: shard.read(shard.objects.ref(0)), done=lambda data, _: got.append(data))
+    qtbot.waitUntil(lambda: bool(got), timeout=20_000)
+    return got[0]
+
+
+def test_a_request_names_itself() -> None:
+    """A request is called by the last part of its address."""
+    assert OpenRequest("some/where/a.shard").name == "a.shard"
+    assert OpenRequest("some/folder/").name == "folder"
+
+
+def test_what_is_said_reaches_the_formats(data: Path) -> None:
+    """Specification and deleted objects are handed on; nonsense is refused with a reason."""
+    bare = str(data / "neuroglancer" / "bare_shard" / "0.shard")
+    with OpenRequest(bare, spec=BARE_SPEC).open(no_progress) as shard:
+        assert shard.evidence == ()
+        assert "specification given" in shard.why
+    with pytest.raises(UsageError):
+        OpenRequest(bare, spec="{}").open(no_progress)
+
+
+def test_reloading_opens_the_same_way(session: Session, qtbot: QtBot, data: Path) -> None:
+    """Reload uses format and specification again."""
+    request = OpenRequest(str(data / "neuroglancer" / "bare_shard" / "0.shard"), "neuroglancer", BARE_SPEC)
+    with qtbot.waitSignal(session.opened):
+        session.open(request)
+    assert session.request is request
+    before = session.shard
+    with qtbot.waitSignal(session.opened):
+        session.reload()
+    assert session.shard is not before
+    assert session.shard is not None
+    assert session.request == request
+    assert "specification given" in session.shard.why
+
+
+def test_a_failure_carries_the_request(session: Session, qtbot: QtBot, data: Path) -> None:
+    """What could not be opened can be tried again the same way."""
+    request = OpenRequest(str(data / "neuroglancer" / "bare_shard" / "0.shard"), spec="[]")
+    with qtbot.waitSignal(session.failed) as caught:
+        session.open(request)
+    failure = caught.args[0]
+    assert isinstance(failure, OpenFailure)
+    assert failure.request is request
+    assert failure.uri == request.uri
+
+
+def test_the_decoder_ends_with_the_shard(session: Session, qtbot: QtBot, data: Path) -> None:
+    """Chunks are decompressed in a process of their own, and closing the shard leaves none, not even a zombie."""
+    open_in(session, qtbot, data / "bloscpack" / "meta_1.blp")
+    assert decoders() == []
+    assert read_first(session, qtbot)
+    assert len(decoders()) == 1
+    session.close()
+    qtbot.waitUntil(lambda: decoders() == [] and not session.jobs.open_jobs, timeout=10_000)
+
+
+def test_the_decoder_ends_with_the_window(qtbot: QtBot, data: Path) -> None:
+    """Closing the shard and stopping the jobs at once leaves no process, either."""
+    jobs = Jobs()
+    session = Session(jobs)
+    open_in(session, qtbot, data / "bloscpack" / "meta_1.blp")
+    assert session.index_state is IndexState.LOADED
+    read_first(session, qtbot)
+    session.close()
+    assert jobs.shutdown()
+    assert decoders() == []
+    assert jobs.open_jobs == ()
