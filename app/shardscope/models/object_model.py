@@ -44,27 +44,27 @@ class Column:
         name: What it is called in code and in `order`.
         title: What stands in the header.
         doc: The tool tip of the header.
-        order: The name of the order that it sorts by, or empty.
+        order: The name of the order that it sorts by.
         number: Whether it holds numbers.
     """
 
     name: str
     title: str
     doc: str
-    order: str = ""
+    order: str
     number: bool = True
 
 
 _COLUMNS = (
-    Column("row", "Row", "The row as the format numbers it: slot, entry, chunk.", order="slot"),
-    Column("key", "Key", "What the object is asked for by.", number=False),
-    Column("kind", "Kind", "Which kind of thing the row is about.", number=False),
-    Column("state", "State", "live, unused, deleted, external, tombstoned or damaged.", number=False),
-    Column("size", "Size", "Bytes of the decoded content.", order="size"),
-    Column("stored", "Stored", "Bytes that the content takes in the file."),
-    Column("start", "Offset", "Where the stored content begins.", order="offset"),
-    Column("codec", "Codec", "How the content is stored.", number=False),
-    Column("shard", "Shard", "The file of the data set that holds it.", number=False),
+    Column("row", "Row", "The row as the format numbers it: slot, entry, chunk.", "slot"),
+    Column("key", "Key", "What the object is asked for by.", "key", number=False),
+    Column("kind", "Kind", "Which kind of thing the row is about.", "kind", number=False),
+    Column("state", "State", "live, unused, deleted, external, tombstoned or damaged.", "state", number=False),
+    Column("size", "Size", "Bytes of the decoded content.", "size"),
+    Column("stored", "Stored", "Bytes that the content takes in the file.", "stored"),
+    Column("start", "Offset", "Where the stored content begins.", "offset"),
+    Column("codec", "Codec", "How the content is stored.", "codec", number=False),
+    Column("shard", "Shard", "The file of the data set that holds it.", "shard", number=False),
 )
 
 
@@ -252,7 +252,7 @@ class ObjectModel(QAbstractTableModel):
             case Qt.ItemDataRole.DisplayRole:
                 return column.title
             case Qt.ItemDataRole.ToolTipRole:
-                return column.doc + (" Click to sort." if column.order else "")
+                return f"{column.doc} Click to sort."
             case Qt.ItemDataRole.TextAlignmentRole:
                 return int(_alignment(column))
         return None

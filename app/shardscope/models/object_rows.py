@@ -20,6 +20,9 @@ STEP = 1 << 16
 
 PIECE = 1 << 20
 
+MAX_SORTED = 4_000_000
+"""Rows sorted by a column for which the format keeps no order."""
+
 MAX_COMPARED = 500
 """Objects of the size of a dropped file that are read to compare them."""
 
@@ -35,7 +38,7 @@ class View:
     Attributes:
         text: A key, the beginning of one, or a pattern with `*`, `?` or `[…]`; empty for all.
         hide: Whether unused and deleted rows are left out.
-        order: One of `Objects.orders`.
+        order: One of `Objects.orders`, or the name of a column: key, kind, state, stored, codec, shard.
         descending: Whether the order is turned round.
     """
 
@@ -63,12 +66,33 @@ def rows_of(shard: Shard, view: View, progress: Progress = no_progress) -> Rows 
     exact = _exact(shard, view.text)
     if exact is not None:
         return exact
-    order = objects.order(view.order)
+    order = _ordered(shard, view.order, progress)
     if view.hide or view.text:
         order = _filtered(objects, order, view, progress)
     elif order is None:
         order = np.arange(len(objects), dtype=np.int64)
     return order[::-1] if view.descending else order
+
+
+def can_sort(shard: Shard, order: str) -> bool:
+    """Whether the objects can be shown in this order: the format keeps it, or there are few enough to sort."""
+    return order in shard.objects.orders or (shard.loaded and len(shard.objects) <= MAX_SORTED)
+
+
+def _ordered(shard: Shard, name: str, progress: Progress) -> Rows | None:
+    """The rows in an order; sorted here where the format keeps none. Equal ones stay in the order of the format."""
+    objects = shard.objects
+    if name in objects.orders:
+        return objects.order(name)
+    if not can_sort(shard, name):
+        raise UsageError(f"the objects cannot be sorted by {name} here")
+    parts = list(_steps(len(objects), None, progress))
+    if name == "key":
+        texts = [text or "" for rows in parts for text in objects.key_texts(rows)]
+        return np.array(sorted(range(len(texts)), key=texts.__getitem__), np.int64)
+    field = {"offset": "start", "stored": "stored_size"}.get(name, name)
+    columns = [getattr(objects.columns(rows), field) for rows in parts]
+    return np.argsort(np.concatenate(columns), kind="stable").astype(np.int64) if columns else np.empty(0, np.int64)
 
 
 def _exact(shard: Shard, text: str) -> Rows | None:

@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
 from shardcore import Cancelled
 from shardscope.jobs import Job, Pool, Priority
 from shardscope.models.object_model import ObjectModel
-from shardscope.models.object_rows import Rows, Sought, View, rows_of, seek_file
+from shardscope.models.object_rows import Rows, Sought, View, can_sort, rows_of, seek_file
 from shardscope.selection import Selection
 from shardscope.session import IndexState, Session
 from shardscope.settings import Settings
@@ -193,12 +193,14 @@ class ObjectPanel(QWidget):
     def _sort_by(self, section: int) -> None:
         order = self.model.columns[section].order
         shard = self._session.shard
-        if shard is None or not order:
+        if shard is None:
             return
-        if order not in shard.objects.orders:
-            loading = self._session.index_state is IndexState.LOADING
-            what = "The index is being read: sort then." if loading else "Sorting needs the index: read it first."
-            self._session.message.emit(what)
+        if not can_sort(shard, order):
+            states = {
+                IndexState.LOADING: "The index is being read: sort then.",
+                IndexState.LOADED: "There are too many rows to sort by this column.",
+            }
+            self._session.message.emit(states.get(self._session.index_state, "Sorting needs the index: read it first."))
             self._show_order()
             return
         descending = order == self._view.order and not self._view.descending

@@ -111,7 +111,7 @@ class ObjectTable(QTableView):
         self._sized = shown, grown
         for number, name in enumerate(shown):
             header.setSectionResizeMode(number, QHeaderView.ResizeMode.Interactive)
-            room = 30 if self.objects.columns[number].order else 20
+            room = 30 if self.objects.columns[number].number else 20
             self.setColumnWidth(number, max(_DIGITS[name], grown.get(name, 0)) * digit + room)
         header.setSectionResizeMode(shown.index("key"), QHeaderView.ResizeMode.Stretch)
 
