@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from shardcore import DataSet, Node, ObjectRef, Shard, ShardError, Span
+from shardcore import DataSet, FieldRole, Node, ObjectRef, Shard, ShardError, Span
 from shardcore.dataset import JoinedObjects
 from shardcore.node import Children
 from shardcore.objects import relocated
@@ -143,7 +143,9 @@ def row_at(shard: Shard, span: Span, path: tuple[Node, ...]) -> int | None:
         inner, source = shard.member(member), source[len(member) :]
     places = _Places.of(inner)
     if places is None:
-        return None
+        # Offsets are not in order yet, but the key that stands beside the byte can be looked up.
+        row = _row_by_key(inner, path)
+        return None if row is None else row + first_row
     if (stored := stored_range(source)) is not None:
         # Decoded bytes belong to the object whose stored bytes they come from.
         row = places.covering(stored[0])
@@ -153,6 +155,24 @@ def row_at(shard: Shard, span: Span, path: tuple[Node, ...]) -> int | None:
     else:
         row = _row_of(inner, places, span.start, path if inner is shard else inner.explain(span.start))
     return None if row is None else row + first_row
+
+
+def _row_by_key(shard: Shard, path: tuple[Node, ...]) -> int | None:
+    for node in reversed(path[2:]):
+        for near in _near(node):
+            if near.role is FieldRole.KEY and near.text:
+                try:
+                    ref = shard.find(near.text)
+                except ShardError:
+                    continue
+                return ref.row if ref.row >= 0 else None
+    return None
+
+
+def _near(node: Node) -> list[Node]:
+    """A node, and the fields it is made of; long lists are tables and stay away."""
+    kids = node.children
+    return [node, *(kids if not isinstance(kids, Children) and len(kids) <= MANY else ())]
 
 
 def member_of(shard: Shard, source: str) -> str | None:
@@ -186,9 +206,7 @@ def _row_around(places: _Places, offset: int, path: tuple[Node, ...]) -> int | N
 
 def _targets(node: Node) -> list[Span]:
     """Where a node, or one of the fields it is made of, points to."""
-    kids = node.children
-    near = [node, *(kids if not isinstance(kids, Children) and len(kids) <= MANY else ())]
-    return [n.target for n in near if n.target is not None and not n.target.source]
+    return [n.target for n in _near(node) if n.target is not None and not n.target.source]
 
 
 @dataclass(frozen=True, slots=True)

@@ -109,6 +109,16 @@ def test_every_byte_can_be_shown_in_the_tree(session: Session, qtbot: QtBot, sam
         assert (found.name, found.span) == (path[-1].name, path[-1].span)
 
 
+def test_an_entry_selects_its_object_before_the_index_is_read(data: Path) -> None:
+    """A byte of a slot selects the object by its key while the offsets are not in order yet."""
+    with shardcore.open(data / "swh" / "medium.shard") as shard:
+        assert not shard.loaded
+        section = next(s for s in shard.sections if s.name == "index")
+        for row in (0, 700, 2026):
+            found = of_span(shard, Span("", section.start + 40 * row + 35, section.start + 40 * row + 36))
+            assert found.row == (row if shard.objects.keys[row] is not None else None)
+
+
 def test_decoded_bytes_belong_to_their_object(data: Path) -> None:
     """A byte of a decoded content leads to the object whose stored bytes were decoded."""
     with shardcore.open(data / "neuroglancer" / "volume" / "4_4_40") as shard:

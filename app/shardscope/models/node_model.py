@@ -308,7 +308,8 @@ class NodeModel(QAbstractItemModel):
             case Qt.ItemDataRole.DisplayRole:
                 return _texts(node)[index.column()]
             case Qt.ItemDataRole.ToolTipRole:
-                return "\n".join(text for text in (node.doc, node.error) if text) or None
+                place = f"{node.span.size:,} bytes from {node.span.start:,}" if node.bits is None else ""
+                return "\n".join(text for text in (node.doc, node.error, place) if text) or None
             case Qt.ItemDataRole.AccessibleTextRole:
                 return f"{_texts(node)[index.column()]}{', damaged' if node.error else ''}"
             case Qt.ItemDataRole.TextAlignmentRole:
@@ -320,7 +321,17 @@ class NodeModel(QAbstractItemModel):
 def _texts(node: Node) -> tuple[str, str, str, str]:
     if node.bits is not None:
         return node.name, node.text, f"bit {node.bits[0]:,}", f"{node.bits[1] - node.bits[0]:,} bits"
-    return node.name, node.text, f"{node.span.start:,}", f"{node.span.size:,}"
+    return node.name, node.text, f"{node.span.start:,}", size_text(node.span.size)
+
+
+def size_text(size: int) -> str:
+    """A number of bytes: exact up to a million, then in the largest unit that fits."""
+    if size < 1_000_000:
+        return f"{size:,}"
+    value, unit = float(size), 0
+    while value >= 1024 and unit < 6:
+        value, unit = value / 1024, unit + 1
+    return f"{value:.1f} {('B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB', 'EiB')[unit]}"
 
 
 def _alignment(column: int) -> Qt.AlignmentFlag:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QByteArray, Qt, QTimer
+from PySide6.QtCore import QByteArray, QSize, Qt, QTimer
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QIcon
 from PySide6.QtWidgets import (
     QApplication,
@@ -92,7 +92,7 @@ class MainWindow(QMainWindow):
         self.actions_ = WindowActions(self)
         self.actions_.fill_samples([str(path) for path in assets.samples()])
         self._connect()
-        self.resize(1440, 900)
+        self.resize(QSize(1440, 900).boundedTo(self.screen().availableGeometry().size()))
         self._first_layout()
         self._restore()
         self._working: QByteArray = self.saveState(LAYOUT_VERSION)

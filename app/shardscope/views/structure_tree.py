@@ -105,9 +105,9 @@ class StructureTree(QTreeView):
         shard = self._session.shard
         source = shard.source if shard is not None else None
         digits = max(len(f"{source.size:,}") if source is not None else 0, 5)
-        number = digits * digit + 16
-        rest = max(self.viewport().width() - 2 * number, 24 * digit)
-        for column, width in enumerate((rest * 3 // 5, rest * 2 // 5, number, number)):
+        offset, size = digits * digit + 16, min(digits, 9) * digit + 16
+        rest = max(self.viewport().width() - offset - size, 21 * digit)
+        for column, width in enumerate((rest * 3 // 5, rest * 2 // 5, offset, size)):
             self.setColumnWidth(column, width)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
