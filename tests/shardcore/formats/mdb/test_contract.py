@@ -18,7 +18,7 @@ class TestMdb(ShardContract):
 
     samples = (
         *sorted((DATA / "cas").glob("shard*/*.mdb")),
-        *(DATA / "derived" / f"{name}.mdb" for name in ("keyed_full", "keyed_reply", "upload_form")),
+        *(DATA / "derived" / f"{name}.mdb" for name in ("keyed_reply", "upload_form")),
     )
     absent = (
         "fcd71d42a6d00e3468c946b0ff353728c6173d944afbfae4877c606fd5b8c255",
