@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import dataclass
 from pathlib import Path
 
 _PACKAGE = Path(__file__).parent
@@ -35,7 +37,28 @@ def path(name: str) -> Path:
     return found
 
 
-def samples() -> list[Path]:
-    """The sample shards, sorted by name."""
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """A shard that comes with the program.
+
+    Attributes:
+        path: The file or folder.
+        title: What people call its format.
+        about: What is in it, a few words.
+    """
+
+    path: Path
+    title: str
+    about: str
+
+
+def samples() -> list[Sample]:
+    """The sample shards, in the order in which they are shown; those that are not there are left out.
+
+    Raises:
+        AssetMissingError: There is no list of them.
+    """
+    listed = json.loads(path("samples.json").read_text("utf-8"))
     folder = resources() / "samples"
-    return sorted(entry for entry in folder.iterdir() if not entry.name.startswith(".")) if folder.is_dir() else []
+    found = [Sample(folder / entry["path"], entry["title"], entry["about"]) for entry in listed]
+    return [sample for sample in found if sample.path.exists()]

@@ -11,6 +11,7 @@ import pytest
 from PySide6.QtGui import QImage
 
 import shardcore
+from shardcore.registry import FORMATS
 from shardscope import assets
 
 
@@ -104,10 +105,13 @@ def test_a_picture_that_cannot_be_made(tmp_path: Path) -> None:
 
 def test_samples_are_real_shards() -> None:
     """Every bundled sample opens and verifies without an error."""
-    assert assets.samples()
-    for path in assets.samples():
-        with shardcore.open(path) as shard:
-            assert shard.verify().ok, path
+    samples = assets.samples()
+    assert {shardcore.detect(sample.path).format for sample in samples} == set(FORMATS)
+    for sample in samples:
+        assert sample.title
+        assert sample.about
+        with shardcore.open(sample.path) as shard:
+            assert shard.verify("index").ok, sample
 
 
 def test_a_missing_asset_is_named() -> None:

@@ -39,7 +39,7 @@ class HexActions:
         self._panel = panel
         self.copy = self._action("&Copy", QKeySequence.StandardKey.Copy)
         self.copy_as = {form: self._action(f"Copy as {form.value}") for form in CopyAs if form is not CopyAs.SEEN}
-        self.copy_offset = self._action("Copy &offset", "Ctrl+Shift+O")
+        self.copy_offset = self._action("Copy &offset", "Ctrl+Alt+C")
         self.select_field = self._action("Select &field", "Ctrl+Shift+F")
         self.select_section = self._action("Select &section", "Ctrl+Shift+S")
         self.follow = self._action("Follow &pointer")

@@ -169,7 +169,8 @@ class HexPanel(QWidget):
             # The caret is on the first byte; what that is should not wait for a click.
             self._session.select_span(self.view.selection.span, self, remember=False)
         elif isinstance(shard, DataSet) and shard.members:
-            self.show_source(shard.members[0].name)
+            first = shard.members[0]
+            self._session.select_span(Span(first.name, 0, min(first.size, 1)), self, remember=False)
 
     def _learn_names(self, shard: Shard) -> None:
         """Where the fields lie, for the address field."""

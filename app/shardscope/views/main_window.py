@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from shardcore import Cancelled, NotAShard, Shard, ShardError
+from shardcore import Cancelled, DataSet, NotAShard, Shard, ShardError
 from shardscope import assets, theme
 from shardscope.jobs import Job, Jobs
 from shardscope.session import IndexState, OpenFailure, Session
@@ -32,6 +32,8 @@ from shardscope.views.findings_table import FindingsTable
 from shardscope.views.hex_panel import HexPanel
 from shardscope.views.inspector import Inspector
 from shardscope.views.object_panel import ObjectPanel
+from shardscope.views.open_with import OpenWays
+from shardscope.views.places import Places
 from shardscope.views.structure_tree import StructureTree
 from shardscope.views.trace_panel import TracePanel
 from shardscope.views.transfers import Transfers
@@ -40,7 +42,7 @@ from shardscope.views.window_actions import WindowActions
 
 MESSAGE_MILLISECONDS = 12_000
 
-LAYOUT_VERSION = 1
+LAYOUT_VERSION = 2
 """Goes up when docks come or go: an older saved layout is not used then."""
 
 _Area = Qt.DockWidgetArea
@@ -55,7 +57,7 @@ class MainWindow(QMainWindow):
         session: What is open and selected.
         hex: The bytes.
         objects: The objects.
-        docks: The docks by name: structure, inspector, trace, objects, findings, transfers.
+        docks: The docks by name: structure, inspector, trace, objects, findings, transfers, places.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -81,6 +83,7 @@ class MainWindow(QMainWindow):
         self.findings = FindingsTable(self.session, self)
         self.structure = StructureTree(self.session, self)
         self.transfers = Transfers(self.jobs, self)
+        self.places = Places(self.session, settings, self)
         self.docks: dict[str, QDockWidget] = {}
         self._titles_soon = QTimer(self)
         self._titles_soon.setSingleShot(True)
@@ -89,8 +92,9 @@ class MainWindow(QMainWindow):
         self._make_centre()
         self._make_docks()
         self._make_status()
+        self.ways = OpenWays(self.session, self.bar, self)
         self.actions_ = WindowActions(self)
-        self.actions_.fill_samples([str(path) for path in assets.samples()])
+        self.actions_.fill_samples([(one.title, str(one.path)) for one in assets.samples()])
         self._connect()
         self.resize(QSize(1440, 900).boundedTo(self.screen().availableGeometry().size()))
         self._first_layout()
@@ -123,6 +127,7 @@ class MainWindow(QMainWindow):
             ("objects", "Objects", self.objects, _Area.BottomDockWidgetArea),
             ("findings", "Findings", self.findings, _Area.BottomDockWidgetArea),
             ("transfers", "Transfers", self.transfers, _Area.BottomDockWidgetArea),
+            ("places", "Places", self.places, _Area.LeftDockWidgetArea),
         ]
         for name, title, widget, area in parts:
             dock = QDockWidget(title, self)
@@ -152,13 +157,15 @@ class MainWindow(QMainWindow):
         for dock in docks.values():
             dock.setFloating(False)
             dock.show()
+        self.tabifyDockWidget(docks["structure"], docks["places"])
         self.tabifyDockWidget(docks["inspector"], docks["trace"])
         self.tabifyDockWidget(docks["objects"], docks["findings"])
         self.tabifyDockWidget(docks["findings"], docks["transfers"])
+        docks["structure"].raise_()
         docks["inspector"].raise_()
         docks["objects"].raise_()
         sides = [docks["structure"], docks["inspector"]]
-        self.resizeDocks(sides, [390, 350], Qt.Orientation.Horizontal)
+        self.resizeDocks(sides, [420, 340], Qt.Orientation.Horizontal)
         self.resizeDocks([docks["objects"]], [280], Qt.Orientation.Vertical)
 
     def _make_status(self) -> None:
@@ -175,6 +182,7 @@ class MainWindow(QMainWindow):
         session = self.session
         session.opening.connect(self._opening)
         session.opened.connect(self._opened)
+        session.opened.connect(self.ways.tell_guess)
         session.closed.connect(self._closed)
         session.failed.connect(self._failed)
         session.source_trouble.connect(self._trouble)
@@ -188,6 +196,7 @@ class MainWindow(QMainWindow):
         self.welcome.open_requested.connect(self.ask_file)
         self.welcome.folder_requested.connect(self.ask_folder)
         self.welcome.chosen.connect(self.open)
+        self.places.chosen.connect(self.open)
         QApplication.styleHints().colorSchemeChanged.connect(self._system_theme_changed)
         self._history_changed()
 
@@ -222,6 +231,7 @@ class MainWindow(QMainWindow):
     def _refresh_recent(self) -> None:
         self.actions_.fill_recent(self.settings.recent)
         self.welcome.refresh()
+        self.places.refresh_recent()
 
     def _opening(self, uri: str) -> None:
         self.statusBar().showMessage(f"Opening {uri} …")
@@ -237,11 +247,14 @@ class MainWindow(QMainWindow):
         self.kind.setText(f"{shard.format}{version}  ·  {shard.why}")
         self.kind.setToolTip("The format, and how it was recognised")
         self._show_work()
+        self.actions_.change.setEnabled(True)
+        self.docks["places" if isinstance(shard, DataSet) else "structure"].raise_()
         if shard.damage is not None:
             self._tell_damage(shard.damage)
 
     def _closed(self) -> None:
         self.bar.clear()
+        self.actions_.change.setEnabled(False)
         self._show_welcome()
 
     def _failed(self, failure: OpenFailure) -> None:

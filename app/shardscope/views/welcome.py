@@ -23,8 +23,6 @@ from shardscope.settings import Settings
 
 _PATH = int(Qt.ItemDataRole.UserRole)
 
-_SAMPLE_NOTES = {"swh.shard": "Software Heritage Read Shard, 12 objects"}
-
 
 class FileList(QListWidget):
     """A short list of files; Return or a click opens one."""
@@ -146,8 +144,8 @@ class Welcome(QWidget):
 
     def refresh(self) -> None:
         """Reads the lists again."""
-        samples = [(str(p), f"{p.name}   {_SAMPLE_NOTES.get(p.name, '')}".strip(), str(p)) for p in assets.samples()]
-        self.samples.fill(samples)
+        samples = assets.samples()
+        self.samples.fill([(str(one.path), f"{one.title}   {one.about}", str(one.path)) for one in samples])
         recent = [(uri, _short(uri), uri) for uri in self._settings.recent]
         self.recent.fill(recent)
         for part in (self.recent, self.recent_head):

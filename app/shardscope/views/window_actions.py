@@ -38,6 +38,9 @@ class WindowActions:
         session = window.session
         self.open = self._action("&Open…", window.ask_file, Key.Open)
         self.open_folder = self._action("Open &folder…", window.ask_folder, "Ctrl+Shift+D")
+        self.open_with = self._action("Open &with…", window.ways.ask, "Ctrl+Shift+O")
+        self.change = self._action("Change &how it is read…", window.ways.change)
+        self.change.setEnabled(False)
         self.reload = self._action("&Reload", session.reload, Key.Refresh)
         self.close = self._action("&Close", session.close, Key.Close)
         self.quit = self._action("&Quit", window.close, Key.Quit)
@@ -88,13 +91,13 @@ class WindowActions:
         window, bar = self._window, self._window.menuBar()
         bytes_, objects = window.hex.actions_, window.objects.actions_
         file = bar.addMenu("&File")
-        file.addActions([self.open, self.open_folder])
+        file.addActions([self.open, self.open_folder, self.open_with])
         file.addMenu(self.recent)
         file.addMenu(self.samples)
         file.addSeparator()
         file.addAction(objects.extract)
         file.addSeparator()
-        file.addActions([self.reload, self.close, self.quit])
+        file.addActions([self.change, self.reload, self.close, self.quit])
         edit = bar.addMenu("&Edit")
         edit.addAction(bytes_.copy)
         edit.addMenu("Copy &as").addActions(list(bytes_.copy_as.values()))
@@ -142,10 +145,10 @@ class WindowActions:
             self.recent.addSeparator()
             self.recent.addAction("Clear").triggered.connect(self._window.clear_recent)
 
-    def fill_samples(self, paths: list[str]) -> None:
-        """Lists the samples."""
-        for path in paths:
-            self.samples.addAction(path.replace("\\", "/").rsplit("/", 1)[-1]).triggered.connect(
+    def fill_samples(self, samples: list[tuple[str, str]]) -> None:
+        """Lists the samples: title and path."""
+        for title, path in samples:
+            self.samples.addAction(title.replace("&", "&&")).triggered.connect(
                 lambda _=False, path=path: self._window.open(path)
             )
-        self.samples.setEnabled(bool(paths))
+        self.samples.setEnabled(bool(samples))

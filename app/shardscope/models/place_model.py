@@ -1,0 +1,121 @@
+"""Places that can be gone to, as a Qt list model: members of a data set, files of a folder, recent files, samples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, QPersistentModelIndex, Qt
+
+Index = QModelIndex | QPersistentModelIndex
+
+_ROOT = QModelIndex()
+
+DETAIL_ROLE = int(Qt.ItemDataRole.UserRole)
+PROBLEM_ROLE = DETAIL_ROLE + 1
+HERE_ROLE = DETAIL_ROLE + 2
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Somewhere to go.
+
+    Attributes:
+        where: The name of a member, or what to open.
+        title: What people call it.
+        detail: A few words more.
+        size: Bytes; -1 when not known.
+    """
+
+    where: str
+    title: str
+    detail: str = ""
+    size: int = -1
+
+
+class PlaceModel(QAbstractListModel):
+    """Any number of places, filtered by a piece of their titles. Texts are made when they are painted.
+
+    Attributes:
+        places: All of them.
+        count_of: How many objects are at a place, or None; asked for what is painted.
+        problem_of: Why a place cannot be read, or empty; asked for what is painted.
+        here: Where the user is.
+    """
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.places: Sequence[Place] = ()
+        self.count_of: Callable[[str], int | None] = lambda _: None
+        self.problem_of: Callable[[str], str] = lambda _: ""
+        self._shown: Sequence[int] = ()
+        self._text = ""
+        self.here = ""
+
+    def fill(self, places: Sequence[Place], text: str = "") -> None:
+        """Shows other places, filtered."""
+        self.beginResetModel()
+        self.places, self._text = places, text.casefold()
+        self._shown = self._filtered()
+        self.endResetModel()
+
+    def set_filter(self, text: str) -> None:
+        """Shows the places whose titles have this in them, in any case of letters."""
+        if text.casefold() != self._text:
+            self.fill(self.places, text)
+
+    def _filtered(self) -> Sequence[int]:
+        if not self._text:
+            return range(len(self.places))
+        return [n for n, place in enumerate(self.places) if self._text in place.title.casefold()]
+
+    def set_here(self, where: str) -> None:
+        """Says where the user is."""
+        if where != self.here:
+            self.here = where
+            self.refresh()
+
+    def refresh(self) -> None:
+        """Counts or problems may be known now."""
+        if self._shown:
+            self.dataChanged.emit(self.index(0), self.index(len(self._shown) - 1))
+
+    def place(self, index: Index) -> Place:
+        """The place of a row."""
+        return self.places[self._shown[index.row()]]
+
+    def row_of(self, where: str) -> int | None:
+        """The row of a place, or None when it is not shown."""
+        return next((row for row, n in enumerate(self._shown) if self.places[n].where == where), None)
+
+    def rowCount(self, parent: Index = _ROOT) -> int:
+        """As many as pass the filter."""
+        return 0 if parent.isValid() else len(self._shown)
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        """The title, and by further roles the words below it, what is wrong, and whether the user is here."""
+        if not index.isValid():
+            return None
+        place = self.place(index)
+        if role == Qt.ItemDataRole.DisplayRole:
+            return place.title
+        if role == DETAIL_ROLE:
+            return self._detail(place)
+        if role == PROBLEM_ROLE:
+            return self.problem_of(place.where)
+        if role == HERE_ROLE:
+            return place.where == self.here
+        if role in (Qt.ItemDataRole.ToolTipRole, Qt.ItemDataRole.AccessibleDescriptionRole):
+            parts = [place.where, self._detail(place), self.problem_of(place.where)]
+            return "\n".join(part for part in parts if part)
+        return None
+
+    def _detail(self, place: Place) -> str:
+        count = self.count_of(place.where)
+        parts = [place.detail]
+        if place.size >= 0:
+            parts.append(f"{place.size:,} byte{'' if place.size == 1 else 's'}")
+        if count is not None:
+            parts.append(f"{count:,} object{'' if count == 1 else 's'}")
+        return "  ·  ".join(part for part in parts if part)
