@@ -105,8 +105,8 @@ class StructureTree(QTreeView):
         shard = self._session.shard
         source = shard.source if shard is not None else None
         digits = max(len(f"{source.size:,}") if source is not None else 0, 5)
-        offset, size = digits * digit + 16, min(digits, 9) * digit + 16
-        rest = max(self.viewport().width() - offset - size, 21 * digit)
+        offset, size = max(digits, 8) * digit + 10, min(digits, 9) * digit + 10
+        rest = max(self.viewport().width() - offset - size, 18 * digit)
         for column, width in enumerate((rest * 3 // 5, rest * 2 // 5, offset, size)):
             self.setColumnWidth(column, width)
 
