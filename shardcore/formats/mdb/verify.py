@@ -37,7 +37,7 @@ from shardcore.trace import Look
 if TYPE_CHECKING:
     from shardcore.formats.mdb.reader import MdbShard
 
-CHUNKS_AT_ONCE = 1 << 20
+CHUNKS_AT_ONCE = 1 << 17
 """Chunks whose hashes are gathered at a time; files may name the same chunks again and again."""
 
 LISTED = MAX_PER_CODE - 1
@@ -221,19 +221,30 @@ def _check_name(shard: MdbShard, index: Index, findings: Findings) -> None:
         findings.warning("mdb.name", None, f"the file is named {name}, its bytes hash to {real}")
 
 
+def _batches(totals: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
+    """Neighbouring blocks, half-open, with some `CHUNKS_AT_ONCE` chunks; `totals` counts the chunks before each."""
+    first, count = 0, len(totals) - 1
+    while first < count:
+        last = int(np.searchsorted(totals, totals[first] + CHUNKS_AT_ONCE, "right")) - 1
+        last = min(max(last, first + 1), count)
+        yield first, last
+        first = last
+
+
 def _check_roots(index: Index, findings: Findings) -> None:
     """Every xorb hash from its chunk hashes."""
     section = index.xorbs
     sizes = index.chunks["unpacked_segment_bytes"].astype(np.uint64)
-    roots = tree_roots(section.hashes[section.entries], sizes, section.bounds)
-    for number in _listed(
-        np.flatnonzero((roots != section.hashes[section.headers]).any(axis=1)),
-        findings,
-        Severity.ERROR,
-        "mdb.xorb-hash",
-    ):
+    roots = []
+    for first, last in _batches(section.bounds):
+        low, high = int(section.bounds[first]), int(section.bounds[last])
+        hashes = section.hashes[section.entries[low:high]]
+        roots.append(tree_roots(hashes, sizes[low:high], section.bounds[first : last + 1] - low))
+    found = np.concatenate([section.hashes[:0], *roots])
+    wrong = np.flatnonzero((found != section.hashes[section.headers]).any(axis=1))
+    for number in _listed(wrong, findings, Severity.ERROR, "mdb.xorb-hash"):
         at = section.byte_of(int(section.headers[number]))
-        message = f"the chunk hashes make the xorb {to_text(roots[number].tobytes())}"
+        message = f"the chunk hashes make the xorb {to_text(found[number].tobytes())}"
         findings.error("mdb.xorb-hash", Span("", at, at + 32), message)
 
 
@@ -243,13 +254,9 @@ def _check_ranges_and_files(index: Index, findings: Findings, progress: Progress
     known = (index.segment_xorbs >= 0) & ~index.wrong_segments
     spans = np.where(known, index.segments["chunk_index_end"].astype(np.int64) - index.segments["chunk_index_start"], 0)
     per_file = np.concatenate([[0], np.cumsum(spans)])[section.bounds]
-    first = 0
-    while first < len(section.headers):
-        last = int(np.searchsorted(per_file, per_file[first] + CHUNKS_AT_ONCE, "right")) - 1
-        last = min(max(last, first + 1), len(section.headers))
+    for first, last in _batches(per_file):
         _check_batch(index, first, last, known, findings)
         progress(2 * len(section.headers) + first, 4 * len(section.headers))
-        first = last
 
 
 def _check_batch(index: Index, first: int, last: int, known: NDArray[np.bool_], findings: Findings) -> None:
