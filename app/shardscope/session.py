@@ -220,7 +220,9 @@ class Session(QObject):
         self._set_index(IndexState.LOADED)
         self.index_loaded.emit()
         if self.selection.span is not None and self.selection.row is None:
-            self._complete(replace(self.selection, complete=False, path=(), ref=None))
+            # The tree grew: what was found before, or is being looked for, may be less than is known now.
+            self.selection = replace(self.selection, complete=False, path=(), ref=None)
+            self._complete(self.selection)
 
     def _set_index(self, state: IndexState) -> None:
         self.index_state = state

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 
 from PySide6.QtCore import QPoint
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QToolButton, QVBoxLayout, QWidget
@@ -250,7 +251,10 @@ class HexPanel(QWidget):
         return name or "Stored"
 
     def _file_title(self) -> str:
+        """What stands before the path: the file, or the data set, whose paths begin with the member."""
         shard = self._session.shard
+        if isinstance(shard, DataSet):
+            return Path(shard.uri).name if self._path else self.view.name
         file = shard.source.name if shard is not None and shard.source is not None else ""
         stored = stored_span(self.view.name)
         place = stored.source if stored is not None else self.view.name

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtCore import QEvent, QSize, Qt, Signal
-from PySide6.QtGui import QIcon, QKeyEvent
+from PySide6.QtCore import QEvent, QModelIndex, QPersistentModelIndex, QSize, Qt, Signal
+from PySide6.QtGui import QIcon, QKeyEvent, QPainter
 from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
@@ -14,6 +14,8 @@ from PySide6.QtWidgets import (
     QListWidgetItem,
     QPushButton,
     QSizePolicy,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
     QVBoxLayout,
     QWidget,
 )
@@ -21,7 +23,36 @@ from PySide6.QtWidgets import (
 from shardscope import assets, theme
 from shardscope.settings import Settings
 
+Index = QModelIndex | QPersistentModelIndex
+
 _PATH = int(Qt.ItemDataRole.UserRole)
+_ABOUT = _PATH + 1
+
+_TITLE_SHARE = 0.44
+"""Where the second column of a list begins."""
+
+
+class _TwoWords(QStyledItemDelegate):
+    """Paints the title at the left and what is known of it, quieter, in a column of its own."""
+
+    def initStyleOption(self, option: QStyleOptionViewItem, index: Index) -> None:
+        """The style paints the background alone; the words are painted here."""
+        super().initStyleOption(option, index)
+        option.text = ""
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        """Paints one entry."""
+        super().paint(painter, option, index)
+        colours = theme.of(option.widget)
+        rect = option.rect.adjusted(12, 0, -12, 0)
+        left = int(rect.width() * _TITLE_SHARE)
+        flags = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+        about = (index.data(_ABOUT), colours.muted, left, rect.width() - left)
+        words = ((index.data(), colours.text, 0, left - 12), about)
+        for text, colour, start, width in words:
+            painter.setPen(colour)
+            shown = option.fontMetrics.elidedText(text, Qt.TextElideMode.ElideMiddle, width)
+            painter.drawText(rect.adjusted(start, 0, start + width - rect.width(), 0), flags, shown)
 
 
 class FileList(QListWidget):
@@ -37,16 +68,18 @@ class FileList(QListWidget):
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAsNeeded)
         self.setTextElideMode(Qt.TextElideMode.ElideMiddle)
         self.setUniformItemSizes(True)
+        self.setItemDelegate(_TwoWords(self))
         self.setCursor(Qt.CursorShape.PointingHandCursor)
         self.itemClicked.connect(self._choose)
 
     def fill(self, entries: list[tuple[str, str, str]]) -> None:
-        """Shows entries: where, title, tool tip."""
+        """Shows entries: where, title, a few words about it."""
         self.clear()
-        for where, title, tip in entries:
+        for where, title, about in entries:
             item = QListWidgetItem(title)
             item.setData(_PATH, where)
-            item.setToolTip(tip)
+            item.setData(_ABOUT, about)
+            item.setToolTip(where)
             item.setSizeHint(QSize(0, self.fontMetrics().height() + 12))
             self.addItem(item)
         if entries:
@@ -84,7 +117,7 @@ class Welcome(QWidget):
         self.folder_button = QPushButton("Open folder…", self)
         self.folder_button.setToolTip("A data set: a folder of shards that share their keys")
         self.folder_button.clicked.connect(self.folder_requested)
-        self.drop = QLabel("Drop a file here", self)
+        self.drop = QLabel("Drop a file or folder here", self)
         self.drop.setObjectName("dropArea")
         self.drop.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.drop.setMinimumHeight(92)
@@ -135,7 +168,7 @@ class Welcome(QWidget):
         column.addWidget(self.recent)
         box = QWidget(self)
         box.setLayout(column)
-        box.setFixedWidth(560)
+        box.setFixedWidth(620)
         box.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Maximum)
         outer = QVBoxLayout(self)
         outer.addStretch(2)
@@ -144,9 +177,8 @@ class Welcome(QWidget):
 
     def refresh(self) -> None:
         """Reads the lists again."""
-        samples = assets.samples()
-        self.samples.fill([(str(one.path), f"{one.title}   {one.about}", str(one.path)) for one in samples])
-        recent = [(uri, _short(uri), uri) for uri in self._settings.recent]
+        self.samples.fill([(str(one.path), one.title, one.about) for one in assets.samples()])
+        recent = [(uri, *_parted(uri)) for uri in self._settings.recent]
         self.recent.fill(recent)
         for part in (self.recent, self.recent_head):
             part.setVisible(bool(recent))
@@ -178,11 +210,11 @@ class Welcome(QWidget):
             )
 
 
-def _short(uri: str) -> str:
-    """A file by its name, then its folder."""
+def _parted(uri: str) -> tuple[str, str]:
+    """A file's name and its folder."""
     if "://" in uri:
-        return uri
+        return uri.rstrip("/").rsplit("/", 1)[-1], uri
     found = Path(uri)
     home = str(Path.home())
     folder = str(found.parent)
-    return f"{found.name}   {'~' + folder[len(home) :] if folder.startswith(home) else folder}"
+    return found.name, f"~{folder[len(home) :]}" if folder.startswith(home) else folder
