@@ -218,6 +218,11 @@ class DataSet(Shard):
         with _relocating(ref.shard):
             return self.member(ref.shard).read_part(inside_member(ref), part, limit=limit)
 
+    def file_names(self, ref: ObjectRef) -> dict[str, str]:
+        """The files that an object becomes, as the member it lies in has it."""
+        with _relocating(ref.shard):
+            return self.member(ref.shard).file_names(inside_member(ref))
+
     def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
         """Verifies every member; those that cannot be opened are findings."""
         findings = Findings()

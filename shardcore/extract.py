@@ -13,11 +13,14 @@ from typing import Any
 
 from shardcore.errors import LimitExceeded, ShardError, SourceError, UsageError
 from shardcore.objects import ObjectRef
-from shardcore.shard import Progress, Shard, no_progress
+from shardcore.shard import PIECE, Progress, Shard, no_progress
 from shardcore.write import TemporaryFile
 
 MAX_NAME_BYTES = 180
 """Longest file name given; every common file system takes 255 bytes, and temporary names need some."""
+
+ANY_SIZE = 1 << 63
+"""More bytes than any object has."""
 
 _DEVICES = {"con", "prn", "aux", "nul", "conin$", "conout$", "clock$"}
 _RESERVED = _DEVICES | {f"{port}{n}" for port in ("com", "lpt") for n in range(10)}
@@ -26,7 +29,7 @@ _FORBIDDEN = frozenset('/\\:*?"<>|')
 
 @dataclass(frozen=True, slots=True)
 class Extracted:
-    """What became of one object.
+    """What became of one object, or of a part of one that has a file of its own.
 
     Attributes:
         key: The object's key.
@@ -34,6 +37,7 @@ class Extracted:
         size: Bytes written.
         sha256: Of the content, hexadecimal.
         error: Why there is no file, or empty.
+        part: The name of the part (`fragments`); empty for the content itself.
     """
 
     key: str | None
@@ -41,6 +45,11 @@ class Extracted:
     size: int = 0
     sha256: str = ""
     error: str = ""
+    part: str = ""
+
+    def line(self) -> dict[str, Any]:
+        """As the manifest and the command line tell it: `error` and `part` only where they say something."""
+        return {name: value for name, value in asdict(self).items() if value or name not in ("error", "part")}
 
 
 class Names:
@@ -87,7 +96,7 @@ def extract(
     """Writes objects into files of a folder, one after the other; a damaged one does not stop the others.
 
     A file appears under its name only when it is complete. At the end `manifest.json` is written, which tells the key
-    of every file.
+    of every file. Parts of objects that have a file name of their own are files beside (`Shard.file_names`).
 
     Args:
         shard: Where the objects are.
@@ -101,7 +110,7 @@ def extract(
         each_piece: Called with the number of bytes of every piece before it is written; may raise to stop.
 
     Yields:
-        What became of each object.
+        What became of each object, and after it of each of its parts.
 
     Raises:
         SourceError: The folder cannot be written to.
@@ -116,13 +125,12 @@ def extract(
     done: list[Extracted] = []
     for number, ref in enumerate(_each(refs)):
         if isinstance(ref, ShardError):
-            result = Extracted(None, "", error=str(ref))
+            results = [Extracted(None, "", error=str(ref))]
         else:
-            label = ref.key if ref.key is not None else str(ref.extras.get("key_hex") or f"row-{ref.row}")
-            result = _extract_one(shard, ref, where / names.give(label), force, limit, each_piece)
-        done.append(result)
+            results = _extract_one(shard, ref, where, names, force=force, limit=limit, each_piece=each_piece)
+        done += results
         progress(number + 1, max(total, number + 1))
-        yield result
+        yield from results
     write_manifest(shard, done, where)
 
 
@@ -133,7 +141,7 @@ def write_manifest(shard: Shard, results: Iterable[Extracted], folder: Path) -> 
         SourceError: The folder cannot be written to.
     """
     origin = shard.source.uri if shard.source is not None else getattr(shard, "uri", "")
-    lines = [{name: v for name, v in asdict(r).items() if name != "error" or v} for r in results]
+    lines = [result.line() for result in results]
     for line in lines:
         line["path"] = Path(line["path"]).name
     content: dict[str, Any] = {"uri": origin, "format": shard.format, "objects": lines}
@@ -156,11 +164,12 @@ def write_object(
     ref: ObjectRef,
     path: Path,
     *,
+    part: str = "",
     force: bool = False,
     limit: int | None = None,
     each_piece: Callable[[int], None] | None = None,
 ) -> tuple[int, str]:
-    """Streams one object into a file that appears when it is complete; it has at most `limit` bytes.
+    """Streams one object, or a part of it, into a file that appears when it is complete; at most `limit` bytes.
 
     Returns:
         Bytes written, and their sha256.
@@ -176,7 +185,7 @@ def write_object(
     digest = hashlib.sha256()
     file = TemporaryFile(path)
     try:
-        for piece in bounded(shard.stream(ref), ref, limit):
+        for piece in _part(shard, ref, part, limit) if part else bounded(shard.stream(ref), ref, limit):
             if each_piece is not None:
                 each_piece(len(piece))
             file.write(piece)
@@ -219,19 +228,28 @@ def _each(refs: Iterable[ObjectRef]) -> Iterator[ObjectRef | ShardError]:
             yield ref
 
 
-def _extract_one(
-    shard: Shard,
-    ref: ObjectRef,
-    path: Path,
-    force: bool,
-    limit: int | None,
-    each_piece: Callable[[int], None] | None,
-) -> Extracted:
+def _extract_one(shard: Shard, ref: ObjectRef, where: Path, names: Names, **options: Any) -> list[Extracted]:
+    """The content and the parts of an object; one that is damaged does not stop the others."""
     try:
-        size, digest = write_object(shard, ref, path, force=force, limit=limit, each_piece=each_piece)
+        files = shard.file_names(ref)
     except ShardError as error:
-        return Extracted(ref.key, "", error=str(error))
-    return Extracted(ref.key, str(path), size, digest)
+        return [Extracted(ref.key, "", error=str(error))]
+    results = []
+    for part, name in files.items():
+        path = where / names.give(name)
+        try:
+            size, digest = write_object(shard, ref, path, part=part, **options)
+        except ShardError as error:
+            results.append(Extracted(ref.key, "", error=str(error), part=part))
+        else:
+            results.append(Extracted(ref.key, str(path), size, digest, part=part))
+    return results
+
+
+def _part(shard: Shard, ref: ObjectRef, part: str, limit: int | None) -> Iterator[bytes]:
+    data = memoryview(shard.read_part(ref, part, limit=ANY_SIZE if limit is None else limit))
+    for at in range(0, len(data), PIECE):
+        yield bytes(data[at : at + PIECE])
 
 
 def _cleaned(key: str) -> str:

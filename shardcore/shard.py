@@ -196,6 +196,16 @@ class Shard(ABC):
         """
         raise UsageError(f"{ref.key} has no part {part!r}; it has {', '.join(ref.parts) or 'none'}")
 
+    def file_names(self, ref: ObjectRef) -> dict[str, str]:
+        """The files that an object becomes when it is extracted: part to name, which need not be safe.
+
+        The part `""` is the content itself. Of `ref.parts` those are left out that are no files of their own.
+
+        Raises:
+            ShardError: The member of a data set that holds the object cannot be opened.
+        """
+        return {"": ref.key if ref.key is not None else str(ref.extras.get("key_hex") or f"row-{ref.row}")}
+
     @property
     def parameters(self) -> str:
         """What the file is read with and does not state itself, as JSON text that `open(spec=...)` takes; or empty."""

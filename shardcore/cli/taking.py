@@ -7,7 +7,6 @@ import hashlib
 import os
 import sys
 from collections.abc import Iterator
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -34,7 +33,7 @@ from shardcore.cli.options import (
 from shardcore.cli.output import object_json, print_json, print_line, printable, warn
 from shardcore.dataset import DataSet
 from shardcore.errors import FormatError, ShardError, UsageError
-from shardcore.extract import bounded, write_object
+from shardcore.extract import ANY_SIZE, bounded, write_object
 from shardcore.extract import extract as extract_objects
 from shardcore.objects import ObjectColumns, ObjectRef, State
 from shardcore.shard import DEFAULT_LIMIT, Shard
@@ -45,9 +44,6 @@ ROWS_AT_ONCE = 1 << 16
 
 FEW_ROWS = 10_000
 """Up to this many rows are listed without loading the index first."""
-
-NO_LIMIT = 1 << 63
-"""More bytes than any object has."""
 
 HIDDEN = (State.UNUSED, State.DELETED)
 
@@ -107,7 +103,7 @@ def get(
         if output is not None and len(refs) == 1 and part is None and window is None:
             write_object(shard, refs[0], output, force=force, limit=limit_bytes or None)
             return 0
-        pieces = (piece for ref in refs for piece in _pieces(shard, ref, part, window, limit_bytes or NO_LIMIT))
+        pieces = (piece for ref in refs for piece in _pieces(shard, ref, part, window, limit_bytes or ANY_SIZE))
         if output is None:
             for piece in pieces:
                 sys.stdout.buffer.write(piece)
@@ -148,7 +144,7 @@ def extract(
             for done in results:
                 errors += bool(done.error)
                 if json:
-                    print_json({name: value for name, value in asdict(done).items() if name != "error" or value})
+                    print_json(done.line())
                 elif done.error:
                     warn(f"{done.key}: {done.error}")
                 else:

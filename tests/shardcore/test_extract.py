@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from shardcore.errors import FormatError, LimitExceeded, SourceError, UsageError
 from shardcore.extract import MAX_NAME_BYTES, Names, extract, write_object
 from shardcore.objects import ObjectRef
+from shardcore.shard import DEFAULT_LIMIT
 from tests.shardcore.toy import LineShard, line_set
 
 SHARD = b"one=hello\n../up=x\nbad=ab!\nONE=other\n\xff\xfe=raw\none=again\n"
@@ -90,9 +91,7 @@ def test_extracting_leaves_files_and_a_manifest(tmp_path: Path) -> None:
     shard = LineShard(SHARD)
     refs = [shard.objects.ref(row) for row in range(6)]
     told: list[tuple[int, int]] = []
-    results = list(
-        extract(shard, refs, tmp_path / "new" / "out", total=6, progress=lambda a, b: told.append((a, b)))
-    )
+    results = list(extract(shard, refs, tmp_path / "new" / "out", total=6, progress=lambda a, b: told.append((a, b))))
     out = tmp_path / "new" / "out"
     assert [r.key for r in results] == ["one", "../up", "bad", "ONE", None, "one"]
     assert [bool(r.error) for r in results] == [False, False, True, False, False, False]
@@ -197,3 +196,52 @@ def test_members_of_data_sets_are_extracted(tmp_path: Path) -> None:
     results = list(extract(shards, refs(), tmp_path))
     assert [Path(r.path).read_bytes() for r in results] == [b"first", b"second"]
     assert json.loads((tmp_path / "manifest.json").read_text())["uri"] == "somewhere"
+
+
+class PartShard(LineShard):
+    """Lines whose contents have a second file, the content backwards, named as the key is."""
+
+    def file_names(self, ref: ObjectRef) -> dict[str, str]:
+        """The content as `<key>.index`, the part as `<key>`."""
+        return {"": f"{ref.key}.index", "backwards": f"{ref.key}"}
+
+    def read_part(self, ref: ObjectRef, part: str, *, limit: int = DEFAULT_LIMIT) -> bytes:
+        """The content from its end; that of `bad` cannot be had, and a limit holds."""
+        data = self.read(ref)[::-1]
+        if ref.key == "bad":
+            raise FormatError("no way back")
+        if len(data) > limit:
+            raise LimitExceeded("too long")
+        return data
+
+
+def test_parts_with_names_are_files_beside_the_object(tmp_path: Path) -> None:
+    """A part is a file, a line and a row of the manifest of its own; damage of one does not stop the other."""
+    shard = PartShard(b"one=abc\nbad=x\n../up=de\n")
+    pieces: list[int] = []
+    results = list(extract(shard, map(shard.objects.ref, range(3)), tmp_path, each_piece=pieces.append))
+    assert [(r.key, r.part, bool(r.error)) for r in results] == [
+        ("one", "", False),
+        ("one", "backwards", False),
+        ("bad", "", False),
+        ("bad", "backwards", True),
+        ("../up", "", False),
+        ("../up", "backwards", False),
+    ]
+    assert (tmp_path / "one.index").read_bytes() == b"abc"
+    assert (tmp_path / "one").read_bytes() == b"cba"
+    assert not (tmp_path / "bad").exists()
+    assert sum(pieces) == sum(r.size for r in results)
+    manifest = json.loads((tmp_path / "manifest.json").read_text())["objects"]
+    named = {line["path"]: (line["key"], line.get("part")) for line in manifest if line["path"]}
+    assert {path.name for path in tmp_path.iterdir()} == {"manifest.json", *named}
+    assert (named["one.index"], named["one"]) == (("one", None), ("one", "backwards"))
+    assert Path(results[5].path).parent == tmp_path
+
+
+def test_limits_hold_for_each_part(tmp_path: Path) -> None:
+    """A part over the limit leaves no file."""
+    shard = PartShard(b"one=abc\n")
+    results = list(extract(shard, [shard.find("one")], tmp_path, limit=2))
+    assert ["limit" in r.error or "long" in r.error for r in results] == [True, True]
+    assert [path.name for path in tmp_path.iterdir()] == ["manifest.json"]

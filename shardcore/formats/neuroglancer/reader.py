@@ -260,6 +260,11 @@ class NeuroglancerShard(Shard):
             raise LimitExceeded(f"the fragments of {ref.key} have {span.size} bytes; the limit is {limit}")
         return self.source.read(span.start, span.stop)
 
+    def file_names(self, ref: ObjectRef) -> dict[str, str]:
+        """A mesh becomes two files, as in the unsharded form: `<id>.index`, the manifest, and `<id>`, its fragments."""
+        names = super().file_names(ref)
+        return {"": f"{ref.key}.index", FRAGMENTS: f"{ref.key}"} if FRAGMENTS in ref.parts else names
+
     def fragments_of(self, ref: ObjectRef) -> Span:
         """Where the fragments of a mesh lie; reads its manifest.
 

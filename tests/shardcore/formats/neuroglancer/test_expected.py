@@ -13,6 +13,7 @@ import pytest
 
 import shardcore
 from shardcore.errors import FormatError, KeyAbsent, Truncated
+from shardcore.extract import extract
 from shardcore.formats.neuroglancer.reader import NeuroglancerShard
 from shardcore.formats.neuroglancer.sharding import ShardingSpec
 from shardcore.formats.neuroglancer.volume import chunk_array
@@ -210,3 +211,22 @@ def test_hostile_self_overlap() -> None:
         assert len(shard.objects) == 4
         codes = {finding.code for finding in shard.verify("structure").findings}
         assert codes == {"neuroglancer.shared-index"}
+
+
+def test_meshes_are_extracted_under_their_unsharded_names(tmp_path: Path) -> None:
+    """`<id>.index` is the manifest and `<id>` the fragments, of a shard and a data set alike; others are one file."""
+    expected = {entry["key"]: entry for case in CASES if case["name"] == "mesh" for entry in case["entries"]}
+    for name, path in (("set", DATA / "mesh"), ("shard", DATA / "mesh" / "0.shard")):
+        with shardcore.open(path) as shard:
+            shard.load_index()
+            refs = [shard.objects.ref(row) for row in range(len(shard.objects))]
+            results = list(extract(shard, refs, tmp_path / name))
+        assert not any(result.error for result in results)
+        assert len(results) == 2 * len(refs)
+        for ref in refs:
+            entry = expected[str(ref.key)]
+            manifest, fragments = tmp_path / name / f"{ref.key}.index", tmp_path / name / f"{ref.key}"
+            assert hashlib.sha256(manifest.read_bytes()).hexdigest() == entry["sha256"]
+            assert hashlib.sha256(fragments.read_bytes()).hexdigest() == entry["fragments_sha256"]
+    with shardcore.open(DATA / "tiny_worked_example" / "0.shard") as shard:
+        assert shard.file_names(shard.find("1")) == {"": "1"}
