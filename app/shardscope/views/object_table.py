@@ -13,7 +13,7 @@ from PySide6.QtCore import (
     QPersistentModelIndex,
     Signal,
 )
-from PySide6.QtGui import QKeyEvent, QKeySequence, QPainter, QPaintEvent
+from PySide6.QtGui import QKeyEvent, QKeySequence, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QHeaderView,
@@ -29,7 +29,7 @@ Index = QModelIndex | QPersistentModelIndex
 MAX_PIXELS = 2**31 - 1
 """Qt counts the pixels of a view in 32 bits and hangs beyond."""
 
-_DIGITS = {"row": 5, "key": 20, "kind": 7, "state": 8, "size": 7, "stored": 7, "start": 7, "codec": 6, "shard": 16}
+_DIGITS = {"row": 5, "key": 21, "kind": 7, "state": 8, "size": 7, "stored": 7, "start": 7, "codec": 6, "shard": 10}
 """The least widths of the columns, in digits; row and offset grow with the file, the key takes the rest."""
 
 
@@ -49,6 +49,7 @@ class ObjectTable(QTableView):
         self._painter = RowPainter(self)
         self._largest = 0
         self._sized: tuple[tuple[str, ...], dict[str, int]] = ((), {})
+        self._texts: dict[str, int] = {}
         self.setObjectName("objectTable")
         self.setAccessibleName("Objects")
         self.setModel(model)
@@ -70,6 +71,7 @@ class ObjectTable(QTableView):
         header.setStyleSheet("QHeaderView::section { padding-right: 16px; }")
         self._measure()
         model.modelReset.connect(self._size_columns)
+        model.dataChanged.connect(lambda *_: self._rows_came())
         self.clicked.connect(self._click)
         # Rows that were not there yet are not kept by the painter: it need not hear when they come.
         model.modelReset.connect(self._painter.forget)
@@ -109,11 +111,43 @@ class ObjectTable(QTableView):
         if shown == self._sized[0] and grown == self._sized[1]:
             return
         self._sized = shown, grown
+        self._texts.clear()
         for number, name in enumerate(shown):
-            header.setSectionResizeMode(number, QHeaderView.ResizeMode.Interactive)
             room = 30 if self.objects.columns[number].number else 20
             self.setColumnWidth(number, max(_DIGITS[name], grown.get(name, 0)) * digit + room)
-        header.setSectionResizeMode(shown.index("key"), QHeaderView.ResizeMode.Stretch)
+        header.setStretchLastSection(True)
+        self._widen()
+
+    def _rows_came(self) -> None:
+        """Rows are known that were not before: keys and names of shards say how much room they want."""
+        columns = {c.name: number for number, c in enumerate(self.objects.columns) if c.name in _MOST_DIGITS}
+        before = dict(self._texts)
+        for place in self._visible_places():
+            texts, _ = self.objects.row_texts(place)
+            for name, number in columns.items():
+                self._texts[name] = max(self._texts.get(name, 0), self._painter.width_of(texts[number], name))
+        if self._texts != before:
+            self._widen()
+
+    def _widen(self) -> None:
+        """Gives keys and names of shards the room they want, as far as there is some."""
+        names = [column.name for column in self.objects.columns]
+        digit, viewport = self.fontMetrics().horizontalAdvance("0"), self.viewport().width()
+        if "shard" in names:
+            width = min(max(self._texts.get("shard", 0), _DIGITS["shard"] * digit), _MOST_DIGITS["shard"] * digit)
+            self.setColumnWidth(names.index("shard"), width + 20)
+        others = sum(self.columnWidth(n) for n, name in enumerate(names) if name not in ("key", names[-1]))
+        last = names[-1]
+        others += max(_DIGITS[last] * digit, self._texts.get(last, 0)) + 20
+        wanted = max(self._texts.get("key", 0), _DIGITS["key"] * digit) + 20
+        if wanted > viewport * KEY_SHARE:
+            wanted = min(wanted, max(viewport - others, LONG_KEY * digit))
+        self.setColumnWidth(names.index("key"), wanted)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """There is more room, or less."""
+        super().resizeEvent(event)
+        self._widen()
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Paints rows, not cells: a delegate in Python would be called a thousand times for one screen."""
@@ -139,11 +173,14 @@ class ObjectTable(QTableView):
 
     def visible_rows(self) -> Iterator[int]:
         """The rows of `Shard.objects` on the screen."""
+        for place in self._visible_places():
+            yield self.objects.row_of(self.objects.index(place, 0))
+
+    def _visible_places(self) -> range:
         first = self.rowAt(0)
         last = self.rowAt(self.viewport().height() - 1)
         last = self.objects.rowCount() - 1 if last < 0 else last
-        for place in range(max(first, 0), last + 1):
-            yield self.objects.row_of(self.objects.index(place, 0))
+        return range(max(first, 0), last + 1)
 
     def follow(self, row: int | None) -> None:
         """Makes a row current without telling that the user did; None clears the selection."""
