@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -84,6 +85,10 @@ class RowPainter:
                 continue
             self._paint_column(painter, number, column.name, left, base, rows, selected, first)
         self._outline(painter, first, last, top)
+
+    def width_of(self, text: str, column: str) -> int:
+        """How wide a text of a column is."""
+        return math.ceil(self._metrics[column == "key"].horizontalAdvance(text))
 
     def _selected(self, first: int, last: int) -> set[int]:
         inside: set[int] = set()

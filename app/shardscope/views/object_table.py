@@ -29,8 +29,17 @@ Index = QModelIndex | QPersistentModelIndex
 MAX_PIXELS = 2**31 - 1
 """Qt counts the pixels of a view in 32 bits and hangs beyond."""
 
-_DIGITS = {"row": 5, "key": 21, "kind": 7, "state": 8, "size": 7, "stored": 7, "start": 7, "codec": 6, "shard": 10}
-"""The least widths of the columns, in digits; row and offset grow with the file, the key takes the rest."""
+_DIGITS = {"row": 4, "key": 8, "kind": 6, "state": 7, "size": 7, "stored": 6, "start": 6, "codec": 5, "shard": 6}
+"""The least widths of the columns, in digits; they grow with the file, and some with what is in them."""
+
+_MOST_DIGITS = {"key": 400, "shard": 16}
+"""Columns that grow with their texts, and how far."""
+
+KEY_SHARE = 0.6
+"""Keys that fit in this part of the table are shown whole; longer ones share what the other columns leave."""
+
+LONG_KEY = 21
+"""Digits that a longer key has at least; the table scrolls instead."""
 
 
 class ObjectTable(QTableView):
