@@ -327,6 +327,7 @@ class JoinedObjects(Objects):
         self._counts = {name: len(objects) for name, _, objects in self._parts}
         self._first_rows = {name: first for (name, _, _), first in zip(self._parts, self._firsts, strict=False)}
         self.kinds = tuple(dict.fromkeys(k for _, _, o in self._parts for k in o.kinds)) or ("object",)
+        self.inner_kinds = frozenset().union(*(o.inner_kinds for _, _, o in self._parts))
         self.codecs = tuple(dict.fromkeys(c for _, _, o in self._parts for c in o.codecs)) or ("none",)
 
     def __len__(self) -> int:

@@ -143,10 +143,12 @@ class Objects(ABC):
 
     Attributes:
         kinds: The kinds that `ObjectColumns.kind` counts.
+        inner_kinds: Kinds whose content is part of what others hold; taking out everything leaves them out.
         codecs: The codecs that `ObjectColumns.codec` counts.
     """
 
     kinds: tuple[str, ...] = ("object",)
+    inner_kinds: frozenset[str] = frozenset()
     codecs: tuple[str, ...] = ("none",)
 
     @abstractmethod

@@ -118,6 +118,7 @@ def extract(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Made when it is not there.", show_default=False)],
     keys: Keys = None,
     pattern: Annotated[str | None, typer.Option("--match", metavar="GLOB", help="Only keys that match.")] = None,
+    kind: Annotated[str | None, typer.Option(help="Only objects of this kind.")] = None,
     key_file: KeyFile = None,
     limit_bytes: Limit = DEFAULT_LIMIT,
     json: Json = False,
@@ -135,7 +136,7 @@ def extract(
             refs: Iterator[ObjectRef] | list[ObjectRef] = [shard.find(key) for key in wanted]
             total = len(wanted)
         else:
-            refs, total = _all_refs(shard, pattern, deleted)
+            refs, total = _all_refs(shard, pattern, kind, deleted)
             errors += _warn_unreadable(shard)
         with progress_bar("extracting") as progress:
             results = extract_objects(
@@ -269,14 +270,22 @@ def _write_file(path: Path, pieces: Iterator[bytes], force: bool) -> None:
         raise
 
 
-def _all_refs(shard: Shard, pattern: str | None, deleted: bool) -> tuple[Iterator[ObjectRef], int]:
-    """All objects that can be taken out, one at a time; where there is a view of the whole content, that alone."""
-    if shard.views and pattern is None:
+def _all_refs(
+    shard: Shard, pattern: str | None, kind: str | None, deleted: bool
+) -> tuple[Iterator[ObjectRef], int]:
+    """All objects that can be taken out, one at a time; where there is a view of the whole content, that alone.
+
+    Kinds that are parts of others (the chunks of a file) are left out unless they are asked for.
+    """
+    if shard.views and pattern is None and kind is None:
         return iter([shard.find(shard.views[0])]), 1
     with progress_bar("loading the index") as progress:
         shard.load_index(progress)
     wanted = [State.LIVE, State.EXTERNAL, State.DAMAGED] + [State.TOMBSTONED] * deleted
-    rows = np.flatnonzero(np.isin(shard.objects[:].state, wanted))
+    objects, code = shard.objects, _kind_code(shard, kind)
+    columns = objects[:]
+    kinds = [n for n, name in enumerate(objects.kinds) if name not in objects.inner_kinds] if code is None else [code]
+    rows = np.flatnonzero(np.isin(columns.state, wanted) & np.isin(columns.kind, kinds))
     if pattern is not None:
         texts = shard.objects.key_texts(rows)
         matching = [key is not None and fnmatch.fnmatchcase(key, pattern) for key in texts]

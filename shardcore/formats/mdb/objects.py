@@ -197,6 +197,7 @@ class MdbObjects(Objects):
     """
 
     kinds = KINDS
+    inner_kinds = frozenset({"xorb", "chunk"})
     codecs = (CODEC,)
 
     def __init__(self, load: Callable[[], Index], loaded: Callable[[], bool], count: int | None) -> None:
