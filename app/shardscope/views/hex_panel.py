@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from pathlib import Path
 
 from PySide6.QtCore import QPoint
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QToolButton, QVBoxLayout, QWidget
@@ -26,6 +25,7 @@ from shardscope.views.hex_view import HexSelection, HexView
 from shardscope.views.hex_width import CHOICES, RowMode, RowWidth, parse_width, record_of
 from shardscope.views.legend import Legend
 from shardscope.views.overview import Overview
+from shardscope.views.passport import short_name
 from shardscope.views.search_bar import SearchBar
 
 
@@ -254,8 +254,8 @@ class HexPanel(QWidget):
         """What stands before the path: the file, or the data set, whose paths begin with the member."""
         shard = self._session.shard
         if isinstance(shard, DataSet):
-            return Path(shard.uri).name if self._path else self.view.name
-        file = shard.source.name if shard is not None and shard.source is not None else ""
+            return short_name(shard.uri) if self._path else self.view.name
+        file = short_name(shard.source.name) if shard is not None and shard.source is not None else ""
         stored = stored_span(self.view.name)
         place = stored.source if stored is not None else self.view.name
         return " › ".join(part for part in (file, place, "decoded" if stored is not None else "") if part)

@@ -38,7 +38,7 @@ _MOST_DIGITS = {"key": 400, "shard": 16}
 KEY_SHARE = 0.6
 """Keys that fit in this part of the table are shown whole; longer ones share what the other columns leave."""
 
-LONG_KEY = 21
+LONG_KEY = 16
 """Digits that a longer key has at least; the table scrolls instead."""
 
 

@@ -20,7 +20,7 @@ from shardscope.jobs import Jobs, JobState
 from shardscope.session import Session
 from shardscope.settings import Settings
 from shardscope.views.object_panel import ObjectPanel
-from shardscope.views.object_table import MAX_PIXELS
+from shardscope.views.object_table import LONG_KEY, MAX_PIXELS
 from tests.app.conftest import open_in
 
 
@@ -229,6 +229,19 @@ def test_what_is_painted_is_what_is_there(qtbot: QtBot, panel: ObjectPanel) -> N
     row = panel.table._painter._row(9)
     assert row.texts[0] == "9"
     assert row.texts[2] == "unused"
+    assert len(panel.table._painter._row(0).texts[1]) == 64
+    panel.table.setColumnWidth(1, 120)
     long = panel.table._painter._row(0).texts[1]
     assert "…" in long
     assert long.startswith("94d9")
+
+
+def test_keys_get_the_room_they_want(qtbot: QtBot, panel: ObjectPanel) -> None:
+    """Keys that fit are shown whole when their rows arrive; in a narrow table they leave room for the rest."""
+    table = panel.table
+    qtbot.waitUntil(lambda: panel.model.row_texts(9)[1] is State.UNUSED)
+    wide = table.columnWidth(1)
+    assert wide > table._painter.width_of("0" * 64, "key")
+    panel.resize(500, 300)
+    qtbot.waitUntil(lambda: table.columnWidth(1) < wide)
+    assert table.columnWidth(1) >= table.fontMetrics().horizontalAdvance("0" * LONG_KEY)
