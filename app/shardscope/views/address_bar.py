@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QEvent, QObject, QStringListModel, Qt, Signal
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QCompleter, QHBoxLayout, QLabel, QLineEdit, QWidget
+from PySide6.QtWidgets import QCompleter, QHBoxLayout, QLabel, QLineEdit, QSizePolicy, QWidget
 
 from shardscope import theme
 from shardscope.goto import GotoError, Places, evaluate
@@ -35,6 +35,10 @@ class AddressBar(QWidget):
         self.field.setClearButtonEnabled(True)
         self.preview = QLabel()
         self.preview.setObjectName("addressPreview")
+        # A long message is cut: it must not push the docks aside while somebody types.
+        policy = QSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        policy.setRetainSizeWhenHidden(True)
+        self.preview.setSizePolicy(policy)
         self.preview.hide()
         self._names = QStringListModel(self)
         completer = QCompleter(self._names, self)
@@ -45,7 +49,7 @@ class AddressBar(QWidget):
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(8)
         row.addWidget(self.field)
-        row.addWidget(self.preview)
+        row.addWidget(self.preview, 1)
         self.field.textChanged.connect(self._preview)
         self.field.returnPressed.connect(self._go)
         self.field.installEventFilter(self)
@@ -89,6 +93,7 @@ class AddressBar(QWidget):
     def _say(self, text: str, *, wrong: bool) -> None:
         colours = theme.of(self)
         self.preview.setText(text)
+        self.preview.setToolTip(text)
         self.preview.setStyleSheet(f"color: {(colours.error if wrong else colours.muted).name()}")
 
     def _go(self) -> None:

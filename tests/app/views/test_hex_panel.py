@@ -116,6 +116,17 @@ def test_mistakes_stay_in_the_address_field(qtbot: QtBot, swh: HexPanel, session
     assert not swh.address.preview.isVisible()
 
 
+def test_messages_beside_the_address_push_nothing_aside(qtbot: QtBot, swh: HexPanel) -> None:
+    """However long the preview of an address is, the panel needs no more room, and the field keeps its width."""
+    before, field = swh.minimumSizeHint().width(), swh.address.field.width()
+    swh.address.field.setText("nowhere" * 20)
+    assert swh.address.preview.isVisible()
+    qtbot.wait(0)
+    swh.layout().activate()
+    assert swh.minimumSizeHint().width() == before
+    assert swh.address.field.width() == field
+
+
 def test_rows_become_records(qtbot: QtBot, swh: HexPanel, session: Session) -> None:
     """In record mode rows have the size of the record under the caret, and begin where it begins."""
     swh.set_row_width(RowWidth(RowMode.RECORD))
