@@ -42,6 +42,7 @@ def compressed(codec: str, data: bytes) -> bytes:
 
 
 def noise(size: int, seed: int = 7) -> bytes:
+    """Bytes that no codec shrinks."""
     return random.Random(seed).randbytes(size)
 
 
