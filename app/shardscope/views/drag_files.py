@@ -41,12 +41,14 @@ class Prepared:
         files: Their paths, complete.
         size: Bytes of all of them.
         problems: Why objects have no file, a sentence each.
+        left_out: Tombstoned objects, which are never dragged unless the shard was opened to serve them.
     """
 
     folder: Path
     files: tuple[Path, ...]
     size: int
     problems: tuple[str, ...] = ()
+    left_out: int = 0
 
     @property
     def there(self) -> bool:
@@ -101,7 +103,13 @@ class DragFolders:
 
 
 def prepare(
-    shard: Shard, rows: Sequence[int], folders: DragFolders, progress: Progress, *, limit: int | None = None
+    shard: Shard,
+    rows: Sequence[int],
+    folders: DragFolders,
+    progress: Progress,
+    *,
+    limit: int | None = None,
+    deleted: bool = False,
 ) -> Prepared:
     """Writes objects to files with safe names.
 
@@ -111,13 +119,15 @@ def prepare(
         folders: Where the files go.
         progress: Called with bytes done and in all; may raise `Cancelled`, and nothing stays behind.
         limit: Bytes that may be written.
+        deleted: Whether the shard serves tombstoned objects; else they are left out.
 
     Raises:
         TooLarge: The objects have more bytes than `limit`.
         SourceError: The bytes cannot be had, or the files cannot be written.
     """
     columns = shard.objects.columns(np.asarray(rows, np.int64), sizes=True)
-    used = columns.state != State.UNUSED
+    dead = columns.state == State.TOMBSTONED
+    used = (columns.state != State.UNUSED) & (~dead | deleted)
     total = sum(size for size in columns.size[used].tolist() if size > 0)
     if limit is not None and total > limit:
         raise TooLarge
@@ -130,7 +140,8 @@ def prepare(
         raise
     kept = [result for result in results if not result.error]
     problems = tuple(f"{result.key or 'an object without a key'}: {result.error}" for result in results if result.error)
-    return Prepared(folder, tuple(Path(r.path) for r in kept), sum(r.size for r in kept), problems)
+    left_out = 0 if deleted else int(dead.sum())
+    return Prepared(folder, tuple(Path(r.path) for r in kept), sum(r.size for r in kept), problems, left_out)
 
 
 def _watch(progress: Progress, total: int, limit: int | None) -> Callable[[int], None]:

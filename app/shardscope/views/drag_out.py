@@ -172,12 +172,13 @@ class DragOut(QObject):
 
     def _submit(self, shard: Shard, key: _Key, *, whole: bool) -> None:
         rows, old, limit = key[2], self._ready.get(key), None if whole else self.small
+        deleted = self._session.request.deleted
 
         def work(job: Job) -> Prepared | None:
             if old is not None and old.there:
                 return old
             try:
-                return prepare(shard, rows, self._folders, job.progress, limit=limit)
+                return prepare(shard, rows, self._folders, job.progress, limit=limit, deleted=deleted)
             except TooLarge:
                 return None
 
@@ -214,6 +215,9 @@ class DragOut(QObject):
         if prepared.problems:
             more = f", and {len(prepared.problems) - 1:,} more" if len(prepared.problems) > 1 else ""
             self._session.message.emit(f"Not readable: {prepared.problems[0]}{more}")
+        if prepared.left_out:
+            them = "it" if prepared.left_out == 1 else "them"
+            self._session.message.emit(f"{prepared.left_out:,} deleted left out: extract {them} instead")
         if prepared.files:
             self._handed.add(key)
             then(prepared)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtGui import QAction, QKeySequence
-from PySide6.QtWidgets import QApplication, QFileDialog, QWidget
+from PySide6.QtWidgets import QApplication, QFileDialog, QMessageBox, QWidget
 
 from shardcore import Cancelled, ObjectRef, Shard, ShardError, State
-from shardcore.extract import extract
+from shardscope.extraction import Extracted, Extraction, write
 from shardscope.jobs import Job, Pool, Priority
 from shardscope.session import Session
 from shardscope.settings import Settings
@@ -80,45 +81,61 @@ class ObjectActions(QObject):
         dialog.open()
 
     def extract_to(self, folder: str) -> Job | None:
-        """Writes the selected objects to files of a folder, with a manifest; a job in `transfers`."""
+        """Writes the selected objects to files of a folder, with a manifest; a job in `transfers`.
+
+        When some of them are tombstoned, nothing is written until the user has said what to do about them.
+        """
         shard, rows = self._session.shard, self._table.selected_rows()
         if shard is None or not len(rows):
             return None
         self._settings.folder = folder
-        where = Path(folder)
+        return self._write(Extraction(shard, self._session.request, rows, Path(folder)))
 
-        def work(job: Job) -> tuple[int, int]:
-            columns = shard.objects.columns(rows, sizes=True)
-            kept = rows[columns.state != State.UNUSED]
-            sizes = columns.size[columns.state != State.UNUSED]
-            total, written = int(np.maximum(sizes, 0).sum(dtype=object) or 0), 0
-
-            def each_piece(size: int) -> None:
-                nonlocal written
-                written += size
-                job.progress(min(written, total), max(total, 1))
-
-            refs = (shard.objects.ref(row) for row in kept.tolist())
-            results = []
-            for result in extract(shard, refs, where, each_piece=each_piece):
-                job.check()
-                results.append(result)
-            return len(results), sum(bool(result.error) for result in results)
-
-        def done(found: tuple[int, int] | None, error: BaseException | None) -> None:
+    def _write(self, wanted: Extraction) -> Job:
+        def done(found: Extracted | None, error: BaseException | None) -> None:
             if found is None:
                 if not isinstance(error, Cancelled):
                     self._session.note_trouble(error)
                     self._session.message.emit(f"Not extracted: {error}")
-                return
-            count, failed = found
-            wrong = f"; {failed:,} failed: see manifest.json" if failed else ""
-            job.note = f"{count - failed:,} files in {where}{wrong}"
-            self._session.message.emit(job.note)
+            elif found.asks:
+                job.note = f"{found.asks:,} of them deleted: the user is asked"
+                self._ask_about_deleted(wanted, found.asks)
+            else:
+                wrong = f"; {found.failed:,} failed: see manifest.json" if found.failed else ""
+                left = f"; {found.left_out:,} deleted left out" if found.left_out else ""
+                job.note = f"{found.files:,} files in {wanted.where}{wrong}{left}"
+                self._session.message.emit(job.note)
 
-        title = f"Extract {len(rows):,} object{'s' if len(rows) != 1 else ''}"
-        job = self._session.jobs.submit(work, priority=Priority.SCAN, title=title, lasting=True, done=done)
+        title = f"Extract {len(wanted.rows):,} object{'s' if len(wanted.rows) != 1 else ''}"
+        job = self._session.jobs.submit(
+            lambda job: write(wanted, job.progress), priority=Priority.SCAN, title=title, lasting=True, done=done
+        )
         return job
+
+    def _ask_about_deleted(self, wanted: Extraction, count: int) -> None:
+        """Asks whether tombstoned objects are extracted, too; the default leaves them out."""
+        if self._session.shard is not wanted.shard:
+            return
+        box = QMessageBox(self._window)
+        box.setObjectName("askDeleted")
+        box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        box.setIcon(QMessageBox.Icon.Question)
+        box.setWindowTitle("Deleted objects")
+        be = "is" if count == 1 else "are"
+        box.setText(f"{count:,} of {len(wanted.rows):,} selected objects {be} tombstoned: deleted, but still stored.")
+        box.setInformativeText("Extract deleted objects as well?")
+        buttons = QMessageBox.StandardButton
+        box.setStandardButtons(buttons.Yes | buttons.No | buttons.Cancel)
+        box.setDefaultButton(buttons.No)
+        box.setEscapeButton(buttons.Cancel)
+
+        def answered(result: int) -> None:
+            if result != buttons.Cancel and self._session.shard is wanted.shard:
+                self._write(replace(wanted, deleted=result == buttons.Yes))
+
+        box.finished.connect(answered)
+        self._session.closed.connect(box.reject)
+        box.open()
 
     # --- keys ---
 

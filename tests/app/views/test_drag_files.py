@@ -133,3 +133,15 @@ def test_stale_folders(tmp_path: Path) -> None:
     assert kept.is_dir()
     assert elsewhere.is_dir()
     assert len(list(tmp_path.iterdir())) == 5
+
+
+def test_deleted_objects_are_not_dragged(data: Path, tmp_path: Path) -> None:
+    """Tombstoned objects are left out and counted, unless the shard was opened to serve them."""
+    path = data / "des" / "sidecar" / "20261103_51_0000.des"
+    for deleted, names in ((False, ["keep", "nometa"]), (True, ["gone", "keep", "nometa"])):
+        with shardcore.open(path, deleted=deleted) as shard:
+            folders = DragFolders(tmp_path)
+            prepared = prepare(shard, [0, 1, 2], folders, lambda done, total: None, deleted=deleted)
+            assert sorted(file.name for file in prepared.files) == names
+            assert prepared.left_out == (0 if deleted else 1)
+            assert prepared.problems == ()
