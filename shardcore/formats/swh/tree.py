@@ -261,7 +261,8 @@ def _part_node(shard: SwhShard, parts: HashParts, name: str) -> Node:
             ),
             describe=lambda number, row: _directory_node(parts, number, row),
         )
-        return Node(name, span, text=f"{len(kids)} entries", doc=VARIABLE_PARTS[name], children=grouped(kids))
+        text = "1 entry" if len(kids) == 1 else f"{len(kids)} entries"
+        return Node(name, span, text=text, doc=VARIABLE_PARTS[name], children=grouped(kids))
     kids = BitFields(span, parts.buckets, lambda first, last: _bit_nodes(shard, name, span, first, last))
     text = f"{8 * span.size} bits for {parts.buckets} buckets"
     return Node(name, span, role=FieldRole.BITS, text=text, doc=VARIABLE_PARTS[name], children=grouped(kids))

@@ -1,0 +1,87 @@
+"""How a shard's dialect of the hash is told, what that costs, and what lookups keep of each other."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import shardcore
+from shardcore.errors import FormatError, KeyAbsent, UsageError
+from shardcore.formats.swh.reader import SwhShard
+from shardcore.testing.sources import CountingSource
+
+DATA = Path(__file__).parents[3] / "data" / "swh"
+ABSENT = "f" * 64
+
+
+def opened(source: CountingSource | bytes) -> SwhShard:
+    """A shard, as the class of its format."""
+    shard = shardcore.open(source)
+    assert isinstance(shard, SwhShard)
+    return shard
+
+
+def test_a_shard_without_a_telling_key_is_searched_once(tmp_path: Path) -> None:
+    """Where no live key tells the dialect, the slots are looked through for the first absent key only."""
+    with shardcore.create(tmp_path / "plain", format="swh") as writer:
+        for number in range(900):
+            # Octal digits: no byte of these keys is above 0x77, so both rules read them alike.
+            writer.add(f"{number:064o}", b"")
+    source = CountingSource((tmp_path / "plain").read_bytes())
+    with opened(source) as shard:
+        costs = []
+        for key in (ABSENT, "e" * 64, "d" * 64):
+            before = len(source.ranges)
+            with pytest.raises(KeyAbsent):
+                shard.find(key)
+            costs.append(len(source.ranges) - before)
+        assert shard.signed is False
+        assert max(costs[1:]) == 1 < costs[0]
+
+
+def test_one_damaged_key_does_not_make_a_dialect() -> None:
+    """A foreign key that falls into its slot by the signed rule is outvoted by the keys behind it."""
+    data = bytearray((DATA / "small.shard").read_bytes())
+    with opened(bytes(data)) as shard:
+        start = shard.geometry.index_start
+        signed_only = next(
+            key
+            for key in (bytes([0x80 + n // 256, n % 256]) + bytes(30) for n in range(5000))
+            if _slots(shard, key) == (False, True)
+        )
+    data[start : start + 32] = signed_only
+    with opened(bytes(data)) as shard:
+        with pytest.raises(KeyAbsent):
+            shard.find(ABSENT)
+        assert shard.signed is False
+
+
+def _slots(shard: SwhShard, key: bytes) -> tuple[bool, bool]:
+    """Whether a key hashes to slot 0, by the plain and by the signed rule."""
+    keys = np.frombuffer(key, np.uint8).reshape(1, 32)
+    plain, signed = (int(shard.slots_of(keys, signed=rule)[0]) for rule in (False, True))
+    return plain == 0, signed == 0
+
+
+def test_keys_with_blanks_are_refused_in_bulk() -> None:
+    """Two texts of 64 characters that have 64 hex digits between them are no keys."""
+    blank = "ab" * 16 + " " * 32
+    with opened((DATA / "small.shard").read_bytes()) as shard, pytest.raises(UsageError, match="64 hex digits"):
+        shard.find_many([blank, blank])
+
+
+def test_a_lookup_before_does_not_hide_a_wrong_length() -> None:
+    """The bytes that a lookup keeps are checked like bytes that are read: a length that does not fit is an error."""
+    data = bytearray((DATA / "small.shard").read_bytes())
+    with opened(bytes(data)) as shard:
+        ref = shard.objects.ref(0)
+        offset, slot = int(ref.extras["offset"]), ref.row
+    data[offset + 7] ^= 1
+    with opened(bytes(data)) as shard:
+        shard.load_index()
+        listed = shard.objects.ref(slot)
+        for _ in range(2):
+            with pytest.raises(FormatError, match="but takes"):
+                shard.read(listed)
+            # The lookup believes the length field, and keeps what it read with it.
+            assert shard.find(str(ref.key)).size != listed.size
