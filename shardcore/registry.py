@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -138,6 +139,7 @@ def create(target: str | Path | None, *, format: str, force: bool = False, **opt
     found = format_of(format)
     if found.create is None:
         raise UsageError(f"{format} cannot be written")
+    _check_options(found.create, format, options)
     output = Output(target, force=force)
     try:
         return found.create(output, **options)
@@ -147,6 +149,16 @@ def create(target: str | Path | None, *, format: str, force: bool = False, **opt
     except BaseException:
         output.discard()
         raise
+
+
+def _check_options(create: Callable[..., Writer], format: str, options: dict[str, Any]) -> None:
+    parameters = inspect.signature(create).parameters.values()
+    if any(one.kind is one.VAR_KEYWORD for one in parameters):
+        return
+    known = [one.name for one in parameters if one.kind is one.KEYWORD_ONLY]
+    for name in options:
+        if name not in known:
+            raise UsageError(f"{format} has no option {name!r}; it has {', '.join(known) or 'none'}")
 
 
 def source_of(where: str | Path | bytes | Source | Folder) -> Source | Folder:

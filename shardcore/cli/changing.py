@@ -78,7 +78,8 @@ def _input_files(inputs: list[str]) -> Iterator[Path]:
         elif os.path.isfile(path):  # noqa: PTH113
             yield path
         else:
-            raise SourceError(f"there is no file {path}")
+            there = os.path.exists(path)  # noqa: PTH110
+            raise SourceError(f"{path} is not a regular file" if there else f"there is no file {path}")
 
 
 def _add_files(writer: Writer, files: list[Path], progress: Progress) -> None:

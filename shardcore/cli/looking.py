@@ -151,7 +151,8 @@ def trace(
         print_json(trace_json(told))
     else:
         for number, step in enumerate(told.steps, 1):
-            cost = f"  [{step.requests} ranges, {step.bytes} bytes]" if step.requests else ""
+            ranges = "1 range" if step.requests == 1 else f"{step.requests} ranges"
+            cost = f"  [{ranges}, {step.bytes} bytes]" if step.requests else ""
             print_line(f"{number:>2}. {step.title}{cost}")
             print_line(f"    {step.text}")
             for span in step.spans:
@@ -180,7 +181,10 @@ def verify(
             place = f" [bytes {finding.span}]" if finding.span else ""
             print_line(f"{finding.severity.value}: {finding.code}: {finding.message}{place}")
         bad = sum(finding.severity is Severity.ERROR for finding in report.findings)
-        print_line(f"{report.objects} objects, depth {depth.value}: {'sound' if report.ok else f'{bad} errors'}")
+        verdict = "sound" if report.ok else f"{bad} error{'' if bad == 1 else 's'}"
+        # The structure alone can be checked without a look at any object.
+        checked = f"{report.objects} objects, " if report.objects or depth is not Depth.STRUCTURE else ""
+        print_line(f"{checked}depth {depth.value}: {verdict}")
     return 0 if report.ok else 1
 
 

@@ -110,6 +110,12 @@ def test_pack_fails_clearly(inputs: Path, tmp_path: Path, capsys: pytest.Capture
     assert run(["pack", "swh", str(tmp_path / "old"), str(inputs), "--force"]) == 0
 
 
+def test_what_is_no_regular_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A device or a pipe is there, but cannot be packed; the message says that, and not that it is missing."""
+    assert run(["pack", "swh", str(tmp_path / "out"), os.devnull]) == 4
+    assert "not a regular file" in capsys.readouterr().err
+
+
 @pytest.mark.skipif(hasattr(os, "geteuid") and os.geteuid() == 0, reason="the superuser may read everything")
 def test_files_that_may_not_be_read(inputs: Path, tmp_path: Path) -> None:
     """An input without permission is 4, and no shard appears."""

@@ -131,8 +131,9 @@ def test_order_of_adding_is_order_in_the_file(tmp_path: Path) -> None:
 
 
 def test_options_are_checked() -> None:
-    """Unknown options and impossible seeds are mistakes of the caller."""
-    with pytest.raises(shardcore.UsageError):
+    """Unknown options and impossible seeds are mistakes of the caller, told in words of the format."""
+    with pytest.raises(shardcore.UsageError, match="swh has no option 'colour'; it has seed"):
         shardcore.create(None, format="swh", colour="red")
-    with pytest.raises(shardcore.UsageError):
-        shardcore.create(None, format="swh", seed=2**32)
+    for seed in (2**32, -1, "x", None, 1.5):
+        with pytest.raises(shardcore.UsageError, match="a seed is a 32-bit number"):
+            shardcore.create(None, format="swh", seed=seed)
