@@ -46,7 +46,8 @@ class SwhWriter(Writer):
 
     def __init__(self, output: Output, *, seed: int = FIRST_SEED, progress: Progress = no_progress) -> None:
         super().__init__(output)
-        if not isinstance(seed, int) or not 0 <= seed < 2**32:
+        given: object = seed
+        if not isinstance(given, int) or not 0 <= given < 2**32:
             raise UsageError(f"a seed is a 32-bit number, not {seed!r}")
         self._seed = seed
         self._progress = progress
