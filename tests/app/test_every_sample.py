@@ -1,0 +1,180 @@
+"""Every sample of every format, through the real window: it opens, is walked through, and nothing goes wrong."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QtMsgType, qInstallMessageHandler
+from pytestqt.qtbot import QtBot
+
+from shardcore import DataSet, Depth, Node, Shard, Span
+from shardcore.node import Children
+from shardscope.jobs import Job
+from shardscope.opening import OpenRequest
+from shardscope.session import OpenFailure
+from shardscope.settings import Settings
+from shardscope.views.hex_tabs import stored_span
+from shardscope.views.main_window import MainWindow
+from shardscope.views.screenshot import settle
+
+DATA = Path(__file__).parent.parent / "data"
+PATTERNS = {
+    "mdb": ("cas/*/*.mdb", "derived/*.mdb", "damaged/*.mdb"),
+    "xorb": ("*.xorb",),
+    "des": ("*.des", "big", "sidecar", "big/*.des", "sidecar/*.des", "hostile/*.des"),
+    "neuroglancer": ("*/*.shard", "*/*.index", "*/*.data", "*/*/*.shard", "[!hv]*", "volume/*_*"),
+    "bloscpack": ("*.blp", "made/*.blp", "hostile/*"),
+}
+BARE = {"bare_shard"}
+"""Folders that are no data sets."""
+
+REST = 20
+NODES = 60
+"""Nodes of the tree that are looked for decoded bytes."""
+
+
+def samples() -> list[str]:
+    """All files and folders, relative to the data."""
+    found = []
+    for folder, patterns in PATTERNS.items():
+        for pattern in patterns:
+            paths = sorted((DATA / folder).glob(pattern))
+            found += [str(path.relative_to(DATA)) for path in paths if path.name not in BARE and not _other(path)]
+    return list(dict.fromkeys(found))
+
+
+def _other(path: Path) -> bool:
+    return path.suffix in (".md", ".json", ".py") or path.name == "__pycache__"
+
+
+@pytest.fixture(scope="module")
+def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
+    """Settings in a file of these tests."""
+    return Settings(tmp_path_factory.mktemp("settings") / "settings.ini")
+
+
+class Watch:
+    """What went wrong in a window: words of Qt, exceptions of slots, jobs that failed with more than an error."""
+
+    def __init__(self, window: MainWindow) -> None:
+        self.wrong: list[str] = []
+        self.failures: list[OpenFailure] = []
+        self.window = window
+        window.jobs.trouble.connect(self._trouble)
+        window.session.failed.connect(self.failures.append)
+
+    def _trouble(self, job: Job) -> None:
+        self.wrong.append(f"job {job.key}: {job.error!r}")
+
+    def heard(self, kind: QtMsgType, context: object, message: str) -> None:
+        """Takes what Qt has to say; what the offscreen platform says of itself is of no account."""
+        if not message.startswith("This plugin does not support"):
+            self.wrong.append(message)
+
+    def raised(self, kind: type[BaseException], error: BaseException, trace: object) -> None:
+        """Takes what a slot raised."""
+        self.wrong.append(repr(error))
+
+
+@pytest.fixture(scope="module")
+def watch(qapp: object, settings: Settings) -> Iterator[Watch]:
+    """One window for all samples, as a user has it."""
+    window = MainWindow(settings)
+    window.resize(1000, 640)
+    window.show()
+    made = Watch(window)
+    handler = qInstallMessageHandler(made.heard)
+    yield made
+    window.close()
+    qInstallMessageHandler(handler)
+    assert window.jobs.open_jobs == ()
+    assert made.wrong == []
+
+
+@pytest.fixture
+def window(watch: Watch, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> Iterator[MainWindow]:
+    """The window, with nothing wrong before and after."""
+    monkeypatch.setattr(sys, "excepthook", watch.raised)
+    watch.wrong.clear()
+    watch.failures.clear()
+    yield watch.window
+    assert watch.wrong == []
+
+
+def opened(window: MainWindow, qtbot: QtBot, request: str | OpenRequest) -> Shard:
+    """Opens a sample and waits until nothing moves."""
+    with qtbot.waitSignal(window.session.opened, timeout=10_000):
+        window.session.open(request)
+    settle(window, REST)
+    shard = window.session.shard
+    assert shard is not None
+    return shard
+
+
+def places(shard: Shard) -> list[Span]:
+    """First, middle and last byte of the file, or of each of the first members."""
+    names = [(m.name, m.size) for m in shard.members[:2]] if isinstance(shard, DataSet) else []
+    if shard.source is not None:
+        names = [("", shard.source.size)]
+    return [Span(name, at, at + 1) for name, size in names for at in (0, size // 2, size - 1) if 0 <= at < size]
+
+
+def nodes(root: Node, levels: int) -> list[Node]:
+    """The first nodes of the first levels."""
+    found = [root]
+    if levels:
+        kids = root.children
+        first = [kids[n] for n in range(min(len(kids), 8))] if isinstance(kids, Children) else kids[:8]
+        for kid in first:
+            found += nodes(kid, levels - 1)
+    return found[:NODES]
+
+
+@pytest.mark.parametrize("sample", samples())
+def test_every_sample_in_the_window(window: MainWindow, watch: Watch, qtbot: QtBot, sample: str) -> None:
+    """It opens, paints, follows bytes and objects, unfolds, verifies, and shows what is decoded; nothing complains."""
+    shard = opened(window, qtbot, str(DATA / sample))
+    assert not watch.failures
+    if shard.source is not None:
+        assert window.hex.view.rows.size == shard.source.size
+    for place in places(shard):
+        window.session.select_span(place)
+        qtbot.waitUntil(lambda: window.session.selection.complete, timeout=10_000)
+        qtbot.waitUntil(lambda place=place: window.hex.view.selection.span == place, timeout=10_000)  # type: ignore[misc]
+        assert window.session.selection.path or window.session.selection.error or shard.damage
+    if len(shard.objects):
+        window.session.select_row(0)
+        qtbot.waitUntil(lambda: window.session.selection.complete, timeout=10_000)
+        assert window.session.selection.ref is not None or window.session.selection.error
+    window.structure.expandToDepth(1)
+    settle(window, REST)
+    show_decoded(window, qtbot, shard)
+    window.session.verify(Depth.STRUCTURE)
+    qtbot.waitUntil(lambda: window.session.report is not None, timeout=10_000)
+    settle(window, REST)
+    assert not window.grab().isNull()
+    assert window.session.shard is shard
+
+
+def show_decoded(window: MainWindow, qtbot: QtBot, shard: Shard) -> None:
+    """The first decoded source opens as a tab, or the status line says why it cannot be decoded."""
+    span = window.session.selection.span
+    path = window.session.selection.path
+    named = [node.decoded for node in (*nodes(shard.tree, 4), *path) if node.decoded]
+    if not named or span is None:
+        return
+    said: list[str] = []
+    window.session.message.connect(said.append)
+    window.session.select_span(Span(named[0], 0, 0))
+    qtbot.waitUntil(lambda: window.hex.view.name == named[0] or bool(said), timeout=10_000)
+    window.session.message.disconnect(said.append)
+    if window.hex.view.name == named[0]:
+        assert stored_span(named[0]) is not None
+        assert window.hex.tabs.count() >= 2
+        assert window.hex.tabs.known(named[0]) is not None
+    else:
+        assert "cannot" in said[0]
+    settle(window, REST)
