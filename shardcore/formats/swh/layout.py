@@ -162,11 +162,11 @@ class HashParts:
         return Span("", first + start, first + stop)
 
 
-def read_header(data: bytes, size: int) -> dict[str, Any]:
-    """Reads and checks the header of a shard of `size` bytes.
+def read_header(data: bytes) -> dict[str, Any]:
+    """Reads and checks the header of a shard; `check_reach` compares it with the size of the file.
 
     Raises:
-        Truncated: The header is cut, or a section reaches past the end of the file.
+        Truncated: The header is cut.
         BadMagic: The magic is not there.
         Unsupported: The version is not 1.
         FormatError: The sections contradict each other.
@@ -190,11 +190,20 @@ def read_header(data: bytes, size: int) -> dict[str, Any]:
         raise FormatError(f"an index of {slots} slots", span=field_span("index_size"))
     if values["objects_count"] > slots:
         raise FormatError(f"{values['objects_count']} objects in {slots} slots", span=field_span("objects_count"))
+    return values
+
+
+def check_reach(header: dict[str, Any], size: int) -> None:
+    """Checks that a file of `size` bytes has room for the parts that the header names.
+
+    Raises:
+        Truncated: It was cut.
+    """
+    hashes = header["hash_position"]
     if hashes + 39 > size:
         raise Truncated(
             f"the hash function begins at {hashes}, the file ends at {size}", span=field_span("hash_position")
         )
-    return values
 
 
 def field_span(name: str) -> Span:

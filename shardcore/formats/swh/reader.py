@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import FormatError, LimitExceeded, Span, UsageError
+from shardcore.errors import FormatError, LimitExceeded, Span, Truncated, UsageError
 from shardcore.finding import Depth, Report
 from shardcore.format import Certainty, OpenContext, Verdict
 from shardcore.formats.swh import chd, chd_code, layout, tree, verify
@@ -289,7 +289,13 @@ def open_shard(source: PrefetchedSource, context: OpenContext) -> SwhShard:
     if len(head) == layout.HEADER.size:
         raw = layout.HEADER.read_one(head)
         draft.add(tree.header_section(), tree.header_node_unchecked(raw), raw)
-    header = layout.read_header(head, source.size)
+    header = layout.read_header(head)
+    try:
+        layout.check_reach(header, source.size)
+    except Truncated:
+        for section, node in tree.cut_sections(header, source.size):
+            draft.add(section, node)
+        raise
     start, slots = header["hash_position"], header["index_size"] // layout.SLOT.size
     parts: layout.HashParts | None = None
     damage: FormatError | None = None

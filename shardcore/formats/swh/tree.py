@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -55,6 +56,21 @@ def sections_of(header: dict[str, Any], hash_stop: int, size: int) -> list[Secti
         Section("trailing", SectionRole.TRAILING, hash_stop, size, SENTENCES["trailing"]),
     ]
     return [claim for claim in claims if claim.size or claim.name == "objects"]
+
+
+def cut_sections(header: dict[str, Any], size: int) -> Iterator[tuple[Section, Node]]:
+    """What is left behind the header of the parts of a file that was cut to `size` bytes, with their nodes."""
+    roles = {"padding": FieldRole.PADDING, "objects": FieldRole.DATA}
+    for whole in sections_of(header, max(header["hash_position"], size), size)[1:]:
+        section = Section(whole.name, whole.role, whole.start, min(whole.stop, size), whole.doc)
+        if section.size <= 0:
+            continue
+        text = f"{section.size} bytes" if section.stop == whole.stop else f"{section.size} of {whole.size} bytes"
+        if whole.name == "hash function":
+            text = f"its first {section.size} bytes"
+        span = Span("", section.start, section.stop)
+        role = roles.get(section.name, FieldRole.UNKNOWN)
+        yield section, Node(section.name, span, role=role, text=text, doc=section.doc)
 
 
 def header_node(header: dict[str, Any]) -> Node:

@@ -200,3 +200,23 @@ def test_the_zero_key_of_an_old_file_is_absent() -> None:
         assert shard.trace("00" * 32).outcome == "absent"
         shard.load_index()
         assert State.DAMAGED not in shard.objects[:].state
+
+
+@pytest.mark.parametrize(
+    ("size", "names"),
+    [
+        (100, ["header", "padding"]),
+        (700, ["header", "padding", "objects"]),
+        (HEAD["index_position"], ["header", "padding", "objects"]),
+        (HEAD["index_position"] + 41, ["header", "padding", "objects", "index"]),
+        (HASH + 20, ["header", "padding", "objects", "index", "hash function"]),
+    ],
+)
+def test_what_was_cut_keeps_the_places_of_its_parts(size: int, names: list[str]) -> None:
+    """A download that broke off shows what is left of each part under its name, and nothing as unknown."""
+    with shardcore.open(SMALL[:size], partial=True) as shard:
+        assert isinstance(shard.damage, Truncated)
+        assert [section.name for section in shard.sections] == names
+        assert [node.name for node in shard.tree.children] == [*names, "damage"]
+        assert shard.sections[-1].stop == size
+        assert shard.explain(size - 1)[-1].name == names[-1]
