@@ -32,7 +32,7 @@ MAX_PIXELS = 2**31 - 1
 _DIGITS = {"row": 4, "key": 8, "kind": 6, "state": 7, "size": 7, "stored": 6, "start": 6, "codec": 5, "shard": 6}
 """The least widths of the columns, in digits; they grow with the file, and some with what is in them."""
 
-_MOST_DIGITS = {"key": 400, "shard": 16}
+_MOST_DIGITS = {"key": 400, "state": 12, "shard": 16}
 """Columns that grow with their texts, and how far."""
 
 KEY_SHARE = 0.6
@@ -128,7 +128,7 @@ class ObjectTable(QTableView):
         self._widen()
 
     def _rows_came(self) -> None:
-        """Rows are known that were not before: keys and names of shards say how much room they want."""
+        """Rows are known that were not before: their texts say how much room they want."""
         columns = {c.name: number for number, c in enumerate(self.objects.columns) if c.name in _MOST_DIGITS}
         before = dict(self._texts)
         for place in self._visible_places():
@@ -139,12 +139,13 @@ class ObjectTable(QTableView):
             self._widen()
 
     def _widen(self) -> None:
-        """Gives keys and names of shards the room they want, as far as there is some."""
+        """Gives keys and other texts the room they want, as far as there is some."""
         names = [column.name for column in self.objects.columns]
         digit, viewport = self.fontMetrics().horizontalAdvance("0"), self.viewport().width()
-        if "shard" in names:
-            width = min(max(self._texts.get("shard", 0), _DIGITS["shard"] * digit), _MOST_DIGITS["shard"] * digit)
-            self.setColumnWidth(names.index("shard"), width + 20)
+        for name in ("state", "shard"):
+            width = min(max(self._texts.get(name, 0), _DIGITS[name] * digit), _MOST_DIGITS[name] * digit)
+            if name in names:
+                self.setColumnWidth(names.index(name), width + 20)
         others = sum(self.columnWidth(n) for n, name in enumerate(names) if name not in ("key", names[-1]))
         last = names[-1]
         others += max(_DIGITS[last] * digit, self._texts.get(last, 0)) + 20
