@@ -43,6 +43,10 @@ class NodeDelegate(QStyledItemDelegate):
                 option.text = f"✖ {option.text}"
         elif index.column() != 0:
             option.palette.setColor(role, colours.text if index.column() == 1 else colours.muted)
+        if index.column() == 0 and option.rect.width() > 0 and self._tree.section_colour(index) is not None:
+            # The name ends before the swatch.
+            room = option.rect.width() - SWATCH - 12
+            option.text = option.fontMetrics.elidedText(option.text, Qt.TextElideMode.ElideRight, room)
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         """Paints a row; a section has the swatch of its colour at the right end of its name."""
