@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
 
 from shardcore import Node
 from shardscope import theme
+from shardscope.views.passport import cut_name
 
 _SEPARATOR = "<span style='color:{colour}'>&nbsp;›&nbsp;</span>"
 _MOST = 6
@@ -67,7 +68,7 @@ class Breadcrumb(QLabel):
         colour = (colours.text if last else colours.muted).name()
         weight = 600 if last else 400
         style = f"color:{colour}; text-decoration:none; font-weight:{weight}"
-        return f'<a href="{number}" style="{style}">{escape(name)}</a>'
+        return f'<a href="{number}" style="{style}">{escape(cut_name(name))}</a>'
 
     def _follow(self, link: str) -> None:
         if link.isdigit() and int(link) < len(self._path):

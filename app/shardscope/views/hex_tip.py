@@ -8,6 +8,7 @@ from html import escape
 from shardcore import Node, Section
 from shardscope.views.hex_cells import section_at
 from shardscope.views.hex_marks import Mark
+from shardscope.views.passport import cut_name
 
 _WIDTH = 340
 _MOST_MARKS = 3
@@ -47,7 +48,7 @@ def tip_text(offset: int, path: Sequence[Node], sections: Sequence[Section], mar
 def path_text(path: Sequence[Node], offset: int, sections: Sequence[Section]) -> str:
     """The path in words: `index › slot 3 › key`; the section while the path is not known."""
     if len(path) > 1:
-        return " › ".join(node.name for node in path[1:])
+        return " › ".join(cut_name(node.name) for node in path[1:])
     section = section_at(sections, offset)
     if section is not None:
         return section.name

@@ -29,7 +29,7 @@ Index = QModelIndex | QPersistentModelIndex
 MAX_PIXELS = 2**31 - 1
 """Qt counts the pixels of a view in 32 bits and hangs beyond."""
 
-_DIGITS = {"row": 4, "key": 8, "kind": 6, "state": 7, "size": 7, "stored": 6, "start": 6, "codec": 5, "shard": 6}
+_DIGITS = {"row": 4, "key": 8, "kind": 6, "state": 7, "size": 7, "stored": 6, "start": 6, "codec": 7, "shard": 6}
 """The least widths of the columns, in digits; they grow with the file, and some with what is in them."""
 
 _MOST_DIGITS = {"key": 400, "state": 12, "shard": 16}

@@ -64,6 +64,11 @@ def chosen_node(path: Sequence[Node], span: Span | None) -> int:
 def short_name(name: str) -> str:
     """A name for the path: of an address its end; the middle of a long key says least."""
     name = name.rstrip("/").rpartition("/")[2] or name
+    return cut_name(name)
+
+
+def cut_name(name: str) -> str:
+    """A name without its middle, when it is long."""
     return name if len(name) <= _NAME else f"{name[: _NAME // 2]}…{name[-(_NAME // 2 - 1) :]}"
 
 
