@@ -75,16 +75,20 @@ def has_display() -> bool:
 def _window(given: argparse.Namespace) -> int:
     from PySide6.QtWidgets import QApplication
 
+    from shardscope.interrupts import Interrupts
     from shardscope.settings import Settings
     from shardscope.views.main_window import MainWindow
 
     application = QApplication(sys.argv[:1])
     _name(application)
     window = MainWindow(Settings())
+    interrupts = Interrupts(application)
+    interrupts.came.connect(application.closeAllWindows)
     window.show()
     if given.uri:
         window.open(given.uri, given.format)
     code = application.exec()
+    interrupts.end()
     _end(application, window)
     return code
 

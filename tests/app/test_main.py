@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -101,6 +102,44 @@ def test_a_picture_that_cannot_be_made(tmp_path: Path) -> None:
     assert len(done.stderr.splitlines()) == 1
     assert "nothing.shard" in done.stderr
     assert not (tmp_path / "out.png").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [(["--show", "nothing"], "--show is one of structure, "), (["--select", "0x10000"], "there is no byte 65536")],
+)
+def test_what_is_not_there_cannot_be_pictured(data: Path, tmp_path: Path, arguments: list[str], said: str) -> None:
+    """A part or a byte that does not exist is one line and exit code 1; no picture is made."""
+    target = tmp_path / "out.png"
+    done = command("--screenshot", target, data / "swh" / "small.shard", *arguments)
+    assert done.returncode == 1
+    assert said in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert not target.exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are another matter there")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("sample", ["", "small.shard"])
+def test_a_signal_closes_the_window(data: Path, tmp_path: Path, number: int, sample: str) -> None:
+    """Ctrl+C and `kill` end the program like its close button: the layout is saved, nothing is printed, exit code 0."""
+    arguments = [str(data / "swh" / sample)] if sample else []
+    environment = os.environ | {"QT_QPA_PLATFORM": "offscreen", "XDG_CONFIG_HOME": str(tmp_path)}
+    ready = "import sys; from PySide6.QtCore import QTimer; from shardscope.views.main_window import MainWindow as W\n"
+    ready += "show = W.show\nW.show = lambda w: (show(w), QTimer.singleShot(300, lambda: print('up', flush=True)))\n"
+    code = f"{ready}from shardscope.__main__ import main; sys.exit(main({arguments!r}))"
+    pipe = subprocess.PIPE
+    with subprocess.Popen([sys.executable, "-c", code], env=environment, stdout=pipe, stderr=pipe, text=True) as run:
+        try:
+            assert run.stdout is not None
+            assert run.stdout.readline() == "up\n"
+            run.send_signal(number)
+            output, errors = run.communicate(timeout=60)
+        finally:
+            run.kill()
+    lines = [line for line in errors.splitlines() if "This plugin does not support" not in line]
+    assert (run.returncode, output, lines) == (0, "", [])
+    assert list(tmp_path.rglob("*.ini")) or list(tmp_path.rglob("*.conf"))
 
 
 def test_samples_are_real_shards() -> None:

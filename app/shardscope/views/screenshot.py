@@ -54,8 +54,11 @@ def take(window: MainWindow, wanted: Wanted) -> None:
     """Opens, selects, waits and saves the picture.
 
     Raises:
-        ScreenshotError: It cannot be opened, does not come to rest, or cannot be saved.
+        ScreenshotError: It cannot be opened, does not come to rest, or cannot be saved; or what is to be shown is not
+            there.
     """
+    if wanted.show and wanted.show not in window.docks:
+        raise ScreenshotError(f"--show is one of {', '.join(window.docks)}")
     failures: list[OpenFailure] = []
     window.session.failed.connect(failures.append)
     window.resize(QSize(*wanted.size))
@@ -81,6 +84,9 @@ def _arrange(window: MainWindow, wanted: Wanted) -> None:
         settle(window)
         window.trace.go(wanted.step - 1 if wanted.step else len(window.trace.cards) - 1)
     if wanted.select is not None:
+        source = window.session.shard.source if window.session.shard is not None else None
+        if source is not None and not 0 <= wanted.select < source.size:
+            raise ScreenshotError(f"there is no byte {wanted.select}; the file has {source.size}")
         window.session.select_span(Span("", wanted.select, wanted.select + 1))
     settle(window)
     if wanted.show:
