@@ -190,10 +190,16 @@ class Index:
         room = max(TOTAL_FLOOR, DECODED_RATIO * self.source.size)
         for number, stored in self._stored(pairs, damage, progress):
             start, stop = (self.base + int(end) for end in pairs[number])
+            if room <= 0:
+                damage[number] = _shared(number, Span("", start, stop))
+                continue
             try:
                 decoded = self._decoded(number, stored, Span("", start, stop), room)
             except FormatError as error:
-                damage[number] = error
+                # What expands beyond the room that is left has used it up; else each of many would be expanded anew.
+                if isinstance(error.__cause__, LimitExceeded):
+                    room -= min(max(DECODED_FLOOR, DECODED_RATIO * len(stored)), room)
+                damage[number] = _without_frames(error)
                 continue
             room -= len(decoded)
             indices.append(decoded)
@@ -256,6 +262,12 @@ class Index:
 
 def _shared(number: int, place: Span) -> FormatError:
     return FormatError(f"minishard {number}: its index lies where those of many others do", span=place)
+
+
+def _without_frames(error: FormatError) -> FormatError:
+    """The error without its traceback: the frames there would keep every half-expanded index in memory."""
+    error.__cause__ = error.__context__ = None
+    return error.with_traceback(None)
 
 
 def _as_pairs(data: bytes) -> Numbers:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import random
 import shutil
 import struct
+import tracemalloc
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import shardcore
 from shardcore.finding import Report, Severity
+from shardcore.formats.neuroglancer import table
 from shardcore.formats.neuroglancer.morton import encode
 from shardcore.formats.neuroglancer.sharding import IDENTITY, MURMUR, ShardingSpec
 from shardcore.source import BytesSource
@@ -167,3 +171,27 @@ def test_depths_include_each_other() -> None:
     with shardcore.open(DATA / "hostile" / "self_overlap" / "0.shard") as shard:
         found = [codes(shard.verify(depth)) for depth in ("structure", "index", "content")]
         assert found[0] < found[1] <= found[2]
+
+
+def test_shared_bombs_are_expanded_a_few_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Thousands of minishards that share one index which expands cost no more than the room that all of them have."""
+    expanded: list[int] = []
+    real = table.decompress
+
+    def counting(codec: str, data: bytes, **options: Any) -> bytes:
+        expanded.append(options["limit"])
+        return real(codec, data, **options)
+
+    monkeypatch.setattr(table, "decompress", counting)
+    monkeypatch.setattr(table, "TOTAL_FLOOR", 1 << 20)
+    stored = gzip.compress(bytes(24 * 12_000))
+    spec = ShardingSpec(0, IDENTITY, 12, 0, "gzip")
+    data = struct.pack("<2Q", 0, len(stored)) * 4096 + stored
+    tracemalloc.start()
+    with shardcore.open(BytesSource(data), spec=spec.to_json()) as shard:
+        shard.load_index()
+        assert shard.verify("structure").findings
+        assert len(expanded) < 20
+        _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 100 << 20
