@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shardcore.errors import FormatError, Span
 from shardcore.formats.mdb.layout import (
     BOOKEND,
     CAS_ENTRY,
@@ -89,6 +90,14 @@ class Section:
     def rows(self, record: Record) -> NDArray[Any]:
         """All records of the section as rows of one layout, without copying."""
         return np.frombuffer(self.data, record.dtype, len(self.data) // RECORD_SIZE)
+
+    @property
+    def damage(self) -> FormatError | None:
+        """Why the walk broke off, with the bytes that it did not reach; None where it came to an end mark."""
+        if not self.problem:
+            return None
+        stop = self.start + len(self.data)
+        return FormatError(self.problem, span=Span("", min(self.stop_byte, stop), stop))
 
     @cached_property
     def hashes(self) -> HashArray:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shardcore.errors import FormatError
 from shardcore.formats.mdb.geometry import CHUNK, FILE, XORB, Geometry
 from shardcore.formats.mdb.index import KeyMap, Section, chunk_map, header_map, table_map, walk
 from shardcore.formats.mdb.layout import (
@@ -43,6 +44,11 @@ class Index:
         self.geometry = geometry
         self.files = files
         self.xorbs = xorbs
+
+    @property
+    def damage(self) -> FormatError | None:
+        """What keeps objects out of sight: the first section whose walk broke off; None where both came to an end."""
+        return self.files.damage or self.xorbs.damage
 
     def section(self, kind: str) -> Section:
         """The section in which objects of a kind are."""

@@ -218,6 +218,9 @@ def _from_walk(shard: Searched, kind: str, raw: bytes, look: Look) -> Iterator[H
         Span("", section.start, section.stop_byte),
         entries=len(places),
     )
+    if section.damage is not None and not len(places):
+        # What was not reached may hold it: absence is not proven.
+        raise section.damage
     pairs = zip(known.records[places].tolist(), known.chunks[places].tolist(), strict=True)
     return (Hit(record, chunk, -1) for record, chunk in pairs)
 

@@ -50,6 +50,7 @@ class MdbShard(Shard):
     Attributes:
         geometry: Where its parts lie.
         footer_fields: The fields of the footer as they stand there; empty without one.
+        footer_damage: Why the footer is not believed, or None.
         xorbs: The xorbs within reach.
     """
 
@@ -67,11 +68,13 @@ class MdbShard(Shard):
         self.source = source
         self.geometry = geometry
         self.footer_fields = footer_fields
+        self.footer_damage: FormatError | None = None
         self.xorbs = xorbs
         self.version = str(geometry.header["version"])
         self.why = f"{_WHY}, {geometry.flavour}"
         self.sections, self.overlaps = tile(tree.sections_of(geometry, with_footer=bool(footer_fields)), source.size)
         self._index = index
+        self.damage = index.damage if index is not None else None
         self._lock = threading.RLock()
         tables = geometry.tables
         declared = sum(table.count for table in tables.values()) if len(tables) == len(KINDS) else None
@@ -122,7 +125,7 @@ class MdbShard(Shard):
     def load_index(self, progress: Progress = no_progress) -> None:
         """Reads the shard whole and walks its sections.
 
-        What breaks off is shown in the tree and by `verify`; it is no error here.
+        What breaks off is shown in the tree and by `verify`; it is no error here, `damage` tells it.
 
         Raises:
             LimitExceeded: The shard is over 256 MiB.
@@ -247,6 +250,7 @@ class MdbShard(Shard):
         with self._lock:
             if self._index is None:
                 self._index = load(read_whole(source, progress), self.geometry)
+                self.damage = self.damage or self._index.damage
             return self._index
 
 
@@ -324,5 +328,5 @@ def _without_footer(
         footer = {}
     index = discover(data, header, len(data) - (FOOTER_SIZE if footer else 0))
     shard = MdbShard(source.base, index.geometry, footer, xorbs, index)
-    shard.damage = damage
+    shard.footer_damage = shard.damage = damage
     return shard

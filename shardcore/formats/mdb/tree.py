@@ -80,7 +80,7 @@ def tree(shard: MdbShard) -> Node:
         make = makers.get(section.name)
         span = Span("", section.start, section.stop)
         kids.append(make(section) if make else Node(section.name, span, role=FieldRole.UNKNOWN, doc=section.doc))
-    error = str(shard.damage) if shard.damage else ""
+    error = str(shard.footer_damage) if shard.footer_damage else ""
     return Node(shard.source.name, Span("", 0, geometry.size), text=geometry.flavour, error=error, children=tuple(kids))
 
 

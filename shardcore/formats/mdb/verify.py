@@ -51,8 +51,8 @@ def verify(shard: MdbShard, depth: Depth, progress: Progress) -> Report:
     findings = Findings()
     progress(0, 4)
     index = shard.index_for(Look())
-    if shard.damage is not None:
-        findings.error("mdb.footer", shard.damage.span, shard.damage.message)
+    if shard.footer_damage is not None:
+        findings.error("mdb.footer", shard.footer_damage.span, shard.footer_damage.message)
     _check_sections(shard, index, findings)
     _check_tables(index, findings)
     _check_files(index, findings)
@@ -88,7 +88,7 @@ def _check_sections(shard: MdbShard, index: Index, findings: Findings) -> None:
             findings.warning("mdb.end-mark", Span("", at + 32, at + RECORD_SIZE), "the end mark does not end in zeros")
         _check_reserved(section, findings)
     for gap in shard.sections:
-        if gap.role is SectionRole.UNKNOWN and shard.damage is None:
+        if gap.role is SectionRole.UNKNOWN and shard.footer_damage is None:
             findings.warning("mdb.gap", Span("", gap.start, gap.stop), "no part of the shard claims these bytes")
 
 

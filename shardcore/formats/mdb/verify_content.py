@@ -12,6 +12,7 @@ from shardcore.finding import Findings
 from shardcore.formats.mdb.hashes import protect_many
 from shardcore.formats.mdb.layout import RECORD_SIZE
 from shardcore.formats.mdb.loaded import Index
+from shardcore.formats.mdb.objects import FileBlock
 from shardcore.formats.mdb.xorbs import Xorb, stream_file, stream_segment
 from shardcore.merkle import HashArray, as_rows, chunk_hash, to_text
 from shardcore.shard import Progress
@@ -38,28 +39,19 @@ def check_content(shard: MdbShard, index: Index, findings: Findings, progress: P
 def _check_file(
     shard: MdbShard, index: Index, number: int, used: NDArray[np.bool_], missing: dict[str, None], findings: Findings
 ) -> None:
-    if index.damaged_files[number]:
+    low, high = index.files.bounds[number : number + 2].tolist()
+    if index.damaged_files[number] or low == high:
         return
     block = shard.block_of(shard.objects.ref(number))
-    if not len(block.segments):
+    if _out_of_reach(shard, block, missing):
         return
     try:
         for _ in stream_file(shard.xorbs, block):
             pass
-    except ExternalMissing:
-        for segment in block.segment_list:
-            try:
-                shard.xorbs.get(segment["xorb"])
-            except ExternalMissing:
-                missing[segment["xorb"]] = None
-            except FormatError:
-                continue
-        return
     except FormatError as error:
         span = error.span or Span("", block.start, block.stop)
         findings.error("mdb.file", span, error.message, key=block.key)
         return
-    low, high = index.files.bounds[number : number + 2].tolist()
     for at in range(low, high):
         xorb = int(index.segment_xorbs[at])
         if xorb >= 0:
@@ -68,11 +60,26 @@ def _check_file(
             used[start + int(row["chunk_index_start"]) : start + int(row["chunk_index_end"])] = True
 
 
+def _out_of_reach(shard: MdbShard, block: FileBlock, missing: dict[str, None]) -> bool:
+    """Whether xorbs of a file are missing; each is looked for once, because that takes many requests."""
+    texts = dict.fromkeys(segment["xorb"] for segment in block.segment_list)
+    for text in (t for t in texts if t not in missing):
+        try:
+            shard.xorbs.get(text)
+        except ExternalMissing:
+            missing[text] = None
+        except FormatError:
+            continue
+    return not missing.keys().isdisjoint(texts)
+
+
 def _check_xorb(
     shard: MdbShard, index: Index, number: int, used: NDArray[np.bool_], missing: dict[str, None], findings: Findings
 ) -> None:
     """The records of a xorb against the xorb itself; chunks that were not used by a file are unpacked."""
     text = to_text(index.xorb_values(number)["cas_hash"])
+    if text in missing:
+        return
     first, last = index.xorbs.bounds[number : number + 2].tolist()
     at = index.xorbs.byte_of(int(index.xorbs.headers[number]))
     place = Span("", at, at + RECORD_SIZE)

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import shardcore
+from shardcore.cli.program import run
 from shardcore.finding import Depth
 from shardcore.objects import State
+from shardcore.source import BytesSource, LocalFolder, Source
 
 DATA = Path(__file__).parents[3] / "data" / "mdb"
 DAMAGED = json.loads((DATA / "expected.json").read_text())["damaged"]
@@ -140,3 +144,51 @@ def test_a_header_that_is_refused_is_still_shown(name: str) -> None:
         assert shard.damage is not None
         assert shard.fields["header.version"] == (3 if name == "header_version" else 2)
         assert shard.explain(33)[-1].name == "version"
+
+
+@pytest.mark.parametrize("name", ["file_count_huge", "xorb_count_huge"])
+def test_a_broken_walk_is_told(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Objects that the walk did not reach are not passed over in silence: the shard has `damage`, `ls` exits 3."""
+    with shardcore.open(DATA / "damaged" / f"{name}.mdb") as shard:
+        shard.load_index()
+        assert shard.damage is not None
+        assert "does not fit" in str(shard.damage)
+        assert shard.damage.span is not None
+        assert shard.damage.span.start == (48 if name == "file_count_huge" else 480)
+    assert run(["ls", str(DATA / "damaged" / f"{name}.mdb")]) == 3
+    assert "does not fit" in capsys.readouterr().err
+
+
+def test_absence_is_not_claimed_behind_a_broken_walk(make_shard: Callable[..., bytes]) -> None:
+    """Without tables, a key that the walk did not meet is absent only when the walk came to the end mark."""
+    data = bytearray(make_shard(7, 6, 2, 12, tables=False))
+    with shardcore.open(BytesSource(bytes(data))) as shard:
+        first, last = shard.objects.keys[0], shard.objects.keys[5]
+        assert first is not None
+        assert last is not None
+        with pytest.raises(shardcore.KeyAbsent):
+            shard.find("0" * 63 + "1")
+    count = 48 + 3 * 8 * 48 + 36
+    data[count : count + 4] = b"\xff" * 4  # the number of segments of the fourth file
+    with shardcore.open(BytesSource(bytes(data))) as shard:
+        assert shard.find(first).key == first
+        assert shard.trace(last).outcome == "damaged"
+        with pytest.raises(shardcore.FormatError, match="does not fit"):
+            shard.find("0" * 63 + "1")
+        assert shard.find("xorb:" + str(shard.objects.keys[3]).removeprefix("xorb:")).kind == "xorb"
+
+
+def test_missing_xorbs_are_looked_for_once(make_shard: Callable[..., bytes], tmp_path: Path) -> None:
+    """Verification asks for each xorb out of reach once, however many files name it, and names every one."""
+    asked: Counter[str] = Counter()
+
+    class Asked(LocalFolder):
+        def open(self, name: str) -> Source:
+            asked[name] += 1
+            return super().open(name)
+
+    with shardcore.open(BytesSource(make_shard(8, 40, 3, 12)), xorbs=Asked(tmp_path)) as shard:
+        codes = [finding.code for finding in shard.verify().findings]
+    assert codes.count("mdb.xorb-missing") == 3
+    assert asked
+    assert set(asked.values()) == {1}
