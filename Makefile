@@ -62,13 +62,22 @@ bench: $(VENV)/interop.stamp ## our times beside the reference implementations'
 fuzz: $(VENV)/test.stamp ## throw damaged files at every reader
 	$(BIN)/python -m tests.fuzz $(ARGS)
 
+# Each picture: its name, then what is shown in it and how.
+SHOT = QT_QPA_PLATFORM=offscreen $(BIN)/shardscope --size 1440x840 --screenshot
+SAMPLES := resources/samples
+SWH_KEY := 9d0c38e7aafe062c3a6dfc561e42771ec997d9359bb3d417ac4775a303292964
+
 screenshots: $(VENV)/run.stamp ## render docs/images/ again, without a display
 	@mkdir -p docs/images
-	@set -e; for sample in resources/samples/*; do \
-	  name=$$(basename "$$sample"); \
-	  echo "docs/images/$${name%%.*}.png"; \
-	  QT_QPA_PLATFORM=offscreen $(BIN)/shardscope --screenshot "docs/images/$${name%%.*}.png" "$$sample"; \
-	done
+	$(SHOT) docs/images/welcome.png
+	$(SHOT) docs/images/swh.png $(SAMPLES)/swh.shard --trace $(SWH_KEY) --step 8 --show trace
+	$(SHOT) docs/images/swh-dark.png $(SAMPLES)/swh.shard --select 0x48 --theme dark
+	$(SHOT) docs/images/mdb.png $(SAMPLES)/mdb/*.mdb --select 0x20
+	$(SHOT) docs/images/xorb.png $(SAMPLES)/xorb.xorb --select 0x4
+	$(SHOT) docs/images/bloscpack.png $(SAMPLES)/bloscpack.blp --select 0x2ce
+	$(SHOT) docs/images/des.png $(SAMPLES)/des/*.des --select 0x9f
+	$(SHOT) docs/images/neuroglancer.png $(SAMPLES)/neuroglancer --trace 10382187949876172572 --show trace
+	$(SHOT) docs/images/neuroglancer-dark.png $(SAMPLES)/neuroglancer --theme dark
 
 clean: ## remove caches and what was built
 	rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
