@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import FormatError, LimitExceeded, Span, Truncated, UsageError
+from shardcore.errors import FormatError, LimitExceeded, ShardError, Span, Truncated, UsageError
 from shardcore.finding import Depth, Report
 from shardcore.format import Certainty, OpenContext, Verdict
 from shardcore.formats.swh import chd, chd_code, layout, tree, verify
@@ -113,7 +114,8 @@ class SwhShard(Shard):
         """Reads the offsets of all slots, and lengths where deletions leave them open."""
         with self._lock:
             if self._objects.by_offset is None:
-                self._objects.by_offset = load_order(self.source, self.geometry, progress)
+                with self._enough_memory():
+                    self._objects.by_offset = load_order(self.source, self.geometry, progress)
 
     def hash_parts(self) -> layout.HashParts:
         """Where the parts of the hash function lie.
@@ -240,7 +242,16 @@ class SwhShard(Shard):
 
     def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
         """Checks the shard; see `docs/formats/swh.md` for what each depth does."""
-        return verify.verify(self, Depth(depth), progress)
+        with self._enough_memory():
+            return verify.verify(self, Depth(depth), progress)
+
+    @contextmanager
+    def _enough_memory(self) -> Iterator[None]:
+        """A sparse file of a few bytes may have billions of slots: that too ends as an error of ours."""
+        try:
+            yield
+        except MemoryError as error:
+            raise ShardError(f"there is not enough memory for {self.geometry.slots} slots") from error
 
     def _checked_span(self, ref: ObjectRef) -> Span:
         if ref.state is not State.LIVE or not ref.spans:

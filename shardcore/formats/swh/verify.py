@@ -175,6 +175,9 @@ class Contents:
         self.findings = findings
         self.deleted = shard.geometry.declared > len(slots)
         self.strangers: list[tuple[int, int]] = []
+        # Objects that overlap are hashed as long as that is no more work than the section is long: in a hostile file
+        # each may claim all bytes that follow.
+        self._overlap_left = self.stop - self.start
 
     def check(self, progress: Progress) -> None:
         """Reads all objects in windows; hashes each and compares with its key."""
@@ -211,6 +214,10 @@ class Contents:
             if stop > self.stop:
                 self._too_long(offset, size, at + number)
                 continue
+            if offset < reach and not self._is_worth(size):
+                self._check_edge(reach, offset, at + number, progress)
+                reach = max(reach, stop)
+                continue
             if stop - first > len(window):
                 if number:
                     return reach, at + number
@@ -223,6 +230,11 @@ class Contents:
                 self.strangers.append((at + number, size))
             reach = max(reach, stop)
         return reach, at + len(lengths)
+
+    def _is_worth(self, size: int) -> bool:
+        """Whether an object that overlaps another is hashed, too."""
+        self._overlap_left -= size
+        return self._overlap_left >= 0
 
     def _digest_long(self, start: int, stop: int, progress: Progress) -> bytes:
         digest = hashlib.sha256()

@@ -10,6 +10,7 @@ import shardcore
 from shardcore.errors import BadMagic, FormatError, ShardError, Truncated, Unsupported
 from shardcore.formats.swh.layout import HASH_HEAD, HEADER, SLOT
 from shardcore.objects import State
+from shardcore.testing.sources import CountingSource
 
 DATA = Path(__file__).parents[3] / "data" / "swh"
 SMALL = (DATA / "small.shard").read_bytes()
@@ -220,3 +221,36 @@ def test_what_was_cut_keeps_the_places_of_its_parts(size: int, names: list[str])
         assert [node.name for node in shard.tree.children] == [*names, "damage"]
         assert shard.sections[-1].stop == size
         assert shard.explain(size - 1)[-1].name == names[-1]
+
+
+@pytest.mark.parametrize("ask", [lambda shard: shard.load_index(), lambda shard: shard.verify()])
+def test_too_many_slots_for_the_memory(
+    ask: Callable[[shardcore.Shard], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the columns of a very large index do not fit into memory, that is told as an error of the library."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise MemoryError
+
+    with shardcore.open(SMALL) as shard:
+        monkeypatch.setattr("shardcore.formats.swh.reader.load_order", refuse)
+        monkeypatch.setattr("shardcore.formats.swh.verify._live_slots", refuse)
+        with pytest.raises(ShardError, match="not enough memory for 13 slots"):
+            ask(shard)
+
+
+def test_objects_that_all_claim_the_rest_are_not_all_hashed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Overlaps are all reported, but what is read stays within a few times the file, however many objects there are."""
+    monkeypatch.setattr("shardcore.formats.swh.verify.CONTENT_WINDOW", 4096)
+    with shardcore.create(tmp_path / "out", format="swh") as writer:
+        for number in range(200):
+            writer.add(None, bytes(1000) + number.to_bytes(2, "big"))
+    data = bytearray((tmp_path / "out").read_bytes())
+    end = HEADER.read_one(bytes(data))["index_position"]
+    for start in range(512, end, 1010):
+        data[start : start + 8] = (end - start - 8).to_bytes(8, "big")
+    source = CountingSource(bytes(data))
+    with shardcore.open(source) as shard:
+        report = shard.verify("content")
+    assert sum(finding.code == "swh.overlap" for finding in report.findings) == 199
+    assert sum(stop - start for start, stop in source.ranges) < 5 * len(data)
