@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import multiprocessing
+import shutil
 from pathlib import Path
 
 import pytest
 from pytestqt.qtbot import QtBot
 
-from shardcore import UsageError
+from shardcore import ExternalMissing, UsageError
 from shardcore.shard import no_progress
 from shardscope.jobs import Jobs
 from shardscope.opening import OpenRequest
@@ -97,3 +98,17 @@ def test_the_decoder_ends_with_the_window(qtbot: QtBot, data: Path) -> None:
     assert jobs.shutdown()
     assert decoders() == []
     assert jobs.open_jobs == ()
+
+
+def test_companions_are_used(data: Path, tmp_path: Path) -> None:
+    """A shard without its companions beside it serves contents from the folder that was named."""
+    shard_file = next((data / "mdb" / "cas" / "shards").glob("7dc9*.mdb"))
+    alone = tmp_path / shard_file.name
+    shutil.copy(shard_file, alone)
+    with OpenRequest(str(alone), xorbs=str(data / "mdb" / "cas" / "xorbs")).open(no_progress) as shard:
+        shard.load_index()
+        assert len(shard.read(shard.objects.ref(0))) == 204_000
+    with OpenRequest(str(alone)).open(no_progress) as shard:
+        shard.load_index()
+        with pytest.raises(ExternalMissing):
+            shard.read(shard.objects.ref(0))

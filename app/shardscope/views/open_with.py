@@ -9,7 +9,6 @@ from html import escape
 
 from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtWidgets import (
-    QCheckBox,
     QComboBox,
     QDialog,
     QDialogButtonBox,
@@ -21,6 +20,7 @@ from PySide6.QtWidgets import (
     QLineEdit,
     QPlainTextEdit,
     QPushButton,
+    QToolButton,
     QVBoxLayout,
     QWidget,
 )
@@ -35,6 +35,8 @@ from shardscope.views.error_bar import ErrorBar, Tone
 
 FormatNames = Sequence[tuple[str, str]]
 """Name and title of each format."""
+
+_DELETED = "Serve objects that were deleted but are still stored"
 
 
 class OpenWith(QDialog):
@@ -78,8 +80,12 @@ class OpenWith(QDialog):
         self.state.setWordWrap(True)
         self.xorbs = QLineEdit(request.xorbs, self)
         self.xorbs.setPlaceholderText("Empty: looked for beside the shard")
-        self.deleted = QCheckBox("Serve objects that were deleted but are still stored", self)
+        self.deleted = QToolButton(self)
+        self.deleted.setCheckable(True)
+        self.deleted.setAutoRaise(True)
+        self.deleted.toggled.connect(self._deleted_toggled)
         self.deleted.setChecked(request.deleted)
+        self._deleted_toggled(request.deleted)
         self.buttons = QDialogButtonBox(self)
         words = "&Apply" if shard is not None else "&Open"
         self.apply = self.buttons.addButton(words, QDialogButtonBox.ButtonRole.AcceptRole)
@@ -98,12 +104,14 @@ class OpenWith(QDialog):
         grid.setVerticalSpacing(10)
         grid.setColumnStretch(1, 1)
         path = QHBoxLayout()
+        path.setSpacing(8)
         path.addWidget(self.path, 1)
         self.path.setReadOnly(fixed)
         if not fixed:
             path.addWidget(self._chooser("File…", self.path, QFileDialog.FileMode.ExistingFile))
             path.addWidget(self._chooser("Folder…", self.path, QFileDialog.FileMode.Directory))
         xorbs = QHBoxLayout()
+        xorbs.setSpacing(8)
         xorbs.addWidget(self.xorbs, 1)
         xorbs.addWidget(self._chooser("Choose…", self.xorbs, QFileDialog.FileMode.Directory))
         spec = QVBoxLayout()
@@ -120,7 +128,7 @@ class OpenWith(QDialog):
         for number, (words, buddy, part) in enumerate(rows):
             label = QLabel(words, self)
             label.setBuddy(buddy)
-            buddy.setAccessibleName(words.replace("&", "") or self.deleted.text())
+            buddy.setAccessibleName(words.replace("&", "") or _DELETED)
             grid.addWidget(label, number, 0, Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignRight)
             if isinstance(part, QLayout):
                 grid.addLayout(part, number, 1)
@@ -149,6 +157,9 @@ class OpenWith(QDialog):
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.fileSelected.connect(field.setText)
         dialog.open()
+
+    def _deleted_toggled(self, checked: bool) -> None:
+        self.deleted.setText(f"{'☑' if checked else '☐'} {_DELETED}")
 
     def _check(self) -> None:
         """Says at once whether the specification is JSON."""
