@@ -346,3 +346,40 @@ def test_closing_in_the_middle_of_work_is_quiet(window: MainWindow, qtbot: QtBot
     window.session.select_span(Span("", 300_000, 300_001))
     window.close()
     assert window.jobs.open_jobs == ()
+
+
+# --- data sets and guesses ---
+
+
+def in_front(part: QWidget) -> bool:
+    """Whether a part can be seen; docks behind a tab count as visible to Qt."""
+    return not part.visibleRegion().isEmpty()
+
+
+def test_a_data_set_brings_its_members_to_the_front(window: MainWindow, qtbot: QtBot, data: Path) -> None:
+    """Places lie in front for a data set, the structure for a file; a member's byte reaches all parts."""
+    opened(window, qtbot, data / "neuroglancer" / "skeletons_murmur_gzip")
+    assert in_front(window.places)
+    assert not in_front(window.structure)
+    window.places.list.gone.emit(window.places.model.index(1))
+    settle(window, 40)
+    assert (window.hex.view.name, window.hex.view.rows.size) == ("1.shard", 2552)
+    assert window.hex.breadcrumb.plain.startswith("skeletons_murmur_gzip › 1.shard › ")
+    window.show_part("structure")
+    settle(window, 40)
+    assert current_node(window).span.source == "1.shard"
+    opened(window, qtbot, data / "swh" / "small.shard")
+    assert in_front(window.structure)
+    assert not in_front(window.places)
+
+
+def test_a_guess_stands_in_the_bar(window: MainWindow, qtbot: QtBot, data: Path) -> None:
+    """An inferred specification is told above the bytes, can be dismissed, and can be changed from the menu."""
+    assert not window.actions_.change.isEnabled()
+    opened(window, qtbot, data / "neuroglancer" / "bare_shard" / "0.shard")
+    assert window.bar.text.startswith("Specification inferred")
+    assert window.actions_.change.isEnabled()
+    window.bar.dismiss.click()
+    assert window.bar.text == ""
+    window.session.close()
+    assert not window.actions_.change.isEnabled()
