@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from itertools import pairwise
 from typing import Any, overload
@@ -253,7 +253,8 @@ class Node:
     role: FieldRole = FieldRole.GROUP
     doc: str = ""
     error: str = ""
-    children: Sequence[Node] = ()
+    # Not in `repr`: a path in a notebook would print the whole tree, once for each of its nodes.
+    children: Sequence[Node] = field(default=(), repr=False)
     bits: tuple[int, int] | None = None
     target: Span | None = None
     decoded: str = ""

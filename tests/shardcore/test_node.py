@@ -180,3 +180,9 @@ def test_other_sources_own_nothing_here() -> None:
         root = Node("root", Span("", 0, 8), children=(packed,))
         agree(root, 8)
         assert path_to(root, 3)[-1].name == "packed"
+
+
+def test_a_node_prints_as_one_node() -> None:
+    """`repr` leaves the children out, so that a path can be read in a notebook."""
+    child = Node("child", Span("", 0, 1))
+    assert "child" not in repr(Node("all", Span("", 0, 2), children=(child, child))).replace("children", "")
