@@ -119,6 +119,10 @@ def run(arguments: list[str] | None = None) -> int:
         return EXIT_USAGE
     except (typer.Abort, KeyboardInterrupt):
         return EXIT_INTERRUPTED
+    except SystemExit:
+        # Whoever reads the help through a pipe has seen enough.
+        silence_output()
+        return EXIT_FINE
     if not given:
         return EXIT_USAGE
     return result if isinstance(result, int) else EXIT_FINE

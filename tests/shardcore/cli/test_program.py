@@ -141,6 +141,17 @@ def test_outputs_that_go_away(data: Path, after: str, code: int) -> None:
     assert "Exception ignored" not in done.stderr
 
 
+@pytest.mark.skipif(not hasattr(os, "pipe") or sys.platform == "win32", reason="pipes break otherwise there")
+def test_help_whose_reader_is_gone() -> None:
+    """`shardcore --help | head` is no failure either."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-m", "shardcore", "--help"]
+    done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_interrupting_leaves_nothing(tmp_path: Path) -> None:
     """Ctrl-C ends the program with 130, without a traceback and without an unfinished file."""
     os.mkfifo(tmp_path / "names")
