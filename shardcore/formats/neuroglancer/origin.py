@@ -149,14 +149,14 @@ def origin_of(
     if found is not None and (space := found.info.space_of(found.folder)) is not None:
         return origin_from(space, found.info, found.text, f"{found.where}, {space.name}")
     inference = inference_of(source, shard, index_size)
-    best = inference.best
+    best, useless = inference.best, _useless_info(source.folder)
     if best is None or not (inference.certain or forced):
         raise NotAShard(
-            f"{source.name}: there is no info, and the bytes fit no sharding specification",
-            candidates=inference.evidence(),
+            f"{source.name}: there is no info that serves, and the bytes fit no sharding specification",
+            candidates=(*useless, *inference.evidence()),
         )
     kind = SpaceKind.MESH if best.meshes else SpaceKind.UNKNOWN
-    return Origin(KeySpace(kind, "keys", "", best.spec), inference.why, inference=inference)
+    return Origin(KeySpace(kind, "keys", "", best.spec), inference.why, others=useless, inference=inference)
 
 
 def given_origin(spec: Any, folder_name: str = "") -> Origin:
@@ -212,6 +212,18 @@ def read_info(folder: Folder) -> bytes | None:
             return source.read(0, source.size) if source.size <= INFO_LIMIT else None
     except SourceError:
         return None
+
+
+def _useless_info(folder: Folder | None) -> tuple[str, ...]:
+    """Why the info beside a guessed shard does not serve, one sentence each; none where there is no info."""
+    text = read_info(folder) if folder is not None else None
+    if text is None:
+        return ()
+    try:
+        info = parse_info(text)
+    except FormatError as error:
+        return (f"the info beside it: {error.message}",)
+    return info.others or ("the info beside it names no key space in this folder",)
 
 
 def choice_text(what: str, info: Info) -> str:

@@ -60,7 +60,7 @@ def _check_origin(shard: NeuroglancerShard, findings: Findings) -> None:
         if not other.endswith("not sharded"):
             findings.warning("neuroglancer.info", None, other)
     if origin.inference is not None:
-        findings.note("neuroglancer.inferred", None, f"there is no info; {origin.why}")
+        findings.note("neuroglancer.inferred", None, f"there is no info that serves; {origin.why}")
         best = origin.inference.best
         for sentence in best.ambiguity() if best is not None else ():
             findings.note("neuroglancer.open", None, sentence)

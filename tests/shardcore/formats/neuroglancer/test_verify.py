@@ -195,3 +195,22 @@ def test_shared_bombs_are_expanded_a_few_times(monkeypatch: pytest.MonkeyPatch) 
         _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 100 << 20
+
+
+@pytest.mark.parametrize(
+    ("info", "reason"),
+    [
+        ({"@type": "neuroglancer_skeletons", "sharding": {"@type": "neuroglancer_uint64_sharded_v1"}}, "hash"),
+        ({"@type": "neuroglancer_skeletons", "sharding": 5}, "sharding"),
+        ("{", "JSON"),
+    ],
+)
+def test_an_info_that_does_not_serve_is_told(info: object, reason: str, tmp_path: Path) -> None:
+    """A shard whose info is broken is guessed, and why the info was passed over is a warning."""
+    shutil.copy(DATA / "bare_shard" / "0.shard", tmp_path)
+    (tmp_path / "info").write_text(info if isinstance(info, str) else json.dumps(info))
+    with shardcore.open(tmp_path / "0.shard") as shard:
+        found = [f for f in shard.verify("structure").findings if f.code == "neuroglancer.info"]
+        assert len(found) == 1
+        assert found[0].severity is Severity.WARNING
+        assert reason in found[0].message
