@@ -130,6 +130,12 @@ def _check_tables(index: Index, findings: Findings) -> None:
             span = Span("", table.start, table.stop)
             message = f"the {kind} lookup table has {table.count} entries for {counts[kind]} {kind}s"
             findings.error("mdb.table-count", span, message)
+            continue
+        known, wrong = index.tables[kind]
+        lost = table.count - len(wrong) - len(np.unique(known.places))
+        if lost:
+            message = f"{lost} {kind}s are not in the {kind} lookup table, and as many entries repeat others"
+            findings.error("mdb.table-repeats", Span("", table.start, table.stop), message)
 
 
 def _check_files(index: Index, findings: Findings) -> None:

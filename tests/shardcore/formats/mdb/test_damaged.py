@@ -192,3 +192,14 @@ def test_missing_xorbs_are_looked_for_once(make_shard: Callable[..., bytes], tmp
     assert codes.count("mdb.xorb-missing") == 3
     assert asked
     assert set(asked.values()) == {1}
+
+
+@pytest.mark.parametrize("kind", [0, 1, 2])
+def test_a_repeated_table_entry_hides_an_object(kind: int, make_shard: Callable[..., bytes]) -> None:
+    """A table in which one entry stands twice, instead of the next one, is an error: nobody finds that object."""
+    data = bytearray(make_shard(9, 6, 2, 12))
+    table = int.from_bytes(data[-200 + 24 + 16 * kind :][:8], "little")
+    size = 16 if kind == 2 else 12
+    data[table + size : table + 2 * size] = data[table : table + size]
+    with shardcore.open(BytesSource(bytes(data))) as shard:
+        assert [f.code for f in shard.verify(Depth.INDEX).findings] == ["mdb.table-repeats"]
