@@ -53,6 +53,7 @@ class Draft:
         nodes: The nodes of these sections, in the same order.
         fields: The fields read so far, `section.field` to value.
         version: The version, once known.
+        declared: How many objects the file says it has, once that is read.
     """
 
     def __init__(self) -> None:
@@ -60,6 +61,7 @@ class Draft:
         self.nodes: list[Node] = []
         self.fields: dict[str, Value] = {}
         self.version = ""
+        self.declared = 0
 
     def add(self, section: Section, node: Node | None = None, fields: Mapping[str, Value] | None = None) -> None:
         """Claims a section; `fields` are those of its record, by plain name."""
@@ -166,8 +168,8 @@ class PartialShard(Shard):
 
     @property
     def declared_objects(self) -> int:
-        """None are known."""
-        return 0
+        """What the file says, as far as that was read."""
+        return self._draft.declared
 
     @property
     def loaded(self) -> bool:

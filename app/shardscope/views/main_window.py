@@ -72,6 +72,7 @@ class MainWindow(QMainWindow):
         self.setDockOptions(self.dockOptions() | QMainWindow.DockOption.GroupedDragging)
         self.setTabPosition(_Area.AllDockWidgetAreas, QTabWidget.TabPosition.North)
         self.bar = ErrorBar(self)
+        self._tells_trouble = False
         self.welcome = Welcome(settings, self)
         self.hex = HexPanel(self.session, self)
         self.objects = ObjectPanel(self.session, settings, self)
@@ -260,6 +261,7 @@ class MainWindow(QMainWindow):
     def _failed(self, failure: OpenFailure) -> None:
         self.statusBar().clearMessage()
         error = failure.error
+        self._tells_trouble = False
         text = f"{failure.uri} cannot be opened: {error}"
         if isinstance(error, NotAShard) and error.candidates:
             text += f" It looks a little like {'; '.join(error.candidates)}."
@@ -269,6 +271,7 @@ class MainWindow(QMainWindow):
 
     def _tell_damage(self, damage: ShardError) -> None:
         show = partial(self._show_damage, damage) if damage.span is not None else None
+        self._tells_trouble = False
         rest = "Everything else can still be looked at."
         self.bar.tell(f"Damaged: {damage}. {rest}", Tone.ERROR, action="Show the place" if show else "", do=show)
 
@@ -279,8 +282,12 @@ class MainWindow(QMainWindow):
 
     def _trouble(self, error: BaseException | None) -> None:
         if error is None:
-            self.bar.clear()
+            # Other messages stay: the file being fine again does not mend what is damaged in it.
+            if self._tells_trouble:
+                self.bar.clear()
+            self._tells_trouble = False
             return
+        self._tells_trouble = True
         self.bar.tell(f"{error}. What is shown may be old.", Tone.WARNING, action="Reload", do=self.session.reload)
 
     def _index_changed(self, state: IndexState) -> None:

@@ -301,6 +301,7 @@ def open_shard(source: PrefetchedSource, context: OpenContext) -> SwhShard:
         raw = layout.HEADER.read_one(head)
         draft.add(tree.header_section(), tree.header_node_unchecked(raw), raw)
     header = layout.read_header(head)
+    draft.version, draft.declared = str(header["version"]), header["objects_count"]
     try:
         layout.check_reach(header, source.size)
     except Truncated:

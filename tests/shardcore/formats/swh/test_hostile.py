@@ -109,6 +109,12 @@ def test_refused_files_still_show_what_is_there(case: str) -> None:
             assert not shard.verify("content").ok
 
 
+def test_a_cut_file_still_says_how_many_objects_it_had() -> None:
+    """The header tells the count and the version, though the index is gone."""
+    with shardcore.open(SMALL[:3000], partial=True) as shard:
+        assert (shard.declared_objects, shard.version, len(shard.objects)) == (12, "1", 0)
+
+
 def test_big_endian_functions_are_refused_by_name() -> None:
     """The message says what the file is, not only that a number is wrong."""
     with pytest.raises(Unsupported, match="big-endian"):
