@@ -176,17 +176,24 @@ class FindingsTable(QWidget):
             self.state.setText("Not run yet")
             self._say("Not run yet. Choose how deep to look: structure, index or content.")
         elif not report.findings:
-            self.state.setText(f"✔ No findings: {report.objects:,} objects checked ({report.depth.value})")
-            self._say(f"✔ No findings: {report.objects:,} objects checked, depth {report.depth.value}.")
+            self.state.setText(f"✔ No findings: {_checked(report)} ({report.depth.value})")
+            self._say(f"✔ No findings: {_checked(report)}, depth {report.depth.value}.")
         else:
             counts = ", ".join(
                 f"{number:,} {severity.value}{'s' if number != 1 else ''}"
                 for severity in Severity
                 if (number := sum(f.severity is severity for f in report.findings))
             )
-            self.state.setText(f"{counts}; {report.objects:,} objects checked ({report.depth.value})")
+            self.state.setText(f"{counts}; {_checked(report)} ({report.depth.value})")
             self._stack.setCurrentWidget(self.table)
 
     def _say(self, text: str) -> None:
         self.big.setText(text)
         self._stack.setCurrentWidget(self.big)
+
+
+def _checked(report: Report) -> str:
+    """What was looked at: no single object at the first depth."""
+    if report.depth is Depth.STRUCTURE:
+        return "structure checked"
+    return f"{report.objects:,} object{'s' if report.objects != 1 else ''} checked"
