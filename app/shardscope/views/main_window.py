@@ -73,6 +73,7 @@ class MainWindow(QMainWindow):
         self.setTabPosition(_Area.AllDockWidgetAreas, QTabWidget.TabPosition.North)
         self.bar = ErrorBar(self)
         self._tells_trouble = False
+        self._told_damage: ShardError | None = None
         self.welcome = Welcome(settings, self)
         self.hex = HexPanel(self.session, self)
         self.objects = ObjectPanel(self.session, settings, self)
@@ -271,7 +272,7 @@ class MainWindow(QMainWindow):
 
     def _tell_damage(self, damage: ShardError) -> None:
         show = partial(self._show_damage, damage) if damage.span is not None else None
-        self._tells_trouble = False
+        self._tells_trouble, self._told_damage = False, damage
         rest = "Everything else can still be looked at."
         self.bar.tell(f"Damaged: {damage}. {rest}", Tone.ERROR, action="Show the place" if show else "", do=show)
 
@@ -292,6 +293,10 @@ class MainWindow(QMainWindow):
 
     def _index_changed(self, state: IndexState) -> None:
         self.actions_.load_index.setEnabled(state in (IndexState.NONE, IndexState.FAILED))
+        shard = self.session.shard
+        # Reading the index may come upon damage that opening did not see.
+        if shard is not None and shard.damage is not None and shard.damage is not self._told_damage:
+            self._tell_damage(shard.damage)
 
     def _job_failed(self, job: Job) -> None:
         if not isinstance(job.error, Cancelled):

@@ -35,6 +35,12 @@ class Ending:
     slots: NDArray[np.int64]
 
 
+SMALL_OBJECT = 65536
+"""Objects of up to this many bytes are copied once more to write them in one call."""
+
+_length = layout.OBJECT.packer.pack
+
+
 class SwhWriter(Writer):
     """Writes objects as they come; index and hash function follow when all keys are known.
 
@@ -78,9 +84,9 @@ class SwhWriter(Writer):
             self._labels[len(self._offsets)] = str(label)
         raw = key_bytes(key) if key is not None else None
         offset = self._file.at
-        if isinstance(data, bytes):
-            self._file.write(layout.OBJECT.packer.pack(len(data)))
-            self._file.write(data)
+        if isinstance(data, bytes) and len(data) <= SMALL_OBJECT:
+            # One call for both: with small objects, calls are what writing takes.
+            self._file.write(_length(len(data)) + data)
             digest = raw or hashlib.sha256(data).digest()
         else:
             digest = self._add_pieces(offset, data, raw)
