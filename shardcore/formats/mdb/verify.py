@@ -132,10 +132,17 @@ def _check_tables(index: Index, findings: Findings) -> None:
             findings.error("mdb.table-count", span, message)
             continue
         known, wrong = index.tables[kind]
-        lost = table.count - len(wrong) - len(np.unique(known.places))
+        lost = table.count - len(wrong) - _distinct(known.places)
         if lost:
             message = f"{lost} {kind}s are not in the {kind} lookup table, and as many entries repeat others"
             findings.error("mdb.table-repeats", Span("", table.start, table.stop), message)
+
+
+def _distinct(places: NDArray[np.int64]) -> int:
+    """How many different places there are; they are rows of a section, so marking them is faster than sorting."""
+    marks = np.zeros(int(places.max(initial=-1)) + 1, np.bool_)
+    marks[places] = True
+    return int(np.count_nonzero(marks))
 
 
 def _check_files(index: Index, findings: Findings) -> None:
