@@ -233,8 +233,8 @@ def test_no_machine_path_and_no_registry_in_any_file() -> None:
     """The repository names no folder of one machine and no package registry: it installs from anywhere."""
     machine = r"(?<![\w.*-])/(?:work|tmp|root|home/\w+|Users/\w+)/\w"
     # One letter in brackets each, so that this file does not find itself.
-    registry = r"(?i:py[p]i\b|pythonhoste[d]|conda-forg[e]|anaconda\.or[g]|npmj[s]|crates\.i[o])"
-    pattern = re.compile(f"{machine}|{registry}")
+    hosts = r"(?i:py[p]i\b|pythonhoste[d]|conda-forg[e]|anaconda\.or[g]|npmj[s]|crates\.i[o])"
+    pattern = re.compile(f"{machine}|{hosts}")
     hits = []
     for path in repository_files():
         for number, line in enumerate(text_of(path).splitlines(), 1):
