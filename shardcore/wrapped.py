@@ -123,20 +123,16 @@ class ConcatSource(Source):
             part.close()
 
 
-class MeteredSource(Source):
-    """Counts what is read through it; the cost of a lookup is told with it.
+class AroundSource(Source):
+    """A source that passes on what it does not do itself.
 
     Attributes:
-        requests: Number of ranges read.
-        bytes: Number of bytes in them.
+        base: The source underneath.
     """
 
     def __init__(self, base: Source) -> None:
         self.base = base
         self.name, self.uri, self.folder = base.name, base.uri, base.folder
-        self.requests = 0
-        self.bytes = 0
-        self._lock = threading.Lock()
 
     @property
     def size(self) -> int:
@@ -145,8 +141,39 @@ class MeteredSource(Source):
 
     @property
     def identity(self) -> str:
-        """As the source that is counted."""
+        """As the source underneath."""
         return self.base.identity
+
+    def read(self, start: int, stop: int) -> bytes:
+        """As the source underneath."""
+        return self.base.read(start, stop)
+
+    def loaded(self, start: int, stop: int) -> tuple[tuple[int, int], ...]:
+        """As the source underneath."""
+        return self.base.loaded(start, stop)
+
+    def check_unchanged(self) -> None:
+        """As the source underneath."""
+        self.base.check_unchanged()
+
+    def close(self) -> None:
+        """Closes the source underneath."""
+        self.base.close()
+
+
+class MeteredSource(AroundSource):
+    """Counts what is read through it; the cost of a lookup is told with it.
+
+    Attributes:
+        requests: Number of ranges read.
+        bytes: Number of bytes in them.
+    """
+
+    def __init__(self, base: Source) -> None:
+        super().__init__(base)
+        self.requests = 0
+        self.bytes = 0
+        self._lock = threading.Lock()
 
     def read(self, start: int, stop: int) -> bytes:
         """Reads and counts; an empty range costs nothing, and neither does one that is refused."""
@@ -167,25 +194,13 @@ class MeteredSource(Source):
         self._count(len(joined), sum(stop - start for start, stop, _ in joined))
         return parts
 
-    def loaded(self, start: int, stop: int) -> tuple[tuple[int, int], ...]:
-        """As the source that is counted."""
-        return self.base.loaded(start, stop)
-
-    def check_unchanged(self) -> None:
-        """As the source that is counted."""
-        self.base.check_unchanged()
-
-    def close(self) -> None:
-        """Closes the source that is counted."""
-        self.base.close()
-
     def _count(self, requests: int, size: int) -> None:
         with self._lock:
             self.requests += requests
             self.bytes += size
 
 
-class PrefetchedSource(Source):
+class PrefetchedSource(AroundSource):
     """Keeps the first and last bytes of a source while it is recognised and opened, so that they are read once.
 
     Args:
@@ -197,21 +212,10 @@ class PrefetchedSource(Source):
     """
 
     def __init__(self, base: Source, guess: int = 65536) -> None:
+        super().__init__(base)
         self.notes: dict[str, object] = {}
-        self.base = base
-        self.name, self.uri, self.folder = base.name, base.uri, base.folder
         self._guess = guess
         self._kept: list[tuple[int, bytes]] = []
-
-    @property
-    def size(self) -> int:
-        """Number of bytes."""
-        return self.base.size
-
-    @property
-    def identity(self) -> str:
-        """As the source that is opened."""
-        return self.base.identity
 
     def head(self, count: int) -> bytes:
         """The first `count` bytes, or all when there are fewer; at most one read."""
@@ -250,18 +254,10 @@ class PrefetchedSource(Source):
         parts.update(zip(missing, fresh, strict=True))
         return [parts[number] or b"" for number in range(len(ranges))]
 
-    def loaded(self, start: int, stop: int) -> tuple[tuple[int, int], ...]:
-        """As the source that is opened."""
-        return self.base.loaded(start, stop)
-
-    def check_unchanged(self) -> None:
-        """As the source that is opened."""
-        self.base.check_unchanged()
-
     def close(self) -> None:
         """Closes the source that is opened, and forgets what was kept."""
         self._kept = []
-        self.base.close()
+        super().close()
 
     def _kept_part(self, start: int, stop: int) -> bytes | None:
         for first, data in self._kept:
@@ -270,7 +266,7 @@ class PrefetchedSource(Source):
         return None
 
 
-class KeptSource(Source):
+class KeptSource(AroundSource):
     """A source of which one stretch is in memory; reads inside it cost nothing.
 
     Args:
@@ -280,20 +276,9 @@ class KeptSource(Source):
     """
 
     def __init__(self, base: Source, start: int, data: bytes) -> None:
-        self.base = base
-        self.name, self.uri, self.folder = base.name, base.uri, base.folder
+        super().__init__(base)
         self._start = start
         self._data = data
-
-    @property
-    def size(self) -> int:
-        """Number of bytes."""
-        return self.base.size
-
-    @property
-    def identity(self) -> str:
-        """As the source underneath."""
-        return self.base.identity
 
     def read(self, start: int, stop: int) -> bytes:
         """Reads from memory where the range is inside the stretch."""
@@ -310,10 +295,6 @@ class KeptSource(Source):
     def loaded(self, start: int, stop: int) -> tuple[tuple[int, int], ...]:
         """Everything, when it is inside the stretch; else as the source underneath."""
         return ((start, stop),) if self._holds(start, stop) else self.base.loaded(start, stop)
-
-    def check_unchanged(self) -> None:
-        """As the source underneath."""
-        self.base.check_unchanged()
 
     def _holds(self, start: int, stop: int) -> bool:
         return self._start <= start <= stop <= self._start + len(self._data)
