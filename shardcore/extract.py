@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from shardcore.errors import LimitExceeded, ShardError, SourceError, UsageError
+from shardcore.errors import ShardError, SourceError
 from shardcore.objects import ObjectRef
-from shardcore.shard import PIECE, Progress, Shard, no_progress
-from shardcore.write import TemporaryFile
+from shardcore.shard import PIECE, Progress, Shard, bounded, no_progress
+from shardcore.write import write_whole
 
 MAX_NAME_BYTES = 180
 """Longest file name given; every common file system takes 255 bytes, and temporary names need some."""
@@ -180,39 +179,16 @@ def write_object(
         FormatError: The object is damaged.
         LimitExceeded: It is longer than the limit.
     """
-    if not force and os.path.lexists(path):
-        raise UsageError(f"{path} exists already")
     digest = hashlib.sha256()
-    file = TemporaryFile(path)
-    try:
-        for piece in _part(shard, ref, part, limit) if part else bounded(shard.stream(ref), ref, limit):
+
+    def told() -> Iterator[bytes]:
+        for piece in _part(shard, ref, part, limit) if part else bounded(shard, ref, limit):
             if each_piece is not None:
                 each_piece(len(piece))
-            file.write(piece)
             digest.update(piece)
-        file.close()
-        file.appear(force=force)
-    except BaseException:
-        file.discard()
-        raise
-    return file.at, digest.hexdigest()
+            yield piece
 
-
-def bounded(pieces: Iterator[bytes], ref: ObjectRef, limit: int | None) -> Iterator[bytes]:
-    """The content of an object as it streams, as long as it stays within a limit.
-
-    Raises:
-        LimitExceeded: It has, or says that it has, more bytes.
-    """
-    total = max(ref.size, 0)
-    if limit is not None and total > limit:
-        raise LimitExceeded(f"{ref.key} has {total} bytes; the limit is {limit}")
-    total = 0
-    for piece in pieces:
-        total += len(piece)
-        if limit is not None and total > limit:
-            raise LimitExceeded(f"{ref.key} has over {limit} bytes; that is the limit")
-        yield piece
+    return write_whole(path, told(), force=force), digest.hexdigest()
 
 
 def _each(refs: Iterable[ObjectRef]) -> Iterator[ObjectRef | ShardError]:

@@ -162,9 +162,7 @@ class Shard(ABC):
             FormatError: The stored bytes are damaged.
             SourceError: The bytes cannot be had.
         """
-        if ref.size > limit:
-            raise LimitExceeded(f"{ref.key} has {ref.size} bytes; the limit is {limit}")
-        return b"".join(_bounded(self.stream(ref), ref, limit))
+        return b"".join(bounded(self, ref, limit))
 
     def read_range(self, ref: ObjectRef, start: int, stop: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
         """The bytes `[start, stop)` of the decoded content, cut at its end; formats read only what they need.
@@ -306,10 +304,17 @@ class OpenOptions:
     isolated: bool = False
 
 
-def _bounded(pieces: Iterator[bytes], ref: ObjectRef, limit: int) -> Iterator[bytes]:
+def bounded(shard: Shard, ref: ObjectRef, limit: int | None) -> Iterator[bytes]:
+    """The content of an object as it streams, as long as it stays within a limit.
+
+    Raises:
+        LimitExceeded: It has, or says that it has, more bytes.
+    """
+    if limit is not None and ref.size > limit:
+        raise LimitExceeded(f"{ref.key} has {ref.size} bytes; the limit is {limit}")
     total = 0
-    for piece in pieces:
+    for piece in shard.stream(ref):
         total += len(piece)
-        if total > limit:
+        if limit is not None and total > limit:
             raise LimitExceeded(f"{ref.key} has over {limit} bytes; that is the limit")
         yield piece

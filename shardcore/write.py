@@ -7,7 +7,7 @@ import hashlib
 import os
 import secrets
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -331,6 +331,27 @@ class Writer(ABC):
             self.abort()
         elif not self._finished:
             self.finish()
+
+
+def write_whole(path: Path, pieces: Iterable[bytes], *, force: bool = False) -> int:
+    """Writes one file that appears when it is complete; returns its bytes.
+
+    Raises:
+        UsageError: The file exists already, and `force` is not set.
+        SourceError: It cannot be written.
+    """
+    if not force and os.path.lexists(path):
+        raise UsageError(f"{path} exists already")
+    file = TemporaryFile(path)
+    try:
+        for piece in pieces:
+            file.write(piece)
+        file.close()
+        file.appear(force=force)
+    except BaseException:
+        file.discard()
+        raise
+    return file.at
 
 
 def pieces_of(data: Data) -> Iterator[bytes | bytearray | memoryview]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fnmatch
 import hashlib
-import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -33,11 +32,11 @@ from shardcore.cli.options import (
 from shardcore.cli.output import object_json, print_json, print_line, printable, warn
 from shardcore.dataset import DataSet
 from shardcore.errors import FormatError, ShardError, UsageError
-from shardcore.extract import ANY_SIZE, bounded, write_object
+from shardcore.extract import ANY_SIZE, write_object
 from shardcore.extract import extract as extract_objects
 from shardcore.objects import ObjectColumns, ObjectRef, State
-from shardcore.shard import DEFAULT_LIMIT, Shard
-from shardcore.write import TemporaryFile
+from shardcore.shard import DEFAULT_LIMIT, Shard, bounded
+from shardcore.write import write_whole
 
 ROWS_AT_ONCE = 1 << 16
 """Rows listed from one read."""
@@ -109,7 +108,7 @@ def get(
                 sys.stdout.buffer.write(piece)
             sys.stdout.buffer.flush()
         else:
-            _write_file(output, pieces, force)
+            write_whole(output, pieces, force=force)
     return 0
 
 
@@ -253,21 +252,7 @@ def _pieces(
     elif window is not None:
         yield shard.read_range(ref, *window, limit=limit)
     else:
-        yield from bounded(shard.stream(ref), ref, limit)
-
-
-def _write_file(path: Path, pieces: Iterator[bytes], force: bool) -> None:
-    if not force and os.path.lexists(path):
-        raise UsageError(f"{path} exists already")
-    file = TemporaryFile(path)
-    try:
-        for piece in pieces:
-            file.write(piece)
-        file.close()
-        file.appear(force=force)
-    except BaseException:
-        file.discard()
-        raise
+        yield from bounded(shard, ref, limit)
 
 
 def _all_refs(
