@@ -13,20 +13,25 @@ from shardcore.errors import (
     ShardError,
     SourceChanged,
     SourceError,
-    Span,
     Truncated,
     Unsupported,
     UsageError,
 )
 from shardcore.finding import Depth, Finding, Report, Severity
-from shardcore.node import Node, Runs, Section, SectionRole
+from shardcore.nodes.node import Node
+from shardcore.nodes.runs import Runs
+from shardcore.nodes.sections import Section, SectionRole
 from shardcore.objects import ObjectColumns, ObjectRef, Objects, State
 from shardcore.record import Columns, Field, FieldRole, Record
 from shardcore.registry import Detection, create, detect, open
 from shardcore.shard import Shard
-from shardcore.source import BytesSource, FileSource, Folder, LocalFolder, Source
+from shardcore.sources.base import Folder, Source
+from shardcore.sources.local import FileSource, LocalFolder
+from shardcore.sources.memory import BytesSource
+from shardcore.span import Span
 from shardcore.trace import Step, Trace
-from shardcore.write import Plan, PlannedFile, Writer, WrittenFile
+from shardcore.writing.plan import Plan, PlannedFile, WrittenFile
+from shardcore.writing.writer import Writer
 
 __version__ = "0.1.0"
 

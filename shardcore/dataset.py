@@ -13,13 +13,17 @@ from itertools import accumulate
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import FormatError, KeyAbsent, NotAShard, ShardError, SourceError, Span, UsageError
+from shardcore.errors import FormatError, KeyAbsent, NotAShard, ShardError, SourceError, UsageError
 from shardcore.finding import Depth, Findings, Report
-from shardcore.node import Node, Runs, Section
+from shardcore.nodes.node import Node
+from shardcore.nodes.runs import Runs
+from shardcore.nodes.sections import Section
 from shardcore.objects import ObjectColumns, ObjectRef, Objects, inside_member, located, relocated
+from shardcore.progress import Progress, no_progress
 from shardcore.record import Value
-from shardcore.shard import DEFAULT_LIMIT, Progress, Shard, no_progress
-from shardcore.source import Source
+from shardcore.shard import DEFAULT_LIMIT, Shard
+from shardcore.sources.base import Source
+from shardcore.span import Span
 from shardcore.trace import Look
 
 _PARTS = 1000

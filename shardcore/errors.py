@@ -5,51 +5,7 @@ Nothing but these errors (and `Cancelled`, which is nobody's fault) leaves the l
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Span:
-    """A half-open range of bytes, `[start, stop)`, in one of the byte sources of a shard.
-
-    Attributes:
-        source: `""` for the file itself, a relative name for a sibling (`info`, `_bigFiles/9f…`), or
-            `@start-stop` for what those bytes of the file decode to.
-        start: First byte.
-        stop: One past the last byte; never before `start`.
-    """
-
-    source: str
-    start: int
-    stop: int
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.start <= self.stop:
-            raise ValueError(f"not a half-open range: {self.start}..{self.stop}")
-
-    @property
-    def size(self) -> int:
-        """Number of bytes."""
-        return self.stop - self.start
-
-    def covers(self, offset: int) -> bool:
-        """Whether the byte at `offset` is inside."""
-        return self.start <= offset < self.stop
-
-    def to_json(self) -> dict[str, Any]:
-        """The JSON form: `source` is left out when it is the file itself."""
-        place: dict[str, Any] = {"source": self.source} if self.source else {}
-        return place | {"start": self.start, "stop": self.stop}
-
-    def __str__(self) -> str:
-        within = f" of {self.source}" if self.source else ""
-        return f"{self.start}..{self.stop}{within}"
-
-
-def decoded_name(start: int, stop: int) -> str:
-    """The name of the source that holds what the bytes `[start, stop)` of the file decode to."""
-    return f"@{start}-{stop}"
+from shardcore.span import Span
 
 
 class Cancelled(BaseException):
@@ -134,3 +90,8 @@ class SourceChanged(SourceError):
 
 class LimitExceeded(ShardError):
     """More bytes than the limit allows: one decoded object over 1 GiB unless asked for."""
+
+
+def reason_of(error: Exception) -> str:
+    """What went wrong, in the words of the system; without the error number and the path of an `OSError`."""
+    return (error.strerror or str(error)) if isinstance(error, OSError) else str(error)

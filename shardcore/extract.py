@@ -12,8 +12,9 @@ from typing import Any
 
 from shardcore.errors import ShardError, SourceError
 from shardcore.objects import ObjectRef
-from shardcore.shard import PIECE, Progress, Shard, bounded, no_progress
-from shardcore.write import write_whole
+from shardcore.progress import Progress, no_progress
+from shardcore.shard import PIECE, Shard, bounded
+from shardcore.writing.output import write_whole
 
 MAX_NAME_BYTES = 180
 """Longest file name given; every common file system takes 255 bytes, and temporary names need some."""

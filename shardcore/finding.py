@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
-from shardcore.errors import Span, UsageError
+from shardcore.errors import UsageError
+from shardcore.span import Span
 
 MAX_PER_CODE = 1000
 """Findings of one code that are listed one by one; the rest is counted."""

@@ -7,16 +7,19 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any
 
-from shardcore.errors import FormatError, KeyAbsent, ShardError, Span, UsageError
+from shardcore.errors import FormatError, KeyAbsent, ShardError, UsageError
 from shardcore.finding import Depth, Findings, Report
-from shardcore.node import Node, Section, SectionRole, tile
+from shardcore.nodes.node import Node
+from shardcore.nodes.sections import Section, SectionRole, tile
 from shardcore.objects import NoObjects, ObjectRef, Objects
+from shardcore.progress import Progress, no_progress
 from shardcore.record import FieldRole, Value
-from shardcore.shard import OpenOptions, Progress, Shard, no_progress
-from shardcore.source import Folder, Source
+from shardcore.shard import OpenOptions, Shard
+from shardcore.sources.base import Folder, Source
+from shardcore.sources.opening import PrefetchedSource
+from shardcore.span import Span
 from shardcore.trace import Look
-from shardcore.wrapped import PrefetchedSource
-from shardcore.write import Writer
+from shardcore.writing.writer import Writer
 
 
 class Certainty(IntEnum):

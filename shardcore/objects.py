@@ -11,7 +11,8 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import Span, UsageError
+from shardcore.errors import UsageError
+from shardcore.span import Span
 
 
 class State(IntEnum):

@@ -14,16 +14,8 @@ from typing import IO, Literal, cast, get_args
 import lz4.frame
 import zstandard
 
-from shardcore.errors import (
-    BadChecksum,
-    BadMagic,
-    FormatError,
-    LimitExceeded,
-    ShardError,
-    Span,
-    Truncated,
-    Unsupported,
-)
+from shardcore.errors import BadChecksum, BadMagic, FormatError, LimitExceeded, ShardError, Truncated, Unsupported
+from shardcore.span import Span
 
 Codec = Literal["none", "zstd", "lz4", "gzip", "zlib"]
 """The compressions: `lz4` is the LZ4 frame, `gzip` a single member, `zlib` an RFC 1950 stream."""

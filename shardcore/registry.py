@@ -12,10 +12,14 @@ from typing import Any
 
 from shardcore.errors import FormatError, NotAShard, ShardError, SourceError, UsageError
 from shardcore.format import Certainty, Draft, Format, OpenContext, PartialShard, Verdict
-from shardcore.shard import OpenOptions, Progress, Shard, no_progress
-from shardcore.source import BytesSource, FileSource, Folder, LocalFolder, Source
-from shardcore.wrapped import PrefetchedSource
-from shardcore.write import Output, Writer
+from shardcore.progress import Progress, no_progress
+from shardcore.shard import OpenOptions, Shard
+from shardcore.sources.base import Folder, Source
+from shardcore.sources.local import FileSource, LocalFolder
+from shardcore.sources.memory import BytesSource
+from shardcore.sources.opening import PrefetchedSource
+from shardcore.writing.output import Output
+from shardcore.writing.writer import Writer
 
 # One line for each format: the name of its folder under `shardcore/formats`. They are asked in this order, and the
 # first that is certain ends the asking: formats that look at the end of a file or beside it come last.

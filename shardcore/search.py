@@ -16,8 +16,9 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import Span, UsageError
-from shardcore.source import Source
+from shardcore.errors import UsageError
+from shardcore.sources.base import Source
+from shardcore.span import Span
 
 CHUNK = 4 * 1024 * 1024
 """Bytes read at a time; how soon a search stops follows from it."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
@@ -11,26 +11,23 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import KeyAbsent, LimitExceeded, ShardError, Span, UsageError
+from shardcore.errors import KeyAbsent, LimitExceeded, ShardError, UsageError
 from shardcore.finding import Depth, Report
-from shardcore.node import Node, Runs, Section, path_to, runs_of
+from shardcore.nodes.node import Node, path_to, runs_of
+from shardcore.nodes.runs import Runs
+from shardcore.nodes.sections import Section
 from shardcore.objects import ObjectRef, Objects
+from shardcore.progress import Progress, no_progress
 from shardcore.record import Value
-from shardcore.source import Folder, Source
+from shardcore.sources.base import Folder, Source
+from shardcore.span import Span
 from shardcore.trace import Look, Trace, tell
-
-Progress = Callable[[int, int], None]
-"""Called as `progress(done, total)`, often; may raise `Cancelled`."""
 
 DEFAULT_LIMIT = 1 << 30
 """One decoded object is at most this many bytes, unless asked for."""
 
 PIECE = 1 << 20
 """Streams come in pieces of at most about this many bytes."""
-
-
-def no_progress(done: int, total: int) -> None:
-    """The `progress` of those who do not want to know."""
 
 
 class Shard(ABC):

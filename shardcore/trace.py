@@ -10,9 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from shardcore.errors import FormatError, KeyAbsent, LimitExceeded, Span
-from shardcore.source import Source
-from shardcore.wrapped import MeteredSource
+from shardcore.errors import FormatError, KeyAbsent, LimitExceeded
+from shardcore.sources.base import Source
+from shardcore.sources.wrapped import MeteredSource
+from shardcore.span import Span
 
 if TYPE_CHECKING:
     from shardcore.objects import ObjectRef

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import shardcore
 from shardcore.registry import FORMATS
-from shardcore.source import BytesSource
+from shardcore.sources.memory import BytesSource
 from shardcore.testing import exercise, mutated
 
 DATA = Path(__file__).parent / "data"

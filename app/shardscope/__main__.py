@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from PySide6.QtWidgets import QApplication, QWidget
 
-    from shardscope.views.screenshot import Wanted
+    from shardscope.window.screenshot import Wanted
 
 NO_DISPLAY = "shardscope: there is no display; use `shardcore`, or `shardscope --screenshot OUT.png URI` for a picture"
 
@@ -77,7 +77,7 @@ def _window(given: argparse.Namespace) -> int:
 
     from shardscope.interrupts import Interrupts
     from shardscope.settings import Settings
-    from shardscope.views.main_window import MainWindow
+    from shardscope.window.main_window import MainWindow
 
     application = QApplication(sys.argv[:1])
     _name(application)
@@ -101,8 +101,8 @@ def _screenshot(options: argparse.ArgumentParser, given: argparse.Namespace) -> 
     from PySide6.QtWidgets import QApplication
 
     from shardscope.settings import THEMES, Settings
-    from shardscope.views.main_window import MainWindow
-    from shardscope.views.screenshot import ScreenshotError, take
+    from shardscope.window.main_window import MainWindow
+    from shardscope.window.screenshot import ScreenshotError, take
 
     if given.theme and given.theme not in THEMES:
         options.error(f"--theme is one of {', '.join(THEMES)}")
@@ -126,7 +126,7 @@ def _screenshot(options: argparse.ArgumentParser, given: argparse.Namespace) -> 
 
 def _wanted(options: argparse.ArgumentParser, given: argparse.Namespace) -> Wanted:
     from shardcore import Depth
-    from shardscope.views.screenshot import Wanted
+    from shardscope.window.screenshot import Wanted
 
     size = re.fullmatch(r"(\d{2,5})x(\d{2,5})", given.size)
     if size is None:

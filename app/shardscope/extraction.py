@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from shardcore import Shard, SourceChanged, State
 from shardcore.extract import extract
-from shardcore.shard import Progress
+from shardcore.progress import Progress
 from shardscope.opening import OpenRequest
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from dataclasses import field as made
 
 from shardcore import Node, Section
-from shardcore.node import Children
+from shardcore.nodes.node import Children
 from shardcore.record import Value
 
 MAX_LENGTH = 400

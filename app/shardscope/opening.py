@@ -7,7 +7,7 @@ from pathlib import Path
 
 import shardcore
 from shardcore import Shard
-from shardcore.shard import Progress
+from shardcore.progress import Progress
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ import numpy as np
 
 from shardcore import DataSet, FieldRole, Node, ObjectRef, Shard, ShardError, Span
 from shardcore.dataset import JoinedObjects
-from shardcore.node import Children
+from shardcore.nodes.node import Children
 from shardcore.objects import relocated
 
 SCAN_ROWS = 2_000_000

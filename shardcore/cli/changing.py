@@ -14,8 +14,9 @@ import shardcore
 from shardcore.cli.options import Force, Json, format_options, progress_bar
 from shardcore.cli.output import print_json, print_line
 from shardcore.errors import SourceError, UsageError
-from shardcore.shard import Progress
-from shardcore.write import Plan, Writer
+from shardcore.progress import Progress
+from shardcore.writing.plan import Plan
+from shardcore.writing.writer import Writer
 
 
 def pack(

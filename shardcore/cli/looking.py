@@ -33,7 +33,7 @@ from shardcore.cli.output import (
 )
 from shardcore.errors import FormatError, UsageError
 from shardcore.finding import Depth, Severity
-from shardcore.node import Node
+from shardcore.nodes.node import Node
 from shardcore.registry import format_of
 from shardcore.shard import Shard
 from shardcore.trace import ABSENT, FOUND

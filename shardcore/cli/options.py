@@ -13,7 +13,8 @@ import typer
 
 import shardcore
 from shardcore.errors import FormatError, NotAShard, SourceError, UsageError
-from shardcore.shard import Progress, Shard, no_progress
+from shardcore.progress import Progress, no_progress
+from shardcore.shard import Shard
 
 Uri = Annotated[str, typer.Argument(metavar="URI", help="A file, or the folder of a data set.", show_default=False)]
 Keys = Annotated[

@@ -7,7 +7,7 @@ import sys
 from typing import Any
 
 from shardcore.errors import FormatError
-from shardcore.node import Node
+from shardcore.nodes.node import Node
 from shardcore.objects import ObjectRef, State
 from shardcore.record import FieldRole, Value
 from shardcore.shard import Shard

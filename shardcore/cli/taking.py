@@ -36,7 +36,7 @@ from shardcore.extract import ANY_SIZE, write_object
 from shardcore.extract import extract as extract_objects
 from shardcore.objects import ObjectColumns, ObjectRef, State
 from shardcore.shard import DEFAULT_LIMIT, Shard, bounded
-from shardcore.write import write_whole
+from shardcore.writing.output import write_whole
 
 ROWS_AT_ONCE = 1 << 16
 """Rows listed from one read."""

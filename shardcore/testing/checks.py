@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from shardcore.node import Children, Node
+from shardcore.nodes.node import Children, Node
 from shardcore.objects import State
 from shardcore.record import FieldRole
 from shardcore.shard import Shard

@@ -12,7 +12,8 @@ import shardcore
 from shardcore.errors import KeyAbsent
 from shardcore.finding import Depth
 from shardcore.shard import Shard
-from shardcore.source import BytesSource, Source
+from shardcore.sources.base import Source
+from shardcore.sources.memory import BytesSource
 from shardcore.testing.checks import check_columns, check_explained, check_tiling, live_keys, places
 from shardcore.testing.damage import exercise, mutations
 from shardcore.testing.sources import CountingSource

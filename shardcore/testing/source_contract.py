@@ -10,7 +10,7 @@ import pytest
 
 import shardcore
 from shardcore.errors import UsageError
-from shardcore.source import Source
+from shardcore.sources.base import Source
 
 
 class SourceContract:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from shardcore.errors import SourceError
-from shardcore.source import BytesSource, Folder, Source
+from shardcore.sources.base import Folder, Source
+from shardcore.sources.memory import BytesSource
 
 
 class CountingSource(BytesSource):

@@ -11,7 +11,8 @@ import pytest
 import shardcore
 from shardcore.errors import UsageError
 from shardcore.finding import Depth
-from shardcore.write import Plan, Writer
+from shardcore.writing.plan import Plan
+from shardcore.writing.writer import Writer
 
 
 class WriterContract:

@@ -9,8 +9,10 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 from shardscope.jobs import Jobs
+from shardscope.pages import PageCache
 from shardscope.session import IndexState, Session
 from shardscope.settings import Settings
+from tests.app.hex_samples import SampleReader
 
 
 @pytest.fixture
@@ -33,6 +35,22 @@ def session(jobs: Jobs) -> Iterator[Session]:
 def settings(tmp_path: Path) -> Settings:
     """Settings in a file of the test."""
     return Settings(tmp_path / "settings.ini")
+
+
+@pytest.fixture
+def reader() -> Iterator[SampleReader]:
+    """The sample; reads that are held are let go at the end."""
+    made = SampleReader()
+    yield made
+    made.held.set()
+
+
+@pytest.fixture
+def pages(jobs: Jobs, reader: SampleReader) -> PageCache:
+    """A page cache on the sample."""
+    made = PageCache(jobs)
+    made.use(reader)
+    return made
 
 
 def open_in(session: Session, qtbot: QtBot, path: Path) -> None:

@@ -8,8 +8,8 @@ from collections.abc import Callable
 import numpy as np
 
 from shardcore import BytesSource, Field, FieldRole, Node, Record, Runs, Section, SectionRole, Source, Span
-from shardcore.children import Table, field_nodes
-from shardcore.node import path_to, runs_of
+from shardcore.nodes.children import Table, field_nodes
+from shardcore.nodes.node import path_to, runs_of
 
 HEADER = Record(
     "header",

@@ -11,14 +11,14 @@ from PySide6.QtCore import QtMsgType, qInstallMessageHandler
 from pytestqt.qtbot import QtBot
 
 from shardcore import DataSet, Depth, Node, Shard, Span
-from shardcore.node import Children
+from shardcore.nodes.node import Children
+from shardscope.hex.tabs import stored_span
 from shardscope.jobs import Job
 from shardscope.opening import OpenRequest
 from shardscope.session import OpenFailure
 from shardscope.settings import Settings
-from shardscope.views.hex_tabs import stored_span
-from shardscope.views.main_window import MainWindow
-from shardscope.views.screenshot import settle
+from shardscope.window.main_window import MainWindow
+from shardscope.window.screenshot import settle
 
 DATA = Path(__file__).parent.parent / "data"
 PATTERNS = {

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from shardcore import Shard, SourceChanged
-from shardcore.shard import no_progress
+from shardcore.progress import no_progress
 from shardscope.extraction import Extracted, Extraction, write
 from shardscope.opening import OpenRequest
 

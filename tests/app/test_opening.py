@@ -10,7 +10,7 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 from shardcore import ExternalMissing, UsageError
-from shardcore.shard import no_progress
+from shardcore.progress import no_progress
 from shardscope.jobs import Jobs
 from shardscope.opening import OpenRequest
 from shardscope.session import IndexState, OpenFailure, Session

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 import shardcore
-from shardcore.source import BytesSource
+from shardcore.sources.memory import BytesSource
 from tests.bench.figures import Figure, best_of
 
 ENTRIES = 100_000

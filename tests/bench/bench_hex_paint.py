@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from PySide6.QtWidgets import QApplication
 
 from shardcore import Finding, Severity, Span
-from shardscope import theme
+from shardscope.hex.view import HexView
 from shardscope.jobs import Jobs
+from shardscope.looks import theme
 from shardscope.pages import PAGE, PageCache
-from shardscope.views.hex_view import HexView
 from tests.app.hex_samples import INDEX, OBJECTS, SECTIONS, SIZE, SampleReader
 from tests.bench.figures import Figure
 

@@ -11,7 +11,7 @@ import numpy as np
 from blake3 import blake3
 
 import shardcore
-from shardcore import merkle
+from shardcore import xet_hashes
 from shardcore.formats.mdb import hashes
 from shardcore.formats.mdb.chunker import cut_ends
 from shardcore.shard import Shard
@@ -45,7 +45,7 @@ class Collector:
 
     def __init__(self) -> None:
         self.inputs: list[tuple[bytes, bytes]] = []
-        self.plain = merkle.keyed_all
+        self.plain = xet_hashes.keyed_all
 
     def __call__(self, key: bytes, pieces: Iterable[bytes | memoryview]) -> list[bytes]:
         """Keeps the pieces, and hashes them."""
@@ -57,11 +57,11 @@ class Collector:
 def hash_inputs(shard: Shard) -> list[tuple[bytes, bytes]]:
     """Everything that verification to the index hashes, ready to be hashed again."""
     collector = Collector()
-    merkle.keyed_all = hashes.keyed_all = collector  # type: ignore[assignment]
+    xet_hashes.keyed_all = hashes.keyed_all = collector  # type: ignore[assignment]
     try:
         shard.verify("index")
     finally:
-        merkle.keyed_all = hashes.keyed_all = collector.plain
+        xet_hashes.keyed_all = hashes.keyed_all = collector.plain
     return collector.inputs
 
 

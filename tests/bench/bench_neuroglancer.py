@@ -16,7 +16,7 @@ import shardcore
 from shardcore.errors import ShardError
 from shardcore.formats.neuroglancer.reader import NeuroglancerShard
 from shardcore.formats.neuroglancer.sharding import ShardingSpec, murmur_low64_many
-from shardcore.source import FileSource
+from shardcore.sources.local import FileSource
 from tests.bench.figures import Figure, best_of
 
 KEYS = 200_000

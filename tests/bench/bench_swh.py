@@ -12,7 +12,7 @@ import numpy as np
 
 import shardcore
 from shardcore.shard import Shard
-from shardcore.source import FileSource
+from shardcore.sources.local import FileSource
 from tests.bench.figures import Figure, best_of, best_program, program
 from tests.bench.sparse_swh import make_sparse
 

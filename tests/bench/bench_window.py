@@ -48,7 +48,7 @@ def run() -> Iterator[Figure]:
     from shiboken6 import delete
 
     from shardscope.settings import Settings
-    from shardscope.views.main_window import MainWindow
+    from shardscope.window.main_window import MainWindow
 
     # The offscreen platform talks about itself.
     qInstallMessageHandler(lambda kind, context, text: None)

@@ -12,7 +12,7 @@ import shardcore
 from shardcore.formats.mdb.chunker import chunks, cut_ends
 from shardcore.formats.mdb.hashes import file_hash, shard_name
 from shardcore.formats.mdb.reader import MdbShard
-from shardcore.merkle import as_rows, chunk_hash, to_text
+from shardcore.xet_hashes import as_rows, chunk_hash, to_text
 
 pytestmark = [
     pytest.mark.interop("hf_xet"),

@@ -16,7 +16,7 @@ from shardcore.formats.neuroglancer.info import parse_info
 from shardcore.formats.neuroglancer.morton import encode
 from shardcore.formats.neuroglancer.sharding import ShardingSpec
 from shardcore.formats.neuroglancer.volume import chunk_array
-from shardcore.source import BytesSource
+from shardcore.sources.memory import BytesSource
 from shardcore.testing import check_explained
 
 pytestmark = pytest.mark.interop("cloudvolume", "tensorstore")

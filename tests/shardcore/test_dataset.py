@@ -9,17 +9,9 @@ import numpy as np
 import pytest
 
 from shardcore.dataset import Member
-from shardcore.errors import (
-    BadMagic,
-    Cancelled,
-    FormatError,
-    KeyAbsent,
-    NotAShard,
-    SourceError,
-    Span,
-    UsageError,
-)
+from shardcore.errors import BadMagic, Cancelled, FormatError, KeyAbsent, NotAShard, SourceError, UsageError
 from shardcore.finding import Depth
+from shardcore.span import Span
 from shardcore.testing import check_columns
 from tests.shardcore.toy import LineShard, line_set
 

@@ -7,7 +7,8 @@ import pickle
 import pytest
 
 from shardcore import errors
-from shardcore.errors import Cancelled, KeyAbsent, NotAShard, ShardError, Span, Truncated
+from shardcore.errors import Cancelled, KeyAbsent, NotAShard, ShardError, Truncated
+from shardcore.span import Span
 
 
 def test_a_span_is_half_open() -> None:

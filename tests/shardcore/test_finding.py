@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from shardcore.errors import Span, UsageError
+from shardcore.errors import UsageError
 from shardcore.finding import MAX_PER_CODE, Depth, Findings, Report, Severity
+from shardcore.span import Span
 
 
 def test_each_depth_includes_the_ones_before() -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from shardcore.errors import FormatError, KeyAbsent, NotAShard, ShardError, Span, UsageError
+from shardcore.errors import FormatError, KeyAbsent, NotAShard, ShardError, UsageError
 from shardcore.finding import Severity
 from shardcore.format import Draft, PartialShard
-from shardcore.node import Node, Section, SectionRole
+from shardcore.nodes.node import Node
+from shardcore.nodes.sections import Section, SectionRole
 from shardcore.objects import ObjectRef
-from shardcore.source import BytesSource
+from shardcore.sources.memory import BytesSource
+from shardcore.span import Span
 from shardcore.testing import check_tiling
 
 DAMAGE = FormatError("the index ends early", span=Span("", 6, 10))

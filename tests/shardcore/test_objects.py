@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shardcore.errors import Span, UsageError
+from shardcore.errors import UsageError
 from shardcore.objects import (
     NoObjects,
     ObjectColumns,
@@ -16,6 +16,7 @@ from shardcore.objects import (
     located,
     relocated,
 )
+from shardcore.span import Span
 
 
 class Numbers(Objects):

@@ -11,17 +11,9 @@ import lz4.frame
 import pytest
 import zstandard
 
-from shardcore.errors import (
-    BadChecksum,
-    BadMagic,
-    FormatError,
-    LimitExceeded,
-    ShardError,
-    Span,
-    Truncated,
-    Unsupported,
-)
+from shardcore.errors import BadChecksum, BadMagic, FormatError, LimitExceeded, ShardError, Truncated, Unsupported
 from shardcore.payload import CODECS, decompress, decompress_stream
+from shardcore.span import Span
 
 PLACE = Span("", 100, 200)
 TEXT = b"The quick brown fox jumps over the lazy dog. " * 40

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shardcore.errors import Span, Truncated
+from shardcore.errors import Truncated
 from shardcore.record import Columns, Field, FieldRole, Record, layout_table
+from shardcore.span import Span
 
 MIXED = Record(
     "mixed",

@@ -13,7 +13,7 @@ import shardcore
 from shardcore import registry
 from shardcore.errors import FormatError, NotAShard, ShardError, UsageError
 from shardcore.format import Certainty, Format, Verdict
-from shardcore.source import BytesSource
+from shardcore.sources.memory import BytesSource
 from shardcore.testing import CountingSource
 from tests.shardcore.toy import LineShard
 

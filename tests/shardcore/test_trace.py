@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from shardcore.errors import BadMagic, KeyAbsent, LimitExceeded, SourceError, Span
+from shardcore.errors import BadMagic, KeyAbsent, LimitExceeded, SourceError
 from shardcore.objects import ObjectRef
-from shardcore.source import BytesSource
+from shardcore.sources.memory import BytesSource
+from shardcore.span import Span
 from shardcore.trace import Look, tell
 
 REF = ObjectRef("k", 0, ())

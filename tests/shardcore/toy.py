@@ -8,13 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.dataset import DataSet, Member
-from shardcore.errors import FormatError, KeyAbsent, Span
+from shardcore.errors import FormatError, KeyAbsent
 from shardcore.finding import Depth, Findings, Report
-from shardcore.node import Node, Section, SectionRole
+from shardcore.nodes.node import Node
+from shardcore.nodes.sections import Section, SectionRole
 from shardcore.objects import ObjectColumns, ObjectRef, Objects
+from shardcore.progress import Progress, no_progress
 from shardcore.record import FieldRole, Value
-from shardcore.shard import Progress, Shard, no_progress
-from shardcore.source import BytesSource, Source
+from shardcore.shard import Shard
+from shardcore.sources.base import Source
+from shardcore.sources.memory import BytesSource
+from shardcore.span import Span
 from shardcore.trace import Look
 
 

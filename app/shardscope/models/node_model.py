@@ -9,7 +9,7 @@ from typing import Any
 from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, QPersistentModelIndex, Qt, Signal
 
 from shardcore import Cancelled, DataSet, Node, Shard
-from shardcore.node import Children
+from shardcore.nodes.node import Children
 from shardscope.jobs import Job, Priority
 from shardscope.selection import moved
 from shardscope.session import Session

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore import KeyAbsent, ObjectRef, Objects, Shard, ShardError, SourceError, State, UsageError
-from shardcore.shard import Progress, no_progress
+from shardcore.progress import Progress, no_progress
 
 STEP = 1 << 16
 """Rows looked at between two calls of `progress`."""

@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import FormatError, LimitExceeded, Span, Truncated, Unsupported
+from shardcore.errors import FormatError, LimitExceeded, Truncated, Unsupported
 from shardcore.formats.bloscpack.layout import BLOCK_START, CHUNK_HEADER, CODECS, STREAM_LENGTH, Flag
+from shardcore.span import Span
 
 DEFAULT_LIMIT = 2**30
 """Plain bytes that one chunk may have unless the caller allows more."""

@@ -7,7 +7,8 @@ import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from shardcore.errors import BadChecksum, FormatError, Span
+from shardcore.errors import BadChecksum, FormatError
+from shardcore.span import Span
 
 
 def _adler32(data: bytes | memoryview) -> bytes:

@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.children import Extents, Table, field_nodes, grouped
-from shardcore.errors import ShardError, Span
+from shardcore.errors import ShardError
 from shardcore.formats.bloscpack.blosc1 import HEADER_SIZE, ChunkHeader, ChunkMap, map_chunk, read_chunk_header
 from shardcore.formats.bloscpack.checksums import Checksum
 from shardcore.formats.bloscpack.layout import BLOCK_START, CHUNK_HEADER, STREAM_LENGTH, Flag
-from shardcore.node import Node
+from shardcore.nodes.children import Extents, Table, field_nodes, grouped
+from shardcore.nodes.node import Node
 from shardcore.record import FieldRole
+from shardcore.span import Span
 
 _FLAG_DOCS = {
     Flag.BYTE_SHUFFLE: "The bytes of each block are sorted by their place in the element.",

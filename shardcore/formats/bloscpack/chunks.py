@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import FormatError, KeyAbsent, Span, Truncated
+from shardcore.errors import FormatError, KeyAbsent, Truncated
 from shardcore.formats.bloscpack.blosc1 import HEADER_SIZE, ChunkHeader, read_chunk_header
 from shardcore.formats.bloscpack.layout import CHUNK_HEADER, OFFSET, UNKNOWN
-from shardcore.shard import Progress, no_progress
-from shardcore.source import Source
+from shardcore.progress import Progress, no_progress
+from shardcore.sources.base import Source
+from shardcore.span import Span
 
 WALK_WINDOW = 65536
 """While chunks are small, the walk reads this many bytes at a time instead of each header alone."""

@@ -14,7 +14,7 @@ from typing import Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import FormatError, KeyAbsent, LimitExceeded, ShardError, SourceError, Span, Truncated
+from shardcore.errors import FormatError, KeyAbsent, LimitExceeded, ShardError, SourceError, Truncated
 from shardcore.formats.bloscpack.blosc1 import (
     DEFAULT_LIMIT,
     HEADER_SIZE,
@@ -26,7 +26,8 @@ from shardcore.formats.bloscpack.chunks import ChunkTable
 from shardcore.formats.bloscpack.decode import decompress
 from shardcore.formats.bloscpack.header import Header
 from shardcore.formats.bloscpack.layout import UNKNOWN
-from shardcore.source import Source
+from shardcore.sources.base import Source
+from shardcore.span import Span
 
 T = TypeVar("T")
 

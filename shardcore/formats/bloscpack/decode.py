@@ -17,9 +17,10 @@ from types import ModuleType
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import FormatError, Span
+from shardcore.errors import FormatError
 from shardcore.formats.bloscpack.blosc1 import DEFAULT_LIMIT, HEADER_SIZE, ChunkHeader, check_chunk
 from shardcore.formats.bloscpack.layout import CHUNK_HEADER, Flag
+from shardcore.span import Span
 
 _UNSHUFFLE_SLAB = 2**20
 """Plain bytes whose bits are spread out at a time; spread out they take eight times as much."""

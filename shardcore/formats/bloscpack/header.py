@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from shardcore.errors import BadMagic, FormatError, Span, Truncated, Unsupported
+from shardcore.errors import BadMagic, FormatError, Truncated, Unsupported
 from shardcore.formats.bloscpack.checksums import CHECKSUMS, Checksum, checksum
 from shardcore.formats.bloscpack.layout import HEADERS, MAGIC, MAX_CHUNK, OFFSET, UNKNOWN, VERSIONS, Option
 from shardcore.record import Record
+from shardcore.span import Span
 
 MAX_CHUNKS = 2**63 - 1
 

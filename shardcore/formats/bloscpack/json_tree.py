@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.children import Deferred, Extents, grouped
-from shardcore.errors import Span
-from shardcore.node import Node
+from shardcore.nodes.children import Deferred, Extents, grouped
+from shardcore.nodes.node import Node
 from shardcore.record import FieldRole
+from shardcore.span import Span
 
 MAX_DEPTH = 64
 """Deeper values are shown as one node."""

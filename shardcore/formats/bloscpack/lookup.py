@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from shardcore.errors import KeyAbsent, Span, UsageError
+from shardcore.errors import KeyAbsent, UsageError
 from shardcore.formats.bloscpack.blosc1 import map_chunk
 from shardcore.formats.bloscpack.chunks import Slots
 from shardcore.formats.bloscpack.content import Content, Stored
@@ -17,7 +17,8 @@ from shardcore.formats.bloscpack.header import Header
 from shardcore.formats.bloscpack.layout import BLOCK_START, CHUNK_HEADER, OFFSET, UNKNOWN
 from shardcore.formats.bloscpack.metadata import MetadataSection
 from shardcore.objects import ObjectRef
-from shardcore.source import Source
+from shardcore.sources.base import Source
+from shardcore.span import Span
 from shardcore.trace import Look
 
 ALL = "all"

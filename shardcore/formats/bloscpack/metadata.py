@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from shardcore import payload
-from shardcore.errors import FormatError, ShardError, Span, Truncated, Unsupported, UsageError, decoded_name
+from shardcore.errors import FormatError, ShardError, Truncated, Unsupported, UsageError
 from shardcore.formats.bloscpack.checksums import CHECKSUMS, Checksum, checksum
 from shardcore.formats.bloscpack.json_tree import parse_json
 from shardcore.formats.bloscpack.layout import METADATA_HEADER
+from shardcore.span import Span, decoded_name
 
 CODECS = ("none", "zlib")
 DEFAULT_LIMIT = 2**26

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import FormatError, Span, UsageError
+from shardcore.errors import FormatError, UsageError
 from shardcore.formats.bloscpack.blosc1 import (
     ChunkHeader,
     check_chunk_header,
@@ -19,6 +19,7 @@ from shardcore.formats.bloscpack.chunks import stops
 from shardcore.formats.bloscpack.content import Content
 from shardcore.formats.bloscpack.layout import CHUNK_HEADER, CODECS, UNKNOWN
 from shardcore.objects import ObjectColumns, ObjectRef, Objects, State
+from shardcore.span import Span
 
 I64 = NDArray[np.int64]
 

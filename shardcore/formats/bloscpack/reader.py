@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import FormatError, KeyAbsent, LimitExceeded, Span, UsageError
+from shardcore.errors import FormatError, KeyAbsent, LimitExceeded, UsageError
 from shardcore.finding import Depth, Report
 from shardcore.format import Certainty, OpenContext, Verdict
 from shardcore.formats.bloscpack.arrays import ArrayInfo, array_info
@@ -29,13 +29,17 @@ from shardcore.formats.bloscpack.objects import BloscpackObjects
 from shardcore.formats.bloscpack.tree import FileTree, header_node, section
 from shardcore.formats.bloscpack.verify import Verification
 from shardcore.formats.bloscpack.worker import Worker
-from shardcore.node import Node, Section
+from shardcore.nodes.node import Node
+from shardcore.nodes.sections import Section
 from shardcore.objects import ObjectRef
+from shardcore.progress import Progress, no_progress
 from shardcore.record import Value
-from shardcore.shard import DEFAULT_LIMIT, PIECE, Progress, Shard, no_progress
-from shardcore.source import BytesSource, Source
+from shardcore.shard import DEFAULT_LIMIT, PIECE, Shard
+from shardcore.sources.base import Source
+from shardcore.sources.memory import BytesSource
+from shardcore.sources.opening import PrefetchedSource
+from shardcore.span import Span
 from shardcore.trace import Look
-from shardcore.wrapped import PrefetchedSource
 
 HEAD = 65536
 """Bytes that the first read brings; files up to this size are known as a whole when they are open."""

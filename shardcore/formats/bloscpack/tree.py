@@ -10,17 +10,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.children import Deferred, Extents, Table, field_nodes, grouped
-from shardcore.errors import ShardError, Span
+from shardcore.errors import ShardError
 from shardcore.formats.bloscpack.chunk_nodes import chunk_nodes
 from shardcore.formats.bloscpack.chunks import ChunkTable, stops
 from shardcore.formats.bloscpack.header import Header
 from shardcore.formats.bloscpack.json_tree import JsonTree
 from shardcore.formats.bloscpack.layout import CHUNK_HEADER, METADATA_HEADER, OFFSET, UNKNOWN, Option
 from shardcore.formats.bloscpack.metadata import MetadataSection, check_digest, decode_metadata, parse_metadata
-from shardcore.node import Children, Node, Section, SectionRole, tile
+from shardcore.nodes.children import Deferred, Extents, Table, field_nodes, grouped
+from shardcore.nodes.node import Children, Node
+from shardcore.nodes.sections import Section, SectionRole, tile
 from shardcore.record import FieldRole
-from shardcore.source import Source
+from shardcore.sources.base import Source
+from shardcore.span import Span
 
 KEPT = 64
 """Chunks whose nodes are kept."""

@@ -4,13 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from shardcore.errors import (
-    BadChecksum,
-    FormatError,
-    LimitExceeded,
-    Span,
-    Unsupported,
-)
+from shardcore.errors import BadChecksum, FormatError, LimitExceeded, Unsupported
 from shardcore.finding import Depth, Findings, Report
 from shardcore.formats.bloscpack.arrays import array_info
 from shardcore.formats.bloscpack.chunks import stops
@@ -19,7 +13,8 @@ from shardcore.formats.bloscpack.layout import OFFSET, UNKNOWN
 from shardcore.formats.bloscpack.metadata import MetadataSection, parse_metadata
 from shardcore.formats.bloscpack.objects import BloscpackObjects
 from shardcore.formats.bloscpack.tree import FileTree
-from shardcore.shard import Progress
+from shardcore.progress import Progress
+from shardcore.span import Span
 
 SLOTS_AT_ONCE = 2**16
 

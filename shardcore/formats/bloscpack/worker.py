@@ -15,9 +15,10 @@ from multiprocessing.process import BaseProcess
 from types import TracebackType
 from typing import Any
 
-from shardcore.errors import FormatError, LimitExceeded, ShardError, Span, Truncated, Unsupported
+from shardcore.errors import FormatError, LimitExceeded, ShardError, Truncated, Unsupported
 from shardcore.formats.bloscpack.blosc1 import DEFAULT_LIMIT
 from shardcore.formats.bloscpack.decode import decompress
+from shardcore.span import Span
 
 _READY: dict[str, str] = {"state": "fine"}
 _ERRORS = {kind.__name__: kind for kind in (FormatError, Truncated, Unsupported, LimitExceeded)}

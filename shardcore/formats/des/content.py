@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 
-from shardcore.errors import BadChecksum, ExternalMissing, FormatError, SourceError, Span
+from shardcore.errors import BadChecksum, ExternalMissing, FormatError, SourceError
 from shardcore.formats.des.entries import Entries
 from shardcore.formats.des.layout import BIGFILES, CODECS
 from shardcore.payload import decompress_stream
-from shardcore.source import Folder, Source
+from shardcore.sources.base import Folder, Source
+from shardcore.span import Span
 
 ONE_READ = 1 << 24
 """A payload up to this size is one request; longer ones come in pieces of it."""

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from shardcore.errors import FormatError, Span
+from shardcore.errors import FormatError
 from shardcore.formats.des.layout import (
     BIGFILE_FLAG,
     BIGFILE_HEAD,
@@ -31,6 +31,7 @@ from shardcore.formats.des.layout import (
 from shardcore.formats.des.sidecar import created_at_of
 from shardcore.formats.des.walk import Positions, Shape, ShapeV1, ShapeV1Short, ShapeV2, Walk, walk
 from shardcore.record import Record
+from shardcore.span import Span
 
 Rows = NDArray[np.int64]
 

@@ -10,16 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.dataset import DataSet, Member
-from shardcore.errors import (
-    ExternalMissing,
-    KeyAbsent,
-    LimitExceeded,
-    NotAShard,
-    ShardError,
-    SourceError,
-    Span,
-    UsageError,
-)
+from shardcore.errors import ExternalMissing, KeyAbsent, LimitExceeded, NotAShard, ShardError, SourceError, UsageError
 from shardcore.format import Certainty, OpenContext, Verdict
 from shardcore.formats.des.content import read_chunks
 from shardcore.formats.des.layout import BIGFILES, RETENTION, is_hash
@@ -28,13 +19,18 @@ from shardcore.formats.des.retention import Copy, Retention
 from shardcore.formats.des.routing import Route, ShardName, infer_n_bits
 from shardcore.formats.des.sidecar import SUFFIX
 from shardcore.formats.des.zones import MAX_TEXT, Zones
-from shardcore.node import Node, Runs, Section, SectionRole
+from shardcore.nodes.node import Node
+from shardcore.nodes.runs import Runs
+from shardcore.nodes.sections import Section, SectionRole
 from shardcore.objects import ObjectRef, State
 from shardcore.record import FieldRole, Value
 from shardcore.shard import DEFAULT_LIMIT, Shard
-from shardcore.source import Folder, LocalFolder, Source
+from shardcore.sources.base import Folder, Source
+from shardcore.sources.local import LocalFolder
+from shardcore.sources.opening import PrefetchedSource
+from shardcore.sources.wrapped import OnDemandSource
+from shardcore.span import Span
 from shardcore.trace import Look
-from shardcore.wrapped import OnDemandSource, PrefetchedSource
 
 ZONES_NAMES = ("zones.json", "zones.yaml", "zones.yml")
 

@@ -10,8 +10,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from shardcore.errors import FormatError, Span, Truncated
+from shardcore.errors import FormatError, Truncated
 from shardcore.record import Field, FieldRole, Record
+from shardcore.span import Span
 
 MAGIC = b"DES2"
 FOOTER_MAGIC = b"DESI"

@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import ExternalMissing, FormatError, KeyAbsent, Span, UsageError
+from shardcore.errors import ExternalMissing, FormatError, KeyAbsent, UsageError
 from shardcore.formats.des.content import open_bigfile, stream_bigfile, stream_inline
 from shardcore.formats.des.layout import CODECS, FOOTER, HEADER, INDEX_HEAD, INLINE, PLACE_V1, UID_HEAD
 from shardcore.formats.des.routing import DEFAULT_BITS, Route, shard_date, uid_bytes
 from shardcore.formats.des.walk import ShapeV2
 from shardcore.formats.des.zones import MAX_TEXT, Zones
 from shardcore.objects import ObjectRef
-from shardcore.source import FileSource
+from shardcore.sources.local import FileSource
+from shardcore.span import Span
 from shardcore.trace import Look
 
 if TYPE_CHECKING:

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import FormatError, Span
+from shardcore.errors import FormatError
 from shardcore.formats.des.layout import BIGFILES, CODECS, is_hash
 from shardcore.formats.des.sidecar import created_at_of
 from shardcore.objects import ObjectColumns, ObjectRef, Objects, State
+from shardcore.span import Span
 
 if TYPE_CHECKING:
     from shardcore.formats.des.shard import DesShard

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from shardcore.children import field_nodes
-from shardcore.errors import BadMagic, FormatError, LimitExceeded, Span, Truncated, Unsupported
+from shardcore.errors import BadMagic, FormatError, LimitExceeded, Truncated, Unsupported
 from shardcore.format import Certainty, Draft, OpenContext, Verdict
 from shardcore.formats.des.entries import Entries
 from shardcore.formats.des.layout import (
@@ -18,9 +17,12 @@ from shardcore.formats.des.layout import (
     index_start,
 )
 from shardcore.formats.des.shard import DesShard
-from shardcore.node import Node, Section, SectionRole
+from shardcore.nodes.children import field_nodes
+from shardcore.nodes.node import Node
+from shardcore.nodes.sections import Section, SectionRole
 from shardcore.record import Record
-from shardcore.wrapped import PrefetchedSource
+from shardcore.sources.opening import PrefetchedSource
+from shardcore.span import Span
 
 MAX_INDEX = 1 << 30
 """Largest index read, 1 GiB: some ten million entries."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from shardcore.errors import SourceError
 from shardcore.formats.des.layout import RETENTION
-from shardcore.source import Folder
+from shardcore.sources.base import Folder
 
 _NAME = re.compile(r"(?P<uid>.*)_(?P<stamp>[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.\-]+Z)\.dat", re.DOTALL)
 

@@ -10,15 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.children import field_nodes
-from shardcore.errors import (
-    FormatError,
-    LimitExceeded,
-    ShardError,
-    Span,
-    UsageError,
-    decoded_name,
-)
+from shardcore.errors import FormatError, LimitExceeded, ShardError, UsageError
 from shardcore.finding import Depth, Report
 from shardcore.formats.des import lookup, verify
 from shardcore.formats.des.content import (
@@ -33,12 +25,17 @@ from shardcore.formats.des.layout import BIGFILES, FOOTER, HEADER, INDEX_HEAD, i
 from shardcore.formats.des.objects import DesObjects
 from shardcore.formats.des.sidecar import SUFFIX, Sidecar, Tombstone, read_sidecar
 from shardcore.formats.des.tree import DataMap, EntryNodes, entry_count_node, section_claims
-from shardcore.node import Children, Node, Section, SectionRole, tile
+from shardcore.nodes.children import field_nodes
+from shardcore.nodes.node import Children, Node
+from shardcore.nodes.sections import Section, SectionRole, tile
 from shardcore.objects import ObjectRef
 from shardcore.payload import decompress
+from shardcore.progress import Progress, no_progress
 from shardcore.record import FieldRole, Value
-from shardcore.shard import DEFAULT_LIMIT, Progress, Shard, no_progress
-from shardcore.source import BytesSource, Source
+from shardcore.shard import DEFAULT_LIMIT, Shard
+from shardcore.sources.base import Source
+from shardcore.sources.memory import BytesSource
+from shardcore.span import Span, decoded_name
 from shardcore.trace import Look
 
 _KEPT = 1 << 26  # the last decoded payload is kept up to this size

@@ -9,17 +9,10 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from shardcore.errors import (
-    ExternalMissing,
-    FormatError,
-    LimitExceeded,
-    ShardError,
-    SourceError,
-    Span,
-    UsageError,
-)
+from shardcore.errors import ExternalMissing, FormatError, LimitExceeded, ShardError, SourceError, UsageError
 from shardcore.formats.des.routing import utc_stamp
-from shardcore.source import Folder
+from shardcore.sources.base import Folder
+from shardcore.span import Span
 
 SUFFIX = ".meta"
 VERSION = 1

@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.children import Extents, field_nodes, grouped
-from shardcore.errors import Span, decoded_name
 from shardcore.formats.des.entries import Entries
 from shardcore.formats.des.layout import (
     BIGFILE_HEAD,
@@ -25,8 +23,12 @@ from shardcore.formats.des.layout import (
     UID_HEAD,
 )
 from shardcore.formats.des.walk import ShapeV1Short, ShapeV2
-from shardcore.node import Children, Node, Runs, Section, SectionRole
+from shardcore.nodes.children import Extents, field_nodes, grouped
+from shardcore.nodes.node import Children, Node
+from shardcore.nodes.runs import Runs
+from shardcore.nodes.sections import Section, SectionRole
 from shardcore.record import FieldRole, Record, Value
+from shardcore.span import Span, decoded_name
 
 _SHOWN = 200  # characters of a text in the tree
 

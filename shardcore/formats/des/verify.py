@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import ExternalMissing, FormatError, Span
+from shardcore.errors import ExternalMissing, FormatError
 from shardcore.finding import MAX_PER_CODE, Depth, Finding, Findings, Report, Severity
 from shardcore.formats.des.content import stream_bigfile, stream_inline
 from shardcore.formats.des.layout import BIGFILE_FLAG, CODECS, HEADER
 from shardcore.formats.des.routing import ShardName, infer_n_bits
 from shardcore.formats.des.sidecar import entry_key
-from shardcore.shard import DEFAULT_LIMIT, Progress
+from shardcore.progress import Progress
+from shardcore.shard import DEFAULT_LIMIT
+from shardcore.span import Span
 
 if TYPE_CHECKING:
     from shardcore.formats.des.shard import DesShard

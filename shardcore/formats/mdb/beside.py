@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from shardcore.errors import Span
-from shardcore.node import Children, Node, Runs
+from shardcore.nodes.node import Children, Node
+from shardcore.nodes.runs import Runs
+from shardcore.span import Span
 
 
 def placed(node: Node, name: str) -> Node:

@@ -10,12 +10,14 @@ from shardcore.format import Certainty, OpenContext, Verdict
 from shardcore.formats.mdb.objects import parse_key
 from shardcore.formats.mdb.reader import open_shard
 from shardcore.formats.mdb.xorbs import SPAN_PREFIX
-from shardcore.merkle import from_text
-from shardcore.node import Node, Runs, Section
+from shardcore.nodes.node import Node
+from shardcore.nodes.runs import Runs
+from shardcore.nodes.sections import Section
 from shardcore.shard import Shard
-from shardcore.source import Entry, Folder, Source
+from shardcore.sources.base import Entry, Folder, Source
+from shardcore.sources.opening import PrefetchedSource
 from shardcore.trace import Look
-from shardcore.wrapped import PrefetchedSource
+from shardcore.xet_hashes import from_text
 
 SUFFIX = ".mdb"
 

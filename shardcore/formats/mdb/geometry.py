@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from shardcore.errors import BadMagic, FormatError, Span, Truncated, Unsupported
+from shardcore.errors import BadMagic, FormatError, Truncated, Unsupported
 from shardcore.formats.mdb.layout import (
     CHUNK_LOOKUP,
     FILE_LOOKUP,
@@ -19,8 +19,9 @@ from shardcore.formats.mdb.layout import (
     TAG,
     XORB_LOOKUP,
 )
-from shardcore.merkle import ZERO
 from shardcore.record import Record
+from shardcore.span import Span
+from shardcore.xet_hashes import ZERO
 
 FILE, XORB, CHUNK = "file", "xorb", "chunk"
 KINDS = (FILE, XORB, CHUNK)

@@ -1,6 +1,6 @@
 """The hashes that only shards use: of files, of chunk ranges, under a footer's key, and the name of a shard.
 
-What shards share with xorbs (text form, chunk hash, tree root) is in `shardcore.merkle`.
+What shards share with xorbs (text form, chunk hash, tree root) is in `shardcore.xet_hashes`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy.typing as npt
 from blake3 import blake3
 
 from shardcore.errors import UsageError
-from shardcore.merkle import (
+from shardcore.xet_hashes import (
     DATA_KEY,
     SIZE,
     ZERO,

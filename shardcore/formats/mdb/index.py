@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import FormatError, Span
+from shardcore.errors import FormatError
 from shardcore.formats.mdb.layout import (
     BOOKEND,
     CAS_ENTRY,
@@ -29,8 +29,9 @@ from shardcore.formats.mdb.layout import (
     FileFlag,
     file_steps,
 )
-from shardcore.merkle import SIZE, HashArray, words
 from shardcore.record import Record
+from shardcore.span import Span
+from shardcore.xet_hashes import SIZE, HashArray, words
 
 _ALL_ONES = np.uint64((1 << 64) - 1)
 

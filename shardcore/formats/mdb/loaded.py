@@ -19,7 +19,7 @@ from shardcore.formats.mdb.layout import (
     RECORD_SIZE,
     SECTIONS_START,
 )
-from shardcore.merkle import ZERO
+from shardcore.xet_hashes import ZERO
 
 
 def _sums(values: NDArray[Any], bounds: NDArray[np.int64]) -> NDArray[np.int64]:

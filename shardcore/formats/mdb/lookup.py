@@ -13,15 +13,16 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import FormatError, KeyAbsent, Span, Truncated
+from shardcore.errors import FormatError, KeyAbsent, Truncated
 from shardcore.formats.mdb.geometry import CHUNK, FILE, Geometry, Table
 from shardcore.formats.mdb.hashes import protect
 from shardcore.formats.mdb.layout import CAS_ENTRY, CAS_HEADER, FOOTER, FOOTER_SIZE, RECORD_SIZE
 from shardcore.formats.mdb.loaded import Index
 from shardcore.formats.mdb.objects import BLOCK_GUESS, chunk_ref, file_ref, parse_key, read_file_block, xorb_ref
-from shardcore.merkle import ZERO, from_text, to_text, truncated
 from shardcore.objects import ObjectRef
+from shardcore.span import Span
 from shardcore.trace import Look
+from shardcore.xet_hashes import ZERO, from_text, to_text, truncated
 
 WHOLE_TABLE = 65536
 """Tables of up to this many bytes are read at once; of longer ones a piece of this size around the likely place."""

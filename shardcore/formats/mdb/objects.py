@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import Span, Truncated, UsageError
+from shardcore.errors import Truncated, UsageError
 from shardcore.formats.mdb.geometry import CHUNK, FILE, KINDS, XORB
 from shardcore.formats.mdb.hashes import sha256_digest
 from shardcore.formats.mdb.layout import (
@@ -26,8 +26,9 @@ from shardcore.formats.mdb.layout import (
     file_steps,
 )
 from shardcore.formats.mdb.loaded import Index
-from shardcore.merkle import HashArray, to_text, to_texts
 from shardcore.objects import ObjectColumns, ObjectRef, Objects, State
+from shardcore.span import Span
+from shardcore.xet_hashes import HashArray, to_text, to_texts
 
 RECIPE = "recipe"
 """The part of a file or xorb that tells how it is put together, as JSON."""

@@ -23,14 +23,16 @@ from shardcore.formats.mdb.lookup import look_up, look_up_all
 from shardcore.formats.mdb.objects import RECIPE, FileBlock, MdbObjects, parse_key, read_file_block
 from shardcore.formats.mdb.recipe import recipe_of, tell_content
 from shardcore.formats.mdb.xorbs import SPAN_PREFIX, Xorb, Xorbs, read_file_range, stream_file, stream_segment
-from shardcore.merkle import HashArray, as_rows, from_text, to_text
-from shardcore.node import Node, Section, SectionRole, tile
+from shardcore.nodes.node import Node
+from shardcore.nodes.sections import Section, SectionRole, tile
 from shardcore.objects import ObjectRef
+from shardcore.progress import Progress, no_progress
 from shardcore.record import Value
-from shardcore.shard import DEFAULT_LIMIT, Progress, Shard, no_progress
-from shardcore.source import Source
+from shardcore.shard import DEFAULT_LIMIT, Shard
+from shardcore.sources.base import Source
+from shardcore.sources.opening import PrefetchedSource
 from shardcore.trace import Look
-from shardcore.wrapped import PrefetchedSource
+from shardcore.xet_hashes import HashArray, as_rows, from_text, to_text
 
 MAX_INDEX_SIZE = 256 * 1024 * 1024
 """Bytes of the largest shard that is read whole; writers make none over 64 MiB."""

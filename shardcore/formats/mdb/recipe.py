@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from shardcore.errors import FormatError, ShardError, Span
+from shardcore.errors import FormatError, ShardError
 from shardcore.formats.mdb.geometry import FILE, XORB
 from shardcore.formats.mdb.layout import CAS_ENTRY, RECORD_SIZE
 from shardcore.formats.mdb.xorbs import SPAN_PREFIX, Xorb, stream_file, stream_segment
-from shardcore.merkle import to_texts
 from shardcore.objects import ObjectRef
+from shardcore.span import Span
 from shardcore.trace import Look
+from shardcore.xet_hashes import to_texts
 
 if TYPE_CHECKING:
     from shardcore.formats.mdb.reader import MdbShard

@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.children import Extents, Table, field_nodes, grouped
-from shardcore.errors import Span
 from shardcore.formats.mdb.geometry import CHUNK, FILE, KINDS, Geometry
 from shardcore.formats.mdb.geometry import Table as LookupTable
 from shardcore.formats.mdb.index import RECORDS, Kind
@@ -30,9 +28,13 @@ from shardcore.formats.mdb.layout import (
     FileFlag,
 )
 from shardcore.formats.mdb.loaded import Index
-from shardcore.merkle import SIZE, ZERO, to_text
-from shardcore.node import Children, Node, Runs, Section, SectionRole
+from shardcore.nodes.children import Extents, Table, field_nodes, grouped
+from shardcore.nodes.node import Children, Node
+from shardcore.nodes.runs import Runs
+from shardcore.nodes.sections import Section, SectionRole
 from shardcore.record import FieldRole, Record
+from shardcore.span import Span
+from shardcore.xet_hashes import SIZE, ZERO, to_text
 
 if TYPE_CHECKING:
     from shardcore.formats.mdb.reader import MdbShard

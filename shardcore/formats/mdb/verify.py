@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import Span
 from shardcore.finding import MAX_PER_CODE, Depth, Finding, Findings, Report, Severity
 from shardcore.formats.mdb.geometry import CHUNK, FILE
 from shardcore.formats.mdb.hashes import file_hashes, range_hashes, shard_name
@@ -29,10 +28,11 @@ from shardcore.formats.mdb.layout import (
 from shardcore.formats.mdb.loaded import Index
 from shardcore.formats.mdb.tree import date_text
 from shardcore.formats.mdb.verify_content import check_content
-from shardcore.merkle import to_text, tree_roots
-from shardcore.node import SectionRole
-from shardcore.shard import Progress
+from shardcore.nodes.sections import SectionRole
+from shardcore.progress import Progress
+from shardcore.span import Span
 from shardcore.trace import Look
+from shardcore.xet_hashes import to_text, tree_roots
 
 if TYPE_CHECKING:
     from shardcore.formats.mdb.reader import MdbShard

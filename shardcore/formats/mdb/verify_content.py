@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import ExternalMissing, FormatError, Span
+from shardcore.errors import ExternalMissing, FormatError
 from shardcore.finding import Findings
 from shardcore.formats.mdb.hashes import protect_many
 from shardcore.formats.mdb.layout import RECORD_SIZE
 from shardcore.formats.mdb.loaded import Index
 from shardcore.formats.mdb.objects import FileBlock
 from shardcore.formats.mdb.xorbs import Xorb, stream_file, stream_segment
-from shardcore.merkle import HashArray, as_rows, chunk_hash, to_text
-from shardcore.shard import Progress
+from shardcore.progress import Progress
+from shardcore.span import Span
+from shardcore.xet_hashes import HashArray, as_rows, chunk_hash, to_text
 
 if TYPE_CHECKING:
     from shardcore.formats.mdb.reader import MdbShard

@@ -16,14 +16,16 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import BadChecksum, ExternalMissing, FormatError, ShardError, SourceError, Span, UsageError
+from shardcore.errors import BadChecksum, ExternalMissing, FormatError, ShardError, SourceError, UsageError
 from shardcore.format import Opener
 from shardcore.formats.mdb.hashes import file_hash, range_hash, sha256_digest
 from shardcore.formats.mdb.objects import FileBlock
-from shardcore.merkle import ZERO, HashArray, as_rows, chunk_hash, to_text
-from shardcore.node import Node, Section
+from shardcore.nodes.node import Node
+from shardcore.nodes.sections import Section
 from shardcore.shard import Shard
-from shardcore.source import Folder, Source
+from shardcore.sources.base import Folder, Source
+from shardcore.span import Span
+from shardcore.xet_hashes import ZERO, HashArray, as_rows, chunk_hash, to_text
 
 NAMES = ("default.{}", "{}", "{}.xorb")
 """How files of xorbs are named, by the text form of the hash."""

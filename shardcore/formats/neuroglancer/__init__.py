@@ -11,7 +11,7 @@ from shardcore.formats.neuroglancer.lookup import locate
 from shardcore.formats.neuroglancer.opening import joined, open_shard
 from shardcore.formats.neuroglancer.origin import given_origin, inference_of, info_of
 from shardcore.formats.neuroglancer.sharding import shard_number
-from shardcore.wrapped import PrefetchedSource
+from shardcore.sources.opening import PrefetchedSource
 
 __all__ = ["FORMAT"]
 

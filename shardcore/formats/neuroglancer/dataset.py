@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.dataset import DataSet, Member
-from shardcore.errors import FormatError, SourceError, Span, UsageError
+from shardcore.errors import FormatError, SourceError, UsageError
 from shardcore.finding import Depth, Finding, Report, Severity
 from shardcore.format import Certainty, OpenContext, Verdict
 from shardcore.formats.neuroglancer.lookup import route
@@ -27,10 +27,15 @@ from shardcore.formats.neuroglancer.origin import (
 from shardcore.formats.neuroglancer.reader import VERSION
 from shardcore.formats.neuroglancer.sharding import shard_number
 from shardcore.formats.neuroglancer.tree import spec_node
-from shardcore.node import Node, Runs, Section, SectionRole
+from shardcore.nodes.node import Node
+from shardcore.nodes.runs import Runs
+from shardcore.nodes.sections import Section, SectionRole
+from shardcore.progress import Progress, no_progress
 from shardcore.record import FieldRole, Value
-from shardcore.shard import Progress, Shard, no_progress
-from shardcore.source import BytesSource, Folder, Source
+from shardcore.shard import Shard
+from shardcore.sources.base import Folder, Source
+from shardcore.sources.memory import BytesSource
+from shardcore.span import Span
 from shardcore.trace import Look
 
 

@@ -27,7 +27,7 @@ from shardcore.formats.neuroglancer.sharding import (
     shift_right,
 )
 from shardcore.payload import decompress
-from shardcore.source import merged
+from shardcore.sources.base import merged
 
 GZIP_START = b"\x1f\x8b\x08"
 MAX_MINISHARD_BITS = 24

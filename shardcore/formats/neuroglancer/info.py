@@ -16,7 +16,7 @@ from typing import Any
 from shardcore.errors import FormatError, SourceError
 from shardcore.formats.neuroglancer.morton import bit_owners, grid_of
 from shardcore.formats.neuroglancer.sharding import SHARDING_TYPE, ShardingSpec
-from shardcore.source import check_name
+from shardcore.sources.base import check_name
 
 VOLUME_TYPE = "neuroglancer_multiscale_volume"
 MESH_TYPE = "neuroglancer_multilod_draco"

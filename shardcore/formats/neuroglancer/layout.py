@@ -12,9 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from shardcore.errors import FormatError, Span
+from shardcore.errors import FormatError
 from shardcore.record import Columns, Field, Record
 from shardcore.record import FieldRole as Role
+from shardcore.span import Span
 
 SHARD_INDEX_ENTRY = Record(
     "shard index entry",

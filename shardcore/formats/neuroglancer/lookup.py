@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shardcore.errors import FormatError, KeyAbsent, ShardError, Span, decoded_name
+from shardcore.errors import FormatError, KeyAbsent, ShardError
 from shardcore.formats.neuroglancer.info import SpaceKind
 from shardcore.formats.neuroglancer.layout import SHARD_INDEX_ENTRY, read_manifest
 from shardcore.formats.neuroglancer.meshes import fragments_span
@@ -24,7 +24,8 @@ from shardcore.formats.neuroglancer.things import WORD
 from shardcore.formats.neuroglancer.volume import box_of, cell_of
 from shardcore.objects import ObjectRef
 from shardcore.payload import decompress_stream
-from shardcore.source import Source
+from shardcore.sources.base import Source
+from shardcore.span import Span, decoded_name
 from shardcore.trace import Look
 
 if TYPE_CHECKING:

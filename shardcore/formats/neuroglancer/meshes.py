@@ -11,13 +11,14 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from shardcore.errors import FormatError, LimitExceeded, ShardError, Span
+from shardcore.errors import FormatError, LimitExceeded, ShardError
 from shardcore.formats.neuroglancer.layout import Manifest, read_manifest
 from shardcore.formats.neuroglancer.sharding import ShardingSpec
 from shardcore.formats.neuroglancer.table import Table
 from shardcore.payload import decompress
-from shardcore.shard import Progress, no_progress
-from shardcore.source import Source
+from shardcore.progress import Progress, no_progress
+from shardcore.sources.base import Source
+from shardcore.span import Span
 
 MANIFEST_LIMIT = 64 << 20
 """Most bytes that a manifest may have: four million fragments."""

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import FormatError, Span, UsageError
+from shardcore.errors import FormatError, UsageError
 from shardcore.formats.neuroglancer.info import KeySpace, SpaceKind
 from shardcore.formats.neuroglancer.meshes import Meshes
 from shardcore.formats.neuroglancer.minishard import Entries
@@ -16,7 +16,8 @@ from shardcore.formats.neuroglancer.sharding import KEY_LIMIT
 from shardcore.formats.neuroglancer.table import Table
 from shardcore.formats.neuroglancer.volume import box_of, cell_of
 from shardcore.objects import ObjectColumns, ObjectRef, Objects, State
-from shardcore.source import Source
+from shardcore.sources.base import Source
+from shardcore.span import Span
 
 FRAGMENTS = "fragments"
 CODECS = ("none", "gzip")

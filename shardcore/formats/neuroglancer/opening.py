@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from shardcore.errors import SourceError, Span, Truncated
+from shardcore.errors import SourceError, Truncated
 from shardcore.format import Draft, OpenContext
 from shardcore.formats.neuroglancer.origin import Origin, origin_of
 from shardcore.formats.neuroglancer.reader import VERSION, NeuroglancerShard
 from shardcore.formats.neuroglancer.sharding import ShardingSpec, shard_number
 from shardcore.formats.neuroglancer.table import KEPT_WHOLE
 from shardcore.formats.neuroglancer.things import SHARD_INDEX
-from shardcore.node import Section, SectionRole
-from shardcore.source import Folder, LocalFolder, Source
-from shardcore.wrapped import ConcatSource, OnDemandSource, PrefetchedSource
+from shardcore.nodes.sections import Section, SectionRole
+from shardcore.sources.base import Folder, Source
+from shardcore.sources.local import LocalFolder
+from shardcore.sources.opening import PrefetchedSource
+from shardcore.sources.wrapped import ConcatSource, OnDemandSource
+from shardcore.span import Span
 
 
 def open_shard(probe: PrefetchedSource, context: OpenContext) -> NeuroglancerShard:

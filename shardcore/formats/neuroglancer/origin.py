@@ -9,13 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from shardcore.errors import FormatError, NotAShard, SourceError, Span, UsageError
+from shardcore.errors import FormatError, NotAShard, SourceError, UsageError
 from shardcore.formats.neuroglancer.infer import Inference, infer
 from shardcore.formats.neuroglancer.info import INFO_LIMIT, Info, KeySpace, SpaceKind, parse_info
 from shardcore.formats.neuroglancer.sharding import ShardingSpec
 from shardcore.record import Value
-from shardcore.source import FileSource, Folder, Source
-from shardcore.wrapped import PrefetchedSource
+from shardcore.sources.base import Folder, Source
+from shardcore.sources.local import FileSource
+from shardcore.sources.opening import PrefetchedSource
+from shardcore.span import Span
 
 INFO_NAME = "info"
 _INFO_NOTE = "neuroglancer info"

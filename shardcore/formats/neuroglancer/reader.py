@@ -10,14 +10,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import (
-    FormatError,
-    KeyAbsent,
-    LimitExceeded,
-    ShardError,
-    Span,
-    UsageError,
-)
+from shardcore.errors import FormatError, KeyAbsent, LimitExceeded, ShardError, UsageError
 from shardcore.finding import Depth, Report
 from shardcore.formats.neuroglancer.info import SpaceKind
 from shardcore.formats.neuroglancer.layout import MINISHARD_INDEX, read_manifest
@@ -31,12 +24,16 @@ from shardcore.formats.neuroglancer.table import Index
 from shardcore.formats.neuroglancer.things import sections_of
 from shardcore.formats.neuroglancer.tree import Tree, column_nodes, manifest_nodes, spec_node
 from shardcore.formats.neuroglancer.verify import verify
-from shardcore.node import Node, Section, SectionRole, tile
+from shardcore.nodes.node import Node
+from shardcore.nodes.sections import Section, SectionRole, tile
 from shardcore.objects import ObjectRef, State
 from shardcore.payload import decompress, decompress_many, decompress_stream
+from shardcore.progress import Progress, no_progress
 from shardcore.record import FieldRole, Value
-from shardcore.shard import DEFAULT_LIMIT, PIECE, Progress, Shard, no_progress
-from shardcore.source import MERGE_GAP, BytesSource, Source
+from shardcore.shard import DEFAULT_LIMIT, PIECE, Shard
+from shardcore.sources.base import MERGE_GAP, Source
+from shardcore.sources.memory import BytesSource
+from shardcore.span import Span
 from shardcore.trace import Look
 
 VERSION = "1"

@@ -15,13 +15,14 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from shardcore.errors import FormatError, LimitExceeded, ShardError, Span
+from shardcore.errors import FormatError, LimitExceeded, ShardError
 from shardcore.formats.neuroglancer.layout import SHARD_INDEX_ENTRY
 from shardcore.formats.neuroglancer.minishard import ENTRY_SIZE, Entries, Numbers, entries_of
 from shardcore.formats.neuroglancer.sharding import ShardingSpec
 from shardcore.payload import decompress
-from shardcore.shard import Progress, no_progress
-from shardcore.source import Source
+from shardcore.progress import Progress, no_progress
+from shardcore.sources.base import Source
+from shardcore.span import Span
 
 KEPT_WHOLE = 1 << 20
 """A shard index of up to this many bytes is read when the shard is opened; of a larger one, single entries."""

@@ -13,7 +13,8 @@ import numpy.typing as npt
 from shardcore.formats.neuroglancer.layout import MINISHARD_INDEX
 from shardcore.formats.neuroglancer.meshes import Meshes
 from shardcore.formats.neuroglancer.table import Index, Table
-from shardcore.node import Runs, Section, SectionRole
+from shardcore.nodes.runs import Runs
+from shardcore.nodes.sections import Section, SectionRole
 from shardcore.record import FieldRole
 
 WORD = 8

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shardcore.children import Deferred, Extents, Table, field_nodes, grouped
-from shardcore.errors import FormatError, LimitExceeded, Span, decoded_name
+from shardcore.errors import FormatError, LimitExceeded
 from shardcore.formats.neuroglancer.info import SpaceKind
 from shardcore.formats.neuroglancer.layout import (
     MANIFEST_HEAD,
@@ -25,9 +24,13 @@ from shardcore.formats.neuroglancer.table import Index
 from shardcore.formats.neuroglancer.table import Table as EntryTable
 from shardcore.formats.neuroglancer.things import SHARD_INDEX, WORD, Thing, Things, paint, things_of
 from shardcore.formats.neuroglancer.volume import box_of, cell_of
-from shardcore.node import Children, Node, Runs, Section, SectionRole
+from shardcore.nodes.children import Deferred, Extents, Table, field_nodes, grouped
+from shardcore.nodes.node import Children, Node
+from shardcore.nodes.runs import Runs
+from shardcore.nodes.sections import Section, SectionRole
 from shardcore.record import FieldRole
-from shardcore.source import Source
+from shardcore.sources.base import Source
+from shardcore.span import Span, decoded_name
 
 
 class Tree:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from shardcore.errors import FormatError, ShardError, Span
+from shardcore.errors import FormatError, ShardError
 from shardcore.finding import Depth, Findings, Report
 from shardcore.formats.neuroglancer.info import SpaceKind
 from shardcore.formats.neuroglancer.layout import SHARD_INDEX_ENTRY
@@ -16,7 +16,8 @@ from shardcore.formats.neuroglancer.sharding import shard_number, strict_faults
 from shardcore.formats.neuroglancer.table import Table
 from shardcore.formats.neuroglancer.things import Thing, things_of
 from shardcore.formats.neuroglancer.volume import chunk_sizes
-from shardcore.shard import Progress
+from shardcore.progress import Progress
+from shardcore.span import Span
 
 if TYPE_CHECKING:
     from shardcore.formats.neuroglancer.reader import NeuroglancerShard

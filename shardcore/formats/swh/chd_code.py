@@ -17,7 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import FormatError, ShardError, Span
+from shardcore.errors import FormatError, ShardError
+from shardcore.span import Span
 
 U32 = NDArray[np.uint32]
 I64 = NDArray[np.int64]

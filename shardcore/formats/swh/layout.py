@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from shardcore.errors import BadMagic, FormatError, Span, Truncated, Unsupported
+from shardcore.errors import BadMagic, FormatError, Truncated, Unsupported
 from shardcore.formats.swh.chd_code import Encoded, PartSizes, part_sizes
 from shardcore.record import Field, FieldRole, Record
+from shardcore.span import Span
 
 MAGIC = b"SWHShard"
 VERSION = 1

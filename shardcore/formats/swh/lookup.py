@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shardcore.errors import FormatError, KeyAbsent, Span
+from shardcore.errors import FormatError, KeyAbsent
 from shardcore.formats.swh import chd, chd_code
 from shardcore.formats.swh.layout import DIRECTORY_ENTRY, HASH_HEAD, HASH_TAIL, HEADER, OBJECT, SLOT, HashParts
 from shardcore.formats.swh.objects import key_bytes, live_ref
 from shardcore.objects import ObjectRef, State
-from shardcore.source import Source
+from shardcore.sources.base import Source
+from shardcore.span import Span
 from shardcore.trace import Look
 
 if TYPE_CHECKING:

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import FormatError, Span, UsageError
+from shardcore.errors import FormatError, UsageError
 from shardcore.formats.swh.layout import NO_OBJECT, OBJECT, SLOT
 from shardcore.objects import ObjectColumns, ObjectRef, Objects, State
-from shardcore.shard import Progress
-from shardcore.source import Source
+from shardcore.progress import Progress
+from shardcore.sources.base import Source
+from shardcore.span import Span
 
 I64 = NDArray[np.int64]
 

@@ -11,19 +11,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import FormatError, LimitExceeded, ShardError, Span, Truncated, UsageError
+from shardcore.errors import FormatError, LimitExceeded, ShardError, Truncated, UsageError
 from shardcore.finding import Depth, Report
 from shardcore.format import Certainty, OpenContext, Verdict
 from shardcore.formats.swh import chd, chd_code, layout, tree, verify
 from shardcore.formats.swh.lookup import lookup, slot_of_key
 from shardcore.formats.swh.objects import Geometry, SwhObjects, key_bytes, load_order, read_slots, read_slots_at
-from shardcore.node import Node, tile
+from shardcore.nodes.node import Node
+from shardcore.nodes.sections import tile
 from shardcore.objects import ObjectRef, State
+from shardcore.progress import Progress, no_progress
 from shardcore.record import Value
-from shardcore.shard import DEFAULT_LIMIT, PIECE, Progress, Shard, no_progress
-from shardcore.source import Source
+from shardcore.shard import DEFAULT_LIMIT, PIECE, Shard
+from shardcore.sources.base import Source
+from shardcore.sources.opening import PrefetchedSource
+from shardcore.sources.wrapped import KeptSource
+from shardcore.span import Span
 from shardcore.trace import Look
-from shardcore.wrapped import KeptSource, PrefetchedSource
 
 SECTION_GUESS = 65536
 """Bytes of the hash function fetched when opening; shards of up to about 250,000 objects fit whole."""

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.children import BitFields, Deferred, Extents, Table, field_nodes, grouped
-from shardcore.errors import FormatError, Span
+from shardcore.errors import FormatError
 from shardcore.formats.swh.layout import (
     DIRECTORY_ENTRY,
     HASH_HEAD,
@@ -22,9 +21,13 @@ from shardcore.formats.swh.layout import (
     HashParts,
 )
 from shardcore.formats.swh.objects import Geometry, Order, read_slots, read_slots_at
-from shardcore.node import Children, Node, Runs, Section, SectionRole
+from shardcore.nodes.children import BitFields, Deferred, Extents, Table, field_nodes, grouped
+from shardcore.nodes.node import Children, Node
+from shardcore.nodes.runs import Runs
+from shardcore.nodes.sections import Section, SectionRole
 from shardcore.objects import State
 from shardcore.record import FieldRole
+from shardcore.span import Span
 
 if TYPE_CHECKING:
     from shardcore.formats.swh.reader import SwhShard

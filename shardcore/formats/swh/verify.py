@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import FormatError, Span
+from shardcore.errors import FormatError
 from shardcore.finding import Depth, Findings, Report
 from shardcore.formats.swh import chd_code
 from shardcore.formats.swh.chd_build import find_duplicate
 from shardcore.formats.swh.layout import HEADER, OBJECT, SLOT
 from shardcore.formats.swh.objects import WINDOW, read_slots
 from shardcore.objects import State
-from shardcore.shard import Progress
-from shardcore.source import Source
+from shardcore.progress import Progress
+from shardcore.sources.base import Source
+from shardcore.span import Span
 
 if TYPE_CHECKING:
     from shardcore.formats.swh.reader import SwhShard

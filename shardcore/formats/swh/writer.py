@@ -15,9 +15,11 @@ from shardcore.formats.swh import layout, tree
 from shardcore.formats.swh.chd_build import FIRST_SEED, build, find_duplicate
 from shardcore.formats.swh.chd_code import encode
 from shardcore.formats.swh.objects import key_bytes, live_ref
-from shardcore.node import tile
-from shardcore.shard import Progress, no_progress
-from shardcore.write import Data, Output, Plan, PlannedFile, Writer, pieces_of
+from shardcore.nodes.sections import tile
+from shardcore.progress import Progress, no_progress
+from shardcore.writing.output import Output
+from shardcore.writing.plan import Plan, PlannedFile
+from shardcore.writing.writer import Data, Writer, pieces_of
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -11,8 +11,9 @@ import enum
 import lz4.frame
 import numpy as np
 
-from shardcore.errors import FormatError, Span, Unsupported
+from shardcore.errors import FormatError, Unsupported
 from shardcore.payload import Codec, decompress
+from shardcore.span import Span
 
 MAX_UNPACKED = 131_072
 """Bytes that an unpacked chunk may have."""

@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import FormatError, Span, Unsupported
+from shardcore.errors import FormatError, Unsupported
 from shardcore.formats.xorb.chunk import MAX_STORED, MAX_UNPACKED
-from shardcore.merkle import SIZE, HashArray
 from shardcore.record import Field, FieldRole, Record
+from shardcore.span import Span
+from shardcore.xet_hashes import SIZE, HashArray
 
 IDENT = b"XETBLOB"
 IDENT_HASHES = b"XBLBHSH"

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shardcore.errors import KeyAbsent, Span, UsageError
+from shardcore.errors import KeyAbsent, UsageError
 from shardcore.formats.xorb.objects import CODECS
 from shardcore.formats.xorb.records import HEADER_SIZE
-from shardcore.merkle import from_text
 from shardcore.objects import ObjectRef
+from shardcore.span import Span
 from shardcore.trace import Look
+from shardcore.xet_hashes import from_text
 
 if TYPE_CHECKING:
     from shardcore.formats.xorb.reader import XorbShard

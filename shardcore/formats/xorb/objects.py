@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from shardcore.formats.xorb.chunk import Scheme
 from shardcore.formats.xorb.layout import CHUNK_HEADER, read_u24, u24_column
 from shardcore.formats.xorb.records import HEADER_SIZE, Read, Records, header_fault, header_faults
-from shardcore.merkle import to_text
 from shardcore.objects import ObjectColumns, ObjectRef, Objects, State
+from shardcore.xet_hashes import to_text
 
 CODECS = (*(scheme.label for scheme in Scheme), "unknown")
 UNKNOWN = len(CODECS) - 1

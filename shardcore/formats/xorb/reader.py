@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import FormatError, KeyAbsent, ShardError, Span, Truncated, UsageError, decoded_name
+from shardcore.errors import FormatError, KeyAbsent, ShardError, Truncated, UsageError
 from shardcore.finding import Depth, Report
 from shardcore.format import Certainty, OpenContext, Verdict
 from shardcore.formats.xorb import tree, verify
@@ -17,14 +17,18 @@ from shardcore.formats.xorb.layout import CHUNK_HEADER, FIXED, IDENT, INFO_LENGT
 from shardcore.formats.xorb.lookup import ALL, chunk_number, lookup
 from shardcore.formats.xorb.objects import XorbObjects
 from shardcore.formats.xorb.records import HEADER_SIZE, Records, chunks, header_fault, read_headers, unpack, walk
-from shardcore.merkle import HashArray, to_text
-from shardcore.node import Node, Section, SectionRole, tile
+from shardcore.nodes.node import Node
+from shardcore.nodes.sections import Section, SectionRole, tile
 from shardcore.objects import ObjectRef
+from shardcore.progress import Progress, no_progress
 from shardcore.record import FieldRole, Value
-from shardcore.shard import DEFAULT_LIMIT, Progress, Shard, no_progress
-from shardcore.source import BytesSource, Source
+from shardcore.shard import DEFAULT_LIMIT, Shard
+from shardcore.sources.base import Source
+from shardcore.sources.memory import BytesSource
+from shardcore.sources.opening import PrefetchedSource
+from shardcore.span import Span, decoded_name
 from shardcore.trace import Look
-from shardcore.wrapped import PrefetchedSource
+from shardcore.xet_hashes import HashArray, to_text
 
 HEADERS_AT_ONCE = 1024
 """Headers read between two calls of `progress`."""

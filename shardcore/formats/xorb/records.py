@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import BadChecksum, FormatError, Span, Unsupported
+from shardcore.errors import BadChecksum, FormatError, Unsupported
 from shardcore.formats.xorb.chunk import MAX_STORED, MAX_UNPACKED, Scheme, read_chunk
 from shardcore.formats.xorb.layout import CHUNK_HEADER, IDENT, MAX_CHUNKS, Info, read_u24, u24_column
-from shardcore.merkle import HashArray, chunk_hash, to_text
+from shardcore.span import Span
+from shardcore.xet_hashes import HashArray, chunk_hash, to_text
 
 Read = Callable[[int, int], bytes]
 """Reads the bytes `[start, stop)` of the xorb."""

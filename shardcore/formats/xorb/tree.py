@@ -7,8 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.children import Extents, Table, field_nodes, grouped
-from shardcore.errors import Span, decoded_name
 from shardcore.formats.xorb.chunk import Scheme
 from shardcore.formats.xorb.layout import (
     CHUNK_HASH,
@@ -21,9 +19,12 @@ from shardcore.formats.xorb.layout import (
     read_u24,
 )
 from shardcore.formats.xorb.records import HEADER_SIZE, ReadMany, Records, header_fault, read_headers
-from shardcore.merkle import to_text
-from shardcore.node import Children, Node, Runs
+from shardcore.nodes.children import Extents, Table, field_nodes, grouped
+from shardcore.nodes.node import Children, Node
+from shardcore.nodes.runs import Runs
 from shardcore.record import FieldRole
+from shardcore.span import Span, decoded_name
+from shardcore.xet_hashes import to_text
 
 _OFFSETS = np.fromiter((*CHUNK_HEADER.offsets.values(), HEADER_SIZE), np.int64)
 _ROLES = np.array([*(field.role for field in CHUNK_HEADER.fields), FieldRole.DATA], np.uint8)

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shardcore.errors import FormatError, Span
+from shardcore.errors import FormatError
 from shardcore.finding import Depth, Findings, Report
 from shardcore.formats.xorb.layout import CHUNK_HEADER, MAX_CHUNKS, MAX_XORB_SIZE
 from shardcore.formats.xorb.records import HEADER_SIZE, chunks, header_fault, header_faults
-from shardcore.merkle import HashArray, as_rows, chunk_hash, to_text, tree_root
-from shardcore.shard import Progress
+from shardcore.progress import Progress
+from shardcore.span import Span
+from shardcore.xet_hashes import HashArray, as_rows, chunk_hash, to_text, tree_root
 
 if TYPE_CHECKING:
     from shardcore.formats.xorb.reader import XorbShard

@@ -9,7 +9,7 @@ import numpy as np
 
 from shardcore.formats.xorb.chunk import Scheme, write_chunk
 from shardcore.formats.xorb.layout import CHUNK_HEADER, Info, write_info, write_u24
-from shardcore.merkle import as_rows, chunk_hash, tree_root
+from shardcore.xet_hashes import as_rows, chunk_hash, tree_root
 
 HERE = Path(__file__).parent
 

@@ -16,7 +16,8 @@ from shardcore import errors
 from shardcore.cli.options import progress_bar
 from shardcore.cli.output import printable
 from shardcore.cli.program import exit_code, run
-from shardcore.errors import ShardError, Span
+from shardcore.errors import ShardError
+from shardcore.span import Span
 
 COMMANDS = ["info", "tree", "explain", "trace", "verify", "locate", "ls", "get", "extract", "pack"]
 

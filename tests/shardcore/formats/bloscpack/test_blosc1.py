@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shardcore.errors import FormatError, LimitExceeded, ShardError, Span, Truncated, Unsupported
+from shardcore.errors import FormatError, LimitExceeded, ShardError, Truncated, Unsupported
 from shardcore.formats.bloscpack.blosc1 import (
     ChunkHeader,
     _is_sound,
@@ -13,6 +13,7 @@ from shardcore.formats.bloscpack.blosc1 import (
     read_chunk_header,
     write_chunk_header,
 )
+from shardcore.span import Span
 from tests.shardcore.formats.bloscpack.chunks import BIT, BYTE, make_chunk, plain_copy, sample
 
 # "hell" of the worked example in the fact sheet, byte by byte.

@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from shardcore.errors import BadChecksum, FormatError, Span
+from shardcore.errors import BadChecksum, FormatError
 from shardcore.formats.bloscpack.checksums import CHECKSUMS, checksum
+from shardcore.span import Span
 
 
 def test_names_and_sizes_are_the_formats() -> None:

@@ -11,7 +11,7 @@ from shardcore.formats.bloscpack import BloscpackShard
 from shardcore.formats.bloscpack.blosc1 import ChunkHeader, check_chunk_header, plausible
 from shardcore.formats.bloscpack.layout import CHUNK_HEADER
 from shardcore.objects import State
-from shardcore.source import Source
+from shardcore.sources.base import Source
 from shardcore.testing import CountingSource
 from tests.shardcore.formats.bloscpack.chunks import plain_copy
 from tests.shardcore.formats.bloscpack.files import File

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 import shardcore
-from shardcore.errors import BadChecksum, FormatError, LimitExceeded, SourceError, Span, UsageError
+from shardcore.errors import BadChecksum, FormatError, LimitExceeded, SourceError, UsageError
 from shardcore.formats.bloscpack import BloscpackShard
 from shardcore.objects import ObjectRef
-from shardcore.source import BytesSource
+from shardcore.sources.memory import BytesSource
+from shardcore.span import Span
 from shardcore.testing import CountingSource, FailingSource
 from tests.shardcore.formats.bloscpack.chunks import BYTE, make_chunk, plain_copy, sample
 from tests.shardcore.formats.bloscpack.files import File

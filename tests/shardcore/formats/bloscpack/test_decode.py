@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from shardcore.errors import FormatError, LimitExceeded, Span
+from shardcore.errors import FormatError, LimitExceeded
 from shardcore.formats.bloscpack.blosc1 import read_chunk_header
 from shardcore.formats.bloscpack.decode import decompress
+from shardcore.span import Span
 from tests.shardcore.formats.bloscpack.chunks import BIT, BYTE, NONE, make_chunk, plain_copy, sample
 
 HERE = Path(__file__).parent

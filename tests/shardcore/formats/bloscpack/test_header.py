@@ -4,8 +4,9 @@ import struct
 
 import pytest
 
-from shardcore.errors import BadMagic, FormatError, Span, Truncated, Unsupported
+from shardcore.errors import BadMagic, FormatError, Truncated, Unsupported
 from shardcore.formats.bloscpack.header import Header, check_slots, header_size, read_header, write_header
+from shardcore.span import Span
 
 # The header of the worked example, byte by byte.
 TINY = bytes.fromhex(

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 import shardcore
-from shardcore.errors import BadChecksum, KeyAbsent, Span, UsageError
+from shardcore.errors import BadChecksum, KeyAbsent, UsageError
 from shardcore.formats.bloscpack.lookup import parse_key
+from shardcore.span import Span
 from shardcore.testing import CountingSource
 from tests.shardcore.formats.bloscpack.chunks import BYTE, make_chunk, sample
 from tests.shardcore.formats.bloscpack.files import File

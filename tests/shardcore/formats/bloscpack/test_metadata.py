@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import shardcore
-from shardcore.errors import FormatError, LimitExceeded, Span, Truncated, Unsupported, UsageError
+from shardcore.errors import FormatError, LimitExceeded, Truncated, Unsupported, UsageError
 from shardcore.finding import Severity
 from shardcore.formats.bloscpack import BloscpackShard
 from shardcore.formats.bloscpack.arrays import ArrayInfo, array_info, parse_dtype
@@ -21,6 +21,7 @@ from shardcore.formats.bloscpack.metadata import (
     read_metadata_section,
     write_metadata_section,
 )
+from shardcore.span import Span
 from shardcore.testing import walk
 from tests.shardcore.formats.bloscpack.chunks import plain_copy
 from tests.shardcore.formats.bloscpack.files import File

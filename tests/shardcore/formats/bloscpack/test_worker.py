@@ -7,8 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from shardcore.errors import FormatError, LimitExceeded, Span, Unsupported
+from shardcore.errors import FormatError, LimitExceeded, Unsupported
 from shardcore.formats.bloscpack.worker import Worker
+from shardcore.span import Span
 from tests.shardcore.formats.bloscpack.chunks import make_chunk, sample
 
 PLACE = Span("", 64, 128)

@@ -18,7 +18,7 @@ from shardcore.errors import (
     UsageError,
 )
 from shardcore.objects import State
-from shardcore.source import BytesSource
+from shardcore.sources.memory import BytesSource
 from shardcore.testing import check_explained
 from tests.shardcore.formats.des.made import Thing, shard, write
 

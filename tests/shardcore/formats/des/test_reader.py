@@ -11,7 +11,7 @@ import shardcore
 from shardcore.errors import LimitExceeded, NotAShard, Unsupported
 from shardcore.formats.des import reader
 from shardcore.formats.des.shard import DesShard
-from shardcore.source import BytesSource
+from shardcore.sources.memory import BytesSource
 from shardcore.testing import CountingSource
 from tests.shardcore.formats.des.made import Thing, random_things, shard, write
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import shardcore
 from shardcore.shard import Shard
-from shardcore.source import BytesSource, Source
+from shardcore.sources.base import Source
+from shardcore.sources.memory import BytesSource
 from shardcore.testing import ShardContract
 
 DATA = Path(__file__).parents[3] / "data" / "mdb"

@@ -14,7 +14,9 @@ import shardcore
 from shardcore.cli.program import run
 from shardcore.finding import Depth
 from shardcore.objects import State
-from shardcore.source import BytesSource, LocalFolder, Source
+from shardcore.sources.base import Source
+from shardcore.sources.local import LocalFolder
+from shardcore.sources.memory import BytesSource
 
 DATA = Path(__file__).parents[3] / "data" / "mdb"
 DAMAGED = json.loads((DATA / "expected.json").read_text())["damaged"]

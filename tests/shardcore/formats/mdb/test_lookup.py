@@ -15,8 +15,8 @@ from shardcore.formats.mdb.hashes import protect
 from shardcore.formats.mdb.layout import CHUNK_LOOKUP, FILE_LOOKUP
 from shardcore.formats.mdb.lookup import WHOLE_TABLE, search
 from shardcore.formats.mdb.reader import MdbShard
-from shardcore.merkle import from_text, to_text
 from shardcore.testing import CountingSource
+from shardcore.xet_hashes import from_text, to_text
 
 DATA = Path(__file__).parents[3] / "data" / "mdb"
 BETA = "d2ce46f5bde5faf0d28cbc8f1cfb0b6120b902adf166869afb45ae9f70ee794c"

@@ -11,7 +11,7 @@ import pytest
 import shardcore
 from shardcore.formats.mdb.layout import ChunkFlag, FileFlag
 from shardcore.formats.mdb.tree import date_text, expiry_text, flags_text
-from shardcore.node import Node
+from shardcore.nodes.node import Node
 from shardcore.testing import check_explained
 
 DATA = Path(__file__).parents[3] / "data" / "mdb"

@@ -15,7 +15,7 @@ import pytest
 from shardcore.formats.neuroglancer.infer import infer
 from shardcore.formats.neuroglancer.minishard import index_of
 from shardcore.formats.neuroglancer.sharding import IDENTITY, MURMUR, ShardingSpec
-from shardcore.source import BytesSource
+from shardcore.sources.memory import BytesSource
 from tests.shardcore.formats.neuroglancer.made import build, random_rows
 
 DATA = Path(__file__).parents[3] / "data" / "neuroglancer"

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 import shardcore
-from shardcore.errors import Span
 from shardcore.formats.neuroglancer.sharding import IDENTITY, ShardingSpec
-from shardcore.source import BytesSource
+from shardcore.sources.memory import BytesSource
+from shardcore.span import Span
 from shardcore.trace import Trace
 from tests.shardcore.formats.neuroglancer.made import build
 

@@ -18,9 +18,9 @@ import shardcore
 from shardcore.errors import FormatError, LimitExceeded, NotAShard, SourceError, UsageError
 from shardcore.formats.neuroglancer.reader import NeuroglancerShard
 from shardcore.formats.neuroglancer.sharding import IDENTITY, MURMUR, ShardingSpec
-from shardcore.node import SectionRole
+from shardcore.nodes.sections import SectionRole
 from shardcore.objects import State
-from shardcore.source import BytesSource
+from shardcore.sources.memory import BytesSource
 from shardcore.testing import CountingSource, FailingSource, check_explained, check_tiling
 from tests.shardcore.formats.neuroglancer.made import build, random_rows
 

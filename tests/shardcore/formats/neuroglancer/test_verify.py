@@ -18,7 +18,7 @@ from shardcore.finding import Report, Severity
 from shardcore.formats.neuroglancer import table
 from shardcore.formats.neuroglancer.morton import encode
 from shardcore.formats.neuroglancer.sharding import IDENTITY, MURMUR, ShardingSpec
-from shardcore.source import BytesSource
+from shardcore.sources.memory import BytesSource
 from tests.shardcore.formats.neuroglancer.made import build, random_rows
 
 DATA = Path(__file__).parents[3] / "data" / "neuroglancer"

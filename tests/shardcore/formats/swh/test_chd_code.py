@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shardcore.errors import FormatError, ShardError, Span
+from shardcore.errors import FormatError, ShardError
 from shardcore.formats.swh import chd_code
 from shardcore.formats.swh.chd_code import (
     Encoded,
@@ -26,6 +26,7 @@ from shardcore.formats.swh.chd_code import (
     value_place,
     wrong_directory_entries,
 )
+from shardcore.span import Span
 
 LARGEST = 2**32 - 2  # the largest number that 31 bits can say
 DISPLACEMENTS = st.lists(

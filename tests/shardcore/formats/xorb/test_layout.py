@@ -10,7 +10,7 @@ import pytest
 
 from shardcore.errors import FormatError, Unsupported
 from shardcore.formats.xorb.layout import INFO_LENGTH, Info, info_parts, read_info, read_u24, write_info, write_u24
-from shardcore.merkle import as_rows, chunk_hash, to_text
+from shardcore.xet_hashes import as_rows, chunk_hash, to_text
 
 DATA = Path(__file__).parents[3] / "data"
 PAIR = (DATA / "xorb" / "two_chunks.xorb").read_bytes()

@@ -14,9 +14,9 @@ from shardcore.finding import Depth
 from shardcore.formats.xorb.chunk import Scheme, write_chunk
 from shardcore.formats.xorb.layout import CHUNK_HEADER, Info, write_info, write_u24
 from shardcore.formats.xorb.reader import XorbShard
-from shardcore.merkle import as_rows, chunk_hash, to_text, tree_root
 from shardcore.objects import State
 from shardcore.testing import CountingSource
+from shardcore.xet_hashes import as_rows, chunk_hash, to_text, tree_root
 
 DATA = Path(__file__).parents[3] / "data"
 EXPECTED = json.loads((DATA / "mdb" / "expected.json").read_text())

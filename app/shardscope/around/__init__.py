@@ -1,0 +1,1 @@
+"""What stands around the bytes: address, path, search, overview, legend."""

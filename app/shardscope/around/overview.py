@@ -1,0 +1,291 @@
+"""The overview strip: the whole source on one line, what is on the screen, what is loaded, what is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QBrush, QColor, QFontMetricsF, QHelpEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
+
+from shardcore import Finding, Section, Severity
+from shardscope.around.overview_scale import StripScale, share_text, size_text
+from shardscope.hex.marks import Marks
+from shardscope.looks import theme
+from shardscope.pages import PageCache
+
+_MARGIN = 10.0
+_TOP = 5.0
+_STRIP = 20.0
+_LINE = 4.0
+_GAP = 5.0
+_LEAST_VIEW = 4.0
+_MOST_MARKS = 5000
+_RANK = {Severity.NOTE: 0, Severity.WARNING: 1, Severity.ERROR: 2}
+
+
+class Overview(QWidget):
+    """Shows one source; `jumped` carries the offset that was clicked."""
+
+    jumped = Signal(object)
+
+    def __init__(self, pages: PageCache, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("overview")
+        self.setAccessibleName("Overview of the file")
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.setMouseTracking(True)
+        self.setCursor(Qt.CursorShape.PointingHandCursor)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.name = ""
+        self._pages = pages
+        self._size = 0
+        self._sections: Sequence[Section] = ()
+        self._scale = StripScale(0, (), 1)
+        self._view = (0, 0)
+        self._selection = (0, 0)
+        self._marks = Marks()
+        self._fetched: tuple[tuple[int, int], ...] = ()
+        self._hits: Sequence[int] = ()
+        self._hit_xs: frozenset[int] = frozenset()
+        self._mark_xs: dict[int, Severity] = {}
+        pages.changed.connect(self._page_changed)
+        pages.cleared.connect(self.update)
+
+    def set_source(self, name: str, size: int, sections: Sequence[Section] = ()) -> None:
+        """Shows another source."""
+        self.name, self._size, self._sections = name, size, tuple(sections)
+        self._view = self._selection = (0, 0)
+        self._marks = Marks()
+        self._fetched = self._hits = ()
+        self._rescale()
+        self.setAccessibleDescription(", ".join(self.label(section) for section in self._scale.sections))
+
+    def set_sections(self, sections: Sequence[Section]) -> None:
+        """The same bytes, divided otherwise."""
+        self._sections = tuple(sections)
+        self._rescale()
+
+    def set_view(self, start: int, stop: int) -> None:
+        """Marks the bytes that are on the screen."""
+        if (start, stop) != self._view:
+            self._view = (start, stop)
+            self.update()
+
+    def set_selection(self, start: int, stop: int) -> None:
+        """Marks the selected bytes."""
+        if (start, stop) != self._selection:
+            self._selection = (start, stop)
+            self.update()
+
+    def set_findings(self, findings: Iterable[Finding]) -> None:
+        """Marks what findings are about."""
+        self._marks = Marks(findings, self.name)
+        self._place_marks()
+
+    def set_fetched(self, ranges: Iterable[tuple[int, int]]) -> None:
+        """Marks ranges that a remote source holds, besides the pages in memory."""
+        fetched = tuple(ranges)
+        if fetched != self._fetched:
+            self._fetched = fetched
+            self.update()
+
+    def set_hits(self, offsets: Sequence[int]) -> None:
+        """Marks where a search found something."""
+        self._hits = offsets
+        self._place_marks()
+
+    def label(self, section: Section) -> str:
+        """A section in words: name, size and share."""
+        return f"{section.name} · {size_text(section.size)} · {share_text(section.size, self._size)}"
+
+    def sizeHint(self) -> QSize:
+        """One line of labels, the strip, and the line of loaded pages."""
+        return QSize(400, round(_TOP + self._label_height() + _GAP + _STRIP + _GAP + _LINE + _TOP))
+
+    def minimumSizeHint(self) -> QSize:
+        """As high as ever, as narrow as wanted."""
+        return QSize(60, self.sizeHint().height())
+
+    # --- geometry ---
+
+    def x_of(self, offset: int) -> float:
+        """The pixel of an offset, in the widget."""
+        return _MARGIN + self._scale.x_of(offset)
+
+    def offset_at(self, x: float) -> int:
+        """The offset at a pixel of the widget."""
+        return self._scale.offset_at(x - _MARGIN)
+
+    def _rescale(self) -> None:
+        self._scale = StripScale(self._size, self._sections, self.width() - 2 * _MARGIN)
+        self._place_marks()
+
+    def _place_marks(self) -> None:
+        """Where findings and hits stand: one mark per pixel, in the colour of the worst."""
+        worst: dict[int, Severity] = {}
+        for mark in self._marks.all[:_MOST_MARKS]:
+            for x in {round(self.x_of(mark.start)), round(self.x_of(mark.stop))}:
+                if x not in worst or _RANK[mark.severity] > _RANK[worst[x]]:
+                    worst[x] = mark.severity
+        self._mark_xs = worst
+        self._hit_xs = frozenset(round(self.x_of(offset)) for offset in self._hits)
+        self.update()
+
+    def _label_height(self) -> float:
+        return QFontMetricsF(self.font()).height()
+
+    def _strip(self) -> QRectF:
+        return QRectF(_MARGIN, _TOP + self._label_height() + _GAP, self._scale.width, _STRIP)
+
+    def _page_changed(self, name: str, number: int) -> None:
+        if name == self.name:
+            self.update()
+
+    # --- painting ---
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Paints everything."""
+        painter = QPainter(self)
+        colours = theme.of(self)
+        painter.fillRect(self.rect(), colours.window)
+        if self._size:
+            strip = self._strip()
+            self._paint_sections(painter, colours, strip)
+            self._paint_loaded(painter, colours, strip)
+            self._paint_hits(painter, colours, strip)
+            self._paint_marks(painter, colours, strip)
+            self._paint_view(painter, colours, strip)
+        if self.hasFocus():
+            painter.setPen(QPen(colours.accent, 1, Qt.PenStyle.DotLine))
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.drawRect(self.rect().adjusted(1, 1, -2, -2))
+        painter.end()
+
+    def _paint_sections(self, painter: QPainter, colours: theme.Palette, strip: QRectF) -> None:
+        metrics = QFontMetricsF(self.font())
+        for number, section in enumerate(self._scale.sections):
+            left, right = _MARGIN + self._scale.edges[number], _MARGIN + self._scale.edges[number + 1]
+            body = QRectF(left, strip.top(), right - left, strip.height())
+            strong = colours.section(section.role)
+            painter.fillRect(body, strong)
+            over = QColor(colours.base)
+            over.setAlpha(70)
+            painter.fillRect(body, QBrush(over, theme.HATCHES[section.role]))
+            painter.fillRect(QRectF(right - 1, strip.top(), 1, strip.height()), colours.window)
+            place = QRectF(left, _TOP, right - left - 4, self._label_height())
+            if text := self._fitting(section, metrics, place.width()):
+                painter.setPen(colours.text)
+                painter.drawText(place, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, text)
+            letter = theme.SECTION_LETTERS[section.role]
+            if body.width() > metrics.horizontalAdvance(letter) + 4:
+                painter.setPen(QColor("white") if strong.lightnessF() < 0.55 else QColor("black"))
+                painter.drawText(body, Qt.AlignmentFlag.AlignCenter, letter)
+
+    def _fitting(self, section: Section, metrics: QFontMetricsF, room: float) -> str:
+        """As much of the label as fits: all of it, the name, the elided name, nothing."""
+        for text in (self.label(section), f"{section.name} · {size_text(section.size)}", section.name):
+            if metrics.horizontalAdvance(text) <= room:
+                return text
+        if room < metrics.horizontalAdvance("mm…"):
+            return ""
+        return metrics.elidedText(section.name, Qt.TextElideMode.ElideRight, room)
+
+    def _paint_loaded(self, painter: QPainter, colours: theme.Palette, strip: QRectF) -> None:
+        top = strip.bottom() + _GAP
+        painter.fillRect(QRectF(strip.left(), top, strip.width(), _LINE), colours.border)
+        edge = strip.left()
+        for start, stop in sorted((*self._pages.loaded(self.name), *self._fetched)):
+            left, right = self.x_of(start), self.x_of(stop)
+            right = max(right, left + 1.5)
+            if right > edge:
+                painter.fillRect(QRectF(max(left, edge), top, right - max(left, edge), _LINE), colours.ok)
+                edge = right
+
+    def _paint_hits(self, painter: QPainter, colours: theme.Palette, strip: QRectF) -> None:
+        painter.setPen(Qt.PenStyle.NoPen)
+        for x in self._hit_xs:
+            painter.fillRect(QRectF(x - 0.5, strip.top(), 1.5, strip.height() * 0.45), colours.text)
+
+    def _paint_marks(self, painter: QPainter, colours: theme.Palette, strip: QRectF) -> None:
+        shades = {Severity.ERROR: colours.error, Severity.WARNING: colours.warning, Severity.NOTE: colours.note}
+        painter.setPen(Qt.PenStyle.NoPen)
+        for x, severity in self._mark_xs.items():
+            painter.setBrush(shades[severity])
+            tip = QPointF(x, strip.top() + 5)
+            painter.drawPolygon([tip, QPointF(x - 4, strip.top() - 3), QPointF(x + 4, strip.top() - 3)])
+
+    def _paint_view(self, painter: QPainter, colours: theme.Palette, strip: QRectF) -> None:
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        start, stop = self._selection
+        if stop > start:
+            left, right = self.x_of(start), self.x_of(stop)
+            bar = QRectF(left, strip.bottom() - 3, max(right - left, 2.0), 5)
+            painter.fillRect(bar.adjusted(-1, -1, 1, 1), colours.base)
+            painter.fillRect(bar, colours.accent)
+        start, stop = self._view
+        if stop > start:
+            left, right = self.x_of(start), self.x_of(stop)
+            if right - left < _LEAST_VIEW:
+                left = min(max((left + right - _LEAST_VIEW) / 2, strip.left()), strip.right() - _LEAST_VIEW)
+                right = left + _LEAST_VIEW
+            frame = QRectF(left, strip.top() - 2, right - left, strip.height() + 4)
+            painter.setPen(QPen(colours.base, 3))
+            painter.drawRoundedRect(frame, 2, 2)
+            painter.setPen(QPen(colours.text, 1.5))
+            painter.drawRoundedRect(frame, 2, 2)
+
+    # --- events ---
+
+    def resizeEvent(self, event: QEvent) -> None:
+        """A new scale."""
+        self._rescale()
+
+    def event(self, event: QEvent) -> bool:
+        """Tool tips."""
+        if isinstance(event, QHelpEvent) and self._size:
+            QToolTip.showText(event.globalPos(), self.tip_at(event.pos().x()), self)
+            return True
+        return super().event(event)
+
+    def tip_at(self, x: float) -> str:
+        """What the tool tip says at a pixel: the section, its range and share, the byte, the findings near."""
+        offset = self.offset_at(x)
+        section = self._scale.section_at(x - _MARGIN)
+        lines = [
+            f"<b>{theme.SECTION_LETTERS[section.role]} · {escape(section.name)}</b>",
+            escape(section.doc),
+            f"bytes {section.start:,}..{section.stop:,}",
+            f"{size_text(section.size)} ({section.size:,} bytes), {share_text(section.size, self._size)} of the file",
+            f"here: byte {offset:,} · {offset:#x}",
+        ]
+        near = self._marks.inside(self.offset_at(x - 4), self.offset_at(x + 4) + 1, 3)
+        lines += [f"⚠ {escape(mark.message)}" for mark in reversed(near)]
+        return "<br>".join(line for line in lines if line)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        """Jumps."""
+        if event.button() == Qt.MouseButton.LeftButton and self._size:
+            self.jumped.emit(self.offset_at(event.position().x()))
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        """Jumps on while the button is down."""
+        if event.buttons() & Qt.MouseButton.LeftButton and self._size:
+            self.jumped.emit(self.offset_at(event.position().x()))
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Left and right go to the previous and next section, Home and End to the first and last."""
+        starts = [section.start for section in self._scale.sections]
+        here = self._view[0]
+        targets = {
+            Qt.Key.Key_Left: max((start for start in starts if start < here), default=starts[0]),
+            Qt.Key.Key_Right: min((start for start in starts if start > here), default=starts[-1]),
+            Qt.Key.Key_Home: starts[0],
+            Qt.Key.Key_End: starts[-1],
+        }
+        key = Qt.Key(event.key())
+        if self._size and key in targets:
+            self.jumped.emit(targets[key])
+        else:
+            super().keyPressEvent(event)

@@ -1,0 +1,1 @@
+"""Structure, findings, transfers, places."""

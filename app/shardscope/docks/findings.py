@@ -1,0 +1,199 @@
+"""Verification: three depths, and what was found."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QModelIndex, QPersistentModelIndex, Qt
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QHBoxLayout,
+    QHeaderView,
+    QLabel,
+    QProgressBar,
+    QPushButton,
+    QStackedLayout,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QTableView,
+    QVBoxLayout,
+    QWidget,
+)
+
+from shardcore import Depth, Finding, Report, Severity
+from shardscope.jobs import Job
+from shardscope.looks import theme
+from shardscope.models.finding_model import FINDING_ROLE, FindingModel
+from shardscope.session import Session
+
+Index = QModelIndex | QPersistentModelIndex
+
+SIGNS = {Severity.ERROR: "✖", Severity.WARNING: "▲", Severity.NOTE: "●"}
+
+DEPTHS = {
+    Depth.STRUCTURE: "Headers, footers and where the parts lie",
+    Depth.INDEX: "Structure, and every entry of the index",
+    Depth.CONTENT: "Structure, index, and every object read and checked",
+}
+
+
+class SeverityDelegate(QStyledItemDelegate):
+    """Severity by sign, word and colour."""
+
+    def __init__(self, table: QTableView) -> None:
+        super().__init__(table)
+        self._table = table
+
+    def initStyleOption(self, option: QStyleOptionViewItem, index: Index) -> None:
+        """Adds sign and colour."""
+        super().initStyleOption(option, index)
+        finding = index.data(FINDING_ROLE)
+        if isinstance(finding, Finding) and index.column() == 0:
+            colours = theme.of(self._table)
+            option.text = f"{SIGNS[finding.severity]} {finding.severity.value}"
+            option.palette.setColor(option.palette.ColorRole.Text, getattr(colours, finding.severity.value))
+            option.font.setBold(True)
+
+
+class FindingsTable(QWidget):
+    """Buttons for the depths, the state of the last verification, and its findings."""
+
+    def __init__(self, session: Session, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._session = session
+        self._job: Job | None = None
+        self.model = FindingModel()
+        self.buttons = {depth: self._button(depth) for depth in Depth}
+        self.state = QLabel(self)
+        self.state.setObjectName("findingsState")
+        self.progress = QProgressBar(self)
+        self.progress.setFixedWidth(160)
+        self.progress.setAccessibleName("Progress of the verification")
+        self.stop = QPushButton("Cancel", self)
+        self.stop.clicked.connect(self._cancel)
+        self.table = self._table()
+        self.big = QLabel(self)
+        self.big.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.big.setWordWrap(True)
+        bar = QHBoxLayout()
+        bar.setContentsMargins(8, 6, 8, 6)
+        bar.addWidget(QLabel("Verify:", self))
+        for button in self.buttons.values():
+            bar.addWidget(button)
+        bar.addWidget(self.state, 1)
+        bar.addWidget(self.progress)
+        bar.addWidget(self.stop)
+        bar.setSpacing(10)
+        self.detail = QLabel(self)
+        self.detail.setObjectName("findingDetail")
+        self.detail.setWordWrap(True)
+        self.detail.setContentsMargins(8, 4, 8, 6)
+        self.detail.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self._stack = QStackedLayout()
+        self._stack.addWidget(self.big)
+        self._stack.addWidget(self.table)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addLayout(bar)
+        layout.addLayout(self._stack)
+        layout.addWidget(self.detail)
+        session.opened.connect(lambda _: self._show(None))
+        session.closed.connect(lambda: self._show(None))
+        session.findings_changed.connect(self._show)
+        session.verifying_changed.connect(self._running)
+        session.jobs.changed.connect(self._progress)
+        self._show(None)
+        self._running(None)
+
+    def _button(self, depth: Depth) -> QPushButton:
+        button = QPushButton(depth.value.capitalize(), self)
+        button.setToolTip(DEPTHS[depth])
+        button.setAccessibleDescription(DEPTHS[depth])
+        button.clicked.connect(lambda: self._session.verify(depth))
+        return button
+
+    def _table(self) -> QTableView:
+        table = QTableView(self)
+        table.setObjectName("findingsTable")
+        table.setAccessibleName("Findings")
+        table.setModel(self.model)
+        table.setItemDelegate(SeverityDelegate(table))
+        table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        table.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+        table.setShowGrid(False)
+        table.setWordWrap(False)
+        table.verticalHeader().hide()
+        table.verticalHeader().setDefaultSectionSize(self.fontMetrics().height() + 10)
+        header = table.horizontalHeader()
+        header.setHighlightSections(False)
+        header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+        for column, width in enumerate((86, 300, 110, 150, 96)):
+            table.setColumnWidth(column, width)
+        header.setSectionResizeMode(1, QHeaderView.ResizeMode.Stretch)
+        table.selectionModel().currentRowChanged.connect(self._choose)
+        table.clicked.connect(lambda index: self._choose(index, index))
+        return table
+
+    def _choose(self, current: QModelIndex, previous: QModelIndex) -> None:
+        if not current.isValid():
+            return
+        finding = self.model.finding(current)
+        place = f" (bytes {finding.span})" if finding.span is not None else ""
+        key = f", key {finding.key}" if finding.key is not None else ""
+        self.detail.setText(f"{SIGNS[finding.severity]} {finding.message}{place}{key}")
+        self.detail.show()
+        if finding.span is not None:
+            self._session.select_span(finding.span, self)
+
+    def _cancel(self) -> None:
+        if self._job is not None:
+            self._job.cancel()
+
+    def _running(self, job: Job | None) -> None:
+        self._job = job
+        for widget in (self.progress, self.stop):
+            widget.setVisible(job is not None)
+        for button in self.buttons.values():
+            button.setEnabled(job is None and self._session.shard is not None)
+        if job is not None:
+            self.progress.setRange(0, 0)
+            self.state.setText("Running …")
+            self._say("Running …")
+        elif self.state.text() == "Running …":
+            self._show(self._session.report)
+
+    def _progress(self, job: Job) -> None:
+        if job is self._job and job.total_amount > 0:
+            # Amounts may be bytes; a progress bar counts in 32 bits.
+            self.progress.setRange(0, 1000)
+            self.progress.setValue(1000 * job.done_amount // job.total_amount)
+
+    def _show(self, report: Report | None) -> None:
+        self.model.set_report(report)
+        self.detail.hide()
+        for button in self.buttons.values():
+            button.setEnabled(self._session.shard is not None)
+        if report is None:
+            self.state.setText("Not run yet")
+            self._say("Not run yet. Choose how deep to look: structure, index or content.")
+        elif not report.findings:
+            self.state.setText(f"✔ No findings: {_checked(report)} ({report.depth.value})")
+            self._say(f"✔ No findings: {_checked(report)}, depth {report.depth.value}.")
+        else:
+            counts = ", ".join(
+                f"{number:,} {severity.value}{'s' if number != 1 else ''}"
+                for severity in Severity
+                if (number := sum(f.severity is severity for f in report.findings))
+            )
+            self.state.setText(f"{counts}; {_checked(report)} ({report.depth.value})")
+            self._stack.setCurrentWidget(self.table)
+
+    def _say(self, text: str) -> None:
+        self.big.setText(text)
+        self._stack.setCurrentWidget(self.big)
+
+
+def _checked(report: Report) -> str:
+    """What was looked at: no single object at the first depth."""
+    if report.depth is Depth.STRUCTURE:
+        return "structure checked"
+    return f"{report.objects:,} object{'s' if report.objects != 1 else ''} checked"

@@ -1,0 +1,328 @@
+"""Where one can go: the members of a data set or the shards in the same folder, recent files, samples."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum
+from pathlib import Path, PurePosixPath
+
+from PySide6.QtCore import QEvent, QModelIndex, QPersistentModelIndex, QRect, QSize, Qt, Signal
+from PySide6.QtGui import QKeyEvent, QPainter
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QFrame,
+    QLabel,
+    QLineEdit,
+    QListView,
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QTabBar,
+    QVBoxLayout,
+    QWidget,
+)
+
+from shardcore import Cancelled, DataSet, Folder, Shard, Span
+from shardcore.registry import all_formats
+from shardscope import assets
+from shardscope.jobs import Job, Priority
+from shardscope.looks import theme
+from shardscope.models.place_model import DETAIL_ROLE, HERE_ROLE, PROBLEM_ROLE, Place, PlaceModel
+from shardscope.selection import Selection, member_of
+from shardscope.session import Session
+from shardscope.settings import Settings
+
+MOST_FILES = 100_000
+"""Files of a folder that are listed."""
+
+Index = QModelIndex | QPersistentModelIndex
+
+
+class Group(Enum):
+    """What is listed; the words stand on the tabs."""
+
+    NEAR = "Folder"
+    RECENT = "Recent"
+    SAMPLES = "Samples"
+
+
+class PlaceDelegate(QStyledItemDelegate):
+    """Two lines: the title, and below it what is known, or what is wrong. A bar marks where one is."""
+
+    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
+        """Two lines."""
+        return QSize(120, 2 * option.fontMetrics.height() + 12)
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        """Paints one place."""
+        view = option.widget
+        state = option.state
+        rect = option.rect
+        metrics = option.fontMetrics
+        colours = theme.of(view)
+        painter.save()
+        if state & QStyle.StateFlag.State_Selected:
+            painter.fillRect(rect, colours.selection)
+        elif state & QStyle.StateFlag.State_MouseOver:
+            painter.fillRect(rect, colours.hover)
+        if index.data(HERE_ROLE):
+            painter.fillRect(rect.adjusted(0, 3, 3 - rect.width(), -3), colours.accent)
+        inside = rect.adjusted(12, 5, -10, -5)
+        half = inside.height() // 2
+        problem = index.data(PROBLEM_ROLE)
+        title = metrics.elidedText(index.data(), Qt.TextElideMode.ElideMiddle, inside.width())
+        below = f"✖ {problem}" if problem else index.data(DETAIL_ROLE)
+        painter.setFont(option.font)
+        painter.setPen(colours.text)
+        flags = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+        painter.drawText(QRect(inside.x(), inside.y(), inside.width(), half), flags, title)
+        painter.setPen(colours.error if problem else colours.muted)
+        line = metrics.elidedText(below, Qt.TextElideMode.ElideRight, inside.width())
+        painter.drawText(QRect(inside.x(), inside.y() + half, inside.width(), half), flags, line)
+        painter.restore()
+
+
+class PlaceList(QListView):
+    """`gone(index)` is told of a click or Return."""
+
+    gone = Signal(object)
+
+    def __init__(self, model: PlaceModel, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("placeList")
+        self.setAccessibleName("Places")
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setUniformItemSizes(True)
+        self.setMouseTracking(True)
+        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.setItemDelegate(PlaceDelegate(self))
+        self.setModel(model)
+        self.clicked.connect(self._clicked)
+
+    def _clicked(self, index: QModelIndex) -> None:
+        self.gone.emit(index)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Return goes there."""
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self.currentIndex().isValid():
+            self.gone.emit(self.currentIndex())
+        else:
+            super().keyPressEvent(event)
+
+
+class Places(QWidget):
+    """Members are shown at once; `chosen(uri)` asks for something else to be opened."""
+
+    chosen = Signal(object)
+
+    def __init__(self, session: Session, settings: Settings, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("places")
+        self.setAccessibleName("Places")
+        self._session = session
+        self._settings = settings
+        self._near: Sequence[Place] = ()
+        self._status = ""
+        self.tabs = QTabBar(self)
+        self.tabs.setObjectName("placeGroups")
+        self.tabs.setDrawBase(False)
+        self.tabs.setExpanding(False)
+        for group in Group:
+            self.tabs.addTab(group.value)
+        self.filter = QLineEdit(self)
+        self.filter.setPlaceholderText("Filter by name")
+        self.filter.setAccessibleName("Filter places")
+        self.filter.setClearButtonEnabled(True)
+        self.model = PlaceModel(self)
+        self.list = PlaceList(self.model, self)
+        self.note = QLabel(self)
+        self.note.setContentsMargins(10, 4, 10, 4)
+        self.note.setWordWrap(True)
+        head = QVBoxLayout()
+        head.setContentsMargins(8, 6, 8, 6)
+        head.setSpacing(6)
+        head.addWidget(self.tabs)
+        head.addWidget(self.filter)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addLayout(head)
+        column.addWidget(self.list, 1)
+        column.addWidget(self.note)
+        self.setFocusProxy(self.list)
+        self.tabs.currentChanged.connect(lambda _: self._refill())
+        self.filter.textChanged.connect(self._filter_changed)
+        self.list.gone.connect(self._go)
+        session.opened.connect(self._opened)
+        session.closed.connect(self._closed)
+        session.index_changed.connect(lambda _: self._learn())
+        session.selection_changed.connect(self._follow)
+        self._refill()
+
+    @property
+    def group(self) -> Group:
+        """What is listed now."""
+        return list(Group)[max(self.tabs.currentIndex(), 0)]
+
+    def refresh_recent(self) -> None:
+        """Something was opened, or forgotten."""
+        if self.group is Group.RECENT:
+            self._refill()
+
+    # --- what is open ---
+
+    def _opened(self, shard: Shard) -> None:
+        members = isinstance(shard, DataSet)
+        self.tabs.setTabText(0, "Members" if members else Group.NEAR.value)
+        self._near, self._status = (), ""
+        if isinstance(shard, DataSet):
+            self._near = [Place(member.name, member.name, size=member.size) for member in shard.members]
+        elif shard.source is not None and shard.source.folder is not None:
+            self._list_folder(shard, shard.source.folder)
+        self.tabs.setCurrentIndex(0)
+        self.filter.clear()
+        self._learn()
+        self.model.set_here(self._here())
+        self._refill()
+
+    def _closed(self) -> None:
+        self._near, self._status = (), ""
+        self._learn()
+        self.model.set_here("")
+        self._refill()
+
+    def _list_folder(self, shard: Shard, folder: Folder) -> None:
+        self._status = "Looking …"
+
+        def done(found: Sequence[Place] | None, error: BaseException | None) -> None:
+            if self._session.shard is not shard or isinstance(error, Cancelled):
+                return
+            self._near = found or ()
+            self._status = f"The folder cannot be listed: {error}" if error is not None else ""
+            self._refill()
+
+        name = shard.source.name if shard.source is not None else ""
+        self._session.jobs.submit(
+            lambda job: shards_in(folder, name, job), key=("folder", self), priority=Priority.PREFETCH, done=done
+        )
+
+    def _learn(self) -> None:
+        """Counts and problems of members, as far as they are known."""
+        shard = self._session.shard
+        if isinstance(shard, DataSet):
+            unreadable = shard.unreadable
+            self.model.count_of = shard.objects_in
+            self.model.problem_of = lambda name: str(unreadable[name]) if name in unreadable else ""
+        else:
+            self.model.count_of = lambda _: None
+            self.model.problem_of = lambda _: ""
+        self.model.refresh()
+
+    # --- the list ---
+
+    def _refill(self) -> None:
+        match self.group:
+            case Group.NEAR:
+                places = self._near
+            case Group.RECENT:
+                places = [Place(uri, Path(uri).name or uri, _folder_of(uri)) for uri in self._settings.recent]
+            case Group.SAMPLES:
+                places = [Place(str(one.path), one.title, one.about) for one in assets.samples()]
+        self.model.fill(places, self.filter.text().strip())
+        self._to_here()
+        self._tell()
+
+    def _filter_changed(self, text: str) -> None:
+        self.model.set_filter(text.strip())
+        self._tell()
+
+    def _tell(self) -> None:
+        total, shown = len(self.model.places), self.model.rowCount()
+        if self.group is Group.NEAR and self._status:
+            text = self._status
+        elif not total:
+            text = {
+                Group.NEAR: "Nothing else that looks like a shard lies here.",
+                Group.RECENT: "Nothing was opened yet.",
+                Group.SAMPLES: "There are no samples.",
+            }[self.group]
+        else:
+            text = f"{shown:,} of {total:,}" if shown != total else f"{total:,}"
+            text += " members" if isinstance(self._session.shard, DataSet) and self.group is Group.NEAR else ""
+        self.note.setText(text)
+
+    def _go(self, index: Index) -> None:
+        place = self.model.place(index)
+        shard = self._session.shard
+        if self.group is not Group.NEAR or not isinstance(shard, DataSet):
+            if place.where != self._here():
+                self.chosen.emit(place.where)
+            return
+        problem = self.model.problem_of(place.where)
+        if problem:
+            self._session.message.emit(f"{place.title} cannot be read: {problem}")
+            return
+        self._session.select_span(Span(place.where, 0, min(place.size, 1)), self)
+
+    def _here(self) -> str:
+        """The member that is selected, or the file that is open."""
+        shard = self._session.shard
+        if isinstance(shard, DataSet):
+            span = self._session.selection.span
+            return (member_of(shard, span.source) or "") if span is not None else ""
+        source = shard.source if shard is not None else None
+        if source is None:
+            return ""
+        return _inside(source.folder, source.name) if source.folder is not None else source.uri
+
+    def _follow(self, selection: Selection) -> None:
+        """Marks where the user is."""
+        here = self._here()
+        if here == self.model.here:
+            return
+        self.model.set_here(here)
+        self._to_here()
+
+    def _to_here(self) -> None:
+        row = self.model.row_of(self.model.here) if self.model.here else None
+        if row is not None:
+            self.list.setCurrentIndex(self.model.index(row))
+
+    def changeEvent(self, event: QEvent) -> None:
+        """Follows the theme."""
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.PaletteChange and hasattr(self, "note"):
+            sheet = f"color: {theme.of(self).muted.name()};"
+            if sheet != self.note.styleSheet():
+                self.note.setStyleSheet(sheet)
+
+
+def shards_in(folder: Folder, name: str, job: Job) -> list[Place]:
+    """The files of a folder whose names end as those of shards do, or as that of the open one does.
+
+    Raises:
+        ShardError: The folder cannot be listed.
+    """
+    endings = {suffix for one in all_formats() for suffix in one.suffixes} | {PurePosixPath(name).suffix}
+    found = []
+    for entry in folder.list():
+        job.check()
+        if not entry.is_folder and PurePosixPath(entry.name).suffix in endings:
+            found.append(Place(_inside(folder, entry.name), entry.name, size=entry.size))
+            if len(found) == MOST_FILES:
+                break
+    return found
+
+
+def _inside(folder: Folder, name: str) -> str:
+    return f"{folder.uri.rstrip('/')}/{name}"
+
+
+def _folder_of(uri: str) -> str:
+    """Where something lies, for people."""
+    if "://" in uri:
+        return uri
+    folder, home = str(Path(uri).parent), str(Path.home())
+    return f"~{folder[len(home) :]}" if folder.startswith(home) else folder

@@ -1,0 +1,172 @@
+"""The structure of the file as a tree: what it is made of, with values, offsets and sizes."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QItemSelectionModel, QModelIndex, QPersistentModelIndex, QRect, Qt
+from PySide6.QtGui import QColor, QPainter, QResizeEvent
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QHeaderView,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QTreeView,
+    QWidget,
+)
+
+from shardcore import Node, SectionRole
+from shardscope.looks import theme
+from shardscope.models.node_model import NODE_ROLE, NodeModel
+from shardscope.selection import Selection
+from shardscope.session import Session
+
+Index = QModelIndex | QPersistentModelIndex
+
+SWATCH = 10
+
+
+class NodeDelegate(QStyledItemDelegate):
+    """Paints nodes: damage in the colour of errors, values in the font of bytes, sections with their colour."""
+
+    def __init__(self, tree: StructureTree) -> None:
+        super().__init__(tree)
+        self._tree = tree
+
+    def initStyleOption(self, option: QStyleOptionViewItem, index: Index) -> None:
+        """Adds colours and fonts."""
+        super().initStyleOption(option, index)
+        node = index.data(NODE_ROLE)
+        colours = theme.of(self._tree)
+        role = option.palette.ColorRole.Text
+        if isinstance(node, Node) and node.error:
+            option.palette.setColor(role, colours.error)
+            if index.column() == 0:
+                option.text = f"✖ {option.text}"
+        elif index.column() != 0:
+            option.palette.setColor(role, colours.text if index.column() == 1 else colours.muted)
+        if index.column() == 0 and option.rect.width() > 0 and self._tree.section_colour(index) is not None:
+            # The name ends before the swatch.
+            room = option.rect.width() - SWATCH - 12
+            option.text = option.fontMetrics.elidedText(option.text, Qt.TextElideMode.ElideRight, room)
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        """Paints a row; a section has the swatch of its colour at the right end of its name."""
+        super().paint(painter, option, index)
+        colour = self._tree.section_colour(index) if index.column() == 0 else None
+        if colour is None:
+            return
+        rect = option.rect
+        place = QRect(rect.right() - SWATCH - 4, rect.center().y() - SWATCH // 2 + 1, SWATCH, SWATCH)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(colour)
+        painter.drawRoundedRect(place, 2, 2)
+
+
+class StructureTree(QTreeView):
+    """Follows the selection of the session, and makes it."""
+
+    def __init__(self, session: Session, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._session = session
+        self._following = False
+        self.nodes = NodeModel(session, self)
+        self.setObjectName("structureTree")
+        self.setAccessibleName("Structure of the file")
+        self.setModel(self.nodes)
+        self.setItemDelegate(NodeDelegate(self))
+        self.setUniformRowHeights(True)
+        self.setIndentation(14)
+        self.setAlternatingRowColors(False)
+        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.setExpandsOnDoubleClick(True)
+        self.setTextElideMode(Qt.TextElideMode.ElideRight)
+        header = self.header()
+        header.setStretchLastSection(False)
+        header.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
+        header.setMinimumSectionSize(40)
+        self.nodes.modelReset.connect(self._expand_root)
+        self.nodes.revealed.connect(self._show)
+        session.opened.connect(self._opened)
+        session.closed.connect(self.nodes.load)
+        session.index_loaded.connect(self._index_loaded)
+        session.selection_changed.connect(self._follow)
+        self._size_columns()
+
+    def section_colour(self, index: Index) -> QColor | None:
+        """The colour of the section that a top node is, or None."""
+        if not index.isValid() or not index.parent().isValid() or index.parent().parent().isValid():
+            return None
+        node, shard = index.data(NODE_ROLE), self._session.shard
+        if not isinstance(node, Node) or shard is None:
+            return None
+        inside = (s.role for s in shard.sections if s.start <= node.span.start and node.span.stop <= s.stop and s.size)
+        role: SectionRole | None = next(inside, None)
+        return None if role is None else theme.of(self).section(role)
+
+    def _size_columns(self) -> None:
+        """Offsets and sizes as wide as the file needs; name and value share the rest."""
+        digit = self.fontMetrics().horizontalAdvance("0")
+        shard = self._session.shard
+        source = shard.source if shard is not None else None
+        digits = max(len(f"{source.size:,}") if source is not None else 0, 5)
+        offset, size = max(digits, 8) * digit + 10, min(digits, 9) * digit + 10
+        rest = max(self.viewport().width() - offset - size, 18 * digit)
+        for column, width in enumerate((rest * 3 // 5, rest * 2 // 5, offset, size)):
+            self.setColumnWidth(column, width)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Shares the new width."""
+        super().resizeEvent(event)
+        if event.size().width() != event.oldSize().width():
+            self._size_columns()
+
+    def _opened(self, _: object) -> None:
+        self._size_columns()
+        self.nodes.load()
+
+    def _expand_root(self) -> None:
+        root = self.nodes.index(0, 0)
+        if root.isValid():
+            self.expand(root)
+
+    def _index_loaded(self) -> None:
+        """The tree has grown; what was selected is shown again."""
+        self.nodes.load()
+
+        def again() -> None:
+            if self.nodes.rowCount():
+                self.nodes.modelReset.disconnect(again)
+                self._follow(self._session.selection)
+
+        self.nodes.modelReset.connect(again)
+
+    def _follow(self, selection: Selection) -> None:
+        if selection.origin is self or not selection.complete:
+            return
+        if selection.path:
+            self.nodes.reveal(selection.path)
+        else:
+            self._following = True
+            self.selectionModel().clear()
+            self._following = False
+
+    def _show(self, index: QModelIndex) -> None:
+        self._following = True
+        parent = index.parent()
+        while parent.isValid():
+            self.expand(parent)
+            parent = parent.parent()
+        command = QItemSelectionModel.SelectionFlag.ClearAndSelect | QItemSelectionModel.SelectionFlag.Rows
+        self.selectionModel().setCurrentIndex(index, command)
+        if not self.viewport().rect().contains(self.visualRect(index).center()):
+            self.scrollTo(index, QAbstractItemView.ScrollHint.PositionAtCenter)
+        self._following = False
+
+    def currentChanged(self, current: Index, previous: Index) -> None:
+        """The user went to a row."""
+        super().currentChanged(current, previous)
+        if self._following or not current.isValid():
+            return
+        path = self.nodes.path(current)
+        if path and self.nodes.node(current) is not None:
+            self._session.select_node(path, self)

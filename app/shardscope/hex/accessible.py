@@ -1,0 +1,253 @@
+"""The hex view for screen readers: the row of the caret as text, with the caret.
+
+A source has too many characters to be one text, so the text is the current row, as it is seen and copied. Where the
+caret is in the structure is said by `HexAccessibility.tell_place`.
+"""
+
+from __future__ import annotations
+
+import weakref
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
+
+from PySide6.QtCore import QCoreApplication, QObject, QPoint, QPointF, QRect, QTimer
+from PySide6.QtGui import (
+    QAccessible,
+    QAccessibleAnnouncementEvent,
+    QAccessibleTextCursorEvent,
+    QAccessibleTextInterface,
+)
+from PySide6.QtWidgets import QAccessibleWidget
+from shiboken6 import VoidPtr
+
+from shardscope.copying import as_seen
+from shardscope.hex.grid import Part
+from shardscope.hex.layout import HexLayout, cell_at_column, hex_column
+from shardscope.pages import PageCache
+
+if TYPE_CHECKING:
+    from shardscope.hex.view import HexView
+
+NOT_LOADED = "not loaded"
+_INSTALLED = "shardscopeHexFactory"
+_NULL = VoidPtr(0)
+
+
+class RowText:
+    """The row of a caret as one line of text, and where its bytes stand in it. No Qt.
+
+    Args:
+        layout: The rows.
+        caret: A byte of the row.
+        data: The bytes of the row from its first one on, or None while they are not there.
+    """
+
+    def __init__(self, layout: HexLayout, caret: int, data: bytes | None) -> None:
+        self.layout = layout
+        row = layout.row_of(caret)
+        self.start = max(layout.row_start(row), 0)
+        self.stop = min(layout.row_start(row) + layout.width, layout.size)
+        seen = {"width": layout.width, "lead": layout.lead, "digits": layout.digits}
+        if data is None:
+            self.text = f"{self.start:0{layout.digits}x}  {NOT_LOADED}"
+        else:
+            self.text = as_seen(data, start=self.start, **seen)
+        self._loaded = data is not None
+
+    @property
+    def first_column(self) -> int:
+        """The character at which the hex part begins."""
+        return self.layout.digits + 2
+
+    def position(self, offset: int) -> int:
+        """The character at which a byte begins; of a byte outside the row, the nearest end of its hex part."""
+        if not self._loaded:
+            return min(self.first_column, len(self.text))
+        if offset >= self.stop:
+            return self.position(self.stop - 1) + 2 if self.stop > self.start else self.first_column
+        cell = self.layout.column_of(max(offset, self.start))
+        return self.first_column + hex_column(cell)
+
+    def offset(self, position: int) -> int:
+        """The byte nearest to a character."""
+        cell = cell_at_column(position - self.first_column, self.layout.width)
+        first = self.layout.column_of(self.start)
+        return min(max(self.start + cell - first, self.start), max(self.stop - 1, self.start))
+
+
+class _Text(QAccessibleTextInterface):
+    """The current row."""
+
+    def __init__(self, view: HexView) -> None:
+        super().__init__()
+        self._weak = weakref.ref(view)
+
+    @property
+    def _view(self) -> HexView:
+        return _alive(self._weak)
+
+    @property
+    def _news(self) -> HexAccessibility:
+        return self._view.accessibility
+
+    def text(self, startOffset: int, endOffset: int) -> str:
+        """Some characters of the row; all of them up to -1."""
+        row = self._news.row_text().text
+        return row[startOffset : len(row) if endOffset < 0 else endOffset]
+
+    def characterCount(self) -> int:
+        """Characters of the row."""
+        return len(self._news.row_text().text)
+
+    def cursorPosition(self) -> int:
+        """The character at which the byte with the caret begins."""
+        return self._news.row_text().position(self._view.selection.caret)
+
+    def setCursorPosition(self, position: int) -> None:
+        """Moves the caret to the byte at a character."""
+        self._view.move_caret(self._news.row_text().offset(position))
+
+    def selectionCount(self) -> int:
+        """None: from Python the ends of a selection cannot be handed to Qt; the description tells its size."""
+        return 0
+
+    def addSelection(self, startOffset: int, endOffset: int) -> None:
+        """Selects the bytes between two characters."""
+        row = self._news.row_text()
+        self._view.move_caret(row.offset(startOffset))
+        self._view.move_caret(row.offset(max(endOffset - 1, startOffset)), extend=True)
+
+    def setSelection(self, selectionIndex: int, startOffset: int, endOffset: int) -> None:
+        """As `addSelection`: there is only one."""
+        self.addSelection(startOffset, endOffset)
+
+    def removeSelection(self, selectionIndex: int) -> None:
+        """Leaves only the caret."""
+        self._view.move_caret(self._view.selection.caret)
+
+    def characterRect(self, offset: int) -> QRect:
+        """Where the byte at a character is on the screen."""
+        view = self._view
+        return (
+            view.byte_rect(self._news.row_text().offset(offset))
+            .toRect()
+            .translated(view.viewport().mapToGlobal(QPoint()))
+        )
+
+    def offsetAtPoint(self, point: QPoint) -> int:
+        """The character of the byte at a point of the screen; -1 outside the row."""
+        view = self._view
+        found = view.offset_at(QPointF(view.viewport().mapFromGlobal(point)), Part.HEX)
+        row = self._news.row_text()
+        return row.position(found[0]) if found is not None and row.start <= found[0] < row.stop else -1
+
+    def scrollToSubstring(self, startIndex: int, endIndex: int) -> None:
+        """The row of the caret comes into view."""
+        self._view.reveal(self._view.selection.caret)
+
+
+class HexAccessible(QAccessibleWidget):
+    """What screen readers see of a hex view. It must not keep the view alive: Qt deletes it with the view."""
+
+    def __init__(self, view: HexView) -> None:
+        super().__init__(view, QAccessible.Role.EditableText, view.accessibleName())
+        self._weak = weakref.ref(view)
+        self._text = _Text(view)
+
+    def interface_cast(self, kind: QAccessible.InterfaceType) -> Any:
+        """The text interface."""
+        # Any other way to say null, None included, ends in a segmentation fault when a screen reader asks.
+        return self._text if kind == QAccessible.InterfaceType.TextInterface else _NULL
+
+    def state(self) -> QAccessible.State:
+        """Read-only, can be selected in."""
+        state = super().state()
+        state.readOnly = True
+        state.selectableText = True
+        return state
+
+    def text(self, kind: QAccessible.Text) -> str:
+        """The name; as value the current row; as description where the caret is."""
+        news = _alive(self._weak).accessibility
+        if kind == QAccessible.Text.Value:
+            return news.row_text().text
+        if kind == QAccessible.Text.Description:
+            return news.description
+        return super().text(kind)
+
+
+class HexAccessibility(QObject):
+    """Tells the news of one hex view to screen readers.
+
+    Attributes:
+        place: Where in the structure the caret is, once that is known.
+    """
+
+    def __init__(self, view: HexView, pages: PageCache) -> None:
+        super().__init__(view)
+        self._view = view
+        self._pages = pages
+        self.place = ""
+
+    def caret_moved(self) -> None:
+        """Tells where the caret is now."""
+        self.place = ""
+        if QAccessible.isActive():
+            row = self.row_text()
+            QAccessible.updateAccessibility(
+                QAccessibleTextCursorEvent(self._view, row.position(self._view.selection.caret))
+            )
+
+    def tell_place(self, place: str) -> None:
+        """Says where in the structure the caret is."""
+        self.place = place
+        if QAccessible.isActive():
+            QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self._view, place))
+
+    @property
+    def description(self) -> str:
+        """Where the caret is, and how much is selected."""
+        size = self._view.selection.span.size
+        return ", ".join(part for part in (self.place, f"{size:,} bytes selected" if size > 1 else "") if part)
+
+    def row_text(self) -> RowText:
+        """The row of the caret as text."""
+        rows, caret = self._view.rows, self._view.selection.caret
+        start = rows.row_start(rows.row_of(caret))
+        start, stop = max(start, 0), min(start + rows.width, rows.size)
+        return RowText(rows, caret, self._pages.bytes_at(self._view.name, start, stop))
+
+
+class _Factory:
+    """Makes the interfaces of hex views, and keeps each until Qt has deleted it.
+
+    Qt deletes an interface when its widget is destroyed; were Python to do it before, Qt would hold a dead pointer.
+    """
+
+    def __init__(self) -> None:
+        self._kept: dict[int, HexAccessible] = {}
+
+    def __call__(self, name: str, thing: QObject) -> HexAccessible | None:
+        if not isinstance(getattr(thing, "accessibility", None), HexAccessibility):
+            return None
+        made = HexAccessible(cast("HexView", thing))
+        self._kept[id(made)] = made
+        thing.destroyed.connect(partial(self._forget_later, id(made)))
+        return made
+
+    def _forget_later(self, key: int, thing: QObject | None = None) -> None:
+        QTimer.singleShot(0, partial(self._kept.pop, key, None))
+
+
+def install_factory() -> None:
+    """Makes Qt ask hex views for their interface; the application remembers that it was done."""
+    application = QCoreApplication.instance()
+    if application is not None and not application.property(_INSTALLED):
+        application.setProperty(_INSTALLED, True)
+        QAccessible.installFactory(_Factory())
+
+
+def _alive(weak: weakref.ref[HexView]) -> HexView:
+    view = weak()
+    assert view is not None, "Qt deletes the interface with the view"
+    return view

@@ -1,0 +1,53 @@
+"""Copies selected bytes: read and written as text by a job, put on the clipboard when they are ready."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QObject, Signal
+from PySide6.QtGui import QGuiApplication
+
+from shardcore import Cancelled, Source
+from shardscope.copying import CopyAs, TooMuchToCopy, check_size, copied
+from shardscope.hex.view import HexView
+from shardscope.jobs import Job
+from shardscope.pages import PageCache
+
+
+class HexCopier(QObject):
+    """Copies what is selected in one view. `message` carries a sentence for the status bar."""
+
+    message = Signal(object)
+
+    def __init__(self, view: HexView, pages: PageCache) -> None:
+        super().__init__(view)
+        self._view = view
+        self._pages = pages
+
+    def copy(self, form: CopyAs = CopyAs.SEEN) -> None:
+        """Puts the selected bytes on the clipboard; too many are refused with a message."""
+        span, rows = self._view.selection.span, self._view.rows
+        if not span.size:
+            return
+        try:
+            check_size(span.size)
+        except TooMuchToCopy as error:
+            self.message.emit(str(error))
+            return
+
+        def work(source: Source, job: Job) -> str:
+            data = source.read(span.start, span.stop)
+            job.check()
+            return copied(data, form, start=span.start, width=rows.width, lead=rows.lead, digits=rows.digits)
+
+        def done(text: str | None, error: BaseException | None) -> None:
+            if text is not None:
+                QGuiApplication.clipboard().setText(text)
+                self.message.emit(f"{span.size:,} byte{'' if span.size == 1 else 's'} copied {form.value}")
+            elif not isinstance(error, Cancelled):
+                self.message.emit(f"Nothing was copied: {error}")
+
+        self._pages.read(span.source, work, key=("copy", id(self)), title="", done=done)
+
+    def copy_text(self, text: str) -> None:
+        """Puts a text on the clipboard."""
+        QGuiApplication.clipboard().setText(text)
+        self.message.emit(f"{text} copied")

@@ -1,0 +1,413 @@
+"""The bytes of what is open, with all that belongs to them: tabs, address, overview, search, legend, status."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from PySide6.QtCore import QPoint
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QToolButton, QVBoxLayout, QWidget
+
+from shardcore import Cancelled, DataSet, Node, Report, Section, Shard, Span
+from shardscope.around.address_bar import AddressBar
+from shardscope.around.breadcrumb import Breadcrumb
+from shardscope.around.legend import Legend
+from shardscope.around.overview import Overview
+from shardscope.around.search_bar import SearchBar
+from shardscope.copying import CopyAs
+from shardscope.goto import Places, starts_of
+from shardscope.hex.actions import HexActions, open_menu
+from shardscope.hex.cells import section_at
+from shardscope.hex.copier import HexCopier
+from shardscope.hex.status import HexStatus
+from shardscope.hex.tabs import OpenSource, SourceTabs, stored_span
+from shardscope.hex.view import HexSelection, HexView
+from shardscope.hex.width import CHOICES, RowMode, RowWidth, parse_width, record_of
+from shardscope.inspector.passport import short_name
+from shardscope.jobs import Priority
+from shardscope.pages import PageCache
+from shardscope.selection import Selection
+from shardscope.session import Session
+
+
+class HexPanel(QWidget):
+    """The central part of the window. It follows the session, and selects through it.
+
+    Attributes:
+        pages: The page cache, fed by the open shard.
+        view: `hexView`.
+        overview: `overview`; it stands over the bytes.
+        actions_: For the menus of the window.
+    """
+
+    def __init__(self, session: Session, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("hexPanel")
+        self._session = session
+        self._width = RowWidth(RowMode.FIXED)
+        self._path: tuple[Node, ...] = ()
+        self._starts: dict[str, int] = {}
+        self.pages = PageCache(session.jobs, self)
+        self.view = HexView(self.pages)
+        self.overview = Overview(self.pages)
+        self.tabs = SourceTabs()
+        self.breadcrumb = Breadcrumb()
+        self.address = AddressBar(self.places)
+        self.widths = self._width_control()
+        self.decoded_button = QToolButton()
+        self.search = SearchBar(self.view, self.pages)
+        self.legend = Legend()
+        self.status = HexStatus()
+        self.copier = HexCopier(self.view, self.pages)
+        self.actions_ = HexActions(self)
+        self.setFocusProxy(self.view)
+        self._lay_out()
+        self._connect_views()
+        self._connect_actions()
+        self._connect_session()
+
+    # --- making ---
+
+    def _width_control(self) -> QComboBox:
+        box = QComboBox()
+        box.setObjectName("rowWidth")
+        box.setAccessibleName("Bytes in a row")
+        box.setToolTip("Bytes in a row: a number, as many as fit, or the record under the caret")
+        box.setEditable(True)
+        box.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)
+        box.addItems(list(CHOICES))
+        box.setFixedWidth(96)
+        return box
+
+    def _lay_out(self) -> None:
+        self.decoded_button.setDefaultAction(self.actions_.decoded)
+        self.decoded_button.setObjectName("decodedButton")
+        self.decoded_button.hide()
+        self.search.hide()
+        top = QHBoxLayout()
+        top.setContentsMargins(10, 6, 10, 4)
+        top.setSpacing(8)
+        top.addWidget(self.address, 1)
+        top.addWidget(QLabel("Row"))
+        top.addWidget(self.widths)
+        line = QHBoxLayout()
+        line.setContentsMargins(4, 0, 10, 0)
+        line.setSpacing(10)
+        line.addWidget(self.tabs)
+        line.addWidget(self.breadcrumb, 1)
+        line.addWidget(self.decoded_button)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addLayout(top)
+        column.addWidget(self.overview)
+        column.addLayout(line)
+        column.addWidget(self.search)
+        column.addWidget(self.view, 1)
+        column.addWidget(self.legend)
+        column.addWidget(self.status)
+
+    def _connect_views(self) -> None:
+        self.view.selection_changed.connect(self._selected_here)
+        self.view.activated.connect(lambda _: self.follow_pointer())
+        self.view.menu_requested.connect(self._open_menu)
+        self.view.view_changed.connect(self._view_moved)
+        self.view.layout_changed.connect(self._view_moved)
+        self.overview.jumped.connect(self._jump)
+        self.tabs.chosen.connect(self._tab_chosen)
+        self.breadcrumb.chosen.connect(self._session.select_span)
+        self.address.chosen.connect(lambda offset: self._session.select_span(self._byte(offset)))
+        self.address.left.connect(self.view.setFocus)
+        self.search.found.connect(self._session.select_span)
+        self.search.hits_changed.connect(self.overview.set_hits)
+        self.search.left.connect(self.view.setFocus)
+        self.copier.message.connect(self._session.message)
+        if (field := self.widths.lineEdit()) is not None:
+            field.editingFinished.connect(self._width_typed)
+        self.widths.activated.connect(lambda _: self._width_typed())
+
+    def _connect_actions(self) -> None:
+        actions = self.actions_
+        actions.copy.triggered.connect(partial(self._copy_as, CopyAs.SEEN))
+        for form, action in actions.copy_as.items():
+            action.triggered.connect(partial(self._copy_as, form))
+        actions.copy_offset.triggered.connect(lambda: self.copier.copy_text(f"{self.view.selection.span.start:#x}"))
+        actions.select_field.triggered.connect(lambda: self.view.select_field(self.view.selection.caret))
+        actions.select_section.triggered.connect(self.select_section)
+        actions.follow.triggered.connect(self.follow_pointer)
+        actions.decoded.triggered.connect(self.toggle_decoded)
+        actions.goto.triggered.connect(self.address.start)
+        actions.find.triggered.connect(self.search.start)
+        actions.find_next.triggered.connect(partial(self._find, False))
+        actions.find_previous.triggered.connect(partial(self._find, True))
+        actions.letters.toggled.connect(self.view.set_letters)
+        actions.larger.triggered.connect(lambda: self.view.set_font_size(self.view.font_size + 1))
+        actions.smaller.triggered.connect(lambda: self.view.set_font_size(self.view.font_size - 1))
+        self._path_changed(())
+
+    def _connect_session(self) -> None:
+        session = self._session
+        session.opened.connect(self._opened)
+        session.closed.connect(self._closed)
+        session.selection_changed.connect(self._session_selected)
+        session.index_loaded.connect(self._index_loaded)
+        session.findings_changed.connect(self._findings_changed)
+        session.jobs.changed.connect(self.search.show_progress)
+        self.pages.troubled.connect(session.note_trouble)
+        if session.shard is not None:
+            self._opened(session.shard)
+
+    # --- what is open ---
+
+    def _opened(self, shard: Shard) -> None:
+        self.pages.use(shard)
+        self.tabs.clear()
+        self.view.setFocus()
+        self._starts = {}
+        if shard.source is not None:
+            self._show(OpenSource("", shard.source.size, shard.sections))
+            self._learn_names(shard)
+            # The caret is on the first byte; what that is should not wait for a click.
+            self._session.select_span(self.view.selection.span, self, remember=False)
+        elif isinstance(shard, DataSet) and shard.members:
+            first = shard.members[0]
+            self._session.select_span(Span(first.name, 0, min(first.size, 1)), self, remember=False)
+
+    def _learn_names(self, shard: Shard) -> None:
+        """Where the fields lie, for the address field."""
+
+        def done(starts: dict[str, int] | None, error: BaseException | None) -> None:
+            if starts is not None and self._session.shard is shard:
+                self._starts = starts
+
+        self._session.jobs.submit(
+            lambda _: starts_of(shard.tree), key=("names", id(self)), priority=Priority.PREFETCH, done=done
+        )
+
+    def _closed(self) -> None:
+        self.search.cancel()
+        self.tabs.clear()
+        self.pages.use(None)
+        self._starts = {}
+        self.view.set_source("", 0)
+        self.overview.set_source("", 0)
+        self._path_changed(())
+        self._refresh_status()
+
+    def _index_loaded(self) -> None:
+        self.pages.refresh_runs()
+        shard = self._session.shard
+        if shard is not None and shard.source is not None:
+            stored = self.tabs.known("")
+            if stored is not None and stored.sections != shard.sections:
+                stored.sections = shard.sections
+                if self.view.name == "":
+                    self.view.set_sections(shard.sections)
+                    self.overview.set_sections(shard.sections)
+            self._learn_names(shard)
+
+    def _findings_changed(self, report: Report | None) -> None:
+        findings = report.findings if report is not None else ()
+        self.view.set_findings(findings)
+        self.overview.set_findings(findings)
+
+    def show_source(self, name: str, select: Span | None = None) -> None:
+        """Shows a source, opening a tab when there is none, and selects some of its bytes."""
+        known = self.tabs.known(name)
+        if known is not None:
+            self._show(known, select)
+            return
+
+        def done(found: tuple[int, tuple[Section, ...]] | None, error: BaseException | None) -> None:
+            if found is not None:
+                self._show(OpenSource(name, *found), select)
+            elif not isinstance(error, Cancelled):
+                self._session.message.emit(f"{name} cannot be shown: {error}")
+
+        self.pages.describe(name, done, key=("describe", id(self)))
+
+    def _show(self, source: OpenSource, select: Span | None = None) -> None:
+        before = self.tabs.known(self.view.name)
+        if before is not None and before is not source:
+            before.top, before.span = self.view.visible_bytes[0], self.view.selection.span
+        self.tabs.show_source(source, self._title(source.name))
+        if self.view.name != source.name or self.view.rows.size != source.size or before is not source:
+            self.view.set_source(source.name, source.size, source.sections)
+            self.overview.set_source(source.name, source.size, source.sections)
+            self._findings_changed(self._session.report)
+            if source.span is not None and select is None:
+                self.view.select(source.span, reveal=False)
+            self.view.scroll_to(source.top)
+        if select is not None:
+            self.view.select(select)
+        self.overview.set_selection(*self._selected())
+        self._path_changed(())
+        self._refresh_status()
+
+    def _title(self, name: str) -> str:
+        stored = stored_span(name)
+        if stored is not None:
+            return f"Decoded {stored.start:,}–{stored.stop:,}"
+        return name or "Stored"
+
+    def _file_title(self) -> str:
+        """What stands before the path: the file, or the data set, whose paths begin with the member."""
+        shard = self._session.shard
+        if isinstance(shard, DataSet):
+            return short_name(shard.uri) if self._path else self.view.name
+        file = short_name(shard.source.name) if shard is not None and shard.source is not None else ""
+        stored = stored_span(self.view.name)
+        place = stored.source if stored is not None else self.view.name
+        return " › ".join(part for part in (file, place, "decoded" if stored is not None else "") if part)
+
+    # --- the selection ---
+
+    def _selected_here(self, selection: HexSelection) -> None:
+        self.overview.set_selection(*self._selected())
+        self._refresh_status()
+        self._session.select_span(selection.span, self)
+
+    def _session_selected(self, selection: Selection) -> None:
+        span = selection.span
+        if span is None:
+            return
+        if selection.origin is not self or span.source != self.view.name:
+            if span.source != self.view.name or not self.tabs.sources:
+                self.show_source(span.source, span)
+            elif span != self.view.selection.span:
+                self.view.select(span)
+                self.overview.set_selection(*self._selected())
+        if selection.complete and span.source == self.view.name:
+            self._path_changed(selection.path)
+        self._refresh_status()
+
+    def _selected(self) -> tuple[int, int]:
+        span = self.view.selection.span
+        return span.start, span.stop
+
+    def _path_changed(self, path: tuple[Node, ...]) -> None:
+        self._path = path
+        self.breadcrumb.set_path(self._file_title(), path)
+        self.actions_.follow.setEnabled(self._pointer() is not None)
+        stored = stored_span(self.view.name)
+        self.actions_.decoded.setEnabled(bool(self._decoded()) or stored is not None)
+        self.actions_.decoded.setText("Show &stored bytes" if stored is not None else "Show &decoded bytes")
+        self.decoded_button.setVisible(self.actions_.decoded.isEnabled())
+        if path:
+            self.view.accessibility.tell_place(", ".join([*(node.name for node in path[1:]), path[-1].text]))
+            if self._width.mode is RowMode.RECORD:
+                self._apply_record()
+
+    def _pointer(self) -> Span | None:
+        return next((node.target for node in reversed(self._path) if node.target is not None), None)
+
+    def _decoded(self) -> str:
+        return next((node.decoded for node in reversed(self._path) if node.decoded), "")
+
+    def follow_pointer(self) -> None:
+        """Selects what the field under the caret points to."""
+        target = self._pointer()
+        if target is not None:
+            self._session.select_span(target)
+
+    def toggle_decoded(self) -> None:
+        """From stored bytes to what they decode to, and back."""
+        stored = stored_span(self.view.name)
+        if stored is not None:
+            self._session.select_span(stored)
+        elif name := self._decoded():
+            self._session.select_span(Span(name, 0, 1))
+
+    def select_section(self) -> None:
+        """Selects the section of the byte with the caret."""
+        section = section_at(self.view.sections, self.view.selection.caret)
+        if section is not None:
+            self._session.select_span(Span(self.view.name, section.start, section.stop))
+
+    def _tab_chosen(self, name: str) -> None:
+        source = self.tabs.known(name)
+        if source is not None:
+            self._show(source)
+            self._session.select_span(self.view.selection.span, self)
+
+    def _byte(self, offset: int) -> Span:
+        return Span(self.view.name, offset, min(offset + 1, self.view.rows.size))
+
+    def _jump(self, offset: int) -> None:
+        """The overview was clicked: shows the place, and puts the caret there."""
+        self.view.scroll_to(offset)
+        self.view.move_caret(offset)
+
+    # --- around the bytes ---
+
+    def places(self) -> Places:
+        """What names mean in the address field."""
+        shard = self._session.shard
+        stored = self.view.name == "" and shard is not None
+        return Places(
+            size=self.view.rows.size,
+            caret=self.view.selection.caret,
+            sections=self.view.sections,
+            values=shard.fields if stored and shard is not None else {},
+            starts=self._starts if stored else {},
+        )
+
+    def set_row_width(self, width: RowWidth) -> None:
+        """Changes how many bytes a row has."""
+        self._width = width
+        self.widths.setEditText(width.text)
+        if width.mode is RowMode.FIXED:
+            self.view.set_row_width(width.width)
+        elif width.mode is RowMode.FIT:
+            self.view.set_row_width(None)
+        else:
+            self._apply_record()
+
+    def _apply_record(self) -> None:
+        size, start = record_of(self._path, self.view.name) or (16, 0)
+        rows = self.view.rows
+        if rows.width != size or rows.column_of(start) != 0:
+            self.view.set_row_width(size, start)
+
+    def _width_typed(self) -> None:
+        chosen = parse_width(self.widths.currentText())
+        if chosen is None:
+            self.widths.setEditText(self._width.text)
+        elif chosen != self._width:
+            self.set_row_width(chosen)
+
+    def _view_moved(self) -> None:
+        self.overview.set_view(*self.view.visible_bytes)
+        self.overview.set_fetched(self._fetched())
+        self.legend.set_roles([s.role for s in self.view.sections if s.size], self.view.roles_on_screen())
+
+    def _fetched(self) -> tuple[tuple[int, int], ...]:
+        """What a remote source holds already; of a local file everything is at hand, which says nothing."""
+        shard = self._session.shard
+        source = shard.source if shard is not None and self.view.name == "" else None
+        if source is None or not source.size:
+            return ()
+        ranges = source.loaded(0, source.size)
+        return () if ranges == ((0, source.size),) else ranges
+
+    def _refresh_status(self) -> None:
+        self.status.show_selection(self.view.selection.span, self.view.rows.size, self._path, self.view.sections)
+
+    def _copy_as(self, form: CopyAs, checked: bool = False) -> None:
+        self.copier.copy(form)
+
+    def _find(self, backward: bool, checked: bool = False) -> None:
+        """Repeats the search; without one, asks what for."""
+        if self.search.field.text():
+            self.search.show()
+            self.search.look(backward=backward)
+        else:
+            self.search.start()
+
+    def _open_menu(self, place: QPoint) -> None:
+        choices = [(text, partial(self._choose_width, text)) for text in CHOICES]
+        open_menu(self.actions_.menu(choices), place)
+
+    def _choose_width(self, text: str) -> None:
+        chosen = parse_width(text)
+        if chosen is not None:
+            self.set_row_width(chosen)

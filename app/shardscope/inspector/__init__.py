@@ -1,0 +1,1 @@
+"""The passport of what is selected."""

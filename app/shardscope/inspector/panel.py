@@ -1,0 +1,232 @@
+"""The inspector: the passport of what is selected, and the bytes at the caret as numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from PySide6.QtCore import QEvent, QSize, Qt, QTimer
+from PySide6.QtWidgets import QFrame, QScrollArea, QSizePolicy, QStackedWidget, QVBoxLayout, QWidget
+
+from shardcore import Cancelled, Node, Span
+from shardscope.around.breadcrumb import Breadcrumb
+from shardscope.inspector.as_numbers import MOST
+from shardscope.inspector.parts import Form, Numbers
+from shardscope.inspector.passport import RAW, chosen_node, first_bytes, node_rows, object_rows, short_name
+from shardscope.jobs import Job, Priority
+from shardscope.looks.wrap_text import WrapText
+from shardscope.selection import Selection
+from shardscope.session import Session
+
+LATE_MILLISECONDS = 120
+"""What was selected before is shown for at most this long."""
+
+_NOTHING_OPEN = "Open a shard to see what its bytes mean."
+_NOTHING_SELECTED = (
+    "Select a byte, a part of the structure or an object.\n\n"
+    "This panel then tells what it is, what it holds, and where it points."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Bytes:
+    """What a job brought.
+
+    Attributes:
+        node: The place of the passport's node, or None.
+        raw: Its first bytes.
+        caret: The place of the caret, or None.
+        at_caret: The bytes from the caret on.
+    """
+
+    node: Span | None = None
+    raw: bytes = b""
+    caret: Span | None = None
+    at_caret: bytes = b""
+
+
+class Inspector(QScrollArea):
+    """Follows the selection of a session; reads the few bytes that it shows by jobs."""
+
+    def __init__(self, session: Session, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("inspector")
+        self.setAccessibleName("Inspector")
+        self._session = session
+        self._path: tuple[Node, ...] = ()
+        self._node: Node | None = None
+        self._caret: Span | None = None
+        self._number = -1
+        self._trouble = ""
+        self._late = QTimer(self)
+        self._late.setSingleShot(True)
+        self._late.setInterval(LATE_MILLISECONDS)
+        self._late.timeout.connect(self._show_late)
+        self._bytes = _Bytes()
+        self._build()
+        session.opened.connect(self._show_selection)
+        session.closed.connect(self._show_selection)
+        session.selection_changed.connect(self._show_selection)
+        self._show_selection()
+
+    def sizeHint(self) -> QSize:
+        """Room for a value and its name."""
+        return QSize(360, 560)
+
+    # --- what is shown ---
+
+    def _show_selection(self, *_: object) -> None:
+        """Follows the selection. What is shown stays until all is known of the new one, but not for long."""
+        selection = self._session.selection
+        nothing = selection.span is None and selection.row is None
+        self.pages.setCurrentIndex(1 if nothing else 0)
+        self.hint.set_text(_NOTHING_OPEN if self._session.shard is None else _NOTHING_SELECTED)
+        if nothing:
+            self._late.stop()
+            self._bytes = _Bytes()
+            self._path, self._node, self._caret = (), None, None
+            return
+        self._take_selection(selection)
+        if selection.complete and not self._ask():
+            self._show()
+        elif not self._late.isActive():
+            self._late.start()
+
+    def _take_selection(self, selection: Selection) -> None:
+        span = selection.span
+        self._path = selection.path
+        self._number = chosen_node(self._path, span)
+        self._node = self._path[self._number] if self._path else None
+        self._caret = Span(span.source, span.start, span.start) if span is not None else None
+        self._trouble = ""
+
+    def _show_late(self) -> None:
+        """Something takes its time: what is known already is shown, with dots for the rest."""
+        if not self._session.selection.complete:
+            self._ask()
+        self._show()
+
+    def _show(self) -> None:
+        """Everything, with the bytes that are there."""
+        self._late.stop()
+        node, ref = self._node, self._session.selection.ref
+        short = [replace(part, name=short_name(part.name)) for part in self._path[: self._number + 1]]
+        self.crumbs.setVisible(bool(short))
+        if short:
+            self.crumbs.set_path(short[0].name, short)
+        error = self._trouble or self._session.selection.error
+        self.error.set_text(error)
+        self.error.setVisible(bool(error))
+        self.name.setVisible(node is not None)
+        self.doc.setVisible(node is not None and bool(node.doc))
+        self.node_form.setVisible(node is not None)
+        if node is not None:
+            self.name.set_text(node.name)
+            self.doc.set_text(node.doc)
+            self.node_form.set_rows(node_rows(node, self._bytes.raw if self._bytes.node == node.span else None))
+        self.object_form.setVisible(ref is not None)
+        if ref is not None:
+            self.object_form.set_rows(object_rows(ref))
+        self.numbers_title.setVisible(self._caret is not None)
+        self.numbers.setVisible(self._caret is not None)
+        if self._caret is not None:
+            self.numbers_title.set_text(f"AS NUMBERS, FROM BYTE {self._caret.start:,}")
+            self.numbers.set_data(self._bytes.at_caret if self._bytes.caret == self._caret else None)
+
+    # --- bytes ---
+
+    def _ask(self) -> bool:
+        """Reads what is shown, as a job; False when it is there already."""
+        shard, node, caret = self._session.shard, self._node, self._caret
+        place = node.span if node is not None else None
+        if shard is None or (self._bytes.node == place and self._bytes.caret == caret):
+            return False
+
+        def work(job: Job) -> _Bytes:
+            raw = first_bytes(shard.bytes_of(place.source), place.start, min(RAW, place.size)) if place else b""
+            job.check()
+            there = first_bytes(shard.bytes_of(caret.source), caret.start, MOST) if caret else b""
+            return _Bytes(place, raw, caret, there)
+
+        self._session.jobs.submit(work, key=("inspector", self), priority=Priority.SELECTED, done=self._take_bytes)
+        return True
+
+    def _take_bytes(self, found: _Bytes | None, error: BaseException | None) -> None:
+        if isinstance(error, Cancelled):
+            return
+        if found is None:
+            self._session.note_trouble(error)
+            self._trouble = f"The bytes cannot be had: {error}"
+        else:
+            self._bytes = found
+        if self._session.selection.complete or not self._late.isActive():
+            self._show()
+
+    # --- going elsewhere ---
+
+    def _follow(self, span: Span) -> None:
+        self._session.select_span(span, self)
+
+    def _climb(self, link: str) -> None:
+        number = int(link) if link.isdigit() else -1
+        if 0 <= number < len(self._path):
+            self._session.select_node(self._path[: number + 1], self)
+
+    # --- the widgets ---
+
+    def _build(self) -> None:
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setWidgetResizable(True)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.crumbs = Breadcrumb()
+        self.crumbs.setObjectName("inspectorPath")
+        self.crumbs.setWordWrap(True)
+        policy = QSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Minimum)
+        policy.setHeightForWidth(True)
+        self.crumbs.setSizePolicy(policy)
+        self.crumbs.linkActivated.connect(self._climb)
+        self.name = WrapText(bold=True)
+        self.name.setObjectName("inspectorName")
+        self._enlarge()
+        self.doc = WrapText(tone="muted")
+        self.error = WrapText(tone="error")
+        self.node_form = Form("FIELD")
+        self.node_form.title.hide()
+        self.object_form = Form("OBJECT")
+        self.numbers_title = WrapText(tone="muted", bold=True)
+        self.numbers = Numbers()
+        for form in (self.node_form, self.object_form):
+            form.followed.connect(self._follow)
+        content = QWidget()
+        column = QVBoxLayout(content)
+        column.setContentsMargins(12, 12, 12, 14)
+        column.setSpacing(8)
+        for widget in (self.crumbs, self.name, self.doc, self.error, self.node_form):
+            column.addWidget(widget)
+        column.addSpacing(6)
+        column.addWidget(self.object_form)
+        column.addSpacing(6)
+        column.addWidget(self.numbers_title)
+        column.addWidget(self.numbers)
+        column.addStretch(1)
+        self.hint = WrapText(tone="muted")
+        self.hint.setObjectName("inspectorHint")
+        empty = QWidget()
+        middle = QVBoxLayout(empty)
+        middle.setContentsMargins(28, 36, 28, 28)
+        middle.addWidget(self.hint)
+        middle.addStretch(1)
+        self.pages = QStackedWidget()
+        self.pages.addWidget(content)
+        self.pages.addWidget(empty)
+        self.setWidget(self.pages)
+
+    def changeEvent(self, event: QEvent) -> None:
+        """Another font."""
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.FontChange and hasattr(self, "name"):
+            self._enlarge()
+
+    def _enlarge(self) -> None:
+        font = self.font()
+        font.setPointSizeF(font.pointSizeF() * 1.25)
+        self.name.setFont(font)

@@ -1,0 +1,168 @@
+"""What the inspector says about a node and about an object, as rows of names and values. No Qt."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from shardcore import FieldRole, Node, ObjectRef, Span, State
+from shardcore.record import Value
+from shardcore.sources.base import Source
+
+RAW = 48
+"""Bytes that are shown raw."""
+
+LONGEST = 400
+"""Characters of a value that are shown; all are copied."""
+
+MOST_EXTRAS = 24
+
+_NAME = 22
+
+_TONES = MappingProxyType(
+    {State.DELETED: "warning", State.TOMBSTONED: "warning", State.DAMAGED: "error", State.UNUSED: "muted"}
+)
+
+PENDING = "…"
+"""Stands where bytes are not there yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One row of the passport.
+
+    Attributes:
+        name: What it is.
+        text: The value, as shown.
+        copied: The value, as copied; empty: as shown.
+        mono: In the font of bytes.
+        tone: The name of a colour of `theme.Palette`.
+        target: Where a click leads, or None.
+    """
+
+    name: str
+    text: str
+    copied: str = ""
+    mono: bool = False
+    tone: str = "text"
+    target: Span | None = None
+
+
+def chosen_node(path: Sequence[Node], span: Span | None) -> int:
+    """Which node of a path the selected bytes are: the smallest that holds them all; -1 when there is no path."""
+    if span is None:
+        return len(path) - 1
+    for number in range(len(path) - 1, -1, -1):
+        place = path[number].span
+        if place.source == span.source and place.start <= span.start and span.stop <= place.stop:
+            return number
+    return len(path) - 1
+
+
+def short_name(name: str) -> str:
+    """A name for the path: of an address its end; the middle of a long key says least."""
+    name = name.rstrip("/").rpartition("/")[2] or name
+    return cut_name(name)
+
+
+def cut_name(name: str) -> str:
+    """A name without its middle, when it is long."""
+    return name if len(name) <= _NAME else f"{name[: _NAME // 2]}…{name[-(_NAME // 2 - 1) :]}"
+
+
+def node_rows(node: Node, raw: bytes | None) -> list[Row]:
+    """The passport of a node.
+
+    Args:
+        node: What is selected.
+        raw: Its first bytes, up to `RAW`; None while they are not there.
+    """
+    rows = [Row("role", node.role.name.lower())] if node.role is not FieldRole.GROUP else []
+    rows.append(_place_row("bytes", node.span, link=False))
+    if node.bits is not None:
+        first, last = node.bits
+        rows.append(Row("bits", f"{first:,} … {last:,} · {last - first:,} bit{'' if last - first == 1 else 's'}"))
+    if node.span.size:
+        rows.append(_raw_row(node.span.size, raw))
+    shown = value_texts(node.value)
+    rows += [Row(name, text, mono=True) for name, text in zip(("value", "hex"), shown, strict=False)]
+    if node.text and node.text not in shown:
+        rows.append(_cut_row("text", node.text))
+    if node.target is not None:
+        rows.append(_place_row("points to", node.target, link=True))
+    if node.decoded:
+        rows.append(Row("decoded", f"→ the bytes it decodes to, {node.decoded}", target=Span(node.decoded, 0, 1)))
+    if node.error:
+        rows.append(Row("error", node.error, tone="error"))
+    return rows
+
+
+def object_rows(ref: ObjectRef) -> list[Row]:
+    """The passport of an object."""
+    rows = [_cut_row("key", ref.key, mono=True)] if ref.key is not None else [Row("key", "none", tone="muted")]
+    if ref.kind != "object":
+        rows.append(Row("kind", ref.kind))
+    rows.append(Row("state", ref.state.name.lower(), tone=_TONES.get(ref.state, "text")))
+    rows.append(Row("size", size_words(ref.size)))
+    rows.append(Row("stored", f"{size_words(ref.stored_size)} · {ref.codec}"))
+    if ref.shard:
+        rows.append(Row("shard", ref.shard))
+    rows += [_place_row("content" if number == 0 else "more", span, link=True) for number, span in enumerate(ref.spans)]
+    if ref.parts:
+        rows.append(Row("parts", ", ".join(ref.parts)))
+    for name, value in list(ref.extras.items())[:MOST_EXTRAS]:
+        rows.append(_cut_row(str(name), _extra_text(value), mono=True))
+    if ref.error:
+        rows.append(Row("error", ref.error, tone="error"))
+    return rows
+
+
+def value_texts(value: Value) -> list[str]:
+    """A value as a person reads it: integers in decimal and in hex; bytes are shown raw already."""
+    if value is None or isinstance(value, bytes):
+        return []
+    if isinstance(value, bool):
+        return ["yes" if value else "no"]
+    if isinstance(value, int):
+        sign = "-" if value < 0 else ""
+        return [str(value), f"{sign}0x{abs(value):x}"]
+    return [str(value)]
+
+
+def _extra_text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return value.hex() if isinstance(value, bytes) else str(value)
+
+
+def size_words(size: int) -> str:
+    """A number of bytes; -1 is one that is not known before reading."""
+    if size < 0:
+        return "not known before reading"
+    return f"{size:,} byte{'' if size == 1 else 's'}"
+
+
+def first_bytes(source: Source, start: int, count: int) -> bytes:
+    """Up to `count` bytes from a place on; fewer, or none, at the end of the source."""
+    stop = min(start + count, source.size)
+    return source.read(start, stop) if start < stop else b""
+
+
+def _place_row(name: str, span: Span, *, link: bool) -> Row:
+    within = f" of {span.source}" if span.source else ""
+    text = f"{span.start:,} … {span.stop:,}{within} · {size_words(span.size)}"
+    return Row(name, f"→ {text}" if link else text, f"{span.start}..{span.stop}", target=span if link else None)
+
+
+def _raw_row(size: int, raw: bytes | None) -> Row:
+    if raw is None:
+        return Row("raw", PENDING, mono=True, tone="muted")
+    shown = raw[:RAW].hex(" ")
+    more = size - min(len(raw), RAW)
+    return Row("raw", f"{shown} … and {more:,} more" if more > 0 else shown, raw.hex(" "), mono=True)
+
+
+def _cut_row(name: str, text: str, *, mono: bool = False) -> Row:
+    return Row(name, text if len(text) <= LONGEST else text[:LONGEST] + "…", text, mono=mono)

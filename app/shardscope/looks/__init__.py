@@ -1,0 +1,1 @@
+"""Theme, palettes, style sheet, wrapped text."""

@@ -1,0 +1,221 @@
+"""What can be done with the selected objects: extract, copy keys, trace, check."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import QObject, Qt, Signal
+from PySide6.QtGui import QAction, QKeySequence
+from PySide6.QtWidgets import QApplication, QFileDialog, QMessageBox, QWidget
+
+from shardcore import Cancelled, ObjectRef, Shard, ShardError, State
+from shardscope.extraction import Extracted, Extraction, write
+from shardscope.jobs import Job, Pool, Priority
+from shardscope.objects.table import ObjectTable
+from shardscope.session import Session
+from shardscope.settings import Settings
+
+MAX_KEYS = 1_000_000
+"""Keys copied at once."""
+
+Rows = NDArray[np.int64]
+
+
+class ObjectActions(QObject):
+    """Actions on the selected rows of an object table.
+
+    Attributes:
+        extract: Asks for a folder and writes the objects there.
+        copy_keys: Puts the keys on the clipboard, one per line.
+        trace: Hands the key to `trace_requested`.
+        check: Reads the objects and tells size and SHA-256.
+    """
+
+    trace_requested = Signal(object)
+
+    def __init__(self, session: Session, table: ObjectTable, settings: Settings, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._session = session
+        self._table = table
+        self._settings = settings
+        self._window = parent
+        self.extract = self._action("&Extract…", "Ctrl+E", self._ask_folder)
+        self.copy_keys = self._action("&Copy keys", "", self.copy)
+        self.trace = self._action("&Trace lookup", "T", self._trace)
+        self.trace.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+        self.check = self._action("&Verify selected objects", "", self.check_selected)
+        table.addActions([self.extract, self.copy_keys, self.trace, self.check])
+        table.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
+        table.copy_requested.connect(self.copy)
+        table.selectionModel().selectionChanged.connect(self._update)
+        session.closed.connect(self._update)
+        self._update()
+
+    def _action(self, text: str, keys: str, slot: Any) -> QAction:
+        action = QAction(text, self)
+        if keys:
+            action.setShortcut(QKeySequence(keys))
+        action.triggered.connect(slot)
+        return action
+
+    def _update(self) -> None:
+        count = self._table.selected_count() if self._session.shard is not None else 0
+        for action in (self.extract, self.copy_keys, self.trace, self.check):
+            action.setEnabled(count > 0)
+
+    # --- extract ---
+
+    def _ask_folder(self) -> None:
+        dialog = QFileDialog(self._window, f"Extract {self._table.selected_count():,} objects to")
+        dialog.setFileMode(QFileDialog.FileMode.Directory)
+        dialog.setOption(QFileDialog.Option.ShowDirsOnly, True)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        if self._settings.folder:
+            dialog.setDirectory(self._settings.folder)
+        dialog.fileSelected.connect(self.extract_to)
+        dialog.open()
+
+    def extract_to(self, folder: str) -> Job | None:
+        """Writes the selected objects to files of a folder, with a manifest; a job in `transfers`.
+
+        When some of them are tombstoned, nothing is written until the user has said what to do about them.
+        """
+        shard, rows = self._session.shard, self._table.selected_rows()
+        if shard is None or not len(rows):
+            return None
+        self._settings.folder = folder
+        return self._write(Extraction(shard, self._session.request, rows, Path(folder)))
+
+    def _write(self, wanted: Extraction) -> Job:
+        def done(found: Extracted | None, error: BaseException | None) -> None:
+            if found is None:
+                if not isinstance(error, Cancelled):
+                    self._session.note_trouble(error)
+                    self._session.message.emit(f"Not extracted: {error}")
+            elif found.asks:
+                job.note = f"{found.asks:,} of them deleted: the user is asked"
+                self._ask_about_deleted(wanted, found.asks)
+            else:
+                wrong = f"; {found.failed:,} failed: see manifest.json" if found.failed else ""
+                left = f"; {found.left_out:,} deleted left out" if found.left_out else ""
+                job.note = f"{found.files:,} files in {wanted.where}{wrong}{left}"
+                self._session.message.emit(job.note)
+
+        title = f"Extract {len(wanted.rows):,} object{'s' if len(wanted.rows) != 1 else ''}"
+        job = self._session.jobs.submit(
+            lambda job: write(wanted, job.progress), priority=Priority.SCAN, title=title, lasting=True, done=done
+        )
+        return job
+
+    def _ask_about_deleted(self, wanted: Extraction, count: int) -> None:
+        """Asks whether tombstoned objects are extracted, too; the default leaves them out."""
+        if self._session.shard is not wanted.shard:
+            return
+        box = QMessageBox(self._window)
+        box.setObjectName("askDeleted")
+        box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        box.setIcon(QMessageBox.Icon.Question)
+        box.setWindowTitle("Deleted objects")
+        be = "is" if count == 1 else "are"
+        box.setText(f"{count:,} of {len(wanted.rows):,} selected objects {be} tombstoned: deleted, but still stored.")
+        box.setInformativeText("Extract deleted objects as well?")
+        buttons = QMessageBox.StandardButton
+        box.setStandardButtons(buttons.Yes | buttons.No | buttons.Cancel)
+        box.setDefaultButton(buttons.No)
+        box.setEscapeButton(buttons.Cancel)
+
+        def answered(result: int) -> None:
+            if result != buttons.Cancel and self._session.shard is wanted.shard:
+                self._write(replace(wanted, deleted=result == buttons.Yes))
+
+        box.finished.connect(answered)
+        self._session.closed.connect(box.reject)
+        box.open()
+
+    # --- keys ---
+
+    def copy(self) -> None:
+        """Puts the keys of the selected rows on the clipboard."""
+
+        def take(keys: list[str]) -> None:
+            QApplication.clipboard().setText("\n".join(keys))
+            self._session.message.emit(f"{len(keys):,} key{'s' if len(keys) != 1 else ''} copied")
+
+        self._keys(self._table.selected_rows(MAX_KEYS), take)
+
+    def _trace(self) -> None:
+        def take(keys: list[str]) -> None:
+            if keys:
+                self.trace_requested.emit(keys[0])
+
+        self._keys(self._table.selected_rows(1), take)
+
+    def _keys(self, rows: Rows, take: Any) -> None:
+        shard = self._session.shard
+        if shard is None or not len(rows):
+            return
+
+        def work(job: Job) -> list[str]:
+            return [key for key in shard.objects.key_texts(rows) if key is not None]
+
+        def done(keys: list[str] | None, error: BaseException | None) -> None:
+            if keys is not None:
+                take(keys)
+            elif not isinstance(error, Cancelled):
+                self._session.note_trouble(error)
+                self._session.message.emit(f"The keys cannot be read: {error}")
+
+        self._session.jobs.submit(work, key=("keys", self), done=done)
+
+    # --- check ---
+
+    def check_selected(self) -> Job | None:
+        """Reads the selected objects to their ends; tells size and SHA-256 of one, or how many are sound."""
+        shard, rows = self._session.shard, self._table.selected_rows()
+        if shard is None or not len(rows):
+            return None
+
+        def work(job: Job) -> tuple[int, list[str], str]:
+            sound, wrong, last = 0, [], ""
+            for number, row in enumerate(rows.tolist()):
+                job.progress(number, len(rows))
+                ref = shard.objects.ref(row)
+                if ref.state is State.UNUSED:
+                    continue
+                try:
+                    last = _digest(shard, ref, job)
+                    sound += 1
+                except ShardError as error:
+                    wrong.append(f"row {row:,}: {error}")
+            return sound, wrong, last
+
+        def done(found: tuple[int, list[str], str] | None, error: BaseException | None) -> None:
+            if found is None:
+                if not isinstance(error, Cancelled):
+                    self._session.note_trouble(error)
+                    self._session.message.emit(f"Not verified: {error}")
+                return
+            sound, wrong, last = found
+            if wrong:
+                job.note = f"{sound:,} sound, {len(wrong):,} damaged; {wrong[0]}"
+            else:
+                job.note = last if sound == 1 else f"{sound:,} objects are sound"
+            self._session.message.emit(job.note)
+
+        title = f"Verify {len(rows):,} object{'s' if len(rows) != 1 else ''}"
+        job = self._session.jobs.submit(work, pool=Pool.CPU, priority=Priority.SCAN, title=title, done=done)
+        return job
+
+
+def _digest(shard: Shard, ref: ObjectRef, job: Job) -> str:
+    digest, size = hashlib.sha256(), 0
+    for piece in shard.stream(ref):
+        job.check()
+        digest.update(piece)
+        size += len(piece)
+    return f"sound: {size:,} bytes, sha256 {digest.hexdigest()}"

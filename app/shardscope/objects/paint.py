@@ -1,0 +1,177 @@
+"""Paints the rows of the object table: texts are cut and measured once, then only drawn."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QPointF, QRect, QRectF, Qt
+from PySide6.QtGui import QBrush, QColor, QFont, QFontMetricsF, QPainter, QPen
+
+from shardcore import State
+from shardscope.looks import theme
+
+if TYPE_CHECKING:
+    from shardscope.objects.table import ObjectTable
+
+MARGIN = 7.0
+
+MAX_KEPT = 4000
+"""Rows whose texts are kept."""
+
+_QUIET = ("row", "codec", "stored")
+_STRUCK = (State.DELETED, State.TOMBSTONED)
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """One row, ready to be drawn.
+
+    Attributes:
+        texts: Cut to the width of their columns.
+        places: Where each begins, from the left of its column.
+        state: The state, None while it is not known.
+    """
+
+    texts: list[str]
+    places: list[float]
+    state: State | None
+
+
+class RowPainter:
+    """Paints for one table."""
+
+    def __init__(self, table: ObjectTable) -> None:
+        self._table = table
+        self._rows: dict[int, _Row] = {}
+        self.restyle()
+
+    def forget(self, *_: object) -> None:
+        """Texts or widths have changed."""
+        self._rows.clear()
+
+    def restyle(self) -> None:
+        """The font or the theme has changed."""
+        self._rows.clear()
+        self._plain = self._table.font()
+        self._mono = theme.fixed_font()
+        self._mono.setPointSizeF(self._plain.pointSizeF())
+        self._struck = QFont(self._mono)
+        self._struck.setStrikeOut(True)
+        self._metrics = {False: QFontMetricsF(self._plain), True: QFontMetricsF(self._mono)}
+
+    def paint(self, painter: QPainter, area: QRect) -> None:
+        """Paints what is visible of the rows."""
+        table = self._table
+        colours = theme.of(table)
+        painter.fillRect(area, colours.base)
+        height, first = table.rowHeightNow(), table.rowAt(max(area.top(), 0))
+        if first < 0:
+            return
+        last = table.rowAt(area.bottom())
+        last = table.objects.rowCount() - 1 if last < 0 else last
+        top = table.rowViewportPosition(first)
+        selected = self._selected(first, last)
+        accent = QBrush(colours.accent)
+        for place in selected:
+            painter.fillRect(QRect(0, top + (place - first) * height, area.right() + 1, height), accent)
+        rows = [self._row(place) for place in range(first, last + 1)]
+        metrics = self._metrics[False]
+        base = top + (height - metrics.height()) / 2 + metrics.ascent()
+        for number, column in enumerate(table.objects.columns):
+            left = table.columnViewportPosition(number)
+            if left > area.right() or left + table.columnWidth(number) < area.left():
+                continue
+            self._paint_column(painter, number, column.name, left, base, rows, selected, first)
+        self._outline(painter, first, last, top)
+
+    def width_of(self, text: str, column: str) -> int:
+        """How wide a text of a column is."""
+        return math.ceil(self._metrics[column == "key"].horizontalAdvance(text))
+
+    def _selected(self, first: int, last: int) -> set[int]:
+        inside: set[int] = set()
+        for part in self._table.selected_places():
+            inside.update(range(max(part.start, first), min(part.stop, last + 1)))
+        return inside
+
+    def _paint_column(
+        self,
+        painter: QPainter,
+        number: int,
+        name: str,
+        left: int,
+        base: float,
+        rows: list[_Row],
+        selected: set[int],
+        first: int,
+    ) -> None:
+        """Column by column, so that font and colour seldom change."""
+        colours, height = theme.of(self._table), self._table.rowHeightNow()
+        key = name == "key"
+        painter.setFont(self._mono if key else self._plain)
+        usual = colours.muted if name in _QUIET else colours.text
+        pen: QColor | None = None
+        for at, row in enumerate(rows):
+            colour = colours.base if first + at in selected else _colour(colours, row.state) or usual
+            if colour is not pen:
+                painter.setPen(colour)
+                pen = colour
+            struck = key and row.state in _STRUCK
+            if struck:
+                painter.setFont(self._struck)
+            painter.drawText(QPointF(left + row.places[number], base + at * height), row.texts[number])
+            if struck:
+                painter.setFont(self._mono)
+
+    def _row(self, place: int) -> _Row:
+        found = self._rows.get(place)
+        if found is None:
+            found = self._made(place)
+            if found.state is not None:
+                if len(self._rows) >= MAX_KEPT:
+                    self._rows.clear()
+                self._rows[place] = found
+        return found
+
+    def _made(self, place: int) -> _Row:
+        table = self._table
+        texts, state = table.objects.row_texts(place)
+        places: list[float] = []
+        for number, column in enumerate(table.objects.columns):
+            key = column.name == "key"
+            if column.name == "state" and state is State.DAMAGED:
+                texts[number] = f"✖ {texts[number]}"
+            metrics = self._metrics[key]
+            room = table.columnWidth(number) - 2 * MARGIN
+            width = metrics.horizontalAdvance(texts[number])
+            if width > room:
+                side = Qt.TextElideMode.ElideMiddle if key else Qt.TextElideMode.ElideRight
+                texts[number] = metrics.elidedText(texts[number], side, room)
+                width = metrics.horizontalAdvance(texts[number])
+            places.append(MARGIN + max(room - width, 0.0) if column.number else MARGIN)
+        return _Row(texts, places, state)
+
+    def _outline(self, painter: QPainter, first: int, last: int, top: int) -> None:
+        """A frame around the current row, for the keyboard."""
+        table = self._table
+        current = table.currentIndex()
+        if not (table.hasFocus() and current.isValid() and first <= current.row() <= last):
+            return
+        height = table.rowHeightNow()
+        painter.setPen(QPen(theme.of(table).text, 1.0))
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        y = top + (current.row() - first) * height
+        painter.drawRect(QRectF(0.5, y + 0.5, table.viewport().width() - 1.0, height - 1.0))
+
+
+def _colour(colours: theme.Palette, state: State | None) -> QColor | None:
+    match state:
+        case State.DAMAGED:
+            return colours.error
+        case State.UNUSED | State.DELETED | None:
+            return colours.faint
+        case State.TOMBSTONED:
+            return colours.muted
+    return None

@@ -1,0 +1,226 @@
+"""The table of objects: a view over any number of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import (
+    QEvent,
+    QItemSelectionModel,
+    QModelIndex,
+    QPersistentModelIndex,
+    Signal,
+)
+from PySide6.QtGui import QKeyEvent, QKeySequence, QPainter, QPaintEvent, QResizeEvent
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QHeaderView,
+    QTableView,
+    QWidget,
+)
+
+from shardscope.models.object_model import ObjectModel
+from shardscope.objects.paint import RowPainter
+
+Index = QModelIndex | QPersistentModelIndex
+
+MAX_PIXELS = 2**31 - 1
+"""Qt counts the pixels of a view in 32 bits and hangs beyond."""
+
+_DIGITS = {"row": 4, "key": 8, "kind": 6, "state": 7, "size": 7, "stored": 6, "start": 6, "codec": 7, "shard": 6}
+"""The least widths of the columns, in digits; they grow with the file, and some with what is in them."""
+
+_MOST_DIGITS = {"key": 400, "state": 12, "shard": 16}
+"""Columns that grow with their texts, and how far."""
+
+KEY_SHARE = 0.6
+"""Keys that fit in this part of the table are shown whole; longer ones share what the other columns leave."""
+
+LONG_KEY = 16
+"""Digits that a longer key has at least; the table scrolls instead."""
+
+
+class ObjectTable(QTableView):
+    """Shows an `ObjectModel`, as many rows as Qt can scroll at once.
+
+    `rows_chosen(row)` carries the row of `Shard.objects` that became current by the user's hand.
+    """
+
+    rows_chosen = Signal(object)
+    copy_requested = Signal()
+
+    def __init__(self, model: ObjectModel, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.objects = model
+        self._following = False
+        self._painter = RowPainter(self)
+        self._largest = 0
+        self._sized: tuple[tuple[str, ...], dict[str, int]] = ((), {})
+        self._texts: dict[str, int] = {}
+        self.setObjectName("objectTable")
+        self.setAccessibleName("Objects")
+        self.setModel(model)
+        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
+        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.setShowGrid(False)
+        self.setWordWrap(False)
+        self.setTabKeyNavigation(False)
+        self.setCornerButtonEnabled(False)
+        rows = self.verticalHeader()
+        rows.hide()
+        rows.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        header = self.horizontalHeader()
+        header.setHighlightSections(False)
+        header.setSectionsClickable(True)
+        header.setMinimumSectionSize(48)
+        # Room for the sign of the order beside titles that stand at the right.
+        header.setStyleSheet("QHeaderView::section { padding-right: 16px; }")
+        self._measure()
+        model.modelReset.connect(self._size_columns)
+        model.dataChanged.connect(lambda *_: self._rows_came())
+        self.clicked.connect(self._click)
+        # Rows that were not there yet are not kept by the painter: it need not hear when they come.
+        model.modelReset.connect(self._painter.forget)
+        header.sectionResized.connect(self._painter.forget)
+
+    # --- geometry ---
+
+    def _measure(self) -> None:
+        """Row height from the font, and as many rows as its pixels allow."""
+        height = self.fontMetrics().height() + 7
+        self.verticalHeader().setDefaultSectionSize(height)
+        room = self.viewport().height() + self.horizontalHeader().height() + 4096
+        self.objects.set_most((MAX_PIXELS - room) // self.rowHeightNow())
+
+    def rowHeightNow(self) -> int:
+        """Pixels of a row."""
+        return max(self.verticalHeader().defaultSectionSize(), 1)
+
+    def changeEvent(self, event: QEvent) -> None:
+        """A larger font makes fewer rows fit."""
+        super().changeEvent(event)
+        kinds = QEvent.Type
+        if event.type() in (kinds.FontChange, kinds.StyleChange, kinds.PaletteChange) and hasattr(self, "_painter"):
+            self._painter.restyle()
+            if event.type() != kinds.PaletteChange:
+                self._measure()
+
+    def set_largest(self, offset: int) -> None:
+        """Says how large offsets are, so that they fit."""
+        self._largest = offset
+        self._size_columns()
+
+    def _size_columns(self) -> None:
+        header, digit = self.horizontalHeader(), self.fontMetrics().horizontalAdvance("0")
+        grown = {"row": len(f"{self.objects.total:,}") + 1, "start": len(f"{self._largest:,}")}
+        shown = tuple(column.name for column in self.objects.columns)
+        if shown == self._sized[0] and grown == self._sized[1]:
+            return
+        self._sized = shown, grown
+        self._texts.clear()
+        for number, name in enumerate(shown):
+            room = 30 if self.objects.columns[number].number else 20
+            self.setColumnWidth(number, max(_DIGITS[name], grown.get(name, 0)) * digit + room)
+        header.setStretchLastSection(True)
+        self._widen()
+
+    def _rows_came(self) -> None:
+        """Rows are known that were not before: their texts say how much room they want."""
+        columns = {c.name: number for number, c in enumerate(self.objects.columns) if c.name in _MOST_DIGITS}
+        before = dict(self._texts)
+        for place in self._visible_places():
+            texts, _ = self.objects.row_texts(place)
+            for name, number in columns.items():
+                self._texts[name] = max(self._texts.get(name, 0), self._painter.width_of(texts[number], name))
+        if self._texts != before:
+            self._widen()
+
+    def _widen(self) -> None:
+        """Gives keys and other texts the room they want, as far as there is some."""
+        names = [column.name for column in self.objects.columns]
+        digit, viewport = self.fontMetrics().horizontalAdvance("0"), self.viewport().width()
+        for name in ("state", "shard"):
+            width = min(max(self._texts.get(name, 0), _DIGITS[name] * digit), _MOST_DIGITS[name] * digit)
+            if name in names:
+                self.setColumnWidth(names.index(name), width + 20)
+        others = sum(self.columnWidth(n) for n, name in enumerate(names) if name not in ("key", names[-1]))
+        last = names[-1]
+        others += max(_DIGITS[last] * digit, self._texts.get(last, 0)) + 20
+        wanted = max(self._texts.get("key", 0), _DIGITS["key"] * digit) + 20
+        if wanted > viewport * KEY_SHARE:
+            wanted = min(wanted, max(viewport - others, LONG_KEY * digit))
+        self.setColumnWidth(names.index("key"), wanted)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """There is more room, or less."""
+        super().resizeEvent(event)
+        self._widen()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Paints rows, not cells: a delegate in Python would be called a thousand times for one screen."""
+        painter = QPainter(self.viewport())
+        self._painter.paint(painter, event.rect())
+        painter.end()
+
+    # --- rows ---
+
+    def selected_rows(self, most: int = 1_000_000) -> NDArray[np.int64]:
+        """The selected rows of `Shard.objects`, as shown; at most so many."""
+        places = sorted({place for part in self.selected_places() for place in part[:most]})[:most]
+        model = self.objects
+        return np.fromiter((model.row_of(model.index(place, 0)) for place in places), np.int64, len(places))
+
+    def selected_count(self) -> int:
+        """How many rows are selected."""
+        return sum(len(part) for part in self.selected_places())
+
+    def selected_places(self) -> list[range]:
+        """The selected rows of the view, as ranges."""
+        return [range(part.top(), part.bottom() + 1) for part in self.selectionModel().selection().toList()]
+
+    def visible_rows(self) -> Iterator[int]:
+        """The rows of `Shard.objects` on the screen."""
+        for place in self._visible_places():
+            yield self.objects.row_of(self.objects.index(place, 0))
+
+    def _visible_places(self) -> range:
+        first = self.rowAt(0)
+        last = self.rowAt(self.viewport().height() - 1)
+        last = self.objects.rowCount() - 1 if last < 0 else last
+        return range(max(first, 0), last + 1)
+
+    def follow(self, row: int | None) -> None:
+        """Makes a row current without telling that the user did; None clears the selection."""
+        self._following = True
+        try:
+            place = None if row is None else self.objects.place_of(row)
+            if place is None:
+                self.selectionModel().clear()
+                return
+            index = self.objects.show_place(place)
+            flags = QItemSelectionModel.SelectionFlag.ClearAndSelect | QItemSelectionModel.SelectionFlag.Rows
+            self.selectionModel().setCurrentIndex(index, flags)
+            if not self.viewport().rect().contains(self.visualRect(index).center()):
+                self.scrollTo(index, QAbstractItemView.ScrollHint.PositionAtCenter)
+        finally:
+            self._following = False
+
+    def currentChanged(self, current: Index, previous: Index) -> None:
+        """The user went to a row."""
+        super().currentChanged(current, previous)
+        if not self._following and current.isValid() and current.row() != previous.row():
+            self.rows_chosen.emit(self.objects.row_of(current))
+
+    def _click(self, index: QModelIndex) -> None:
+        """A click on the current row chooses it again: something else may be selected by now."""
+        self.rows_chosen.emit(self.objects.row_of(index))
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Copy gives keys, not the text of one cell."""
+        if event.matches(QKeySequence.StandardKey.Copy):
+            self.copy_requested.emit()
+            return
+        super().keyPressEvent(event)

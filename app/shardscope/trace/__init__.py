@@ -1,0 +1,1 @@
+"""A lookup, walked step by step."""

@@ -1,0 +1,104 @@
+"""How a lookup ended: a sign, a word and a sentence, on a ground of the same colour."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+
+from PySide6.QtCore import QEvent, QRectF, Qt
+from PySide6.QtGui import QColor, QPainter, QPaintEvent
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+
+from shardcore import Trace
+from shardcore.trace import ABSENT, DAMAGED, FOUND
+from shardscope.looks import theme
+from shardscope.looks.wrap_text import WrapText
+from shardscope.trace.parts import Sign, cost_text
+
+FAILED = "failed"
+"""The lookup could not be made: no key of the format, or bytes that cannot be had."""
+
+_LOOKS = MappingProxyType(
+    {
+        FOUND: ("Found", "tick", "ok"),
+        ABSENT: ("Absent", "none", "note"),
+        DAMAGED: ("Damaged", "alarm", "error"),
+        FAILED: ("Not looked up", "alarm", "warning"),
+    }
+)
+
+
+class OutcomeBand(QWidget):
+    """Hidden until there is something to tell.
+
+    Attributes:
+        outcome: The word.
+        verdict: The sentence.
+        show_object: The button for an object that was found.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setObjectName("traceOutcome")
+        self.sign = Sign("tick", "ok", size=26)
+        self.outcome = WrapText(bold=True)
+        self.verdict = WrapText()
+        self.show_object = QPushButton("Show object")
+        self.show_object.setObjectName("traceShowObject")
+        self._tone = "note"
+        first = QHBoxLayout()
+        first.addWidget(self.outcome, 1, Qt.AlignmentFlag.AlignVCenter)
+        first.addWidget(self.show_object)
+        words = QVBoxLayout()
+        words.setSpacing(4)
+        words.addLayout(first)
+        words.addWidget(self.verdict)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(14, 10, 12, 10)
+        row.setSpacing(12)
+        row.addWidget(self.sign, 0, Qt.AlignmentFlag.AlignTop)
+        row.addLayout(words, 1)
+        self.hide()
+
+    def tell(self, kind: str | None, sentence: str = "") -> None:
+        """Tells an outcome, one of `shardcore.trace` or `FAILED`; None hides the band."""
+        self.setVisible(kind is not None)
+        if kind is None:
+            return
+        word, mark, self._tone = _LOOKS[kind]
+        self.outcome.set_text(word)
+        self.outcome.set_tone(self._tone)
+        self.verdict.set_text(sentence)
+        self.sign.set_look(mark, self._tone, filled=True)
+        self.show_object.setVisible(kind == FOUND)
+        self.setAccessibleName(f"{word}: {sentence}")
+        self.update()
+
+    def changeEvent(self, event: QEvent) -> None:
+        """Another theme."""
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.PaletteChange:
+            self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """The ground, between two lines."""
+        painter = QPainter(self)
+        colour: QColor = getattr(theme.of(self), self._tone)
+        ground = QColor(colour)
+        ground.setAlphaF(0.13)
+        area = QRectF(self.rect())
+        painter.fillRect(area, ground)
+        painter.fillRect(QRectF(0, 0, area.width(), 1), colour)
+        painter.fillRect(QRectF(0, area.height() - 1, area.width(), 1), colour)
+        painter.end()
+
+
+def verdict(trace: Trace) -> str:
+    """How a lookup ended and what it cost, in a sentence."""
+    requests = sum(step.requests for step in trace.steps)
+    cost = cost_text(requests, sum(step.bytes for step in trace.steps))
+    steps = f"{len(trace.steps)} step{'' if len(trace.steps) == 1 else 's'}, {cost}"
+    if trace.outcome == FOUND:
+        return f"{trace.key} · {steps}."
+    if trace.outcome == ABSENT:
+        return f"{trace.key} is not in this shard; the last step proves it · {steps}."
+    return f"{trace.error} · {steps}."

@@ -1,0 +1,357 @@
+"""The trace panel: type a key, and walk its lookup step by step; each step lights the bytes it looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QEvent, QObject, QSize, Qt, QTimer
+from PySide6.QtGui import QAction, QKeyEvent, QKeySequence, QPalette
+from PySide6.QtWidgets import (
+    QFrame,
+    QHBoxLayout,
+    QLineEdit,
+    QPushButton,
+    QScrollArea,
+    QStackedWidget,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from shardcore import Cancelled, Shard, ShardError, Span, Trace, UsageError
+from shardcore.trace import ABSENT
+from shardscope.jobs import Job, Priority
+from shardscope.looks import theme
+from shardscope.looks.wrap_text import WrapText
+from shardscope.selection import Selection
+from shardscope.session import Session
+from shardscope.trace.band import FAILED, OutcomeBand, verdict
+from shardscope.trace.parts import Progress, StepCard
+
+STEP_MILLISECONDS = 1200
+"""How long play rests on a step."""
+
+_NOTHING_OPEN = "Open a shard to look up its keys."
+_TEACH = (
+    "Type a key, or select an object and press T.\n\n"
+    "You then see how a reader finds that object: which bytes it looks at, what they mean, and what each step costs. "
+    "A key that is not there is a lesson, too: the last step proves it."
+)
+
+
+class TracePanel(QWidget):
+    """Traces keys of what is open in a session.
+
+    Attributes:
+        trace: The lookup that is shown, or None.
+        current: The number of the current step, from 0; -1 when there is none.
+        previous_step: Goes one step back.
+        next_step: Goes one step on.
+        play: Walks by itself, and pauses.
+    """
+
+    def __init__(self, session: Session, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("tracePanel")
+        self.setAccessibleName("Trace of a lookup")
+        self.trace: Trace | None = None
+        self.current = -1
+        self.cards: list[StepCard] = []
+        self._session = session
+        self._filled = ("", "")
+        self.timer = QTimer(self)
+        self.timer.setInterval(STEP_MILLISECONDS)
+        self.timer.timeout.connect(self._tick)
+        # The list, its range and its cards get their new sizes one after the other.
+        self._settling = QTimer(self)
+        self._settling.setSingleShot(True)
+        self._settling.timeout.connect(self._reveal)
+        self.previous_step = self._action("Previous step", "Ctrl+Up", self._back)
+        self.next_step = self._action("Next step", "Ctrl+Down", self._on)
+        self.play = self._action("Play", "Ctrl+Space", self._toggle)
+        self.play.setCheckable(True)
+        self._build()
+        session.opened.connect(self.clear)
+        session.closed.connect(self.clear)
+        session.selection_changed.connect(self._selected)
+        self.clear()
+
+    # --- what others call ---
+
+    def start(self) -> None:
+        """Takes the keyboard, with the old key selected."""
+        self.field.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        self.field.selectAll()
+
+    def trace_selected(self) -> None:
+        """Looks up the key of the selected object; without one, takes the keyboard."""
+        ref = self._session.selection.ref
+        if ref is not None and ref.key is not None:
+            self._fill(ref.key)
+            self.run(ref.key)
+        else:
+            self.start()
+
+    def run(self, key: str) -> None:
+        """Looks up a key, as a job; the newest wins."""
+        shard = self._session.shard
+        if shard is None or not key:
+            return
+
+        if key != self._filled[1]:
+            self._fill(key)
+
+        def work(job: Job) -> Trace:
+            return _traced(shard, key)
+
+        self.timer.stop()
+        self.band.tell(None)
+        self._message("Looking it up …")
+        self._session.jobs.submit(work, key=("trace", self), priority=Priority.SCREEN, done=self._take)
+
+    def clear(self, *_: object) -> None:
+        """Forgets the lookup."""
+        self._set_trace(None)
+        self.field.clear()
+        self._filled = ("", "")
+        shard = self._session.shard
+        self.field.setEnabled(shard is not None)
+        self.look.setEnabled(shard is not None)
+        self.band.tell(None)
+        self._message(_NOTHING_OPEN if shard is None else _TEACH)
+
+    def go(self, number: int) -> None:
+        """Makes a step the current one, and lights its bytes."""
+        if self.trace is None or not 0 <= number < len(self.cards):
+            return
+        self.current = number
+        for place, card in enumerate(self.cards):
+            card.set_progress(
+                Progress.CURRENT if place == number else Progress.BEHIND if place < number else Progress.AHEAD
+            )
+        self._tell()
+        self._settling.start()
+        spans = self.trace.steps[number].spans
+        if spans:
+            self._show_span(next((span for span in spans if span.size), spans[0]))
+
+    def sizeHint(self) -> QSize:
+        """Room for a sentence."""
+        return QSize(380, 520)
+
+    # --- the lookup ---
+
+    def _look_up(self) -> None:
+        text, key = self._filled
+        self.run(key if self.field.text() == text else self.field.text())
+
+    def _take(self, trace: Trace | None, error: BaseException | None) -> None:
+        if isinstance(error, Cancelled):
+            return
+        self._set_trace(trace)
+        if trace is not None:
+            self.band.tell(trace.outcome, verdict(trace))
+            self.go(0)
+            return
+        if not isinstance(error, ShardError):
+            self._session.message.emit(f"The lookup failed: {error!r}")
+        if not isinstance(error, UsageError):
+            self._session.note_trouble(error)
+        self.band.tell(FAILED, str(error))
+        self._message(_TEACH)
+
+    def _set_trace(self, trace: Trace | None) -> None:
+        self.timer.stop()
+        self.trace, self.current = trace, -1
+        for card in self.cards:
+            card.setParent(None)
+            card.deleteLater()
+        self.cards = []
+        for number, step in enumerate(trace.steps if trace is not None else ()):
+            card = StepCard(number + 1, step)
+            card.chosen.connect(lambda number=number: self._choose(number))
+            card.followed.connect(self._show_span)
+            card.installEventFilter(self)
+            self._column.insertWidget(number, card)
+            self.cards.append(card)
+        self.pages.setCurrentIndex(0 if self.cards else 1)
+        self._tell()
+
+    def _selected(self, selection: Selection) -> None:
+        """The field follows the selected object, unless somebody is typing."""
+        ref = selection.ref
+        if selection.origin is not self and ref is not None and ref.key is not None and not self.field.hasFocus():
+            self._fill(ref.key)
+
+    def _fill(self, key: str) -> None:
+        self.field.setText(key)
+        self.field.setCursorPosition(0)
+        # What the field makes of a key with control characters is not the key.
+        self._filled = (self.field.text(), key)
+
+    # --- walking ---
+
+    def _choose(self, number: int) -> None:
+        self.timer.stop()
+        self.go(number)
+
+    def _back(self) -> None:
+        self._choose(self.current - 1)
+
+    def _on(self) -> None:
+        self._choose(self.current + 1)
+
+    def _toggle(self) -> None:
+        if self.timer.isActive() or not self.cards:
+            self.timer.stop()
+        else:
+            self.go(0 if self.current == len(self.cards) - 1 else max(self.current, 0))
+            self.timer.start()
+        self._tell()
+
+    def _tick(self) -> None:
+        self.go(self.current + 1)
+        if self.current >= len(self.cards) - 1:
+            self.timer.stop()
+            self._tell()
+
+    def _show_span(self, span: Span) -> None:
+        self._session.select_span(span, self, remember=False)
+
+    def _show_object(self) -> None:
+        ref = self.trace.ref if self.trace is not None else None
+        if ref is None:
+            return
+        if ref.row >= 0:
+            self._session.select_row(ref.row, self)
+        elif ref.spans:
+            self._session.select_span(ref.spans[0], self)
+
+    def _reveal(self) -> None:
+        if 0 <= self.current < len(self.cards):
+            self.area.ensureWidgetVisible(self.cards[self.current], 0, 24)
+
+    def _tell(self) -> None:
+        """Buttons and counter."""
+        count, playing = len(self.cards), self.timer.isActive()
+        self.previous_step.setEnabled(self.current > 0)
+        self.next_step.setEnabled(0 <= self.current < count - 1)
+        self.play.setEnabled(count > 0)
+        self.play.setChecked(playing)
+        self.play.setText("Pause" if playing else "Play")
+        self.play.setIconText("⏸ Pause" if playing else "▶ Play")
+        self.counter.set_text(f"Step {self.current + 1} of {count}" if count else "")
+        self.footer.setVisible(count > 0)
+
+    # --- the widgets ---
+
+    def _build(self) -> None:
+        self.band = OutcomeBand()
+        self.band.show_object.clicked.connect(self._show_object)
+        self.field = QLineEdit()
+        self.field.setObjectName("traceKey")
+        self.field.setAccessibleName("Key to look up")
+        self.field.setPlaceholderText("Key")
+        self.field.setFont(theme.fixed_font())
+        self.field.setClearButtonEnabled(True)
+        self.field.returnPressed.connect(self._look_up)
+        self.look = QPushButton("Look up")
+        self.look.setObjectName("traceLook")
+        self.look.clicked.connect(self._look_up)
+        top = QHBoxLayout()
+        top.setContentsMargins(12, 12, 12, 8)
+        top.setSpacing(8)
+        top.addWidget(self.field, 1)
+        top.addWidget(self.look)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addLayout(top)
+        column.addWidget(self.band)
+        column.addWidget(self._built_pages(), 1)
+        line = QFrame()
+        line.setFrameShape(QFrame.Shape.HLine)
+        line.setFrameShadow(QFrame.Shadow.Plain)
+        line.setForegroundRole(QPalette.ColorRole.Mid)
+        column.addWidget(line)
+        column.addWidget(self._built_footer())
+
+    def _built_pages(self) -> QWidget:
+        steps = QWidget()
+        steps.setObjectName("traceSteps")
+        self._column = QVBoxLayout(steps)
+        self._column.setContentsMargins(4, 10, 4, 14)
+        self._column.setSpacing(4)
+        self._column.addStretch(1)
+        self.area = QScrollArea()
+        self.area.setObjectName("traceScroll")
+        self.area.setFrameShape(QFrame.Shape.NoFrame)
+        self.area.setWidgetResizable(True)
+        self.area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.area.setWidget(steps)
+        self.area.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.area.installEventFilter(self)
+        steps.installEventFilter(self)
+        self.area.verticalScrollBar().rangeChanged.connect(lambda *_: self._settling.start())
+        self.hint = WrapText(tone="muted")
+        self.hint.setObjectName("traceHint")
+        empty = QWidget()
+        middle = QVBoxLayout(empty)
+        middle.setContentsMargins(28, 36, 28, 28)
+        middle.addWidget(self.hint)
+        middle.addStretch(1)
+        self.pages = QStackedWidget()
+        self.pages.addWidget(self.area)
+        self.pages.addWidget(empty)
+        return self.pages
+
+    def _built_footer(self) -> QWidget:
+        self.footer = QWidget()
+        row = QHBoxLayout(self.footer)
+        row.setContentsMargins(12, 6, 12, 10)
+        row.setSpacing(4)
+        self.counter = WrapText(tone="muted")
+        for action, icon in ((self.previous_step, "◀ Previous"), (self.play, "▶ Play"), (self.next_step, "Next ▶")):
+            button = QToolButton()
+            button.setDefaultAction(action)
+            button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
+            action.setIconText(icon)
+            row.addWidget(button)
+        row.addSpacing(8)
+        row.addWidget(self.counter, 1, Qt.AlignmentFlag.AlignVCenter)
+        return self.footer
+
+    def _action(self, text: str, keys: str, act: Callable[[], None]) -> QAction:
+        action = QAction(text, self)
+        action.setShortcut(QKeySequence(keys))
+        action.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+        action.setToolTip(f"{text} ({action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)})")
+        action.triggered.connect(act)
+        self.addAction(action)
+        return action
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """With the keyboard in the list: up and down walk, space plays. The current step stays in view."""
+        if event.type() == QEvent.Type.Resize:
+            self._settling.start()
+        if watched is self.area and isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
+            keys = {Qt.Key.Key_Up: self._back, Qt.Key.Key_Down: self._on, Qt.Key.Key_Space: self._toggle}
+            act = keys.get(Qt.Key(event.key()))
+            if act is not None and not event.modifiers():
+                act()
+                return True
+        return super().eventFilter(watched, event)
+
+    def _message(self, text: str) -> None:
+        self.hint.set_text(text)
+
+
+def _traced(shard: Shard, key: str) -> Trace:
+    """The trace of a key; of what is around it when it was pasted with blanks and is no key as it stands."""
+    try:
+        trace = shard.trace(key)
+    except UsageError:
+        if key == key.strip():
+            raise
+        return shard.trace(key.strip())
+    return shard.trace(key.strip()) if trace.outcome == ABSENT and key != key.strip() else trace

@@ -1,1 +1,0 @@
-"""The widgets: they show, and never parse or read."""

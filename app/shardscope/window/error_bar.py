@@ -1,0 +1,106 @@
+"""A bar above the bytes that says what is wrong, and what can be done about it. Nothing is blocked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+
+from PySide6.QtCore import QEvent, Qt
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QSizePolicy, QToolButton, QWidget
+
+from shardscope.looks import theme
+
+
+class Tone(Enum):
+    """How bad the news is; the sign stands before the words."""
+
+    ERROR = "✖"
+    WARNING = "▲"
+    NOTE = "●"
+
+
+class ErrorBar(QFrame):
+    """Hidden while there is nothing to say."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("errorBar")
+        self.setAccessibleName("Message")
+        self._tone = Tone.ERROR
+        self._action: Callable[[], object] | None = None
+        self.sign = QLabel(self)
+        self.label = QLabel(self)
+        self.label.setWordWrap(True)
+        self.label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.label.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
+        self.button = QPushButton(self)
+        self.button.setObjectName("errorBarAction")
+        self.button.clicked.connect(self._act)
+        self.dismiss = QToolButton(self)
+        self.dismiss.setText("✕")
+        self.dismiss.setAccessibleName("Dismiss the message")
+        self.dismiss.setToolTip("Dismiss")
+        self.dismiss.clicked.connect(self.clear)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(12, 6, 8, 6)
+        row.setSpacing(10)
+        row.addWidget(self.sign)
+        row.addWidget(self.label, 1)
+        row.addWidget(self.button)
+        row.addWidget(self.dismiss)
+        self.hide()
+
+    @property
+    def text(self) -> str:
+        """What it says; empty when there is nothing to say."""
+        return "" if self.isHidden() else self.label.text()
+
+    def tell(
+        self, text: str, tone: Tone = Tone.ERROR, *, action: str = "", do: Callable[[], object] | None = None
+    ) -> None:
+        """Says something.
+
+        Args:
+            text: One sentence.
+            tone: How bad it is.
+            action: The words on the button; empty for no button.
+            do: What the button does.
+        """
+        self._tone, self._action = tone, do
+        self.sign.setText(tone.value)
+        self.label.setText(text)
+        self.button.setText(action)
+        self.button.setVisible(bool(action))
+        self.setAccessibleDescription(text)
+        self._colour()
+        self.show()
+
+    def clear(self) -> None:
+        """Says nothing any more."""
+        self._action = None
+        self.hide()
+
+    def _act(self) -> None:
+        action = self._action
+        self.clear()
+        if action is not None:
+            action()
+
+    def _colour(self) -> None:
+        colours = theme.of(self)
+        strong = {Tone.ERROR: colours.error, Tone.WARNING: colours.warning, Tone.NOTE: colours.note}[self._tone]
+        sheet = (
+            f"#errorBar {{ background: {colours.raised.name()}; border: none;"
+            f" border-left: 4px solid {strong.name()}; border-bottom: 1px solid {colours.border.name()}; }}"
+        )
+        if sheet == self.styleSheet():
+            # A new style sheet changes the palette, which brings us here again.
+            return
+        self.setStyleSheet(sheet)
+        self.sign.setStyleSheet(f"color: {strong.name()}; font-weight: 700;")
+
+    def changeEvent(self, event: QEvent) -> None:
+        """Follows the theme."""
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.PaletteChange and self.sign.text():
+            self._colour()

@@ -1,0 +1,437 @@
+"""The window: docks around the bytes, menus, messages, and what happens at the beginning and at the end."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+from PySide6.QtCore import QByteArray, QSize, Qt, QTimer
+from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QIcon
+from PySide6.QtWidgets import (
+    QApplication,
+    QDockWidget,
+    QFileDialog,
+    QLabel,
+    QMainWindow,
+    QStackedWidget,
+    QTabWidget,
+    QVBoxLayout,
+    QWidget,
+)
+
+from shardcore import Cancelled, DataSet, NotAShard, Shard, ShardError
+from shardscope import assets
+from shardscope.docks.findings import FindingsTable
+from shardscope.docks.places import Places
+from shardscope.docks.structure import StructureTree
+from shardscope.docks.transfers import Transfers
+from shardscope.hex.panel import HexPanel
+from shardscope.inspector.panel import Inspector
+from shardscope.jobs import Job, Jobs
+from shardscope.looks import theme
+from shardscope.objects.drag_files import MOST_FILES
+from shardscope.objects.drag_out import DragOut
+from shardscope.objects.panel import ObjectPanel
+from shardscope.session import IndexState, OpenFailure, Session
+from shardscope.settings import Settings
+from shardscope.trace.panel import TracePanel
+from shardscope.window.about import about_box
+from shardscope.window.actions import WindowActions
+from shardscope.window.error_bar import ErrorBar, Tone
+from shardscope.window.open_with import OpenWays
+from shardscope.window.welcome import Welcome
+
+MESSAGE_MILLISECONDS = 12_000
+
+LAYOUT_VERSION = 2
+"""Goes up when docks come or go: an older saved layout is not used then."""
+
+_Area = Qt.DockWidgetArea
+
+
+class MainWindow(QMainWindow):
+    """One opened shard, shown.
+
+    Attributes:
+        settings: What is remembered.
+        jobs: Runs the work.
+        session: What is open and selected.
+        hex: The bytes.
+        objects: The objects.
+        docks: The docks by name: structure, inspector, trace, objects, findings, transfers, places.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__()
+        self.settings = settings
+        self.jobs = Jobs(self)
+        self.session = Session(self.jobs, self)
+        self.setObjectName("mainWindow")
+        self.setWindowIcon(QIcon(str(assets.path("icons/shardscope.svg"))))
+        self.setAcceptDrops(True)
+        self.setDockNestingEnabled(True)
+        self.setDockOptions(self.dockOptions() | QMainWindow.DockOption.GroupedDragging)
+        self.setTabPosition(_Area.AllDockWidgetAreas, QTabWidget.TabPosition.North)
+        self.bar = ErrorBar(self)
+        self._tells_trouble = False
+        self._told_damage: ShardError | None = None
+        self.welcome = Welcome(settings, self)
+        self.hex = HexPanel(self.session, self)
+        self.objects = ObjectPanel(self.session, settings, self)
+        self.drag_out = DragOut(
+            self.session, self.objects.table, lambda: self.objects.table.selected_rows(MOST_FILES + 1).tolist()
+        )
+        self.inspector = Inspector(self.session, self)
+        self.trace = TracePanel(self.session, self)
+        self.findings = FindingsTable(self.session, self)
+        self.structure = StructureTree(self.session, self)
+        self.transfers = Transfers(self.jobs, self)
+        self.places = Places(self.session, settings, self)
+        self.docks: dict[str, QDockWidget] = {}
+        self._titles_soon = QTimer(self)
+        self._titles_soon.setSingleShot(True)
+        self._titles_soon.setInterval(0)
+        self._titles_soon.timeout.connect(self._name_docks)
+        self._make_centre()
+        self._make_docks()
+        self._make_status()
+        self.ways = OpenWays(self.session, self.bar, self)
+        self.actions_ = WindowActions(self)
+        self.actions_.fill_samples([(one.title, str(one.path)) for one in assets.samples()])
+        self._connect()
+        self.resize(QSize(1440, 900).boundedTo(self.screen().availableGeometry().size()))
+        self._first_layout()
+        self._restore()
+        self._working: QByteArray = self.saveState(LAYOUT_VERSION)
+        self._show_welcome()
+        self.set_theme(settings.theme)
+
+    # --- making ---
+
+    def _make_centre(self) -> None:
+        self.pages = QStackedWidget(self)
+        self.pages.addWidget(self.welcome)
+        self.pages.addWidget(self.hex)
+        centre = QWidget(self)
+        column = QVBoxLayout(centre)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addWidget(self.bar)
+        column.addWidget(self.pages, 1)
+        self.setCentralWidget(centre)
+
+    def _make_docks(self) -> None:
+        self.setCorner(Qt.Corner.BottomLeftCorner, _Area.LeftDockWidgetArea)
+        self.setCorner(Qt.Corner.BottomRightCorner, _Area.RightDockWidgetArea)
+        parts: list[tuple[str, str, QWidget, Qt.DockWidgetArea]] = [
+            ("structure", "Structure", self.structure, _Area.LeftDockWidgetArea),
+            ("inspector", "Inspector", self.inspector, _Area.RightDockWidgetArea),
+            ("trace", "Trace", self.trace, _Area.RightDockWidgetArea),
+            ("objects", "Objects", self.objects, _Area.BottomDockWidgetArea),
+            ("findings", "Findings", self.findings, _Area.BottomDockWidgetArea),
+            ("transfers", "Transfers", self.transfers, _Area.BottomDockWidgetArea),
+            ("places", "Places", self.places, _Area.LeftDockWidgetArea),
+        ]
+        for name, title, widget, area in parts:
+            dock = QDockWidget(title, self)
+            dock.setObjectName(f"{name}Dock")
+            dock.setWidget(widget)
+            self.addDockWidget(area, dock)
+            self.docks[name] = dock
+            dock.dockLocationChanged.connect(self._titles_soon.start)
+            dock.topLevelChanged.connect(self._titles_soon.start)
+            dock.visibilityChanged.connect(self._titles_soon.start)
+
+    def _name_docks(self) -> None:
+        """A dock that shares its place has its name on a tab; it needs no title as well."""
+        for dock in self.docks.values():
+            tabbed = bool(self.tabifiedDockWidgets(dock)) and not dock.isFloating()
+            bare = dock.titleBarWidget() is not None
+            if tabbed and not bare:
+                dock.setTitleBarWidget(QWidget(dock))
+            elif bare and not tabbed:
+                dock.setTitleBarWidget(None)  # type: ignore[arg-type]
+
+    def _first_layout(self) -> None:
+        docks = self.docks
+        for name, area in [("structure", _Area.LeftDockWidgetArea), ("inspector", _Area.RightDockWidgetArea)]:
+            self.addDockWidget(area, docks[name])
+        self.addDockWidget(_Area.BottomDockWidgetArea, docks["objects"])
+        for dock in docks.values():
+            dock.setFloating(False)
+            dock.show()
+        self.tabifyDockWidget(docks["structure"], docks["places"])
+        self.tabifyDockWidget(docks["inspector"], docks["trace"])
+        self.tabifyDockWidget(docks["objects"], docks["findings"])
+        self.tabifyDockWidget(docks["findings"], docks["transfers"])
+        docks["structure"].raise_()
+        docks["inspector"].raise_()
+        docks["objects"].raise_()
+        sides = [docks["structure"], docks["inspector"]]
+        self.resizeDocks(sides, [420, 340], Qt.Orientation.Horizontal)
+        self.resizeDocks([docks["objects"]], [280], Qt.Orientation.Vertical)
+
+    def _make_status(self) -> None:
+        self.kind = QLabel(self)
+        self.kind.setObjectName("formatLabel")
+        self.busy = QLabel(self)
+        bar = self.statusBar()
+        bar.setSizeGripEnabled(False)
+        bar.setContentsMargins(6, 0, 10, 0)
+        bar.addPermanentWidget(self.busy)
+        bar.addPermanentWidget(self.kind)
+
+    def _connect(self) -> None:
+        session = self.session
+        session.opening.connect(self._opening)
+        session.opened.connect(self._opened)
+        session.opened.connect(self.ways.tell_guess)
+        session.closed.connect(self._closed)
+        session.failed.connect(self._failed)
+        session.source_trouble.connect(self._trouble)
+        session.index_changed.connect(self._index_changed)
+        session.history_changed.connect(self._history_changed)
+        session.message.connect(lambda text: self.statusBar().showMessage(str(text), MESSAGE_MILLISECONDS))
+        self.jobs.trouble.connect(self._job_failed)
+        self.jobs.added.connect(lambda _: self._count_jobs())
+        self.jobs.changed.connect(lambda _: self._count_jobs())
+        self.objects.actions_.trace_requested.connect(self.trace_key)
+        self.welcome.open_requested.connect(self.ask_file)
+        self.welcome.folder_requested.connect(self.ask_folder)
+        self.welcome.chosen.connect(self.open)
+        self.places.chosen.connect(self.open)
+        QApplication.styleHints().colorSchemeChanged.connect(self._system_theme_changed)
+        self._history_changed()
+
+    # --- opening ---
+
+    def open(self, uri: str, format: str | None = None) -> None:
+        """Opens a path or address."""
+        self.session.open(uri, format)
+
+    def ask_file(self) -> None:
+        """Asks for a file to open."""
+        self._ask(QFileDialog.FileMode.ExistingFile, "Open a shard")
+
+    def ask_folder(self) -> None:
+        """Asks for a folder to open: a data set."""
+        self._ask(QFileDialog.FileMode.Directory, "Open a folder of shards")
+
+    def _ask(self, mode: QFileDialog.FileMode, title: str) -> None:
+        dialog = QFileDialog(self, title)
+        dialog.setFileMode(mode)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        if self.session.uri and "://" not in self.session.uri:
+            dialog.setDirectory(str(Path(self.session.uri).parent))
+        dialog.fileSelected.connect(self.open)
+        dialog.open()
+
+    def clear_recent(self) -> None:
+        """Forgets the recent files."""
+        self.settings.clear_recent()
+        self._refresh_recent()
+
+    def _refresh_recent(self) -> None:
+        self.actions_.fill_recent(self.settings.recent)
+        self.welcome.refresh()
+        self.places.refresh_recent()
+
+    def _opening(self, uri: str) -> None:
+        self.statusBar().showMessage(f"Opening {uri} …")
+
+    def _opened(self, shard: Shard) -> None:
+        self.statusBar().clearMessage()
+        self.bar.clear()
+        self.settings.add_recent(self.session.uri)
+        self._refresh_recent()
+        name = shard.source.name if shard.source is not None else Path(self.session.uri).name or self.session.uri
+        self.setWindowTitle(f"{name} — Shardscope")
+        version = f" {shard.version}" if shard.version else ""
+        self.kind.setText(f"{shard.format}{version}  ·  {shard.why}")
+        self.kind.setToolTip("The format, and how it was recognised")
+        self._show_work()
+        self.actions_.change.setEnabled(True)
+        self.docks["places" if isinstance(shard, DataSet) else "structure"].raise_()
+        if shard.damage is not None:
+            self._tell_damage(shard.damage)
+
+    def _closed(self) -> None:
+        self.bar.clear()
+        self.actions_.change.setEnabled(False)
+        self._show_welcome()
+
+    def _failed(self, failure: OpenFailure) -> None:
+        self.statusBar().clearMessage()
+        error = failure.error
+        self._tells_trouble = False
+        text = f"{failure.uri} cannot be opened: {error}"
+        if isinstance(error, NotAShard) and error.candidates:
+            text += f" It looks a little like {'; '.join(error.candidates)}."
+        self.bar.tell(text, Tone.ERROR, action="Try again", do=lambda: self.session.open(failure.request))
+
+    # --- trouble ---
+
+    def _tell_damage(self, damage: ShardError) -> None:
+        show = partial(self._show_damage, damage) if damage.span is not None else None
+        self._tells_trouble, self._told_damage = False, damage
+        rest = "Everything else can still be looked at."
+        self.bar.tell(f"Damaged: {damage}. {rest}", Tone.ERROR, action="Show the place" if show else "", do=show)
+
+    def _show_damage(self, damage: ShardError) -> None:
+        if damage.span is not None:
+            self.session.select_span(damage.span)
+            self.hex.view.setFocus()
+
+    def _trouble(self, error: BaseException | None) -> None:
+        if error is None:
+            # Other messages stay: the file being fine again does not mend what is damaged in it.
+            if self._tells_trouble:
+                self.bar.clear()
+            self._tells_trouble = False
+            return
+        self._tells_trouble = True
+        self.bar.tell(f"{error}. What is shown may be old.", Tone.WARNING, action="Reload", do=self.session.reload)
+
+    def _index_changed(self, state: IndexState) -> None:
+        self.actions_.load_index.setEnabled(state in (IndexState.NONE, IndexState.FAILED))
+        shard = self.session.shard
+        # Reading the index may come upon damage that opening did not see.
+        if shard is not None and shard.damage is not None and shard.damage is not self._told_damage:
+            self._tell_damage(shard.damage)
+
+    def _job_failed(self, job: Job) -> None:
+        if not isinstance(job.error, Cancelled):
+            self.statusBar().showMessage(str(job.error), MESSAGE_MILLISECONDS)
+
+    def _count_jobs(self) -> None:
+        running = self.transfers.model.running
+        self.busy.setText(f"▶ {running} job{'s' if running != 1 else ''}" if running else "")
+        self.actions_.stop.setEnabled(running > 0)
+
+    def stop_jobs(self) -> None:
+        """Cancels all jobs that are shown in `transfers`."""
+        for job in self.jobs.open_jobs:
+            if job.title:
+                job.cancel()
+
+    def _history_changed(self) -> None:
+        self.actions_.back.setEnabled(self.session.can_go_back)
+        self.actions_.forward.setEnabled(self.session.can_go_forward)
+
+    # --- parts ---
+
+    def show_part(self, name: str, *, focus: bool = False) -> None:
+        """Brings a dock to the front.
+
+        Args:
+            name: One of `docks`.
+            focus: Whether it takes the keyboard.
+        """
+        dock = self.docks[name]
+        dock.show()
+        dock.raise_()
+        if focus:
+            target = {"objects": self.objects.table, "findings": self.findings.table, "transfers": self.transfers.table}
+            widget = target.get(name) or dock.widget()
+            widget.setFocus(Qt.FocusReason.ShortcutFocusReason)
+
+    def to_filter(self) -> None:
+        """Puts the caret into the filter of the objects."""
+        self.show_part("objects")
+        self.objects.filter.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        self.objects.filter.selectAll()
+
+    def to_trace(self) -> None:
+        """Puts the caret into the key of the trace."""
+        self.show_part("trace")
+        self.trace.start()
+
+    def trace_key(self, key: str) -> None:
+        """Traces a key."""
+        self.show_part("trace")
+        self.trace.field.setText(key)
+        self.trace.run(key)
+
+    def _show_welcome(self) -> None:
+        if self.pages.currentWidget() is self.hex:
+            self._working = self.saveState(LAYOUT_VERSION)
+        self.setWindowTitle("Shardscope")
+        self.kind.clear()
+        self._refresh_recent()
+        for dock in self.docks.values():
+            dock.hide()
+        self.pages.setCurrentWidget(self.welcome)
+
+    def _show_work(self) -> None:
+        if self.pages.currentWidget() is self.hex:
+            return
+        self.pages.setCurrentWidget(self.hex)
+        self.restoreState(self._working, LAYOUT_VERSION)
+        self.hex.view.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    # --- looks ---
+
+    def set_theme(self, name: str) -> None:
+        """Chooses a theme, one of `settings.THEMES`, and remembers it."""
+        self.settings.theme = name
+        self.actions_.themes[name].setChecked(True)
+        self._apply_theme()
+
+    def _apply_theme(self) -> None:
+        application = QApplication.instance()
+        if isinstance(application, QApplication):
+            chosen = self.settings.theme
+            theme.apply(application, theme.system_name(application) if chosen == "system" else chosen)
+
+    def _system_theme_changed(self) -> None:
+        if self.settings.theme == "system":
+            self._apply_theme()
+
+    def toggle_full_screen(self) -> None:
+        """Fills the screen, or not."""
+        self.setWindowState(self.windowState() ^ Qt.WindowState.WindowFullScreen)
+
+    def default_layout(self) -> None:
+        """Puts the docks where they were at the first start."""
+        self._first_layout()
+
+    def about(self) -> None:
+        """Tells the versions."""
+        about_box(self).open()
+
+    # --- the beginning and the end ---
+
+    def _restore(self) -> None:
+        geometry, state = self.settings.layout("geometry"), self.settings.layout("state")
+        if geometry is not None:
+            self.restoreGeometry(geometry)
+        if state is not None:
+            self.restoreState(state, LAYOUT_VERSION)
+
+    def closeEvent(self, event: QCloseEvent) -> None:
+        """Saves the layout, stops the work, removes what was made for dragging."""
+        if self.pages.currentWidget() is self.hex:
+            self._working = self.saveState(LAYOUT_VERSION)
+        self.settings.set_layout("geometry", self.saveGeometry())
+        self.settings.set_layout("state", self._working)
+        self.settings.sync()
+        self.session.close()
+        self.jobs.shutdown()
+        self.drag_out.close()
+        self.objects.table.removeEventFilter(self.drag_out)
+        self.objects.table.viewport().removeEventFilter(self.drag_out)
+        super().closeEvent(event)
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        """Takes one file or folder from elsewhere; our own objects are not opened."""
+        urls = event.mimeData().urls()
+        if event.source() is None and len(urls) == 1 and urls[0].isLocalFile():
+            event.setDropAction(Qt.DropAction.CopyAction)
+            event.accept()
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        """Opens what was dropped, after the other program is done with it."""
+        path = event.mimeData().urls()[0].toLocalFile()
+        event.setDropAction(Qt.DropAction.CopyAction)
+        event.accept()
+        QTimer.singleShot(0, self, lambda: self.open(path))

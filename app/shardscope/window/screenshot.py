@@ -1,0 +1,145 @@
+"""Pictures of the window, made without a display once everything on the screen has come to rest."""
+
+from __future__ import annotations
+
+import struct
+import time
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from PySide6.QtCore import QEventLoop, QSize, QTimer
+from PySide6.QtGui import QImage
+from PySide6.QtWidgets import QApplication
+
+from shardcore import Depth, Span
+from shardscope.session import IndexState, OpenFailure
+from shardscope.window.main_window import MainWindow
+
+MOST_SECONDS = 120
+
+REST_MILLISECONDS = 300
+"""Nothing may happen for this long before the picture is taken."""
+
+
+class ScreenshotError(Exception):
+    """The picture cannot be made."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is to be seen.
+
+    Attributes:
+        target: The file of the picture; its ending names the kind.
+        uri: What to open; empty for the welcome page.
+        format: The name of its format, or None.
+        size: Of the window, in device-independent pixels.
+        select: The byte to select, or None.
+        trace: The key to trace, or empty.
+        step: Which step of the trace is shown, from 1.
+        verify: How deep to verify, or None.
+        show: A dock to bring to the front, or empty.
+    """
+
+    target: Path
+    uri: str = ""
+    format: str | None = None
+    size: tuple[int, int] = (1440, 900)
+    select: int | None = None
+    trace: str = ""
+    step: int = 0
+    verify: Depth | None = None
+    show: str = ""
+
+
+def take(window: MainWindow, wanted: Wanted) -> None:
+    """Opens, selects, waits and saves the picture.
+
+    Raises:
+        ScreenshotError: It cannot be opened, does not come to rest, or cannot be saved; or what is to be shown is not
+            there.
+    """
+    if wanted.show and wanted.show not in window.docks:
+        raise ScreenshotError(f"--show is one of {', '.join(window.docks)}")
+    failures: list[OpenFailure] = []
+    window.session.failed.connect(failures.append)
+    window.resize(QSize(*wanted.size))
+    window.show()
+    if wanted.uri:
+        window.open(wanted.uri, wanted.format)
+        settle(window)
+        if failures:
+            raise ScreenshotError(f"{failures[0].uri}: {failures[0].error}")
+        _arrange(window, wanted)
+    settle(window)
+    _save(window.grab().toImage(), wanted.target)
+
+
+def _save(image: QImage, target: Path) -> None:
+    """Writes a picture.
+
+    Raises:
+        ScreenshotError: It cannot be written.
+    """
+    if target.suffix.lower() != ".png":
+        if not image.save(str(target)):
+            raise ScreenshotError(f"cannot write {target}")
+        return
+    try:
+        target.write_bytes(png_of(image))
+    except OSError as error:
+        raise ScreenshotError(f"cannot write {target}: {error.strerror}") from error
+
+
+def png_of(image: QImage) -> bytes:
+    """A picture as PNG, a quarter smaller than Qt makes it: rows of text on flat colours are best left unfiltered."""
+    rgb = image.convertToFormat(QImage.Format.Format_RGB888)
+    width, height, line = rgb.width(), rgb.height(), rgb.bytesPerLine()
+    pixels = bytes(rgb.constBits())
+    rows = b"".join(b"\0" + pixels[at : at + 3 * width] for at in range(0, height * line, line))
+    head = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    parts = [(b"IHDR", head), (b"IDAT", zlib.compress(rows, 9)), (b"IEND", b"")]
+    made = b"\x89PNG\r\n\x1a\n"
+    for kind, body in parts:
+        made += struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+    return made
+
+
+def _arrange(window: MainWindow, wanted: Wanted) -> None:
+    if wanted.verify is not None:
+        window.session.verify(wanted.verify)
+        settle(window)
+        window.show_part("findings")
+    if wanted.trace:
+        window.trace_key(wanted.trace)
+        settle(window)
+        window.trace.go(wanted.step - 1 if wanted.step else len(window.trace.cards) - 1)
+    if wanted.select is not None:
+        source = window.session.shard.source if window.session.shard is not None else None
+        if source is not None and not 0 <= wanted.select < source.size:
+            raise ScreenshotError(f"there is no byte {wanted.select}; the file has {source.size}")
+        window.session.select_span(Span("", wanted.select, wanted.select + 1))
+    settle(window)
+    if wanted.show:
+        window.show_part(wanted.show)
+
+
+def settle(window: MainWindow, rest: int = REST_MILLISECONDS) -> None:
+    """Runs the event loop until no job is open and the index is read.
+
+    Raises:
+        ScreenshotError: It takes too long.
+    """
+    until = time.monotonic() + MOST_SECONDS
+    quiet = 0
+    while quiet < rest:
+        loop = QEventLoop()
+        QTimer.singleShot(20, loop.quit)
+        loop.exec()
+        # Watching the file and waiting for it are jobs, too; they come and go.
+        busy = window.jobs.open_jobs or window.session.index_state is IndexState.LOADING
+        quiet = 0 if busy else quiet + 20
+        if time.monotonic() > until:
+            raise ScreenshotError("the window does not come to rest")
+    QApplication.processEvents()

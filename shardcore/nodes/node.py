@@ -1,0 +1,205 @@
+"""What the tree, the colours and "what is this byte?" read: sections, nodes and runs.
+
+A file is a tree of nodes. Tables are not a million nodes: their children are computed from the row number when asked
+for. The same tree answers `explain` (walk down to the byte) and `runs` (walk over a range), so that colours and
+explanations cannot disagree.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import overload
+
+import numpy as np
+
+from shardcore.nodes.runs import Runs
+from shardcore.record import FieldRole, Value
+from shardcore.span import Span
+
+_STEP = 1000
+
+
+class Children(Sequence["Node"]):
+    """Nodes computed when asked for, sorted by their first byte, all in one source.
+
+    Computing may read; the window fetches children through jobs. Where two neighbours overlap, the later one owns the
+    common bytes.
+    """
+
+    source: str = ""
+
+    @abstractmethod
+    def __len__(self) -> int: ...
+
+    @abstractmethod
+    def make(self, start: int, stop: int) -> list[Node]:
+        """The nodes number `start` to `stop`, half-open, inside the length."""
+
+    @abstractmethod
+    def overlap(self, start: int, stop: int) -> range:
+        """The numbers of the nodes that may touch the bytes `[start, stop)`."""
+
+    def runs(self, start: int, stop: int) -> Runs | None:
+        """The runs of all leaves in `[start, stop)`, or None when they must be collected node by node."""
+        return None
+
+    @property
+    def expandable(self) -> bool:
+        """Whether there are nodes at all, without computing them."""
+        return len(self) > 0
+
+    @overload
+    def __getitem__(self, index: int) -> Node: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Node]: ...
+    def __getitem__(self, index: int | slice) -> Node | list[Node]:
+        if isinstance(index, slice):
+            start, stop, step = index.indices(len(self))
+            if step != 1:
+                return [self[i] for i in range(start, stop, step)]
+            return self.make(start, max(start, stop))
+        number = index + len(self) if index < 0 else index
+        if not 0 <= number < len(self):
+            raise IndexError(index)
+        return self.make(number, number + 1)[0]
+
+    def __iter__(self) -> Iterator[Node]:
+        for start in range(0, len(self), _STEP):
+            yield from self.make(start, min(start + _STEP, len(self)))
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One thing in a file: a section, a record, a field, an object.
+
+    Attributes:
+        name: In the words of the specification.
+        span: Its bytes.
+        value: What the bytes hold, or None for a thing made of others.
+        text: The value as a person reads it.
+        role: What it is for.
+        doc: One plain sentence.
+        error: What is wrong with it, or empty.
+        children: What it is made of; computed when asked for.
+        bits: For a part of a bit-packed array: its bits `[first, last)`, counted from the first bit of `span`.
+        target: The bytes it points to.
+        decoded: The name of the source that its bytes decode to, or empty.
+    """
+
+    name: str
+    span: Span
+    value: Value = None
+    text: str = ""
+    role: FieldRole = FieldRole.GROUP
+    doc: str = ""
+    error: str = ""
+    # Not in `repr`: a path in a notebook would print the whole tree, once for each of its nodes.
+    children: Sequence[Node] = field(default=(), repr=False)
+    bits: tuple[int, int] | None = None
+    target: Span | None = None
+    decoded: str = ""
+
+    @property
+    def expandable(self) -> bool:
+        """Whether there are children, without computing them."""
+        return self.children.expandable if isinstance(self.children, Children) else len(self.children) > 0
+
+
+def path_to(root: Node, offset: int, source: str = "") -> tuple[Node, ...]:
+    """The nodes from `root` down to the smallest one that owns the byte at `offset` of `source`."""
+    path = [root]
+    while (owner := _owner(path[-1], offset, source)) is not None:
+        path.append(owner)
+    return tuple(path)
+
+
+def runs_of(root: Node, start: int, stop: int) -> Runs:
+    """The leaves of a tree in `[start, stop)`, as runs; agrees with `path_to` byte by byte."""
+    gathered = _Gathered()
+    _collect(root, max(start, root.span.start), min(stop, root.span.stop), 0, gathered)
+    return gathered.joined()
+
+
+class _Gathered:
+    """Runs on their way: single ones are kept as numbers until many are made into arrays at once."""
+
+    def __init__(self) -> None:
+        self._parts: list[Runs] = []
+        self._single: list[tuple[int, int, int, int]] = []
+
+    def one(self, start: int, stop: int, role: FieldRole, parity: int) -> None:
+        """Takes a run; an empty one is dropped."""
+        if stop > start:
+            self._single.append((start, stop, role, parity))
+
+    def many(self, runs: Runs) -> None:
+        """Takes runs that are arrays already."""
+        self._flush()
+        self._parts.append(runs)
+
+    def joined(self) -> Runs:
+        """All of them, in order."""
+        self._flush()
+        return Runs.join(self._parts)
+
+    def _flush(self) -> None:
+        if self._single:
+            self._parts.append(Runs.of(*np.array(self._single, np.int64).T))
+            self._single = []
+
+
+def _solid(nodes: Iterable[tuple[int, Node]], source: str) -> list[tuple[int, Node]]:
+    return [pair for pair in nodes if pair[1].bits is None and pair[1].span.size and pair[1].span.source == source]
+
+
+def _touching(node: Node, start: int, stop: int) -> list[tuple[int, Node]]:
+    """The children that own bytes of `[start, stop)`, with their numbers."""
+    kids = node.children
+    source = node.span.source
+    if not isinstance(kids, Children):
+        return _solid(enumerate(kids), source)
+    inside = kids.overlap(start, stop) if kids.source == source else range(0)
+    return _solid(zip(inside, kids.make(inside.start, inside.stop), strict=False), source) if inside else []
+
+
+def _owner(node: Node, offset: int, source: str) -> Node | None:
+    if node.span.source != source:
+        return None
+    before = [kid for _, kid in _touching(node, offset, offset + 1) if kid.span.start <= offset]
+    return before[-1] if before and offset < before[-1].span.stop else None
+
+
+def _collect(node: Node, start: int, stop: int, parity: int, gathered: _Gathered) -> None:
+    if start >= stop:
+        return
+    kids = node.children
+    if isinstance(kids, Children) and kids.source == node.span.source and (ready := kids.runs(start, stop)) is not None:
+        gathered.many(_filled(ready, node, start, stop, parity))
+        return
+    touching = _touching(node, start, stop)
+    nexts = [kid.span.start for _, kid in touching[1:]] + [stop]
+    at = start
+    for (number, kid), upto in zip(touching, nexts, strict=False):
+        kid_start, kid_stop = max(kid.span.start, start), min(kid.span.stop, upto, stop)
+        if kid_start >= kid_stop:
+            continue
+        if kid_start > at:
+            gathered.one(at, kid_start, node.role, parity)
+        _collect(kid, kid_start, kid_stop, number & 1, gathered)
+        at = kid_stop
+    if at < stop:
+        gathered.one(at, stop, node.role, parity)
+
+
+def _filled(runs: Runs, node: Node, start: int, stop: int, parity: int) -> Runs:
+    """Runs with the holes between them given to the parent."""
+    edges_start = np.concatenate([[start], runs.stop])
+    edges_stop = np.concatenate([runs.start, [stop]])
+    holes = Runs.of(edges_start, edges_stop, node.role, parity)
+    if not len(holes):
+        return runs
+    both = Runs.join([runs, holes])
+    order = np.argsort(both.start, kind="stable")
+    return Runs(both.start[order], both.stop[order], both.role[order], both.parity[order])

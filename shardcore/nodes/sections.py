@@ -1,0 +1,119 @@
+"""The coarse parts of a file, which tile it."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from itertools import pairwise
+
+MAX_SECTIONS = 64
+
+
+class SectionRole(Enum):
+    """What a coarse part of a file is for; where two parts claim the same bytes, the earlier role owns them."""
+
+    HEADER = "header"
+    INDEX = "index"
+    LOOKUP = "lookup"
+    DATA = "data"
+    METADATA = "metadata"
+    FOOTER = "footer"
+    PADDING = "padding"
+    TRAILING = "trailing"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A coarse part of a file.
+
+    Attributes:
+        name: In the words of the specification.
+        role: What it is for.
+        start: First byte.
+        stop: One past the last byte.
+        doc: One plain sentence.
+    """
+
+    name: str
+    role: SectionRole
+    start: int
+    stop: int
+    doc: str = ""
+
+    @property
+    def size(self) -> int:
+        """Number of bytes."""
+        return self.stop - self.start
+
+
+@dataclass(frozen=True, slots=True)
+class Overlap:
+    """Two sections that claim the same bytes; `owner` got them."""
+
+    owner: Section
+    loser: Section
+    start: int
+    stop: int
+
+
+def tile(claims: Sequence[Section], size: int) -> tuple[tuple[Section, ...], tuple[Overlap, ...]]:
+    """Makes sections tile a file: sorted, no overlap, no hole.
+
+    Args:
+        claims: The parts that the format's rules claim; clipped to the file. Empty parts are kept, unless they lie
+            inside another.
+        size: Bytes of the file.
+
+    Returns:
+        The sections, with `unknown` where nobody claims, and the overlaps that were settled. What is more than
+        `MAX_SECTIONS` is one `unknown` section at the end.
+    """
+    ranks = {role: rank for rank, role in enumerate(SectionRole)}
+    clipped = [_clipped(claim, size) for claim in claims]
+    solid = [c for c in clipped if c.size]
+    cuts = sorted({0, size, *(c.start for c in solid), *(c.stop for c in solid)})
+    sections: list[Section] = []
+    owners: list[Section | None] = []
+    overlaps: list[Overlap] = []
+    for start, stop in pairwise(cuts):
+        here = sorted((c for c in solid if c.start < stop and c.stop > start), key=lambda c: ranks[c.role])
+        owner = here[0] if here else None
+        for loser in here[1:]:
+            _note_overlap(overlaps, here[0], loser, start, stop)
+        if sections and owners[-1] is owner and sections[-1].stop == start:
+            last = sections[-1]
+            sections[-1] = Section(last.name, last.role, last.start, stop, last.doc)
+        elif owner is None:
+            sections.append(
+                Section("unknown", SectionRole.UNKNOWN, start, stop, "No rule of the format claims these bytes.")
+            )
+            owners.append(None)
+        else:
+            sections.append(Section(owner.name, owner.role, start, stop, owner.doc))
+            owners.append(owner)
+    for empty in (c for c in clipped if not c.size):
+        place = bisect_right([s.stop for s in sections], empty.start)
+        if place == len(sections) or sections[place].start >= empty.start:
+            sections.insert(place, empty)
+    if len(sections) > MAX_SECTIONS:
+        start = sections[MAX_SECTIONS - 1].start
+        doc = f"{len(sections) - MAX_SECTIONS + 1} more parts: a file is shown as {MAX_SECTIONS} at most."
+        sections[MAX_SECTIONS - 1 :] = [Section("more", SectionRole.UNKNOWN, start, size, doc)]
+    return tuple(sections), tuple(overlaps)
+
+
+def _clipped(claim: Section, size: int) -> Section:
+    start = min(max(claim.start, 0), size)
+    return Section(claim.name, claim.role, start, min(max(claim.stop, start), size), claim.doc)
+
+
+def _note_overlap(overlaps: list[Overlap], owner: Section, loser: Section, start: int, stop: int) -> None:
+    """Takes an overlap; one that goes on where the last of the same two ended makes that longer."""
+    for number, last in enumerate(overlaps):
+        if last.owner is owner and last.loser is loser and last.stop == start:
+            overlaps[number] = Overlap(owner, loser, last.start, stop)
+            return
+    overlaps.append(Overlap(owner, loser, start, stop))

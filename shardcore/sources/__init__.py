@@ -1,0 +1,1 @@
+"""Where bytes come from: local files, memory, and sources made of other sources."""

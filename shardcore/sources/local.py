@@ -1,0 +1,198 @@
+"""Local files and directories.
+
+Files are read with `pread`, not mapped: a file that shrinks while it is open must give an error, not kill the process.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import threading
+from pathlib import Path
+
+from shardcore.errors import SourceChanged, SourceError, reason_of
+from shardcore.sources.base import Entry, Folder, Source, check_name
+from shardcore.span import Span
+
+
+class FileSource(Source):
+    """A local file.
+
+    Args:
+        path: The file.
+        follow_links: Whether a symbolic link may stand at `path`; False for names that a file names.
+
+    Raises:
+        SourceError: The file cannot be opened, or is not a regular file or block device.
+    """
+
+    def __init__(self, path: str | Path, *, follow_links: bool = True) -> None:
+        self.path = Path(path)
+        self.name = self.path.name
+        self.uri = str(path)
+        flags = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
+        if not follow_links:
+            flags |= getattr(os, "O_NOFOLLOW", 0)
+        try:
+            self._descriptor = os.open(self.path, flags)
+        except (OSError, ValueError) as error:
+            raise SourceError(f"cannot open {self.uri}: {reason_of(error)}") from error
+        self._lock = threading.Lock()
+        self._seeking = threading.Lock()
+        self._readers = 0
+        self._closed = False
+        try:
+            status = os.fstat(self._descriptor)
+            if not (stat.S_ISREG(status.st_mode) or stat.S_ISBLK(status.st_mode)):
+                raise SourceError(f"cannot open {self.uri}: not a regular file")
+            self._size = status.st_size or os.lseek(self._descriptor, 0, os.SEEK_END)
+        except OSError as error:
+            self.close()
+            raise SourceError(f"cannot open {self.uri}: {reason_of(error)}") from error
+        except BaseException:
+            self.close()
+            raise
+        self._status = _identity(status)
+        self._absolute = self.path.absolute()
+        self.folder = LocalFolder(self._absolute.parent)
+
+    @property
+    def size(self) -> int:
+        """Number of bytes when the file was opened."""
+        return self._size
+
+    @property
+    def identity(self) -> str:
+        """Device, inode, size and modification time when the file was opened."""
+        return f"{self.uri}#{'-'.join(map(str, self._status))}"
+
+    def read(self, start: int, stop: int) -> bytes:
+        """Reads exactly the bytes `[start, stop)`.
+
+        Raises:
+            Truncated: The range ends after the file did when it was opened.
+            SourceChanged: The file became shorter since.
+            SourceError: The file is closed, or the system refuses the read.
+        """
+        self._check_range(start, stop)
+        parts: list[bytes] = []
+        at = start
+        while at < stop:
+            part = self._pread(min(stop - at, 1 << 30), at)
+            if not part:
+                raise SourceChanged(f"{self.name} shrank while it was open", span=Span("", at, stop))
+            parts.append(part)
+            at += len(part)
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def check_unchanged(self) -> None:
+        """Compares the file at the path with the one that was opened.
+
+        Raises:
+            SourceChanged: Size, modification time or the file itself differ.
+            SourceError: There is no file at the path any more.
+        """
+        try:
+            now = _identity(self._absolute.stat())
+        except OSError as error:
+            raise SourceError(f"{self.name} is gone: {reason_of(error)}") from error
+        if now != self._status:
+            raise SourceChanged(f"{self.name} was changed by another program")
+
+    def close(self) -> None:
+        """Closes the file; reading afterwards is an error. Reads under way come to their end."""
+        with self._lock:
+            last = not self._closed and not self._readers
+            self._closed = True
+        if last:
+            os.close(self._descriptor)
+
+    def _pread(self, count: int, at: int) -> bytes:
+        # The number of a closed descriptor is given to the next file that is opened. So the last reader closes it.
+        with self._lock:
+            if self._closed:
+                raise SourceError(f"{self.name} is closed")
+            self._readers += 1
+        try:
+            if hasattr(os, "pread"):
+                return os.pread(self._descriptor, count, at)
+            with self._seeking:
+                os.lseek(self._descriptor, at, os.SEEK_SET)
+                return os.read(self._descriptor, count)
+        except (OSError, OverflowError) as error:
+            raise SourceError(f"cannot read {self.uri}: {reason_of(error)}", span=Span("", at, at + count)) from error
+        finally:
+            self._leave()
+
+    def _leave(self) -> None:
+        with self._lock:
+            self._readers -= 1
+            last = self._closed and not self._readers
+        if last:
+            os.close(self._descriptor)
+
+
+class LocalFolder(Folder):
+    """A directory. Names are checked, and links below it are not followed."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self.name = self.path.name
+        self.uri = str(self.path)
+
+    def list(self, prefix: str = "") -> list[Entry]:
+        """What lies directly in the directory (or in its sub-directory `prefix`), sorted by name; links are left out.
+
+        Raises:
+            SourceError: The directory cannot be listed.
+        """
+        where = self._inside(prefix) if prefix else self.path
+        lead = f"{prefix}/" if prefix else ""
+        try:
+            with os.scandir(where) as found:
+                entries = [entry for inner in found if (entry := _entry(lead, inner)) is not None]
+        except (OSError, ValueError) as error:
+            raise SourceError(f"cannot list {where}: {reason_of(error)}") from error
+        return sorted(entries, key=lambda entry: entry.name)
+
+    def open(self, name: str) -> FileSource:
+        """Opens the file at the relative `name`.
+
+        Raises:
+            SourceError: Nothing is there, or the name leaves the directory, or a link stands in the way.
+        """
+        source = FileSource(self._inside(name), follow_links=False)
+        source.name = name.rsplit("/", 1)[-1]
+        return source
+
+    def folder(self, name: str) -> LocalFolder:
+        """The sub-directory `name`; the same rules as for `open`."""
+        return LocalFolder(self._inside(name))
+
+    def parent(self) -> LocalFolder | None:
+        """The directory around this one, or None at the root."""
+        above = self.path.absolute().parent
+        return LocalFolder(above) if above != self.path.absolute() else None
+
+    def _inside(self, name: str) -> Path:
+        path = self.path
+        for part in check_name(name).split("/"):
+            path = path / part
+            if os.path.islink(path):  # noqa: PTH114 - Path.is_symlink raises for names that are too long
+                raise SourceError(f"refused to follow the link {path}")
+        return path
+
+
+def _entry(lead: str, inner: os.DirEntry[str]) -> Entry | None:
+    """What a listing says of one thing; None for links, and for what went away meanwhile."""
+    try:
+        if inner.is_symlink():
+            return None
+        is_folder = inner.is_dir()
+        return Entry(lead + inner.name, -1 if is_folder else inner.stat().st_size, is_folder)
+    except FileNotFoundError:
+        return None
+
+
+def _identity(status: os.stat_result) -> tuple[int, int, int, int]:
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns

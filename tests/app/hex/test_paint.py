@@ -1,0 +1,167 @@
+"""What is painted: the colour of each cell, on whole device pixels, and how it is kept."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from PySide6.QtCore import QRectF
+from PySide6.QtGui import QFont, QFontMetricsF, QImage, QPainter
+from pytestqt.qtbot import QtBot
+
+from shardcore import FieldRole, SectionRole
+from shardscope.hex.cells import CellState, gather, run_at
+from shardscope.hex.grid import Block, HexGrid, Part
+from shardscope.hex.layout import HexLayout
+from shardscope.hex.marks import Marks
+from shardscope.hex.paint import HexPainter, Scene
+from shardscope.looks import theme
+from shardscope.pages import PAGE, PageCache
+from tests.app.hex_samples import DATA, INDEX, OBJECTS, SECTIONS, SIZE, SLOT, TAIL
+
+
+@pytest.fixture
+def full(qtbot: QtBot, pages: PageCache) -> PageCache:
+    """The page cache with the whole sample in it."""
+    last = (SIZE - 1) // PAGE
+    pages.want("", 0, last)
+    qtbot.waitUntil(lambda: all((p := pages.get("", n)) is not None and p.runs is not None for n in range(last + 1)))
+    return pages
+
+
+def scene(rows: int, **changes: object) -> Scene:
+    """A scene with nothing but cells."""
+    plain = Scene(
+        top=0,
+        rows=rows,
+        sections=SECTIONS,
+        selection=None,
+        caret=-1,
+        focused=False,
+        part=Part.HEX,
+        hover=None,
+        marks=Marks(),
+        letters=False,
+    )
+    for name, value in changes.items():
+        setattr(plain, name, value)
+    return plain
+
+
+def painted(pages: PageCache, layout: HexLayout, ratio: float, what: Scene) -> tuple[QImage, HexGrid]:
+    """A picture of the rows of a scene."""
+    grid = HexGrid(theme.fixed_font(), layout, ratio)
+    image = QImage(round(grid.width * ratio), round((grid.row_y(what.rows)) * ratio), QImage.Format.Format_RGB32)
+    image.setDevicePixelRatio(ratio)
+    cells = gather(layout, what.top, what.rows, pages, "", SECTIONS)
+    painter = QPainter(image)
+    area = QRectF(0, 0, image.width() / ratio, image.height() / ratio)
+    HexPainter(grid, theme.palette("light")).paint(painter, what, cells, area, 0)
+    painter.end()
+    return image, grid
+
+
+@pytest.mark.parametrize("ratio", [1.0, 1.25, 1.5, 2.0])
+def test_every_cell_has_the_colour_of_its_field(full: PageCache, ratio: float) -> None:
+    """At any scale of the screen each byte stands on the shade of its section, role and parity, edge to edge."""
+    layout = HexLayout.aligned(SIZE, SLOT.size, INDEX)
+    image, grid = painted(full, layout, ratio, scene(8))
+    colours = theme.palette("light")
+    wanted = {
+        0: (SectionRole.HEADER, FieldRole.MAGIC, 0),
+        9: (SectionRole.HEADER, FieldRole.COUNT, 1),
+        INDEX: (SectionRole.INDEX, FieldRole.KEY, 0),
+        INDEX + 31: (SectionRole.INDEX, FieldRole.KEY, 0),
+        INDEX + 32: (SectionRole.INDEX, FieldRole.OFFSET, 1),
+        INDEX + 5 * SLOT.size + 39: (SectionRole.INDEX, FieldRole.OFFSET, 1),
+    }
+    for offset, (section, role, parity) in wanted.items():
+        row, cell = layout.row_of(offset), layout.column_of(offset)
+        place = grid.rect(Block(row, row + 1, cell, cell + 1), Part.HEX)
+        # Beside the digits, which begin half a character inside.
+        for x in (place.left() + 2 / ratio, place.right() - 2 / ratio):
+            pixel = image.pixelColor(round(x * ratio), round(place.center().y() * ratio))
+            assert pixel.rgb() == colours.field(section, role, parity).rgb(), (offset, ratio)
+
+
+@pytest.mark.parametrize("ratio", [1.0, 1.1, 1.25, 1.5, 1.75, 2.0, 3.0])
+def test_the_grid_stands_on_device_pixels(qtbot: QtBot, ratio: float) -> None:
+    """Cells, rows and columns begin on whole device pixels at any scale, and characters keep to their cells."""
+    for points in (9.0, 10.0, 11.5):
+        grid = HexGrid(theme.fixed_font(points), HexLayout(100, 40), ratio)
+        for length in (grid.cell, grid.row, grid.header, grid.hex_x, grid.text_x):
+            assert length * ratio == pytest.approx(round(length * ratio))
+        assert grid.piece >= 25
+        length = min(grid.piece, 5000)
+        wide = QFontMetricsF(grid.font).horizontalAdvance("0" * length)
+        assert wide == pytest.approx(length * grid.cell, abs=0.6)
+
+
+def test_cells_agree_with_the_bytes(full: PageCache) -> None:
+    """Data, states and run beginnings are those of the sample, with blank cells around them."""
+    layout = HexLayout.aligned(SIZE, SLOT.size, INDEX)
+    cells = gather(layout, 0, 3, full, "", SECTIONS)
+    flat, state = cells.data.ravel(), cells.state.ravel()
+    assert flat[layout.lead :].tobytes() == DATA[: 3 * SLOT.size - layout.lead]
+    assert set(state[: layout.lead]) == {CellState.BLANK}
+    assert set(state[layout.lead :]) == {CellState.LOADED}
+    begins = {int(at) + cells.first: int(cells.begins.ravel()[at]) - 1 for at in np.flatnonzero(cells.begins)}
+    assert begins[0] == FieldRole.MAGIC
+    assert begins[INDEX + 32] == FieldRole.OFFSET
+    assert all(offset in (0, 8) or (offset - INDEX) % SLOT.size in (0, 32) for offset in begins)
+    end = gather(layout, layout.rows - 1, 1, full, "", SECTIONS)
+    assert int((end.state == CellState.LOADED).sum()) == layout.column_of(SIZE - 1) + 1
+
+
+def test_runs_are_joined_over_pages(full: PageCache) -> None:
+    """A run that goes over the border of pages is one run, with its first and last byte."""
+    assert run_at(full, "", OBJECTS + 5) == (OBJECTS, TAIL, FieldRole.DATA)
+    assert run_at(full, "", TAIL - 1) == (OBJECTS, TAIL, FieldRole.DATA)
+    assert run_at(full, "", INDEX) == (INDEX, INDEX + 32, FieldRole.KEY)
+    assert run_at(full, "", SIZE + PAGE) is None
+
+
+@pytest.mark.parametrize("name", theme.NAMES)
+def test_a_selection_is_seen(full: PageCache, name: str) -> None:
+    """In every theme the selected bytes have an outline in the accent colour, and a tint over their own."""
+    layout = HexLayout(SIZE)
+    grid = HexGrid(theme.fixed_font(), layout, 1.0)
+    image = QImage(round(grid.width), round(grid.row_y(6)), QImage.Format.Format_RGB32)
+    cells = gather(layout, 0, 6, full, "", SECTIONS)
+    painter = QPainter(image)
+    colours = theme.palette(name)
+    HexPainter(grid, colours).paint(painter, scene(6, selection=(20, 60)), cells, QRectF(image.rect()), 0)
+    painter.end()
+    left = round(grid.edge(4, Part.HEX))
+    column = {image.pixel(left + dx, round(grid.row_y(1) + grid.row / 2)) for dx in (-1, 0, 1)}
+    assert colours.accent.rgb() in column
+    shade = colours.field(SectionRole.INDEX, FieldRole.KEY, 0)
+    inside = image.pixelColor(round(grid.edge(6, Part.HEX)) + 2, round(grid.row_y(2) + grid.row / 2))
+    tint, alpha = colours.selection, colours.selection.alphaF()
+    for got, back, front in zip(inside.getRgb(), shade.getRgb(), tint.getRgb()[:3], strict=False):
+        assert abs(got - (back * (1 - alpha) + front * alpha)) <= 1
+
+
+def test_outlines_go_around_the_bytes() -> None:
+    """One polygon around touching rows, two where they do not touch, none outside the screen."""
+    grid = HexGrid(QFont("DejaVu Sans Mono", 10), HexLayout(1000), 1.0)
+    assert len(grid.outlines(20, 90, 0, 10, Part.HEX)) == 1
+    assert len(grid.outlines(31, 33, 0, 10, Part.HEX)) == 2
+    assert grid.outlines(500, 600, 0, 10, Part.HEX) == []
+    assert len(grid.outlines(0, 2**62, 0, 10, Part.TEXT)) == 1
+    (polygon,) = grid.outlines(20, 90, 0, 10, Part.HEX)
+    box = polygon.boundingRect()
+    assert (box.top(), box.bottom()) == (grid.row_y(1), grid.row_y(6))
+
+
+def test_rows_are_laid_out_once(full: PageCache) -> None:
+    """Painting again, and scrolling by a row, lays out only what is new."""
+    layout = HexLayout(SIZE)
+    grid = HexGrid(theme.fixed_font(), layout, 1.0)
+    hexes = HexPainter(grid, theme.palette("light"))
+    image = QImage(round(grid.width), round(grid.row_y(20)), QImage.Format.Format_RGB32)
+    painter = QPainter(image)
+    for top, made in ((0, 20), (0, 20), (1, 21)):
+        cells = gather(layout, top, 20, full, "", SECTIONS)
+        hexes.paint(painter, scene(20, top=top), cells, QRectF(image.rect()), 0)
+        assert hexes.rows.made == made
+    painter.end()

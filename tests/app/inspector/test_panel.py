@@ -1,0 +1,263 @@
+"""The inspector: the passport of the selection, and the bytes at the caret as numbers."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PySide6.QtGui import QGuiApplication
+from pytestqt.qtbot import QtBot
+
+from shardcore import FieldRole, Node, ObjectRef, Source, SourceError, Span, State
+from shardscope.inspector.panel import Inspector
+from shardscope.inspector.passport import PENDING, RAW, chosen_node, node_rows, object_rows, short_name
+from shardscope.session import Session
+from tests.app.conftest import open_in
+
+
+@pytest.fixture
+def inspector(session: Session, qtbot: QtBot, data: Path) -> Inspector:
+    """An inspector on the small sample."""
+    made = Inspector(session)
+    qtbot.addWidget(made)
+    made.resize(380, 800)
+    made.show()
+    open_in(session, qtbot, data / "swh/small.shard")
+    return made
+
+
+def select(session: Session, qtbot: QtBot, start: int, stop: int | None = None) -> None:
+    """Selects bytes, and waits until all is known and read."""
+    session.select_span(Span("", start, start + 1 if stop is None else stop))
+    settle(session, qtbot)
+
+
+def settle(session: Session, qtbot: QtBot) -> None:
+    """Waits until nothing is on its way."""
+    qtbot.waitUntil(lambda: session.selection.complete and not session.jobs.open_jobs)
+
+
+def text(inspector: Inspector, name: str) -> str:
+    """The value of a row about the node; empty when there is none."""
+    widget = inspector.node_form.value(name)
+    return widget.text if widget is not None else ""
+
+
+def test_teaches_when_empty(session: Session, qtbot: QtBot, data: Path) -> None:
+    """It says what to do while nothing is open, and while nothing is selected."""
+    made = Inspector(session)
+    qtbot.addWidget(made)
+    made.show()
+    assert "Open a shard" in made.hint.text
+    open_in(session, qtbot, data / "swh/small.shard")
+    assert made.hint.isVisible()
+    assert "Select a byte" in made.hint.text
+
+
+def test_passport_of_a_field(inspector: Inspector, session: Session, qtbot: QtBot) -> None:
+    """A field: path, name, meaning, role, place, raw bytes, value in decimal and hex, where it points."""
+    select(session, qtbot, 64)
+    assert inspector.crumbs.plain == "small.shard › header › index_position"
+    assert inspector.name.text == "index_position"
+    assert inspector.doc.text.startswith("Where the index begins")
+    assert text(inspector, "role") == "offset"
+    assert text(inspector, "bytes") == "64 … 72 · 8 bytes"
+    assert text(inspector, "raw") == "00 00 00 00 00 00 11 71"
+    assert (text(inspector, "value"), text(inspector, "hex")) == ("4465", "0x1171")
+    assert text(inspector, "points to") == "→ 4,465 … 4,985 · 520 bytes"
+
+
+def test_pointer_jumps(inspector: Inspector, session: Session, qtbot: QtBot) -> None:
+    """A click on the target selects it."""
+    select(session, qtbot, 64)
+    link = inspector.node_form.value("points to")
+    assert link is not None
+    link.clicked.emit()
+    settle(session, qtbot)
+    assert session.selection.span == Span("", 4465, 4985)
+    assert inspector.name.text == "index"
+
+
+def test_path_climbs(inspector: Inspector, session: Session, qtbot: QtBot) -> None:
+    """A click on the path selects that node, and the passport is its passport."""
+    select(session, qtbot, 4470)
+    assert inspector.name.text == "key"
+    inspector.crumbs.linkActivated.emit("2")
+    settle(session, qtbot)
+    assert session.selection.span == Span("", 4465, 4505)
+    assert inspector.name.text == "slot 0"
+
+
+def test_numbers_at_the_caret(inspector: Inspector, session: Session, qtbot: QtBot, data: Path) -> None:
+    """The numbers are those of the bytes from the selected one on."""
+    select(session, qtbot, 67)
+    content = (data / "swh/small.shard").read_bytes()
+    assert inspector.numbers.value("u64", 1) == str(int.from_bytes(content[67:75], "little"))
+    assert inspector.numbers.value("u64", 2) == str(int.from_bytes(content[67:75], "big"))
+    assert inspector.numbers.value("u8") == str(content[67])
+    assert "67" in inspector.numbers_title.text
+    select(session, qtbot, len(content) - 2)
+    assert inspector.numbers.value("u16") == str(int.from_bytes(content[-2:], "little"))
+    assert inspector.numbers.value("u32") == "—"
+
+
+def test_object(inspector: Inspector, session: Session, qtbot: QtBot) -> None:
+    """A selected object: its key, size, state and places, beside the passport of its bytes."""
+    session.select_row(12)
+    settle(session, qtbot)
+    shown = {row.name: row.text for row in inspector.object_form.rows}
+    assert shown["key"].startswith("ca978112")
+    assert shown["size"] == "1 byte"
+    assert shown["stored"] == "1 byte · none"
+    assert shown["state"] == "live"
+    assert shown["content"] == "→ 528 … 529 · 1 byte"
+    assert shown["slot"] == "12"
+    assert inspector.object_form.isVisible()
+    select(session, qtbot, 3)
+    assert not inspector.object_form.isVisible()
+
+
+class _Held(Source):
+    """A source whose reads wait, or fail."""
+
+    def __init__(self, inner: Source, act: Callable[[], None]) -> None:
+        self._inner, self._act = inner, act
+        self.name, self.uri = inner.name, inner.uri
+
+    @property
+    def size(self) -> int:
+        """As inside."""
+        return self._inner.size
+
+    def read(self, start: int, stop: int) -> bytes:
+        """After `act`."""
+        self._act()
+        return self._inner.read(start, stop)
+
+
+def test_bytes_that_are_not_there(
+    inspector: Inspector, session: Session, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While bytes are on their way there are dots, never zeros; then they come, without the window waiting."""
+    gate = threading.Event()
+    shard: Any = session.shard
+    monkeypatch.setattr(shard, "bytes_of", lambda name: _Held(shard.source, lambda: gate.wait(30) and None))
+    session.select_span(Span("", 40, 41))
+    qtbot.waitUntil(lambda: session.selection.complete and inspector.name.text == "objects_count")
+    try:
+        assert text(inspector, "raw") == PENDING
+        assert inspector.numbers.value("u8") == PENDING
+        assert inspector.numbers.value("u64", 2) == PENDING
+    finally:
+        gate.set()
+    settle(session, qtbot)
+    assert inspector.numbers.value("u64", 2) == "12"
+
+
+def test_bytes_that_cannot_be_had(
+    inspector: Inspector, session: Session, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An error of the source is told; the meaning of the bytes stays, and so do the dots."""
+
+    def fail() -> None:
+        raise SourceError("the disk is gone")
+
+    shard: Any = session.shard
+    monkeypatch.setattr(shard, "bytes_of", lambda name: _Held(shard.source, fail))
+    session.select_span(Span("", 40, 41))
+    qtbot.waitUntil(lambda: "the disk is gone" in inspector.error.text)
+    assert inspector.name.text == "objects_count"
+    assert inspector.numbers.value("u8") == PENDING
+
+
+def test_copying(inspector: Inspector, session: Session, qtbot: QtBot, data: Path) -> None:
+    """Values are copied whole, those that are shown cut as well; cells of the table by Ctrl+C, too."""
+    select(session, qtbot, 1170)
+    raw = inspector.node_form.value("raw")
+    assert raw is not None
+    raw.copy()
+    assert QGuiApplication.clipboard().text() == (data / "swh/small.shard").read_bytes()[1167 : 1167 + RAW].hex(" ")
+    inspector.numbers.setCurrentCell(0, 1)
+    inspector.numbers.copy()
+    assert QGuiApplication.clipboard().text() == inspector.numbers.value("u8")
+
+
+def test_nothing_is_cut(inspector: Inspector, session: Session, qtbot: QtBot) -> None:
+    """In a narrow dock every value has the height that its width asks for, and nothing is wider than the dock."""
+    inspector.resize(260, 800)
+    session.select_row(0)
+    settle(session, qtbot)
+    values = [*inspector.node_form.values, *inspector.object_form.values]
+    qtbot.waitUntil(lambda: all(value.height() >= value.heightForWidth(value.width()) for value in values))
+    assert inspector.widget().width() <= inspector.viewport().width()
+
+
+def test_closing_clears(inspector: Inspector, session: Session, qtbot: QtBot) -> None:
+    """Nothing of a closed shard stays."""
+    select(session, qtbot, 64)
+    session.close()
+    assert inspector.hint.isVisible()
+    assert "Open a shard" in inspector.hint.text
+
+
+def test_rows_of_any_node() -> None:
+    """Bits, errors, decoded sources and long texts have rows of their own; a long text is copied whole."""
+    node = Node(
+        "n",
+        Span("", 8, 16),
+        value=-5,
+        text="x" * 1000,
+        role=FieldRole.BITS,
+        error="too large",
+        bits=(3, 4),
+        decoded="@8-16",
+    )
+    rows = {row.name: row for row in node_rows(node, None)}
+    assert rows["bits"].text == "3 … 4 · 1 bit"
+    assert (rows["value"].text, rows["hex"].text) == ("-5", "-0x5")
+    assert rows["error"].tone == "error"
+    assert rows["decoded"].target == Span("@8-16", 0, 1)
+    assert len(rows["text"].text) < 500
+    assert len(rows["text"].copied) == 1000
+    assert rows["raw"].text == PENDING
+
+
+def test_rows_of_any_object() -> None:
+    """An object without a key, of unknown size, in a data set, damaged: all of it is said."""
+    ref = ObjectRef(
+        None, 3, (Span("a.shard", 1, 2),), state=State.DAMAGED, kind="chunk", shard="a.shard", error="bad", parts=("p",)
+    )
+    rows = {row.name: row for row in object_rows(ref)}
+    assert rows["key"].text == "none"
+    assert rows["size"].text == "not known before reading"
+    assert rows["state"].tone == "error"
+    assert (rows["kind"].text, rows["shard"].text, rows["parts"].text) == ("chunk", "a.shard", "p")
+    assert "of a.shard" in rows["content"].text
+    assert rows["error"].tone == "error"
+
+
+def test_chosen_node() -> None:
+    """The passport is that of the smallest node that holds all selected bytes."""
+    path = (Node("file", Span("", 0, 100)), Node("slot", Span("", 10, 50)), Node("key", Span("", 10, 42)))
+    assert chosen_node(path, Span("", 11, 12)) == 2
+    assert chosen_node(path, Span("", 10, 50)) == 1
+    assert chosen_node(path, Span("", 5, 50)) == 0
+    assert chosen_node((), Span("", 5, 50)) == -1
+    assert short_name("short") == "short"
+    assert short_name("s3://bucket/data/set/") == "set"
+    assert len(short_name("k" * 64)) <= 22
+
+
+def test_moving_does_not_flicker(inspector: Inspector, session: Session, qtbot: QtBot) -> None:
+    """While the next byte is being explained the last passport stays, so that arrow keys do not make the panel jump."""
+    select(session, qtbot, 64)
+    session.select_span(Span("", 72, 73))
+    assert not session.selection.complete
+    assert inspector.name.text == "index_position"
+    assert inspector.node_form.isVisible()
+    settle(session, qtbot)
+    assert inspector.name.text == "index_size"
+    assert inspector.numbers.value("u64", 2) == "520"

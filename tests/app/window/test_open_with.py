@@ -1,0 +1,158 @@
+"""Opening in another way than by recognising."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QWidget
+from pytestqt.qtbot import QtBot
+
+import shardcore
+from shardscope.opening import OpenRequest
+from shardscope.session import Session
+from shardscope.window.error_bar import ErrorBar
+from shardscope.window.open_with import OpenWays, OpenWith, guess_text, json_problem
+
+FORMATS = (("swh", "Software Heritage Read Shard"), ("neuroglancer", "Neuroglancer"))
+
+
+@pytest.fixture
+def bare(data: Path) -> Path:
+    """A shard whose specification is inferred."""
+    return data / "neuroglancer" / "bare_shard" / "0.shard"
+
+
+@pytest.fixture
+def ways(qtbot: QtBot, session: Session) -> tuple[OpenWays, ErrorBar, QWidget]:
+    """The ways of opening, with their bar, on a window."""
+    window = QWidget()
+    qtbot.addWidget(window)
+    bar = ErrorBar(window)
+    made = OpenWays(session, bar, window)
+    session.opened.connect(made.tell_guess)
+    return made, bar, window
+
+
+def dialog_of(qtbot: QtBot, window: QWidget) -> OpenWith:
+    """The dialog, when it is there."""
+    qtbot.waitUntil(lambda: window.findChild(OpenWith) is not None)
+    found = window.findChild(OpenWith)
+    assert isinstance(found, OpenWith)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", ""),
+        (" \n", ""),
+        ('{"a": 1}', ""),
+        ('{"a": 1', "Line 1, column 8: "),
+        ('{\n "a" 1}', "Line 2, column 6: "),
+        ("[1]", "A specification is an object"),
+        ("7", "A specification is an object"),
+        ("[" * 100_000, "Not JSON: "),
+    ],
+)
+def test_json_is_judged_with_its_place(text: str, problem: str) -> None:
+    """Nothing, or an object, is fine; all else is named with line and column."""
+    found = json_problem(text)
+    assert found.startswith(problem)
+    assert bool(found) == bool(problem)
+
+
+def test_fields_make_a_request(qtbot: QtBot) -> None:
+    """What is filled in is what is opened."""
+    dialog = OpenWith(OpenRequest(""), FORMATS)
+    qtbot.addWidget(dialog)
+    assert not dialog.apply.isEnabled()
+    dialog.path.setText(" some.shard ")
+    assert dialog.apply.isEnabled()
+    assert dialog.request == OpenRequest("some.shard")
+    dialog.format.setCurrentIndex(dialog.format.findData("swh"))
+    dialog.spec.setPlainText('{"hash": "identity"}')
+    dialog.xorbs.setText("xorbs")
+    dialog.deleted.setChecked(True)
+    with qtbot.waitSignal(dialog.chosen) as caught:
+        dialog.apply.click()
+    assert caught.args == [OpenRequest("some.shard", "swh", '{"hash": "identity"}', "xorbs", True)]
+
+
+def test_invalid_json_cannot_be_applied(qtbot: QtBot) -> None:
+    """While the specification is no JSON the dialog says where, and Open waits."""
+    dialog = OpenWith(OpenRequest("a.shard"), FORMATS)
+    qtbot.addWidget(dialog)
+    dialog.show()
+    dialog.spec.setPlainText("{")
+    assert not dialog.apply.isEnabled()
+    assert "Line 1, column 2" in dialog.state.text()
+    assert dialog.state.isVisible()
+    dialog.spec.setPlainText("{}")
+    assert dialog.apply.isEnabled()
+    assert not dialog.state.isVisible()
+
+
+def test_what_is_open_is_shown_with_its_evidence(qtbot: QtBot, bare: Path) -> None:
+    """The inferred specification stands in the editor, what speaks for it above; left as it is, it stays inferred."""
+    with shardcore.open(bare) as shard:
+        dialog = OpenWith(OpenRequest(str(bare)), FORMATS, shard)
+        qtbot.addWidget(dialog)
+        assert json.loads(dialog.spec.toPlainText()) == json.loads(shard.parameters)
+        for sentence in shard.evidence:
+            assert sentence in dialog.evidence.text()
+        assert dialog.path.isReadOnly()
+        assert dialog.request == OpenRequest(str(bare))
+        dialog.spec.setPlainText("")
+        assert dialog.request.spec == ""
+        assert guess_text(shard).startswith("Specification inferred from the bytes: preshift_bits 0")
+
+
+def test_a_guess_is_told_and_can_be_changed(
+    qtbot: QtBot, session: Session, ways: tuple[OpenWays, ErrorBar, QWidget], bare: Path
+) -> None:
+    """A bar tells the guess; Change… shows the dialog, and Apply opens with what was typed, which is no guess."""
+    _, bar, window = ways
+    with qtbot.waitSignal(session.opened):
+        session.open(str(bare))
+    assert bar.text.startswith("Specification inferred")
+    bar.button.click()
+    dialog = dialog_of(qtbot, window)
+    spec = json.loads(dialog.spec.toPlainText())
+    dialog.spec.setPlainText(json.dumps(spec))
+    with qtbot.waitSignal(session.opened):
+        QTest.mouseClick(dialog.apply, Qt.MouseButton.LeftButton)
+    assert session.shard is not None
+    assert session.shard.evidence == ()
+    assert json.loads(session.request.spec) == spec
+    assert bar.text == ""
+
+
+def test_a_stated_specification_is_not_told(
+    qtbot: QtBot, session: Session, ways: tuple[OpenWays, ErrorBar, QWidget], data: Path
+) -> None:
+    """Nothing is said where nothing was guessed, and Change without a shard does nothing."""
+    made, bar, _ = ways
+    assert made.change() is None
+    with qtbot.waitSignal(session.opened):
+        session.open(str(data / "neuroglancer" / "identity_raw"))
+    assert bar.text == ""
+
+
+def test_open_with_asks_for_everything(
+    qtbot: QtBot, session: Session, ways: tuple[OpenWays, ErrorBar, QWidget], data: Path
+) -> None:
+    """The empty dialog lists all formats and opens what is typed."""
+    made, _, window = ways
+    made.ask()
+    dialog = dialog_of(qtbot, window)
+    names = {dialog.format.itemData(n) for n in range(dialog.format.count())}
+    assert names == {None, *shardcore.registry.FORMATS}
+    dialog.path.setText(str(data / "des" / "sidecar" / "20261103_51_0000.des"))
+    dialog.deleted.setChecked(True)
+    with qtbot.waitSignal(session.opened):
+        dialog.apply.click()
+    assert session.request.deleted

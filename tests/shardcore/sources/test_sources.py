@@ -1,0 +1,257 @@
+"""Files, bytes and folders as sources."""
+
+from __future__ import annotations
+
+import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shardcore import registry
+from shardcore.errors import ShardError, SourceChanged, SourceError, UsageError
+from shardcore.sources.base import MERGE_GAP, Entry, Source, check_name, merged
+from shardcore.sources.local import FileSource, LocalFolder
+from shardcore.sources.memory import BytesSource
+from shardcore.testing import SourceContract
+
+ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
+
+
+class TestFileSource(SourceContract):
+    """A local file."""
+
+    def opened(self, tmp_path: Path) -> Source:
+        """A file with the data."""
+        (tmp_path / "file").write_bytes(self.data)
+        return FileSource(tmp_path / "file")
+
+    def test_a_closed_file_says_so(self, tmp_path: Path) -> None:
+        """Reading after `close` is an error, closing twice is not."""
+        source = self.opened(tmp_path)
+        source.close()
+        source.close()
+        with pytest.raises(SourceError, match="closed"):
+            source.read(0, 1)
+
+    def test_a_shorter_file_is_an_error(self, tmp_path: Path) -> None:
+        """A file that shrinks while it is open gives `SourceChanged` where bytes are missing."""
+        with self.opened(tmp_path) as source:
+            os.truncate(tmp_path / "file", 100)
+            assert source.read(0, 100) == self.data[:100]
+            with pytest.raises(SourceChanged, match="shrank") as caught:
+                source.read(50, 200)
+            assert caught.value.span is not None
+            with pytest.raises(SourceChanged):
+                source.check_unchanged()
+
+    def test_a_replaced_file_is_noticed(self, tmp_path: Path) -> None:
+        """What is open stays readable; `check_unchanged` tells that the path leads elsewhere now."""
+        with self.opened(tmp_path) as source:
+            (tmp_path / "new").write_bytes(self.data)
+            (tmp_path / "new").replace(tmp_path / "file")
+            assert source.read(0, 10) == self.data[:10]
+            with pytest.raises(SourceChanged):
+                source.check_unchanged()
+            with FileSource(tmp_path / "file") as other:
+                assert other.identity != source.identity
+
+    def test_a_vanished_file_is_noticed(self, tmp_path: Path) -> None:
+        """`check_unchanged` tells that there is no file any more."""
+        with self.opened(tmp_path) as source:
+            (tmp_path / "file").unlink()
+            with pytest.raises(SourceError, match="gone"):
+                source.check_unchanged()
+
+    def test_a_relative_path_holds_after_a_change_of_directory(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The file is compared with what lies where it was opened."""
+        monkeypatch.chdir(tmp_path)
+        Path("file").write_bytes(self.data)
+        with FileSource("file") as source:
+            monkeypatch.chdir("/")
+            source.check_unchanged()
+
+    def test_closing_does_not_hurt_readers(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The descriptor is released by the last reader: its number is not given away under it."""
+        source = self.opened(tmp_path)
+        inside, closed = threading.Event(), threading.Event()
+        pread, descriptors = os.pread, []
+
+        def slow(descriptor: int, count: int, at: int) -> bytes:
+            descriptors.append(descriptor)
+            inside.set()
+            assert closed.wait(10)
+            return pread(descriptor, count, at)
+
+        monkeypatch.setattr(os, "pread", slow)
+        with ThreadPoolExecutor(1) as pool:
+            answer = pool.submit(source.read, 0, 10)
+            assert inside.wait(10)
+            source.close()
+            closed.set()
+            assert answer.result() == self.data[:10]
+        with pytest.raises(OSError, match="descriptor"):
+            os.fstat(descriptors[0])
+
+
+class TestBytesSource(SourceContract):
+    """Bytes in memory."""
+
+    def opened(self, tmp_path: Path) -> Source:
+        """The data itself."""
+        return BytesSource(self.data)
+
+    def test_other_bytes_are_something_else(self) -> None:
+        """Two buffers of one size differ in identity when they differ in content: caches are keyed by it."""
+        assert BytesSource(b"abc").identity != BytesSource(b"abd").identity
+        assert BytesSource(b"abc").identity == BytesSource(b"abc").identity
+
+
+@pytest.mark.parametrize("path", ["", "no such file", "x" * 5000, "a\0b", "\ud800", "/dev/null"])
+def test_odd_paths_are_our_errors(path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A path that cannot be a file gives a `ShardError`, never one of the system's."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ShardError):
+        registry.open(path)
+    with pytest.raises(ShardError):
+        FileSource(path)
+
+
+def test_pipes_and_folders_are_refused(tmp_path: Path) -> None:
+    """Opening a pipe does not wait for a writer; a folder is no file."""
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", tmp_path):
+        with pytest.raises(SourceError, match=r"regular file|directory"):
+            FileSource(path)
+
+
+@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="no /proc here")
+def test_files_without_a_size_are_refused() -> None:
+    """Files of the system that cannot be sought in give an error of ours."""
+    with pytest.raises(SourceError):
+        FileSource("/proc/self/maps")
+
+
+@pytest.mark.skipif(ROOT, reason="the superuser may read everything")
+def test_files_that_may_not_be_read(tmp_path: Path) -> None:
+    """A file without permission is a `SourceError`; so is one in a folder that may not be entered."""
+    (tmp_path / "f").touch(mode=0)
+    (tmp_path / "d").mkdir()
+    (tmp_path / "d/f").touch()
+    (tmp_path / "d").chmod(0)
+    for path in ("f", "d/f"):
+        with pytest.raises(SourceError, match="denied"):
+            registry.open(tmp_path / path)
+    (tmp_path / "d").chmod(0o700)
+
+
+def test_file_addresses_are_decoded(tmp_path: Path) -> None:
+    """`file://` addresses may hold escaped characters."""
+    (tmp_path / "a b").write_bytes(b"x")
+    source = registry.source_of((tmp_path / "a b").as_uri())
+    assert isinstance(source, FileSource)
+    with source:
+        assert source.read(0, 1) == b"x"
+
+
+@given(
+    st.binary(min_size=1, max_size=300).flatmap(
+        lambda data: st.tuples(
+            st.just(data),
+            st.lists(
+                st.tuples(st.integers(0, len(data)), st.integers(0, len(data))).map(lambda r: (min(r), max(r))),
+                max_size=12,
+            ),
+        )
+    )
+)
+def test_many_ranges_are_single_ranges(case: tuple[bytes, list[tuple[int, int]]]) -> None:
+    """`read_many` gives what as many `read`s give."""
+    data, ranges = case
+    assert BytesSource(data).read_many(ranges) == [data[a:b] for a, b in ranges]
+
+
+@pytest.mark.parametrize("wrong", [(5, 4), (-1, 2), (2, 99)])
+def test_one_wrong_range_among_many_is_an_error(wrong: tuple[int, int]) -> None:
+    """A backward range or one past the end is refused, too, when it comes among others."""
+    with pytest.raises(ShardError):
+        BytesSource(b"0123456789").read_many([(0, 3), wrong])
+
+
+def test_near_ranges_are_read_as_one() -> None:
+    """Ranges with a small gap are joined, far ones are not, empty ones are left out."""
+    far = 10 + MERGE_GAP
+    assert merged([(0, 10), (far, far + 1), (far + 2 * MERGE_GAP, far + 2 * MERGE_GAP + 1), (5, 5)]) == [
+        (0, far + 1, [0, 1]),
+        (far + 2 * MERGE_GAP, far + 2 * MERGE_GAP + 1, [2]),
+    ]
+
+
+@pytest.mark.parametrize("name", ["", "/etc/passwd", "..", "a/../b", "./a", "a//b", "a/", "a\0", "a\\b", "../a"])
+def test_names_that_leave_the_folder_are_refused(name: str, tmp_path: Path) -> None:
+    """A name from inside a file is followed only when it is plain and relative."""
+    with pytest.raises(SourceError, match="refused"):
+        check_name(name)
+    folder = LocalFolder(tmp_path)
+    assert not folder.has(name)
+    with pytest.raises(SourceError):
+        folder.open(name)
+
+
+def test_names_too_long_for_the_system_are_our_errors(tmp_path: Path) -> None:
+    """A name of 5,000 letters is a `SourceError`."""
+    with pytest.raises(SourceError):
+        LocalFolder(tmp_path).open("n" * 5000)
+    with pytest.raises(SourceError):
+        LocalFolder(tmp_path).list("n" * 5000)
+
+
+def test_links_below_a_folder_are_not_followed(tmp_path: Path) -> None:
+    """A link, or a folder that is one, hides what it leads to."""
+    (tmp_path / "secret").mkdir()
+    (tmp_path / "secret/file").write_bytes(b"x")
+    (tmp_path / "shards").mkdir()
+    (tmp_path / "shards/link").symlink_to(tmp_path / "secret/file")
+    (tmp_path / "shards/sub").symlink_to(tmp_path / "secret")
+    folder = LocalFolder(tmp_path / "shards")
+    assert folder.list() == []
+    for name in ("link", "sub/file"):
+        with pytest.raises(SourceError, match="link"):
+            folder.open(name)
+
+
+def test_listing_is_sorted_and_says_sizes(tmp_path: Path) -> None:
+    """Names come in order, relative to the folder that was asked, with sizes; folders have none."""
+    (tmp_path / "b").write_bytes(b"12345")
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a/x").write_bytes(b"1")
+    folder = LocalFolder(tmp_path)
+    assert folder.list() == [Entry("a", -1, True), Entry("b", 5, False)]
+    assert folder.list("a") == [Entry("a/x", 1, False)]
+    with folder.open("a/x") as source:
+        assert (source.name, source.read(0, 1)) == ("x", b"1")
+        assert source.folder is not None
+        assert source.folder.has("x")
+    parent = folder.parent()
+    assert parent is not None
+    assert parent.folder(tmp_path.name).has("b")
+    assert LocalFolder("/").parent() is None
+
+
+def test_listing_what_is_no_folder_is_our_error(tmp_path: Path) -> None:
+    """Missing folders and impossible names are `SourceError`s."""
+    for path in (tmp_path / "missing", Path("a\0b")):
+        with pytest.raises(SourceError):
+            LocalFolder(path).list()
+
+
+def test_xorbs_must_be_a_folder(tmp_path: Path) -> None:
+    """A file where a folder is wanted is a mistake of the caller."""
+    (tmp_path / "f").touch()
+    with pytest.raises(UsageError, match="folder"):
+        registry.folder_of(tmp_path / "f")

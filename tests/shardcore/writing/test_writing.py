@@ -1,0 +1,290 @@
+"""Files appear when they are complete, or not at all."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+import shardcore
+from shardcore.errors import ShardError, SourceError, UsageError
+from shardcore.writing.output import Output, TemporaryFile
+from shardcore.writing.writer import pieces_of
+
+ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
+
+
+def names(folder: Path) -> list[str]:
+    """What lies in a folder."""
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_a_file_appears_with_its_digest(tmp_path: Path) -> None:
+    """Nothing has the final name before `commit`; afterwards only the file is there, and its digest is told."""
+    output = Output(tmp_path / "out")
+    file = output.open()
+    file.write(b"....world")
+    file.write_at(0, b"hey ")
+    file.write(memoryview(b"!"))
+    assert file.at == 10
+    assert names(tmp_path) != ["out"]
+    (written,) = output.commit(3)
+    assert names(tmp_path) == ["out"]
+    assert (tmp_path / "out").read_bytes() == b"hey world!"
+    assert (written.path, written.objects, written.size) == (tmp_path / "out", 3, 10)
+    assert written.sha256 == hashlib.sha256(b"hey world!").hexdigest()
+
+
+def test_files_of_one_shard_appear_together(tmp_path: Path) -> None:
+    """Files beside the target are part of it; discarding removes them all."""
+    output = Output(tmp_path / "out")
+    output.open("beside").write(b"1")
+    output.open().write(b"2")
+    assert [w.path.name for w in output.commit(1)] == ["beside", "out"]
+    again = Output(tmp_path / "more")
+    again.open("other").write(b"1")
+    again.discard()
+    again.discard()
+    assert names(tmp_path) == ["beside", "out"]
+
+
+@pytest.mark.parametrize("kind", ["file", "folder", "link", "broken link"])
+def test_what_exists_is_refused_at_once(tmp_path: Path, kind: str) -> None:
+    """A target that is anything already is refused before anything is written, a link that leads nowhere included."""
+    target = tmp_path / "out"
+    if kind == "file":
+        target.write_bytes(b"precious")
+    elif kind == "folder":
+        target.mkdir()
+    else:
+        target.symlink_to(tmp_path if kind == "link" else tmp_path / "nowhere")
+    with pytest.raises(UsageError, match="exists"):
+        Output(target)
+    assert names(tmp_path) == ["out"]
+
+
+def test_force_replaces_files_and_links_but_no_folders(tmp_path: Path) -> None:
+    """With `force` a file is replaced at once; of a link the link, not what it leads to; a folder never is."""
+    (tmp_path / "precious").write_bytes(b"precious")
+    (tmp_path / "link").symlink_to(tmp_path / "precious")
+    (tmp_path / "file").write_bytes(b"old")
+    (tmp_path / "folder").mkdir()
+    for name in ("link", "file"):
+        output = Output(tmp_path / name, force=True)
+        output.open().write(b"new")
+        output.commit(1)
+        assert (tmp_path / name).read_bytes() == b"new"
+    assert (tmp_path / "precious").read_bytes() == b"precious"
+    with pytest.raises(UsageError):
+        Output(tmp_path / "folder", force=True)
+
+
+def no_links(*names: object, **options: object) -> None:
+    """A file system without hard links."""
+    raise PermissionError(1, "Operation not permitted")
+
+
+@pytest.mark.parametrize("links", [True, False])
+def test_a_file_that_came_meanwhile_is_not_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, links: bool
+) -> None:
+    """Somebody else's file that appears while we write stays, with and without hard links; so no trace is left."""
+    if not links:
+        monkeypatch.setattr(os, "link", no_links)
+    output = Output(tmp_path / "out")
+    output.open().write(b"ours")
+    (tmp_path / "out").write_bytes(b"theirs")
+    with pytest.raises(UsageError, match="exists"):
+        output.commit(1)
+    output.discard()
+    assert names(tmp_path) == ["out"]
+    assert (tmp_path / "out").read_bytes() == b"theirs"
+
+
+def test_a_file_system_without_links_will_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where hard links are refused the file is renamed."""
+    monkeypatch.setattr(os, "link", no_links)
+    output = Output(tmp_path / "out")
+    output.open().write(b"ours")
+    output.commit(1)
+    assert names(tmp_path) == ["out"]
+
+
+@pytest.mark.skipif(ROOT, reason="the superuser may write everywhere")
+def test_a_folder_that_may_not_be_written_to(tmp_path: Path) -> None:
+    """A read-only folder is a `SourceError`."""
+    (tmp_path / "d").mkdir(mode=0o500)
+    with pytest.raises(SourceError, match="denied"):
+        Output(tmp_path / "d/out").open()
+
+
+def test_a_refused_folder_is_our_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the system answers to creating, linking or renaming becomes a `SourceError`."""
+    output = Output(tmp_path / "out")
+    monkeypatch.setattr(Path, "open", no_links)
+    with pytest.raises(SourceError, match="not permitted"):
+        output.open()
+    monkeypatch.undo()
+    output.open().write(b"x")
+    monkeypatch.setattr(os, "link", no_links)
+    monkeypatch.setattr(Path, "rename", no_links)
+    with pytest.raises(SourceError, match="not permitted"):
+        output.commit(1)
+    output.discard()
+    assert names(tmp_path) == []
+
+
+@pytest.mark.parametrize("name", ["no/such/folder/out", "x" * 300, "a\0b"])
+def test_impossible_targets_are_our_errors(tmp_path: Path, name: str) -> None:
+    """A target that cannot exist is an error of ours, and leaves nothing."""
+    with pytest.raises(ShardError):
+        Output(tmp_path / name).open()
+    assert names(tmp_path) == []
+
+
+@pytest.mark.parametrize("name", ["n" * 255, "é" * 127, "字" * 85, "😀" * 63])
+def test_the_longest_names_can_be_written(tmp_path: Path, name: str) -> None:
+    """The temporary name is not longer than what the system takes."""
+    output = Output(tmp_path / name)
+    output.open().write(b"x")
+    output.commit(1)
+    assert names(tmp_path) == [name]
+
+
+def test_the_mode_is_that_of_any_new_file(tmp_path: Path) -> None:
+    """The finished file is as readable as the umask says; the umask itself is never changed."""
+    code = f"""
+import os, threading, shardcore
+from shardcore.writing.output import Output
+os.umask(0o027)
+seen = set()
+real = os.umask
+os.umask = lambda mask: seen.add(mask) or real(mask)
+output = Output({str(tmp_path / "out")!r})
+output.open().write(b"x")
+output.commit(1)
+print(oct(os.stat({str(tmp_path / "out")!r}).st_mode & 0o777), sorted(seen))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["0o640", "[]"]
+
+
+def test_killed_in_the_middle_nothing_has_the_final_name(tmp_path: Path) -> None:
+    """A process that is killed while it writes leaves no file under the final name, and the next one succeeds."""
+    code = f"""
+import shardcore, sys, time
+writer = shardcore.create({str(tmp_path / "out.shard")!r}, format="swh")
+writer.add(None, b"x" * 3_000_000)
+print("ready", flush=True)
+time.sleep(60)
+"""
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        process.send_signal(signal.SIGKILL)
+    assert not (tmp_path / "out.shard").exists()
+    with shardcore.create(tmp_path / "out.shard", format="swh") as writer:
+        writer.add(None, b"x")
+    with shardcore.open(tmp_path / "out.shard") as shard:
+        assert shard.declared_objects == 1
+
+
+def test_a_finished_writer_takes_nothing_more(tmp_path: Path) -> None:
+    """Adding or finishing after the end is an error of ours; planning writers cannot finish."""
+    writer = shardcore.create(tmp_path / "out.shard", format="swh")
+    writer.add(None, b"x")
+    (written,) = writer.finish()
+    assert written.path.exists()
+    with pytest.raises(ShardError):
+        writer.add(None, b"y")
+    with pytest.raises(UsageError, match="finished"):
+        writer.finish()
+    with pytest.raises(UsageError, match="plans"):
+        shardcore.create(None, format="swh").finish()
+
+
+@pytest.mark.parametrize("options", [{"no_such_option": 1}, {"seed": -1}, {"seed": "x"}])
+def test_a_writer_that_is_refused_leaves_nothing(tmp_path: Path, options: dict[str, object]) -> None:
+    """Wrong options are `UsageError`s, and no temporary file stays."""
+    with pytest.raises(UsageError):
+        shardcore.create(tmp_path / "out", format="swh", **options)
+    assert names(tmp_path) == []
+    with pytest.raises(UsageError, match="no format"):
+        shardcore.create(tmp_path / "out", format="nope")
+
+
+def test_a_full_disk_is_our_error() -> None:
+    """What the system says while writing is told as `SourceError`."""
+    if not Path("/dev/full").exists():
+        pytest.skip("no /dev/full here")
+    file = TemporaryFile.__new__(TemporaryFile)
+    file.at, file.final = 0, Path("out")
+    with open("/dev/full", "wb", buffering=0) as full:
+        file._file = full  # type: ignore[assignment]
+        with pytest.raises(SourceError, match="space"):
+            file.write(b"x")
+
+
+class Broken(io.RawIOBase):
+    """A stream that fails."""
+
+    def read(self, size: int = -1) -> bytes:
+        """Fails."""
+        raise OSError(5, "Input/output error")
+
+
+def closed() -> io.BytesIO:
+    """A stream that was closed."""
+    stream = io.BytesIO(b"x")
+    stream.close()
+    return stream
+
+
+@pytest.mark.parametrize(
+    ("content", "error"),
+    [(Broken(), SourceError), (closed(), SourceError), (io.StringIO("text"), UsageError), (None, UsageError)],
+)
+def test_content_that_cannot_be_read(content: object, error: type[ShardError]) -> None:
+    """Broken and closed streams are `SourceError`s; what is no bytes is a mistake of the caller."""
+    with pytest.raises(error):
+        list(pieces_of(content))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"\1\2\3\4", bytearray(b"\1\2\3\4"), memoryview(b"\1\2\3\4").cast("I"), memoryview(b"\1x\2x\3x\4x")[::2]],
+)
+def test_content_of_every_kind_is_its_bytes(tmp_path: Path, content: memoryview) -> None:
+    """Views count bytes, not items; views with gaps are closed up."""
+    output = Output(tmp_path / "out")
+    file = output.open()
+    for piece in pieces_of(content):
+        file.write(piece)
+    assert file.at == 4
+    output.commit(1)
+    assert (tmp_path / "out").read_bytes() == b"\1\2\3\4"
+
+
+def test_many_threads_may_write(tmp_path: Path) -> None:
+    """Outputs do not disturb each other, also with equal names in different folders."""
+
+    def write(number: int) -> None:
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        output = Output(folder / "out")
+        output.open().write(str(number).encode())
+        output.commit(1)
+
+    threads = [threading.Thread(target=write, args=(number,)) for number in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [(tmp_path / str(n) / "out").read_bytes() for n in range(16)] == [str(n).encode() for n in range(16)]
