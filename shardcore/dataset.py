@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 import copy
-import threading
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import accumulate
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shardcore.caching import Once, OnceEach
 from shardcore.errors import FormatError, KeyAbsent, NotAShard, ShardError, SourceError, UsageError
 from shardcore.finding import Depth, Findings, Report
+from shardcore.nodes.children import Deferred
 from shardcore.nodes.node import Node
-from shardcore.nodes.runs import Runs
+from shardcore.nodes.placed import placed, placed_span
 from shardcore.nodes.sections import Section
-from shardcore.objects import ObjectColumns, ObjectRef, Objects, inside_member, located, relocated
+from shardcore.objects import LazyObjects, ObjectColumns, ObjectRef, Objects, inside_member, located
 from shardcore.progress import Progress, no_progress
 from shardcore.record import Value
-from shardcore.shard import DEFAULT_LIMIT, Shard
-from shardcore.sources.base import Source
+from shardcore.shard import DEFAULT_LIMIT, Part, Shard
+from shardcore.sources.base import Folder, Source
+from shardcore.sources.names import SourceName
 from shardcore.span import Span
 from shardcore.trace import Look
 
@@ -37,63 +40,92 @@ class Member:
     Attributes:
         name: The file name, relative to the data set's folder.
         size: Bytes.
-        open: Opens it.
+        open: Opens it; None to leave that to `DataSet.open_member`.
     """
 
     name: str
     size: int
-    open: Callable[[], Shard]
+    open: Callable[[], Shard] | None = None
 
 
 class DataSet(Shard):
     """A shard over a folder: its members' objects, looked up from the routing step on.
 
-    Members are opened when they are needed, once. Formats say by `route` where a key may lie. Spans of objects, steps,
-    findings and errors are those of the data set: their source begins with the name of the member. Trees and explained
-    paths are those of the member.
+    Members are opened when they are needed, once; a member in a local folder holds no descriptor. Formats say by
+    `route` where a key may lie, and by `open_member` how a member is opened. Everything speaks in the words of the data
+    set: in the names of sources the member comes first, rows are those of the data set.
 
     Args:
-        name: The format.
-        uri: Where the folder is.
+        format: The name of the format.
+        where: The folder.
         members: The shards, sorted by name.
+
+    Attributes:
+        uri: Where the folder is.
+        folder: The folder.
+        members: The shards.
     """
 
-    def __init__(self, name: str, uri: str, members: Sequence[Member]) -> None:
-        self.format = name
-        self.uri = uri
+    folder: Folder
+
+    def __init__(self, format: str, where: Folder | str, members: Sequence[Member]) -> None:
+        self.format = format
+        self.uri = where if isinstance(where, str) else where.uri
+        if not isinstance(where, str):
+            self.folder = where
         self.source = None
         self.sections: tuple[Section, ...] = ()
         self.members = tuple(members)
-        self._by_name = {member.name: (member, threading.RLock()) for member in self.members}
-        self._opened: dict[str, Shard] = {}
-        self._closed = False
-        self._joined: JoinedObjects | None = None
+        self._by_name = {member.name: member for member in self.members}
+        self._opened: OnceEach[str, Shard] = OnceEach()
+        self._joining: Once[JoinedObjects] = Once()
         self._unreadable: dict[str, ShardError] = {}
+        self._closed = False
+        self._lazy = LazyObjects(self._loaded_objects)
 
     @abstractmethod
-    def route(self, key: str, look: Look) -> Sequence[str]:
-        """The names of the members in which a key may lie, most likely first; tells its step.
+    def route(self, key: Any, look: Look) -> Sequence[str]:
+        """The names of the members in which a parsed key may lie, most likely first; tells its step."""
+
+    def open_member(self, name: str, source: Source) -> Shard:
+        """Opens a member; where that fails, the source is closed by the caller.
 
         Raises:
-            UsageError: The key is not of the format's form.
+            ShardError: It cannot be opened.
         """
+        raise NotImplementedError
 
     def member(self, name: str) -> Shard:
         """The opened member of that name.
 
         Raises:
             UsageError: There is no such member.
+            SourceError: The data set is closed, or the bytes cannot be had.
             ShardError: It cannot be opened.
         """
-        if name not in self._by_name:
+        member = self._by_name.get(name)
+        if member is None:
             raise UsageError(f"no member is called {name!r}")
-        member, lock = self._by_name[name]
-        with lock:
-            if self._closed:
-                raise SourceError(f"{self.uri} is closed")
-            if name not in self._opened:
-                self._opened[name] = member.open()
-            return self._opened[name]
+        self._check_open()
+        shard = self._opened.get(name, lambda: self._open(member))
+        if self._closed:
+            shard.close()
+            self._check_open()
+        return shard
+
+    def _open(self, member: Member) -> Shard:
+        if member.open is not None:
+            return member.open()
+        source = self.folder.open_on_demand(member.name)
+        try:
+            return self.open_member(member.name, source)
+        except BaseException:
+            source.close()
+            raise
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise SourceError(f"{self.uri} is closed")
 
     @property
     def unreadable(self) -> dict[str, ShardError]:
@@ -102,18 +134,19 @@ class DataSet(Shard):
 
     def objects_in(self, name: str) -> int | None:
         """How many objects a member has; None while `load_index` has not read it."""
-        return self._joined.count(name) if self._joined is not None else None
+        joined = self._joining.value
+        return joined.count(name) if joined is not None else None
 
     @property
     def objects(self) -> Objects:
-        """The objects of all members; none before `load_index`."""
-        return self._joined if self._joined is not None else JoinedObjects(())
+        """The objects of all members; the first question asked of them loads the index."""
+        joined = self._joining.value
+        return self._lazy if joined is None else joined
 
     @property
     def tree(self) -> Node:
-        """One node for each member; the members have trees of their own."""
-        kids = tuple(Node(m.name, Span(m.name, 0, m.size), text=f"{m.size} bytes") for m in self.members)
-        return Node(self.uri, Span("", 0, 0), children=kids)
+        """One node for each member, and below it the tree of the member."""
+        return Node(self.uri, Span("", 0, 0), children=tuple(self._member_node(member) for member in self.members))
 
     @property
     def fields(self) -> dict[str, Value]:
@@ -121,14 +154,14 @@ class DataSet(Shard):
         return {"dataset.members": len(self.members)}
 
     @property
-    def declared_objects(self) -> int:
-        """The sum over the members that are open; over all after `load_index`."""
-        return sum(shard.declared_objects for shard in list(self._opened.values()))
+    def declared_objects(self) -> int | None:
+        """The sum over all members after `load_index`; None before."""
+        return None if self._joining.value is None else len(self._joining.value)
 
     @property
     def loaded(self) -> bool:
         """Whether all members are open and their objects joined."""
-        return self._joined is not None
+        return self._joining.value is not None
 
     @property
     def index_bytes(self) -> int:
@@ -143,14 +176,19 @@ class DataSet(Shard):
         Raises:
             SourceError: The data set is closed.
         """
-        if self._joined is not None and not self._unreadable:
-            progress(len(self.members) * _PARTS, len(self.members) * _PARTS)
-            return
+        if self._unreadable:
+            self._joining = Once()
+        self._joining.get(lambda: self._join(progress))
+        progress(len(self.members) * _PARTS, len(self.members) * _PARTS)
+
+    def _loaded_objects(self) -> Objects:
+        return self._joining.get(lambda: self._join(no_progress))
+
+    def _join(self, progress: Progress) -> JoinedObjects:
         parts: list[tuple[str, int, Objects]] = []
         unreadable: dict[str, ShardError] = {}
         for number, member in enumerate(self.members):
-            if self._closed:
-                raise SourceError(f"{self.uri} is closed")
+            self._check_open()
             try:
                 shard = self.member(member.name)
                 shard.load_index(self._share(progress, number))
@@ -158,10 +196,10 @@ class DataSet(Shard):
                 unreadable[member.name] = error
                 continue
             parts.append((member.name, number, shard.objects))
-        self._joined, self._unreadable = JoinedObjects(parts), unreadable
-        progress(len(self.members) * _PARTS, len(self.members) * _PARTS)
+        self._unreadable = unreadable
+        return JoinedObjects(parts)
 
-    def lookup(self, key: str, look: Look) -> ObjectRef:
+    def lookup(self, key: Any, look: Look) -> ObjectRef:
         """Routes the key, then looks in the members named; a damaged one does not hide what lies in the others."""
         absent: ShardError | None = None
         damage: ShardError | None = None
@@ -170,33 +208,34 @@ class DataSet(Shard):
             try:
                 ref = self.member(name).lookup(key, look)
             except KeyAbsent as error:
-                absent = _placed(error, name)
+                absent = _placed_error(error, name)
                 continue
             except (FormatError, NotAShard) as error:
-                look.step("Damaged", f"{name}: {error.message}", *([error.span] if error.span else []))
-                damage = damage or _placed(error, name)
+                found = _placed_error(error, name)
+                look.damaged(found, f"{name}: {error.message}")
+                damage = damage or found
                 continue
             except ShardError as error:
-                raise _placed(error, name) from error
+                raise _placed_error(error, name) from error
             finally:
                 look.steps[before:] = [
-                    replace(step, spans=tuple(relocated(s, name) for s in step.spans)) for step in look.steps[before:]
+                    replace(step, spans=tuple(placed_span(s, name) for s in step.spans)) for step in look.steps[before:]
                 ]
             return located(ref, name, self._first_row(name))
-        raise damage or absent or KeyAbsent(key)
+        raise damage or absent or KeyAbsent(str(key))
 
-    def find_all(self, key: str) -> tuple[ObjectRef, ...]:
-        """All objects with this key, in all members that may hold it."""
+    def lookup_all(self, key: Any) -> tuple[ObjectRef, ...]:
+        """All objects with a parsed key, in all members that may hold it."""
         found: list[ObjectRef] = []
         damage: ShardError | None = None
         for name in self.route(key, Look()):
             try:
-                refs = self.member(name).find_all(key)
+                refs = self.member(name).lookup_all(key)
             except (FormatError, NotAShard) as error:
-                damage = damage or _placed(error, name)
+                damage = damage or _placed_error(error, name)
                 continue
             except ShardError as error:
-                raise _placed(error, name) from error
+                raise _placed_error(error, name) from error
             found += [located(ref, name, self._first_row(name)) for ref in refs]
         if damage is not None and not found:
             raise damage
@@ -236,64 +275,61 @@ class DataSet(Shard):
             try:
                 report = self.member(member.name).verify(depth, self._share(progress, number))
             except ShardError as error:
-                span = relocated(error.span, member.name) if error.span else Span(member.name, 0, 0)
+                span = placed_span(error.span, member.name) if error.span else Span(member.name, 0, 0)
                 findings.error(f"{self.format}.unreadable", span, f"{member.name}: {error.message}")
                 continue
             objects += report.objects
             for finding in report.findings:
-                findings.add(replace(finding, span=relocated(finding.span, member.name) if finding.span else None))
+                findings.add(replace(finding, span=placed_span(finding.span, member.name) if finding.span else None))
         progress(len(self.members) * _PARTS, len(self.members) * _PARTS)
         return Report(depth, objects, findings.all())
 
+    def part(self, name: str) -> Part:
+        """A member, what bytes of one decode to, or what lies beside them; see `Shard.part`."""
+        parsed = SourceName.parse(name)
+        member = parsed.path
+        if member not in self._by_name:
+            return self._part(parsed)
+        with _relocating(member):
+            part = self.member(member).part(str(parsed.inside(member)))
+        return Part(part.source, part.sections, lambda: self._placed_tree(member, part))
+
     def bytes_of(self, name: str) -> Source:
-        """A member's bytes by its name, or a source of a member by `member@…`."""
-        member, rest = self._split(name)
-        return self.member(member).bytes_of(rest)
+        """The source behind a span's `source`; see `part`."""
+        return self.part(name).source
 
-    def sections_of(self, name: str) -> tuple[Section, ...]:
-        """The sections of a member, or of a decoded source of one."""
-        if name == "":
-            return ()
-        member, rest = self._split(name)
-        return self.member(member).sections_of(rest)
+    def _part(self, name: SourceName) -> Part:
+        raise UsageError(f"no bytes are called {str(name)!r} here")
 
-    def tree_of(self, name: str) -> Node:
-        """The tree of the data set, or the tree of a member as the member itself has it."""
-        if name == "":
-            return self.tree
-        member, rest = self._split(name)
-        return self.member(member).tree_of(rest)
-
-    def explain(self, offset: int, source: str = "") -> tuple[Node, ...]:
-        """The path to a byte of a member; `source` names the member."""
-        member, rest = self._split(source)
-        return self.member(member).explain(offset, rest)
-
-    def runs(self, start: int, stop: int, source: str = "") -> Runs:
-        """What owns bytes of a member; `source` names the member."""
-        if source == "":
-            return Runs.of([], [], [], [])
-        member, rest = self._split(source)
-        return self.member(member).runs(start, stop, rest)
+    def whole_path(self, offset: int, source: str = "") -> tuple[Node, ...]:
+        """The path to a byte from the root of the data set's tree, through the member."""
+        path = super().whole_path(offset, source)
+        root = self.tree
+        place = next((node for node in root.children if node.span == path[0].span), None)
+        return path if place is None else (root, place, *path[1:])
 
     def close(self) -> None:
         """Closes all members."""
         self._closed = True
-        for name, (_, lock) in self._by_name.items():
-            with lock:
-                shard = self._opened.pop(name, None)
-            if shard is not None:
-                shard.close()
+        for shard in self._opened.clear():
+            shard.close()
 
-    def _split(self, name: str) -> tuple[str, str]:
-        """The member that a source belongs to, and the source's name there."""
-        member, at, rest = (name, "", "") if name in self._by_name else name.rpartition("@")
-        if member in self._by_name:
-            return member, at + rest
-        raise UsageError(f"no bytes are called {name!r} here")
+    def _member_node(self, member: Member) -> Node:
+        source = str(SourceName(member.name))
+        return Node(
+            member.name,
+            Span(source, 0, member.size),
+            text=f"{member.size} bytes",
+            children=Deferred(lambda: list(self.tree_of(source).children), source),
+        )
+
+    def _placed_tree(self, member: str, part: Part) -> Node:
+        with _relocating(member):
+            return placed(part.tree(), member, self._first_row(member))
 
     def _first_row(self, name: str) -> int | None:
-        return self._joined.first_row(name) if self._joined is not None and self._joined.has(name) else None
+        joined = self._joining.value
+        return joined.first_row(name) if joined is not None and joined.has(name) else None
 
     def _share(self, progress: Progress, number: int) -> Progress:
         """The progress of one member as a part of the whole."""
@@ -308,13 +344,13 @@ def _relocating(member: str) -> Iterator[None]:
     try:
         yield
     except ShardError as error:
-        raise _placed(error, member) from error
+        raise _placed_error(error, member) from error
 
 
-def _placed(error: ShardError, member: str) -> ShardError:
+def _placed_error(error: ShardError, member: str) -> ShardError:
     """An error of a member with its place in the data set; a copy, because a shard may raise one error often."""
     placed = copy.copy(error)
-    placed.span = relocated(error.span, member) if error.span else None
+    placed.span = placed_span(error.span, member) if error.span else None
     return placed
 
 
@@ -324,6 +360,10 @@ class JoinedObjects(Objects):
     Args:
         parts: Member name, member number and objects of each.
     """
+
+    kinds: tuple[str, ...] = ()
+    inner_kinds: frozenset[str] = frozenset()
+    codecs: tuple[str, ...] = ()
 
     def __init__(self, parts: Sequence[tuple[str, int, Objects]]) -> None:
         self._parts = tuple(parts)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
@@ -126,8 +126,3 @@ class Report:
     def to_json(self) -> dict[str, Any]:
         """The JSON form of the command line."""
         return {"ok": self.ok, "objects": self.objects, "findings": [f.to_json() for f in self.findings]}
-
-    def relocated(self, place: Any) -> Report:
-        """The same report with every span mapped by `place`."""
-        moved = tuple(replace(f, span=place(f.span) if f.span else None) for f in self.findings)
-        return replace(self, findings=moved)

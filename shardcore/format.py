@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
+from importlib import import_module
 from typing import Any
 
 from shardcore.errors import FormatError, KeyAbsent, ShardError, UsageError
@@ -12,6 +13,7 @@ from shardcore.finding import Depth, Findings, Report
 from shardcore.nodes.node import Node
 from shardcore.nodes.sections import Section, SectionRole, tile
 from shardcore.objects import NoObjects, ObjectRef, Objects
+from shardcore.options import Option, Purpose
 from shardcore.progress import Progress, no_progress
 from shardcore.record import FieldRole, Value
 from shardcore.shard import OpenOptions, Shard
@@ -87,6 +89,8 @@ class OpenContext:
         draft: Where the format notes what it knows so far.
         partial: Whether a shard with `damage` is wanted rather than an error, where something can be shown.
         progress: For openings that take long.
+        values: What the caller chose, by the names that the format declares; a folder is a `Folder`.
+        forced: Whether the caller named the format, which lifts the bar of inference.
     """
 
     options: OpenOptions
@@ -94,6 +98,12 @@ class OpenContext:
     draft: Draft = field(default_factory=Draft)
     partial: bool = False
     progress: Progress = no_progress
+    values: Mapping[str, Any] = field(default_factory=dict)
+    forced: bool = False
+
+    def member(self) -> OpenContext:
+        """The same for a member of a data set, which is opened quietly and with a draft of its own."""
+        return replace(self, draft=Draft(), progress=no_progress)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +121,9 @@ class Format:
         open_folder: Opens it.
         create: Starts a writer.
         locate: Says in which shard a key would lie, from parameters alone.
+        options: What can be chosen for opening, writing and locating.
+        begins: The bytes with one of which every file of the format begins, as far as it can be recognised at all; a
+            file that begins otherwise is not shown to `detect`. Empty where files may begin with anything.
     """
 
     name: str
@@ -123,6 +136,28 @@ class Format:
     open_folder: Callable[[Folder, OpenContext], Shard] | None = None
     create: Callable[..., Writer] | None = None
     locate: Callable[..., dict[str, Any]] | None = None
+    options: tuple[Option, ...] = ()
+    begins: tuple[bytes, ...] = ()
+
+    def options_for(self, purpose: Purpose) -> tuple[Option, ...]:
+        """The options for one purpose."""
+        return tuple(option for option in self.options if option.purpose is purpose)
+
+
+def lazily(place: str) -> Callable[..., Any]:
+    """A function that imports another one when it is first called.
+
+    Formats are listed by what is cheap to import; what opens and writes them comes with NumPy and codecs.
+
+    Args:
+        place: `package.module:function`.
+    """
+
+    def call(*arguments: Any, **named: Any) -> Any:
+        module, _, name = place.partition(":")
+        return getattr(import_module(module), name)(*arguments, **named)
+
+    return call
 
 
 class PartialShard(Shard):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import Any, overload
@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import UsageError
+from shardcore.nodes.placed import placed_span
+from shardcore.sources.names import SourceName
 from shardcore.span import Span
 
 
@@ -152,6 +154,11 @@ class Objects(ABC):
     inner_kinds: frozenset[str] = frozenset()
     codecs: tuple[str, ...] = ("none",)
 
+    @property
+    def counted(self) -> bool:
+        """Whether `len` is known without reading."""
+        return True
+
     @abstractmethod
     def __len__(self) -> int:
         """Number of rows, slots that are unused included."""
@@ -237,29 +244,71 @@ def located(ref: ObjectRef, member: str, first_row: int | None) -> ObjectRef:
         first_row: The row of the data set at which those of the member begin; None when that is not known (yet), and
             the object has the row -1 then.
     """
-    spans = tuple(relocated(span, member) for span in ref.spans)
+    spans = tuple(placed_span(span, member) for span in ref.spans)
     row = ref.row + first_row if first_row is not None and ref.row >= 0 else -1
     return replace(ref, row=row, spans=spans, shard=member, extras=ref.extras | {MEMBER_ROW: ref.row})
 
 
 def inside_member(ref: ObjectRef) -> ObjectRef:
     """The exact inverse of `located`."""
-    spans = tuple(Span(_source_inside(s.source, ref.shard), s.start, s.stop) for s in ref.spans)
+    spans = tuple(
+        Span(str(SourceName.parse(s.source).inside(ref.shard)), s.start, s.stop) for s in ref.spans
+    )
     extras = dict(ref.extras)
     row = extras.pop(MEMBER_ROW, ref.row)
     return replace(ref, row=row, spans=spans, shard="", extras=extras)
 
 
-def relocated(span: Span, member: str) -> Span:
-    """A span of a member of a data set, as a span of the data set.
+class LazyObjects(Objects):
+    """Objects that are loaded when something is asked of them.
 
-    The name of the member comes before the source; what lies beside the member keeps its name.
+    Args:
+        load: Gives the objects; called again for every question.
     """
-    if span.source and not span.source.startswith("@"):
-        return span
-    return Span(member + span.source, span.start, span.stop)
 
+    def __init__(self, load: Callable[[], Objects]) -> None:
+        self._load = load
 
-def _source_inside(source: str, member: str) -> str:
-    """The inverse of `relocated`, for the name of a source."""
-    return source[len(member) :] if source == member or source.startswith(f"{member}@") else source
+    def __len__(self) -> int:
+        return len(self._load())
+
+    @property
+    def kinds(self) -> tuple[str, ...]:  # type: ignore[override]
+        """See `Objects.kinds`."""
+        return self._load().kinds
+
+    @property
+    def inner_kinds(self) -> frozenset[str]:  # type: ignore[override]
+        """See `Objects.inner_kinds`."""
+        return self._load().inner_kinds
+
+    @property
+    def codecs(self) -> tuple[str, ...]:  # type: ignore[override]
+        """See `Objects.codecs`."""
+        return self._load().codecs
+
+    @property
+    def counted(self) -> bool:
+        """False: whoever asks loads them."""
+        return False
+
+    def columns(self, rows: NDArray[np.int64], *, sizes: bool = False) -> ObjectColumns:
+        """See `Objects.columns`."""
+        return self._load().columns(rows, sizes=sizes)
+
+    def key_texts(self, rows: NDArray[np.int64]) -> list[str | None]:
+        """See `Objects.key_texts`."""
+        return self._load().key_texts(rows)
+
+    def ref(self, row: int) -> ObjectRef:
+        """See `Objects.ref`."""
+        return self._load().ref(row)
+
+    @property
+    def orders(self) -> tuple[str, ...]:
+        """See `Objects.orders`."""
+        return self._load().orders
+
+    def order(self, name: str) -> NDArray[np.int64] | None:
+        """See `Objects.order`."""
+        return self._load().order(name)

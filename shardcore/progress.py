@@ -1,8 +1,10 @@
-"""How long operations tell how far they are."""
+"""How long operations tell how far they are, and how they are stopped."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 Progress = Callable[[int, int], None]
 """Called as `progress(done, total)`, often; may raise `Cancelled`."""
@@ -10,3 +12,34 @@ Progress = Callable[[int, int], None]
 
 def no_progress(done: int, total: int) -> None:
     """The `progress` of those who do not want to know."""
+
+
+_stop_check: ContextVar[Callable[[], None] | None] = ContextVar("stop_check", default=None)
+
+
+@contextmanager
+def stopped_by(check: Callable[[], None]) -> Iterator[None]:
+    """Lets every read in this context ask whether it is still wanted.
+
+    Reads have no parameter for it: they happen deep inside lookups, trees and streams. The check belongs to the context
+    (`contextvars`) of whoever started the work; a source that reads on threads of its own runs them in a copy of it.
+
+    Args:
+        check: Called before each read and while a source waits; raises `Cancelled` to stop.
+    """
+    token = _stop_check.set(check)
+    try:
+        yield
+    finally:
+        _stop_check.reset(token)
+
+
+def check_stopped() -> None:
+    """Asks the check of the context, if there is one.
+
+    Raises:
+        Cancelled: Nobody wants the result any more.
+    """
+    check = _stop_check.get()
+    if check is not None:
+        check()

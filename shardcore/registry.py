@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import inspect
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 
 from shardcore.errors import FormatError, NotAShard, ShardError, SourceError, UsageError
 from shardcore.format import Certainty, Draft, Format, OpenContext, PartialShard, Verdict
+from shardcore.options import OptionType, Purpose, read_options
 from shardcore.progress import Progress, no_progress
 from shardcore.shard import OpenOptions, Shard
 from shardcore.sources.base import Folder, Source
@@ -31,6 +31,10 @@ FORMATS = (
     "xorb",
     "neuroglancer",
 )
+
+
+LONGEST_BEGINNING = 64
+"""Bytes of a file by which formats are told apart before they are asked; see `Format.begins`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,46 +90,66 @@ def open(
     where: str | Path | bytes | Source | Folder,
     *,
     format: str | None = None,
-    spec: Any = None,
-    xorbs: str | Path | Folder | None = None,
-    deleted: bool = False,
-    isolated: bool = False,
     partial: bool = False,
     progress: Progress = no_progress,
+    **options: Any,
 ) -> Shard:
     """Opens a shard or a data set.
 
     Args:
         where: A path (of a file or folder), an address, bytes, a `Source` or a `Folder`.
         format: The name of the format, instead of recognising it.
-        spec: neuroglancer: the sharding specification, as JSON text, a mapping, or the path of a file.
-        xorbs: mdb: the folder with the xorbs: a path, an address or a `Folder`.
-        deleted: Whether tombstoned data is served.
-        isolated: Whether codecs that could take the process with them run in one of their own (bloscpack).
         partial: Whether damage gives what is left of the shard (with `damage` set) rather than an error.
         progress: Called as `progress(done, total)` by openings that take long.
+        **options: Options that formats declare for opening (`Format.options`), such as `spec` (neuroglancer) or `xorbs`
+            (mdb). Those of other formats are of no account, unless they name the format.
 
     Raises:
+        UsageError: No format has such an option, or its value makes no sense.
         NotAShard: No format recognises the bytes.
         FormatError: The bytes are damaged.
         SourceError: The bytes cannot be had.
     """
-    if spec is not None and format is None:
-        format = "neuroglancer"  # no other format has a specification that can be given
-    beside = folder_of(xorbs) if xorbs else None
-    options = OpenOptions(
-        spec=spec, xorbs=beside, deleted=deleted, forced=format is not None, isolated=isolated
-    )
+    values, named = _opening_options(options)
     target = source_of(where)
-    context = OpenContext(options, _open_as, partial=partial, progress=progress)
+    name = format or named
+    context = OpenContext(
+        OpenOptions(forced=name is not None, **values),
+        _open_as,
+        partial=partial,
+        progress=progress,
+        values=values,
+        forced=name is not None,
+    )
     if isinstance(target, Folder):
-        return _open_folder(target, format, context)
+        return _open_folder(target, name, context)
     try:
-        return _open_source(target, format, context)
+        return _open_source(target, name, context)
     except BaseException:
         if target is not where:
             target.close()
         raise
+
+
+def _opening_options(given: Mapping[str, Any]) -> tuple[dict[str, Any], str | None]:
+    """The values of options for opening, and the format that one of them names.
+
+    Raises:
+        UsageError: No format declares an option, or its value is not of its type.
+    """
+    values: dict[str, Any] = {}
+    named: str | None = None
+    wanted = {name: value for name, value in given.items() if value not in (None, False, "")}
+    if not wanted:
+        return values, named
+    declared = {option.name: (one.name, option) for one in all_formats() for option in one.options_for(Purpose.OPEN)}
+    for name, value in wanted.items():
+        if name not in declared:
+            raise UsageError(f"no format has an option {name!r} for opening; there is {', '.join(declared)}")
+        format, option = declared[name]
+        values[name] = folder_of(value) if option.type is OptionType.FOLDER else option.value_of(value)
+        named = format if option.names_format else named
+    return values, named
 
 
 def create(target: str | Path | None, *, format: str, force: bool = False, **options: Any) -> Writer:
@@ -135,7 +159,7 @@ def create(target: str | Path | None, *, format: str, force: bool = False, **opt
         target: The path under which the complete shard appears; None to plan only.
         format: The name of the format.
         force: Whether an existing file is replaced.
-        **options: Options of the format.
+        **options: Options that the format declares for writing (`Format.options`).
 
     Raises:
         UsageError: The format is not known or cannot be written, an option does not fit, or the target exists.
@@ -143,26 +167,31 @@ def create(target: str | Path | None, *, format: str, force: bool = False, **opt
     found = format_of(format)
     if found.create is None:
         raise UsageError(f"{format} cannot be written")
-    _check_options(found.create, format, options)
+    values = read_options(found.options, options, Purpose.WRITE, format)
     output = Output(target, force=force)
     try:
-        return found.create(output, **options)
-    except (TypeError, ValueError) as error:
-        output.discard()
-        raise UsageError(f"{format}: an option does not fit: {error}") from error
+        return found.create(output, **values)
     except BaseException:
         output.discard()
         raise
 
 
-def _check_options(create: Callable[..., Writer], format: str, options: dict[str, Any]) -> None:
-    parameters = inspect.signature(create).parameters.values()
-    if any(one.kind is one.VAR_KEYWORD for one in parameters):
-        return
-    known = [one.name for one in parameters if one.kind is one.KEYWORD_ONLY]
-    for name in options:
-        if name not in known:
-            raise UsageError(f"{format} has no option {name!r}; it has {', '.join(known) or 'none'}")
+def locate(format: str, key: str, **options: Any) -> dict[str, Any]:
+    """Says in which shard a key lies, from the routing rule alone.
+
+    Args:
+        format: The name of the format.
+        key: In the text form of the format.
+        **options: Options that the format declares for locating (`Format.options`).
+
+    Raises:
+        UsageError: The format does not route keys, or the key or an option does not fit.
+        ShardError: What an option names cannot be read or is damaged.
+    """
+    found = format_of(format)
+    if found.locate is None:
+        raise UsageError(f"{format} does not route keys to shards")
+    return found.locate(key, **read_options(found.options, options, Purpose.LOCATE, format))
 
 
 def source_of(where: str | Path | bytes | Source | Folder) -> Source | Folder:
@@ -225,7 +254,7 @@ def _open_source(target: Source, name: str | None, context: OpenContext) -> Shar
 
 def _open_as(source: Source, name: str) -> Shard:
     """How formats open sources of other formats."""
-    return format_of(name).open(PrefetchedSource(source), OpenContext(OpenOptions(forced=True), _open_as))
+    return format_of(name).open(PrefetchedSource(source), OpenContext(OpenOptions(forced=True), _open_as, forced=True))
 
 
 def _open_folder(folder: Folder, name: str | None, context: OpenContext) -> Shard:
@@ -238,7 +267,8 @@ def _open_folder(folder: Folder, name: str | None, context: OpenContext) -> Shar
 
 
 def _judge(probe: PrefetchedSource) -> tuple[Format, Verdict]:
-    verdicts = _ask(lambda f: f.detect(probe))
+    head = probe.head(LONGEST_BEGINNING)
+    verdicts = _ask(lambda f: f.detect(probe) if not f.begins or head.startswith(f.begins) else None)
     if not verdicts:
         verdicts = _ask(lambda f: f.infer(probe) if f.infer else None)
     return _surest(verdicts, probe.name)

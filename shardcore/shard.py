@@ -1,9 +1,9 @@
-"""What every opened thing is: a shard, its objects, its decoded parts."""
+"""What every opened file is: a shard with its objects, its sources of bytes and their trees."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
@@ -20,7 +20,7 @@ from shardcore.objects import ObjectRef, Objects
 from shardcore.progress import Progress, no_progress
 from shardcore.record import Value
 from shardcore.sources.base import Folder, Source
-from shardcore.span import Span
+from shardcore.sources.names import SourceName
 from shardcore.trace import Look, Trace, tell
 
 DEFAULT_LIMIT = 1 << 30
@@ -28,6 +28,21 @@ DEFAULT_LIMIT = 1 << 30
 
 PIECE = 1 << 20
 """Streams come in pieces of at most about this many bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One source of bytes of a shard: the file, what lies beside it, or what some of its bytes decode to.
+
+    Attributes:
+        source: The bytes.
+        sections: The coarse parts; they tile the source.
+        tree: Makes the root of the node tree; may read.
+    """
+
+    source: Source
+    sections: tuple[Section, ...]
+    tree: Callable[[], Node]
 
 
 class Shard(ABC):
@@ -52,7 +67,13 @@ class Shard(ABC):
     @property
     @abstractmethod
     def objects(self) -> Objects:
-        """All objects, as columns."""
+        """All objects, as columns. Having them reads nothing; their length, slices and keys read what they need."""
+
+    @property
+    def listing(self) -> Objects | None:
+        """The objects, when how many they are is known without reading; else None, until `load_index`."""
+        objects = self.objects
+        return objects if objects.counted else None
 
     @property
     @abstractmethod
@@ -66,8 +87,8 @@ class Shard(ABC):
 
     @property
     @abstractmethod
-    def declared_objects(self) -> int:
-        """How many objects the file says it has."""
+    def declared_objects(self) -> int | None:
+        """How many objects the file says it has, as opening learned it; None when only reading more would tell."""
 
     @property
     @abstractmethod
@@ -87,15 +108,29 @@ class Shard(ABC):
             ShardError: The index is damaged, or the bytes cannot be had.
         """
 
+    def parse_key(self, text: str) -> Any:
+        """What the format makes of the text of a key: parsed, and hashed, once. `str` of it is the text again.
+
+        Raises:
+            UsageError: The key is not of the format's form.
+        """
+        return text
+
     @abstractmethod
-    def lookup(self, key: str, look: Look) -> ObjectRef:
-        """Finds a key, reading through `look` and telling it each step; the path under `find` and `trace`.
+    def lookup(self, key: Any, look: Look) -> ObjectRef:
+        """Finds a parsed key, reading through `look` and telling it each step; the path under `find` and `trace`.
 
         Raises:
             KeyAbsent: The key is not there.
-            UsageError: The key is not of the format's form.
             FormatError: The shard is damaged where the lookup needs it.
         """
+
+    def lookup_all(self, key: Any) -> tuple[ObjectRef, ...]:
+        """All objects with a parsed key; empty when there is none."""
+        try:
+            return (self.lookup(key, Look()),)
+        except KeyAbsent:
+            return ()
 
     @abstractmethod
     def stream(self, ref: ObjectRef) -> Iterator[bytes]:
@@ -123,14 +158,15 @@ class Shard(ABC):
             UsageError: The key is not of the format's form.
             FormatError: The shard is damaged where the lookup needs it.
         """
-        return self.lookup(key, Look())
+        return self.lookup(self.parse_key(key), Look())
 
     def find_all(self, key: str) -> tuple[ObjectRef, ...]:
-        """All objects with this key; empty when there is none."""
-        try:
-            return (self.find(key),)
-        except KeyAbsent:
-            return ()
+        """All objects with this key; empty when there is none.
+
+        Raises:
+            UsageError: The key is not of the format's form.
+        """
+        return self.lookup_all(self.parse_key(key))
 
     def find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
         """The rows of many keys, shape `(len(keys),)`; -1 where a key is absent."""
@@ -149,7 +185,8 @@ class Shard(ABC):
             UsageError: The key is not of the format's form.
             SourceError: The bytes cannot be had.
         """
-        return tell(key, lambda look: self.lookup(key, look))
+        parsed = self.parse_key(key)
+        return tell(key, lambda look: self.lookup(parsed, look))
 
     def read(self, ref: ObjectRef, *, limit: int = DEFAULT_LIMIT) -> bytes:
         """The decoded content.
@@ -221,35 +258,44 @@ class Shard(ABC):
         """Keys that stand for whole contents and are not rows of `objects` (bloscpack: `all`)."""
         return ()
 
-    def bytes_of(self, name: str) -> Source:
-        """The source behind a span's `source`.
+    def part(self, name: str) -> Part:
+        """A source of bytes of the shard, with its sections and its tree.
+
+        Args:
+            name: As in `Span.source`: empty for the file, a sibling, or `@start-stop` for what bytes decode to.
 
         Raises:
             UsageError: There is no such source.
             ShardError: Its bytes cannot be had or decoded.
         """
-        if name == "" and self.source is not None:
-            return self.source
-        raise UsageError(f"no bytes are called {name!r} here")
+        parsed = SourceName.parse(name)
+        if parsed.is_file and self.source is not None:
+            return Part(self.source, self.sections, lambda: self.tree)
+        return self._part(parsed)
+
+    def _part(self, name: SourceName) -> Part:
+        """A source other than the file; formats that have any say which."""
+        text = str(name)
+        if type(self).bytes_of is not Shard.bytes_of:
+            return Part(self.bytes_of(text), self.sections_of(text), lambda: self.tree_of(text))
+        raise UsageError(f"no bytes are called {str(name)!r} here")
+
+    def bytes_of(self, name: str) -> Source:
+        """The source behind a span's `source`; see `part`."""
+        if name and type(self).bytes_of is not Shard.bytes_of:
+            raise UsageError(f"no bytes are called {name!r} here")
+        return self.part(name).source
 
     def sections_of(self, name: str) -> tuple[Section, ...]:
-        """The sections of a source; they tile it."""
-        return self.sections if name == "" else ()
+        """The sections of a source; they tile it. See `part`."""
+        return self.sections if name == "" else self.part(name).sections
 
     def tree_of(self, name: str) -> Node:
-        """The root of the node tree of a source.
-
-        Raises:
-            UsageError: There is no such source.
-            ShardError: Its bytes cannot be had or decoded.
-        """
-        if name == "":
-            return self.tree
-        source = self.bytes_of(name)
-        return Node(name, Span(name, 0, source.size))
+        """The root of the node tree of a source; see `part`."""
+        return self.tree if name == "" else self.part(name).tree()
 
     def explain(self, offset: int, source: str = "") -> tuple[Node, ...]:
-        """The path from a source to the smallest thing that owns one of its bytes.
+        """The path from a source to the smallest node that owns one of its bytes.
 
         Raises:
             UsageError: There is no such byte.
@@ -259,6 +305,21 @@ class Shard(ABC):
         if not root.span.covers(offset):
             raise UsageError(f"there is no byte {offset}; {source or 'the file'} has {root.span.size}")
         return path_to(root, offset, source)
+
+    def whole_path(self, offset: int, source: str = "") -> tuple[Node, ...]:
+        """The path to a byte from the root of the shard's tree: to decoded bytes through the node they come from.
+
+        Raises:
+            UsageError: There is no such byte.
+            SourceError: The bytes cannot be had.
+        """
+        path = self.explain(offset, source)
+        name = SourceName.parse(source)
+        if name.stretch is None:
+            return path
+        outer = self.whole_path(name.stretch[0], str(name.outer))
+        depth = next((n for n, node in enumerate(outer) if node.decoded == source), None)
+        return path if depth is None else (*outer[: depth + 1], *path)
 
     def runs(self, start: int, stop: int, source: str = "") -> Runs:
         """What owns the bytes `[start, stop)` of a source, for painting; agrees with `explain`.

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from shardcore.errors import FormatError, KeyAbsent, LimitExceeded
+from shardcore.errors import FormatError, KeyAbsent, LimitExceeded, ShardError
+from shardcore.objects import ObjectRef
 from shardcore.sources.base import Source
 from shardcore.sources.wrapped import MeteredSource
 from shardcore.span import Span
-
-if TYPE_CHECKING:
-    from shardcore.objects import ObjectRef
 
 FOUND = "found"
 ABSENT = "absent"
@@ -76,6 +74,7 @@ class Look:
         self._meters: dict[int, MeteredSource] = {}
         self._told_requests = 0
         self._told_bytes = 0
+        self._told_damage: list[Exception] = []
 
     def meter(self, source: Source) -> MeteredSource:
         """The source to read from in this lookup; what is read through it is counted."""
@@ -91,6 +90,13 @@ class Look:
         size = sum(meter.bytes for meter in self._meters.values())
         self.steps.append(Step(title, text, spans, values, requests - self._told_requests, size - self._told_bytes))
         self._told_requests, self._told_bytes = requests, size
+
+
+    def damaged(self, error: ShardError, text: str = "") -> None:
+        """Tells, as a step, where a lookup met damage; the same error is told once."""
+        if self.telling and error not in self._told_damage:
+            self._told_damage.append(error)
+            self.step("Damaged", text or error.message, *([error.span] if error.span else []))
 
 
 def tell(key: str, lookup: Callable[[Look], ObjectRef]) -> Trace:
@@ -109,7 +115,6 @@ def tell(key: str, lookup: Callable[[Look], ObjectRef]) -> Trace:
     except KeyAbsent as error:
         return Trace(key, ABSENT, tuple(look.steps), error=str(error))
     except (FormatError, LimitExceeded) as error:
-        spans = (error.span,) if error.span else ()
-        look.step("Damaged", error.message, *spans)
+        look.damaged(error)
         return Trace(key, DAMAGED, tuple(look.steps), error=str(error))
     return Trace(key, FOUND, tuple(look.steps), ref=ref)

@@ -10,7 +10,7 @@ import numpy as np
 from shardcore import DataSet, FieldRole, Node, ObjectRef, Shard, ShardError, Span
 from shardcore.dataset import JoinedObjects
 from shardcore.nodes.node import Children
-from shardcore.objects import relocated
+from shardcore.nodes.placed import placed_span
 
 SCAN_ROWS = 2_000_000
 """Rows whose places are compared one with all, where a format keeps no order of offsets."""
@@ -102,9 +102,9 @@ def moved(node: Node, member: str) -> Node:
     """A node of a member of a data set, with its places as the data set names them."""
     if not member:
         return node
-    target = relocated(node.target, member) if node.target is not None else None
+    target = placed_span(node.target, member) if node.target is not None else None
     decoded = member + node.decoded if node.decoded else ""
-    return replace(node, span=relocated(node.span, member), target=target, decoded=decoded)
+    return replace(node, span=placed_span(node.span, member), target=target, decoded=decoded)
 
 
 def _through_stored(shard: Shard, span: Span) -> tuple[Node, ...]:

@@ -34,7 +34,7 @@ from shardcore.cli.output import (
 from shardcore.errors import FormatError, UsageError
 from shardcore.finding import Depth, Severity
 from shardcore.nodes.node import Node
-from shardcore.registry import format_of
+from shardcore.registry import locate as locate_key
 from shardcore.shard import Shard
 from shardcore.trace import ABSENT, FOUND
 
@@ -197,13 +197,7 @@ def locate(
     json: Json = False,
 ) -> int:
     """In which shard a key lies, from the routing rule alone."""
-    found = format_of(format_name)
-    if found.locate is None:
-        raise UsageError(f"{format_name} does not route keys to shards")
-    try:
-        answer = found.locate(key, **format_options(option))
-    except (TypeError, ValueError) as error:
-        raise UsageError(f"{format_name}: {error}") from error
+    answer = locate_key(format_name, key, **format_options(option))
     if json:
         print_json(json_safe(answer))
     else:

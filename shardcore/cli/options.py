@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
@@ -143,20 +143,18 @@ def progress_bar(title: str) -> Iterator[Progress]:
         yield progress
 
 
-def format_options(pairs: list[str] | None, parse: Callable[[str], Any] | None = None) -> dict[str, Any]:
-    """`NAME=VALUE` options of a format; numbers become integers.
+def format_options(pairs: list[str] | None) -> dict[str, str]:
+    """`NAME=VALUE` options of a format, as texts by name; what they mean the format declares.
 
     Raises:
-        UsageError: One is not of that form.
+        UsageError: One is not of that form, or is given twice.
     """
-    found: dict[str, Any] = {}
+    found: dict[str, str] = {}
     for pair in pairs or []:
         name, equals, value = pair.partition("=")
         if not equals or not name.isidentifier():
             raise UsageError(f"-O takes NAME=VALUE, not {pair!r}")
-        try:
-            # Python takes `4_4_40` for a number; here it is a name.
-            found[name] = int(value.replace("_", "x"), 0)
-        except ValueError:
-            found[name] = parse(value) if parse else value
+        if name in found:
+            raise UsageError(f"-O {name} is given twice")
+        found[name] = value
     return found

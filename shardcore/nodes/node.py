@@ -72,12 +72,12 @@ class Children(Sequence["Node"]):
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One thing in a file: a section, a record, a field, an object.
+    """A named stretch of a file: a section, a record, a field, an object.
 
     Attributes:
         name: In the words of the specification.
         span: Its bytes.
-        value: What the bytes hold, or None for a thing made of others.
+        value: What the bytes hold, or None for a node made of others.
         text: The value as a person reads it.
         role: What it is for.
         doc: One plain sentence.
@@ -86,6 +86,8 @@ class Node:
         bits: For a part of a bit-packed array: its bits `[first, last)`, counted from the first bit of `span`.
         target: The bytes it points to.
         decoded: The name of the source that its bytes decode to, or empty.
+        row: The row in `Shard.objects` of the object it belongs to: its content, its record, an entry that points to
+            it. None where there is none, or where the node around it says so.
     """
 
     name: str
@@ -100,6 +102,7 @@ class Node:
     bits: tuple[int, int] | None = None
     target: Span | None = None
     decoded: str = ""
+    row: int | None = None
 
     @property
     def expandable(self) -> bool:

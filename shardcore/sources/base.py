@@ -11,51 +11,79 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
-from shardcore.errors import SourceError, Truncated, UsageError
+from shardcore.errors import LimitExceeded, SourceError, Truncated, UsageError
+from shardcore.progress import check_stopped
 from shardcore.span import Span
 
 MERGE_GAP = 4096
-"""Ranges that lie at most this many bytes apart are read as one."""
+"""Ranges of a local file that lie at most this many bytes apart are read as one."""
 
 MERGE_LIMIT = 16 * 1024 * 1024
 """Merging stops at reads of this many bytes."""
 
 
 class Source(ABC):
-    """Random access to the bytes of one thing: a file, an object in a store, a buffer.
+    """Random access to the bytes of a file, an object in a store, or a buffer.
+
+    The public reads check their ranges and whether they are still wanted (`shardcore.progress.stopped_by`), then call
+    `_read` and its companions, which sources implement.
 
     Attributes:
         name: What a person calls it: the file name.
         uri: Where it is: a path or an address.
         folder: The folder it lies in, or None.
+        merge_gap: Ranges that lie at most this many bytes apart are cheaper to read as one.
+        watchable: Whether `check_unchanged` can be asked again and again at next to no cost.
     """
 
     name: str
     uri: str
     folder: Folder | None = None
+    merge_gap: int = MERGE_GAP
+    watchable: bool = False
 
     @property
     @abstractmethod
     def size(self) -> int:
-        """Number of bytes; may be learned with the first read."""
+        """Number of bytes; a source may learn it from its first read."""
 
     @property
     def identity(self) -> str:
         """Changes when the content does; caches are keyed by it."""
         return f"{self.uri}#{self.size}"
 
-    @abstractmethod
     def read(self, start: int, stop: int) -> bytes:
         """Reads exactly the bytes `[start, stop)`.
 
         Raises:
             Truncated: The range ends after the source does.
+            UsageError: The range ends before it starts.
             SourceError: The bytes cannot be had.
+            Cancelled: Nobody wants them any more.
         """
+        check_stopped()
+        self.check_range(start, stop)
+        return self._read(start, stop)
+
+    def read_first(self, count: int) -> bytes:
+        """Reads the first `count` bytes, or all when there are fewer; afterwards `size` is known.
+
+        Raises:
+            SourceError: The bytes cannot be had.
+            Cancelled: Nobody wants them any more.
+        """
+        check_stopped()
+        return self._read_first(count)
 
     def read_last(self, count: int) -> bytes:
-        """Reads the last `count` bytes, or all when there are fewer."""
-        return self.read(max(self.size - count, 0), self.size)
+        """Reads the last `count` bytes, or all when there are fewer; afterwards `size` is known.
+
+        Raises:
+            SourceError: The bytes cannot be had.
+            Cancelled: Nobody wants them any more.
+        """
+        check_stopped()
+        return self._read_last(count)
 
     def read_many(self, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
         """Reads several half-open ranges, in the order given; neighbours are read as one.
@@ -64,16 +92,12 @@ class Source(ABC):
             Truncated: A range ends after the source does.
             UsageError: A range ends before it starts.
             SourceError: The bytes cannot be had.
+            Cancelled: Nobody wants them any more.
         """
+        check_stopped()
         for start, stop in ranges:
-            self._check_range(start, stop)
-        parts: list[bytes] = [b""] * len(ranges)
-        for start, stop, members in merged(ranges):
-            block = self.read(start, stop)
-            for number in members:
-                first, last = ranges[number]
-                parts[number] = block[first - start : last - start]
-        return parts
+            self.check_range(start, stop)
+        return self._read_many(ranges)
 
     def loaded(self, start: int, stop: int) -> tuple[tuple[int, int], ...]:
         """The parts of `[start, stop)` that a read would answer at once, as sorted half-open ranges."""
@@ -90,6 +114,22 @@ class Source(ABC):
     def close(self) -> None:  # noqa: B027 - most sources hold nothing
         """Releases what the source holds; reading afterwards is an error."""
 
+    def check_range(self, start: int, stop: int) -> None:
+        """Lets only half-open ranges of the source pass.
+
+        Raises:
+            Truncated: The range ends after the source does.
+            UsageError: The range ends before it starts.
+        """
+        if not 0 <= start <= stop:
+            raise UsageError(f"not a half-open range: {start}..{stop}")
+        size = self.size
+        if stop > size:
+            raise Truncated(
+                f"{self.name}: bytes {start}..{stop} asked for, {size} are there",
+                span=Span("", min(start, size), size),
+            )
+
     def __enter__(self) -> Self:
         return self
 
@@ -98,24 +138,35 @@ class Source(ABC):
     ) -> None:
         self.close()
 
-    def _check_range(self, start: int, stop: int) -> None:
-        if not 0 <= start <= stop:
-            raise UsageError(f"not a half-open range: {start}..{stop}")
-        if stop > self.size:
-            raise Truncated(
-                f"{self.name}: bytes {start}..{stop} asked for, {self.size} are there",
-                span=Span("", min(start, self.size), self.size),
-            )
+    @abstractmethod
+    def _read(self, start: int, stop: int) -> bytes:
+        """Reads exactly the bytes `[start, stop)`, a range of the source."""
+
+    def _read_first(self, count: int) -> bytes:
+        return self._read(0, min(count, self.size))
+
+    def _read_last(self, count: int) -> bytes:
+        size = self.size
+        return self._read(max(size - count, 0), size)
+
+    def _read_many(self, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
+        parts: list[bytes] = [b""] * len(ranges)
+        for start, stop, members in merged(ranges, self.merge_gap):
+            block = self._read(start, stop)
+            for number in members:
+                first, last = ranges[number]
+                parts[number] = block[first - start : last - start]
+        return parts
 
 
-def merged(ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int, list[int]]]:
-    """Joins ranges that touch or nearly touch: `(start, stop, numbers of the ranges inside)`; empty ones join none."""
+def merged(ranges: Sequence[tuple[int, int]], gap: int = MERGE_GAP) -> list[tuple[int, int, list[int]]]:
+    """Joins ranges at most `gap` bytes apart: `(start, stop, numbers of the ranges inside)`; empty ones join none."""
     joined: list[tuple[int, int, list[int]]] = []
     for number in sorted((n for n, (a, b) in enumerate(ranges) if b > a), key=lambda n: ranges[n]):
         start, stop = ranges[number]
         if joined:
             first, last, members = joined[-1]
-            if start <= last + MERGE_GAP and max(stop, last) - first <= max(MERGE_LIMIT, last - first):
+            if start <= last + gap and max(stop, last) - first <= max(MERGE_LIMIT, last - first):
                 members.append(number)
                 joined[-1] = (first, max(stop, last), members)
                 continue
@@ -125,7 +176,7 @@ def merged(ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int, list[int]]
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One thing in a folder.
+    """A file or a sub-folder in a folder.
 
     Attributes:
         name: Relative to the folder that was listed, with `/` between parts.
@@ -139,7 +190,7 @@ class Entry:
 
 
 class Folder(ABC):
-    """A place that holds sources: a directory, a prefix of a store.
+    """What holds sources: a directory, a prefix of a store.
 
     Attributes:
         name: The last part of its address.
@@ -164,6 +215,30 @@ class Folder(ABC):
         Raises:
             SourceError: Nothing is there, or the name leaves the folder, or a link stands in the way.
         """
+
+    def open_on_demand(self, name: str) -> Source:
+        """Opens what lies at the relative `name` as a source that holds nothing while nobody reads it.
+
+        A data set can have more members than a process may have files open. Stores that keep no descriptor per object
+        open it as usual.
+
+        Raises:
+            SourceError: Nothing is there, or the name leaves the folder, or a link stands in the way.
+        """
+        return self.open(name)
+
+    def read(self, name: str, limit: int) -> bytes:
+        """The whole content of a small file.
+
+        Raises:
+            LimitExceeded: It has more than `limit` bytes.
+            SourceError: Nothing is there, the name leaves the folder, or the bytes cannot be had.
+        """
+        with self.open(name) as source:
+            data = source.read_first(limit + 1)
+            if len(data) > limit:
+                raise LimitExceeded(f"{name} has {source.size} bytes; at most {limit} are read")
+            return data
 
     @abstractmethod
     def folder(self, name: str) -> Folder:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import stat
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 
 from shardcore.errors import SourceChanged, SourceError, reason_of
@@ -25,6 +26,8 @@ class FileSource(Source):
     Raises:
         SourceError: The file cannot be opened, or is not a regular file or block device.
     """
+
+    watchable = True
 
     def __init__(self, path: str | Path, *, follow_links: bool = True) -> None:
         self.path = Path(path)
@@ -66,15 +69,7 @@ class FileSource(Source):
         """Device, inode, size and modification time when the file was opened."""
         return f"{self.uri}#{'-'.join(map(str, self._status))}"
 
-    def read(self, start: int, stop: int) -> bytes:
-        """Reads exactly the bytes `[start, stop)`.
-
-        Raises:
-            Truncated: The range ends after the file did when it was opened.
-            SourceChanged: The file became shorter since.
-            SourceError: The file is closed, or the system refuses the read.
-        """
-        self._check_range(start, stop)
+    def _read(self, start: int, stop: int) -> bytes:
         parts: list[bytes] = []
         at = start
         while at < stop:
@@ -165,6 +160,14 @@ class LocalFolder(Folder):
         source.name = name.rsplit("/", 1)[-1]
         return source
 
+    def open_on_demand(self, name: str) -> Source:
+        """Opens the file at the relative `name` as a source that keeps no descriptor.
+
+        Raises:
+            SourceError: Nothing is there, or the name leaves the directory, or a link stands in the way.
+        """
+        return OnDemandSource(self, name)
+
     def folder(self, name: str) -> LocalFolder:
         """The sub-directory `name`; the same rules as for `open`."""
         return LocalFolder(self._inside(name))
@@ -183,8 +186,68 @@ class LocalFolder(Folder):
         return path
 
 
+class OnDemandSource(Source):
+    """A file of a folder that is open only while it is read.
+
+    A data set can have more members than a process may have files open. Each read opens the file again, and refuses
+    another one than was there first.
+
+    Args:
+        folder: The directory.
+        name: The relative name of the file.
+
+    Raises:
+        SourceError: Nothing is there, or the name leaves the folder.
+    """
+
+    watchable = True
+
+    def __init__(self, folder: LocalFolder, name: str) -> None:
+        self._folder = folder
+        self._path = name
+        self._closed = False
+        with folder.open(name) as source:
+            self.name, self.uri, self.folder = source.name, source.uri, source.folder
+            self._size, self._identity = source.size, source.identity
+
+    @property
+    def size(self) -> int:
+        """Number of bytes when the file was first opened."""
+        return self._size
+
+    @property
+    def identity(self) -> str:
+        """As the file had it when it was first opened."""
+        return self._identity
+
+    def _read(self, start: int, stop: int) -> bytes:
+        with self._opened() as source:
+            return source.read(start, stop)
+
+    def _read_many(self, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
+        with self._opened() as source:
+            return source.read_many(ranges)
+
+    def check_unchanged(self) -> None:
+        """Compares the file at the path with the one that was first opened."""
+        self._opened().close()
+
+    def close(self) -> None:
+        """Reading afterwards is an error."""
+        self._closed = True
+
+    def _opened(self) -> Source:
+        if self._closed:
+            raise SourceError(f"{self.name} is closed")
+        source = self._folder.open(self._path)
+        if source.identity != self._identity:
+            source.close()
+            raise SourceChanged(f"{self.name} was changed by another program")
+        return source
+
+
 def _entry(lead: str, inner: os.DirEntry[str]) -> Entry | None:
-    """What a listing says of one thing; None for links, and for what went away meanwhile."""
+    """What a listing says of one entry; None for links, and for what went away meanwhile."""
     try:
         if inner.is_symlink():
             return None

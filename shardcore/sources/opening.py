@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from shardcore.errors import UsageError
 from shardcore.sources.base import Source
-from shardcore.sources.wrapped import AroundSource
+from shardcore.sources.wrapped import WrapperSource
 
 
-class PrefetchedSource(AroundSource):
+class PrefetchedSource(WrapperSource):
     """Keeps the first and last bytes of a source while it is recognised and opened, so that they are read once.
 
     Args:
@@ -27,41 +26,40 @@ class PrefetchedSource(AroundSource):
         self._kept: list[tuple[int, bytes]] = []
 
     def head(self, count: int) -> bytes:
-        """The first `count` bytes, or all when there are fewer; at most one read."""
-        count = min(count, self.size)
-        return self.read(0, count)
+        """The first `count` bytes, or all when there are fewer; at most one read, which tells the size, too."""
+        return self.read_first(count)
 
-    def read(self, start: int, stop: int) -> bytes:
-        """Reads exactly the bytes `[start, stop)`; the first bytes of the source are fetched with a guess."""
-        if not 0 <= start <= stop:
-            raise UsageError(f"not a half-open range: {start}..{stop}")
+    def _read_first(self, count: int) -> bytes:
+        for first, data in self._kept:
+            if first == 0 and (count <= len(data) or len(data) == self.size):
+                return data[:count]
+        if count > self._guess:
+            return self.base.read_first(count)
+        data = self.base.read_first(self._guess)
+        self._kept.append((0, data))
+        return data[:count]
+
+    def _read(self, start: int, stop: int) -> bytes:
         if (kept := self._kept_part(start, stop)) is not None:
             return kept
-        self._check_range(start, stop)
-        if start == 0 and stop <= self._guess:
-            data = self.base.read(0, min(self._guess, self.size))
-            self._kept.append((0, data))
-            return data[:stop]
-        return self.base.read(start, stop)
+        return self._read_first(stop) if start == 0 and stop <= self._guess else self.base.read(start, stop)
 
-    def read_last(self, count: int) -> bytes:
-        """Reads the last `count` bytes, or all when there are fewer, with a guess."""
+    def _read_last(self, count: int) -> bytes:
         count = min(count, self.size)
         if (kept := self._kept_part(self.size - count, self.size)) is not None:
             return kept
-        if count <= self._guess:
-            data = self.base.read_last(self._guess)
-            self._kept.append((self.size - len(data), data))
-            return data[len(data) - count :]
-        return self.base.read_last(count)
+        if count > self._guess:
+            return self.base.read_last(count)
+        data = self.base.read_last(self._guess)
+        self._kept.append((self.size - len(data), data))
+        return data[len(data) - count :]
 
-    def read_many(self, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
-        """Reads several ranges: those that are kept from memory, the others as the source reads several."""
-        parts = {number: self._kept_part(*wanted) for number, wanted in enumerate(ranges) if wanted[0] <= wanted[1]}
-        missing = [number for number in range(len(ranges)) if parts.get(number) is None]
-        fresh = self.base.read_many([ranges[number] for number in missing]) if missing else []
-        parts.update(zip(missing, fresh, strict=True))
-        return [parts[number] or b"" for number in range(len(ranges))]
+    def _read_many(self, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
+        parts = [self._kept_part(start, stop) for start, stop in ranges]
+        missing = [number for number, part in enumerate(parts) if part is None]
+        for number, part in zip(missing, self.base.read_many([ranges[n] for n in missing]), strict=True):
+            parts[number] = part
+        return [part or b"" for part in parts]
 
     def close(self) -> None:
         """Closes the source that is opened, and forgets what was kept."""

@@ -16,11 +16,11 @@ class CountingSource(BytesSource):
         super().__init__(data, name, folder=folder)
         self.ranges: list[tuple[int, int]] = []
 
-    def read(self, start: int, stop: int) -> bytes:
-        """Reads, and keeps the range; an empty one is free."""
+    def _read(self, start: int, stop: int) -> bytes:
+        # An empty range is free.
         if stop > start:
             self.ranges.append((start, stop))
-        return super().read(start, stop)
+        return super()._read(start, stop)
 
 
 class FailingSource(BytesSource):
@@ -30,12 +30,11 @@ class FailingSource(BytesSource):
         super().__init__(data, "failing")
         self.left = after
 
-    def read(self, start: int, stop: int) -> bytes:
-        """Reads while some reads are left."""
+    def _read(self, start: int, stop: int) -> bytes:
         self.left -= 1
         if self.left < 0:
             raise SourceError("the connection is gone")
-        return super().read(start, stop)
+        return super()._read(start, stop)
 
 
 class PatternSource(Source):
@@ -52,8 +51,7 @@ class PatternSource(Source):
         """Number of bytes."""
         return self._size
 
-    def read(self, start: int, stop: int) -> bytes:
-        """The sum of the eight bytes of each offset."""
-        self._check_range(start, stop)
+    def _read(self, start: int, stop: int) -> bytes:
+        # The sum of the eight bytes of each offset.
         offsets = (np.arange(stop - start, dtype=np.uint64) + np.uint64(start)).astype("<u8")
         return bytes(offsets.view(np.uint8).reshape(-1, 8).sum(axis=1, dtype=np.uint8))

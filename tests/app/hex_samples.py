@@ -112,7 +112,7 @@ class _Watched(Source):
         """As the source."""
         return self._reader.source.size
 
-    def read(self, start: int, stop: int) -> bytes:
+    def _read(self, start: int, stop: int) -> bytes:
         """As the source, once it is let go."""
         self._reader.held.wait(30)
         self._reader.reads.append((start, stop))

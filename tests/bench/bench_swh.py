@@ -27,11 +27,11 @@ class CountedFile(FileSource):
     reads = 0
     read_bytes = 0
 
-    def read(self, start: int, stop: int) -> bytes:
+    def _read(self, start: int, stop: int) -> bytes:
         """Reads and counts."""
         type(self).reads += 1
         type(self).read_bytes += stop - start
-        return super().read(start, stop)
+        return super()._read(start, stop)
 
 
 def contents() -> list[bytes]:

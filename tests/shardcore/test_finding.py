@@ -51,12 +51,3 @@ def test_only_errors_make_a_report_bad() -> None:
             {"severity": "error", "code": "x.e", "span": {"start": 1, "stop": 2}, "message": "bad", "key": "k"},
         ],
     }
-
-
-def test_a_report_can_be_moved() -> None:
-    """Every span is mapped; findings without one stay."""
-    findings = Findings()
-    findings.error("x.e", Span("", 1, 2), "bad")
-    findings.note("x.n", None, "so")
-    moved = Report(Depth.INDEX, 1, findings.all()).relocated(lambda span: Span("m", span.start, span.stop))
-    assert [f.span for f in moved.findings] == [Span("m", 1, 2), None]

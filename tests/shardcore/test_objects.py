@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from shardcore.errors import UsageError
+from shardcore.nodes.placed import placed_span
 from shardcore.objects import (
     NoObjects,
     ObjectColumns,
@@ -14,7 +15,6 @@ from shardcore.objects import (
     State,
     inside_member,
     located,
-    relocated,
 )
 from shardcore.span import Span
 
@@ -105,6 +105,6 @@ def test_objects_of_members_come_back(source: str, first_row: int | None) -> Non
 
 def test_spans_are_relocated_once() -> None:
     """A span that names a member is left as it is."""
-    span = relocated(Span("@0-4", 1, 2), "m")
+    span = placed_span(Span("@0-4", 1, 2), "m")
     assert span == Span("m@0-4", 1, 2)
-    assert relocated(span, "m") == span
+    assert placed_span(span, "m") == span

@@ -2,6 +2,7 @@
 
 from shardcore.format import Format
 from shardcore.formats.bloscpack.reader import BloscpackShard, detect, open_bloscpack
+from shardcore.options import Option, OptionType
 
 FORMAT = Format(
     name="bloscpack",
@@ -9,6 +10,14 @@ FORMAT = Format(
     suffixes=(".blp",),
     detect=detect,
     open=open_bloscpack,
+    options=(
+        Option(
+            "isolated",
+            OptionType.FLAG,
+            "Decompress chunks in a process of their own, which may fail alone.",
+            hidden=True,
+        ),
+    ),
 )
 
 __all__ = ["FORMAT", "BloscpackShard"]

@@ -67,7 +67,7 @@ class Block(Source):
         """Bytes of the other source."""
         return self._base.size
 
-    def read(self, start: int, stop: int) -> bytes:
+    def _read(self, start: int, stop: int) -> bytes:
         """See `Source.read`."""
         if self._start <= start <= stop <= self._start + len(self._data):
             return self._data[start - self._start : stop - self._start]

@@ -3,6 +3,7 @@
 from shardcore.format import Format
 from shardcore.formats.mdb.folder import detect_folder, open_folder
 from shardcore.formats.mdb.reader import detect, open_shard
+from shardcore.options import Option, OptionType
 
 FORMAT = Format(
     name="mdb",
@@ -12,4 +13,7 @@ FORMAT = Format(
     open=open_shard,
     detect_folder=detect_folder,
     open_folder=open_folder,
+    options=(
+        Option("xorbs", OptionType.FOLDER, "The folder that holds the xorbs."),
+    ),
 )

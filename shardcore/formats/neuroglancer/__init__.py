@@ -11,6 +11,7 @@ from shardcore.formats.neuroglancer.lookup import locate
 from shardcore.formats.neuroglancer.opening import joined, open_shard
 from shardcore.formats.neuroglancer.origin import given_origin, inference_of, info_of
 from shardcore.formats.neuroglancer.sharding import shard_number
+from shardcore.options import Option, OptionType, Purpose
 from shardcore.sources.opening import PrefetchedSource
 
 __all__ = ["FORMAT"]
@@ -66,4 +67,10 @@ FORMAT = Format(
     detect_folder=judge_folder,
     open_folder=open_folder,
     locate=_locate,
+    options=(
+        Option("spec", OptionType.JSON, "The sharding specification.", names_format=True),
+        Option("info", OptionType.JSON, "The info of a data set, or its folder.", Purpose.LOCATE),
+        Option("spec", OptionType.JSON, "The sharding specification alone.", Purpose.LOCATE),
+        Option("folder", OptionType.TEXT, "The folder of the key space, where the info has several.", Purpose.LOCATE),
+    ),
 )

@@ -78,7 +78,7 @@ class NeuroglancerDataSet(DataSet):
         return replace(root, children=(spec_node(self.origin), *root.children))
 
     @property
-    def declared_objects(self) -> int:
+    def declared_objects(self) -> int | None:
         """How many keys all minishard indices list; opens all shards and reads them."""
         if not self.loaded:
             self.load_index()

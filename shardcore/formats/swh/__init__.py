@@ -3,6 +3,7 @@
 from shardcore.format import Format
 from shardcore.formats.swh.reader import detect, open_shard
 from shardcore.formats.swh.writer import SwhWriter
+from shardcore.options import Option, OptionType, Purpose
 
 FORMAT = Format(
     name="swh",
@@ -11,4 +12,7 @@ FORMAT = Format(
     detect=detect,
     open=open_shard,
     create=SwhWriter,
+    options=(
+        Option("seed", OptionType.INTEGER, "The first seed tried for the hash function, 0 to 2^32 - 1.", Purpose.WRITE),
+    ),
 )

@@ -132,7 +132,7 @@ class _Held(Source):
         """As inside."""
         return self._inner.size
 
-    def read(self, start: int, stop: int) -> bytes:
+    def _read(self, start: int, stop: int) -> bytes:
         """After `act`."""
         self._act()
         return self._inner.read(start, stop)

@@ -9,8 +9,7 @@ import pytest
 
 from shardcore.errors import SourceChanged, SourceError
 from shardcore.sources.base import Source
-from shardcore.sources.local import LocalFolder
-from shardcore.sources.wrapped import OnDemandSource
+from shardcore.sources.local import LocalFolder, OnDemandSource
 from shardcore.testing import SourceContract
 
 

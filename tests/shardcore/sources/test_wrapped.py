@@ -13,16 +13,8 @@ from shardcore.errors import SourceError, UsageError
 from shardcore.sources.base import Source
 from shardcore.sources.memory import BytesSource
 from shardcore.sources.opening import PrefetchedSource
-from shardcore.sources.wrapped import ConcatSource, KeptSource, MeteredSource, SliceSource
+from shardcore.sources.wrapped import ConcatSource, KeptSource, MeteredSource
 from shardcore.testing import CountingSource, FailingSource, SourceContract
-
-
-class TestSlice(SourceContract):
-    """A part in the middle of another source."""
-
-    def opened(self, tmp_path: Path) -> Source:
-        """The data, with other bytes around it."""
-        return SliceSource(BytesSource(b"head" + self.data + b"tail"), 4, 4 + len(self.data))
 
 
 class TestConcat(SourceContract):
@@ -75,8 +67,6 @@ class TestKept(SourceContract):
 def test_wrapped_sources_change_when_the_bytes_do() -> None:
     """The identity of a part or a join follows that of the bytes underneath."""
     one, two = BytesSource(b"abcd"), BytesSource(b"abXd")
-    assert SliceSource(one, 0, 2).identity != SliceSource(two, 0, 2).identity
-    assert SliceSource(one, 0, 2).identity != SliceSource(one, 1, 3).identity
     assert ConcatSource([one, two], "j").identity != ConcatSource([two, two], "j").identity
     for wrap in (MeteredSource, PrefetchedSource, lambda base: KeptSource(base, 0, b"a")):
         assert wrap(one).identity == one.identity
@@ -94,7 +84,6 @@ class HalfLoaded(BytesSource):
 def test_what_is_loaded_is_told_in_own_offsets() -> None:
     """Parts and joins say what their sources have, in offsets of their own."""
     base = HalfLoaded(bytes(1000))
-    assert SliceSource(base, 150, 450).loaded(0, 300) == ((50, 150), (250, 300))
     joined = ConcatSource([base, BytesSource(bytes(50))], "j")
     assert joined.loaded(750, 1050) == ((800, 900), (1000, 1050))
     assert PrefetchedSource(base).loaded(100, 300) == ((200, 300),)
@@ -128,7 +117,7 @@ def test_costs_are_counted() -> None:
 
 def test_a_failed_read_is_an_error_through_all_wrappers() -> None:
     """A broken connection is told as it is."""
-    for wrap in (MeteredSource, PrefetchedSource, lambda base: SliceSource(base, 1, 20)):
+    for wrap in (MeteredSource, PrefetchedSource, lambda base: KeptSource(base, 40, b"")):
         with pytest.raises(SourceError, match="gone"):
             wrap(FailingSource(bytes(50))).read(3, 9)
 

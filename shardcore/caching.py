@@ -1,0 +1,140 @@
+"""What is made once, and what is kept as long as there is room. No lock is held while anything is made."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from typing import Generic, TypeVar
+
+from shardcore.progress import check_stopped
+
+K = TypeVar("K", bound=Hashable)
+T = TypeVar("T")
+
+_WAIT = 0.05
+"""Seconds after which those who wait ask whether the result is still wanted."""
+
+
+class Once(Generic[T]):
+    """A value that is made when it is first asked for, by whoever asks first; others wait for it.
+
+    A failure is not kept: it is raised to the one who tried, and the next one tries again.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._busy: threading.Event | None = None
+        self._maker = 0
+        self._made: list[T] = []
+
+    @property
+    def value(self) -> T | None:
+        """The value, or None when it is not made yet; never waits."""
+        return self._made[0] if self._made else None
+
+    def get(self, make: Callable[[], T]) -> T:
+        """The value, made by `make` when nobody made it yet.
+
+        Raises:
+            Cancelled: The result is not wanted any more.
+        """
+        while not self._made:
+            with self._lock:
+                if self._made:
+                    break
+                busy, mine = self._busy, self._busy is None
+                if busy is None:
+                    busy = self._busy = threading.Event()
+                    self._maker = threading.get_ident()
+                elif self._maker == threading.get_ident():
+                    raise RuntimeError("a value that needs itself")
+            if mine:
+                self._make(make, busy)
+            else:
+                while not busy.wait(_WAIT):
+                    check_stopped()
+        return self._made[0]
+
+    def put(self, value: T) -> None:
+        """Takes a value that is known otherwise; the one that is there already stays."""
+        with self._lock:
+            if not self._made:
+                self._made.append(value)
+
+    def _make(self, make: Callable[[], T], busy: threading.Event) -> None:
+        try:
+            self.put(make())
+        finally:
+            with self._lock:
+                self._busy = None
+            busy.set()
+
+
+class OnceEach(Generic[K, T]):
+    """Values by key, each made once as by `Once`."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._each: dict[K, Once[T]] = {}
+
+    def get(self, key: K, make: Callable[[], T]) -> T:
+        """The value of a key; see `Once.get`."""
+        with self._lock:
+            once = self._each.setdefault(key, Once())
+        return once.get(make)
+
+    def value(self, key: K) -> T | None:
+        """The value of a key, or None when it is not made yet; never waits."""
+        once = self._each.get(key)
+        return once.value if once is not None else None
+
+    def values(self) -> list[T]:
+        """All values that are made, in the order in which they were first asked for."""
+        with self._lock:
+            each = list(self._each.values())
+        return [value for once in each if (value := once.value) is not None]
+
+    def clear(self) -> list[T]:
+        """Forgets all values, and returns them."""
+        kept = self.values()
+        with self._lock:
+            self._each.clear()
+        return kept
+
+
+class ByteCache(Generic[K, T]):
+    """Keeps what was used last, as long as it fits into a number of bytes.
+
+    Args:
+        limit: How many bytes; one value may be larger, and is kept alone.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[K, tuple[T, int]] = OrderedDict()
+        self._size = 0
+
+    def get(self, key: K) -> T | None:
+        """The value of a key, or None when it is not kept (any more)."""
+        with self._lock:
+            if key not in self._kept:
+                return None
+            self._kept.move_to_end(key)
+            return self._kept[key][0]
+
+    def put(self, key: K, value: T, size: int) -> T:
+        """Keeps a value of `size` bytes, and drops those that were not used for longest; returns the value."""
+        with self._lock:
+            self._size += size - self._kept.pop(key, (None, 0))[1]
+            self._kept[key] = (value, size)
+            while self._size > self._limit and len(self._kept) > 1:
+                self._size -= self._kept.popitem(last=False)[1][1]
+        return value
+
+    def clear(self) -> None:
+        """Drops everything."""
+        with self._lock:
+            self._kept.clear()
+            self._size = 0

@@ -1,0 +1,82 @@
+"""Nodes of a member, in the words of its data set: the same tree, with the name of the member in every span."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from shardcore.nodes.node import Children, Node
+from shardcore.nodes.runs import Runs
+from shardcore.sources.names import SourceName
+from shardcore.span import Span
+
+
+def placed(node: Node, member: str, first_row: int | None = None) -> Node:
+    """A node of a member (of a file beside), as a node of the data set (of the shard that refers to the file).
+
+    Args:
+        node: As the member has it. Its children are placed when they are asked for.
+        member: The path of the member.
+        first_row: The row of the data set at which the objects of the member begin; None while that is not known, or
+            where they are no objects of the data set. Then nodes have no row.
+    """
+    return replace(
+        node,
+        span=placed_span(node.span, member),
+        target=None if node.target is None else placed_span(node.target, member),
+        decoded=placed_name(node.decoded, member) if node.decoded else "",
+        row=None if node.row is None or first_row is None else first_row + node.row,
+        children=_placed_children(node.children, member, first_row),
+    )
+
+
+def placed_span(span: Span, member: str) -> Span:
+    """A span of a member, as a span of its data set."""
+    return Span(placed_name(span.source, member), span.start, span.stop)
+
+
+def placed_name(source: str, member: str) -> str:
+    """The text of the name of a source of a member, in the words of its data set."""
+    return str(SourceName.parse(source).placed(member))
+
+
+def _placed_children(children: Sequence[Node], member: str, first_row: int | None) -> Sequence[Node]:
+    if isinstance(children, Children):
+        return PlacedChildren(children, member, first_row)
+    return tuple(placed(child, member, first_row) for child in children)
+
+
+class PlacedChildren(Children):
+    """Children that are still computed when asked for.
+
+    Args:
+        base: The children as the member has them.
+        member: See `placed`.
+        first_row: See `placed`.
+    """
+
+    def __init__(self, base: Children, member: str, first_row: int | None) -> None:
+        self._base = base
+        self._member = member
+        self._first_row = first_row
+        self.source = placed_name(base.source, member)
+
+    def __len__(self) -> int:
+        return len(self._base)
+
+    def make(self, start: int, stop: int) -> list[Node]:
+        """See `Children.make`."""
+        return [placed(node, self._member, self._first_row) for node in self._base.make(start, stop)]
+
+    def overlap(self, start: int, stop: int) -> range:
+        """See `Children.overlap`."""
+        return self._base.overlap(start, stop)
+
+    def runs(self, start: int, stop: int) -> Runs | None:
+        """As the children paint themselves."""
+        return self._base.runs(start, stop)
+
+    @property
+    def expandable(self) -> bool:
+        """As the children know it."""
+        return self._base.expandable
