@@ -13,6 +13,7 @@ import numpy as np
 
 from shardcore.formats.swh import chd, layout
 from shardcore.formats.swh.chd_code import encode
+from shardcore.formats.swh.hash_section import write_hash_section
 
 SLOTS = 46_000_009
 OBJECTS = 45_540_000
@@ -32,7 +33,7 @@ def make_sparse(path: Path, *, slots: int = SLOTS, declared: int = OBJECTS, data
     buckets = declared // 4 + 1
     rng = np.random.default_rng(5)
     displacements = rng.integers(0, 40, buckets, dtype=np.uint32)
-    section = layout.write_hash_section(1, slots, buckets, encode(displacements))
+    section = write_hash_section(1, slots, buckets, encode(displacements))
     index_start = layout.DATA_START + data_bytes
     hash_start = index_start + slots * layout.SLOT.size
     header = layout.HEADER.pack(

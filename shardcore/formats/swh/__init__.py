@@ -1,7 +1,7 @@
 """Software Heritage Read Shard: many small objects, found through a perfect hash function."""
 
 from shardcore.format import Format
-from shardcore.formats.swh.reader import detect, open_shard
+from shardcore.formats.swh.shard import detect, open_shard
 from shardcore.formats.swh.writer import SwhWriter
 from shardcore.options import Option, OptionType, Purpose
 

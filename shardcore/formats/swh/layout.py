@@ -1,18 +1,21 @@
-"""The bytes of a Software Heritage Read Shard, version 1.
+"""The bytes of a Software Heritage Read Shard, version 1, and the rules on them.
 
-The shard layer is big-endian; the hash function section is a dump of a C library on a little-endian machine.
+The shard layer is big-endian; the hash function section is a dump of a C library on a little-endian machine, and what
+holds between its fields stands in `hash_section.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shardcore.errors import BadMagic, FormatError, Truncated, Unsupported
-from shardcore.formats.swh.chd_code import Encoded, PartSizes, part_sizes
+from shardcore.nodes.sections import Section, SectionRole
+from shardcore.objects import State
 from shardcore.record import Field, FieldRole, Record
 from shardcore.span import Span
 
@@ -90,6 +93,9 @@ DIRECTORY_ENTRY = Record(
     ),
 )
 
+HASH_FIXED_SIZE = HASH_HEAD.offsets["displacements_count"] + HASH_TAIL.size
+"""Bytes of a hash function section that `sequence_length` does not count."""
+
 VARIABLE_PARTS = {
     "unary bits": "High parts of the ends of all values: end i as a one-bit at (end >> r) + i.",
     "select directory": "The place of every 128th one-bit, so that one displacement is found without reading all.",
@@ -97,70 +103,86 @@ VARIABLE_PARTS = {
     "value store": "The displacements, each in as many bits as it needs, packed.",
 }
 
+SENTENCES = {
+    "header": "Says where the parts of the shard lie.",
+    "padding": "Zeros up to the first object; nobody checks them.",
+    "objects": "Every object: its length in 8 bytes, then its content; in the order of writing.",
+    "index": "One slot for each value of the hash function: the key and the place of its object.",
+    "hash function": "Gives every key a slot of its own, and every other key in the world some slot.",
+    "trailing": "Bytes after the end of the shard, as on a larger block device; `truncate` removes them.",
+}
+
 
 @dataclass(frozen=True, slots=True)
-class HashParts:
-    """Where the parts of a hash function section lie, from its first 55 bytes.
+class Geometry:
+    """Where the parts of a shard lie, and what a slot and an object may say.
 
     Attributes:
-        start: First byte of the section in the file.
-        values: The fields of `HASH_HEAD`.
-        sizes: Bytes of the variable parts.
+        objects_start: First byte of the objects.
+        index_start: First byte of the index, and one past the last of the objects.
+        slots: Number of slots.
+        declared: Objects written, as the header says.
     """
 
-    start: int
-    values: Mapping[str, Any]
-    sizes: PartSizes
+    objects_start: int
+    index_start: int
+    slots: int
+    declared: int
 
-    @property
-    def seed(self) -> int:
-        """Seed of the key hash."""
-        return int(self.values["seed"])
+    @staticmethod
+    def of(header: dict[str, Any]) -> Geometry:
+        """The geometry that a header states."""
+        slots = header["index_size"] // SLOT.size
+        return Geometry(header["objects_position"], header["index_position"], slots, header["objects_count"])
 
-    @property
-    def slots(self) -> int:
-        """n, the number of slots."""
-        return int(self.values["table_size"])
+    def slot_start(self, slot: int) -> int:
+        """First byte of a slot."""
+        return self.index_start + SLOT.size * slot
 
-    @property
-    def buckets(self) -> int:
-        """B, the number of buckets."""
-        return int(self.values["displacements_count"])
+    def slot_span(self, slot: int) -> Span:
+        """The bytes of a slot."""
+        return Span("", self.slot_start(slot), self.slot_start(slot + 1))
 
-    @property
-    def low_width(self) -> int:
-        """r, low bits kept of each end."""
-        return int(self.values["low_bits_width"])
+    def key_span(self, slot: int) -> Span:
+        """The key in a slot."""
+        start = self.slot_start(slot)
+        return Span("", start, start + SLOT.sizes["key"])
 
-    @property
-    def store_bits(self) -> int:
-        """T, bits used in the value store."""
-        return int(self.values["store_bits"])
+    def offset_span(self, slot: int) -> Span:
+        """The offset in a slot."""
+        return Span("", self.slot_start(slot) + SLOT.offsets["offset"], self.slot_start(slot + 1))
 
-    @property
-    def unary_bits(self) -> int:
-        """Bits used in the unary bits."""
-        return self.buckets + (self.store_bits >> self.low_width)
+    def states(self, offsets: NDArray[np.uint64]) -> NDArray[np.uint8]:
+        """What the offsets of slots say: live, unused, or damaged; the key says nothing.
 
-    @property
-    def stop(self) -> int:
-        """One past the last byte of the section."""
-        return self.start + 39 + int(self.values["sequence_length"])
+        An object is live where its length field lies in the objects section.
+        """
+        last = self.index_start - OBJECT.size
+        states = np.full(len(offsets), State.DAMAGED, np.uint8)
+        inside = (offsets >= np.uint64(self.objects_start)) & (offsets <= np.uint64(max(last, 0)))
+        states[inside & np.bool_(last >= self.objects_start)] = State.LIVE
+        states[(offsets == np.uint64(NO_OBJECT)) | (offsets == np.uint64(0))] = State.UNUSED
+        return states
 
-    def part(self, name: str) -> Span:
-        """The bytes of one of `VARIABLE_PARTS`."""
-        at = self.start + HASH_HEAD.size
-        sizes = (self.sizes.unary, self.sizes.directory, self.sizes.low_bits, self.sizes.store)
-        for part, size in zip(VARIABLE_PARTS, sizes, strict=True):
-            if part == name:
-                return Span("", at, at + size)
-            at += size
-        raise KeyError(name)
+    def state(self, offset: int) -> State:
+        """What the offset of one slot says; see `states`."""
+        return State(int(self.states(np.array([offset], np.uint64))[0]))
 
-    def where(self, part: str, start: int, stop: int) -> Span:
-        """Bytes of a part, as bytes of the file."""
-        first = self.part(part).start
-        return Span("", first + start, first + stop)
+    def outside(self, slot: int, offset: int) -> FormatError:
+        """What is wrong with a slot whose state is damaged."""
+        return FormatError(f"slot {slot} points to {offset}, outside the objects", span=self.offset_span(slot))
+
+    def room(self, offset: int) -> int:
+        """Bytes that the content of an object can have whose length stands at `offset`: objects end at the index."""
+        return self.index_start - offset - OBJECT.size
+
+    def too_long(self, offset: int, size: int) -> FormatError | None:
+        """What is wrong with an object of `size` bytes whose length stands at `offset`; None when it fits."""
+        room = self.room(offset)
+        if size <= room:
+            return None
+        message = f"the object says {size} bytes; the objects end after {room}"
+        return FormatError(message, span=length_span(offset))
 
 
 def read_header(data: bytes) -> dict[str, Any]:
@@ -201,10 +223,20 @@ def check_reach(header: dict[str, Any], size: int) -> None:
         Truncated: It was cut.
     """
     hashes = header["hash_position"]
-    if hashes + 39 > size:
+    if hashes + HASH_FIXED_SIZE > size:
         raise Truncated(
             f"the hash function begins at {hashes}, the file ends at {size}", span=field_span("hash_position")
         )
+
+
+def cut_header(head: bytes) -> dict[str, Any]:
+    """The fields that a header has which may be cut; nothing is checked.
+
+    Args:
+        head: The first bytes of the file, 88 or all there are.
+    """
+    values = HEADER.read_one(head.ljust(HEADER.size, b"\0"))
+    return {name: value for name, value in values.items() if field_span(name).stop <= len(head)}
 
 
 def field_span(name: str) -> Span:
@@ -213,100 +245,36 @@ def field_span(name: str) -> Span:
     return Span("", start, start + HEADER.sizes[name])
 
 
-def read_hash_parts(data: bytes, start: int, slots: int, size: int) -> HashParts:
-    """Reads and checks the first 55 bytes of a hash function section.
+def length_span(offset: int) -> Span:
+    """The length field of an object."""
+    return Span("", offset, offset + OBJECT.size)
 
-    Args:
-        data: The bytes from the section's first one on.
-        start: Where the section begins.
-        slots: Slots of the index.
-        size: Bytes of the file.
 
-    Raises:
-        Truncated: The section is cut.
-        BadMagic: The names of the algorithm or of the key hash are not there.
-        Unsupported: The section was written on a big-endian machine.
-        FormatError: The counts contradict each other or the index.
+def header_section(size: int = HEADER.size) -> Section:
+    """The header, or as much of it as the file has."""
+    return Section("header", SectionRole.HEADER, 0, size, SENTENCES["header"])
+
+
+def sections_of(header: dict[str, Any], hash_stop: int, size: int) -> list[Section]:
+    """All sections, from the fields of the header and the end of the hash function."""
+    objects, index, hashes = (header[f"{name}_position"] for name in ("objects", "index", "hash"))
+    claims = [
+        header_section(),
+        Section("padding", SectionRole.PADDING, HEADER.size, objects, SENTENCES["padding"]),
+        Section("objects", SectionRole.DATA, objects, index, SENTENCES["objects"]),
+        Section("index", SectionRole.INDEX, index, hashes, SENTENCES["index"]),
+        Section("hash function", SectionRole.LOOKUP, hashes, hash_stop, SENTENCES["hash function"]),
+        Section("trailing", SectionRole.TRAILING, hash_stop, size, SENTENCES["trailing"]),
+    ]
+    return [claim for claim in claims if claim.size or claim.name == "objects"]
+
+
+def cut_sections(header: dict[str, Any], size: int) -> Iterator[tuple[Section, int]]:
+    """What a file that was cut to `size` bytes still has of the parts behind the header, and how long each was.
+
+    How long the hash function was is not known: 0.
     """
-    values = HASH_HEAD.read_one(data, place=Span("", start, start + len(data)))
-
-    def place(name: str) -> Span:
-        return Span("", start + HASH_HEAD.offsets[name], start + HASH_HEAD.offsets[name] + HASH_HEAD.sizes[name])
-
-    def check(holds: bool, name: str, message: str) -> None:
-        if not holds:
-            raise FormatError(f"hash function: {message}", span=place(name))
-
-    if values["algorithm"] != b"chd_ph\0":
-        raise BadMagic("no chd_ph hash function where the header says", span=place("algorithm"))
-    if values["table_size"] != slots and int.from_bytes(values["table_size"].to_bytes(4, "little"), "big") == slots:
-        raise Unsupported("the hash function was written on a big-endian machine", span=place("table_size"))
-    check(values["table_size"] == slots, "table_size", f"made for {values['table_size']} slots; the index has {slots}")
-    check(values["hash_state_length"] == 12, "hash_state_length", "the hash state is not 12 bytes")
-    if values["hash_name"] != b"jenkins\0":
-        raise BadMagic("the key hash is not jenkins", span=place("hash_name"))
-    buckets, low_width, store_bits = (values[name] for name in ("displacements_count", "low_bits_width", "store_bits"))
-    check(buckets >= 1, "displacements_count", "no buckets")
-    check(1 <= low_width <= 31, "low_bits_width", f"{low_width} low bits; 1 to 31 are possible")
-    check(values["select_count"] == buckets, "select_count", "its two counts of buckets differ")
-    check(values["select_top"] == store_bits >> low_width, "select_top", "zero-bits do not fit the value store")
-    sizes = part_sizes(buckets, low_width, store_bits)
-    check(values["select_length"] == sizes.select, "select_length", f"the select block takes {sizes.select} bytes")
-    check(
-        values["sequence_length"] == sizes.sequence, "sequence_length", f"the displacements take {sizes.sequence} bytes"
-    )
-    parts = HashParts(start, values, sizes)
-    if parts.stop > size:
-        raise Truncated(f"the hash function ends at {parts.stop}, the file at {size}", span=place("sequence_length"))
-    return parts
-
-
-def read_hash_tail(data: bytes, parts: HashParts) -> dict[str, Any]:
-    """Reads and checks the last 8 bytes of a hash function section.
-
-    Raises:
-        FormatError: They contradict the first ones.
-    """
-    at = parts.stop - HASH_TAIL.size
-    values = HASH_TAIL.read_one(data, place=Span("", at, parts.stop))
-    if (values["slots_count"], values["buckets_count"]) != (parts.slots, parts.buckets):
-        raise FormatError("hash function: its last two counts contradict its first ones", span=Span("", at, parts.stop))
-    return values
-
-
-def read_encoded(section: bytes, parts: HashParts) -> Encoded:
-    """The compressed displacements of a whole section; the inverse of `write_hash_section`."""
-
-    def bytes_of(name: str) -> bytes:
-        span = parts.part(name)
-        return section[span.start - parts.start : span.stop - parts.start]
-
-    directory = DIRECTORY_ENTRY.read(bytes_of("select directory"), count=parts.sizes.directory // 4)["position"]
-    return Encoded(
-        r=parts.low_width,
-        total_bits=parts.store_bits,
-        unary=bytes_of("unary bits"),
-        directory=directory.astype(np.uint32),
-        low_bits=bytes_of("low bits"),
-        store=bytes_of("value store"),
-    )
-
-
-def write_hash_section(seed: int, slots: int, buckets: int, encoded: Encoded) -> bytes:
-    """The bytes of a hash function section; the inverse of `read_encoded`."""
-    sizes = part_sizes(buckets, encoded.r, encoded.total_bits)
-    head = HASH_HEAD.pack(
-        table_size=slots,
-        seed=seed,
-        sequence_length=sizes.sequence,
-        displacements_count=buckets,
-        low_bits_width=encoded.r,
-        store_bits=encoded.total_bits,
-        select_length=sizes.select,
-        select_count=buckets,
-        select_top=encoded.total_bits >> encoded.r,
-    )
-    entries = np.zeros(len(encoded.directory), DIRECTORY_ENTRY.dtype)
-    entries["position"] = encoded.directory
-    tail = HASH_TAIL.pack(slots_count=slots, buckets_count=buckets)
-    return head + encoded.unary + DIRECTORY_ENTRY.write(entries) + encoded.low_bits + encoded.store + tail
+    for whole in sections_of(header, max(header["hash_position"], size), size)[1:]:
+        left = Section(whole.name, whole.role, whole.start, min(whole.stop, size), whole.doc)
+        if left.size > 0:
+            yield left, whole.size if whole.name != "hash function" else 0

@@ -2,140 +2,210 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import FormatError
+from shardcore.formats.swh.file import SwhFile
+from shardcore.formats.swh.hash_section import HashParts
 from shardcore.formats.swh.layout import (
     DIRECTORY_ENTRY,
     HASH_HEAD,
     HASH_TAIL,
     HEADER,
+    MAGIC,
     NO_OBJECT,
     OBJECT,
+    SENTENCES,
     SLOT,
     VARIABLE_PARTS,
-    HashParts,
+    Geometry,
+    cut_sections,
+    length_span,
 )
-from shardcore.formats.swh.objects import Geometry, Order, read_slots, read_slots_at
+from shardcore.formats.swh.slots import Order, read_slots, read_slots_at
 from shardcore.nodes.children import BitFields, Deferred, Extents, Table, field_nodes, grouped
 from shardcore.nodes.node import Children, Node
 from shardcore.nodes.runs import Runs
-from shardcore.nodes.sections import Section, SectionRole
+from shardcore.nodes.sections import Section
 from shardcore.objects import State
 from shardcore.record import FieldRole
 from shardcore.span import Span
 
-if TYPE_CHECKING:
-    from shardcore.formats.swh.reader import SwhShard
-
-SENTENCES = {
-    "header": "Says where the parts of the shard lie.",
-    "padding": "Zeros up to the first object; nobody checks them.",
-    "objects": "Every object: its length in 8 bytes, then its content; in the order of writing.",
-    "index": "One slot for each value of the hash function: the key and the place of its object.",
-    "hash function": "Gives every key a slot of its own, and every other key in the world some slot.",
-    "trailing": "Bytes after the end of the shard, as on a larger block device; `truncate` removes them.",
-}
+_LEAVES = {"padding": FieldRole.PADDING, "trailing": FieldRole.UNUSED}
+"""Sections without parts, and the role of their bytes."""
 
 
-def header_section() -> Section:
-    """The header."""
-    return Section("header", SectionRole.HEADER, 0, HEADER.size, SENTENCES["header"])
+def header_node(values: dict[str, Any], targets: dict[str, Span] | None = None, size: int = HEADER.size) -> Node:
+    """The header and its fields, whatever they say.
+
+    Args:
+        values: The fields by name; of a cut header only some.
+        targets: What fields point to.
+        size: Bytes of the header, fewer than 88 where the file ends in it.
+    """
+    texts = {"magic": "SWHShard"} if values["magic"].startswith(MAGIC + b"\0") else {}
+    whole = {field.name: values.get(field.name) for field in HEADER.fields}
+    fields = field_nodes(HEADER, whole, 0, targets=targets, texts=texts)
+    return Node("header", Span("", 0, size), children=fields[: len(values)], doc=SENTENCES["header"])
 
 
-def sections_of(header: dict[str, Any], hash_stop: int, size: int) -> list[Section]:
-    """All sections, from the fields of the header and the end of the hash function."""
-    objects, index, hashes = (header[f"{name}_position"] for name in ("objects", "index", "hash"))
-    claims = [
-        header_section(),
-        Section("padding", SectionRole.PADDING, HEADER.size, objects, SENTENCES["padding"]),
-        Section("objects", SectionRole.DATA, objects, index, SENTENCES["objects"]),
-        Section("index", SectionRole.INDEX, index, hashes, SENTENCES["index"]),
-        Section("hash function", SectionRole.LOOKUP, hashes, hash_stop, SENTENCES["hash function"]),
-        Section("trailing", SectionRole.TRAILING, hash_stop, size, SENTENCES["trailing"]),
-    ]
-    return [claim for claim in claims if claim.size or claim.name == "objects"]
-
-
-def cut_sections(header: dict[str, Any], size: int) -> Iterator[tuple[Section, Node]]:
-    """What is left behind the header of the parts of a file that was cut to `size` bytes, with their nodes."""
+def cut_nodes(header: dict[str, Any], size: int) -> list[tuple[Section, Node]]:
+    """The sections that a file cut to `size` bytes has behind its header, with their nodes."""
     roles = {"padding": FieldRole.PADDING, "objects": FieldRole.DATA}
-    for whole in sections_of(header, max(header["hash_position"], size), size)[1:]:
-        section = Section(whole.name, whole.role, whole.start, min(whole.stop, size), whole.doc)
-        if section.size <= 0:
-            continue
-        text = f"{section.size} bytes" if section.stop == whole.stop else f"{section.size} of {whole.size} bytes"
-        if whole.name == "hash function":
+    nodes = []
+    for section, whole in cut_sections(header, size):
+        text = f"{section.size} bytes" if section.size == whole else f"{section.size} of {whole} bytes"
+        if not whole:
             text = f"its first {section.size} bytes"
+        nodes.append((section, _leaf(section, roles.get(section.name, FieldRole.UNKNOWN), text)))
+    return nodes
+
+
+def _leaf(section: Section, role: FieldRole, text: str) -> Node:
+    return Node(section.name, Span("", section.start, section.stop), role=role, text=text, doc=section.doc)
+
+
+class SwhTree:
+    """Makes the nodes of one file.
+
+    Args:
+        file: The file.
+    """
+
+    def __init__(self, file: SwhFile) -> None:
+        self._file = file
+        self._geometry = file.geometry
+
+    def root(self) -> Node:
+        """The root, with one child for each section."""
+        makers = {
+            "header": lambda section: self._header_node(),
+            "objects": self._objects_node,
+            "index": self._index_node,
+            "hash function": self._hash_node,
+        }
+        kids = tuple(makers.get(section.name, _rest_node)(section) for section in self._file.sections)
+        source = self._file.source
+        return Node(source.name, Span("", 0, source.size), text="Software Heritage Read Shard", children=kids)
+
+    def _header_node(self) -> Node:
+        """The header; its positions point to what they name."""
+        header = self._file.header
+        targets = {}
+        for name, size in (("objects_position", "objects_size"), ("index_position", "index_size")):
+            start = header[name]
+            targets[name] = Span("", start, start + header[size])
+        start = header["hash_position"]
+        targets["hash_position"] = Span("", start, start + HASH_HEAD.size)
+        return header_node(header, targets)
+
+    def _objects_node(self, section: Section) -> Node:
+        order = self._file.order
+        if order is None:
+            return _leaf(section, FieldRole.DATA, f"{self._geometry.declared} objects; load the index to see each")
+        kids = ObjectExtents(self._file, order)
+        text = f"{len(order.slots)} objects" + (f", {kids.gaps} deleted stretches" if kids.gaps else "")
+        role = FieldRole.GROUP if section.size else FieldRole.DATA
         span = Span("", section.start, section.stop)
-        role = roles.get(section.name, FieldRole.UNKNOWN)
-        yield section, Node(section.name, span, role=role, text=text, doc=section.doc)
+        return Node("objects", span, role=role, text=text, doc=section.doc, children=grouped(kids))
+
+    def _index_node(self, section: Section) -> Node:
+        geometry = self._geometry
+        table = Table(
+            SLOT,
+            section.start,
+            geometry.slots,
+            lambda first, last: read_slots(self._file.source, geometry, first, last),
+            describe=lambda number, row: _slot_node(geometry, number, row),
+            paint=lambda rows: _slot_roles(geometry, rows),
+        )
+        span = Span("", section.start, section.stop)
+        return Node("index", span, text=f"{geometry.slots} slots", doc=section.doc, children=grouped(table))
+
+    def _hash_node(self, section: Section) -> Node:
+        span = Span("", section.start, section.stop)
+        parts = self._file.parts
+        if parts is None:
+            error = str(self._file.damage) if self._file.damage else ""
+            return Node("hash function", span, role=FieldRole.UNKNOWN, doc=section.doc, error=error)
+        head = field_nodes(HASH_HEAD, parts.values, parts.start, texts={"algorithm": "chd_ph", "hash_name": "jenkins"})
+        end = Span("", parts.stop - HASH_TAIL.size, parts.stop)
+        fields = Deferred(lambda: field_nodes(HASH_TAIL, self._file.hash_tail(), end.start))
+        kids = (
+            *head,
+            *(self._part_node(parts, name) for name in VARIABLE_PARTS),
+            Node("end", end, doc="The two counts once more.", children=fields),
+        )
+        text = f"CHD, {parts.slots} slots, {parts.buckets} buckets, seed {parts.seed}"
+        return Node("hash function", span, text=text, doc=section.doc, children=kids)
+
+    def _part_node(self, parts: HashParts, name: str) -> Node:
+        span = parts.part(name)
+        kids: Children
+        if name == "select directory":
+            kids = Table(
+                DIRECTORY_ENTRY,
+                span.start,
+                span.size // DIRECTORY_ENTRY.size,
+                lambda first, last: self._read_entries(span, first, last),
+                describe=lambda number, row: _directory_node(parts, number, row),
+            )
+            text = "1 entry" if len(kids) == 1 else f"{len(kids)} entries"
+            return Node(name, span, text=text, doc=VARIABLE_PARTS[name], children=grouped(kids))
+        kids = BitFields(span, parts.buckets, lambda first, last: self._bit_nodes(parts, name, first, last))
+        text = f"{8 * span.size} bits for {parts.buckets} buckets"
+        return Node(name, span, role=FieldRole.BITS, text=text, doc=VARIABLE_PARTS[name], children=grouped(kids))
+
+    def _read_entries(self, span: Span, first: int, last: int) -> NDArray[Any]:
+        size = DIRECTORY_ENTRY.size
+        data = self._file.source.read(span.start + size * first, span.start + size * last)
+        return DIRECTORY_ENTRY.read(data, count=last - first)
+
+    def _bit_nodes(self, parts: HashParts, name: str, first: int, last: int) -> list[Node]:
+        """The values of some buckets in one of the bit-packed parts."""
+        span = parts.part(name)
+        try:
+            decoded = self._file.function().decoded
+        except FormatError as error:
+            return [Node(f"bucket {n}", span, error=str(error), bits=(0, 0)) for n in range(first, last)]
+        nodes = []
+        for bucket in range(first, last):
+            end, length = int(decoded.ends[bucket]), int(decoded.lengths[bucket])
+            if name == "unary bits":
+                at = int(decoded.positions[bucket])
+                bits, value, text = (at, at + 1), at, f"bit {at}: high part {at - bucket}"
+            elif name == "low bits":
+                bits = (bucket * parts.low_width, (bucket + 1) * parts.low_width)
+                value = end & ((1 << parts.low_width) - 1)
+                text = f"{value}: the value ends at bit {end}"
+            else:
+                bits, value = (end - length, end), int(decoded.displacements[bucket])
+                text = f"displacement {value}, {length} bits"
+            nodes.append(Node(f"bucket {bucket}", span, value=value, text=text, role=FieldRole.BITS, bits=bits))
+        return nodes
 
 
-def header_node(header: dict[str, Any]) -> Node:
-    """The header and its fields; positions point to what they name."""
-    targets = {}
-    for name, size in (("objects_position", "objects_size"), ("index_position", "index_size")):
-        start = header[name]
-        targets[name] = Span("", start, start + header[size])
-    targets["hash_position"] = Span("", header["hash_position"], header["hash_position"] + HASH_HEAD.size)
-    return header_node_unchecked(header, targets)
-
-
-def header_node_unchecked(header: dict[str, Any], targets: dict[str, Span] | None = None) -> Node:
-    """The header and its fields, whatever they say."""
-    magic = {"magic": "SWHShard"} if header["magic"].startswith(b"SWHShard\0") else {}
-    fields = field_nodes(HEADER, header, 0, targets=targets, texts=magic)
-    return Node("header", Span("", 0, HEADER.size), children=fields, doc=SENTENCES["header"])
-
-
-def tree(shard: SwhShard, name: str, size: int) -> Node:
-    """The root, with one child for each section."""
-    makers = {
-        "header": lambda s: header_node(shard.header),
-        "objects": lambda s: _objects_node(shard, s),
-        "index": lambda s: _index_node(shard, s),
-        "hash function": lambda s: _hash_node(shard, s),
-        "padding": lambda s: _leaf(s, FieldRole.PADDING),
-        "trailing": lambda s: _leaf(s, FieldRole.UNUSED),
-    }
-    kids = tuple(makers.get(s.name, lambda s: _leaf(s, FieldRole.UNKNOWN))(s) for s in shard.sections)
-    return Node(name, Span("", 0, size), text="Software Heritage Read Shard", children=kids)
-
-
-def _leaf(section: Section, role: FieldRole) -> Node:
-    span = Span("", section.start, section.stop)
-    return Node(section.name, span, role=role, text=f"{section.size} bytes", doc=section.doc)
-
-
-# --- objects ------------------------------------------------------------------------------------------------------
-
-
-def _objects_node(shard: SwhShard, section: Section) -> Node:
-    span = Span("", section.start, section.stop)
-    order = shard.objects.by_offset
-    if order is None:
-        text = f"{shard.geometry.declared} objects; load the index to see each"
-        return Node("objects", span, role=FieldRole.DATA, text=text, doc=section.doc)
-    kids = ObjectExtents(shard, order)
-    text = f"{len(order.slots)} objects" + (f", {kids.gaps} deleted stretches" if kids.gaps else "")
-    role = FieldRole.GROUP if section.size else FieldRole.DATA
-    return Node("objects", span, role=role, text=text, doc=section.doc, children=grouped(kids))
+def _rest_node(section: Section) -> Node:
+    return _leaf(section, _LEAVES.get(section.name, FieldRole.UNKNOWN), f"{section.size} bytes")
 
 
 class ObjectExtents(Extents):
-    """The live objects and the gaps that deletions left, in the order of their bytes."""
+    """The live objects and the gaps that deletions left, in the order of their bytes.
 
-    def __init__(self, shard: SwhShard, order: Order) -> None:
-        self._shard = shard
+    Args:
+        file: The file.
+        order: Its live slots.
+    """
+
+    def __init__(self, file: SwhFile, order: Order) -> None:
+        self._file = file
         self._order = order
         starts, stops = order.offsets, order.stops
-        edges = np.append(starts, shard.geometry.index_start)
-        reach = np.maximum.accumulate(np.append(shard.geometry.objects_start, stops))
+        edges = np.append(starts, file.geometry.index_start)
+        reach = np.maximum.accumulate(np.append(file.geometry.objects_start, stops))
         where = np.flatnonzero(reach < edges)
         self.gaps = len(where)
         all_starts = np.concatenate([starts, reach[where]])
@@ -149,22 +219,22 @@ class ObjectExtents(Extents):
     def _nodes(self, first: int, last: int) -> list[Node]:
         live = self._live[first:last]
         slots = self._order.slots[live[live >= 0]]
-        keys = iter(read_slots_at(self._shard.source, self._shard.geometry, slots)["key"])
+        keys = iter(read_slots_at(self._file.source, self._file.geometry, slots)["key"])
         return [
             self._object(int(number), next(keys).tobytes().hex()) if number >= 0 else self._gap(first + at)
             for at, number in enumerate(live.tolist())
         ]
 
     def _object(self, number: int, key: str) -> Node:
-        start, size = int(self._order.offsets[number]), int(self._order.sizes[number])
-        length = OBJECT.size
+        size = int(self._order.sizes[number])
+        length = length_span(int(self._order.offsets[number]))
+        content = Span("", length.stop, length.stop + size)
         slot = int(self._order.slots[number])
-        slot_start = self._shard.geometry.slot_start(slot)
         kids = (
-            *field_nodes(OBJECT, {"size": size}, start),
+            *field_nodes(OBJECT, {"size": size}, length.start),
             Node(
                 "content",
-                Span("", start + length, start + length + size),
+                content,
                 text=f"{size} bytes",
                 role=FieldRole.DATA,
                 doc="The object as it was given to the writer; nothing is compressed.",
@@ -172,11 +242,11 @@ class ObjectExtents(Extents):
         )
         return Node(
             key,
-            Span("", start, start + length + size),
+            Span("", length.start, content.stop),
             text=f"{size} bytes, slot {slot}",
             doc="One object: its length, then its content.",
             children=kids,
-            target=Span("", slot_start, slot_start + SLOT.size),
+            target=self._file.geometry.slot_span(slot),
         )
 
     def _gap(self, number: int) -> Node:
@@ -184,7 +254,7 @@ class ObjectExtents(Extents):
         return Node(
             "deleted",
             Span("", start, stop),
-            text=f"{stop - start} bytes: one object of {max(stop - start - 8, 0)}, or several",
+            text=f"{stop - start} bytes: one object of {max(stop - start - OBJECT.size, 0)}, or several",
             role=FieldRole.UNUSED,
             doc="Deleting overwrites length and content with zeros; neighbours can no longer be told apart.",
         )
@@ -201,23 +271,6 @@ class ObjectExtents(Extents):
         return Runs.of(both_starts, both_stops, both_roles, np.repeat(parity, 2))
 
 
-# --- index --------------------------------------------------------------------------------------------------------
-
-
-def _index_node(shard: SwhShard, section: Section) -> Node:
-    geometry = shard.geometry
-    span = Span("", section.start, section.stop)
-    table = Table(
-        SLOT,
-        section.start,
-        geometry.slots,
-        lambda first, last: read_slots(shard.source, geometry, first, last),
-        describe=lambda number, row: _slot_node(geometry, number, row),
-        paint=lambda rows: _slot_roles(geometry, rows),
-    )
-    return Node("index", span, text=f"{geometry.slots} slots", doc=section.doc, children=grouped(table))
-
-
 def _slot_roles(geometry: Geometry, rows: NDArray[Any]) -> NDArray[np.uint8]:
     roles = np.empty((len(rows), 2), np.uint8)
     roles[:] = (FieldRole.KEY, FieldRole.OFFSET)
@@ -226,65 +279,25 @@ def _slot_roles(geometry: Geometry, rows: NDArray[Any]) -> NDArray[np.uint8]:
 
 
 def _slot_node(geometry: Geometry, number: int, row: Any) -> Node:
-    values = SLOT.values(row)
-    start = geometry.slot_start(number)
-    state = State(int(geometry.states(np.array([values["offset"]], np.uint64))[0]))
+    values, span = SLOT.values(row), geometry.slot_span(number)
+    state = geometry.state(values["offset"])
     texts: dict[str, str] = {}
     errors: dict[str, str] = {}
     targets: dict[str, Span] = {}
     if state is State.LIVE:
         text = values["key"].hex()
-        targets["offset"] = Span("", values["offset"], values["offset"] + OBJECT.size)
+        targets["offset"] = length_span(values["offset"])
     elif state is State.UNUSED:
         text = "no object: unused, or deleted"
         if values["offset"] == NO_OBJECT:
             texts["offset"] = "2^64 - 1: no object"
     else:
         text = "points outside the objects"
-        errors["offset"] = f"{values['offset']} is outside the objects"
+        errors["offset"] = geometry.outside(number, values["offset"]).message
     roles = _slot_roles(geometry, np.asarray(row).reshape(1))[0].tolist()
-    fields = field_nodes(SLOT, values, start, texts=texts, targets=targets, errors=errors, roles=roles)
-    span = Span("", start, start + SLOT.size)
+    fields = field_nodes(SLOT, values, span.start, texts=texts, targets=targets, errors=errors, roles=roles)
     doc = "One slot: a key, and where its object begins."
     return Node(f"slot {number}", span, text=text, doc=doc, children=fields, error=errors.get("offset", ""))
-
-
-# --- hash function ------------------------------------------------------------------------------------------------
-
-
-def _hash_node(shard: SwhShard, section: Section) -> Node:
-    span = Span("", section.start, section.stop)
-    parts = shard.parts
-    if parts is None:
-        error = str(shard.damage) if shard.damage else ""
-        return Node("hash function", span, role=FieldRole.UNKNOWN, doc=section.doc, error=error)
-    head = field_nodes(HASH_HEAD, parts.values, parts.start, texts={"algorithm": "chd_ph", "hash_name": "jenkins"})
-    kids = [*head, *(_part_node(shard, parts, name) for name in VARIABLE_PARTS)]
-    end = Span("", parts.stop - HASH_TAIL.size, parts.stop)
-    fields = Deferred(lambda: field_nodes(HASH_TAIL, shard.hash_tail(), end.start))
-    kids.append(Node("end", end, doc="The two counts once more.", children=fields))
-    text = f"CHD, {parts.slots} slots, {parts.buckets} buckets, seed {parts.seed}"
-    return Node("hash function", span, text=text, doc=section.doc, children=tuple(kids))
-
-
-def _part_node(shard: SwhShard, parts: HashParts, name: str) -> Node:
-    span = parts.part(name)
-    kids: Children
-    if name == "select directory":
-        kids = Table(
-            DIRECTORY_ENTRY,
-            span.start,
-            span.size // DIRECTORY_ENTRY.size,
-            lambda first, last: DIRECTORY_ENTRY.read(
-                shard.source.read(span.start + 4 * first, span.start + 4 * last), count=last - first
-            ),
-            describe=lambda number, row: _directory_node(parts, number, row),
-        )
-        text = "1 entry" if len(kids) == 1 else f"{len(kids)} entries"
-        return Node(name, span, text=text, doc=VARIABLE_PARTS[name], children=grouped(kids))
-    kids = BitFields(span, parts.buckets, lambda first, last: _bit_nodes(shard, name, span, first, last))
-    text = f"{8 * span.size} bits for {parts.buckets} buckets"
-    return Node(name, span, role=FieldRole.BITS, text=text, doc=VARIABLE_PARTS[name], children=grouped(kids))
 
 
 def _directory_node(parts: HashParts, number: int, row: Any) -> Node:
@@ -301,27 +314,3 @@ def _directory_node(parts: HashParts, number: int, row: Any) -> Node:
         doc=node.doc,
         target=Span("", byte, byte + 1) if byte < parts.part("unary bits").stop else None,
     )
-
-
-def _bit_nodes(shard: SwhShard, name: str, span: Span, first: int, last: int) -> list[Node]:
-    """The values of some buckets in one of the bit-packed parts."""
-    try:
-        decoded = shard.function().decoded
-    except FormatError as error:
-        return [Node(f"bucket {n}", span, error=str(error), bits=(0, 0)) for n in range(first, last)]
-    parts = shard.hash_parts()
-    nodes = []
-    for bucket in range(first, last):
-        end, length = int(decoded.ends[bucket]), int(decoded.lengths[bucket])
-        if name == "unary bits":
-            at = int(decoded.positions[bucket])
-            bits, value, text = (at, at + 1), at, f"bit {at}: high part {at - bucket}"
-        elif name == "low bits":
-            bits = (bucket * parts.low_width, (bucket + 1) * parts.low_width)
-            value = end & ((1 << parts.low_width) - 1)
-            text = f"{value}: the value ends at bit {end}"
-        else:
-            bits, value = (end - length, end), int(decoded.displacements[bucket])
-            text = f"displacement {value}, {length} bits"
-        nodes.append(Node(f"bucket {bucket}", span, value=value, text=text, role=FieldRole.BITS, bits=bits))
-    return nodes

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,15 +12,13 @@ from shardcore.errors import FormatError
 from shardcore.finding import Depth, Findings, Report
 from shardcore.formats.swh import chd_code
 from shardcore.formats.swh.chd_build import find_duplicate
-from shardcore.formats.swh.layout import HEADER, OBJECT, SLOT
-from shardcore.formats.swh.objects import WINDOW, read_slots
+from shardcore.formats.swh.file import SwhFile
+from shardcore.formats.swh.layout import OBJECT, SLOT, field_span
+from shardcore.formats.swh.slots import WINDOW, read_slots
 from shardcore.objects import State
 from shardcore.progress import Progress
 from shardcore.sources.base import Source
 from shardcore.span import Span
-
-if TYPE_CHECKING:
-    from shardcore.formats.swh.reader import SwhShard
 
 CONTENT_WINDOW = 1 << 23
 """Bytes of the objects read at once."""
@@ -28,153 +26,160 @@ CONTENT_WINDOW = 1 << 23
 I64 = NDArray[np.int64]
 
 
-def verify(shard: SwhShard, depth: Depth, progress: Progress) -> Report:
-    """Checks a shard to a depth."""
+def verify(file: SwhFile, depth: Depth, progress: Progress) -> Report:
+    """Checks a file to a depth.
+
+    Raises:
+        ShardError: There is not enough memory for the slots, or the bytes cannot be had.
+    """
+    with file.enough_memory():
+        return _verify(file, depth, progress)
+
+
+def _verify(file: SwhFile, depth: Depth, progress: Progress) -> Report:
     findings = Findings()
     progress(0, 1)
-    if shard.damage is not None:
-        span = shard.damage.span
-        findings.error("swh.hash-function", span, shard.damage.message)
-    _check_structure(shard, findings)
+    if file.damage is not None:
+        span = file.damage.span
+        findings.error("swh.hash-function", span, file.damage.message)
+    _check_structure(file, findings)
     objects = 0
     if depth.reaches(Depth.INDEX):
-        slots, offsets, keys = _live_slots(shard, findings, progress)
+        slots, offsets, keys = _live_slots(file, findings, progress)
         objects = len(slots)
-        _check_counts(shard, objects, findings)
-        _check_duplicates(shard, slots, keys, findings)
-        _check_function(shard, slots, keys, findings)
+        _check_counts(file, objects, findings)
+        _check_duplicates(file, slots, keys, findings)
+        _check_function(file, slots, keys, findings)
         if depth.reaches(Depth.CONTENT):
             order = np.argsort(offsets, kind="stable")
-            Contents(shard, slots[order], offsets[order], keys[order], findings).check(progress)
+            Contents(file, slots[order], offsets[order], keys[order], findings).check(progress)
     progress(1, 1)
     return Report(depth, objects, findings.all())
 
 
-def _check_structure(shard: SwhShard, findings: Findings) -> None:
-    magic = shard.header["magic"]
+def _check_structure(file: SwhFile, findings: Findings) -> None:
+    magic = file.header["magic"]
     if magic[9:].strip(b"\0"):
         findings.note("swh.magic-rest", Span("", 9, 32), "the magic is followed by bytes that are not zero")
-    padding = next((s for s in shard.sections if s.name == "padding"), None)
-    if padding is not None and padding.size <= WINDOW and shard.source.read(padding.start, padding.stop).strip(b"\0"):
+    padding = next((s for s in file.sections if s.name == "padding"), None)
+    if padding is not None and padding.size <= WINDOW and file.source.read(padding.start, padding.stop).strip(b"\0"):
         span = Span("", padding.start, padding.stop)
         findings.note("swh.padding", span, "the padding is not zero: the shard may lie on a reused device")
-    trailing = next((s for s in shard.sections if s.name == "trailing"), None)
+    trailing = next((s for s in file.sections if s.name == "trailing"), None)
     if trailing is not None:
         span = Span("", trailing.start, trailing.stop)
         findings.note("swh.trailing", span, f"{trailing.size} bytes follow the end of the shard")
-    if shard.header["objects_position"] != 512:
-        place = Span("", HEADER.offsets["objects_position"], HEADER.offsets["objects_position"] + 8)
+    if file.header["objects_position"] != 512:
+        place = field_span("objects_position")
         findings.note("swh.objects-position", place, "every known writer lets the objects begin at 512")
 
 
-def _live_slots(shard: SwhShard, findings: Findings, progress: Progress) -> tuple[I64, I64, NDArray[np.uint8]]:
+def _live_slots(file: SwhFile, findings: Findings, progress: Progress) -> tuple[I64, I64, NDArray[np.uint8]]:
     """Slots, offsets and keys of all live slots; slots that point nowhere are findings."""
-    geometry = shard.geometry
+    geometry = file.geometry
     at_once = WINDOW // SLOT.size
     slots: list[I64] = []
     offsets: list[I64] = []
     keys: list[NDArray[np.uint8]] = []
     for first in range(0, geometry.slots, at_once):
         progress(first, geometry.slots)
-        rows = read_slots(shard.source, geometry, first, min(first + at_once, geometry.slots))
+        rows = read_slots(file.source, geometry, first, min(first + at_once, geometry.slots))
         states = geometry.states(rows["offset"])
         live = np.flatnonzero(states == State.LIVE)
         slots.append(live + first)
         offsets.append(rows["offset"][live].astype(np.int64))
         keys.append(rows["key"][live])
-        _check_empty(shard, first, rows, states, findings)
+        _check_empty(file, first, rows, states, findings)
     return np.concatenate(slots), np.concatenate(offsets), np.concatenate(keys)
 
 
-def _check_empty(shard: SwhShard, first: int, rows: Any, states: NDArray[np.uint8], findings: Findings) -> None:
-    start = shard.geometry.slot_start(first)
+def _check_empty(file: SwhFile, first: int, rows: Any, states: NDArray[np.uint8], findings: Findings) -> None:
+    geometry = file.geometry
     for at in np.flatnonzero(states == State.DAMAGED).tolist():
-        place = Span("", start + SLOT.size * at + 32, start + SLOT.size * (at + 1))
-        message = f"slot {first + at} points to {int(rows['offset'][at])}, outside the objects"
-        findings.error("swh.slot-offset", place, message, key=rows["key"][at].tobytes().hex())
+        wrong = geometry.outside(first + at, int(rows["offset"][at]))
+        findings.error("swh.slot-offset", wrong.span, wrong.message, key=rows["key"][at].tobytes().hex())
     empty = states == State.UNUSED
     for at in np.flatnonzero(empty & rows["key"].any(axis=1)).tolist():
-        place = Span("", start + SLOT.size * at, start + SLOT.size * at + 32)
+        place = geometry.key_span(first + at)
         findings.warning("swh.empty-slot-key", place, f"slot {first + at} holds no object, but its key is not zero")
     zeros = np.flatnonzero(rows["offset"] == 0)
     if len(zeros):
         at = int(zeros[0])
-        place = Span("", start + SLOT.size * at + 32, start + SLOT.size * (at + 1))
+        place = geometry.offset_span(first + at)
         message = f"{len(zeros)} slots without object have offset 0, as an older writer made them"
         findings.note("swh.legacy-unused", place, message)
 
 
-def _check_counts(shard: SwhShard, live: int, findings: Findings) -> None:
-    declared = shard.geometry.declared
-    place = Span("", HEADER.offsets["objects_count"], HEADER.offsets["objects_count"] + 8)
+def _check_counts(file: SwhFile, live: int, findings: Findings) -> None:
+    declared = file.geometry.declared
+    place = field_span("objects_count")
     if live > declared:
         findings.error("swh.objects-count", place, f"{live} slots hold objects, the header says {declared}")
     elif live < declared:
         findings.note("swh.deleted", place, f"{declared - live} of {declared} objects were deleted")
 
 
-def _check_duplicates(shard: SwhShard, slots: I64, keys: NDArray[np.uint8], findings: Findings) -> None:
+def _check_duplicates(file: SwhFile, slots: I64, keys: NDArray[np.uint8], findings: Findings) -> None:
     twins = find_duplicate(keys) if len(keys) else None
     if twins is not None:
         first, second = (int(slots[at]) for at in twins)
-        start = shard.geometry.slot_start(second)
         message = f"slots {first} and {second} hold the same key"
-        findings.error("swh.duplicate-key", Span("", start, start + 32), message, key=keys[twins[1]].tobytes().hex())
+        findings.error("swh.duplicate-key", file.geometry.key_span(second), message, key=keys[twins[1]].tobytes().hex())
 
 
-def _check_function(shard: SwhShard, slots: I64, keys: NDArray[np.uint8], findings: Findings) -> None:
-    if shard.parts is None:
+def _check_function(file: SwhFile, slots: I64, keys: NDArray[np.uint8], findings: Findings) -> None:
+    if file.parts is None:
         return
     try:
-        function = shard.function()
+        function = file.function()
     except FormatError as error:
         findings.error("swh.hash-function", error.span, error.message)
         return
     wrong = chd_code.wrong_directory_entries(function.encoded.directory, function.decoded.positions)
-    directory = shard.parts.part("select directory")
+    directory = file.parts.part("select directory")
     for entry in wrong[:100].tolist():
         place = Span("", directory.start + 4 * entry, directory.start + 4 * entry + 4)
         findings.error("swh.select-directory", place, f"entry {entry} of the select directory is wrong")
     if not len(slots):
         return
-    missed = np.flatnonzero(shard.slots_of(keys, signed=False) != slots)
+    missed = np.flatnonzero(file.slots_of(keys, signed=False) != slots)
     if len(missed) and len(missed) > len(slots) // 2:
-        strangers = np.flatnonzero(shard.slots_of(keys, signed=True) != slots)
+        strangers = np.flatnonzero(file.slots_of(keys, signed=True) != slots)
         if len(strangers) < len(missed):
-            shard.signed = True
+            file.signed = True
             message = (
                 "keys are hashed with signed bytes, as by an old version of the library: current readers miss them"
             )
-            seed = shard.parts.start
-            findings.error("swh.signed-dialect", Span("", seed, shard.parts.stop), message)
+            findings.error("swh.signed-dialect", Span("", file.parts.start, file.parts.stop), message)
             missed = strangers
     for at in missed.tolist():
-        start = shard.geometry.slot_start(int(slots[at]))
+        slot = int(slots[at])
         key = keys[at].tobytes().hex()
-        message = f"the key in slot {int(slots[at])} does not hash to it: readers do not find it"
-        findings.error("swh.slot-mismatch", Span("", start, start + 32), message, key=key)
+        message = f"the key in slot {slot} does not hash to it: readers do not find it"
+        findings.error("swh.slot-mismatch", file.geometry.key_span(slot), message, key=key)
 
 
 class Contents:
     """The objects section against the index: the live objects tile it, and what lies between is zero.
 
     Args:
-        shard: The shard.
+        shard: The file.
         slots: Live slots, in the order of their offsets.
         offsets: Their offsets, ascending.
         keys: Their keys, shape `(live, 32)`.
         findings: Where to report.
     """
 
-    def __init__(self, shard: SwhShard, slots: I64, offsets: I64, keys: NDArray[np.uint8], findings: Findings) -> None:
-        self.source: Source = shard.source
-        self.start = shard.geometry.objects_start
-        self.stop = shard.geometry.index_start
+    def __init__(self, file: SwhFile, slots: I64, offsets: I64, keys: NDArray[np.uint8], findings: Findings) -> None:
+        self.source: Source = file.source
+        self.geometry = file.geometry
+        self.start = file.geometry.objects_start
+        self.stop = file.geometry.index_start
         self.slots = slots
         self.offsets = offsets
         self.keys = keys
         self.findings = findings
-        self.deleted = shard.geometry.declared > len(slots)
+        self.deleted = file.geometry.declared > len(slots)
         self.strangers: list[tuple[int, int]] = []
         # Objects that overlap are hashed as long as that is no more work than the section is long: in a hostile file
         # each may claim all bytes that follow.
@@ -212,8 +217,8 @@ class Contents:
             zip(self.offsets[at : at + len(lengths)].tolist(), lengths, strict=True)
         ):
             stop = offset + OBJECT.size + size
-            if stop > self.stop:
-                self._too_long(offset, size, at + number)
+            if (wrong := self.geometry.too_long(offset, size)) is not None:
+                self.findings.error("swh.object-length", wrong.span, wrong.message, key=self._key(at + number))
                 continue
             if offset < reach and not self._is_worth(size):
                 self._check_edge(reach, offset, at + number, progress)
@@ -243,10 +248,6 @@ class Contents:
             progress(piece - self.start, max(self.stop - self.start, 1))
             digest.update(self.source.read(piece, min(piece + CONTENT_WINDOW, stop)))
         return digest.digest()
-
-    def _too_long(self, offset: int, size: int, number: int) -> None:
-        message = f"the object says {size} bytes; the objects end after {self.stop - offset - OBJECT.size}"
-        self.findings.error("swh.object-length", Span("", offset, offset + OBJECT.size), message, key=self._key(number))
 
     def _check_edge(self, reach: int, offset: int, number: int, progress: Progress) -> None:
         if offset > reach:

@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import UsageError
-from shardcore.formats.swh import layout, tree
+from shardcore.formats.swh import layout
 from shardcore.formats.swh.chd_build import FIRST_SEED, build, find_duplicate
 from shardcore.formats.swh.chd_code import encode
+from shardcore.formats.swh.hash_section import write_hash_section
 from shardcore.formats.swh.objects import key_bytes, live_ref
 from shardcore.nodes.sections import tile
 from shardcore.progress import Progress, no_progress
@@ -106,7 +107,7 @@ class SwhWriter(Writer):
         """
         end = self._ending()
         size = end.header["hash_position"] + len(end.section)
-        sections, _ = tile(tree.sections_of(end.header, size, size), size)
+        sections, _ = tile(layout.sections_of(end.header, size, size), size)
         starts = self._starts()
         lengths = np.append(starts[1:], end.header["index_position"])[: len(starts)] - starts - layout.OBJECT.size
         rows = zip(end.slots.tolist(), starts.tolist(), lengths.tolist(), strict=True)
@@ -130,12 +131,12 @@ class SwhWriter(Writer):
 
     def _add_pieces(self, offset: int, data: Data, raw: bytes | None) -> bytes:
         digest, size = hashlib.sha256(), 0
-        self._file.write(layout.OBJECT.packer.pack(0))
+        self._file.write(_length(0))
         for piece in pieces_of(data):
             self._file.write(piece)
             digest.update(piece)
             size += len(piece)
-        self._file.write_at(offset, layout.OBJECT.packer.pack(size))
+        self._file.write_at(offset, _length(size))
         return raw or digest.digest()
 
     def _ending(self) -> Ending:
@@ -149,7 +150,7 @@ class SwhWriter(Writer):
             raise UsageError(f"{first} and {second} have the same key, {keys[twins[0]].tobytes().hex()}")
         function = build(keys, self._seed, progress=self._progress)
         encoded = encode(function.displacements)
-        section = layout.write_hash_section(function.seed, function.slots, function.buckets, encoded)
+        section = write_hash_section(function.seed, function.slots, function.buckets, encoded)
         index_start, index_size = self._file.at, function.slots * layout.SLOT.size
         header = {
             "magic": layout.MAGIC,

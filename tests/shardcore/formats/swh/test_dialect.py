@@ -7,7 +7,7 @@ import pytest
 
 import shardcore
 from shardcore.errors import FormatError, KeyAbsent, UsageError
-from shardcore.formats.swh.reader import SwhShard
+from shardcore.formats.swh.shard import SwhShard
 from shardcore.testing.sources import CountingSource
 
 DATA = Path(__file__).parents[3] / "data" / "swh"
@@ -35,7 +35,7 @@ def test_a_shard_without_a_telling_key_is_searched_once(tmp_path: Path) -> None:
             with pytest.raises(KeyAbsent):
                 shard.find(key)
             costs.append(len(source.ranges) - before)
-        assert shard.signed is False
+        assert shard.file.signed is False
         assert max(costs[1:]) == 1 < costs[0]
 
 
@@ -43,7 +43,7 @@ def test_one_damaged_key_does_not_make_a_dialect() -> None:
     """A foreign key that falls into its slot by the signed rule is outvoted by the keys behind it."""
     data = bytearray((DATA / "small.shard").read_bytes())
     with opened(bytes(data)) as shard:
-        start = shard.geometry.index_start
+        start = shard.file.geometry.index_start
         signed_only = next(
             key
             for key in (bytes([0x80 + n // 256, n % 256]) + bytes(30) for n in range(5000))
@@ -53,13 +53,13 @@ def test_one_damaged_key_does_not_make_a_dialect() -> None:
     with opened(bytes(data)) as shard:
         with pytest.raises(KeyAbsent):
             shard.find(ABSENT)
-        assert shard.signed is False
+        assert shard.file.signed is False
 
 
 def _slots(shard: SwhShard, key: bytes) -> tuple[bool, bool]:
     """Whether a key hashes to slot 0, by the plain and by the signed rule."""
     keys = np.frombuffer(key, np.uint8).reshape(1, 32)
-    plain, signed = (int(shard.slots_of(keys, signed=rule)[0]) for rule in (False, True))
+    plain, signed = (int(shard.file.slots_of(keys, signed=rule)[0]) for rule in (False, True))
     return plain == 0, signed == 0
 
 

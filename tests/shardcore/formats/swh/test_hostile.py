@@ -229,6 +229,20 @@ def test_what_was_cut_keeps_the_places_of_its_parts(size: int, names: list[str])
         assert shard.explain(size - 1)[-1].name == names[-1]
 
 
+@pytest.mark.parametrize(("size", "names"), [(32, ["magic"]), (40, ["magic", "version"]), (87, [*HEADER.offsets][:-1])])
+def test_a_file_cut_in_the_header_shows_what_is_left_of_it(size: int, names: list[str]) -> None:
+    """The fields that a cut header still has whole stand in the tree and in `fields`; nothing else is made up."""
+    with shardcore.open(SMALL[:size], partial=True) as shard:
+        assert isinstance(shard.damage, Truncated)
+        assert shard.format == "swh"
+        assert shard.version == ("1" if size >= 40 else "")
+        assert list(shard.fields) == [f"header.{name}" for name in names]
+        header = shard.tree.children[0]
+        assert (header.name, header.span.stop) == ("header", size)
+        assert [node.name for node in header.children] == names
+        assert shard.explain(31)[-1].name == "magic"
+
+
 @pytest.mark.parametrize("ask", [lambda shard: shard.load_index(), lambda shard: shard.verify()])
 def test_too_many_slots_for_the_memory(
     ask: Callable[[shardcore.Shard], object], monkeypatch: pytest.MonkeyPatch
@@ -239,7 +253,7 @@ def test_too_many_slots_for_the_memory(
         raise MemoryError
 
     with shardcore.open(SMALL) as shard:
-        monkeypatch.setattr("shardcore.formats.swh.reader.load_order", refuse)
+        monkeypatch.setattr("shardcore.formats.swh.file.load_order", refuse)
         monkeypatch.setattr("shardcore.formats.swh.verify._live_slots", refuse)
         with pytest.raises(ShardError, match="not enough memory for 13 slots"):
             ask(shard)

@@ -1,0 +1,94 @@
+"""The displacement of one bucket, and with it the slot of one key, from a few small ranges of the hash function."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from shardcore.formats.swh import chd, chd_code
+from shardcore.formats.swh.hash_section import HashParts
+from shardcore.formats.swh.layout import DIRECTORY_ENTRY
+from shardcore.sources.base import Source
+from shardcore.span import Span
+
+UNARY_GUESS = 4096
+"""Bytes of unary bits fetched around where a bucket's one-bit is likely to be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the displacement of a bucket is kept.
+
+    Attributes:
+        positions: P[g - 1] and P[g], bits of the unary bits.
+        start: First bit of the value in the store.
+        length: Bits of the value.
+        spans: The bytes looked at.
+    """
+
+    positions: tuple[int, int]
+    start: int
+    length: int
+    spans: tuple[Span, ...]
+
+
+def bucket_place(source: Source, parts: HashParts, bucket: int) -> Place:
+    """Where the displacement of a bucket is kept, from a few small ranges (one parallel group in the usual case).
+
+    Raises:
+        FormatError: The select directory or the sums of the function are damaged.
+    """
+    unary, directory, low = (parts.part(name) for name in ("unary bits", "select directory", "low bits"))
+    entry_start = directory.start + DIRECTORY_ENTRY.size * (bucket // chd_code.ONES_PER_ENTRY)
+    first_low = max(bucket - 1, 0) * parts.low_width
+    low_bits = (bucket + 1) * parts.low_width - first_low
+    low_start, low_stop = chd_code.byte_range(first_low, low_bits)
+    # One-bits are spread evenly: guess where this bucket's is, and fetch around it while the directory is fetched.
+    likely = parts.unary_bits * bucket // parts.buckets // 8
+    guess_start = max(likely - UNARY_GUESS // 2, 0)
+    guess_stop = min(guess_start + UNARY_GUESS, unary.size)
+    entry_bytes, guessed, lows = source.read_many(
+        [
+            (entry_start, entry_start + DIRECTORY_ENTRY.size),
+            (unary.start + guess_start, unary.start + guess_stop),
+            (low.start + low_start, low.start + low_stop),
+        ]
+    )
+    looked: list[Span] = []
+
+    def read_unary(start: int, stop: int) -> bytes:
+        stop = min(stop, unary.size)
+        looked.append(Span("", unary.start + start, unary.start + stop))
+        if guess_start <= start and stop <= guess_stop:
+            return guessed[start - guess_start : stop - guess_start]
+        return source.read(unary.start + start, unary.start + stop)
+
+    entry = int(DIRECTORY_ENTRY.read_one(entry_bytes)["position"])
+    positions = chd_code.find_bucket_bits(read_unary, entry, bucket, parts.unary_bits, parts.where)
+    shift = first_low - 8 * low_start
+    own = chd_code.bit_field(lows, shift + (parts.low_width if bucket else 0), parts.low_width)
+    before = chd_code.bit_field(lows, shift, parts.low_width) if bucket else 0
+    start, length = chd_code.value_place(bucket, positions, (before, own), parts.low_width, parts.store_bits)
+    spans = (
+        Span("", entry_start, entry_start + DIRECTORY_ENTRY.size),
+        *looked,
+        Span("", low.start + low_start, low.start + low_stop),
+    )
+    return Place(positions, start, length, spans)
+
+
+def single_displacement(source: Source, parts: HashParts, place: Place) -> tuple[int, Span]:
+    """The displacement kept at a place of the value store, and the bytes it was read from."""
+    store = parts.part("value store")
+    start, stop = chd_code.byte_range(place.start, place.length)
+    span = Span("", store.start + start, store.start + stop)
+    data = source.read(span.start, span.stop)
+    stored = chd_code.bit_field(data, place.start - 8 * start, place.length)
+    return chd_code.displacement(stored, place.length), span
+
+
+def slot_of_key(source: Source, parts: HashParts, key: bytes, *, signed: bool) -> int:
+    """The slot of one key, silently."""
+    hashed = chd.jenkins_rounds(key, parts.seed, signed)[-1].mixed
+    bucket, first, step = chd.place_one(hashed, parts.buckets, parts.slots)
+    displacement, _ = single_displacement(source, parts, bucket_place(source, parts, bucket))
+    return chd.slot_one(first, step, displacement, parts.slots)

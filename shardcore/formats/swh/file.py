@@ -1,0 +1,231 @@
+"""An open Read Shard: its source, what opening read of it, and what was learned since."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shardcore.caching import Once
+from shardcore.errors import FormatError, ShardError
+from shardcore.formats.swh import chd, chd_code
+from shardcore.formats.swh.displacement import slot_of_key
+from shardcore.formats.swh.hash_section import HashParts, read_encoded, read_hash_tail
+from shardcore.formats.swh.layout import HASH_TAIL, OBJECT, Geometry, length_span, sections_of
+from shardcore.formats.swh.slots import Order, load_order, read_slots
+from shardcore.nodes.sections import tile
+from shardcore.objects import State
+from shardcore.progress import Progress
+from shardcore.shard import PIECE
+from shardcore.sources.base import Source
+from shardcore.sources.wrapped import KeptSource
+from shardcore.span import Span
+
+SAMPLE_SLOTS = 200
+"""Slots in which a live key is sought to tell the dialect of the hash."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WholeFunction:
+    """The hash function with all displacements.
+
+    Attributes:
+        encoded: The parts as the file keeps them.
+        decoded: What they say.
+    """
+
+    encoded: chd_code.Encoded
+    decoded: chd_code.Decoded
+
+
+class SwhFile:
+    """One Read Shard. Thread-safe.
+
+    Args:
+        source: The file.
+        header: The fields of its header.
+        window: The bytes from the hash function on that opening read.
+        parts: Where the parts of the hash function lie; None when it is damaged.
+        damage: What is wrong with the hash function.
+
+    Attributes:
+        geometry: Where the parts of the shard lie.
+        sections: They tile the file.
+        signed: Whether key bytes count as signed (an old dialect no current reader follows); None until known.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        header: dict[str, Any],
+        window: bytes,
+        parts: HashParts | None,
+        damage: FormatError | None = None,
+    ) -> None:
+        self.source = source
+        self.header = header
+        self.parts = parts
+        self.damage = damage
+        self.geometry = Geometry.of(header)
+        hash_stop = parts.stop if parts is not None else source.size
+        self.sections, _ = tile(sections_of(header, hash_stop, source.size), source.size)
+        self.signed: bool | None = None
+        whole = parts is not None and parts.stop - parts.start <= len(window)
+        self._section = window[: parts.stop - parts.start] if parts is not None and whole else None
+        self._function: Once[WholeFunction] = Once()
+        self._tail: Once[dict[str, Any]] = Once()
+        self._order: Once[Order] = Once()
+        self._ahead: tuple[int, bytes] = (0, b"")
+
+    def close(self) -> None:
+        """Closes the source."""
+        self.source.close()
+
+    # --- the index -------------------------------------------------------------------------------------------------
+
+    @property
+    def order(self) -> Order | None:
+        """The live slots in the order of their objects; None before `load`."""
+        return self._order.value
+
+    def load(self, progress: Progress) -> Order:
+        """Reads the offsets of all slots, and lengths where deletions leave them open.
+
+        Raises:
+            ShardError: There is not enough memory, or the bytes cannot be had.
+        """
+        with self.enough_memory():
+            return self._order.get(lambda: load_order(self.source, self.geometry, progress))
+
+    @contextmanager
+    def enough_memory(self) -> Iterator[None]:
+        """A sparse file of a few bytes may have billions of slots: that too ends as an error of ours."""
+        try:
+            yield
+        except MemoryError as error:
+            raise ShardError(f"there is not enough memory for {self.geometry.slots} slots") from error
+
+    # --- the hash function -----------------------------------------------------------------------------------------
+
+    def hash_parts(self) -> HashParts:
+        """Where the parts of the hash function lie.
+
+        Raises:
+            FormatError: The hash function is damaged.
+        """
+        if self.parts is None:
+            raise self.damage or FormatError("the hash function is damaged")
+        return self.parts
+
+    def hash_tail(self) -> dict[str, Any]:
+        """The last two counts of the hash function, as they stand there."""
+        return self._tail.get(self._read_tail)
+
+    def hash_source(self, source: Source) -> Source:
+        """Where to read the hash function from: memory, where opening fetched it whole; else `source`, the file."""
+        return source if self._section is None else KeptSource(source, self.hash_parts().start, self._section)
+
+    def function(self) -> WholeFunction:
+        """The whole hash function, read and checked once.
+
+        Raises:
+            FormatError: It is damaged.
+        """
+        return self._function.get(self._read_function)
+
+    def slots_of(self, keys: NDArray[np.uint8], *, signed: bool) -> NDArray[np.int64]:
+        """The slot of every key, shape `(m, 32)`, present or not."""
+        parts = self.hash_parts()
+        function = chd.Function(parts.seed, parts.slots, self.function().decoded.displacements, signed)
+        return function.slots_of(keys)
+
+    def is_signed(self, source: Source) -> bool:
+        """Whether keys are hashed in the signed dialect; told by a live key once, and kept.
+
+        Args:
+            source: What to read the file through.
+
+        Raises:
+            SourceError: The bytes cannot be had.
+        """
+        if self.signed is None:
+            parts = self.hash_parts()
+            votes = 0
+            for slot, key in self._sample_keys(source):
+                hashes = self.hash_source(source)
+                plain, other = (slot_of_key(hashes, parts, key, signed=signed) for signed in (False, True))
+                if slot == plain != other:
+                    votes = 0
+                    break
+                # One damaged key may fall into its slot by chance: a second one has to agree, where there is one.
+                votes += slot == other != plain
+                if votes == 2:
+                    break
+            # Where no key tells, it is the dialect that everybody writes, and the slots are not searched again.
+            self.signed = votes > 0
+        return self.signed is True
+
+    # --- the objects -----------------------------------------------------------------------------------------------
+
+    def keep_ahead(self, start: int, data: bytes) -> None:
+        """Keeps bytes that a lookup fetched with the length of an object; reading that object uses them up."""
+        self._ahead = (start, data)
+
+    def pieces(self, content: Span) -> Iterator[bytes]:
+        """The content of an object in pieces.
+
+        Args:
+            content: Its bytes. The length in front is read with the first piece, and must be what `content` says.
+
+        Raises:
+            FormatError: The length in front of it says something else.
+            SourceError: The bytes cannot be had.
+        """
+        start, data = self._ahead
+        self._ahead = (0, b"")
+        if start + OBJECT.size == content.start and len(data) - OBJECT.size >= content.size:
+            _check_length(data, content)
+            yield data[OBJECT.size : OBJECT.size + content.size]
+            return
+        at, lead = content.start, OBJECT.size
+        while at < content.stop or lead:
+            stop = min(at + PIECE, content.stop)
+            piece = self.source.read(at - lead, stop)
+            if lead:
+                _check_length(piece, content)
+            yield piece[lead:]
+            at, lead = stop, 0
+
+    def _read_tail(self) -> dict[str, Any]:
+        parts = self.hash_parts()
+        data = self.hash_source(self.source).read(parts.stop - HASH_TAIL.size, parts.stop)
+        return HASH_TAIL.read_one(data)
+
+    def _read_function(self) -> WholeFunction:
+        parts = self.hash_parts()
+        section = self.hash_source(self.source).read(parts.start, parts.stop)
+        read_hash_tail(section[-HASH_TAIL.size :], parts)
+        encoded = read_encoded(section, parts)
+        return WholeFunction(encoded, chd_code.decode(encoded, parts.buckets, parts.where))
+
+    def _sample_keys(self, source: Source) -> Iterator[tuple[int, bytes]]:
+        """Some live keys with bytes that the two dialects read differently, from the first slots that have any."""
+        for first in range(0, min(self.geometry.slots, 50 * SAMPLE_SLOTS), SAMPLE_SLOTS):
+            last = min(first + SAMPLE_SLOTS, self.geometry.slots)
+            rows = read_slots(source, self.geometry, first, last)
+            live = self.geometry.states(rows["offset"]) == State.LIVE
+            differs = (rows["key"] >= 0x80).any(axis=1)
+            for at in np.flatnonzero(live & differs)[:4].tolist():
+                yield first + at, rows["key"][at].tobytes()
+
+
+def _check_length(piece: bytes, content: Span) -> None:
+    """Compares the length in front of an object with the bytes it is said to take."""
+    place = length_span(content.start - OBJECT.size)
+    size = OBJECT.read_one(piece, place=place)["size"]
+    if size != content.size:
+        raise FormatError(f"the object says {size} bytes, but takes {content.size}", span=place)

@@ -1,0 +1,181 @@
+"""The hash function section: where its parts lie, the rules on its fields, and the pair that reads and writes it.
+
+The records are those of `layout.py`; what the parts mean stands in `chd_code.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from shardcore.errors import BadMagic, FormatError, Truncated, Unsupported
+from shardcore.formats.swh.chd_code import Encoded, PartSizes, part_sizes
+from shardcore.formats.swh.layout import DIRECTORY_ENTRY, HASH_FIXED_SIZE, HASH_HEAD, HASH_TAIL, VARIABLE_PARTS
+from shardcore.span import Span
+
+
+@dataclass(frozen=True, slots=True)
+class HashParts:
+    """Where the parts of a hash function section lie, from its first 55 bytes.
+
+    Attributes:
+        start: First byte of the section in the file.
+        values: The fields of `HASH_HEAD`.
+        sizes: Bytes of the variable parts.
+    """
+
+    start: int
+    values: Mapping[str, Any]
+    sizes: PartSizes
+
+    @property
+    def seed(self) -> int:
+        """Seed of the key hash."""
+        return int(self.values["seed"])
+
+    @property
+    def slots(self) -> int:
+        """n, the number of slots."""
+        return int(self.values["table_size"])
+
+    @property
+    def buckets(self) -> int:
+        """B, the number of buckets."""
+        return int(self.values["displacements_count"])
+
+    @property
+    def low_width(self) -> int:
+        """r, low bits kept of each end."""
+        return int(self.values["low_bits_width"])
+
+    @property
+    def store_bits(self) -> int:
+        """T, bits used in the value store."""
+        return int(self.values["store_bits"])
+
+    @property
+    def unary_bits(self) -> int:
+        """Bits used in the unary bits."""
+        return self.buckets + (self.store_bits >> self.low_width)
+
+    @property
+    def stop(self) -> int:
+        """One past the last byte of the section."""
+        return self.start + HASH_FIXED_SIZE + int(self.values["sequence_length"])
+
+    def part(self, name: str) -> Span:
+        """The bytes of one of `VARIABLE_PARTS`."""
+        at = self.start + HASH_HEAD.size
+        sizes = (self.sizes.unary, self.sizes.directory, self.sizes.low_bits, self.sizes.store)
+        for part, size in zip(VARIABLE_PARTS, sizes, strict=True):
+            if part == name:
+                return Span("", at, at + size)
+            at += size
+        raise KeyError(name)
+
+    def where(self, part: str, start: int, stop: int) -> Span:
+        """Bytes of a part, as bytes of the file."""
+        first = self.part(part).start
+        return Span("", first + start, first + stop)
+
+
+def read_hash_parts(data: bytes, start: int, slots: int, size: int) -> HashParts:
+    """Reads and checks the first 55 bytes of a hash function section.
+
+    Args:
+        data: The bytes from the section's first one on.
+        start: Where the section begins.
+        slots: Slots of the index.
+        size: Bytes of the file.
+
+    Raises:
+        Truncated: The section is cut.
+        BadMagic: The names of the algorithm or of the key hash are not there.
+        Unsupported: The section was written on a big-endian machine.
+        FormatError: The counts contradict each other or the index.
+    """
+    values = HASH_HEAD.read_one(data, place=Span("", start, start + len(data)))
+
+    def place(name: str) -> Span:
+        return Span("", start + HASH_HEAD.offsets[name], start + HASH_HEAD.offsets[name] + HASH_HEAD.sizes[name])
+
+    def check(holds: bool, name: str, message: str) -> None:
+        if not holds:
+            raise FormatError(f"hash function: {message}", span=place(name))
+
+    if values["algorithm"] != b"chd_ph\0":
+        raise BadMagic("no chd_ph hash function where the header says", span=place("algorithm"))
+    if values["table_size"] != slots and int.from_bytes(values["table_size"].to_bytes(4, "little"), "big") == slots:
+        raise Unsupported("the hash function was written on a big-endian machine", span=place("table_size"))
+    check(values["table_size"] == slots, "table_size", f"made for {values['table_size']} slots; the index has {slots}")
+    check(values["hash_state_length"] == 12, "hash_state_length", "the hash state is not 12 bytes")
+    if values["hash_name"] != b"jenkins\0":
+        raise BadMagic("the key hash is not jenkins", span=place("hash_name"))
+    buckets, low_width, store_bits = (values[name] for name in ("displacements_count", "low_bits_width", "store_bits"))
+    check(buckets >= 1, "displacements_count", "no buckets")
+    check(1 <= low_width <= 31, "low_bits_width", f"{low_width} low bits; 1 to 31 are possible")
+    check(values["select_count"] == buckets, "select_count", "its two counts of buckets differ")
+    check(values["select_top"] == store_bits >> low_width, "select_top", "zero-bits do not fit the value store")
+    sizes = part_sizes(buckets, low_width, store_bits)
+    check(values["select_length"] == sizes.select, "select_length", f"the select block takes {sizes.select} bytes")
+    check(
+        values["sequence_length"] == sizes.sequence, "sequence_length", f"the displacements take {sizes.sequence} bytes"
+    )
+    parts = HashParts(start, values, sizes)
+    if parts.stop > size:
+        raise Truncated(f"the hash function ends at {parts.stop}, the file at {size}", span=place("sequence_length"))
+    return parts
+
+
+def read_hash_tail(data: bytes, parts: HashParts) -> dict[str, Any]:
+    """Reads and checks the last 8 bytes of a hash function section.
+
+    Raises:
+        FormatError: They contradict the first ones.
+    """
+    at = parts.stop - HASH_TAIL.size
+    values = HASH_TAIL.read_one(data, place=Span("", at, parts.stop))
+    if (values["slots_count"], values["buckets_count"]) != (parts.slots, parts.buckets):
+        raise FormatError("hash function: its last two counts contradict its first ones", span=Span("", at, parts.stop))
+    return values
+
+
+def read_encoded(section: bytes, parts: HashParts) -> Encoded:
+    """The compressed displacements of a whole section; the inverse of `write_hash_section`."""
+
+    def bytes_of(name: str) -> bytes:
+        span = parts.part(name)
+        return section[span.start - parts.start : span.stop - parts.start]
+
+    directory = DIRECTORY_ENTRY.read(bytes_of("select directory"), count=parts.sizes.directory // 4)["position"]
+    return Encoded(
+        r=parts.low_width,
+        total_bits=parts.store_bits,
+        unary=bytes_of("unary bits"),
+        directory=directory.astype(np.uint32),
+        low_bits=bytes_of("low bits"),
+        store=bytes_of("value store"),
+    )
+
+
+def write_hash_section(seed: int, slots: int, buckets: int, encoded: Encoded) -> bytes:
+    """The bytes of a hash function section; the inverse of `read_encoded`."""
+    sizes = part_sizes(buckets, encoded.r, encoded.total_bits)
+    head = HASH_HEAD.pack(
+        table_size=slots,
+        seed=seed,
+        sequence_length=sizes.sequence,
+        displacements_count=buckets,
+        low_bits_width=encoded.r,
+        store_bits=encoded.total_bits,
+        select_length=sizes.select,
+        select_count=buckets,
+        select_top=encoded.total_bits >> encoded.r,
+    )
+    entries = np.zeros(len(encoded.directory), DIRECTORY_ENTRY.dtype)
+    entries["position"] = encoded.directory
+    tail = HASH_TAIL.pack(slots_count=slots, buckets_count=buckets)
+    return head + encoded.unary + DIRECTORY_ENTRY.write(entries) + encoded.low_bits + encoded.store + tail

@@ -1,0 +1,182 @@
+"""A Read Shard: recognised, opened, and as a `Shard`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shardcore.errors import FormatError, LimitExceeded, Truncated, UsageError
+from shardcore.finding import Depth, Report
+from shardcore.format import Certainty, Draft, OpenContext, Verdict
+from shardcore.formats.swh import layout
+from shardcore.formats.swh.file import SwhFile
+from shardcore.formats.swh.hash_section import HashParts, read_hash_parts, read_hash_tail
+from shardcore.formats.swh.lookup import SwhLookup
+from shardcore.formats.swh.objects import SwhObjects
+from shardcore.formats.swh.tree import SwhTree, cut_nodes, header_node
+from shardcore.formats.swh.verify import verify
+from shardcore.nodes.node import Node
+from shardcore.objects import ObjectRef
+from shardcore.progress import Progress, no_progress
+from shardcore.record import Value
+from shardcore.shard import DEFAULT_LIMIT, Shard
+from shardcore.sources.opening import PrefetchedSource
+from shardcore.trace import Look
+
+SECTION_GUESS = 65536
+"""Bytes of the hash function fetched when opening; shards of up to about 250,000 objects fit whole."""
+
+
+class SwhShard(Shard):
+    """An opened Read Shard.
+
+    Args:
+        file: The open file.
+
+    Attributes:
+        file: The open file.
+    """
+
+    format = "swh"
+    version = "1"
+
+    def __init__(self, file: SwhFile) -> None:
+        self.file = file
+        self.source = file.source
+        self.sections = file.sections
+        self.damage = file.damage
+        self._objects = SwhObjects(file)
+        self._tree = SwhTree(file)
+        self._lookup = SwhLookup(file)
+
+    @property
+    def objects(self) -> SwhObjects:
+        """One row for each slot."""
+        return self._objects
+
+    @property
+    def tree(self) -> Node:
+        """The root of the node tree."""
+        return self._tree.root()
+
+    @property
+    def fields(self) -> dict[str, Value]:
+        """The fields of the header and of the fixed part of the hash function."""
+        fields = {f"header.{name}": value for name, value in self.file.header.items()}
+        if (parts := self.file.parts) is not None:
+            fields.update({f"hash_function.{name}": value for name, value in parts.values.items()})
+            fields["hash_function.end"] = parts.stop
+        return fields
+
+    @property
+    def declared_objects(self) -> int:
+        """`objects_count`; deletions do not lower it."""
+        return self.file.geometry.declared
+
+    @property
+    def loaded(self) -> bool:
+        """Whether the objects are known in the order of their bytes."""
+        return self.file.order is not None
+
+    @property
+    def index_bytes(self) -> int:
+        """Bytes of the index."""
+        return int(self.file.header["index_size"])
+
+    def load_index(self, progress: Progress = no_progress) -> None:
+        """Reads the offsets of all slots, and lengths where deletions leave them open."""
+        self.file.load(progress)
+
+    def lookup(self, key: str, look: Look) -> ObjectRef:
+        """Finds a key; see `Shard.lookup`."""
+        return self._lookup.find(self._lookup.parse(key), look)
+
+    def find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
+        """The slots of many keys, vectorised; -1 where a key is absent."""
+        return self._lookup.find_many(keys)
+
+    def stream(self, ref: ObjectRef) -> Iterator[bytes]:
+        """The content in pieces."""
+        return self.file.pieces(self._objects.content_of(ref))
+
+    def read_range(self, ref: ObjectRef, start: int, stop: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
+        """A range of the content, read alone."""
+        if not 0 <= start <= stop:
+            raise UsageError(f"not a half-open range: {start}..{stop}")
+        content = self._objects.content_of(ref)
+        first, last = min(content.start + start, content.stop), min(content.start + stop, content.stop)
+        if last - first > limit:
+            raise LimitExceeded(f"the range has {last - first} bytes; the limit is {limit}")
+        return self.file.source.read(first, last)
+
+    def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
+        """Checks the shard; see `docs/formats/swh.md` for what each depth does."""
+        return verify(self.file, Depth(depth), progress)
+
+    def close(self) -> None:
+        """Closes the file."""
+        self.file.close()
+
+
+def detect(source: PrefetchedSource) -> Verdict | None:
+    """Recognises a Read Shard by its magic."""
+    head = source.head(layout.HEADER.size)
+    if head[:9] == layout.MAGIC + b"\0":
+        return Verdict(Certainty.MAGIC, "magic SWHShard")
+    if head[:8] == layout.MAGIC:
+        return Verdict(Certainty.PARTLY, "magic SWHShard without the zero after it")
+    return None
+
+
+def open_shard(source: PrefetchedSource, context: OpenContext) -> SwhShard:
+    """Opens a Read Shard with two reads: the head of the file, and the head of the hash function.
+
+    Raises:
+        FormatError: Header or hash function are damaged.
+        SourceError: The bytes cannot be had.
+    """
+    draft = context.draft
+    head = source.head(layout.HEADER.size)
+    _note_header(head, draft)
+    header = layout.read_header(head)
+    draft.declared = header["objects_count"]
+    try:
+        layout.check_reach(header, source.size)
+    except Truncated:
+        for section, node in cut_nodes(header, source.size):
+            draft.add(section, node)
+        raise
+    start = header["hash_position"]
+    window = source.read(start, min(start + SECTION_GUESS, source.size))
+    parts: HashParts | None = None
+    damage: FormatError | None = None
+    try:
+        parts = _read_parts(window, header, source.size)
+    except FormatError as error:
+        # Index and objects are whole: what does not need the hash function still works.
+        if not context.partial:
+            raise
+        damage = error
+    return SwhShard(SwhFile(source.base, header, window, parts, damage))
+
+
+def _note_header(head: bytes, draft: Draft) -> None:
+    """Notes the header, or the fields that a cut one still has, whatever they say."""
+    values = layout.cut_header(head)
+    if not values:
+        return
+    draft.version = str(values.get("version", ""))
+    draft.add(layout.header_section(len(head)), header_node(values, size=len(head)), values)
+
+
+def _read_parts(window: bytes, header: dict[str, Any], size: int) -> HashParts:
+    """The parts of the hash function, and its end where the window reaches it."""
+    geometry = layout.Geometry.of(header)
+    parts = read_hash_parts(window, header["hash_position"], geometry.slots, size)
+    stop = parts.stop - parts.start
+    if stop <= len(window):
+        read_hash_tail(window[stop - layout.HASH_TAIL.size : stop], parts)
+    return parts
