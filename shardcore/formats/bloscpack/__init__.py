@@ -1,7 +1,7 @@
 """Bloscpack, versions 1, 2 and 3."""
 
 from shardcore.format import Format
-from shardcore.formats.bloscpack.reader import BloscpackShard, detect, open_bloscpack
+from shardcore.formats.bloscpack.shard import BloscpackShard, detect, open_shard
 from shardcore.options import Option, OptionType
 
 FORMAT = Format(
@@ -9,7 +9,7 @@ FORMAT = Format(
     title="Bloscpack",
     suffixes=(".blp",),
     detect=detect,
-    open=open_bloscpack,
+    open=open_shard,
     options=(
         Option(
             "isolated",

@@ -14,9 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shardcore.caching import Once
 from shardcore.errors import FormatError, KeyAbsent, Truncated
 from shardcore.formats.bloscpack.blosc1 import HEADER_SIZE, ChunkHeader, read_chunk_header
-from shardcore.formats.bloscpack.layout import CHUNK_HEADER, OFFSET, UNKNOWN
+from shardcore.formats.bloscpack.layout import CHUNK_HEADER, UNKNOWN, Geometry, blosc_header_span
+from shardcore.formats.bloscpack.slots import Slots
 from shardcore.progress import Progress, no_progress
 from shardcore.sources.base import Source
 from shardcore.span import Span
@@ -28,76 +30,16 @@ BATCH = 4096
 """Headers read at a time."""
 
 
-@dataclass(frozen=True, slots=True)
-class Geometry:
-    """What the headers say about where chunks can be.
+class Walk:
+    """The chunks from the first one on, as far as somebody has asked. Thread-safe.
 
     Attributes:
-        first: First byte of chunk 0.
-        nchunks: Number of chunks; -1 means: until the end of the file.
-        digest: Bytes of the digest behind each chunk.
-        size: Bytes of the file.
+        places: First byte of each chunk.
+        headers: Their headers, one after the other.
+        next: Where the next chunk begins.
+        end: Why the walk cannot go on.
+        cut: Whether it ended at bytes that are too few for a header.
     """
-
-    first: int
-    nchunks: int
-    digest: int
-    size: int
-
-    @property
-    def most(self) -> int:
-        """Rows that the file can have: never more than fit, but one more when the header promises more."""
-        fit = max(self.size - self.first, 0) // (HEADER_SIZE + self.digest)
-        return fit if self.nchunks == UNKNOWN else min(self.nchunks, fit + 1)
-
-    def allows(self, place: int) -> bool:
-        """Whether a chunk's header can begin here."""
-        return self.first <= place <= self.size - HEADER_SIZE
-
-
-class Slots:
-    """The offset slots of the chunks (not the spare ones).
-
-    Args:
-        at: First byte of the table.
-        kept: The slots that were read already, int64, from slot 0 on.
-        count: Number of slots.
-        geometry: What is possible.
-    """
-
-    def __init__(self, at: int, kept: NDArray[np.int64], count: int, geometry: Geometry) -> None:
-        self.at = at
-        self.count = count
-        self._kept = kept
-        self._geometry = geometry
-        used = kept[kept != UNKNOWN]
-        self.ascending = bool((used[1:] > used[:-1]).all())
-        """Whether the known offsets ascend; those of a file that somebody shuffled are not believed."""
-        self.used = len(used) > 0 or len(kept) < count
-
-    def read(self, source: Source, start: int, stop: int) -> NDArray[np.int64]:
-        """The slots `[start, stop)`, int64; reads those that were not kept."""
-        if stop <= len(self._kept):
-            return self._kept[start:stop]
-        data = source.read(self.at + start * OFFSET.size, self.at + stop * OFFSET.size)
-        return OFFSET.read(data, count=stop - start)["offset"].astype(np.int64)
-
-    def place(self, source: Source, chunk: int) -> int:
-        """The offset of one chunk; -1 when there is none to believe."""
-        if not self.ascending or not 0 <= chunk < self.count:
-            return UNKNOWN
-        place = int(self._kept[chunk] if chunk < len(self._kept) else self.read(source, chunk, chunk + 1)[0])
-        return place if self._geometry.allows(place) else UNKNOWN
-
-    def valid(self, places: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Which of these offsets a chunk can have."""
-        if not self.ascending:
-            return np.zeros(len(places), np.bool_)
-        return (places >= self._geometry.first) & (places <= self._geometry.size - HEADER_SIZE)
-
-
-class Walk:
-    """The chunks from the first one on, as far as somebody has asked."""
 
     def __init__(self, geometry: Geometry) -> None:
         self._geometry = geometry
@@ -105,11 +47,8 @@ class Walk:
         self.places = array("q")
         self.headers = bytearray()
         self.next = geometry.first
-        """Where the next chunk begins."""
         self.end: FormatError | None = None
-        """Why the walk cannot go on."""
         self.cut = False
-        """Whether it ended at bytes that are too few for a header."""
 
     @property
     def done(self) -> bool:
@@ -120,27 +59,37 @@ class Walk:
 
     def to(self, source: Source, chunk: int, progress: Progress = no_progress) -> None:
         """Walks until chunk number `chunk` is known, or the end is reached."""
-        with self._lock:
-            window, window_at = b"", 0
-            while len(self.places) <= chunk and not self.done:
-                at = self.next
-                if not window_at <= at <= window_at + len(window) - HEADER_SIZE:
-                    window, window_at = self._fetch(source, at), at
-                if len(window) < HEADER_SIZE:
-                    self.cut = at < self._geometry.size
-                    self.end = Truncated(
-                        f"chunk {len(self.places)} should begin at byte {at}, the file ends at {self._geometry.size}",
-                        span=Span("", at, max(at, self._geometry.size)),
-                    )
-                    return
-                self._take(window[at - window_at : at - window_at + HEADER_SIZE], at)
-                progress(min(self.next, self._geometry.size), self._geometry.size)
+        at, window = UNKNOWN, b""
+        while (wanted := self._advance(chunk, at, window)) is not None:
+            at, stop = wanted
+            window = source.read(at, stop) if stop > at else b""
+            progress(min(at, self._geometry.size), self._geometry.size)
 
-    def _fetch(self, source: Source, at: int) -> bytes:
+    def _advance(self, chunk: int, start: int, window: bytes) -> tuple[int, int] | None:
+        """Takes the chunks whose headers lie in the bytes read from `start` on; the range to read next, or None."""
+        with self._lock:
+            while len(self.places) <= chunk and not self.done:
+                inside = self.next - start
+                if start != UNKNOWN and 0 <= inside <= len(window) - HEADER_SIZE:
+                    self._take(window[inside : inside + HEADER_SIZE], self.next)
+                elif inside == 0:
+                    self._stop_short()
+                else:
+                    return self._wanted()
+        return None
+
+    def _wanted(self) -> tuple[int, int]:
         """The next header, and what follows it while chunks are small."""
-        small = len(self.headers) >= HEADER_SIZE and at - self.places[-1] <= SMALL_CHUNK
-        stop = min(at + (WALK_WINDOW if small else HEADER_SIZE), self._geometry.size)
-        return source.read(at, stop) if stop > at else b""
+        at = self.next
+        small = len(self.places) > 0 and at - self.places[-1] <= SMALL_CHUNK
+        return at, min(at + (WALK_WINDOW if small else HEADER_SIZE), self._geometry.size)
+
+    def _stop_short(self) -> None:
+        """Notes that there are too few bytes for the next header."""
+        at, size = self.next, self._geometry.size
+        self.cut = at < size
+        message = f"chunk {len(self.places)} should begin at byte {at}, the file ends at {size}"
+        self.end = Truncated(message, span=Span("", at, max(at, size)))
 
     def _take(self, raw: bytes, at: int) -> None:
         """Notes a chunk, and where the next one begins."""
@@ -151,41 +100,71 @@ class Walk:
         if stored < HEADER_SIZE:
             self.end = FormatError(
                 f"chunk {number} says that it has {stored} bytes, less than its header; what follows cannot be found",
-                span=Span("", at, at + HEADER_SIZE),
+                span=blosc_header_span(at),
             )
-        elif self.next > self._geometry.size:
-            self.end = Truncated(
-                f"chunk {number} ends at byte {self.next}, the file at {self._geometry.size}",
-                span=Span("", at, self._geometry.size),
-            )
+        else:
+            self.end = self._geometry.truncated(number, at, stored)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AllChunks:
+    """Every chunk of a file.
+
+    Attributes:
+        places: First byte of each chunk, int64; -1 where it cannot be found.
+        headers: The header of each, dtype of `CHUNK_HEADER`; zeros where it cannot be found.
+    """
+
+    places: NDArray[np.int64]
+    headers: NDArray[Any]
+
+    @property
+    def found(self) -> int:
+        """How many can be found."""
+        return int((self.places != UNKNOWN).sum())
+
+
+_NONE = AllChunks(np.zeros(0, np.int64), np.zeros(0, CHUNK_HEADER.dtype))
 
 
 class ChunkTable:
-    """All chunks: places and headers.
+    """All chunks: places and headers. Thread-safe.
 
     Until `load` they are answered one by one, from the offsets or the walk. `load` reads every header.
 
-    Attributes:
+    Args:
         source: The file.
-        places: After `load`: first byte of each chunk, int64; -1 where it cannot be found.
-        headers: After `load`: the header of each, dtype of `CHUNK_HEADER`; zeros where it cannot be found.
+        geometry: Where chunks can be.
+        slots: The offsets; None when there are none.
     """
 
     def __init__(self, source: Source, geometry: Geometry, slots: Slots | None) -> None:
+        self.source = source
         self.geometry = geometry
         self.slots = slots
         self.walk = Walk(geometry)
-        self.loaded = False
-        self.places: NDArray[np.int64] = np.zeros(0, np.int64)
-        self.headers: NDArray[Any] = np.zeros(0, CHUNK_HEADER.dtype)
-        self.source = source
-        self._lock = threading.Lock()
+        self._all: Once[AllChunks] = Once()
 
     def __len__(self) -> int:
         """Number of rows; chunks that the header promises but that are not there are damaged rows."""
         if self.loaded or self.geometry.nchunks == UNKNOWN:
             return len(self.places)
         return self.geometry.most
+
+    @property
+    def loaded(self) -> bool:
+        """Whether every header has been read."""
+        return self._all.value is not None
+
+    @property
+    def places(self) -> NDArray[np.int64]:
+        """After `load`: first byte of each chunk, int64; -1 where it cannot be found."""
+        return (self._all.value or _NONE).places
+
+    @property
+    def headers(self) -> NDArray[Any]:
+        """After `load`: the header of each, dtype of `CHUNK_HEADER`; zeros where it cannot be found."""
+        return (self._all.value or _NONE).headers
 
     def place(self, chunk: int, source: Source | None = None) -> int:
         """First byte of a chunk.
@@ -234,47 +213,55 @@ class ChunkTable:
         """The header of a chunk after `load`."""
         return ChunkHeader(*self.headers[chunk].item())
 
-    def load(self, progress: Progress = no_progress) -> None:
+    def load(self, progress: Progress = no_progress, source: Source | None = None) -> None:
         """Reads the headers of all chunks.
 
         Damage is not raised: what cannot be found stays -1.
 
+        Args:
+            progress: See `Shard.load_index`.
+            source: What to read through; the table's own by default.
+
         Raises:
             SourceError: The bytes cannot be had.
         """
-        with self._lock:
-            if self.loaded:
-                return
-            places, headers = self._from_slots(progress) if self._believes_slots() else self._from_walk(progress)
-            if self.slots is not None and not _chained(places, headers, self.geometry):
-                # The offsets contradict the chunks. When the walk comes to a good end, it is right.
-                walked, walked_headers = self._from_walk(progress)
-                if (walked != UNKNOWN).sum() >= (places != UNKNOWN).sum() and self.walk.end is None:
-                    places, headers = walked, walked_headers
-            self.places, self.headers, self.loaded = places, headers, True
+        self._all.get(lambda: self._read_all(source or self.source, progress))
 
-    def _believes_slots(self) -> bool:
-        return self.slots is not None and self.slots.used and self.slots.ascending
+    def _read_all(self, source: Source, progress: Progress) -> AllChunks:
+        believed = self.slots is not None and self.slots.used and self.slots.ascending
+        chunks = self._from_slots(source, progress) if believed else self._from_walk(source, progress)
+        if self.slots is None or self._is_chained(chunks):
+            return chunks
+        # The offsets contradict the chunks. When the walk comes to a good end, it is right.
+        walked = self._from_walk(source, progress)
+        return walked if walked.found >= chunks.found and self.walk.end is None else chunks
 
-    def _from_slots(self, progress: Progress) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    def _is_chained(self, chunks: AllChunks) -> bool:
+        """Whether every chunk begins where the one before it and its digest end."""
+        if not len(chunks.places):
+            return True
+        ends = chunks.places + chunks.headers["ctbytes"].astype(np.int64) + self.geometry.digest
+        return bool((chunks.places == np.append(self.geometry.first, ends)[:-1]).all())
+
+    def _from_slots(self, source: Source, progress: Progress) -> AllChunks:
         """Places by the offsets, and where one is missing, behind the chunk before."""
         assert self.slots is not None
         count = self.geometry.most
         known = min(self.slots.count, count)
         places = np.full(count, UNKNOWN, np.int64)
-        places[:known] = self.slots.read(self.source, 0, known)
+        places[:known] = self.slots.read(source, 0, known)
         places[~self.slots.valid(places)] = UNKNOWN
         headers = np.zeros(count, CHUNK_HEADER.dtype)
         given = np.flatnonzero(places != UNKNOWN)
         for batch in np.array_split(given, max(-(-len(given) // BATCH), 1)):
-            headers[batch] = self._headers_at(places[batch])
+            headers[batch] = _headers_at(source, places[batch])
             progress(int(batch[-1]) + 1 if len(batch) else 0, count)
         for chunk in np.flatnonzero(places == UNKNOWN).tolist():
             place = self._behind(places, headers, chunk)
             if self.geometry.allows(place):
                 places[chunk] = place
-                headers[chunk] = self._headers_at(np.array([place]))[0]
-        return places, headers
+                headers[chunk] = _headers_at(source, np.array([place]))[0]
+        return AllChunks(places, headers)
 
     def _behind(self, places: NDArray[np.int64], headers: NDArray[Any], chunk: int) -> int:
         """Where a chunk lies by the chunk before it; -1 when that one does not say."""
@@ -285,33 +272,20 @@ class ChunkTable:
             return UNKNOWN
         return int(places[chunk - 1]) + stored + self.geometry.digest
 
-    def _headers_at(self, places: NDArray[np.int64]) -> NDArray[Any]:
-        ranges = [(place, place + HEADER_SIZE) for place in places.tolist()]
-        return CHUNK_HEADER.read(b"".join(self.source.read_many(ranges)), count=len(ranges))
-
-    def _from_walk(self, progress: Progress) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    def _from_walk(self, source: Source, progress: Progress) -> AllChunks:
         """Places by walking; chunks that the header promises behind the end stay -1."""
-        self.walk.to(self.source, 2**63, progress)
+        self.walk.to(source, 2**63, progress)
         found = len(self.walk.places)
         count = found if self.geometry.nchunks == UNKNOWN else max(self.geometry.most, found)
         if self.geometry.nchunks == UNKNOWN and self.walk.cut:
             count += 1  # bytes that begin a chunk and are too few for one
         places = np.full(count, UNKNOWN, np.int64)
         headers = np.zeros(count, CHUNK_HEADER.dtype)
-        places[:found] = np.frombuffer(self.walk.places, np.int64) if found else []
+        places[:found] = np.array(self.walk.places, np.int64)
         headers[:found] = CHUNK_HEADER.read(bytes(self.walk.headers), count=found)
-        return places, headers
+        return AllChunks(places, headers)
 
 
-def stops(places: NDArray[np.int64], headers: NDArray[Any], geometry: Geometry) -> NDArray[np.int64]:
-    """One past the last byte of each chunk without its digest, cut at the end of the file; -1 where unknown."""
-    ends = np.minimum(places + headers["ctbytes"].astype(np.int64), geometry.size)
-    return np.where(places == UNKNOWN, UNKNOWN, np.maximum(ends, places))
-
-
-def _chained(places: NDArray[np.int64], headers: NDArray[Any], geometry: Geometry) -> bool:
-    """Whether every chunk begins where the one before it and its digest end."""
-    if not len(places):
-        return True
-    following = np.append(geometry.first, places + headers["ctbytes"].astype(np.int64) + geometry.digest)[:-1]
-    return bool((places == following).all())
+def _headers_at(source: Source, places: NDArray[np.int64]) -> NDArray[Any]:
+    ranges = [(place, place + HEADER_SIZE) for place in places.tolist()]
+    return CHUNK_HEADER.read(b"".join(source.read_many(ranges)), count=len(ranges))

@@ -14,7 +14,7 @@ from typing import Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import FormatError, KeyAbsent, LimitExceeded, ShardError, SourceError, Truncated
+from shardcore.errors import FormatError, KeyAbsent, LimitExceeded, ShardError, SourceError
 from shardcore.formats.bloscpack.blosc1 import (
     DEFAULT_LIMIT,
     HEADER_SIZE,
@@ -25,8 +25,9 @@ from shardcore.formats.bloscpack.blosc1 import (
 from shardcore.formats.bloscpack.chunks import ChunkTable
 from shardcore.formats.bloscpack.decode import decompress
 from shardcore.formats.bloscpack.header import Header
-from shardcore.formats.bloscpack.layout import UNKNOWN
+from shardcore.formats.bloscpack.layout import UNKNOWN, blosc_header_span
 from shardcore.sources.base import Source
+from shardcore.sources.wrapped import KeptSource
 from shardcore.span import Span
 
 T = TypeVar("T")
@@ -51,27 +52,6 @@ class Decoder(Protocol):
 
     def __call__(self, chunk: bytes | memoryview, *, limit: int, place: Span | None) -> bytes:
         """The plain bytes of a chunk."""
-
-
-class Block(Source):
-    """A stretch of another source, kept in memory; what lies elsewhere is read from there."""
-
-    def __init__(self, base: Source, start: int, data: bytes) -> None:
-        self.name, self.uri, self.folder = base.name, base.uri, base.folder
-        self._base = base
-        self._start = start
-        self._data = data
-
-    @property
-    def size(self) -> int:
-        """Bytes of the other source."""
-        return self._base.size
-
-    def _read(self, start: int, stop: int) -> bytes:
-        """See `Source.read`."""
-        if self._start <= start <= stop <= self._start + len(self._data):
-            return self._data[start - self._start : stop - self._start]
-        return self._base.read(start, stop)
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,6 +211,33 @@ class Content:
             pool.shutdown(wait=True, cancel_futures=True)
         return buffer.getvalue()
 
+    def plain_range(self, start: int, stop: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
+        """The plain bytes `[start, stop)` of all chunks, cut at their end; only the chunks that hold them are read.
+
+        Raises:
+            LimitExceeded: There are more than `limit`.
+            FormatError: A chunk is damaged.
+        """
+        try:
+            first, skip = self.where(start)
+        except KeyAbsent:
+            return b""
+        if stop <= start:
+            return b""
+        try:
+            last = self.where(stop - 1)[0] + 1
+        except KeyAbsent:
+            last = None
+        wanted, parts = stop - start, []
+        for plain in self.plains(first, last, limit=DEFAULT_LIMIT):
+            part = plain[skip : skip + wanted]
+            parts.append(part)
+            wanted -= len(part)
+            skip = max(skip - len(plain), 0)
+            if stop - start - wanted > limit:
+                raise LimitExceeded(f"the range has over {limit} bytes; that is the limit")
+        return b"".join(parts)
+
     def _into(self, number: int, out: memoryview, limit: int, source: Source) -> None:
         """Decompresses a chunk to its place."""
         with out:
@@ -330,7 +337,7 @@ class Content:
         stop = min(end + self._likely_size(last, end), self.table.geometry.size)
         if not start < stop <= start + 2 * BATCH:
             return self.source
-        return Block(self.source, start, self.source.read(start, stop))
+        return KeptSource(self.source, start, self.source.read(start, stop))
 
     def _batches(self, first: int, last: int | None) -> Iterator[Sequence[int]]:
         """The chunk numbers `[first, last)`, as many at a time as a thread should get at once."""
@@ -363,12 +370,10 @@ class Content:
         size = self.table.geometry.size
         data = source.read(place, min(place + self._likely_size(number, place), size))
         header = read_chunk_header(data, place=Span("", place, max(place, size)))
-        check_chunk_header(header, limit=2**32, place=Span("", place, place + HEADER_SIZE))
+        check_chunk_header(header, limit=2**32, place=blosc_header_span(place))
         need = header.ctbytes + self.header.checksum.size
-        if place + need > size:
-            raise Truncated(
-                f"chunk {number} ends at byte {place + need}, the file at {size}", span=Span("", place, size)
-            )
+        if (cut := self.table.geometry.truncated(number, place, header.ctbytes)) is not None:
+            raise cut
         if need > len(data):
             data += source.read(place + len(data), place + need)
         span = Span("", place, place + header.ctbytes)

@@ -73,6 +73,10 @@ class Header:
             return self.last_chunk if self.nchunks == 1 else UNKNOWN
         return self.chunk_size * (self.nchunks - 1) + self.last_chunk
 
+    def field_span(self, name: str) -> Span:
+        """The bytes of a field."""
+        return _place(self.record, name)
+
     def plain_size_of(self, chunk: int) -> int:
         """Plain bytes that a chunk should have; -1 when the header does not say."""
         return self.last_chunk if chunk == self.nchunks - 1 else self.chunk_size

@@ -1,4 +1,4 @@
-"""The bytes of a Bloscpack file, stated once.
+"""The bytes of a Bloscpack file, and the rules on where its parts lie, stated once.
 
     header | metadata section (option bit 1) | offsets (option bit 0) | chunk | digest | chunk | digest | ...
 
@@ -9,10 +9,18 @@ inside.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import IntFlag
+from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from shardcore.errors import Truncated
+from shardcore.nodes.sections import Section, SectionRole
 from shardcore.record import Field, Record
 from shardcore.record import FieldRole as Role
+from shardcore.span import Span
 
 MAGIC = b"blpk"
 VERSIONS = (1, 2, 3)
@@ -184,3 +192,80 @@ STREAM_LENGTH = Record(
         ),
     ),
 )
+
+SENTENCES = {
+    "header": "Version, options, sizes and counts.",
+    "metadata": "A JSON text about the content, with room to grow and a digest of its own.",
+    "offsets": "Where each chunk begins; spare slots, -1, wait for chunks to be appended.",
+    "chunks": "The content: compressed chunks, each followed by its digest.",
+    "trailing": "Bytes behind the last chunk. Appending can leave some; readers ignore them.",
+    "unknown": "These bytes belong to no chunk that can be found.",
+}
+_ROLES = {
+    "header": SectionRole.HEADER,
+    "metadata": SectionRole.METADATA,
+    "offsets": SectionRole.INDEX,
+    "chunks": SectionRole.DATA,
+    "trailing": SectionRole.TRAILING,
+    "unknown": SectionRole.UNKNOWN,
+}
+
+
+def section(name: str, start: int, stop: int) -> Section:
+    """A section of that name."""
+    return Section(name, _ROLES[name], start, stop, SENTENCES[name])
+
+
+def blosc_header_span(place: int) -> Span:
+    """The Blosc header of a chunk that begins at `place`."""
+    return Span("", place, place + CHUNK_HEADER.size)
+
+
+@dataclass(frozen=True, slots=True)
+class Geometry:
+    """What the headers say about where chunks can be.
+
+    Attributes:
+        first: First byte of chunk 0.
+        nchunks: Number of chunks; -1 means: until the end of the file.
+        digest: Bytes of the digest behind each chunk.
+        size: Bytes of the file.
+    """
+
+    first: int
+    nchunks: int
+    digest: int
+    size: int
+
+    @property
+    def most(self) -> int:
+        """Rows that the file can have: never more than fit, but one more when the header promises more."""
+        fit = max(self.size - self.first, 0) // (CHUNK_HEADER.size + self.digest)
+        return fit if self.nchunks == UNKNOWN else min(self.nchunks, fit + 1)
+
+    def allows(self, place: int) -> bool:
+        """Whether a chunk's header can begin here: behind the offsets, and whole in the file."""
+        return self.first <= place <= self.size - CHUNK_HEADER.size
+
+    def allowed(self, places: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """`allows` for many places."""
+        return (places >= self.first) & (places <= self.size - CHUNK_HEADER.size)
+
+    def truncated(self, chunk: int, place: int, stored: int) -> Truncated | None:
+        """What is wrong with a chunk of `stored` bytes at `place`, if the file ends before its digest does."""
+        end = place + stored + self.digest
+        if end <= self.size:
+            return None
+        message = f"chunk {chunk} ends at byte {end}, the file at {self.size}"
+        return Truncated(message, span=Span("", place, self.size))
+
+    def fits(self, places: NDArray[np.int64], headers: NDArray[Any]) -> NDArray[np.bool_]:
+        """Which chunks were found, and end in the file with their digests."""
+        ends = places + headers["ctbytes"].astype(np.int64) + self.digest
+        fine: NDArray[np.bool_] = (places != UNKNOWN) & (ends <= self.size)
+        return fine
+
+    def stops(self, places: NDArray[np.int64], headers: NDArray[Any]) -> NDArray[np.int64]:
+        """One past the last byte of each chunk without its digest, cut at the end of the file; -1 where unknown."""
+        ends = np.minimum(places + headers["ctbytes"].astype(np.int64), self.size)
+        return np.where(places == UNKNOWN, UNKNOWN, np.maximum(ends, places))

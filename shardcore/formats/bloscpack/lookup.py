@@ -5,17 +5,19 @@ Keys: `5` is chunk 5; `@1000` is the chunk that holds plain byte 1000; `all` is 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shardcore.errors import KeyAbsent, UsageError
 from shardcore.formats.bloscpack.blosc1 import map_chunk
-from shardcore.formats.bloscpack.chunks import Slots
-from shardcore.formats.bloscpack.content import Content, Stored
-from shardcore.formats.bloscpack.header import Header
-from shardcore.formats.bloscpack.layout import BLOCK_START, CHUNK_HEADER, OFFSET, UNKNOWN
-from shardcore.formats.bloscpack.metadata import MetadataSection
+from shardcore.formats.bloscpack.content import Stored
+from shardcore.formats.bloscpack.file import BloscpackFile
+from shardcore.formats.bloscpack.layout import BLOCK_START, CHUNK_HEADER, UNKNOWN, blosc_header_span
+from shardcore.formats.bloscpack.objects import BloscpackObjects
 from shardcore.objects import ObjectRef
 from shardcore.sources.base import Source
 from shardcore.span import Span
@@ -27,66 +29,99 @@ WALK_STEPS = 20
 """Steps of a walk that a trace tells one by one."""
 
 
-def parse_key(key: str) -> tuple[str, int]:
-    """What a key asks for: `("all", 0)`, `("chunk", number)` or `("byte", offset)`.
+class Asked(Enum):
+    """What a key asks for."""
+
+    CHUNK = ""
+    BYTE = "@"
+    ALL = ALL
+
+
+@dataclass(frozen=True, slots=True)
+class BloscpackKey:
+    """A key, read from its text.
+
+    Attributes:
+        asked: What it asks for.
+        number: The chunk, or the plain byte; 0 for the whole content.
+    """
+
+    asked: Asked
+    number: int = 0
+
+    def __str__(self) -> str:
+        return ALL if self.asked is Asked.ALL else f"{self.asked.value}{self.number}"
+
+
+def parse_key(text: str) -> BloscpackKey:
+    """The key that a text means.
 
     Raises:
-        UsageError: It is none of these.
+        UsageError: It is no chunk number, no `@` and plain byte, and not `all`.
     """
-    if key == ALL:
-        return ALL, 0
-    digits = key.removeprefix("@")
+    if text == ALL:
+        return BloscpackKey(Asked.ALL)
+    digits = text.removeprefix("@")
     if not (digits.isascii() and digits.isdigit()) or len(digits) > 20:
-        raise UsageError(f"a key of a bloscpack file is a chunk number, `@` and a plain byte, or `all`; not {key!r}")
-    return ("byte" if key.startswith("@") else "chunk"), int(digits)
+        raise UsageError(f"a key of a bloscpack file is a chunk number, `@` and a plain byte, or `all`; not {text!r}")
+    return BloscpackKey(Asked.BYTE if text.startswith("@") else Asked.CHUNK, int(digits))
 
 
-class Lookup:
+class BloscpackLookup:
     """Finds chunks in one file.
 
     Args:
-        source: The file.
-        header: Its header.
-        metadata: Its metadata section, or None.
-        content: Its chunks.
-        slots: Its offsets, or None.
-        refer: Makes the object of a chunk.
+        file: The file.
+        objects: Its chunks as objects.
     """
 
-    def __init__(
-        self,
-        source: Source,
-        header: Header,
-        metadata: MetadataSection | None,
-        content: Content,
-        slots: Slots | None,
-        refer: Callable[[int], ObjectRef],
-    ) -> None:
-        self._source = source
-        self._header = header
-        self._metadata = metadata
-        self._content = content
-        self._slots = slots
-        self._refer = refer
+    def __init__(self, file: BloscpackFile, objects: BloscpackObjects) -> None:
+        self._file = file
+        self._header = file.header
+        self._content = file.content
+        self._objects = objects
 
-    def find(self, key: str, look: Look) -> ObjectRef:
+    def parse(self, text: str) -> BloscpackKey:
+        """The key that a text means; see `parse_key`."""
+        return parse_key(text)
+
+    def find(self, key: BloscpackKey, look: Look) -> ObjectRef:
         """Finds a chunk or the whole; see `Shard.lookup`."""
-        kind, number = parse_key(key)
-        through = look.meter(self._source)
+        through = look.meter(self._file.source)
         self._tell_headers(look)
-        if kind == ALL:
+        if key.asked is Asked.ALL:
             return self._whole(look)
-        within: int | None = None
-        if kind == "byte":
+        number, within = key.number, None
+        if key.asked is Asked.BYTE:
             number, within = self._which_chunk(number, look)
         place = self._place(number, look, through)
         if look.telling:
             self._tell_chunk(self._content.stored(number, through), within, look)
         elif within is None and number >= 2**63:
-            raise KeyAbsent(key)
-        ref = self._refer(number)
+            raise KeyAbsent(str(key))
+        ref = self._objects.chunk(number)
         look.step("Found", f"Chunk {number} begins at byte {place}.", *ref.spans, chunk=number, offset=place)
         return ref
+
+    def find_many(self, texts: Sequence[str]) -> NDArray[np.int64]:
+        """The rows of many keys; -1 where one is absent, and for `all`, which is no row.
+
+        Raises:
+            UsageError: A text is no key.
+        """
+        rows = np.full(len(texts), -1, np.int64)
+        if self._header.nchunks == UNKNOWN:
+            self._file.load()
+        count = len(self._file.table)
+        for number, key in enumerate(map(self.parse, texts)):
+            if key.asked is Asked.CHUNK:
+                rows[number] = key.number if key.number < count else -1
+            elif key.asked is Asked.BYTE:
+                try:
+                    rows[number] = self._content.where(key.number)[0]
+                except KeyAbsent:
+                    continue
+        return rows
 
     def _tell_headers(self, look: Look) -> None:
         """Steps 1 to 3: what was read when the file was opened."""
@@ -108,20 +143,19 @@ class Lookup:
             nchunks=header.nchunks,
             max_app_chunks=header.max_app_chunks,
         )
-        if self._metadata is not None:
-            room, digest = self._metadata.values["max_meta_size"], self._metadata.checksum.size
+        if (metadata := self._file.metadata) is not None:
+            room, digest = metadata.values["max_meta_size"], metadata.checksum.size
             look.step(
                 "Skip the metadata",
-                f"32 bytes of header, {room} of room and {digest} of digest: the section ends at byte "
-                f"{self._metadata.stop}.",
-                self._metadata.header,
-                next=self._metadata.stop,
+                f"32 bytes of header, {room} of room and {digest} of digest: the section ends at byte {metadata.stop}.",
+                metadata.header,
+                next=metadata.stop,
             )
 
     def _whole(self, look: Look) -> ObjectRef:
         """The whole content: the chunks one after the other."""
-        geometry = self._content.table.geometry
-        size = int(self._content.starts()[-1]) if self._content.table.loaded else self._header.plain_size
+        geometry = self._file.table.geometry
+        size = int(self._content.starts()[-1]) if self._file.table.loaded else self._header.plain_size
         span = Span("", min(geometry.first, geometry.size), geometry.size)
         look.step("All chunks", "The plain bytes of all chunks, in order.", span, size=size)
         return ObjectRef(ALL, -1, (span,), size, span.size, codec="blosc", kind="content")
@@ -142,16 +176,15 @@ class Lookup:
 
     def _place(self, number: int, look: Look, through: Source) -> int:
         """Step 5: the offset slot, or the walk."""
-        table, slots = self._content.table, self._slots
+        table, slots = self._file.table, self._file.table.slots
         if number >= max(len(table), self._header.nchunks) and (table.loaded or self._header.nchunks != UNKNOWN):
             look.step("No such chunk", f"There are {len(table)} chunks.", chunks=len(table))
             raise KeyAbsent(str(number), f"there is no chunk {number}; there are {len(table)}")
         if slots is not None and number < slots.count:
             slot = int(slots.read(through, number, number + 1)[0])
-            at = slots.at + number * OFFSET.size
-            good = bool(slots.valid(np.array([slot]))[0])
+            good = slots.believes(slot)
             text = f"Slot {number} of the offsets holds {slot}" + ("." if good else ", which leads nowhere: walk.")
-            look.step("Offset slot", text, Span("", at, at + OFFSET.size), offset=slot)
+            look.step("Offset slot", text, slots.span(number), offset=slot)
             if good and table.place(number, through) == slot:
                 return slot
         place = table.place(number, through)
@@ -160,7 +193,7 @@ class Lookup:
 
     def _tell_walk(self, number: int, look: Look) -> None:
         """The walk, one step for each chunk; the middle of a long one is left out."""
-        walk = self._content.table.walk
+        walk = self._file.table.walk
         steps = list(range(min(number, len(walk.places) - 1)))
         if not look.telling or not steps:
             return
@@ -172,7 +205,7 @@ class Lookup:
             look.step(
                 f"Walk past chunk {chunk}",
                 f"{place} + {behind - place - digest} stored bytes + {digest} of digest = {behind}.",
-                Span("", place, place + CHUNK_HEADER.size),
+                blosc_header_span(place),
                 next=behind,
             )
 
@@ -182,7 +215,7 @@ class Lookup:
         look.step(
             "Blosc header",
             f"{header.nbytes} plain bytes in {header.ctbytes}; {', '.join(header.flag_names())}.",
-            Span("", stored.span.start, stored.span.start + CHUNK_HEADER.size),
+            blosc_header_span(stored.span.start),
             flags=f"{header.flags:#010b}",
             nbytes=header.nbytes,
             blocksize=header.blocksize,

@@ -15,9 +15,8 @@ from shardcore.formats.bloscpack.blosc1 import (
     read_chunk_header,
     write_chunk_header,
 )
-from shardcore.formats.bloscpack.chunks import stops
-from shardcore.formats.bloscpack.content import Content
-from shardcore.formats.bloscpack.layout import CHUNK_HEADER, CODECS, UNKNOWN
+from shardcore.formats.bloscpack.file import BloscpackFile
+from shardcore.formats.bloscpack.layout import CHUNK_HEADER, CODECS, UNKNOWN, blosc_header_span
 from shardcore.objects import ObjectColumns, ObjectRef, Objects, State
 from shardcore.span import Span
 
@@ -31,15 +30,16 @@ class BloscpackObjects(Objects):
     """One row for each chunk that is there, or that the header promises.
 
     Args:
-        content: The chunks.
+        file: The file.
     """
 
     kinds = ("chunk",)
     codecs = (UNREAD, "none", *CODECS, "codec 5", "codec 6", "codec 7")
 
-    def __init__(self, content: Content) -> None:
-        self._content = content
-        self._table = content.table
+    def __init__(self, file: BloscpackFile) -> None:
+        self._file = file
+        self._content = file.content
+        self._table = file.table
 
     def __len__(self) -> int:
         return len(self._table)
@@ -53,7 +53,7 @@ class BloscpackObjects(Objects):
             self._table.load()
         headers, places = self._table.headers[rows], self._table.places[rows]
         found = places != UNKNOWN
-        ends = stops(places, headers, self._table.geometry)
+        ends = self._table.geometry.stops(places, headers)
         codes = np.where(headers["flags"] & 2 != 0, 1, (headers["flags"] >> 5) + 2)
         return ObjectColumns.of(
             rows,
@@ -89,7 +89,7 @@ class BloscpackObjects(Objects):
             return self.located(row, place, stored)
         header = self._header(row, place)
         ref = self.located(row, place, header.ctbytes, header)
-        problem = self._problem(header, place)
+        problem = self._problem(row, header, place)
         return replace(ref, state=self._state(header, place), error=problem) if problem else ref
 
     def located(self, row: int, place: int, stored: int, header: ChunkHeader | None = None) -> ObjectRef:
@@ -106,7 +106,7 @@ class BloscpackObjects(Objects):
         spans = [Span("", place, stop)]
         if geometry.digest:
             spans.append(Span("", stop, min(stop + geometry.digest, geometry.size)))
-        size = self._content.header.plain_size_of(row) if header is None else header.nbytes
+        size = self._file.header.plain_size_of(row) if header is None else header.nbytes
         codec = UNREAD if header is None else "none" if header.plain_copy else header.codec_name
         extras = {"offset": place} | (
             {} if header is None else {"typesize": header.typesize, "filter": header.filter_name}
@@ -116,9 +116,7 @@ class BloscpackObjects(Objects):
     def damaged(self, rows: I64) -> NDArray[np.bool_]:
         """Which chunks are known to be damaged from their headers alone; after `load_index`."""
         headers, places = self._table.headers[rows], self._table.places[rows]
-        ends = places + headers["ctbytes"].astype(np.int64) + self._table.geometry.digest
-        outside: NDArray[np.bool_] = (places == UNKNOWN) | (ends > self._table.geometry.size)
-        return outside | ~plausible(headers, 2**32)
+        return ~(self._table.geometry.fits(places, headers) & plausible(headers, 2**32))
 
     @property
     def orders(self) -> tuple[str, ...]:
@@ -136,7 +134,7 @@ class BloscpackObjects(Objects):
 
     def _unread(self, rows: I64, starts: I64) -> ObjectColumns:
         """What the offsets and the header tell, without reading a chunk."""
-        header, geometry = self._content.header, self._table.geometry
+        header, geometry = self._file.header, self._table.geometry
         following = self._table.slot_places(rows + 1)
         ends = np.where((starts >= 0) & (following > starts + geometry.digest), following - geometry.digest, -1)
         sizes = np.where(rows == header.nchunks - 1, header.last_chunk, header.chunk_size)
@@ -158,21 +156,19 @@ class BloscpackObjects(Objects):
         try:
             return self._content.ahead(row).header
         except FormatError:
-            return read_chunk_header(self._content.source.read(place, place + CHUNK_HEADER.size))
+            return read_chunk_header(self._file.source.read(place, place + CHUNK_HEADER.size))
 
     def _state(self, header: ChunkHeader, place: int) -> State:
         """Whether a chunk is damaged, or only in a codec that nobody decodes."""
         row = CHUNK_HEADER.read(write_chunk_header(header))
-        stop = place + header.ctbytes + self._table.geometry.digest
-        fine = stop <= self._table.geometry.size and bool(plausible(row, 2**32)[0])
-        return State.LIVE if fine else State.DAMAGED
+        fine = self._table.geometry.fits(np.array([place], np.int64), row) & plausible(row, 2**32)
+        return State.LIVE if fine[0] else State.DAMAGED
 
-    def _problem(self, header: ChunkHeader, place: int) -> str:
+    def _problem(self, row: int, header: ChunkHeader, place: int) -> str:
         """What is wrong with a chunk as far as its header tells, or empty."""
-        geometry = self._table.geometry
-        stop = place + header.ctbytes + geometry.digest
         try:
-            check_chunk_header(header, limit=2**32, place=Span("", place, place + CHUNK_HEADER.size))
+            check_chunk_header(header, limit=2**32, place=blosc_header_span(place))
         except FormatError as error:
             return str(error)
-        return f"the chunk ends at byte {stop}, the file at {geometry.size}" if stop > geometry.size else ""
+        cut = self._table.geometry.truncated(row, place, header.ctbytes)
+        return str(cut) if cut is not None else ""

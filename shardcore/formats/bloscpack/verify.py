@@ -7,44 +7,34 @@ import numpy as np
 from shardcore.errors import BadChecksum, FormatError, LimitExceeded, Unsupported
 from shardcore.finding import Depth, Findings, Report
 from shardcore.formats.bloscpack.arrays import array_info
-from shardcore.formats.bloscpack.chunks import stops
-from shardcore.formats.bloscpack.content import Content
-from shardcore.formats.bloscpack.layout import OFFSET, UNKNOWN
+from shardcore.formats.bloscpack.file import BloscpackFile
+from shardcore.formats.bloscpack.layout import OFFSET, UNKNOWN, blosc_header_span
 from shardcore.formats.bloscpack.metadata import MetadataSection, parse_metadata
 from shardcore.formats.bloscpack.objects import BloscpackObjects
-from shardcore.formats.bloscpack.tree import FileTree
 from shardcore.progress import Progress
 from shardcore.span import Span
 
 SLOTS_AT_ONCE = 2**16
 
 
+def verify(file: BloscpackFile, objects: BloscpackObjects, depth: Depth, progress: Progress) -> Report:
+    """Checks header and metadata, then offsets and Blosc headers, then every chunk; see `Shard.verify`."""
+    return Verification(file, objects).run(depth, progress)
+
+
 class Verification:
     """One verification of one file.
 
     Args:
-        content: The chunks.
-        objects: The chunks as objects.
-        tree: The tree, which reads the metadata.
-        metadata: The metadata section, or None.
-        notes: What was found odd while the file was opened: code, place, sentence.
+        file: The file.
+        objects: Its chunks as objects.
     """
 
-    def __init__(
-        self,
-        content: Content,
-        objects: BloscpackObjects,
-        tree: FileTree,
-        metadata: MetadataSection | None,
-        notes: tuple[tuple[str, Span, str], ...],
-    ) -> None:
-        self._content = content
-        self._header = content.header
-        self._table = content.table
+    def __init__(self, file: BloscpackFile, objects: BloscpackObjects) -> None:
+        self._file = file
+        self._header = file.header
+        self._table = file.table
         self._objects = objects
-        self._tree = tree
-        self._metadata = metadata
-        self._notes = notes
         self._findings = Findings()
 
     def run(self, depth: Depth, progress: Progress) -> Report:
@@ -63,30 +53,29 @@ class Verification:
 
     def _structure(self) -> None:
         header = self._header
-        for code, span, message in self._notes:
-            self._findings.error(code, span, message)
+        if self._file.offsets.odd:
+            self._findings.error("bloscpack.slots", self._file.offsets.span, self._file.offsets.odd)
         for name in ("unused", "reserved"):
             if any(header.values.get(name, b"")):
-                start = header.record.offsets[name]
-                span = Span("", start, start + header.record.sizes[name])
+                span = header.field_span(name)
                 self._findings.warning("bloscpack.reserved", span, f"the {name} bytes of the header are not 0")
         if header.max_app_chunks and not header.has_offsets:
-            span = Span("", 24, 32)
+            span = header.field_span("max_app_chunks")
             self._findings.warning("bloscpack.spare-slots", span, "spare slots are declared, but there are no offsets")
-        if self._metadata is not None:
-            self._metadata_section(self._metadata)
+        if self._file.metadata is not None:
+            self._metadata_section(self._file.metadata)
 
     def _metadata_section(self, metadata: MetadataSection) -> None:
         for name, message in metadata.problems():
             self._findings.error(f"bloscpack.{name.replace('_', '-')}", metadata.header, message)
-        digest = self._tree.metadata_problem()
+        digest = self._file.metadata_problem()
         if digest:
             self._findings.error("bloscpack.metadata-digest", metadata.digest, digest)
         padding = metadata.padding
-        if any(self._content.source.read(padding.start, padding.stop)):
+        if any(self._file.source.read(padding.start, padding.stop)):
             self._findings.warning("bloscpack.metadata-room", padding, "the room behind the metadata is not zero")
         try:
-            value = parse_metadata(metadata, self._tree.metadata_text())
+            value = parse_metadata(metadata, self._file.metadata_text())
         except (FormatError, LimitExceeded) as error:
             self._findings.error("bloscpack.metadata", error.span or metadata.stored, error.message)
             return
@@ -106,28 +95,27 @@ class Verification:
         if slots is None:
             return
         if not slots.used:
-            span = Span("", slots.at, slots.at + slots.count * OFFSET.size)
+            span = Span("", slots.span(0).start, slots.span(slots.count).start)
             self._findings.note(
                 "bloscpack.offsets-unused", span, "no offset was filled in; chunks are found by walking"
             )
             return
         for first in range(0, min(slots.count, len(self._table)), SLOTS_AT_ONCE):
             last = min(first + SLOTS_AT_ONCE, slots.count, len(self._table))
-            got = slots.read(self._content.source, first, last)
+            got = slots.read(self._file.source, first, last)
             places = self._table.places[first:last]
             for row in np.flatnonzero(got != places).tolist():
-                at = slots.at + (first + row) * OFFSET.size
                 number, slot, place = first + row, int(got[row]), int(places[row])
                 where = f"chunk {number} is at {place}" if place != UNKNOWN else f"chunk {number} is not there"
                 message = f"the offset of chunk {number} is {slot}, but {where}"
                 add = self._findings.warning if slot == UNKNOWN else self._findings.error
-                add("bloscpack.offset", Span("", at, at + OFFSET.size), message, key=str(number))
+                add("bloscpack.offset", slots.span(number), message, key=str(number))
 
     def _spare_slots(self) -> None:
-        slots, source = self._table.slots, self._content.source
+        slots, source = self._table.slots, self._file.source
         if slots is None:
             return
-        start, stop = slots.at + slots.count * OFFSET.size, self._table.geometry.first
+        start, stop = slots.span(slots.count).start, self._table.geometry.first
         step = SLOTS_AT_ONCE * OFFSET.size
         for at in range(start, stop - stop % OFFSET.size, step):
             data = source.read(at, min(at + step, stop, source.size))
@@ -145,7 +133,7 @@ class Verification:
         for row in np.flatnonzero(damaged).tolist():
             ref = self._objects.ref(row)
             span = ref.spans[0] if ref.spans else None
-            self._findings.error("bloscpack.chunk", span, f"chunk {row}: {ref.error}", key=str(row))
+            self._findings.error("bloscpack.chunk", span, _of_chunk(row, ref.error), key=str(row))
         sizes = table.headers["nbytes"].astype(np.int64)
         wished = np.full(len(rows), self._header.chunk_size, np.int64)
         if self._header.nchunks == len(rows) > 0:
@@ -153,36 +141,35 @@ class Verification:
         if self._header.nchunks == UNKNOWN and len(rows):
             wished[-1] = UNKNOWN
         for row in np.flatnonzero(~damaged & (wished != UNKNOWN) & (sizes != wished)).tolist():
-            span = Span("", int(table.places[row]), int(table.places[row]) + 16)
+            span = blosc_header_span(int(table.places[row]))
             message = f"chunk {row} has {sizes[row]} plain bytes, the header says {wished[row]}"
             self._findings.error("bloscpack.chunk-size", span, message, key=str(row))
 
     def _end(self) -> None:
-        geometry = self._table.geometry
         if self._header.nchunks != UNKNOWN and len(self._table) < self._header.nchunks:
             message = f"the header says {self._header.nchunks} chunks; no more than {len(self._table)} fit"
             self._findings.error("bloscpack.chunk-count", Span("", 0, self._header.size), message)
-        places = self._table.places
-        if not len(places) or (places == UNKNOWN).any():
-            return
-        ends = stops(places, self._table.headers, geometry) + geometry.digest
-        end = min(int(ends.max()), geometry.size)
-        if end < geometry.size:
-            span = Span("", end, geometry.size)
+        places, end = self._table.places, self._file.chunks_end
+        if len(places) and (places != UNKNOWN).all() and end < self._file.source.size:
+            span = Span("", end, self._file.source.size)
             message = f"{span.size} bytes follow the last chunk; appending leaves some, and readers ignore them"
             self._findings.note("bloscpack.trailing", span, message)
 
     def _chunks(self, progress: Progress) -> None:
         """Reads every chunk: digest and decompression."""
         count = len(self._table)
-        for number, error in enumerate(self._content.problems()):
+        for number, error in enumerate(self._file.content.problems()):
             progress(number + 1, count)
             if error is None:
                 continue
             code = "bloscpack.digest" if isinstance(error, BadChecksum) else "bloscpack.content"
-            message = error.message.removeprefix(f"chunk {number}: ").removeprefix(f"chunk {number} ")
-            message = f"chunk {number}: {message}"
+            message = _of_chunk(number, error.message)
             if isinstance(error, Unsupported) or not isinstance(error, FormatError):
                 self._findings.warning("bloscpack.unchecked", error.span, message, key=str(number))
             else:
                 self._findings.error(code, error.span, message, key=str(number))
+
+
+def _of_chunk(number: int, message: str) -> str:
+    """A sentence about a chunk, with its number in front once."""
+    return f"chunk {number}: " + message.removeprefix(f"chunk {number}: ").removeprefix(f"chunk {number} ")

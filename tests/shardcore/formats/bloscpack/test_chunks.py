@@ -171,7 +171,7 @@ def test_columns_before_the_index_is_loaded() -> None:
 
 def test_every_offset_table_of_long_files_is_read_when_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a very long table only the beginning is read when the file is opened; the rest answers all the same."""
-    monkeypatch.setattr("shardcore.formats.bloscpack.reader.SLOTS_AT_OPEN", 4)
+    monkeypatch.setattr("shardcore.formats.bloscpack.slots.SLOTS_AT_OPEN", 4)
     file = File(CHUNKS, SIZES)
     with opened(file.write()) as shard:
         assert shard.objects[:].start.tolist() == file.places()[:-1]

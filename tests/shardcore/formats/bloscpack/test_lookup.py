@@ -6,7 +6,7 @@ import pytest
 
 import shardcore
 from shardcore.errors import BadChecksum, KeyAbsent, UsageError
-from shardcore.formats.bloscpack.lookup import parse_key
+from shardcore.formats.bloscpack.lookup import Asked, parse_key
 from shardcore.span import Span
 from shardcore.testing import CountingSource
 from tests.shardcore.formats.bloscpack.chunks import BYTE, make_chunk, sample
@@ -29,7 +29,9 @@ def test_other_keys_are_a_mistake(key: str) -> None:
 
 def test_forms_of_keys() -> None:
     """The three forms mean what the documentation says."""
-    assert [parse_key(key) for key in ("12", "@0", "all")] == [("chunk", 12), ("byte", 0), ("all", 0)]
+    keys = [parse_key(key) for key in ("12", "@0", "all")]
+    assert [(key.asked, key.number) for key in keys] == [(Asked.CHUNK, 12), (Asked.BYTE, 0), (Asked.ALL, 0)]
+    assert [str(key) for key in keys] == ["12", "@0", "all"]
 
 
 def test_trace_of_a_plain_byte() -> None:

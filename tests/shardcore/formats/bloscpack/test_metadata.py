@@ -162,8 +162,8 @@ def test_text_that_is_not_json_is_damage_of_the_metadata_only(text: bytes) -> No
 def test_decoded_metadata_is_a_source_of_its_own() -> None:
     """Compressed metadata decodes to a source with a section and a tree; each value owns its bytes there."""
     with opened(metadata=TEXT) as shard:
-        assert shard.metadata_section is not None
-        stored = shard.metadata_section.stored
+        assert shard.file.metadata is not None
+        stored = shard.file.metadata.stored
         name = f"@{stored.start}-{stored.stop}"
         assert shard.explain(stored.start)[-1].decoded == name
         assert shard.bytes_of(name).read(0, len(TEXT)) == TEXT

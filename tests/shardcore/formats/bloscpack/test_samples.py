@@ -54,13 +54,13 @@ def test_headers_and_metadata_are_as_expected(case: dict[str, Any]) -> None:
         wished = dict(case["header"])
         meta = wished.pop("meta", None)
         if "checksum" in wished:
-            assert shard.header.checksum.name == wished.pop("checksum")
+            assert shard.file.header.checksum.name == wished.pop("checksum")
         if case["version"] == 2:
-            assert wished.pop("max_app_chunks") == shard.header.max_app_chunks == 0
+            assert wished.pop("max_app_chunks") == shard.file.header.max_app_chunks == 0
         assert {name: shard.fields[f"header.{name}"] for name in wished} == wished
         assert shard.metadata == case["metadata"]
         assert shard.version == str(case["version"])
-        section = shard.metadata_section
+        section = shard.file.metadata
         assert (section is None) == (meta is None)
         if meta is not None and section is not None:
             assert section.checksum.name == meta["checksum"]

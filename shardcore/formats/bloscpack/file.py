@@ -1,0 +1,109 @@
+"""An open Bloscpack file: its source, what opening read of it, and what was learned since."""
+
+from __future__ import annotations
+
+from shardcore.caching import Once
+from shardcore.formats.bloscpack.chunks import ChunkTable
+from shardcore.formats.bloscpack.content import Content
+from shardcore.formats.bloscpack.header import Header
+from shardcore.formats.bloscpack.layout import UNKNOWN, section
+from shardcore.formats.bloscpack.metadata import MetadataSection, check_digest, decode_metadata
+from shardcore.formats.bloscpack.slots import Offsets
+from shardcore.formats.bloscpack.worker import Worker
+from shardcore.nodes.sections import Section, tile
+from shardcore.progress import Progress, no_progress
+from shardcore.sources.base import Source
+
+
+class BloscpackFile:
+    """One Bloscpack file. Thread-safe.
+
+    Args:
+        source: The file.
+        header: Its header.
+        metadata: Its metadata section, or None.
+        offsets: Its offsets, as far as opening read them.
+
+    Attributes:
+        table: Where the chunks are.
+        content: Their plain bytes.
+    """
+
+    def __init__(self, source: Source, header: Header, metadata: MetadataSection | None, offsets: Offsets) -> None:
+        self.source = source
+        self.header = header
+        self.metadata = metadata
+        self.offsets = offsets
+        self.table = ChunkTable(source, offsets.geometry, offsets.slots)
+        self.content = Content(source, header, self.table)
+        self._text: Once[bytes] = Once()
+        self._worker: Worker | None = None
+
+    def load(self, progress: Progress = no_progress, source: Source | None = None) -> None:
+        """Reads the header of every chunk; see `ChunkTable.load`."""
+        self.table.load(progress, source)
+
+    def isolate(self) -> None:
+        """Decompresses chunks in a process of its own from now on; a chunk that kills it is a damaged chunk."""
+        if self._worker is None:
+            self._worker = Worker()
+            self.content.decoder = self._worker.decompress
+
+    def close(self) -> None:
+        """Closes the source, and ends the process of `isolate`."""
+        self.source.close()
+        if self._worker is not None:
+            self._worker.close()
+
+    # --- the parts of the file -------------------------------------------------------------------------------------
+
+    @property
+    def sections(self) -> tuple[Section, ...]:
+        """They tile the file; before the chunks are loaded, these reach to its end."""
+        size, first = self.source.size, self.offsets.geometry.first
+        claims = [section("header", 0, self.header.size)]
+        if self.metadata is not None:
+            claims.append(section("metadata", self.metadata.start, self.metadata.stop))
+        if self.offsets.count:
+            claims.append(section("offsets", self.offsets.span.start, self.offsets.span.stop))
+        end = self.chunks_end
+        claims.append(section("chunks", first, end))
+        if end < size:
+            claims.append(section("trailing" if self._has_all_chunks() else "unknown", end, size))
+        return tile(claims, size)[0]
+
+    @property
+    def chunks_end(self) -> int:
+        """Where the last chunk and its digest end; the end of the file while that is not known."""
+        geometry = self.offsets.geometry
+        if not self.table.loaded:
+            return geometry.size
+        if not len(self.table.places):
+            return geometry.first
+        ends = geometry.stops(self.table.places, self.table.headers)
+        return min(max(int(ends.max()) + geometry.digest, geometry.first), geometry.size)
+
+    def _has_all_chunks(self) -> bool:
+        return bool((self.table.places != UNKNOWN).all())
+
+    # --- the metadata ----------------------------------------------------------------------------------------------
+
+    def metadata_text(self) -> bytes:
+        """The plain metadata text; empty when there is no metadata section.
+
+        Raises:
+            FormatError: It cannot be had from the stored bytes.
+        """
+        metadata = self.metadata
+        return b"" if metadata is None else self._text.get(lambda: self._read_text(metadata))
+
+    def metadata_problem(self) -> str:
+        """What is wrong with the digest of the metadata, or empty."""
+        if self.metadata is None:
+            return ""
+        stored, digest = self.metadata.stored, self.metadata.digest
+        data = self.source.read(stored.start, digest.stop)
+        return check_digest(self.metadata, data[: stored.size], data[digest.start - stored.start :])
+
+    def _read_text(self, metadata: MetadataSection) -> bytes:
+        return decode_metadata(metadata, self.source.read(metadata.stored.start, metadata.stored.stop))

@@ -1,0 +1,257 @@
+"""A Bloscpack file: recognised, opened, and as a `Shard`: chunks as objects and the whole as a stream."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shardcore.errors import FormatError, LimitExceeded, UsageError
+from shardcore.finding import Depth, Report
+from shardcore.format import Certainty, OpenContext, Verdict
+from shardcore.formats.bloscpack.arrays import ArrayInfo, array_info
+from shardcore.formats.bloscpack.file import BloscpackFile
+from shardcore.formats.bloscpack.header import check_slots, header_size, read_header
+from shardcore.formats.bloscpack.layout import HEADERS, MAGIC, METADATA_HEADER, UNKNOWN, section
+from shardcore.formats.bloscpack.lookup import ALL, BloscpackLookup
+from shardcore.formats.bloscpack.metadata import parse_metadata, read_metadata_section
+from shardcore.formats.bloscpack.objects import BloscpackObjects
+from shardcore.formats.bloscpack.slots import read_offsets
+from shardcore.formats.bloscpack.tree import BloscpackTree, header_node
+from shardcore.formats.bloscpack.verify import verify
+from shardcore.nodes.node import Node
+from shardcore.nodes.sections import Section
+from shardcore.objects import ObjectRef
+from shardcore.progress import Progress, no_progress
+from shardcore.record import Value
+from shardcore.shard import DEFAULT_LIMIT, PIECE, Shard
+from shardcore.sources.base import Source
+from shardcore.sources.memory import BytesSource
+from shardcore.sources.opening import PrefetchedSource
+from shardcore.trace import Look
+
+HEAD = 65536
+"""Bytes that the first read brings; files up to this size are known as a whole when they are open."""
+
+
+class BloscpackShard(Shard):
+    """An opened Bloscpack file.
+
+    Args:
+        file: The open file.
+
+    Attributes:
+        file: The open file.
+    """
+
+    format = "bloscpack"
+
+    def __init__(self, file: BloscpackFile) -> None:
+        self.file = file
+        self.source = file.source
+        self.version = str(file.header.version)
+        self._objects = BloscpackObjects(file)
+        self._tree = BloscpackTree(file)
+        self._lookup = BloscpackLookup(file, self._objects)
+
+    @property
+    def sections(self) -> tuple[Section, ...]:  # type: ignore[override]
+        """They tile the file; `load_index` tells where the chunks end."""
+        return self.file.sections
+
+    @property
+    def objects(self) -> BloscpackObjects:
+        """The chunks. Of a file that does not say how many there are, they are counted now."""
+        if self.file.header.nchunks == UNKNOWN:
+            self.load_index()
+        return self._objects
+
+    @property
+    def tree(self) -> Node:
+        """The root of the node tree; the chunks are in it after `load_index`."""
+        return self._tree.root()
+
+    @property
+    def fields(self) -> dict[str, Value]:
+        """The fields of the headers, and `metadata.json`, the metadata text where there is one."""
+        fields = {f"header.{name}": value for name, value in self.file.header.values.items()}
+        if (metadata := self.file.metadata) is not None:
+            fields.update({f"metadata.{name}": value for name, value in metadata.values.items()})
+            try:
+                fields["metadata.json"] = self.file.metadata_text().decode("utf-8", "replace")
+            except (FormatError, LimitExceeded):
+                return fields
+        return fields
+
+    @property
+    def metadata(self) -> Any:
+        """The metadata value, or None when the file has none.
+
+        Raises:
+            FormatError: It cannot be had from the stored bytes.
+        """
+        if self.file.metadata is None:
+            return None
+        return parse_metadata(self.file.metadata, self.file.metadata_text())
+
+    @property
+    def array(self) -> ArrayInfo | None:
+        """How the whole content is a NumPy array, or None when the metadata does not say.
+
+        Raises:
+            FormatError: The metadata says so, but makes no sense.
+        """
+        return array_info(self.metadata)
+
+    @property
+    def declared_objects(self) -> int:
+        """Number of chunks by the header; where it does not say, as many as are known."""
+        declared = self.file.header.nchunks
+        return declared if declared != UNKNOWN else len(self.file.table)
+
+    @property
+    def loaded(self) -> bool:
+        """Whether the header of every chunk has been read."""
+        return self.file.table.loaded
+
+    @property
+    def index_bytes(self) -> int:
+        """16 bytes for each chunk."""
+        return 0 if self.loaded else 16 * len(self.file.table)
+
+    def load_index(self, progress: Progress = no_progress) -> None:
+        """Reads the header of every chunk; damage shows in the objects, the tree and the findings."""
+        self.file.load(progress)
+
+    def lookup(self, key: str, look: Look) -> ObjectRef:
+        """Finds `5` (a chunk), `@1000` (the chunk that holds a plain byte) or `all`; see `Shard.lookup`."""
+        return self._lookup.find(self._lookup.parse(key), look)
+
+    def find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
+        """The rows of many keys; -1 where one is absent, and for `all`, which is no row."""
+        return self._lookup.find_many(keys)
+
+    def read(self, ref: ObjectRef, *, limit: int = DEFAULT_LIMIT) -> bytes:
+        """The plain bytes of a chunk or of all; see `Shard.read`."""
+        content = self.file.content
+        return content.whole(limit=limit) if ref.key == ALL else content.plain(_number(ref), limit=limit)
+
+    def stream(self, ref: ObjectRef) -> Iterator[bytes]:
+        """The plain bytes of a chunk or of all, in pieces; see `Shard.stream`."""
+        chunks = (0, None) if ref.key == ALL else (_number(ref), _number(ref) + 1)
+        for plain in self.file.content.plains(*chunks, limit=DEFAULT_LIMIT):
+            if len(plain) <= 2 * PIECE:
+                yield plain
+                continue
+            view = memoryview(plain)
+            for start in range(0, len(plain), PIECE):
+                yield bytes(view[start : start + PIECE])
+
+    def read_range(self, ref: ObjectRef, start: int, stop: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
+        """Plain bytes `[start, stop)` of a chunk or of all; only the chunks that hold them are read."""
+        if not 0 <= start <= stop:
+            raise UsageError(f"not a half-open range: {start}..{stop}")
+        if ref.key == ALL:
+            return self.file.content.plain_range(start, stop, limit=limit)
+        part = self.file.content.plain(_number(ref), limit=DEFAULT_LIMIT)[start:stop]
+        if len(part) > limit:
+            raise LimitExceeded(f"the range has {len(part)} bytes; the limit is {limit}")
+        return part
+
+    def read_array(self, *, limit: int = DEFAULT_LIMIT) -> NDArray[Any]:
+        """The whole content as the NumPy array that the metadata describes; read-only.
+
+        Raises:
+            UsageError: The metadata describes no array.
+            FormatError: It describes another number of bytes than there are.
+            LimitExceeded: It has more than `limit` bytes.
+        """
+        info = self.array
+        if info is None:
+            raise UsageError("the metadata describes no array")
+        data = self.file.content.whole(limit=limit)
+        if info.nbytes != len(data):
+            raise FormatError(f"the metadata describes an array of {info.nbytes} bytes, the content has {len(data)}")
+        flat = np.frombuffer(data, info.dtype) if len(data) else np.zeros(0, info.dtype)
+        return flat.reshape(info.shape, order="C" if info.order == "C" else "F")
+
+    @property
+    def views(self) -> tuple[str, ...]:
+        """`all`: the whole content."""
+        return (ALL,)
+
+    def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
+        """Checks header and metadata, then offsets and Blosc headers, then every chunk."""
+        return verify(self.file, self._objects, Depth(depth), progress)
+
+    def bytes_of(self, name: str) -> Source:
+        """The file, or the decoded metadata by its name; see `Shard.bytes_of`."""
+        if self._is_metadata(name):
+            return BytesSource(self.file.metadata_text(), name)
+        return super().bytes_of(name)
+
+    def sections_of(self, name: str) -> tuple[Section, ...]:
+        """The sections of the file, or the one of the decoded metadata."""
+        if self._is_metadata(name):
+            return (section("metadata", 0, len(self.file.metadata_text())),)
+        return super().sections_of(name)
+
+    def tree_of(self, name: str) -> Node:
+        """The tree of the file, or of the decoded metadata; see `Shard.tree_of`."""
+        return self._tree.part(name) or super().tree_of(name)
+
+    def close(self) -> None:
+        """Closes the file."""
+        self.file.close()
+
+    def _is_metadata(self, name: str) -> bool:
+        return bool(name) and self.file.metadata is not None and name == self.file.metadata.decoded
+
+
+def _number(ref: ObjectRef) -> int:
+    if ref.row < 0:
+        raise UsageError(f"{ref.key} is no chunk of this file")
+    return ref.row
+
+
+def detect(source: PrefetchedSource) -> Verdict | None:
+    """Recognises the four letters at the start."""
+    head = source.head(5)
+    if not head.startswith(MAGIC):
+        return None
+    return Verdict(Certainty.MAGIC, f"magic blpk, version {head[4]}" if len(head) > 4 else "magic blpk")
+
+
+def open_shard(source: PrefetchedSource, context: OpenContext) -> BloscpackShard:
+    """Opens a file; one range, a second when the offsets go on behind the first 64 KiB.
+
+    Raises:
+        BadMagic: It does not begin with `blpk`.
+        Unsupported: The version is none of 1, 2 and 3.
+        FormatError: A field of a header is impossible.
+        Truncated: The file ends before the first chunk could begin.
+    """
+    draft = context.draft
+    head = source.head(HEADERS[3].size)
+    length = header_size(head)
+    draft.version = str(head[4])
+    if len(head) >= length:
+        record = HEADERS[head[4]]
+        values = record.read_one(head)
+        draft.add(section("header", 0, length), header_node(record, values), values)
+    header = read_header(head)
+    at, metadata = header.size, None
+    if header.has_metadata:
+        stop = min(at + METADATA_HEADER.size, source.size)
+        metadata = read_metadata_section(source.read(at, stop), at, source.size)
+        draft.add(section("metadata", at, metadata.stop), None, metadata.values)
+        at = metadata.stop
+    check_slots(header, at, source.size)
+    file = BloscpackFile(source.base, header, metadata, read_offsets(source, header, at))
+    if source.size <= HEAD:
+        file.load(source=source)  # so much has been read already
+    if context.options.isolated:
+        file.isolate()
+    return BloscpackShard(file)
