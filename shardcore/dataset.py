@@ -408,8 +408,7 @@ class JoinedObjects(Objects):
             )
             places.append(where)
         order = np.argsort(np.concatenate(places), kind="stable")
-        joined = ObjectColumns.join(pieces)
-        return ObjectColumns(*(getattr(joined, name)[order] for name in ObjectColumns.__slots__))
+        return ObjectColumns.join(pieces).take(order)
 
     def key_texts(self, rows: NDArray[np.int64]) -> list[str | None]:
         """The keys of some rows; see `Objects.key_texts`."""

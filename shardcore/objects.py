@@ -114,6 +114,10 @@ class ObjectColumns:
             column(more.get("shard", 0), np.int32),
         )
 
+    def take(self, places: Any) -> ObjectColumns:
+        """The entries at some places, in the order asked for."""
+        return ObjectColumns(*(getattr(self, name)[places] for name in ObjectColumns.__slots__))
+
     @staticmethod
     def join(parts: Sequence[ObjectColumns]) -> ObjectColumns:
         """One after the other; at least one part."""
@@ -312,3 +316,40 @@ class LazyObjects(Objects):
     def order(self, name: str) -> NDArray[np.int64] | None:
         """See `Objects.order`."""
         return self._load().order(name)
+
+
+class ColumnObjects(Objects):
+    """Objects whose columns are in memory: those of a plan, of a small index.
+
+    Args:
+        columns: One entry for each row.
+        key_texts: See `Objects.key_texts`.
+        ref: See `Objects.ref`; called for rows that exist.
+    """
+
+    def __init__(
+        self,
+        columns: ObjectColumns,
+        key_texts: Callable[[NDArray[np.int64]], list[str | None]],
+        ref: Callable[[int], ObjectRef],
+    ) -> None:
+        self._columns = columns
+        self._key_texts = key_texts
+        self._ref = ref
+
+    def __len__(self) -> int:
+        return len(self._columns)
+
+    def columns(self, rows: NDArray[np.int64], *, sizes: bool = False) -> ObjectColumns:
+        """See `Objects.columns`."""
+        return self._columns.take(rows)
+
+    def key_texts(self, rows: NDArray[np.int64]) -> list[str | None]:
+        """See `Objects.key_texts`."""
+        return self._key_texts(rows)
+
+    def ref(self, row: int) -> ObjectRef:
+        """See `Objects.ref`."""
+        if not 0 <= row < len(self):
+            raise IndexError(row)
+        return self._ref(row)

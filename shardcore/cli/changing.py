@@ -15,7 +15,7 @@ from shardcore.cli.options import Force, Json, format_options, progress_bar
 from shardcore.cli.output import print_json, print_line
 from shardcore.errors import SourceError, UsageError
 from shardcore.progress import Progress
-from shardcore.writing.plan import Plan
+from shardcore.writing.plan import Plan, PlannedFile
 from shardcore.writing.writer import Writer
 
 
@@ -94,26 +94,27 @@ def _add_files(writer: Writer, files: list[Path], progress: Progress) -> None:
 
 
 def _print_plan(plan: Plan, out: Path, *, as_json: bool) -> None:
-    files: list[dict[str, Any]] = []
-    for file in plan.files:
-        sections = [{"name": s.name, "role": s.role.value, "start": s.start, "stop": s.stop} for s in file.sections]
-        objects = [
-            {
-                "key": ref.key,
-                "size": ref.size,
-                "start": ref.spans[0].start if ref.spans else None,
-                "stop": ref.spans[0].stop if ref.spans else None,
-            }
-            for ref in file.objects
-        ]
-        files.append({"path": str(out.parent / (file.name or out.name)), "size": file.size})
-        files[-1] |= {"sections": sections, "objects": objects}
     if as_json:
-        print_json({"files": files})
+        print_json({"files": [_planned_json(file, out) for file in plan.files]})
         return
-    for planned in files:
-        print_line(f"{planned['path']}: {planned['size']} bytes, {len(planned['objects'])} objects")
-        for section in planned["sections"]:
-            print_line(f"  {section['name']:<16} {section['start']:>14} .. {section['stop']}")
-        for ref in planned["objects"]:
-            print_line(f"  {ref['size']:>12}  {ref['key']}")
+    for file in plan.files:
+        print_line(f"{_planned_path(file, out)}: {file.size} bytes, {len(file.objects)} objects")
+        for section in file.sections:
+            print_line(f"  {section.name:<16} {section.start:>14} .. {section.stop}")
+        for size, key in zip(file.objects[:].size.tolist(), file.objects.keys[:], strict=True):
+            print_line(f"  {size:>12}  {key}")
+
+
+def _planned_path(file: PlannedFile, out: Path) -> str:
+    return str(out.parent / (file.name or out.name))
+
+
+def _planned_json(file: PlannedFile, out: Path) -> dict[str, Any]:
+    columns = file.objects[:]
+    places = zip(columns.size.tolist(), columns.start.tolist(), columns.stop.tolist(), strict=True)
+    objects = [
+        {"key": key, "size": size, "start": start if start >= 0 else None, "stop": stop if stop >= 0 else None}
+        for key, (size, start, stop) in zip(file.objects.keys[:], places, strict=True)
+    ]
+    sections = [{"name": s.name, "role": s.role.value, "start": s.start, "stop": s.stop} for s in file.sections]
+    return {"path": _planned_path(file, out), "size": file.size, "sections": sections, "objects": objects}

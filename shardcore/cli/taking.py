@@ -186,12 +186,8 @@ def _shown_rows(
         left = None if left is None else left - len(chosen)
         if len(chosen):
             # Sizes that are not known yet are read for the rows that are shown, not for all.
-            sized = shard.objects.columns(chosen, sizes=True) if not shard.loaded else _taken(columns, chosen - first)
+            sized = shard.objects.columns(chosen, sizes=True) if not shard.loaded else columns.take(chosen - first)
             yield chosen, sized
-
-
-def _taken(columns: ObjectColumns, at: NDArray[np.int64]) -> ObjectColumns:
-    return ObjectColumns(*(getattr(columns, name)[at] for name in ObjectColumns.__slots__))
 
 
 def _list(shard: Shard, rows: NDArray[np.int64], columns: ObjectColumns, *, as_json: bool, digest: bool) -> int:

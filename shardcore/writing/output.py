@@ -9,7 +9,8 @@ import secrets
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from shardcore.errors import SourceError, UsageError, reason_of
+from shardcore.errors import ShardError, SourceError, UsageError, reason_of
+from shardcore.sources.base import check_name
 from shardcore.writing.plan import WrittenFile
 
 STREAM_PIECE = 1 << 20
@@ -20,6 +21,7 @@ class Draining:
 
     def __init__(self) -> None:
         self.at = 0
+        self.objects = 0
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
         """Counts the bytes."""
@@ -28,9 +30,18 @@ class Draining:
     def write_at(self, offset: int, data: bytes) -> None:
         """Does nothing: the bytes were counted before."""
 
+    def complete(self, objects: int = 0) -> None:
+        """Notes how many objects the file would hold."""
+        self.objects = objects
+
 
 class TemporaryFile(Draining):
     """A file under a temporary name, in the folder where it is going to appear.
+
+    Attributes:
+        final: The name under which it appears.
+        objects: How many objects it holds, once it is complete.
+        sha256: Of its bytes, in hex, once it is complete.
 
     Raises:
         SourceError: The folder cannot be written to.
@@ -39,10 +50,10 @@ class TemporaryFile(Draining):
     def __init__(self, final: Path) -> None:
         super().__init__()
         self.final = final
+        self.sha256 = ""
         # Not `tempfile`: its files are private, and to learn the mode of usual files one has to change the umask of the
         # whole process for a moment.
-        stem = os.fsencode(final.name)[:100].decode("utf-8", "ignore")
-        self.path = final.parent / f".{stem}.{secrets.token_hex(6)}.part"
+        self.path = _temporary_path(final)
         try:
             self._file = self.path.open("x+b", buffering=1 << 20)
         except (OSError, ValueError) as error:
@@ -73,29 +84,34 @@ class TemporaryFile(Draining):
         except (OSError, ValueError) as error:
             raise SourceError(f"cannot write {self.final}: {reason_of(error)}") from error
 
-    def read_pieces(self) -> Iterator[bytes]:
+    def _pieces(self) -> Iterator[bytes]:
         """The whole file as written so far."""
-        self._file.flush()
         self._file.seek(0)
         while piece := self._file.read(STREAM_PIECE):
             yield piece
 
-    def complete(self) -> str:
-        """Makes the bytes durable; returns the sha256 of the file.
+    def complete(self, objects: int = 0) -> None:
+        """Makes the bytes durable and closes the file; completing it once more does nothing.
+
+        Args:
+            objects: How many objects it holds.
 
         Raises:
             SourceError: The file cannot be written.
         """
+        if self.sha256:
+            return
+        self.objects = objects
         try:
             self._file.flush()
             os.fsync(self._file.fileno())
             digest = hashlib.sha256()
-            for piece in self.read_pieces():
+            for piece in self._pieces():
                 digest.update(piece)
         except (OSError, ValueError) as error:
             raise SourceError(f"cannot write {self.final}: {reason_of(error)}") from error
         self.close()
-        return digest.hexdigest()
+        self.sha256 = digest.hexdigest()
 
     def close(self) -> None:
         """Hands the bytes to the system.
@@ -146,25 +162,37 @@ class TemporaryFile(Draining):
 
 
 class Output:
-    """Where a writer writes: a target whose files appear all complete, or not at all.
+    """Where a writer writes: a file, or a folder of files with sub-folders; they appear when all of them are complete.
 
-    Files are renamed in the order in which they were made: make what is referred to before what refers to it.
+    A folder that is not there yet is made beside its place under a temporary name, and appears with all its files at
+    once. In a folder that is there, files get their names one after the other, in the order in which they were begun:
+    begin what is referred to before what refers to it.
 
     Args:
-        target: The final path of the shard, or None to only plan.
-        force: Whether an existing file is replaced.
+        target: The final path of the shard, or of the folder; None to only plan.
+        force: Whether existing files are replaced.
+        folder: Whether the target is a folder.
 
     Raises:
         UsageError: The target exists already, or its folder does not.
         SourceError: The system takes no such name.
     """
 
-    def __init__(self, target: str | Path | None, *, force: bool = False) -> None:
+    def __init__(self, target: str | Path | None, *, force: bool = False, folder: bool = False) -> None:
         self.target = Path(target) if target is not None else None
         self.force = force
+        self.folder = folder
         self._files: list[TemporaryFile] = []
-        if self.target is not None:
+        self._made: list[Path] = []
+        self._staged: Path | None = None
+        if self.target is None:
+            return
+        if not os.path.isdir(self.target.parent):  # noqa: PTH112 - Path.is_dir raises where looking is not allowed
+            raise UsageError(f"there is no folder {self.target.parent}")
+        if not folder:
             self._check_free(self.target)
+        elif _is_there(self.target) and not os.path.isdir(self.target):  # noqa: PTH112
+            raise UsageError(f"{self.target} is no folder")
 
     @property
     def planning(self) -> bool:
@@ -172,47 +200,110 @@ class Output:
         return self.target is None
 
     def open(self, name: str = "") -> Draining:
-        """Starts a file: the target itself, or one of that name beside it.
+        """Starts a file.
+
+        Args:
+            name: Relative to the target, where that is a folder; else to the folder of the target, and empty for the
+                target itself. Folders on the way are made.
 
         Raises:
             UsageError: The file exists already.
-            SourceError: The folder cannot be written to.
+            SourceError: The folder cannot be written to, or the name is not a plain relative one.
         """
         if self.target is None:
             return Draining()
-        final = self.target.parent / name if name else self.target
+        final = self._root(self.target) / check_name(name) if name or self.folder else self.target
+        self._make_folders(final.parent)
         self._check_free(final)
         file = TemporaryFile(final)
         self._files.append(file)
         return file
 
-    def commit(self, objects: int) -> tuple[WrittenFile, ...]:
-        """Completes all files, then gives them their names.
+    def commit(self) -> tuple[WrittenFile, ...]:
+        """Completes the files that are not complete yet, then gives all of them their names.
 
-        Args:
-            objects: How many objects the shard holds.
+        Where a file cannot get its name, those that have theirs already are taken away again, unless they replaced
+        others (`force`): these stay, and the error names them.
 
         Raises:
-            SourceError: A file cannot be written; nothing appears under a final name then.
+            UsageError: A file of that name appeared meanwhile, and `force` is not set.
+            SourceError: A file cannot be written or renamed.
         """
-        digests = [file.complete() for file in self._files]
-        written = []
-        for file, digest in zip(self._files, digests, strict=True):
-            file.appear(force=self.force)
-            _sync_folder(file.final.parent)
-            written.append(WrittenFile(file.final, objects, file.at, digest))
+        for file in self._files:
+            file.complete()
+        appeared: list[TemporaryFile] = []
+        try:
+            for file in self._files:
+                file.appear(force=self.force)
+                appeared.append(file)
+            self._show_folder()
+        except ShardError as error:
+            raise self._taken_back(error, appeared) from error
+        for folder in dict.fromkeys(self._final(file).parent for file in self._files):
+            _sync_folder(folder)
+        written = tuple(WrittenFile(self._final(f), f.objects, f.at, f.sha256) for f in self._files)
         self._files.clear()
-        return tuple(written)
+        self._made.clear()
+        return written
 
     def discard(self) -> None:
-        """Removes what was begun."""
+        """Removes what was begun, and the folders that were made for it."""
         for file in self._files:
             file.discard()
+        for folder in reversed(self._made):
+            with contextlib.suppress(OSError):
+                folder.rmdir()
         self._files.clear()
+        self._made.clear()
+
+    def _root(self, target: Path) -> Path:
+        """The folder to which names are relative: of a folder that is not there yet, the one under a temporary name."""
+        if not self.folder:
+            return target.parent
+        if self._staged is None and not _is_there(target):
+            self._staged = _temporary_path(target)
+            self._make_folders(self._staged)
+        return self._staged or target
+
+    def _final(self, file: TemporaryFile) -> Path:
+        """Where a file is in the end."""
+        if self._staged is None or self.target is None:
+            return file.final
+        return self.target / file.final.relative_to(self._staged)
+
+    def _make_folders(self, folder: Path) -> None:
+        missing: list[Path] = []
+        while not _is_there(folder):
+            missing.append(folder)
+            folder = folder.parent
+        for one in reversed(missing):
+            try:
+                one.mkdir()
+            except OSError as error:
+                raise SourceError(f"cannot make the folder {one}: {reason_of(error)}") from error
+            self._made.append(one)
+
+    def _show_folder(self) -> None:
+        if self._staged is None or self.target is None:
+            return
+        try:
+            self._staged.rename(self.target)
+        except OSError as error:
+            if _is_there(self.target):
+                raise UsageError(f"{self.target} exists already") from error
+            raise SourceError(f"cannot write {self.target}: {reason_of(error)}") from error
+
+    def _taken_back(self, error: ShardError, appeared: list[TemporaryFile]) -> ShardError:
+        """Undoes the renames as far as that loses nothing; the error, which names the files that stay."""
+        stay = [str(file.final) for file in appeared if self.force and self._staged is None]
+        for file in appeared:
+            if str(file.final) not in stay:
+                with contextlib.suppress(OSError):
+                    file.final.unlink()
+        message = f"{error.message}; already in place: {', '.join(stay)}" if stay else error.message
+        return type(error)(message, span=error.span)
 
     def _check_free(self, path: Path) -> None:
-        if not os.path.isdir(path.parent):  # noqa: PTH112 - Path.is_dir raises where looking is not allowed
-            raise UsageError(f"there is no folder {path.parent}")
         if _is_there(path) and (os.path.isdir(path) or not self.force):  # noqa: PTH112
             raise UsageError(f"{path} exists already")
 
@@ -236,6 +327,12 @@ def write_whole(path: Path, pieces: Iterable[bytes], *, force: bool = False) -> 
         file.discard()
         raise
     return file.at
+
+
+def _temporary_path(final: Path) -> Path:
+    """A free name beside a final one, by which what is not complete can be recognised."""
+    stem = os.fsencode(final.name)[:100].decode("utf-8", "ignore")
+    return final.parent / f".{stem}.{secrets.token_hex(6)}.part"
 
 
 def _is_there(path: Path) -> bool:

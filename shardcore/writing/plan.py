@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from shardcore.nodes.sections import Section
-from shardcore.objects import ObjectRef
+from shardcore.objects import Objects
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,16 +14,16 @@ class PlannedFile:
     """One file that a writer is going to write, in the words of reading.
 
     Attributes:
-        name: Relative to the target's folder.
+        name: Relative to the target, where that is a folder, else to the folder of the target; `/` between parts.
         size: Bytes.
         sections: They tile it.
-        objects: What it will hold; content that is kept elsewhere included.
+        objects: What it will hold, in the order of adding; content that is kept elsewhere included.
     """
 
     name: str
     size: int
     sections: tuple[Section, ...]
-    objects: tuple[ObjectRef, ...]
+    objects: Objects
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,8 +45,8 @@ class Writer(ABC):
         """What is going to be written, from what was added so far."""
 
     @abstractmethod
-    def _complete(self) -> int:
-        """Writes what is left to write; returns the number of objects."""
+    def _complete(self) -> None:
+        """Writes what is left to write, and completes each file with the number of its objects."""
 
     def finish(self) -> tuple[WrittenFile, ...]:
         """Completes the shard: its files appear under their final names.
@@ -59,7 +59,8 @@ class Writer(ABC):
             raise UsageError("this writer is finished" if self._finished else "this writer only plans")
         self._finished = True
         try:
-            self.written = self.output.commit(self._complete())
+            self._complete()
+            self.written = self.output.commit()
         except BaseException:
             self.output.discard()
             raise

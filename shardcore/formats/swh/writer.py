@@ -17,6 +17,7 @@ from shardcore.formats.swh.chd_code import encode
 from shardcore.formats.swh.hash_section import write_hash_section
 from shardcore.formats.swh.objects import key_bytes, live_ref
 from shardcore.nodes.sections import tile
+from shardcore.objects import ColumnObjects, ObjectColumns, ObjectRef
 from shardcore.progress import Progress, no_progress
 from shardcore.writing.output import Output
 from shardcore.writing.plan import Plan, PlannedFile
@@ -108,17 +109,25 @@ class SwhWriter(Writer):
         end = self._ending()
         size = end.header["hash_position"] + len(end.section)
         sections, _ = tile(layout.sections_of(end.header, size, size), size)
-        starts = self._starts()
-        lengths = np.append(starts[1:], end.header["index_position"])[: len(starts)] - starts - layout.OBJECT.size
-        rows = zip(end.slots.tolist(), starts.tolist(), lengths.tolist(), strict=True)
-        text = self._keys.hex()
-        objects = tuple(
-            live_ref(text[64 * n : 64 * n + 64], slot, offset, length) for n, (slot, offset, length) in enumerate(rows)
-        )
         name = self.output.target.name if self.output.target else ""
-        return Plan((PlannedFile(name, size, sections, objects),))
+        return Plan((PlannedFile(name, size, sections, self._planned(end)),))
 
-    def _complete(self) -> int:
+    def _planned(self, end: Ending) -> ColumnObjects:
+        """The objects in the order of adding, as reading would give them; the keys are made when asked for."""
+        offsets, keys = self._starts(), self._key_rows()
+        sizes = np.append(offsets[1:], end.header["index_position"])[: len(offsets)] - offsets - layout.OBJECT.size
+        starts = offsets + layout.OBJECT.size
+
+        def key_texts(rows: NDArray[np.int64]) -> list[str | None]:
+            text = keys[rows].tobytes().hex()
+            return [text[at : at + 64] for at in range(0, len(text), 64)]
+
+        def ref(row: int) -> ObjectRef:
+            return live_ref(keys[row].tobytes().hex(), int(end.slots[row]), int(offsets[row]), int(sizes[row]))
+
+        return ColumnObjects(ObjectColumns.of(np.arange(len(offsets)), starts, starts + sizes, sizes), key_texts, ref)
+
+    def _complete(self) -> None:
         end = self._ending()
         rows = np.zeros(end.header["index_size"] // layout.SLOT.size, layout.SLOT.dtype)
         rows["offset"] = layout.NO_OBJECT
@@ -127,7 +136,7 @@ class SwhWriter(Writer):
         self._file.write(layout.SLOT.write(rows))
         self._file.write(end.section)
         self._file.write_at(0, layout.HEADER.pack(**end.header))
-        return len(self._offsets)
+        self._file.complete(len(self._offsets))
 
     def _add_pieces(self, offset: int, data: Data, raw: bytes | None) -> bytes:
         digest, size = hashlib.sha256(), 0

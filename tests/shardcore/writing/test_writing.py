@@ -35,7 +35,8 @@ def test_a_file_appears_with_its_digest(tmp_path: Path) -> None:
     file.write(memoryview(b"!"))
     assert file.at == 10
     assert names(tmp_path) != ["out"]
-    (written,) = output.commit(3)
+    file.complete(3)
+    (written,) = output.commit()
     assert names(tmp_path) == ["out"]
     assert (tmp_path / "out").read_bytes() == b"hey world!"
     assert (written.path, written.objects, written.size) == (tmp_path / "out", 3, 10)
@@ -47,7 +48,7 @@ def test_files_of_one_shard_appear_together(tmp_path: Path) -> None:
     output = Output(tmp_path / "out")
     output.open("beside").write(b"1")
     output.open().write(b"2")
-    assert [w.path.name for w in output.commit(1)] == ["beside", "out"]
+    assert [w.path.name for w in output.commit()] == ["beside", "out"]
     again = Output(tmp_path / "more")
     again.open("other").write(b"1")
     again.discard()
@@ -79,7 +80,7 @@ def test_force_replaces_files_and_links_but_no_folders(tmp_path: Path) -> None:
     for name in ("link", "file"):
         output = Output(tmp_path / name, force=True)
         output.open().write(b"new")
-        output.commit(1)
+        output.commit()
         assert (tmp_path / name).read_bytes() == b"new"
     assert (tmp_path / "precious").read_bytes() == b"precious"
     with pytest.raises(UsageError):
@@ -102,7 +103,7 @@ def test_a_file_that_came_meanwhile_is_not_replaced(
     output.open().write(b"ours")
     (tmp_path / "out").write_bytes(b"theirs")
     with pytest.raises(UsageError, match="exists"):
-        output.commit(1)
+        output.commit()
     output.discard()
     assert names(tmp_path) == ["out"]
     assert (tmp_path / "out").read_bytes() == b"theirs"
@@ -113,8 +114,100 @@ def test_a_file_system_without_links_will_do(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(os, "link", no_links)
     output = Output(tmp_path / "out")
     output.open().write(b"ours")
-    output.commit(1)
+    output.commit()
     assert names(tmp_path) == ["out"]
+
+
+def test_a_new_folder_appears_with_all_its_files(tmp_path: Path) -> None:
+    """A data set that is new is under no final name before it is complete; then all is there, with its own counts."""
+    output = Output(tmp_path / "set", folder=True)
+    for name, count in (("_bigFiles/9f", 0), ("a/b/0.shard", 3), ("info", 0)):
+        file = output.open(name)
+        file.write(name.encode())
+        file.complete(count)
+        file.complete(9)
+        assert not (tmp_path / "set").exists()
+    written = output.commit()
+    assert names(tmp_path) == ["set"]
+    assert [(w.path.relative_to(tmp_path / "set").as_posix(), w.objects) for w in written] == [
+        ("_bigFiles/9f", 0),
+        ("a/b/0.shard", 3),
+        ("info", 0),
+    ]
+    assert [w.path.read_bytes() for w in written] == [b"_bigFiles/9f", b"a/b/0.shard", b"info"]
+
+
+def test_files_join_a_folder_that_is_there(tmp_path: Path) -> None:
+    """In an existing folder other files stay, and the same name is refused at once unless `force` is set."""
+    (tmp_path / "set").mkdir()
+    (tmp_path / "set/info").write_bytes(b"old")
+    with pytest.raises(UsageError, match="exists"):
+        Output(tmp_path / "set", folder=True).open("info")
+    output = Output(tmp_path / "set", folder=True, force=True)
+    output.open("sub/0.shard").write(b"1")
+    output.open("info").write(b"new")
+    assert (tmp_path / "set/info").read_bytes() == b"old"
+    output.commit()
+    assert (tmp_path / "set/info").read_bytes() == b"new"
+    assert names(tmp_path / "set") == ["info", "sub"]
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_a_folder_given_up_leaves_nothing(tmp_path: Path, there: bool) -> None:
+    """Discarding removes files and the folders that were made for them, and no others."""
+    if there:
+        (tmp_path / "set").mkdir()
+    output = Output(tmp_path / "set", folder=True)
+    output.open("a/b/0.shard").write(b"1")
+    output.discard()
+    assert names(tmp_path) == (["set"] if there else [])
+    assert not there or names(tmp_path / "set") == []
+
+
+@pytest.mark.parametrize("name", ["../out", "/etc/out", "a/../b", "", "a\\b"])
+def test_names_stay_inside_the_folder(tmp_path: Path, name: str) -> None:
+    """A name that leaves the folder, or is none, is refused."""
+    with pytest.raises(SourceError, match="plain relative name"):
+        Output(tmp_path / "set", folder=True).open(name)
+
+
+def test_a_complete_file_holds_no_descriptor(tmp_path: Path) -> None:
+    """Thousands of files can be written one after the other."""
+    output = Output(tmp_path / "set", folder=True)
+    descriptors = Path("/proc/self/fd")
+    before = len(list(descriptors.iterdir())) if descriptors.exists() else 0
+    for number in range(40):
+        output.open(str(number)).complete()
+    if before:
+        assert len(list(descriptors.iterdir())) == before
+    assert len(output.commit()) == 40
+
+
+def test_a_rename_that_fails_takes_the_others_back(tmp_path: Path) -> None:
+    """When one file cannot get its name, those that had theirs lose it again; somebody else's file stays."""
+    output = Output(tmp_path / "out")
+    output.open("beside").write(b"1")
+    output.open().write(b"2")
+    (tmp_path / "out").write_bytes(b"theirs")
+    with pytest.raises(UsageError, match="exists"):
+        output.commit()
+    output.discard()
+    assert names(tmp_path) == ["out"]
+    assert (tmp_path / "out").read_bytes() == b"theirs"
+
+
+def test_replaced_files_are_named_when_a_rename_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What replaced another file cannot be taken back: the error says which files are in place already."""
+    (tmp_path / "beside").write_bytes(b"old")
+    output = Output(tmp_path / "out", force=True)
+    output.open("beside").write(b"new")
+    output.open().write(b"2")
+    (tmp_path / "out").mkdir()
+    with pytest.raises(SourceError, match=r"already in place: .*beside"):
+        output.commit()
+    output.discard()
+    assert (tmp_path / "beside").read_bytes() == b"new"
+    assert names(tmp_path) == ["beside", "out"]
 
 
 @pytest.mark.skipif(ROOT, reason="the superuser may write everywhere")
@@ -136,7 +229,7 @@ def test_a_refused_folder_is_our_error(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(os, "link", no_links)
     monkeypatch.setattr(Path, "rename", no_links)
     with pytest.raises(SourceError, match="not permitted"):
-        output.commit(1)
+        output.commit()
     output.discard()
     assert names(tmp_path) == []
 
@@ -154,7 +247,7 @@ def test_the_longest_names_can_be_written(tmp_path: Path, name: str) -> None:
     """The temporary name is not longer than what the system takes."""
     output = Output(tmp_path / name)
     output.open().write(b"x")
-    output.commit(1)
+    output.commit()
     assert names(tmp_path) == [name]
 
 
@@ -169,7 +262,7 @@ real = os.umask
 os.umask = lambda mask: seen.add(mask) or real(mask)
 output = Output({str(tmp_path / "out")!r})
 output.open().write(b"x")
-output.commit(1)
+output.commit()
 print(oct(os.stat({str(tmp_path / "out")!r}).st_mode & 0o777), sorted(seen))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -268,7 +361,7 @@ def test_content_of_every_kind_is_its_bytes(tmp_path: Path, content: memoryview)
     for piece in pieces_of(content):
         file.write(piece)
     assert file.at == 4
-    output.commit(1)
+    output.commit()
     assert (tmp_path / "out").read_bytes() == b"\1\2\3\4"
 
 
@@ -280,7 +373,7 @@ def test_many_threads_may_write(tmp_path: Path) -> None:
         folder.mkdir()
         output = Output(folder / "out")
         output.open().write(str(number).encode())
-        output.commit(1)
+        output.commit()
 
     threads = [threading.Thread(target=write, args=(number,)) for number in range(16)]
     for thread in threads:

@@ -132,7 +132,8 @@ def test_worked_example_of_a_lookup() -> None:
     with shardcore.create(None, format="swh", seed=6) as writer:
         for data in writer_input:
             writer.add(None, data)
-        slots = [ref.extras["slot"] for ref in writer.plan().files[0].objects]
+        planned = writer.plan().files[0].objects
+        slots = [planned.ref(row).extras["slot"] for row in range(len(planned))]
     assert slots == [7, 10, 5, 4, 6, 9, 0, 3, 8, 1]
 
 
