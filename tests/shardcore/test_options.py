@@ -62,14 +62,14 @@ def test_only_declared_options_pass() -> None:
     declared = (SEED, CODEC, WHERE, Option("quiet", OptionType.FLAG, "", Purpose.WRITE, hidden=True))
     assert read_options(declared, {"seed": "5", "codec": "zstd"}, Purpose.WRITE, "toy") == {"seed": 5, "codec": "zstd"}
     for given in ({"where": "x"}, {"progress": 1}):
-        with pytest.raises(UsageError, match="toy has no option '(where|progress)'; it has seed, codec$"):
+        with pytest.raises(UsageError, match=r"toy has no option '(where|progress)'; it has seed, codec$"):
             read_options(declared, given, Purpose.WRITE, "toy")
     with pytest.raises(UsageError, match="codec=lz4: one of none, zstd is wanted"):
         read_options(declared, {"codec": "lz4"}, Purpose.WRITE, "toy")
 
 
 def test_what_formats_declare_can_be_shown() -> None:
-    """Every option has a help of one sentence, names are unique for a purpose, and choices are there where they count."""
+    """Every option has a help of one sentence, a name of its own for its purpose, and choices where they count."""
     for format in all_formats():
         seen = set()
         for option in format.options:

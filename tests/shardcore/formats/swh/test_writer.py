@@ -135,5 +135,5 @@ def test_options_are_checked() -> None:
     with pytest.raises(shardcore.UsageError, match="swh has no option 'colour'; it has seed"):
         shardcore.create(None, format="swh", colour="red")
     for seed in (2**32, -1, "x", None, 1.5):
-        with pytest.raises(shardcore.UsageError, match="a seed is a 32-bit number|^seed=.* is wanted"):
+        with pytest.raises(shardcore.UsageError, match=r"a seed is a 32-bit number|^seed=.* is wanted"):
             shardcore.create(None, format="swh", seed=seed)
