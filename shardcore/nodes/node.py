@@ -118,6 +118,11 @@ def path_to(root: Node, offset: int, source: str = "") -> tuple[Node, ...]:
     return tuple(path)
 
 
+def nearest_row(path: Sequence[Node]) -> int | None:
+    """The row of the object that a byte belongs to, by the path to it; None when it belongs to none."""
+    return next((node.row for node in reversed(path) if node.row is not None), None)
+
+
 def runs_of(root: Node, start: int, stop: int) -> Runs:
     """The leaves of a tree in `[start, stop)`, as runs; agrees with `path_to` byte by byte."""
     gathered = _Gathered()

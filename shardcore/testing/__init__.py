@@ -5,14 +5,17 @@ A format's tests derive from `ShardContract`, name their samples, and add what i
 
 from shardcore.testing.checks import check_columns, check_explained, check_tiling, live_keys, places, walk
 from shardcore.testing.damage import exercise, mutated, mutations
+from shardcore.testing.dataset_contract import DataSetContract
 from shardcore.testing.page_contract import PageContract, filled
 from shardcore.testing.shard_contract import ShardContract
 from shardcore.testing.source_contract import SourceContract
-from shardcore.testing.sources import CountingSource, FailingSource, PatternSource
+from shardcore.testing.sources import CountingFolder, CountingSource, FailingSource, PatternSource
 from shardcore.testing.writer_contract import WriterContract
 
 __all__ = [
+    "CountingFolder",
     "CountingSource",
+    "DataSetContract",
     "FailingSource",
     "PageContract",
     "PatternSource",

@@ -11,9 +11,11 @@ import pytest
 import shardcore
 from shardcore.errors import KeyAbsent
 from shardcore.finding import Depth
+from shardcore.nodes.node import nearest_row
 from shardcore.shard import Shard
 from shardcore.sources.base import Source
 from shardcore.sources.memory import BytesSource
+from shardcore.sources.names import SourceName
 from shardcore.testing.checks import check_columns, check_explained, check_tiling, live_keys, places
 from shardcore.testing.damage import exercise, mutations
 from shardcore.testing.sources import CountingSource
@@ -71,6 +73,16 @@ class ShardContract:
         with self.opened(sample) as shard:
             shard.load_index()
             check_explained(shard)
+
+    def test_bytes_know_their_object(self, sample: Path) -> None:
+        """After `load_index` the path to an object's bytes says which row it is; no other object is named there."""
+        with self.opened(sample) as shard:
+            shard.load_index()
+            for key in live_keys(shard)[: self.most_keys]:
+                ref = shard.find(key)
+                for span in ref.spans:
+                    if span.size and not SourceName.parse(span.source).path:
+                        assert nearest_row(shard.explain(span.start, span.source)) == ref.row, span
 
     def test_painting_needs_no_index(self, sample: Path) -> None:
         """Before `load_index` the runs cover the file and agree with what is explained."""

@@ -9,7 +9,8 @@ from typing import ClassVar
 import pytest
 
 import shardcore
-from shardcore.errors import UsageError
+from shardcore.errors import Cancelled, UsageError
+from shardcore.progress import stopped_by
 from shardcore.sources.base import Source
 
 
@@ -49,6 +50,29 @@ class SourceContract:
         with self.opened(tmp_path) as source:
             assert source.read_last(10) == self.data[-10:]
             assert source.read_last(len(self.data) * 2) == self.data
+
+    def test_read_first(self, tmp_path: Path) -> None:
+        """`read_first` gives the beginning, or everything when there is less."""
+        with self.opened(tmp_path) as source:
+            assert source.read_first(10) == self.data[:10]
+            assert source.read_first(0) == b""
+            assert source.read_first(len(self.data) * 2) == self.data
+
+    def test_reads_that_nobody_wants_are_not_made(self, tmp_path: Path) -> None:
+        """Every kind of read asks the check of its context first."""
+
+        def stop() -> None:
+            raise Cancelled
+
+        with self.opened(tmp_path) as source, stopped_by(stop):
+            for read in (
+                lambda: source.read(0, 1),
+                lambda: source.read_first(1),
+                lambda: source.read_last(1),
+                lambda: source.read_many([(0, 1)]),
+            ):
+                with pytest.raises(Cancelled):
+                    read()
 
     def test_read_many_keeps_the_order(self, tmp_path: Path) -> None:
         """Ranges come back in the order asked for, whether they touch, overlap or are empty."""

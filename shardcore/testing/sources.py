@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from shardcore.errors import SourceError
-from shardcore.sources.base import Folder, Source
+from shardcore.sources.base import Entry, Folder, Source
 from shardcore.sources.memory import BytesSource
+from shardcore.sources.wrapped import WrapperSource
 
 
 class CountingSource(BytesSource):
@@ -21,6 +24,68 @@ class CountingSource(BytesSource):
         if stop > start:
             self.ranges.append((start, stop))
         return super()._read(start, stop)
+
+
+class CountingFolder(Folder):
+    """A folder that keeps what is read of its files, and how often it is listed.
+
+    Attributes:
+        ranges: The ranges read, `(name, start, stop)`.
+        listed: How often it was listed.
+    """
+
+    def __init__(self, base: Folder) -> None:
+        self.base = base
+        self.name, self.uri = base.name, base.uri
+        self.ranges: list[tuple[str, int, int]] = []
+        self.listed = 0
+
+    def list(self, prefix: str = "") -> list[Entry]:
+        """As the folder underneath."""
+        self.listed += 1
+        return self.base.list(prefix)
+
+    def open(self, name: str) -> Source:
+        """As the folder underneath; reads are kept."""
+        return _Counted(self.base.open(name), name, self)
+
+    def open_on_demand(self, name: str) -> Source:
+        """As the folder underneath; reads are kept."""
+        return _Counted(self.base.open_on_demand(name), name, self)
+
+    def folder(self, name: str) -> Folder:
+        """As the folder underneath; what is read there is not kept."""
+        return self.base.folder(name)
+
+    def parent(self) -> Folder | None:
+        """As the folder underneath."""
+        return self.base.parent()
+
+
+class _Counted(WrapperSource):
+    """A file of a `CountingFolder`."""
+
+    def __init__(self, base: Source, name: str, folder: CountingFolder) -> None:
+        super().__init__(base)
+        self.folder = folder
+        self._path = name
+        self._kept = folder.ranges
+
+    def _read(self, start: int, stop: int) -> bytes:
+        self._kept.append((self._path, start, stop))
+        return super()._read(start, stop)
+
+    def _read_first(self, count: int) -> bytes:
+        self._kept.append((self._path, 0, min(count, self.size)))
+        return super()._read_first(count)
+
+    def _read_last(self, count: int) -> bytes:
+        self._kept.append((self._path, max(self.size - count, 0), self.size))
+        return super()._read_last(count)
+
+    def _read_many(self, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
+        self._kept += [(self._path, start, stop) for start, stop in ranges]
+        return super()._read_many(ranges)
 
 
 class FailingSource(BytesSource):

@@ -1,0 +1,211 @@
+"""What every data set promises."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+import shardcore
+from shardcore.dataset import DataSet
+from shardcore.errors import KeyAbsent, ShardError
+from shardcore.nodes.node import nearest_row
+from shardcore.sources.base import Folder
+from shardcore.sources.local import LocalFolder
+from shardcore.sources.names import SourceName
+from shardcore.span import Span
+from shardcore.testing.checks import check_columns, live_keys, walk
+from shardcore.testing.sources import CountingFolder
+
+DESCRIPTORS = Path("/proc/self/fd")
+
+
+class DataSetContract:
+    """What every data set promises. Derive, and name the samples.
+
+    Attributes:
+        samples: Well-formed folders.
+        absent: Keys of the format's form that no sample holds.
+        most_keys: How many keys of a sample are looked up.
+    """
+
+    samples: ClassVar[Sequence[Path]] = ()
+    absent: ClassVar[Sequence[str]] = ()
+    most_keys: ClassVar[int] = 40
+
+    def opened(self, where: Path | Folder, **options: Any) -> DataSet:
+        """Opens a sample; formats whose samples need options override it."""
+        found = shardcore.open(where, **options)
+        assert isinstance(found, DataSet)
+        return found
+
+    def pytest_generate_tests(self, metafunc: Any) -> None:
+        """Runs every test that wants a `sample` with all samples."""
+        if "sample" in metafunc.fixturenames:
+            metafunc.parametrize("sample", self.samples, ids=lambda path: "-".join(path.parts[-2:]))
+
+    def test_plain_words_are_true_at_once(self, sample: Path) -> None:
+        """Length, slices and keys are those after `load_index`, also when nobody called it."""
+        with self.opened(sample) as late:
+            late.load_index()
+            count, keys = len(late.objects), late.objects.keys[:]
+            columns = late.objects[:]
+            assert late.declared_objects == count
+            assert late.listing is not None
+        for ask in (
+            lambda found: len(found.objects) == count,
+            lambda found: found.objects.keys[:] == keys,
+            lambda found: found.objects[:].size.tolist() == columns.size.tolist(),
+        ):
+            with self.opened(sample) as found:
+                assert ask(found)
+                assert found.loaded
+
+    def test_what_is_cheap_reads_nothing(self, sample: Path) -> None:
+        """What the window asks on its own thread is answered from memory, before and after `load_index`."""
+        folder = CountingFolder(LocalFolder(sample))
+        with self.opened(folder) as found:
+            for _ in range(2):
+                before = len(folder.ranges), folder.listed
+                assert found.loaded or found.listing is None
+                assert found.loaded or found.declared_objects is None
+                _ = found.objects, found.members, found.fields, found.index_bytes, found.parameters
+                assert [node.name for node in found.tree.children]
+                assert (len(folder.ranges), folder.listed) == before
+                found.load_index()
+
+    def test_a_key_costs_little_before_the_index(self, sample: Path) -> None:
+        """Finding a key does not load what all members have."""
+        folder = CountingFolder(LocalFolder(sample))
+        with self.opened(sample) as other:
+            other.load_index()
+            key = live_keys(other)[0]
+        with self.opened(folder) as found:
+            found.find(key)
+            assert not found.loaded
+
+    def test_find_find_all_find_many_and_trace_agree(self, sample: Path) -> None:
+        """Before and after `load_index` the same objects are found, by every way."""
+        with self.opened(sample) as found:
+            with self.opened(sample) as other:
+                other.load_index()
+                keys = live_keys(other)[: self.most_keys]
+            early = [found.find(key) for key in keys]
+            rows = found.find_many([*keys, *self.absent]).tolist()
+            assert rows[len(keys) :] == [-1] * len(self.absent)
+            for key, row, ref in zip(keys, rows, early, strict=False):
+                trace = found.trace(key)
+                late = found.find(key)
+                assert (trace.outcome, trace.ref, late.row) == ("found", late, row)
+                assert late in found.find_all(key)
+                assert (ref.key, ref.spans, ref.shard) == (late.key, late.spans, late.shard)
+                assert found.read(ref) == found.read(late)
+
+    def test_absent_keys_are_absent(self, sample: Path) -> None:
+        """An absent key is `KeyAbsent`, an empty `find_all`, and a trace that ends absent."""
+        with self.opened(sample) as found:
+            for key in self.absent:
+                with pytest.raises(KeyAbsent):
+                    found.find(key)
+                assert found.find_all(key) == ()
+                assert found.trace(key).outcome == "absent"
+
+    def test_columns_agree_with_references(self, sample: Path) -> None:
+        """The columns of the objects say what the references say, in any order of rows."""
+        with self.opened(sample) as found:
+            found.load_index()
+            check_columns(found)
+
+    def test_everything_speaks_in_the_words_of_the_data_set(self, sample: Path) -> None:
+        """Spans of objects, steps, findings, trees, paths and runs are found by the data set, and agree."""
+        with self.opened(sample) as found:
+            found.load_index()
+            for key in live_keys(found)[: self.most_keys]:
+                trace = found.trace(key)
+                assert trace.ref is not None
+                spans = [*trace.ref.spans, *(span for step in trace.steps for span in step.spans)]
+                for span in spans:
+                    _check_span(found, span)
+                _check_object(found, trace.ref.spans[0], trace.ref.row)
+            for finding in found.verify().findings:
+                if finding.span is not None:
+                    _check_span(found, finding.span)
+
+    def test_members_are_parts_of_the_tree(self, sample: Path) -> None:
+        """Each member is a node whose children are its tree; every node below names the member or what lies beside."""
+        with self.opened(sample) as found:
+            found.load_index()
+            for member in found.members[:5]:
+                source = str(SourceName(member.name))
+                node = next(node for node in found.tree.children if node.span.source == source)
+                below = list(walk(node, 200))
+                assert [n.name for n in node.children] == [n.name for n in found.tree_of(source).children]
+                assert all(SourceName.parse(n.span.source).path for n in below)
+                path = found.whole_path(0, source)
+                assert path[0] == found.tree or path[0].name == found.tree.name
+                assert path[1].span == node.span
+
+    def test_no_member_keeps_a_descriptor(self, sample: Path, tmp_path: Path) -> None:
+        """However many members are open, damaged ones included, no file stays open; closing is the end of all."""
+        if not DESCRIPTORS.exists():
+            pytest.skip("no /proc here")
+        copy = shutil.copytree(sample, tmp_path / "copy")
+        before = _descriptors()
+        with self.opened(copy) as found:
+            names = [member.name for member in found.members]
+        for name in names[: max(len(names) // 2, 1)]:
+            os.truncate(copy / name, min(3, (copy / name).stat().st_size))
+        with self.opened(copy) as found:
+            found.load_index()
+            found.verify()
+            for key in live_keys(found)[:5] if len(found.objects) else ():
+                found.read(found.find(key))
+            assert len(_descriptors() - before) <= 1
+        assert _descriptors() <= before
+
+    def test_closed_is_closed(self, sample: Path) -> None:
+        """After `close` members are refused, not opened anew."""
+        found = self.opened(sample)
+        found.close()
+        with pytest.raises(ShardError):
+            found.member(found.members[0].name)
+
+
+def _check_span(found: DataSet, span: Span) -> None:
+    """Asserts that the data set knows the source of a span, and that the span lies in it."""
+    if not span.source and not span.size:
+        return
+    try:
+        size = found.bytes_of(span.source).size
+    except shardcore.SourceError:
+        return  # what a span names need not be there: a missing BigFile or xorb
+    assert span.stop <= size, span
+
+
+def _check_object(found: DataSet, span: Span, row: int) -> None:
+    """Asserts that the path to the first byte of an object names it, in the words of the data set."""
+    if not span.size or SourceName.parse(span.source).path not in {member.name for member in found.members}:
+        return
+    path = found.explain(span.start, span.source)
+    assert {node.span.source for node in path} == {span.source}
+    assert nearest_row(path) == row
+    runs = found.runs(span.start, span.start + 1, span.source)
+    assert runs.role.tolist() == [path[-1].role]
+
+
+def _descriptors() -> set[str]:
+    return set(_numbers())
+
+
+def _numbers() -> Iterator[str]:
+    for entry in DESCRIPTORS.iterdir():
+        try:
+            target = str(entry.readlink())
+        except FileNotFoundError:
+            continue
+        if target.startswith("/") and not target.startswith(("/dev", "/proc", "/usr")):
+            yield f"{entry.name} {target}"
