@@ -81,32 +81,33 @@ class Shard(ABC):
         """The root of the node tree of the file; grows with `load_index`."""
 
     @property
-    @abstractmethod
     def fields(self) -> dict[str, Value]:
         """The header and footer fields, `section.field` to value, in the order of their bytes."""
+        return {}
 
     @property
-    @abstractmethod
     def declared_objects(self) -> int | None:
         """How many objects the file says it has, as opening learned it; None when only reading more would tell."""
+        listing = self.listing
+        return None if listing is None else len(listing)
 
     @property
-    @abstractmethod
     def loaded(self) -> bool:
-        """Whether `load_index` has been done."""
+        """Whether `load_index` has been done; True where opening reads everything."""
+        return True
 
     @property
     def index_bytes(self) -> int:
         """How many bytes `load_index` has to read, about."""
         return 0
 
-    @abstractmethod
     def load_index(self, progress: Progress = no_progress) -> None:
-        """Reads what is needed to explain every byte and to sort the objects.
+        """Reads what is needed to explain every byte and to sort the objects; nothing where opening read it.
 
         Raises:
             ShardError: The index is damaged, or the bytes cannot be had.
         """
+        progress(1, 1)
 
     def parse_key(self, text: str) -> Any:
         """What the format makes of the text of a key: parsed, and hashed, once. `str` of it is the text again.

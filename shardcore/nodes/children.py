@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from shardcore.nodes.node import Children, Node
 from shardcore.nodes.runs import Runs
+from shardcore.nodes.sections import Section, SectionRole
 from shardcore.record import FieldRole, Record, Value
 from shardcore.span import Span
 
@@ -257,6 +258,65 @@ class BitFields(Children):
     def overlap(self, start: int, stop: int) -> range:
         """None: bytes belong to the array as a whole."""
         return range(0)
+
+
+def gaps(starts: NDArray[np.int64], stops: NDArray[np.int64], start: int, stop: int) -> NDArray[np.int64]:
+    """The ranges of `[start, stop)` that none of some ranges covers.
+
+    Args:
+        starts: First bytes, shape `(n,)`, ascending; the ranges may overlap.
+        stops: One past the last bytes, shape `(n,)`.
+        start: Where the search begins.
+        stop: Where it ends.
+
+    Returns:
+        Half-open ranges, shape `(m, 2)`, ascending.
+    """
+    reached = np.maximum.accumulate(np.concatenate([[start], stops]).astype(np.int64))
+    begins = np.append(starts, stop).astype(np.int64)
+    open_ones = np.flatnonzero(begins > reached)
+    return np.stack([reached[open_ones], begins[open_ones]], axis=1)
+
+
+_LEAF_ROLES = {
+    SectionRole.DATA: FieldRole.DATA,
+    SectionRole.PADDING: FieldRole.PADDING,
+    SectionRole.TRAILING: FieldRole.UNUSED,
+}
+
+
+def section_leaf(section: Section, role: FieldRole | None = None, text: str = "", source: str = "") -> Node:
+    """The node of a section that is not taken apart.
+
+    Args:
+        section: The section.
+        role: What its bytes are; follows from the section's role by default.
+        text: What to say of it; its size by default.
+        source: Where it lies.
+    """
+    return Node(
+        section.name,
+        Span(source, section.start, section.stop),
+        text=text or f"{section.size} bytes",
+        role=_LEAF_ROLES.get(section.role, FieldRole.UNKNOWN) if role is None else role,
+        doc=section.doc,
+    )
+
+
+def section_nodes(
+    sections: Sequence[Section], makers: Mapping[str, Callable[[Section], Node]], source: str = ""
+) -> tuple[Node, ...]:
+    """One node for each section: by the maker of its name, else a leaf.
+
+    Args:
+        sections: The sections of a source.
+        makers: By section name, what makes the node of such a section.
+        source: Where they lie.
+    """
+    return tuple(
+        makers[section.name](section) if section.name in makers else section_leaf(section, source=source)
+        for section in sections
+    )
 
 
 def field_nodes(

@@ -208,6 +208,4 @@ def _filled(runs: Runs, node: Node, start: int, stop: int, parity: int) -> Runs:
     holes = Runs.of(edges_start, edges_stop, node.role, parity)
     if not len(holes):
         return runs
-    both = Runs.join([runs, holes])
-    order = np.argsort(both.start, kind="stable")
-    return Runs(both.start[order], both.stop[order], both.role[order], both.parity[order])
+    return Runs.join([runs, holes]).sorted()

@@ -50,6 +50,11 @@ class Runs:
             np.concatenate([p.parity for p in parts]),
         )
 
+    def sorted(self) -> Runs:
+        """The same runs in the order of their first bytes."""
+        order = np.argsort(self.start, kind="stable")
+        return Runs(self.start[order], self.stop[order], self.role[order], self.parity[order])
+
     def clip(self, start: int, stop: int) -> Runs:
         """The part inside `[start, stop)`."""
         return Runs.of(np.maximum(self.start, start), np.minimum(self.stop, stop), self.role, self.parity)

@@ -8,8 +8,21 @@ import numpy as np
 import pytest
 
 from shardcore.errors import FormatError
-from shardcore.nodes.children import Deferred, Extents, Grouped, Part, Table, field_nodes, grouped, value_text
+from shardcore.nodes.children import (
+    Deferred,
+    Extents,
+    Grouped,
+    Part,
+    Table,
+    field_nodes,
+    gaps,
+    grouped,
+    section_leaf,
+    section_nodes,
+    value_text,
+)
 from shardcore.nodes.node import Children, Node, path_to, runs_of
+from shardcore.nodes.sections import Section, SectionRole
 from shardcore.record import Field, FieldRole, Record
 from shardcore.span import Span
 
@@ -178,3 +191,35 @@ def test_long_bytes_are_cut_in_the_text() -> None:
     assert value_text(bytes(40)) == "00" * 32 + "… (40 bytes)"
     assert value_text(None) == ""
     assert value_text(12) == "12"
+
+
+@pytest.mark.parametrize(
+    ("ranges", "expected"),
+    [
+        ([], [(10, 50)]),
+        ([(10, 50)], []),
+        ([(12, 20), (20, 30)], [(10, 12), (30, 50)]),
+        ([(10, 40), (15, 20), (45, 60)], [(40, 45)]),
+        ([(0, 5), (20, 20)], [(10, 20), (20, 50)]),
+    ],
+)
+def test_gaps_are_what_nothing_covers(ranges: list[tuple[int, int]], expected: list[tuple[int, int]]) -> None:
+    """Overlapping, empty and outer ranges leave exactly the bytes that none of them has."""
+    starts, stops = (np.array([pair[n] for pair in ranges], np.int64) for n in (0, 1))
+    assert [tuple(gap) for gap in gaps(starts, stops, 10, 50).tolist()] == expected
+
+
+def test_sections_become_nodes() -> None:
+    """A section has the node that its maker makes, or is a leaf whose role follows from that of the section."""
+    sections = (
+        Section("header", SectionRole.HEADER, 0, 8, "Says."),
+        Section("data", SectionRole.DATA, 8, 20, "Holds."),
+        Section("rest", SectionRole.UNKNOWN, 20, 21),
+    )
+    made = section_nodes(sections, {"header": lambda s: section_leaf(s, FieldRole.GROUP, "8")}, "a.des")
+    assert [(n.name, n.text, n.role, n.doc) for n in made] == [
+        ("header", "8", FieldRole.GROUP, "Says."),
+        ("data", "12 bytes", FieldRole.DATA, "Holds."),
+        ("rest", "1 bytes", FieldRole.UNKNOWN, ""),
+    ]
+    assert made[1].span == Span("a.des", 8, 20)
