@@ -12,7 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import UsageError
+from shardcore.nodes.children import Extents
+from shardcore.nodes.node import Node
 from shardcore.nodes.placed import placed_span
+from shardcore.nodes.sections import Section
+from shardcore.record import FieldRole
 from shardcore.sources.names import SourceName
 from shardcore.span import Span
 
@@ -324,18 +328,22 @@ class ColumnObjects(Objects):
     Args:
         columns: One entry for each row.
         key_texts: See `Objects.key_texts`.
-        ref: See `Objects.ref`; called for rows that exist.
+        ref: See `Objects.ref`; called for rows that exist. By default what the columns say: the stored bytes as one
+            span, none where the state is not live.
+        fault: Why the object of a row cannot be read; for references of damaged rows.
     """
 
     def __init__(
         self,
         columns: ObjectColumns,
         key_texts: Callable[[NDArray[np.int64]], list[str | None]],
-        ref: Callable[[int], ObjectRef],
+        ref: Callable[[int], ObjectRef] | None = None,
+        fault: Callable[[int], str] = lambda row: "damaged",
     ) -> None:
         self._columns = columns
         self._key_texts = key_texts
-        self._ref = ref
+        self._ref = ref or self._plain_ref
+        self._fault = fault
 
     def __len__(self) -> int:
         return len(self._columns)
@@ -353,3 +361,35 @@ class ColumnObjects(Objects):
         if not 0 <= row < len(self):
             raise IndexError(row)
         return self._ref(row)
+
+    def _plain_ref(self, row: int) -> ObjectRef:
+        columns, key = self._columns.take([row]), self.keys[row]
+        start, stop, state = int(columns.start[0]), int(columns.stop[0]), State(int(columns.state[0]))
+        return ObjectRef(
+            key,
+            row,
+            (Span("", start, stop),) if state is State.LIVE else (),
+            size=int(columns.size[0]),
+            stored_size=int(columns.stored_size[0]),
+            codec=self.codecs[int(columns.codec[0])],
+            state=state,
+            kind=self.kinds[int(columns.kind[0])],
+            error=self._fault(row) if state is State.DAMAGED else "",
+        )
+
+
+def object_extents(objects: Objects, section: Section) -> Extents:
+    """The objects whose stored bytes lie in a section, as nodes in the order of their bytes."""
+    columns = objects[:]
+    order = np.argsort(columns.start, kind="stable")
+    order = order[(columns.start[order] >= section.start) & (columns.stop[order] <= section.stop)]
+
+    def describe(first: int, last: int) -> list[Node]:
+        rows = order[first:last]
+        places = zip(rows.tolist(), columns.start[rows].tolist(), columns.stop[rows].tolist(), strict=True)
+        return [
+            Node(key or f"[{row}]", Span("", start, stop), text=f"{stop - start} bytes", role=FieldRole.DATA, row=row)
+            for key, (row, start, stop) in zip(objects.key_texts(rows), places, strict=True)
+        ]
+
+    return Extents(columns.start[order], columns.stop[order], describe)
