@@ -208,9 +208,9 @@ def expect_log(_log_records: list[logging.LogRecord]) -> Callable[..., AbstractC
 # --- threads and descriptors ------------------------------------------------------------------------------
 
 
-def _wait_for_end(request: pytest.FixtureRequest, left: Callable[[], list[str]], what: str) -> None:
+def _wait_for_end(config: pytest.Config, left: Callable[[], list[str]], what: str) -> None:
     """Fails when something is still `left` after the time of grace."""
-    grace = float(request.config.getini("grace"))
+    grace = float(config.getini("grace"))
     deadline = time.monotonic() + grace
     while names := left():
         if time.monotonic() > deadline:
@@ -224,7 +224,7 @@ def _no_thread_left(request: pytest.FixtureRequest) -> Iterator[None]:
     before = set(threading.enumerate())
     yield
     _wait_for_end(
-        request,
+        request.config,
         lambda: [t.name for t in threading.enumerate() if t not in before and t.is_alive() and not t.daemon],
         "threads still running",
     )
@@ -250,15 +250,27 @@ def _descriptors() -> dict[str, str]:
     return found
 
 
+@pytest.fixture(scope="session")
+def closing(request: pytest.FixtureRequest) -> Callable[[], AbstractContextManager[None]]:
+    """A context manager: what is opened inside `with closing():` is closed at its end."""
+
+    @contextmanager
+    def guard() -> Iterator[None]:
+        before = _descriptors().items()
+        yield
+        if not _descriptors().items() <= before:
+            gc.collect()  # what hangs in a circle is closed late, but not leaked
+            left = lambda: [name for _, name in _descriptors().items() - before]  # noqa: E731
+            _wait_for_end(request.config, left, "files still open")
+
+    return guard
+
+
 @pytest.fixture(autouse=True)
-def _no_descriptor_left(request: pytest.FixtureRequest) -> Iterator[None]:
+def _no_descriptor_left(closing: Callable[[], AbstractContextManager[None]]) -> Iterator[None]:
     """A test fails when a file that it opened is still open after it: a shard that nobody closed."""
-    before = _descriptors().items()
-    yield
-    if _descriptors().items() <= before:
-        return
-    gc.collect()  # what hangs in a circle is closed late, but not leaked
-    _wait_for_end(request, lambda: [name for _, name in _descriptors().items() - before], "files still open")
+    with closing():
+        yield
 
 
 # --- a real display ---------------------------------------------------------------------------------------
