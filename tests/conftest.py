@@ -252,7 +252,7 @@ def _descriptors() -> dict[str, str]:
 
 @pytest.fixture(scope="session")
 def closing(request: pytest.FixtureRequest) -> Callable[[], AbstractContextManager[None]]:
-    """A context manager: what is opened inside `with closing():` is closed at its end."""
+    """Makes context managers; what is opened inside one is closed at its end."""
 
     @contextmanager
     def guard() -> Iterator[None]:
