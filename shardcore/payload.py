@@ -161,12 +161,11 @@ class _Corrupt(Exception):
         self.kind = kind
 
 
-def _call(engine: Callable[..., bytes], *arguments: object, errors: tuple[type[Exception], ...] = ()) -> bytes:
-    """Call a library's decoder; what it raises for corrupt input becomes `_Corrupt`."""
-    known: tuple[type[Exception], ...] = (zlib.error, RuntimeError, EOFError, *errors)
+def _call(engine: Callable[..., bytes], *arguments: object, raised: type[Exception] = zlib.error) -> bytes:
+    """Call a library's decoder; what it raises for corrupt input becomes `_Corrupt`. `raised` is its own error."""
     try:
         return engine(*arguments)
-    except known as error:
+    except (raised, RuntimeError, EOFError) as error:
         text = str(error) or type(error).__name__
         if "heck" in text and ("data check" in text or "hecksum" in text):
             raise _Corrupt(text, BadChecksum) from error
@@ -231,7 +230,7 @@ def _expand_zlib(chunks: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _expand_lz4(chunks: Iterator[bytes]) -> Iterator[bytes]:
-    import lz4.frame
+    import lz4.frame  # here and below: looking at a file decompresses nothing
 
     engine = lz4.frame.LZ4FrameDecompressor()
     sizes = _piece_sizes()
@@ -275,7 +274,7 @@ def _expand_zstd(chunks: Iterator[bytes]) -> Iterator[bytes]:
     engine = zstandard.ZstdDecompressor(max_window_size=MAX_WINDOW).stream_reader(cast(IO[bytes], frame))
     sizes = _piece_sizes()
     total = 0
-    while piece := _call(engine.read, next(sizes), errors=(zstandard.ZstdError,)):
+    while piece := _call(engine.read, next(sizes), raised=zstandard.ZstdError):
         total += len(piece)
         yield piece
     frame.finish(total)

@@ -33,7 +33,6 @@ from shardcore.cli.output import (
 )
 from shardcore.errors import FormatError, UsageError
 from shardcore.finding import Depth, Severity
-from shardcore.trace import ABSENT, FOUND
 
 if TYPE_CHECKING:
     from shardcore.nodes.node import Node
@@ -146,6 +145,8 @@ def trace(
     deleted: Deleted = False,
 ) -> int:
     """How a key is found, step by step; ends at the step that proves the answer."""
+    from shardcore.trace import ABSENT, FOUND
+
     with opened(uri, format_name, spec=spec, xorbs=xorbs, deleted=deleted) as shard:
         told = shard.trace(key)
     if json:
