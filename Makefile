@@ -5,6 +5,8 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 PINS := packaging/constraints.txt
 ARGS ?=
+# One worker for each core, eight at most; ARGS="-n0 --pdb" is one process. Tests of one group stay in one worker.
+WORKERS := -n logical --maxprocesses 8 --dist loadgroup
 
 .DEFAULT_GOAL := help
 .PHONY: help run test check lint types layers fix bench fuzz screenshots interop venv clean
@@ -39,8 +41,8 @@ interop: $(VENV)/interop.stamp ## add the reference implementations to .venv
 run: $(VENV)/run.stamp ## open the window; ARGS="file.shard" opens a file
 	$(BIN)/shardscope $(ARGS)
 
-test: $(VENV)/test.stamp ## run the tests; ARGS="-k name" selects
-	$(BIN)/python -m pytest $(ARGS)
+test: $(VENV)/test.stamp ## run the tests; ARGS="-k name" selects, SHARDSCOPE_FULL=1 leaves no sample out
+	$(BIN)/python -m pytest $(WORKERS) $(ARGS)
 
 check: lint types layers test ## everything a change must pass
 

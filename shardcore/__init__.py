@@ -1,37 +1,46 @@
-"""Codecs for shard files: read, explain, look up, verify and write them. No Qt, ever."""
+"""Codecs for shard files: read, explain, look up, verify and write them. No Qt, ever.
 
-from shardcore.dataset import DataSet, Member
-from shardcore.errors import (
-    BadChecksum,
-    BadMagic,
-    Cancelled,
-    ExternalMissing,
-    FormatError,
-    KeyAbsent,
-    LimitExceeded,
-    NotAShard,
-    ShardError,
-    SourceChanged,
-    SourceError,
-    Truncated,
-    Unsupported,
-    UsageError,
-)
-from shardcore.finding import Depth, Finding, Report, Severity
-from shardcore.nodes.node import Node
-from shardcore.nodes.runs import Runs
-from shardcore.nodes.sections import Section, SectionRole
-from shardcore.objects import ObjectColumns, ObjectRef, Objects, State
-from shardcore.record import Columns, Field, FieldRole, Record
-from shardcore.registry import Detection, create, detect, open
-from shardcore.shard import Shard
-from shardcore.sources.base import Folder, Source
-from shardcore.sources.local import FileSource, LocalFolder
-from shardcore.sources.memory import BytesSource
-from shardcore.span import Span
-from shardcore.trace import Step, Trace
-from shardcore.writing.plan import Plan, PlannedFile, WrittenFile
-from shardcore.writing.writer import Writer
+The public names come from the modules below when they are first used: `import shardcore` alone loads next to nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from shardcore.dataset import DataSet, Member
+    from shardcore.errors import (
+        BadChecksum,
+        BadMagic,
+        Cancelled,
+        ExternalMissing,
+        FormatError,
+        KeyAbsent,
+        LimitExceeded,
+        NotAShard,
+        ShardError,
+        SourceChanged,
+        SourceError,
+        Truncated,
+        Unsupported,
+        UsageError,
+    )
+    from shardcore.finding import Depth, Finding, Report, Severity
+    from shardcore.nodes.node import Node
+    from shardcore.nodes.runs import Runs
+    from shardcore.nodes.sections import Section, SectionRole
+    from shardcore.objects import ObjectColumns, ObjectRef, Objects, State
+    from shardcore.record import Columns, Field, FieldRole, Record
+    from shardcore.registry import Detection, create, detect, open
+    from shardcore.shard import Shard
+    from shardcore.sources.base import Folder, Source
+    from shardcore.sources.local import FileSource, LocalFolder
+    from shardcore.sources.memory import BytesSource
+    from shardcore.span import Span
+    from shardcore.trace import Step, Trace
+    from shardcore.writing.plan import Plan, PlannedFile, WrittenFile
+    from shardcore.writing.writer import Writer
 
 __version__ = "0.1.0"
 
@@ -87,3 +96,43 @@ __all__ = [
     "detect",
     "open",
 ]
+
+# The same for the interpreter: the modules, and the names that come from them.
+_NAMES = {
+    "dataset": "DataSet Member",
+    "errors": "BadChecksum BadMagic Cancelled ExternalMissing FormatError KeyAbsent LimitExceeded "
+    "NotAShard ShardError SourceChanged SourceError Truncated Unsupported UsageError",
+    "finding": "Depth Finding Report Severity",
+    "nodes.node": "Node",
+    "nodes.runs": "Runs",
+    "nodes.sections": "Section SectionRole",
+    "objects": "ObjectColumns ObjectRef Objects State",
+    "record": "Columns Field FieldRole Record",
+    "registry": "Detection create detect open",
+    "shard": "Shard",
+    "sources.base": "Folder Source",
+    "sources.local": "FileSource LocalFolder",
+    "sources.memory": "BytesSource",
+    "span": "Span",
+    "trace": "Step Trace",
+    "writing.plan": "Plan PlannedFile WrittenFile",
+    "writing.writer": "Writer",
+}
+_MODULE_OF = {name: module for module, names in _NAMES.items() for name in names.split()}
+
+
+if not TYPE_CHECKING:  # or a name that is not there would pass for one
+
+    def __getattr__(name: str) -> Any:
+        """A public name on its first use."""
+        module = _MODULE_OF.get(name)
+        if module is None:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = getattr(import_module(f"{__name__}.{module}"), name)
+        globals()[name] = value
+        return value
+
+
+def __dir__() -> list[str]:
+    """The public names, also those that nobody has used yet."""
+    return sorted({*globals(), *__all__})

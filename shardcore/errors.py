@@ -88,6 +88,10 @@ class SourceChanged(SourceError):
     """The bytes were replaced while they were open; what was read before no longer holds."""
 
 
+DEFAULT_LIMIT = 1 << 30
+"""One decoded object is at most this many bytes, unless asked for."""
+
+
 class LimitExceeded(ShardError):
     """More bytes than the limit allows: one decoded object over 1 GiB unless asked for."""
 

@@ -11,9 +11,6 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from typing import IO, Literal, cast, get_args
 
-import lz4.frame
-import zstandard
-
 from shardcore.errors import BadChecksum, BadMagic, FormatError, LimitExceeded, ShardError, Truncated, Unsupported
 from shardcore.span import Span
 
@@ -164,11 +161,11 @@ class _Corrupt(Exception):
         self.kind = kind
 
 
-def _call(engine: Callable[..., bytes], *arguments: object) -> bytes:
-    """Call a library's decoder; what it raises for corrupt input becomes `_Corrupt`."""
+def _call(engine: Callable[..., bytes], *arguments: object, raised: type[Exception] = zlib.error) -> bytes:
+    """Call a library's decoder; what it raises for corrupt input becomes `_Corrupt`. `raised` is its own error."""
     try:
         return engine(*arguments)
-    except (zlib.error, zstandard.ZstdError, RuntimeError, EOFError) as error:
+    except (raised, RuntimeError, EOFError) as error:
         text = str(error) or type(error).__name__
         if "heck" in text and ("data check" in text or "hecksum" in text):
             raise _Corrupt(text, BadChecksum) from error
@@ -233,6 +230,8 @@ def _expand_zlib(chunks: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _expand_lz4(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    import lz4.frame  # here and below: looking at a file decompresses nothing
+
     engine = lz4.frame.LZ4FrameDecompressor()
     sizes = _piece_sizes()
     for chunk in _checked_magic(chunks, _LZ4_MAGIC):
@@ -269,11 +268,13 @@ def _checked_magic(chunks: Iterator[bytes], magic: bytes) -> Iterator[bytes]:
 
 
 def _expand_zstd(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    import zstandard
+
     frame = _ZstdFrame(chunks)
     engine = zstandard.ZstdDecompressor(max_window_size=MAX_WINDOW).stream_reader(cast(IO[bytes], frame))
     sizes = _piece_sizes()
     total = 0
-    while piece := _call(engine.read, next(sizes)):
+    while piece := _call(engine.read, next(sizes), raised=zstandard.ZstdError):
         total += len(piece)
         yield piece
     frame.finish(total)

@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from shardcore.errors import DEFAULT_LIMIT as DEFAULT_LIMIT  # noqa: PLC0414 - formats take it from here
 from shardcore.errors import KeyAbsent, LimitExceeded, ShardError, UsageError
 from shardcore.finding import Depth, Report
 from shardcore.nodes.node import Node, path_to, runs_of
@@ -22,9 +23,6 @@ from shardcore.record import Value
 from shardcore.sources.base import Folder, Source
 from shardcore.sources.names import SourceName
 from shardcore.trace import Look, Trace, tell
-
-DEFAULT_LIMIT = 1 << 30
-"""One decoded object is at most this many bytes, unless asked for."""
 
 PIECE = 1 << 20
 """Streams come in pieces of at most about this many bytes."""

@@ -1,7 +1,9 @@
-"""What holds for every test: no display, network or credentials; no surprise in the log, no thread left."""
+"""What holds for every test: no display, network or credentials; no surprise in the log, no thread or file left."""
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import importlib.util
 import logging
 import os
@@ -39,7 +41,23 @@ hypothesis.settings.register_profile("suite", derandomize=True, deadline=None, d
 hypothesis.settings.load_profile("suite")
 
 NO_SKIPS = os.environ.get("SHARDSCOPE_NO_SKIPS") == "1"
-THREAD_GRACE = 5.0
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Adds what the guards below may be told."""
+    parser.addini("grace", "seconds in which what a test started may end after the test", default="5")
+
+
+# --- workers ----------------------------------------------------------------------------------------------
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Tests of one X server run in one worker; those that take long begin first, so that no worker ends alone."""
+    for item in items:
+        if item.get_closest_marker("display") is not None:
+            item.add_marker(pytest.mark.xdist_group("display"))
+    if hasattr(config, "workerinput"):
+        items.sort(key=lambda item: not any(map(item.get_closest_marker, ("slow", "display"))))
 
 
 # --- what is missing here: a reason to skip, or a failure where everything should be there ----------------
@@ -187,20 +205,72 @@ def expect_log(_log_records: list[logging.LogRecord]) -> Callable[..., AbstractC
     return expecting
 
 
-# --- threads ----------------------------------------------------------------------------------------------
+# --- threads and descriptors ------------------------------------------------------------------------------
+
+
+def _wait_for_end(config: pytest.Config, left: Callable[[], list[str]], what: str) -> None:
+    """Fails when something is still `left` after the time of grace."""
+    grace = float(config.getini("grace"))
+    deadline = time.monotonic() + grace
+    while names := left():
+        if time.monotonic() > deadline:
+            pytest.fail(f"{what} {grace:g} s after the test: {', '.join(sorted(names))}", pytrace=False)
+        time.sleep(0.01)
 
 
 @pytest.fixture(autouse=True)
-def _no_thread_left() -> Iterator[None]:
+def _no_thread_left(request: pytest.FixtureRequest) -> Iterator[None]:
     """A test fails when a thread that it started outlives it, unless it is a daemon, as test servers are."""
     before = set(threading.enumerate())
     yield
-    deadline = time.monotonic() + THREAD_GRACE
-    while left := [t for t in threading.enumerate() if t not in before and t.is_alive() and not t.daemon]:
-        if time.monotonic() > deadline:
-            names = ", ".join(sorted(t.name for t in left))
-            pytest.fail(f"threads still running {THREAD_GRACE:g} s after the test: {names}", pytrace=False)
-        time.sleep(0.01)
+    _wait_for_end(
+        request.config,
+        lambda: [t.name for t in threading.enumerate() if t not in before and t.is_alive() and not t.daemon],
+        "threads still running",
+    )
+
+
+DESCRIPTORS = "/proc/self/fd"
+
+# What libraries open once and keep: event loops, fonts and their caches, logs, devices.
+_KEPT = re.compile(r"anon_inode:|socket:|pipe:|/dev/|/memfd:|/proc/|/usr/|/etc/|.*/(fonts?|fontconfig|qtshadercache|xet/logs)/")
+
+
+def _descriptors() -> dict[str, str]:
+    """The open files of this process, number to name; none where the system does not tell."""
+    found: dict[str, str] = {}
+    # Before and after every test: no `Path` for each.
+    if not os.path.isdir(DESCRIPTORS):  # noqa: PTH112
+        return found
+    for number in os.listdir(DESCRIPTORS):  # noqa: PTH208
+        with contextlib.suppress(OSError):  # the one through which they are listed is gone
+            name = os.readlink(f"{DESCRIPTORS}/{number}")  # noqa: PTH115
+            if not _KEPT.match(name):
+                found[number] = name
+    return found
+
+
+@pytest.fixture(scope="session")
+def closing(request: pytest.FixtureRequest) -> Callable[[], AbstractContextManager[None]]:
+    """Makes context managers; what is opened inside one is closed at its end."""
+
+    @contextmanager
+    def guard() -> Iterator[None]:
+        before = _descriptors().items()
+        yield
+        if not _descriptors().items() <= before:
+            gc.collect()  # what hangs in a circle is closed late, but not leaked
+            left = lambda: [name for _, name in _descriptors().items() - before]  # noqa: E731
+            _wait_for_end(request.config, left, "files still open")
+
+    return guard
+
+
+@pytest.fixture(autouse=True)
+def _no_descriptor_left(closing: Callable[[], AbstractContextManager[None]]) -> Iterator[None]:
+    """A test fails when a file that it opened is still open after it: a shard that nobody closed."""
+    with closing():
+        yield
 
 
 # --- a real display ---------------------------------------------------------------------------------------

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
+import logging
 from pathlib import Path
 
 import pytest
 
-INNER = '''
-import logging, socket, threading, time
+ROOT = Path(__file__).parent.parent
+
+INNER = """
+import logging, os, socket, threading
 import pytest
+
+stop = threading.Event()
 
 def test_quiet():
     logging.getLogger("a").info("fine")
@@ -28,7 +30,20 @@ def test_announced_but_silent(expect_log):
         pass
 
 def test_thread():
-    threading.Thread(target=time.sleep, args=(8,), name="leftover").start()
+    threading.Thread(target=stop.wait, args=(60,), name="leftover").start()
+
+def test_thread_that_ends(request):
+    threading.Timer(0.01, lambda: None).start()
+    stop.set()
+
+def test_descriptor(tmp_path):
+    global left
+    left = os.open(tmp_path / "x", os.O_CREAT)
+
+def test_descriptor_that_is_closed(tmp_path):
+    os.close(left)
+    with open(tmp_path / "y", "w"):
+        pass
 
 def test_network():
     with socket.socket() as tcp:
@@ -37,41 +52,56 @@ def test_network():
 @pytest.mark.interop("no_such_package.reader")
 def test_reference():
     pass
-'''
+"""
 
 
-def _run(folder: Path, *options: str, no_skips: bool) -> dict[str, str]:
-    """The outcome of each inner test, run in a process of its own beside a copy of conftest.py."""
-    root = Path(__file__).parent.parent
-    (folder / "conftest.py").write_text((root / "tests" / "conftest.py").read_text())
-    (folder / "test_inner.py").write_text(INNER)
-    command = [sys.executable, "-m", "pytest", "-v", "-c", root / "pyproject.toml", "--rootdir", folder]
-    command += [*options, folder]
-    environment = {**os.environ, "SHARDSCOPE_NO_SKIPS": "1" if no_skips else "0"}
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=folder, check=False)
-    outcomes: dict[str, str] = {}
-    for line in done.stdout.splitlines():
-        name, _, rest = line.partition(" ")
-        if "::test_" in name and rest:
-            outcomes[name.rsplit("::", 1)[-1]] = rest.split()[0]  # a teardown error comes after PASSED
-    assert outcomes, done.stdout + done.stderr
-    return outcomes
+@pytest.fixture
+def outcomes(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, _log_records: list[logging.LogRecord]
+) -> dict[str, str]:
+    """The outcome of each inner test, run in this process beside a copy of conftest.py."""
+    monkeypatch.setenv("HOME", str(pytester.path))
+    pytester.makeconftest((ROOT / "tests" / "conftest.py").read_text())
+    pytester.makepyfile(test_inner=INNER)
+    pytester.makefile(".toml", pyproject=(ROOT / "pyproject.toml").read_text())
+    found: dict[str, str] = {}
+
+    class Told:
+        """Keeps the outcomes; a failure of the teardown is an error, as in pytest's own words."""
+
+        def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+            name = report.nodeid.rpartition("::")[2]
+            if report.when == "call" or report.outcome != "passed":
+                failed = report.outcome == "failed" and report.when != "call"
+                found[name] = "error" if failed else report.outcome
+
+    quick = ("-o", "grace=0.2", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:randomly")
+    pytester.inline_run(*quick, pytester.path, plugins=[Told()])
+    # The surprises of the inner tests reach our own guard, too.
+    _log_records.clear()
+    return found
 
 
-@pytest.mark.slow
-def test_guards_bite(tmp_path: Path) -> None:
-    """Surprises in the log, threads left behind, the network and empty announcements fail; others pass."""
-    assert _run(tmp_path, no_skips=False) == {
-        "test_quiet": "PASSED",
-        "test_surprise": "ERROR",
-        "test_announced": "PASSED",
-        "test_announced_but_silent": "FAILED",
-        "test_thread": "ERROR",
-        "test_network": "FAILED",
-        "test_reference": "SKIPPED",
+def test_guards_bite(outcomes: dict[str, str]) -> None:
+    """Surprises in the log, threads and files left behind, the network and empty announcements fail; others pass."""
+    files = "error" if Path("/proc/self/fd").exists() else "passed"
+    assert outcomes == {
+        "test_quiet": "passed",
+        "test_surprise": "error",
+        "test_announced": "passed",
+        "test_announced_but_silent": "failed",
+        "test_thread": "error",
+        "test_thread_that_ends": "passed",
+        "test_descriptor": files,
+        "test_descriptor_that_is_closed": "passed",
+        "test_network": "failed",
+        "test_reference": "skipped",
     }
 
 
-def test_no_skips_turns_missing_references_into_failures(tmp_path: Path) -> None:
+def test_no_skips_turns_missing_references_into_failures(
+    monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
     """With SHARDSCOPE_NO_SKIPS=1 a test without its reference package fails instead of being skipped."""
-    assert _run(tmp_path, "-k", "reference", no_skips=True) == {"test_reference": "ERROR"}
+    monkeypatch.setenv("SHARDSCOPE_NO_SKIPS", "1")
+    assert request.getfixturevalue("outcomes")["test_reference"] == "error"

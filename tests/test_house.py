@@ -101,6 +101,10 @@ def test_importing_shardcore_is_light() -> None:
 # --- the wheel --------------------------------------------------------------------------------------------
 
 
+# Built and installed once: all tests of the wheel run in one worker.
+of_the_wheel = pytest.mark.xdist_group("wheel")
+
+
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A wheel built from the tree, without the network."""
@@ -128,12 +132,15 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return scripts
 
 
+@of_the_wheel
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["shardcore", "shardscope"])
 def test_installed_commands_run(installed: Path, tmp_path: Path, command: str) -> None:
     """Both commands of the installed wheel start, far from the checkout, and tell the version."""
     assert PROJECT["project"]["version"] in run(installed / command, "--version", cwd=tmp_path)
 
 
+@of_the_wheel
 @pytest.mark.parametrize("module", ["shardcore", "shardscope", "shardscope.assets"])
 def test_installed_modules_come_from_the_wheel(installed: Path, tmp_path: Path, module: str) -> None:
     """What the installed commands import is what the wheel brought, not this checkout."""
@@ -142,6 +149,7 @@ def test_installed_modules_come_from_the_wheel(installed: Path, tmp_path: Path, 
     assert found.is_relative_to(installed.parent), found
 
 
+@of_the_wheel
 def test_installed_resources_are_found(installed: Path, tmp_path: Path) -> None:
     """Every file under resources/ is in the wheel, and `shardscope.assets` finds it there."""
     resources = ROOT / "resources"

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -15,8 +15,10 @@ from shardcore.cli.options import Force, Json, format_options, progress_bar
 from shardcore.cli.output import print_json, print_line
 from shardcore.errors import SourceError, UsageError
 from shardcore.progress import Progress
-from shardcore.writing.plan import Plan, PlannedFile
-from shardcore.writing.writer import Writer
+
+if TYPE_CHECKING:
+    from shardcore.writing.plan import Plan, PlannedFile
+    from shardcore.writing.writer import Writer
 
 
 def pack(

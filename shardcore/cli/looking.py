@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -33,10 +33,10 @@ from shardcore.cli.output import (
 )
 from shardcore.errors import FormatError, UsageError
 from shardcore.finding import Depth, Severity
-from shardcore.nodes.node import Node
-from shardcore.registry import locate as locate_key
-from shardcore.shard import Shard
-from shardcore.trace import ABSENT, FOUND
+
+if TYPE_CHECKING:
+    from shardcore.nodes.node import Node
+    from shardcore.shard import Shard
 
 SMALL_INDEX = 64 << 20
 """Indices of up to this many bytes are loaded without being asked for."""
@@ -145,6 +145,8 @@ def trace(
     deleted: Deleted = False,
 ) -> int:
     """How a key is found, step by step; ends at the step that proves the answer."""
+    from shardcore.trace import ABSENT, FOUND
+
     with opened(uri, format_name, spec=spec, xorbs=xorbs, deleted=deleted) as shard:
         told = shard.trace(key)
     if json:
@@ -197,6 +199,8 @@ def locate(
     json: Json = False,
 ) -> int:
     """In which shard a key lies, from the routing rule alone."""
+    from shardcore.registry import locate as locate_key
+
     answer = locate_key(format_name, key, **format_options(option))
     if json:
         print_json(json_safe(answer))

@@ -7,14 +7,16 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 import shardcore
 from shardcore.errors import FormatError, NotAShard, SourceError, UsageError
 from shardcore.progress import Progress, no_progress
-from shardcore.shard import Shard
+
+if TYPE_CHECKING:
+    from shardcore.shard import Shard
 
 Uri = Annotated[str, typer.Argument(metavar="URI", help="A file, or the folder of a data set.", show_default=False)]
 Keys = Annotated[

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shardcore.errors import FormatError
-from shardcore.nodes.node import Node
-from shardcore.objects import ObjectRef, State
-from shardcore.record import FieldRole, Value
-from shardcore.shard import Shard
-from shardcore.trace import Trace
+
+if TYPE_CHECKING:
+    from shardcore.nodes.node import Node
+    from shardcore.objects import ObjectRef
+    from shardcore.record import FieldRole, Value
+    from shardcore.shard import Shard
+    from shardcore.trace import Trace
 
 
 def print_json(value: Any) -> None:
@@ -141,6 +143,8 @@ def trace_json(trace: Trace) -> dict[str, Any]:
 
 def object_json(ref: ObjectRef) -> dict[str, Any]:
     """What `ls` says of one object."""
+    from shardcore.objects import State
+
     # Offsets of content that lies outside the file, or in what some of its bytes decode to, would mislead.
     place = next((span for span in ref.spans[:1] if span.source in ("", ref.shard)), None)
     found: dict[str, Any] = {

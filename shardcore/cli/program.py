@@ -13,6 +13,7 @@ import typer
 import shardcore
 from shardcore.cli import changing, looking, taking
 from shardcore.cli.output import warn
+from shardcore.cli.plain import PlainCommand, PlainGroup
 from shardcore.errors import Cancelled, KeyAbsent, LimitExceeded, NotAShard, ShardError, SourceError, UsageError
 
 EXIT_FINE = 0
@@ -57,15 +58,18 @@ def guarded(command: Callable[..., int]) -> Callable[..., int]:
 
 app = typer.Typer(
     name="shardcore",
+    cls=PlainGroup,
     help="Look into shard files: what they hold, where it lies, how a key is found, whether it is sound.",
     epilog="Exit codes: 0 fine; 1 key absent, or errors found; 2 usage; 3 not a shard, or damaged; 4 file or network.",
     add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # plain help: drawing boxes would load rich, and take longer than most commands
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for commands in (looking.COMMANDS, taking.COMMANDS, changing.COMMANDS):
     for command in commands:
-        app.command()(guarded(command))
+        # Said apart from the help, it is not cut where a line ends.
+        app.command(cls=PlainCommand, short_help=(command.__doc__ or "").partition("\n")[0])(guarded(command))
 
 
 def _version(wanted: bool) -> None:

@@ -7,12 +7,14 @@ from shardcore.testing.checks import check_columns, check_explained, check_tilin
 from shardcore.testing.damage import exercise, mutated, mutations
 from shardcore.testing.dataset_contract import DataSetContract
 from shardcore.testing.page_contract import PageContract, filled
+from shardcore.testing.sampling import FULL, rounds, sampled
 from shardcore.testing.shard_contract import ShardContract
 from shardcore.testing.source_contract import SourceContract
 from shardcore.testing.sources import CountingFolder, CountingSource, FailingSource, PatternSource
 from shardcore.testing.writer_contract import WriterContract
 
 __all__ = [
+    "FULL",
     "CountingFolder",
     "CountingSource",
     "DataSetContract",
@@ -31,5 +33,7 @@ __all__ = [
     "mutated",
     "mutations",
     "places",
+    "rounds",
+    "sampled",
     "walk",
 ]

@@ -18,6 +18,7 @@ from shardcore.sources.memory import BytesSource
 from shardcore.sources.names import SourceName
 from shardcore.testing.checks import check_columns, check_explained, check_tiling, live_keys, places
 from shardcore.testing.damage import exercise, mutations
+from shardcore.testing.sampling import rounds, sampled
 from shardcore.testing.sources import CountingSource
 
 
@@ -30,6 +31,8 @@ class ShardContract:
         open_ranges: How many ranges opening may read.
         find_ranges: How many ranges finding one key may read after that.
         mutations: How many seeded damages are tried on each sample; `python -m tests.fuzz` tries more.
+        quick_mutations: How many of them a quick run tries.
+        quick_cuts: How many cuts of each sample a quick run tries, besides those at the edges of sections.
         most_keys: How many keys of a sample are looked up.
     """
 
@@ -38,6 +41,8 @@ class ShardContract:
     open_ranges: ClassVar[int] = 2
     find_ranges: ClassVar[int] = 4
     mutations: ClassVar[int] = 150
+    quick_mutations: ClassVar[int] = 20
+    quick_cuts: ClassVar[int] = 30
     most_keys: ClassVar[int] = 60
 
     def opened(self, where: Path | Source, **options: Any) -> Shard:
@@ -176,12 +181,14 @@ class ShardContract:
         data = sample.read_bytes()
         with self.opened(sample) as shard:
             shard.load_index()
-            cuts = places(shard, len(data))
+            edges = [place for section in shard.sections for place in (section.start, section.stop)]
+            cuts = sampled(places(shard, len(data)), self.quick_cuts, keep=edges)
         for cut in cuts:
             exercise(lambda **o: self.opened(self.damaged(data[:cut], sample), **o), thorough=False)  # noqa: B023
 
     def test_mutated_files_give_errors_or_a_partial_tree(self, sample: Path) -> None:
         """Any damage gives `ShardError`s, or a shard that can still be looked at; nothing else is raised."""
         data = sample.read_bytes()
-        for mutated in mutations(data, seed=len(data), count=min(self.mutations, 4000000 // max(len(data), 1) + 5)):
+        count = min(rounds(self.mutations, self.quick_mutations), 4000000 // max(len(data), 1) + 5)
+        for mutated in mutations(data, seed=len(data), count=count):
             exercise(lambda **o: self.opened(self.damaged(mutated, sample), **o), thorough=False)  # noqa: B023

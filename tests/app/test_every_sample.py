@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from pytestqt.qtbot import QtBot
 
 from shardcore import DataSet, Depth, Node, Shard, Span
 from shardcore.nodes.node import Children
+from shardcore.testing import sampled
 from shardscope.hex.tabs import stored_span
 from shardscope.jobs import Job
 from shardscope.opening import OpenRequest
@@ -31,18 +33,22 @@ PATTERNS = {
 BARE = {"bare_shard"}
 """Folders that are no data sets."""
 
+QUICK = 4
+"""Samples of each pattern in a quick run."""
+
 REST = 20
 NODES = 60
 """Nodes of the tree that are looked for decoded bytes."""
 
 
 def samples() -> list[str]:
-    """All files and folders, relative to the data."""
+    """All files and folders, relative to the data; a few of each pattern in a quick run."""
     found = []
     for folder, patterns in PATTERNS.items():
         for pattern in patterns:
-            paths = sorted((DATA / folder).glob(pattern))
-            found += [str(path.relative_to(DATA)) for path in paths if path.name not in BARE and not _other(path)]
+            paths = [path for path in sorted((DATA / folder).glob(pattern)) if path.name not in BARE]
+            names = [str(path.relative_to(DATA)) for path in paths if not _other(path)]
+            found += sampled(names, QUICK)
     return list(dict.fromkeys(found))
 
 
@@ -77,6 +83,13 @@ class Watch:
     def raised(self, kind: type[BaseException], error: BaseException, trace: object) -> None:
         """Takes what a slot raised."""
         self.wrong.append(repr(error))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _no_descriptor_left(closing: Callable[[], AbstractContextManager[None]]) -> Iterator[None]:
+    """The sample that is shown stays open after its test, but not after its window."""
+    with closing():
+        yield
 
 
 @pytest.fixture(scope="module")

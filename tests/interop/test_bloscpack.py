@@ -10,12 +10,13 @@ import shardcore
 from shardcore.formats.bloscpack import BloscpackShard
 from shardcore.formats.bloscpack.blosc1 import read_chunk_header
 from shardcore.formats.bloscpack.decode import decompress
+from shardcore.testing import rounds
 from tests.shardcore.formats.bloscpack.files import File
 
 pytestmark = pytest.mark.interop("blosc")
 
 CODECS = ("blosclz", "lz4", "lz4hc", "zlib", "zstd")
-SEEDS = range(12)
+SEEDS = range(rounds(12, 4))
 
 
 def content(dice: np.random.Generator, size: int) -> bytes:

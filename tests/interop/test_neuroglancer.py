@@ -17,7 +17,7 @@ from shardcore.formats.neuroglancer.morton import encode
 from shardcore.formats.neuroglancer.sharding import ShardingSpec
 from shardcore.formats.neuroglancer.volume import chunk_array
 from shardcore.sources.memory import BytesSource
-from shardcore.testing import check_explained
+from shardcore.testing import check_explained, rounds
 
 pytestmark = pytest.mark.interop("cloudvolume", "tensorstore")
 
@@ -69,7 +69,7 @@ def by_tensorstore(folder: Path, spec: dict[str, Any], values: dict[int, bytes])
 
 
 @pytest.mark.parametrize("writer", [by_cloud_volume, by_tensorstore], ids=["cloud-volume", "tensorstore"])
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(rounds(12, 3)))
 def test_fresh_data_sets_are_read_right(tmp_path: Path, writer: Any, seed: int) -> None:
     """Every key and value comes back, nothing else is listed, and verification finds nothing."""
     dice = random.Random(seed)
@@ -86,7 +86,7 @@ def test_fresh_data_sets_are_read_right(tmp_path: Path, writer: Any, seed: int) 
 
 
 @pytest.mark.parametrize("writer", [by_cloud_volume, by_tensorstore], ids=["cloud-volume", "tensorstore"])
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(rounds(8, 3)))
 def test_fresh_bare_shards_are_inferred(tmp_path: Path, writer: Any, seed: int) -> None:
     """Without the info, the true specification is among the fits of every shard, and what is certain is right."""
     dice = random.Random(1000 + seed)
@@ -108,7 +108,7 @@ def test_fresh_bare_shards_are_inferred(tmp_path: Path, writer: Any, seed: int) 
         assert truth.shard_bits in fits[truth.hash, truth.preshift_bits]
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(rounds(6, 3)))
 def test_places_agree_with_cloud_volume(seed: int) -> None:
     """Shard file and minishard of random keys are those that cloud-volume computes."""
     from cloudvolume.datasource.precomputed.sharding import ShardingSpecification

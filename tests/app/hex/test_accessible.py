@@ -9,6 +9,7 @@ from PySide6.QtGui import QAccessible
 from pytestqt.qtbot import QtBot
 
 from shardcore import Span
+from shardcore.testing import rounds
 from shardscope.hex.accessible import NOT_LOADED, RowText
 from shardscope.hex.layout import HexLayout
 from shardscope.hex.view import HexView
@@ -102,7 +103,7 @@ def test_the_interface_goes_with_its_view(qtbot: QtBot, pages: PageCache) -> Non
     """Views come and go with a screen reader running; none takes the process along."""
     QAccessible.setActive(True)
     try:
-        for _ in range(50):
+        for _ in range(rounds(50, 10)):
             view = HexView(pages)
             view.set_source("", SIZE, SECTIONS)
             assert QAccessible.queryAccessibleInterface(view).textInterface().characterCount() > 8

@@ -272,13 +272,13 @@ print(oct(os.stat({str(tmp_path / "out")!r}).st_mode & 0o777), sorted(seen))
 def test_killed_in_the_middle_nothing_has_the_final_name(tmp_path: Path) -> None:
     """A process that is killed while it writes leaves no file under the final name, and the next one succeeds."""
     code = f"""
-import shardcore, sys, time
+import shardcore, sys
 writer = shardcore.create({str(tmp_path / "out.shard")!r}, format="swh")
 writer.add(None, b"x" * 3_000_000)
 print("ready", flush=True)
-time.sleep(60)
+sys.stdin.read()
 """
-    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as process:
+    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"ready\n"
         process.send_signal(signal.SIGKILL)

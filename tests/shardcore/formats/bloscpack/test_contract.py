@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import pytest
 
-from shardcore.testing import ShardContract
+from shardcore.testing import ShardContract, rounds
 from tests.data.bloscpack.make import made
 
 DATA = Path(__file__).parents[3] / "data" / "bloscpack"
@@ -37,7 +37,7 @@ class SomeCuts(ShardContract):
         """Cutting the file gives a `ShardError`, or a shard that can still be looked at."""
 
         def some(shard: object, size: int) -> Sequence[int]:
-            return random.Random(size).sample(range(size), self.cuts)
+            return random.Random(size).sample(range(size), rounds(self.cuts, self.quick_cuts))
 
         monkeypatch.setattr("shardcore.testing.shard_contract.places", some)
         super().test_cut_files_give_errors_or_a_partial_tree(sample)

@@ -1,0 +1,70 @@
+"""What starting costs, counted in what is imported: the public names, and the first commands that people type."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import shardcore
+
+ROOT = Path(__file__).parent.parent
+HEAVY = {"numpy", "rich", "pydantic", "boto3", "blosc2", "zstandard", "lz4", "blake3", "mmh3", "PySide6"}
+
+
+def imported(*arguments: str | Path, code: int = 0) -> set[str]:
+    """The heavy libraries and the formats that `shardcore` with these arguments imports, in a process of its own."""
+    script = (
+        "import sys\n"
+        "from shardcore.cli.program import run\n"
+        f"assert run(sys.argv[1:]) == {code}\n"
+        "sys.stderr.write(' '.join(sys.modules))\n"
+    )
+    command = [sys.executable, "-c", script, *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    modules = set(done.stderr.split())
+    formats = {name for name in modules if name.startswith("shardcore.formats.") and name.count(".") == 2}
+    return {name.rpartition(".")[2] for name in formats} | (HEAVY & modules)
+
+
+@pytest.mark.parametrize("arguments", [("--version",), ("--help",), ("info", "--help"), ("ls", "-h"), ("pack", "-h")])
+def test_telling_about_the_program_loads_next_to_nothing(arguments: tuple[str, ...]) -> None:
+    """The version and the help need neither NumPy nor rich, and no format."""
+    assert imported(*arguments) == set()
+
+
+def test_looking_at_a_file_loads_the_formats_that_were_asked(data: Path) -> None:
+    """The first format recognises its own file: the others, and what only they need, are not loaded."""
+    assert imported("info", data / "swh/small.shard") == {"swh", "numpy"}
+    assert imported("explain", data / "swh/small.shard", "3") == {"swh", "numpy"}
+    assert imported("get", data / "swh/small.shard", "00" * 32, code=1) == {"swh", "numpy"}
+
+
+def test_importing_the_library_is_free() -> None:
+    """`import shardcore` loads none of its modules; a name loads what it needs."""
+    code = "import sys, shardcore; before = len([n for n in sys.modules if n.startswith('shardcore')])\n"
+    code += "shardcore.Span; print(before, shardcore.Span.__module__, 'numpy' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["1", "shardcore.span", "False"]
+
+
+def test_public_names_are_stated_alike() -> None:
+    """What type checkers read, what the interpreter looks up and `__all__` are the same names of the same modules."""
+    tree = ast.parse((ROOT / "shardcore/__init__.py").read_text(encoding="utf-8"))
+    stated = {
+        alias.name: node.module
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("shardcore.")
+        for alias in node.names
+    }
+    assert {name: f"shardcore.{module}" for name, module in shardcore._MODULE_OF.items()} == stated
+    assert set(shardcore.__all__) == {*stated, "__version__"}
+    assert set(shardcore.__all__) <= set(dir(shardcore))
+    for name in shardcore.__all__:
+        assert getattr(shardcore, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        shardcore.nothing  # noqa: B018
