@@ -233,7 +233,9 @@ def _no_thread_left(request: pytest.FixtureRequest) -> Iterator[None]:
 DESCRIPTORS = "/proc/self/fd"
 
 # What libraries open once and keep: event loops, fonts and their caches, logs, devices.
-_KEPT = re.compile(r"anon_inode:|socket:|pipe:|/dev/|/memfd:|/proc/|/usr/|/etc/|.*/(fonts?|fontconfig|qtshadercache|xet/logs)/")
+_KEPT = re.compile(
+    r"anon_inode:|socket:|pipe:|/dev/|/memfd:|/proc/|/usr/|/etc/|.*/(fonts?|fontconfig|qtshadercache|xet/logs)/"
+)
 
 
 def _descriptors() -> dict[str, str]:

@@ -7,15 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from shardcore.cli.options import (
-    Deleted,
-    FormatName,
+    USUAL,
     Json,
-    Spec,
+    Opening,
     Uri,
-    Xorbs,
     format_options,
-    opened,
-    opened_with_rest,
+    opens,
     progress_bar,
     whole_number,
 )
@@ -45,16 +42,25 @@ ENDS_AT_SECTION = 2
 """A path of this many nodes is the file and a section."""
 
 
-def info(uri: Uri, json: Json = False, format_name: FormatName = None, spec: Spec = None, xorbs: Xorbs = None) -> int:
+@opens
+def info(
+    uri: Uri,
+    json: Json = False,
+    count: Annotated[bool, typer.Option("--count", help="Load the index to know how many objects there are.")] = False,
+    how: Opening = USUAL,
+) -> int:
     """What the file is, its sections and its header fields."""
-    with opened(uri, format_name, spec=spec, xorbs=xorbs, partial=True) as shard:
+    with how.open(uri, partial=True) as shard:
         _refuse_unknown(shard)
+        if count:
+            _load(shard)
         if json:
             print_json(info_json(shard, uri))
             return 0
         size = shard.source.size if shard.source is not None else shard.index_bytes
         print_line(f"{uri}: {shard.format} {shard.version}".rstrip() + f" ({shard.why})")
-        print_line(f"{size} bytes, {shard.declared_objects} objects")
+        objects = shard.declared_objects
+        print_line(f"{size} bytes, " + ("objects not counted (--count)" if objects is None else f"{objects} objects"))
         if shard.sections:
             width = max(len(s.name) for s in shard.sections)
             print_line()
@@ -70,17 +76,16 @@ def info(uri: Uri, json: Json = False, format_name: FormatName = None, spec: Spe
     return 0
 
 
+@opens
 def tree(
     uri: Uri,
     depth: Annotated[int, typer.Option(help="How many levels below the file.", min=0)] = 2,
     json: Json = False,
-    format_name: FormatName = None,
-    spec: Spec = None,
-    xorbs: Xorbs = None,
     source: Annotated[str, typer.Option("--in", metavar="SOURCE", help="The tree of a decoded source.")] = "",
+    how: Opening = USUAL,
 ) -> int:
     """The file as a tree of sections, records and fields."""
-    with opened(uri, format_name, spec=spec, xorbs=xorbs, partial=True) as shard:
+    with how.open(uri, partial=True) as shard:
         _refuse_unknown(shard)
         _load_small(shard)
         root = shard.tree_of(source)
@@ -93,20 +98,19 @@ def tree(
     return 0
 
 
+@opens
 def explain(
     uri: Uri,
     offset: Annotated[str, typer.Argument(metavar="OFFSET", help="A byte; 0x… for hexadecimal.", show_default=False)],
     source: Annotated[str, typer.Option("--in", metavar="SOURCE", help="In a decoded or neighbouring source.")] = "",
     json: Json = False,
-    format_name: FormatName = None,
-    spec: Spec = None,
-    xorbs: Xorbs = None,
+    how: Opening = USUAL,
 ) -> int:
     """What one byte is: the path from the file to the smallest thing that owns it."""
     number = whole_number(offset)
     if number is None:
         raise UsageError(f"an offset is a number of a byte, not {offset!r}")
-    with opened(uri, format_name, spec=spec, xorbs=xorbs, partial=True) as shard:
+    with how.open(uri, partial=True) as shard:
         _refuse_unknown(shard)
         _load_small(shard)
         path = shard.explain(number, source)
@@ -135,19 +139,17 @@ def explain(
     return 0
 
 
+@opens
 def trace(
     uri: Uri,
     key: Annotated[str, typer.Argument(metavar="KEY", help="The key to look up.", show_default=False)],
     json: Json = False,
-    format_name: FormatName = None,
-    spec: Spec = None,
-    xorbs: Xorbs = None,
-    deleted: Deleted = False,
+    how: Opening = USUAL,
 ) -> int:
     """How a key is found, step by step; ends at the step that proves the answer."""
     from shardcore.trace import ABSENT, FOUND
 
-    with opened(uri, format_name, spec=spec, xorbs=xorbs, deleted=deleted) as shard:
+    with how.open(uri) as shard:
         told = shard.trace(key)
     if json:
         print_json(trace_json(told))
@@ -165,16 +167,15 @@ def trace(
     return 1 if told.outcome == ABSENT else 3
 
 
+@opens
 def verify(
     uri: Uri,
     depth: Annotated[Depth, typer.Option(help="How far to look.")] = Depth.CONTENT,
     json: Json = False,
-    format_name: FormatName = None,
-    spec: Spec = None,
-    xorbs: Xorbs = None,
+    how: Opening = USUAL,
 ) -> int:
     """Check the shard; exit code 1 when some reader would fail or get wrong bytes."""
-    with opened_with_rest(uri, format_name, spec=spec, xorbs=xorbs) as shard, progress_bar("verifying") as progress:
+    with how.open_rest(uri) as shard, progress_bar("verifying") as progress:
         report = shard.verify(depth, progress)
     if json:
         print_json(report.to_json())

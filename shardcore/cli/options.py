@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import wraps
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
@@ -27,50 +30,88 @@ KeyFile = Annotated[
     str | None, typer.Option("--keys", metavar="FILE|-", help="More keys: a file with one JSON string on each line.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, a stable contract for programs.")]
-FormatName = Annotated[
-    str | None, typer.Option("--format", metavar="NAME", help="Take it for this format instead of recognising it.")
-]
-Spec = Annotated[
-    str | None, typer.Option("--spec", metavar="JSON|FILE", help="neuroglancer: the sharding specification.")
-]
-Xorbs = Annotated[str | None, typer.Option("--xorbs", metavar="DIR", help="mdb: the folder that holds the xorbs.")]
-Deleted = Annotated[bool, typer.Option("--deleted", help="Serve tombstoned objects, too.")]
 Limit = Annotated[
     int, typer.Option("--limit-bytes", metavar="N", help="Refuse decoded objects over N bytes; 0: no limit.", min=0)
 ]
 Force = Annotated[bool, typer.Option("--force", help="Replace existing files.")]
 
 
-def opened(
-    uri: str,
-    format_name: str | None = None,
-    *,
-    spec: str | None = None,
-    xorbs: str | None = None,
-    deleted: bool = False,
-    partial: bool = False,
-) -> Shard:
-    """Opens what a command names."""
-    with progress_bar("opening") as progress:
-        return shardcore.open(
-            uri, format=format_name, spec=spec, xorbs=xorbs, deleted=deleted, partial=partial, progress=progress
-        )
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """How a command opens what it is given: what the common flags say.
 
-
-def opened_with_rest(uri: str, format_name: str | None, **options: Any) -> Shard:
-    """Opens strictly; of a damaged file, what is left, if it has objects. `Shard.damage` tells.
-
-    Raises:
-        FormatError: Nothing useful is left.
+    Attributes:
+        format: The name of the format, instead of recognising it.
+        options: Values of options that formats declare, by name.
     """
-    try:
-        return opened(uri, format_name, **options)
-    except (FormatError, NotAShard):
-        shard = opened(uri, format_name, partial=True, **options)
-        if len(shard.objects) or shard.damage is None:
-            return shard
-        shard.close()
-        raise
+
+    format: str | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def open(self, uri: str, *, partial: bool = False) -> Shard:
+        """Opens what a command names."""
+        with progress_bar("opening") as progress:
+            return shardcore.open(uri, format=self.format, partial=partial, progress=progress, **self.options)
+
+    def open_rest(self, uri: str) -> Shard:
+        """Opens strictly; of a damaged file, what is left, if it has objects. `Shard.damage` tells.
+
+        Raises:
+            FormatError: Nothing useful is left.
+        """
+        try:
+            return self.open(uri)
+        except (FormatError, NotAShard):
+            shard = self.open(uri, partial=True)
+            if len(shard.objects) or shard.damage is None:
+                return shard
+            shard.close()
+            raise
+
+
+USUAL = Opening()
+"""Recognised, without options; what a command gets without flags."""
+
+# The flags of every command that opens something: `--format`, and one for each option that deserves one. Formats
+# declare the options; a command that prints its help must not import the formats to learn of them.
+_FORMAT = Annotated[
+    str | None, typer.Option("--format", metavar="NAME", help="Take it for this format instead of recognising it.")
+]
+_FLAGS: dict[str, tuple[Any, Any]] = {
+    "spec": (
+        Annotated[
+            str | None, typer.Option("--spec", metavar="JSON|FILE", help="neuroglancer: the sharding specification.")
+        ],
+        None,
+    ),
+    "xorbs": (
+        Annotated[str | None, typer.Option("--xorbs", metavar="DIR", help="mdb: the folder that holds the xorbs.")],
+        None,
+    ),
+    "deleted": (Annotated[bool, typer.Option("--deleted", help="Serve tombstoned objects, too.")], False),
+}
+
+
+def opens(command: Callable[..., int]) -> Callable[..., int]:
+    """Gives a command with a parameter `how: Opening` the flags that say how to open."""
+    hints = get_type_hints(command, include_extras=True)
+    own = [one.replace(annotation=hints[one.name]) for one in signature(command).parameters.values()]
+    own = [one for one in own if one.name != "how"]
+    common = [Parameter("format_name", Parameter.KEYWORD_ONLY, default=None, annotation=_FORMAT)]
+    common += [
+        Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+        for name, (annotation, default) in _FLAGS.items()
+    ]
+
+    @wraps(command)
+    def run(**given: Any) -> int:
+        how = Opening(given.pop("format_name"), {name: given.pop(name) for name in _FLAGS})
+        return command(**given, how=how)
+
+    parameters = [one.replace(kind=Parameter.KEYWORD_ONLY) for one in own] + common
+    run.__signature__ = Signature(parameters, return_annotation=int)  # type: ignore[attr-defined]
+    run.__annotations__ = {one.name: one.annotation for one in parameters} | {"return": int}
+    return run
 
 
 def all_keys(keys: list[str] | None, key_file: str | None) -> list[str]:

@@ -83,7 +83,7 @@ def list_rows(shard: Shard, rows: NDArray[np.int64], columns: ObjectColumns, *, 
     return errors
 
 
-def all_refs(shard: Shard, pattern: str | None, kind: str | None, deleted: bool) -> tuple[Iterator[ObjectRef], int]:
+def all_refs(shard: Shard, pattern: str | None, kind: str | None, *, deleted: bool) -> tuple[Iterator[ObjectRef], int]:
     """All objects that can be taken out, one at a time; where there is a view of the whole content, that alone.
 
     Kinds that are parts of others (the chunks of a file) are left out unless they are asked for.

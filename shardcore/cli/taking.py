@@ -10,19 +10,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from shardcore.cli.options import (
-    Deleted,
+    USUAL,
     Force,
-    FormatName,
     Json,
     KeyFile,
     Keys,
     Limit,
-    Spec,
+    Opening,
     Uri,
-    Xorbs,
     all_keys,
     byte_range,
-    opened_with_rest,
+    opens,
     progress_bar,
 )
 from shardcore.cli.output import print_json, print_line, warn
@@ -36,6 +34,7 @@ FEW_ROWS = 10_000
 """Up to this many rows are listed without loading the index first."""
 
 
+@opens
 def ls(
     uri: Uri,
     digest: Annotated[str | None, typer.Option(metavar="sha256", help="Also the sha256 of the content.")] = None,
@@ -44,10 +43,7 @@ def ls(
     skip: Annotated[int, typer.Option(help="Leave out the first so many objects.", min=0)] = 0,
     everything: Annotated[bool, typer.Option("--all", help="Unused and deleted rows, too.")] = False,
     json: Json = False,
-    format_name: FormatName = None,
-    spec: Spec = None,
-    xorbs: Xorbs = None,
-    deleted: Deleted = False,
+    how: Opening = USUAL,
 ) -> int:
     """List the objects."""
     if digest not in (None, "sha256"):
@@ -55,7 +51,7 @@ def ls(
     from shardcore.cli.rows import kind_code, list_rows, shown_rows, warn_unreadable
 
     errors = 0
-    with opened_with_rest(uri, format_name, spec=spec, xorbs=xorbs, deleted=deleted) as shard:
+    with how.open_rest(uri) as shard:
         if limit is None or limit + skip > FEW_ROWS or shard.source is None:
             with progress_bar("loading the index") as progress:
                 shard.load_index(progress)
@@ -69,6 +65,7 @@ def ls(
     return 1 if errors else 0
 
 
+@opens
 def get(
     uri: Uri,
     keys: Keys = None,
@@ -78,10 +75,7 @@ def get(
     key_file: KeyFile = None,
     limit_bytes: Limit = DEFAULT_LIMIT,
     force: Force = False,
-    format_name: FormatName = None,
-    spec: Spec = None,
-    xorbs: Xorbs = None,
-    deleted: Deleted = False,
+    how: Opening = USUAL,
 ) -> int:
     """Write the content of objects to standard output, one after the other."""
     wanted = all_keys(keys, key_file)
@@ -91,7 +85,7 @@ def get(
     from shardcore.writing.output import write_whole
 
     window = byte_range(bytes_wanted)
-    with opened_with_rest(uri, format_name, spec=spec, xorbs=xorbs, deleted=deleted) as shard:
+    with how.open_rest(uri) as shard:
         refs = [shard.find(key) for key in wanted]
         if output is not None and len(refs) == 1 and part is None and window is None:
             write_object(shard, refs[0], output, force=force, limit=limit_bytes or None)
@@ -106,6 +100,7 @@ def get(
     return 0
 
 
+@opens
 def extract(
     uri: Uri,
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Made when it is not there.", show_default=False)],
@@ -116,10 +111,7 @@ def extract(
     limit_bytes: Limit = DEFAULT_LIMIT,
     json: Json = False,
     force: Force = False,
-    format_name: FormatName = None,
-    spec: Spec = None,
-    xorbs: Xorbs = None,
-    deleted: Deleted = False,
+    how: Opening = USUAL,
 ) -> int:
     """Write objects into files of a folder, with safe names and a manifest; without keys, all of them."""
     from shardcore.cli.rows import all_refs, warn_unreadable
@@ -127,12 +119,12 @@ def extract(
 
     wanted = all_keys(keys, key_file)
     errors = 0
-    with opened_with_rest(uri, format_name, spec=spec, xorbs=xorbs, deleted=deleted) as shard:
+    with how.open_rest(uri) as shard:
         if wanted:
             refs: Iterator[ObjectRef] | list[ObjectRef] = [shard.find(key) for key in wanted]
             total = len(wanted)
         else:
-            refs, total = all_refs(shard, pattern, kind, deleted)
+            refs, total = all_refs(shard, pattern, kind, deleted=bool(how.options["deleted"]))
             errors += warn_unreadable(shard)
         with progress_bar("extracting") as progress:
             results = extract_objects(
