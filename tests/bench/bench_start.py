@@ -6,10 +6,10 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.bench.figures import Figure, best_program
+from tests.bench.figures import Figure, least_work
 
 SAMPLES = Path(__file__).parents[2] / "resources" / "samples"
-REPEATS = 15
+REPEATS = 7
 
 TALK = 1.2
 """The version and the help take at most this multiple of `import numpy`."""
@@ -18,18 +18,18 @@ LOOK = 2.5
 """`info` on a small file takes at most this multiple."""
 
 
-def _milliseconds(*arguments: str) -> float:
-    seconds, _ = best_program(REPEATS, [sys.executable, *arguments])
-    return seconds * 1000
-
-
 def run() -> Iterator[Figure]:
-    """The figures."""
-    numpy = _milliseconds("-c", "import numpy")
+    """The figures, in processor time."""
+    python = sys.executable
+    samples = sorted(SAMPLES.iterdir())
+    talks = [("--version",), ("--help",)]
+    looks = [("info", str(sample)) for sample in samples]
+    programs = [[python, "-c", "import numpy"], [python, "-c", "import shardcore"]]
+    programs += [[python, "-m", "shardcore", *arguments] for arguments in (*talks, *looks)]
+    numpy, library, *times = (seconds * 1000 for seconds in least_work(REPEATS, *programs))
     note = "reference: import numpy"
-    for option in ("--version", "--help"):
-        yield Figure(f"shardcore {option}", _milliseconds("-m", "shardcore", option), TALK * numpy, "ms", numpy, note)
-    yield Figure("import shardcore", _milliseconds("-c", "import shardcore"), numpy, "ms", numpy, note)
-    for sample in sorted(SAMPLES.iterdir()):
-        look = _milliseconds("-m", "shardcore", "info", str(sample))
-        yield Figure(f"shardcore info {sample.name}", look, LOOK * numpy, "ms", numpy, note)
+    yield Figure("import shardcore", library, numpy, "ms", numpy, note)
+    for (option,), time in zip(talks, times, strict=False):
+        yield Figure(f"shardcore {option}", time, TALK * numpy, "ms", numpy)
+    for sample, time in zip(samples, times[len(talks) :], strict=True):
+        yield Figure(f"shardcore info {sample.name}", time, LOOK * numpy, "ms", numpy)
