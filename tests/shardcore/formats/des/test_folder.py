@@ -12,7 +12,7 @@ import pytest
 
 import shardcore
 from shardcore.errors import FormatError, KeyAbsent, NotAShard, ShardError, UsageError
-from shardcore.formats.des.folder import DesFolder
+from shardcore.formats.des.folder import DesDataSet
 from shardcore.formats.des.routing import Route
 from shardcore.objects import State
 from shardcore.testing import check_explained
@@ -35,9 +35,9 @@ def _packed(folder: Path, n_bits: int = 8, count: int = 300, day: str = "2026110
     return contents
 
 
-def _opened(folder: Path, **options: bool) -> DesFolder:
+def _opened(folder: Path, **options: bool) -> DesDataSet:
     opened = shardcore.open(folder, **options)
-    assert isinstance(opened, DesFolder)
+    assert isinstance(opened, DesDataSet)
     return opened
 
 
@@ -258,7 +258,11 @@ def test_explaining_a_member(tmp_path: Path) -> None:
         opened.load_index()
         path = opened.explain(8, "20261103_2A_0000.des")
         assert path[-1].name == "payload of [0]"
-        name = f"20261103_2A_0000.des{path[-1].decoded}"
+        assert [node.span.source for node in path] == ["20261103_2A_0000.des"] * 3
+        assert path[-1].row == 0
+        name = path[-1].decoded
+        assert name == f"20261103_2A_0000.des@8-{path[-1].span.stop}"
+        assert opened.tree_of(name).row == 0
         assert opened.bytes_of(name).read(0, 5) == b"text "
         check_explained(opened, name)
         assert opened.runs(0, 8, "20261103_2A_0000.des").stop.tolist() == [4, 5, 8]

@@ -9,7 +9,7 @@ import pytest
 
 import shardcore
 from shardcore.errors import LimitExceeded, NotAShard, Unsupported
-from shardcore.formats.des import reader
+from shardcore.formats.des import shard as opening
 from shardcore.formats.des.shard import DesShard
 from shardcore.sources.memory import BytesSource
 from shardcore.testing import CountingSource
@@ -113,7 +113,7 @@ def test_bytes_behind_the_entries() -> None:
     data = shard(random_things(3, 10), after=b"left over")
     with shardcore.open(data) as opened:
         assert isinstance(opened, DesShard)
-        place = opened.lost_span
+        place = opened.file.entries.lost_span
         assert data[place.start : place.stop] == b"left over"
         assert opened.explain(place.start)[-1].name == "after the entries"
         assert "des.index-trailing" in [f.code for f in opened.verify("structure").findings]
@@ -121,7 +121,7 @@ def test_bytes_behind_the_entries() -> None:
 
 def test_a_gigantic_index_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """An index over the limit is refused before it is read."""
-    monkeypatch.setattr(reader, "MAX_INDEX", 1000)
+    monkeypatch.setattr(opening, "MAX_INDEX", 1000)
     source = CountingSource(_uniform(5000), "x.des")
     with pytest.raises(LimitExceeded, match="index"):
         shardcore.open(source)
