@@ -244,8 +244,8 @@ class Entries:
         c = self.columns
         if not start <= stop <= self.data_stop:
             return np.zeros(0, np.int64)
-        same = (c.offset == np.uint64(start)) & (c.length == np.uint64(stop - start))
-        return np.flatnonzero(~c.big & (c.codec > 0) & same)
+        here: NDArray[np.bool_] = (c.offset == np.uint64(start)) & (c.length == np.uint64(stop - start))
+        return np.flatnonzero(here & ~c.big & (c.codec > 0))
 
     def duplicates(self) -> list[Rows]:
         """The rows of each uid that stands here more than once."""
@@ -268,7 +268,7 @@ class Entries:
         c = self.columns
         rows = np.flatnonzero(~c.big & (c.length > 0))
         rows = rows[self._faults(rows) != PayloadFault.OUTSIDE]
-        return rows[np.lexsort((rows, c.offset[rows]))]
+        return np.asarray(rows[np.lexsort((rows, c.offset[rows]))])
 
     def _foreign(self, rows: Rows) -> NDArray[np.bool_]:
         """Which of some rows have a uid with bytes that are not ASCII."""

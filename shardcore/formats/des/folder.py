@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,10 +82,7 @@ class DesDataSet(DataSet):
 
     def open_member(self, name: str, source: Source) -> DesShard:
         """Opens a member."""
-        context = self._context
-        return open_shard(
-            PrefetchedSource(source), OpenContext(context.options, context.opener, partial=context.partial)
-        )
+        return open_shard(PrefetchedSource(source), self._context.member())
 
     @property
     def zones(self) -> Zones | None:

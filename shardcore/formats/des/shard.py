@@ -184,7 +184,7 @@ def open_shard(probe: PrefetchedSource, context: OpenContext) -> DesShard:
     if at - start > MAX_INDEX:
         raise LimitExceeded(f"an index of {at - start} bytes; the limit is {MAX_INDEX}", span=Span("", start, at))
     entries = Entries(probe.read(start, at), int(header["version"]), start)
-    shard = DesShard(DesFile(probe.base, entries, header, footer, deleted=context.options.deleted))
+    shard = DesShard(DesFile(probe.base, entries, header, footer, deleted=bool(context.values.get("deleted"))))
     if entries.walk.error:
         damage = FormatError(entries.walk.error, span=entries.lost_span)
         if not context.partial:

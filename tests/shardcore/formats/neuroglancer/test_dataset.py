@@ -76,7 +76,7 @@ def test_folders_open_as_data_sets(path: str, why: str, members: list[str], coun
     assert shardcore.detect(shardcore.LocalFolder(DATA / path)) == shardcore.Detection("neuroglancer", why)
     with opened(DATA / path) as found:
         assert (found.why, [m.name for m in found.members]) == (why, members)
-        assert found.declared_objects == count
+        assert len(found.objects) == count
         assert found.verify().ok
         assert found.tree.children[0].name == "sharding specification"
 
@@ -94,7 +94,7 @@ def test_a_root_with_one_key_space_opens_it(tmp_path: Path) -> None:
     shutil.copytree(DATA / "volume" / "8_8_80", tmp_path / "8_8_80")
     (tmp_path / "info").write_text(json.dumps(info))
     with opened(tmp_path) as found:
-        assert found.declared_objects == 11
+        assert len(found.objects) == 11
     del info["scales"][1]["sharding"]
     (tmp_path / "info").write_text(json.dumps(info))
     with pytest.raises(UsageError, match=r"no sharded key space.*not sharded"):
@@ -234,7 +234,7 @@ def test_a_given_specification_opens_a_folder_without_info(tmp_path: Path) -> No
         shardcore.open(tmp_path)
     with opened(tmp_path, spec=PLAIN.to_json()) as found:
         assert found.read(found.find("12")) == b"twelve"
-    with pytest.raises(FormatError):
+    with pytest.raises(NotAShard, match="no info"):
         shardcore.open(tmp_path, format="neuroglancer")
 
 

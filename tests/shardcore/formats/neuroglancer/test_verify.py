@@ -15,7 +15,7 @@ import pytest
 
 import shardcore
 from shardcore.finding import Report, Severity
-from shardcore.formats.neuroglancer import table
+from shardcore.formats.neuroglancer import levels
 from shardcore.formats.neuroglancer.morton import encode
 from shardcore.formats.neuroglancer.sharding import IDENTITY, MURMUR, ShardingSpec
 from shardcore.sources.memory import BytesSource
@@ -176,14 +176,14 @@ def test_depths_include_each_other() -> None:
 def test_shared_bombs_are_expanded_a_few_times(monkeypatch: pytest.MonkeyPatch) -> None:
     """Thousands of minishards that share one index which expands cost no more than the room that all of them have."""
     expanded: list[int] = []
-    real = table.decompress
+    real = levels.decompress
 
     def counting(codec: str, data: bytes, **options: Any) -> bytes:
         expanded.append(options["limit"])
         return real(codec, data, **options)
 
-    monkeypatch.setattr(table, "decompress", counting)
-    monkeypatch.setattr(table, "TOTAL_FLOOR", 1 << 20)
+    monkeypatch.setattr(levels, "decompress", counting)
+    monkeypatch.setattr(levels, "TOTAL_FLOOR", 1 << 20)
     stored = gzip.compress(bytes(24 * 12_000))
     spec = ShardingSpec(0, IDENTITY, 12, 0, "gzip")
     data = struct.pack("<2Q", 0, len(stored)) * 4096 + stored
