@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,7 @@ from shardcore.formats.neuroglancer.sharding import Place, parse_key, shard_numb
 from shardcore.formats.neuroglancer.spaces import FolderSpaces, spaces_below
 from shardcore.formats.neuroglancer.tree import info_part, spec_node
 from shardcore.nodes.node import Node
+from shardcore.objects import Objects
 from shardcore.progress import Progress, no_progress
 from shardcore.record import Value
 from shardcore.shard import Part
@@ -97,7 +99,7 @@ class NeuroglancerDataSet(DataSet):
             if name is None or first is None:
                 continue
             places = np.flatnonzero(shards == np.uint64(shard))
-            found = self.member(name).find_many([keys[place] for place in places.tolist()])
+            found = cast(NeuroglancerShard, self.member(name)).lookup_many(wanted[places])
             rows[places] = np.where(found >= 0, found + first, -1)
         return rows
 
@@ -163,6 +165,9 @@ class NeuroglancerKeySpaces(DataSet):
     def loaded(self) -> bool:
         """True: there is nothing to load before a key space is chosen."""
         return True
+
+    def _loaded_objects(self) -> Objects:
+        raise UsageError(self._text)
 
     def load_index(self, progress: Progress = no_progress) -> None:
         """Refuses: there are objects in each of the key spaces.

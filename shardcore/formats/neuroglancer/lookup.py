@@ -6,7 +6,6 @@ Steps one to four need no shard: they are the routing of a data set. The others 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -99,9 +98,8 @@ class NeuroglancerLookup:
         refs = (self._objects.of_entry(entries, at) for at in found)
         return tuple(ref for ref in refs if not ref.error)
 
-    def find_many(self, keys: Sequence[int]) -> NDArray[np.int64]:
+    def find_many(self, keys: NDArray[np.uint64]) -> NDArray[np.int64]:
         """The rows of many keys, `(len(keys),)`; -1 where a key is absent. Reads all minishard indices."""
-        wanted = np.array(keys, np.uint64)
         entries = self._file.levels.table().entries
         minishards, shards = self._file.spec.place_many(entries.ids)
         rows = np.flatnonzero(minishards == entries.minishards.astype(np.uint64))
@@ -110,10 +108,10 @@ class NeuroglancerLookup:
         # Stable: of equal ids the first listed comes first, as `find` has it.
         rows = rows[np.argsort(entries.ids[rows], kind="stable")]
         ids = entries.ids[rows]
-        at = np.searchsorted(ids, wanted)
+        at = np.searchsorted(ids, keys)
         found = at < len(ids)
-        found[found] = ids[at[found]] == wanted[found]
-        out = np.full(len(wanted), -1, np.int64)
+        found[found] = ids[at[found]] == keys[found]
+        out = np.full(len(keys), -1, np.int64)
         out[found] = rows[at[found]]
         return out
 

@@ -137,7 +137,11 @@ class NeuroglancerShard(Shard):
 
     def find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
         """The rows of many keys, `(len(keys),)`; -1 where a key is absent. Reads all minishard indices."""
-        return self._lookup.find_many([parse_key(key) for key in keys])
+        return self.lookup_many(np.array([parse_key(key) for key in keys], np.uint64))
+
+    def lookup_many(self, keys: NDArray[np.uint64]) -> NDArray[np.int64]:
+        """The same for keys that are numbers."""
+        return self._lookup.find_many(keys)
 
     def stream(self, ref: ObjectRef) -> Iterator[bytes]:
         """The value, without its encoding, in pieces."""

@@ -16,21 +16,21 @@ from shardcore.formats.des.folder import DesDataSet
 from shardcore.formats.des.routing import Route
 from shardcore.objects import State
 from shardcore.testing import check_explained
-from tests.shardcore.formats.des.made import Thing, write
+from tests.shardcore.formats.des.made import Stored, write
 
 
 def _packed(folder: Path, n_bits: int = 8, count: int = 300, day: str = "20261103") -> dict[str, bytes]:
     """A folder as the packers make it, two parts to a shard number; returns the contents by uid."""
     dice = random.Random(n_bits)
     contents: dict[str, bytes] = {}
-    shards: dict[str, list[Thing]] = {}
+    shards: dict[str, list[Stored]] = {}
     while len(contents) < count:
         uid = str(dice.randrange(10**9)) if dice.random() < 0.5 else f"doc-{dice.random()}"
         contents[uid] = uid.encode() * 3
-        shards.setdefault(Route.of(uid, n_bits).hex, []).append(Thing(uid.encode(), contents[uid], "zstd"))
-    for hex_, things in shards.items():
-        half = (len(things) + 1) // 2
-        for part, some in enumerate((things[:half], things[half:])):
+        shards.setdefault(Route.of(uid, n_bits).hex, []).append(Stored(uid.encode(), contents[uid], "zstd"))
+    for hex_, stored_objects in shards.items():
+        half = (len(stored_objects) + 1) // 2
+        for part, some in enumerate((stored_objects[:half], stored_objects[half:])):
             write(folder, f"{day}_{hex_}_{part:04}.des", some)
     return contents
 
@@ -64,7 +64,7 @@ def test_every_uid_is_found_through_its_route(tmp_path: Path, n_bits: int) -> No
 def test_all_objects_after_loading(tmp_path: Path) -> None:
     """After `load_index` the objects of all members are rows, and lookups name these rows."""
     contents = _packed(tmp_path)
-    write(tmp_path, "20261104_00_0000.des", [Thing(b"256", b"later")])
+    write(tmp_path, "20261104_00_0000.des", [Stored(b"256", b"later")])
     with _opened(tmp_path) as opened:
         opened.load_index()
         assert sorted(str(key) for key in opened.objects.keys[:]) == sorted([*contents, "256"])
@@ -79,7 +79,7 @@ def test_all_objects_after_loading(tmp_path: Path) -> None:
 def test_many_uids_at_once(tmp_path: Path) -> None:
     """`find_many` gives the rows that `find` gives, -1 for absent ones; a damaged candidate is no proof of absence."""
     contents = _packed(tmp_path)
-    write(tmp_path, "mine.des", [Thing(b"extra", b"x"), Thing(next(iter(contents)).encode(), b"hidden by its route")])
+    write(tmp_path, "mine.des", [Stored(b"extra", b"x"), Stored(next(iter(contents)).encode(), b"hidden by its route")])
     uids = [*contents, "extra", "nobody"]
     with _opened(tmp_path) as opened:
         rows = opened.find_many(uids)
@@ -101,7 +101,7 @@ def test_the_first_part_wins(tmp_path: Path) -> None:
         ("20261103_2A_0001", b"second"),
         ("20261103_2A_0000", b"first"),
     ):
-        write(tmp_path, f"{name}.des", [Thing(b"42", content), Thing(b"298", b"")])
+        write(tmp_path, f"{name}.des", [Stored(b"42", content), Stored(b"298", b"")])
     with _opened(tmp_path) as opened:
         assert opened.read(opened.find("42")) == b"first"
         assert [opened.read(ref) for ref in opened.find_all("42")] == [b"first", b"second", b"new"]
@@ -109,8 +109,8 @@ def test_the_first_part_wins(tmp_path: Path) -> None:
 
 def test_files_with_other_names_are_searched_too(tmp_path: Path) -> None:
     """A `.des` file that no packer named may hold any uid; it comes after those of the route."""
-    write(tmp_path, "20261103_2A_0000.des", [Thing(b"42", b"packed")])
-    write(tmp_path, "mine.des", [Thing(b"42", b"other"), Thing(b"7", b"seven")])
+    write(tmp_path, "20261103_2A_0000.des", [Stored(b"42", b"packed")])
+    write(tmp_path, "mine.des", [Stored(b"42", b"other"), Stored(b"7", b"seven")])
     (tmp_path / "20261103_2A_0000.meta").write_text("{}")
     (tmp_path / "notes.txt").write_text("hello")
     with _opened(tmp_path, deleted=True) as opened:
@@ -121,8 +121,8 @@ def test_files_with_other_names_are_searched_too(tmp_path: Path) -> None:
 
 def test_without_bits_all_are_searched(tmp_path: Path) -> None:
     """Where no number of bits explains the names, every file is a candidate."""
-    write(tmp_path, "20261103_2A_0000.des", [Thing(b"1", b"wrong place")])
-    write(tmp_path, "20261103_2B_0000.des", [Thing(b"2", b"wrong, too")])
+    write(tmp_path, "20261103_2A_0000.des", [Stored(b"1", b"wrong place")])
+    write(tmp_path, "20261103_2B_0000.des", [Stored(b"2", b"wrong, too")])
     with _opened(tmp_path) as opened:
         assert opened.n_bits is None
         assert opened.read(opened.find("2")) == b"wrong, too"
@@ -131,8 +131,8 @@ def test_without_bits_all_are_searched(tmp_path: Path) -> None:
 
 def test_a_damaged_part_does_not_hide_the_others(tmp_path: Path) -> None:
     """What lies in good parts is found; what is nowhere else may be in the damaged one, so it is not called absent."""
-    write(tmp_path, "20261103_2A_0000.des", [Thing(b"42", b"a")])
-    write(tmp_path, "20261103_2A_0001.des", [Thing(b"298", b"b")])
+    write(tmp_path, "20261103_2A_0000.des", [Stored(b"42", b"a")])
+    write(tmp_path, "20261103_2A_0001.des", [Stored(b"298", b"b")])
     bad = tmp_path / "20261103_2A_0000.des"
     bad.write_bytes(bad.read_bytes()[:-1])
     with _opened(tmp_path) as opened:
@@ -150,7 +150,7 @@ def test_bigfiles_are_shared(tmp_path: Path) -> None:
     """All shards of a folder find their external files in it; spans name the file, not the member."""
     for number in (0, 1):
         write(
-            tmp_path, f"20261103_2A_000{number}.des", [Thing(str(42 + 256 * number).encode(), b"film" * 99, big=True)]
+            tmp_path, f"20261103_2A_000{number}.des", [Stored(str(42 + 256 * number).encode(), b"film" * 99, big=True)]
         )
     with _opened(tmp_path) as opened:
         for uid in ("42", "298"):
@@ -169,7 +169,7 @@ def test_bigfiles_are_shared(tmp_path: Path) -> None:
 
 def test_tombstones_count_in_folders(tmp_path: Path) -> None:
     """Sidecars of members are heeded, and `deleted=True` reaches the members."""
-    path = write(tmp_path, "20261103_2A_0000.des", [Thing(b"42", b"secret")])
+    path = write(tmp_path, "20261103_2A_0000.des", [Stored(b"42", b"secret")])
     path.with_suffix(".meta").write_text(json.dumps({"version": 1, "tombstones": {"42": {"uid": "42"}}}))
     with _opened(tmp_path) as opened:
         assert opened.find("42").state is State.TOMBSTONED
@@ -183,7 +183,7 @@ def test_tombstones_count_in_folders(tmp_path: Path) -> None:
 
 def test_zones_rule_the_bits(tmp_path: Path) -> None:
     """A zones file beside the shards says the number of bits, and traces name the zone."""
-    write(tmp_path, "20261103_02A_0000.des", [Thing(b"42", b"x")])
+    write(tmp_path, "20261103_02A_0000.des", [Stored(b"42", b"x")])
     zones = {"n_bits": 12, "zones": [{"name": "north", "range": {"start": 0, "end": 99}}]}
     (tmp_path / "zones.json").write_text(json.dumps(zones))
     with _opened(tmp_path) as opened:
@@ -199,7 +199,7 @@ def test_zones_rule_the_bits(tmp_path: Path) -> None:
 def test_retention_copies(tmp_path: Path, where: str) -> None:
     """Copies kept longer are shown with their object, and serve a uid that no shard has any more."""
     folder = tmp_path / "shards"
-    write(folder, "20261103_2A_0000.des", [Thing(b"42", b"content")])
+    write(folder, "20261103_2A_0000.des", [Stored(b"42", b"content")])
     day = (folder if where == "beside" else tmp_path) / "_ext_retention" / "20261103"
     day.mkdir(parents=True)
     (day / "42_2026-11-03T08:00:00Z.dat").write_bytes(b"content")
@@ -227,7 +227,7 @@ def test_retention_copies(tmp_path: Path, where: str) -> None:
 def test_more_shards_than_files_may_be_open(tmp_path: Path) -> None:
     """All shards of a folder stay open to lookups without holding their files."""
     for number in range(300):
-        write(tmp_path, f"20261103_{number % 256:02X}_{number // 256:04}.des", [Thing(str(number).encode(), b"x")])
+        write(tmp_path, f"20261103_{number % 256:02X}_{number // 256:04}.des", [Stored(str(number).encode(), b"x")])
     allowed, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(allowed, 256), most))
     try:
@@ -247,13 +247,13 @@ def test_detection_of_folders(tmp_path: Path) -> None:
         shardcore.open(tmp_path, format="des")
     write(tmp_path, "mine.des", [])
     assert shardcore.detect(tmp_path).why == "1 files named *.des"
-    write(tmp_path, "20261103_2A_0000.des", [Thing(b"42")])
+    write(tmp_path, "20261103_2A_0000.des", [Stored(b"42")])
     assert shardcore.detect(tmp_path).why == "1 files named <date>_<hex>_<part>.des"
 
 
 def test_explaining_a_member(tmp_path: Path) -> None:
     """Bytes of members are explained through the folder."""
-    write(tmp_path, "20261103_2A_0000.des", [Thing(b"42", b"text " * 50, "zstd")])
+    write(tmp_path, "20261103_2A_0000.des", [Stored(b"42", b"text " * 50, "zstd")])
     with _opened(tmp_path) as opened:
         opened.load_index()
         path = opened.explain(8, "20261103_2A_0000.des")

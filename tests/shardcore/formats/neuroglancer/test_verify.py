@@ -151,6 +151,22 @@ def test_many_findings_are_counted(count: int) -> None:
     assert f"{count} keys in all" in report.findings[0].message
 
 
+@pytest.mark.parametrize("count", [100, 1500, 2500])
+def test_many_warnings_stay_warnings(tmp_path: Path, count: int) -> None:
+    """A summary is as severe as what it sums up: however many keys have no cell, the shard is sound."""
+    scale = {"key": "s", "size": [2, 1, 1], "chunk_sizes": [[1, 1, 1]], "encoding": "jpeg", "sharding": ALONE.to_json()}
+    info = {"@type": "neuroglancer_multiscale_volume", "data_type": "uint8", "num_channels": 1, "scales": [scale]}
+    (tmp_path / "info").write_text(json.dumps(info))
+    (tmp_path / "s").mkdir()
+    rows = [(key, b"v") for key in range(4, 4 + count)]
+    (tmp_path / "s" / "0.shard").write_bytes(build(ALONE, rows)["0.shard"])
+    with shardcore.open(tmp_path / "s" / "0.shard") as shard:
+        report = shard.verify()
+    assert report.ok
+    assert {finding.severity for finding in report.findings} == {Severity.WARNING}
+    assert any(f"{count} keys in all" in finding.message for finding in report.findings) == (count > 1000)
+
+
 def test_codes_by_the_older_rule(tmp_path: Path) -> None:
     """Keys that only the older rule of power-of-two grids explains are said to be such."""
     sharding = ALONE.to_json()

@@ -17,7 +17,7 @@ import pytest
 import shardcore
 from shardcore.dataset import DataSet
 from shardcore.errors import FormatError, KeyAbsent, NotAShard, SourceError, UsageError
-from shardcore.formats.neuroglancer import FORMAT
+from shardcore.formats.neuroglancer import FORMAT, sharding
 from shardcore.formats.neuroglancer.morton import encode
 from shardcore.formats.neuroglancer.sharding import IDENTITY, MURMUR, ShardingSpec
 from shardcore.objects import State
@@ -182,6 +182,31 @@ def test_a_damaged_shard_does_not_hide_the_others(tmp_path: Path) -> None:
         assert not report.ok
         assert report.findings[0].span is not None
         assert report.findings[0].span.source == "0.shard"
+
+
+def test_damage_is_told_once(tmp_path: Path) -> None:
+    """The trace of a key in a damaged minishard, or in a shard that cannot be opened, names the damage in one step."""
+    shutil.copytree(DATA / "hostile" / "not_multiple_of_24", tmp_path / "index")
+    shutil.copytree(DATA / "tiny_worked_example", tmp_path / "cut")
+    (tmp_path / "cut" / "0.shard").write_bytes(bytes(10))
+    for folder, key, titles in (("index", "2", ["Split", "Shard index entry", "Damaged"]), ("cut", "9", ["Split", "Damaged"])):
+        with opened(tmp_path / folder) as found:
+            told = found.trace(key)
+        assert told.outcome == "damaged"
+        assert [step.title for step in told.steps][3:] == titles
+        assert [span.source for span in told.steps[-1].spans] == ["0.shard"]
+
+
+def test_bits_of_a_route_are_worked_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A key of a data set is parsed and hashed once, not by the data set and again by its member."""
+    hashed: list[int] = []
+    real = sharding.murmur_low64
+    monkeypatch.setattr(sharding, "murmur_low64", lambda key: hashed.append(key) or real(key))
+    with opened(DATA / "skeletons_murmur_gzip") as found:
+        for ask in (found.find, found.find_all, found.trace):
+            hashed.clear()
+            ask("9007199254740993")
+            assert len(hashed) == 1
 
 
 def test_more_shards_than_open_files(tmp_path: Path) -> None:

@@ -162,14 +162,14 @@ def test_compressed_indices_are_sources_of_their_own() -> None:
     """A gzip minishard index is a decoded source with three sections and a tree; values likewise."""
     with opened(DATA / "skeletons_murmur_gzip" / "0.shard") as shard:
         shard.load_index()
-        things = [node for section in shard.tree.children[2:] for node in section.children]
-        index = next(node for node in things if node.name.startswith("minishard index"))
+        nodes = [node for section in shard.tree.children[2:] for node in section.children]
+        index = next(node for node in nodes if node.name.startswith("minishard index"))
         source = shard.bytes_of(index.decoded)
         assert source.size % 24 == 0
         assert [s.name for s in shard.sections_of(index.decoded)] == ["chunk_ids", "offsets", "sizes"]
         assert shard.explain(0, index.decoded)[-1].text.startswith("key ")
         check_explained(shard, index.decoded)
-        value = next(node for node in things if node.name.startswith("skeleton"))
+        value = next(node for node in nodes if node.name.startswith("skeleton"))
         key = value.name.removeprefix("skeleton ")
         data = shard.bytes_of(value.decoded)
         assert data.read(0, data.size) == shard.read(shard.find(key))
