@@ -22,6 +22,7 @@ from shardcore.sources.memory import BytesSource
 from shardcore.testing import check_explained
 from tests.shardcore.formats.des.made import Stored, shard, write
 
+DATA = Path(__file__).parents[3] / "data" / "des"
 FILM = b"film" * 1000
 DIGEST = hashlib.sha256(FILM).hexdigest()
 
@@ -197,3 +198,21 @@ def test_overlaps_and_gaps_are_explained() -> None:
         codes = [f.code for f in opened.verify("index").findings]
         assert codes.count("des.overlap") == 2
         assert codes.count("des.gap") == 2
+
+
+def test_nodes_know_their_rows() -> None:
+    """Entries, payloads, decoded payloads and BigFiles name the row of their object."""
+    for sample in ("zstd.des", "v2_gaps_reordered.des", "big/20261103_0A_0000.des", "v1.des"):
+        with shardcore.open(DATA / sample) as opened:
+            opened.load_index()
+            refs = [opened.objects.ref(row) for row in range(len(opened.objects))]
+            hashes = [ref.extras.get("hash") for ref in refs]
+            for row, ref in enumerate(refs):
+                for span in (span for span in ref.spans if span.size):
+                    rows = [node.row for node in opened.explain(span.start, span.source)]
+                    # A BigFile that several entries share belongs to none of them alone.
+                    shared = span.source and hashes.count(hashes[row]) > 1
+                    assert [found for found in rows if found is not None] == ([] if shared else [row])
+                payload = opened.explain(ref.spans[0].start, ref.spans[0].source)[-1]
+                assert bool(payload.decoded) == (ref.codec in ("zstd", "lz4") and ref.stored_size > 0)
+                assert not payload.decoded or opened.tree_of(payload.decoded).row == row

@@ -88,7 +88,8 @@ def test_unreadable_agrees_with_problem() -> None:
     changes = [{"offset": a, "length": b, "compressed": b, "uncompressed": b} for a in edges for b in edges]
     changes += [{"codec": code} for code in range(5)]
     stored_objects = [Stored(b"x", b"12345", changes=change) for change in changes]
-    stored_objects += [Stored(b"x", b"", big=True, changes={"hash": text}) for text in (b"", b"a" * 64, b"../" * 21 + b"x")]
+    hashes = (b"", b"a" * 64, b"../" * 21 + b"x")
+    stored_objects += [Stored(b"x", b"", big=True, changes={"hash": text}) for text in hashes]
     entries = _entries(stored_objects)
     rows = np.arange(len(stored_objects))
     assert entries.unreadable(rows).tolist() == [bool(entries.problem(row)) for row in rows.tolist()]

@@ -12,6 +12,7 @@ import pytest
 
 import shardcore
 from shardcore.errors import FormatError, KeyAbsent, NotAShard, ShardError, UsageError
+from shardcore.formats.des import routing
 from shardcore.formats.des.folder import DesDataSet
 from shardcore.formats.des.routing import Route
 from shardcore.objects import State
@@ -237,6 +238,114 @@ def test_more_shards_than_files_may_be_open(tmp_path: Path) -> None:
             assert opened.read(opened.find("299")) == b"x"
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, most))
+
+
+def test_the_plain_words_are_true_at_any_time(tmp_path: Path) -> None:
+    """A folder says that it does not know how many objects it has, until somebody asks: then it counts and lists."""
+    contents = _packed(tmp_path)
+    for ask in (len, lambda o: len(o.keys[:]), lambda o: len(o[:]), lambda o: len(o.order("slot") or o)):
+        with _opened(tmp_path) as opened:
+            assert (opened.declared_objects, opened.listing, opened.loaded) == (None, None, False)
+            assert ask(opened.objects) == len(contents)
+            assert (opened.declared_objects, opened.loaded) == (len(contents), True)
+            assert opened.listing is not None
+    with shardcore.open(next(tmp_path.glob("*.des"))) as one:
+        assert one.declared_objects == len(one.objects)
+        assert one.listing is one.objects
+
+
+def test_damage_is_told_once(tmp_path: Path) -> None:
+    """The trace of a uid whose payload, or whose part, is damaged names the damage in one step."""
+    path = write(tmp_path / "content", "20261103_2A_0000.des", [Stored(b"42", b"text " * 99, "zstd")])
+    data = bytearray(path.read_bytes())
+    data[12] ^= 255
+    path.write_bytes(data)
+    write(tmp_path / "part", "20261103_2A_0000.des", [Stored(b"42", b"text " * 99)])
+    (tmp_path / "part" / "20261103_2A_0000.des").write_bytes(b"DES2")
+    for folder in ("content", "part"):
+        with _opened(tmp_path / folder) as opened:
+            told = opened.trace("42")
+        assert told.outcome == "damaged"
+        assert [step.title for step in told.steps].count("Damaged") == 1
+        assert told.steps[-1].title == "Damaged"
+
+
+def test_no_descriptor_stays_open(tmp_path: Path) -> None:
+    """Members, damaged ones too, BigFiles, sidecars and copies are looked at without holding their files."""
+    folder = tmp_path / "shards"
+    film = b"film" * 99
+    for number in range(20):
+        path = write(folder, f"20261103_2A_{number:04}.des", [Stored(b"42", film, big=True)])
+        path.with_suffix(".meta").write_text('{"version": 1}')
+        if number % 2:
+            path.write_bytes(path.read_bytes()[:-1])
+    day = folder / "_ext_retention" / "20261103"
+    day.mkdir(parents=True)
+    (day / "42_2026-11-03T08:00:00Z.dat").write_bytes(b"content")
+    held = []
+    with _opened(folder) as opened:
+        before = len(list(Path("/proc/self/fd").iterdir()))
+        opened.load_index()
+        assert len(opened.unreadable) == 10
+        for name in ("20261103_2A_0000.des", "20261103_2A_0000.meta", opened.find("42").spans[0].source):
+            held.append(opened.part(name))
+            check_explained(opened, name)
+        held.append(opened.part("_ext_retention/20261103/42_2026-11-03T08:00:00Z.dat"))
+        assert [part.source.read(0, 4) for part in held] == [b"DES2", b'{"ve', b"film", b"cont"]
+        assert len(list(Path("/proc/self/fd").iterdir())) == before
+
+
+def test_copies_are_listed_when_somebody_asks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Opening and looking at the tree list no day of retention copies; the first lookup lists each once."""
+    write(tmp_path, "20261103_2A_0000.des", [Stored(b"42", b"content")])
+    for number in range(5):
+        day = tmp_path / "_ext_retention" / f"2026110{number}"
+        day.mkdir(parents=True)
+        (day / "42_2026-11-03T08:00:00Z.dat").write_bytes(b"content")
+    listed: list[str] = []
+    real = shardcore.LocalFolder.list
+
+    def listing(folder: shardcore.LocalFolder, prefix: str = "") -> object:
+        listed.append(prefix)
+        return real(folder, prefix)
+
+    monkeypatch.setattr(shardcore.LocalFolder, "list", listing)
+    with _opened(tmp_path) as opened:
+        copies = opened.tree.children[-1]
+        assert (copies.name, copies.expandable) == ("_ext_retention", True)
+        assert not [name for name in listed if "/" in name]
+        for _ in range(3):
+            assert len(opened.find("42").extras["copies"]) == 5
+        assert len([name for name in listed if "/" in name]) == 5
+        assert [node.text for node in copies.children] == ["7 bytes"] * 5
+
+
+def test_uids_are_parsed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A uid is encoded and hashed once, not by the folder and again by each part."""
+    _packed(tmp_path)
+    with _opened(tmp_path) as opened:
+        assert opened.n_bits == 8
+        parsed: list[str] = []
+        real = routing.low_bits
+        monkeypatch.setattr(routing, "low_bits", lambda uid: parsed.append(uid) or real(uid))
+        for ask in (opened.find_all, opened.trace, lambda uid: opened.find_many([uid])):
+            parsed.clear()
+            ask("nobody")
+            assert parsed == ["nobody"]
+
+
+def test_names_of_copies_with_at_signs(tmp_path: Path) -> None:
+    """A uid like `a@1-2` is part of a file name, and no stretch of bytes."""
+    write(tmp_path, "20261103_2A_0000.des", [Stored(b"42", b"content")])
+    day = tmp_path / "_ext_retention" / "20261103"
+    day.mkdir(parents=True)
+    (day / "me%40@1-2_2026-11-03T08:00:00Z.dat").write_bytes(b"mine")
+    with _opened(tmp_path) as opened:
+        ref = opened.find("me%40@1-2")
+        assert opened.read(ref) == b"mine"
+        assert opened.read_range(ref, 1, 3) == b"in"
+        assert opened.bytes_of(ref.spans[0].source).read(0, 4) == b"mine"
+        check_explained(opened, ref.spans[0].source)
 
 
 def test_detection_of_folders(tmp_path: Path) -> None:

@@ -21,8 +21,8 @@ WHEN = "2026-11-03T08:00:00Z"
 
 def _made(folder: Path, tombs: dict[str, Any], **changes: Any) -> Path:
     """A shard of three documents with its sidecar."""
-    stored_objects = [Stored(b"a:b", b"one", meta={"created_at": WHEN}), Stored(b"plain", b"two"), Stored(b"c", b"three", "zstd")]
-    path = write(folder, "x.des", stored_objects)
+    dated = Stored(b"a:b", b"one", meta={"created_at": WHEN})
+    path = write(folder, "x.des", [dated, Stored(b"plain", b"two"), Stored(b"c", b"three", "zstd")])
     index = {
         "a:b:" + WHEN: {"uid": "a:b", "offset": 8, "length": 3, "codec": "none"},
         "plain": {"uid": "plain", "checksum": hashlib.sha256(b"two").hexdigest(), "checksum_algo": "sha256"},

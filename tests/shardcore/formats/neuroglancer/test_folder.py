@@ -189,7 +189,8 @@ def test_damage_is_told_once(tmp_path: Path) -> None:
     shutil.copytree(DATA / "hostile" / "not_multiple_of_24", tmp_path / "index")
     shutil.copytree(DATA / "tiny_worked_example", tmp_path / "cut")
     (tmp_path / "cut" / "0.shard").write_bytes(bytes(10))
-    for folder, key, titles in (("index", "2", ["Split", "Shard index entry", "Damaged"]), ("cut", "9", ["Split", "Damaged"])):
+    cases = (("index", "2", ["Split", "Shard index entry", "Damaged"]), ("cut", "9", ["Split", "Damaged"]))
+    for folder, key, titles in cases:
         with opened(tmp_path / folder) as found:
             told = found.trace(key)
         assert told.outcome == "damaged"

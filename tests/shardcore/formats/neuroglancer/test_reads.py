@@ -91,7 +91,7 @@ def test_the_plain_words_are_true_at_any_time() -> None:
     """Nothing says 0 because nobody looked: length, slices and keys read what they need."""
     data, rows = made()
     keys = sorted(str(key) for key, _ in rows)
-    for ask in (lambda o: len(o), lambda o: len(o[:]), lambda o: len(o.keys[:]), lambda o: len(o.keys)):
+    for ask in (len, lambda o: len(o[:]), lambda o: len(o.keys[:]), lambda o: len(o.keys)):
         with shardcore.open(BytesSource(data, "0.shard"), spec=SPEC.to_json()) as shard:
             assert ask(shard.objects) == len(rows)
             assert shard.listing is shard.objects

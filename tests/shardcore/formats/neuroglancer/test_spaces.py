@@ -92,8 +92,8 @@ def test_several_key_spaces_can_be_looked_at(tmp_path: Path) -> None:
             lambda: found.find("1"),
             lambda: found.trace("1"),
             lambda: found.find_many(["1"]),
-            lambda: found.load_index(),
-            lambda: found.verify(),
+            found.load_index,
+            found.verify,
         ):
             with pytest.raises(UsageError, match="3 key spaces"):
                 ask()
