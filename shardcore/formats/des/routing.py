@@ -114,23 +114,6 @@ class Route:
         """
         return Uid.parse(uid).route(n_bits)
 
-    def names(self, names: Iterable[str], day: str | None = None) -> list[str]:
-        """Those of `names` that can hold the uid, in the order in which they are searched.
-
-        Only whole names count: the reference lists everything that begins with date and number, and so takes
-        sidecars for shards, and shard `1F` for shard `1`.
-
-        Args:
-            names: File names of a folder, without a path.
-            day: The date as YYYYMMDD; None when it is not known, then all dates are candidates.
-        """
-        found = []
-        for name in names:
-            parsed = ShardName.parse(name)
-            if parsed and parsed.hex == self.hex and day in (None, parsed.date):
-                found.append(name)
-        return sorted(found)
-
 
 def check_bits(n_bits: object) -> int:
     """`n_bits` itself when routing is defined for it.

@@ -23,7 +23,6 @@ MURMUR = "murmurhash3_x86_128"
 HASHES = (IDENTITY, MURMUR)
 ENCODINGS = ("raw", "gzip")
 KEY_LIMIT = 1 << 64
-KEY_MASK = KEY_LIMIT - 1
 
 _BIT_MEMBERS = ("preshift_bits", "minishard_bits", "shard_bits")
 _ENCODING_MEMBERS = ("minishard_index_encoding", "data_encoding")

@@ -108,6 +108,20 @@ def test_the_first_part_wins(tmp_path: Path) -> None:
         assert [opened.read(ref) for ref in opened.find_all("42")] == [b"first", b"second", b"new"]
 
 
+def test_candidates_are_whole_names(tmp_path: Path) -> None:
+    """Sidecars and numbers that only begin alike are not searched; parts come in order, of all dates."""
+    names = ["20261103_1_0001.des", "20261104_1_0000.des", "20261103_1F_0000.des", "20261103_1_0000.des"]
+    for name in names:
+        write(tmp_path, name, [])
+    (tmp_path / "20261103_1_0000.meta").write_text('{"version": 1}')
+    zones = {"n_bits": 5, "zones": [{"name": "all", "range": {"start": 0, "end": 31}}]}
+    (tmp_path / "zones.json").write_text(json.dumps(zones))
+    with _opened(tmp_path) as opened:
+        route = opened.trace("33").steps[0].values
+    assert route["hex"] == "1"
+    assert route["candidates"] == ["20261103_1_0000.des", "20261103_1_0001.des", "20261104_1_0000.des"]
+
+
 def test_files_with_other_names_are_searched_too(tmp_path: Path) -> None:
     """A `.des` file that no packer named may hold any uid; it comes after those of the route."""
     write(tmp_path, "20261103_2A_0000.des", [Stored(b"42", b"packed")])
