@@ -170,12 +170,7 @@ class NeuroglancerKeySpaces(DataSet):
         raise UsageError(self._text)
 
     def load_index(self, progress: Progress = no_progress) -> None:
-        """Refuses: there are objects in each of the key spaces.
-
-        Raises:
-            UsageError: Always; names them.
-        """
-        raise UsageError(self._text)
+        """There is nothing to load before a key space is chosen."""
 
     def route(self, key: object, look: Look) -> Sequence[str]:
         """Refuses: a key may lie in each of the key spaces.
@@ -186,7 +181,11 @@ class NeuroglancerKeySpaces(DataSet):
         raise UsageError(self._text)
 
     def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
-        """Refuses, as `load_index` does."""
+        """Refuses: each of the key spaces is verified by itself.
+
+        Raises:
+            UsageError: Always; names them.
+        """
         raise UsageError(self._text)
 
 

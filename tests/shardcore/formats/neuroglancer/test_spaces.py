@@ -86,13 +86,13 @@ def test_several_key_spaces_can_be_looked_at(tmp_path: Path) -> None:
             "dataset.key_spaces": 3,
         }
         assert [node.name for node in found.tree.children] == ["4_4_40", "8_8_80", "mesh"]
+        found.load_index()
         assert (found.declared_objects, found.listing) == (None, None)
         for ask in (
             lambda: len(found.objects),
             lambda: found.find("1"),
             lambda: found.trace("1"),
             lambda: found.find_many(["1"]),
-            found.load_index,
             found.verify,
         ):
             with pytest.raises(UsageError, match="3 key spaces"):
