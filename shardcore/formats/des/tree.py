@@ -28,7 +28,7 @@ from shardcore.formats.des.layout import (
     section_claims,
 )
 from shardcore.formats.des.walk import ShapeV1Short, ShapeV2
-from shardcore.nodes.children import Extents, field_nodes, grouped
+from shardcore.nodes.children import Extents, field_nodes, grouped, section_nodes
 from shardcore.nodes.node import Children, Node
 from shardcore.nodes.runs import Runs
 from shardcore.nodes.sections import Section, SectionRole
@@ -54,24 +54,35 @@ class DesTree:
     def __init__(self, file: DesFile) -> None:
         self._file = file
         self._payloads: Once[Children] = Once()
-        self._index: Once[tuple[Node, ...]] = Once()
+        self._entries: Once[tuple[Node, ...]] = Once()
 
     def root(self) -> Node:
         """Header, data, index, footer; the parts of the data once the data map is there."""
         file = self._file
         size = file.source.size
         claims = section_claims(file.entries.data_stop, file.index_stop, size)
-        header, data, index, footer = (Span("", s.start, s.stop) for s in claims)
-        waiting = "" if file.mapped else "not yet looked at: load the index to see the payloads"
-        parts = self._payloads.get(lambda: PayloadNodes(file).children()) if file.mapped else ()
-        ends = field_nodes(FOOTER, file.footer, footer.start, targets={"index_size": index})
-        nodes = (
-            Node("header", header, children=field_nodes(HEADER, file.header, 0)),
-            Node("data", data, text=waiting, children=parts),
-            Node("index", index, text=f"{len(file.entries)} entries", children=self._index.get(self._index_nodes)),
-            Node("footer", footer, children=ends),
-        )
-        return Node(file.source.name, Span("", 0, size), children=nodes)
+        makers = {"header": self._header, "data": self._data, "index": self._index, "footer": self._footer}
+        return Node(file.source.name, Span("", 0, size), children=section_nodes(claims, makers))
+
+    def _header(self, section: Section) -> Node:
+        return Node(section.name, _span(section), children=field_nodes(HEADER, self._file.header, section.start))
+
+    def _data(self, section: Section) -> Node:
+        file = self._file
+        if not file.mapped:
+            waiting = "not yet looked at: load the index to see the payloads"
+            return Node(section.name, _span(section), text=waiting)
+        return Node(section.name, _span(section), children=self._payloads.get(lambda: PayloadNodes(file).children()))
+
+    def _index(self, section: Section) -> Node:
+        text = f"{len(self._file.entries)} entries"
+        return Node(section.name, _span(section), text=text, children=self._entries.get(self._index_nodes))
+
+    def _footer(self, section: Section) -> Node:
+        file = self._file
+        targets = {"index_size": Span("", file.entries.data_stop, file.index_stop)}
+        fields = field_nodes(FOOTER, file.footer, section.start, targets=targets)
+        return Node(section.name, _span(section), children=fields)
 
     def _index_nodes(self) -> tuple[Node, ...]:
         entries = self._file.entries
@@ -111,6 +122,10 @@ class DesTree:
                 row_of_all = int(rows[0]) if len(rows) == 1 else None
                 return content_part(folder.open_on_demand(name.path), name, row=row_of_all)
         raise UsageError(f"no bytes are called {str(name)!r} here")
+
+
+def _span(section: Section) -> Span:
+    return Span("", section.start, section.stop)
 
 
 def content_part(source: Source, name: SourceName, role: FieldRole = FieldRole.DATA, row: int | None = None) -> Part:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from shardcore.formats.neuroglancer.layout import MINISHARD_INDEX, RangeFault, is_whole, range_faults
 from shardcore.formats.neuroglancer.levels import IndexLevels, MinishardTable
 from shardcore.formats.neuroglancer.meshes import Meshes
+from shardcore.nodes.children import gaps
 from shardcore.nodes.runs import Runs
 from shardcore.nodes.sections import Section, SectionRole
 from shardcore.record import FieldRole
@@ -22,6 +23,7 @@ SHARD_INDEX = "shard index"
 CHUNK_DATA = "chunk data"
 MINISHARD_INDICES = "minishard indices"
 MIXED = "chunk data and minishard indices"
+REGION_SECTIONS = (CHUNK_DATA, MINISHARD_INDICES, MIXED)
 
 
 class RegionKind(IntEnum):
@@ -55,7 +57,7 @@ class Regions:
         return Regions(self.starts[part], self.stops[part], self.kinds[part], self.numbers[part])
 
 
-def regions_of(table: MinishardTable, meshes: Meshes | None, base: int, size: int, *, gaps: bool = True) -> Regions:
+def regions_of(table: MinishardTable, meshes: Meshes | None, base: int, size: int, *, unlisted: bool = True) -> Regions:
     """All values, minishard indices and mesh fragments of a shard, and the bytes between them that nothing lists."""
     entries = table.entries
     starts, ends = table.pairs[:, 0], table.pairs[:, 1]
@@ -70,12 +72,10 @@ def regions_of(table: MinishardTable, meshes: Meshes | None, base: int, size: in
         owners = np.flatnonzero((meshes.fragments >= 0) & entries.inside)
         parts.append((meshes.fragments[owners], entries.starts[owners].astype(np.int64), RegionKind.FRAGMENTS, owners))
     found = _sorted(parts)
-    if not gaps:
+    if not unlisted:
         return found
-    reached = np.maximum.accumulate(np.concatenate([[base], found.stops]))
-    begins = np.concatenate([found.starts, [size]])
-    holes = np.flatnonzero(begins > reached)
-    gap = (reached[holes], begins[holes], RegionKind.GAP, holes)
+    holes = gaps(found.starts, found.stops, base, size)
+    gap = (holes[:, 0], holes[:, 1], RegionKind.GAP, np.arange(len(holes)))
     return _sorted([(found.starts, found.stops, found.kinds, found.numbers), gap])
 
 
@@ -143,9 +143,7 @@ def paint(regions: Regions, first: int, last: int, *, plain: bool) -> Runs:
     parity = np.arange(first, last) & 1
     whole = Runs.of(starts[~raw], stops[~raw], roles[~raw], parity[~raw])
     words = _word_runs(starts[raw], lengths[raw], stops[raw])
-    joined = Runs.join([whole, words])
-    order = np.argsort(joined.start, kind="stable")
-    return Runs(joined.start[order], joined.stop[order], joined.role[order], joined.parity[order])
+    return Runs.join([whole, words]).sorted()
 
 
 _KIND_ROLES = np.array([FieldRole.UNKNOWN, FieldRole.DATA, FieldRole.DATA, FieldRole.OFFSET], np.uint8)

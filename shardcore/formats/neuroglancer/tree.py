@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,9 +26,9 @@ from shardcore.formats.neuroglancer.levels import MinishardTable, pair_span
 from shardcore.formats.neuroglancer.meshes import Meshes, decode_manifest
 from shardcore.formats.neuroglancer.minishard import entries_of
 from shardcore.formats.neuroglancer.origin import INFO_NAME, Origin
-from shardcore.formats.neuroglancer.regions import SHARD_INDEX, RegionKind, Regions, paint, regions_of
+from shardcore.formats.neuroglancer.regions import REGION_SECTIONS, SHARD_INDEX, RegionKind, Regions, paint, regions_of
 from shardcore.formats.neuroglancer.volume import box_of, cell_of
-from shardcore.nodes.children import Deferred, Extents, Table, field_nodes, grouped
+from shardcore.nodes.children import Deferred, Extents, Table, field_nodes, grouped, section_nodes
 from shardcore.nodes.node import Node
 from shardcore.nodes.runs import Runs
 from shardcore.nodes.sections import Section, SectionRole
@@ -108,11 +108,11 @@ class NeuroglancerTree:
             regions = regions_of(table, meshes, self._file.base, size)
         else:
             regions = self._known_indices()
-        kids = [spec_node(self._file.origin)]
-        for section in self._sections:
-            kids.append(self._section(section, regions, table))
+        makers: dict[str, Callable[[Section], Node]] = {SHARD_INDEX: self._shard_index}
+        makers |= dict.fromkeys(REGION_SECTIONS, lambda section: self._regions(section, regions, table))
+        kids = (spec_node(self._file.origin), *section_nodes(self._sections, makers))
         name = self._file.source.name
-        return Node(name, Span("", 0, size), text=self._file.origin.space.name, children=tuple(kids))
+        return Node(name, Span("", 0, size), text=self._file.origin.space.name, children=kids)
 
     def _known_indices(self) -> Regions:
         """The minishard indices alone, as far as the shard index is in memory."""
@@ -121,14 +121,11 @@ class NeuroglancerTree:
             pairs = np.zeros((0, 2), np.uint64)
         size = self._file.source.size
         empty = MinishardTable(pairs, entries_of([], [], self._file.base, size), {})
-        return regions_of(empty, None, self._file.base, size, gaps=False)
+        return regions_of(empty, None, self._file.base, size, unlisted=False)
 
-    def _section(self, section: Section, regions: Regions, table: MinishardTable | None) -> Node:
+    def _regions(self, section: Section, regions: Regions, table: MinishardTable | None) -> Node:
+        """The node of a section of values, minishard indices, or both."""
         span = Span("", section.start, section.stop)
-        if section.name == SHARD_INDEX:
-            return Node(section.name, span, doc=section.doc, children=grouped(self._shard_index()))
-        if section.role is SectionRole.UNKNOWN:
-            return Node(section.name, span, role=FieldRole.UNKNOWN, doc=section.doc)
         part = regions.between(section.start, section.stop)
         describe = _Describer(self, part, table)
         plain = self._file.spec.minishard_index_encoding != "gzip"
@@ -141,15 +138,18 @@ class NeuroglancerTree:
         role = FieldRole.GROUP if table is None else FieldRole.DATA
         return Node(section.name, span, role=role, doc=section.doc, children=kids)
 
-    def _shard_index(self) -> Table:
-        return Table(
+    def _shard_index(self, section: Section) -> Node:
+        """The node of the shard index."""
+        pairs = Table(
             SHARD_INDEX_ENTRY,
-            0,
+            section.start,
             self._file.spec.minishards,
             self._file.levels.rows,
             describe=self._pair_node,
             paint=_pair_roles,
         )
+        span = Span("", section.start, section.stop)
+        return Node(section.name, span, doc=section.doc, children=grouped(pairs))
 
     def _pair_node(self, number: int, row: Any) -> Node:
         start, end = int(row["start_offset"]), int(row["end_offset"])

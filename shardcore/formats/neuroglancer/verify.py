@@ -137,7 +137,7 @@ def _check_entries(file: NeuroglancerFile, table: MinishardTable, findings: Find
 
 
 def _check_overlaps(file: NeuroglancerFile, table: MinishardTable, findings: Findings) -> None:
-    regions = regions_of(table, None, file.base, file.source.size, gaps=False)
+    regions = regions_of(table, None, file.base, file.source.size, unlisted=False)
     reach = np.maximum.accumulate(regions.stops) if len(regions.stops) else regions.stops
     for at in np.flatnonzero(regions.starts[1:] < reach[:-1]).tolist()[:LISTED]:
         span = Span("", int(regions.starts[at + 1]), int(min(regions.stops[at + 1], reach[at])))
