@@ -142,7 +142,7 @@ class NeuroglancerKeySpaces(DataSet):
 
     @property
     def key_spaces(self) -> dict[str, str]:
-        """The folders of the key spaces, relative to this one, and what they hold: `mesh` to `meshes`."""
+        """The folders of the key spaces, relative to this one, and what they hold: `4_4_40` to `scale 4_4_40`."""
         return {each.folder or ".": each.space.name for each in self.spaces}
 
     @property
