@@ -20,7 +20,7 @@ from shardcore.formats.neuroglancer.sharding import Place, parse_key, shard_numb
 from shardcore.formats.neuroglancer.spaces import FolderSpaces, spaces_below
 from shardcore.formats.neuroglancer.tree import info_part, spec_node
 from shardcore.nodes.node import Node
-from shardcore.objects import Objects
+from shardcore.objects import NoObjects, Objects
 from shardcore.progress import Progress, no_progress
 from shardcore.record import Value
 from shardcore.shard import Part
@@ -123,7 +123,7 @@ class NeuroglancerDataSet(DataSet):
 class NeuroglancerKeySpaces(DataSet):
     """A folder from which several key spaces can be reached: each is a data set of its own, in a folder of its own.
 
-    It has no objects: whoever asks for some is told to choose a key space.
+    It is what can be shown of such a folder: whoever looks for a key, or verifies, is told to choose a key space.
 
     Attributes:
         spaces: The key spaces.
@@ -166,8 +166,15 @@ class NeuroglancerKeySpaces(DataSet):
         """True: there is nothing to load before a key space is chosen."""
         return True
 
-    def _loaded_objects(self) -> Objects:
-        raise UsageError(self._text)
+    @property
+    def objects(self) -> Objects:
+        """None can be had before a key space is chosen."""
+        return NoObjects()
+
+    @property
+    def declared_objects(self) -> int | None:
+        """None: how many there are in the key spaces is not known."""
+        return None
 
     def load_index(self, progress: Progress = no_progress) -> None:
         """There is nothing to load before a key space is chosen."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +76,7 @@ def test_several_key_spaces_are_named(tmp_path: Path) -> None:
 
 
 def test_several_key_spaces_can_be_looked_at(tmp_path: Path) -> None:
-    """Where a part is enough, the root opens as a list of its key spaces, which has no objects to give."""
+    """Where a part is enough, the root opens as a list of its key spaces; looking for a key names them."""
     root = root_of(tmp_path / "set", sharded_scales=2, mesh="mesh")
     with shardcore.open(root, partial=True) as found:
         assert isinstance(found, NeuroglancerKeySpaces)
@@ -87,9 +89,9 @@ def test_several_key_spaces_can_be_looked_at(tmp_path: Path) -> None:
         }
         assert [node.name for node in found.tree.children] == ["4_4_40", "8_8_80", "mesh"]
         found.load_index()
-        assert (found.declared_objects, found.listing) == (None, None)
+        assert (found.declared_objects, len(found.objects)) == (None, 0)
         for ask in (
-            lambda: len(found.objects),
+            lambda: found.find_all("1"),
             lambda: found.find("1"),
             lambda: found.trace("1"),
             lambda: found.find_many(["1"]),
@@ -97,6 +99,16 @@ def test_several_key_spaces_can_be_looked_at(tmp_path: Path) -> None:
         ):
             with pytest.raises(UsageError, match="3 key spaces"):
                 ask()
+
+
+@pytest.mark.parametrize(("command", "code"), [("info", 0), ("tree", 0), ("ls", 2), ("verify", 2)])
+def test_the_command_line_lists_key_spaces(command: str, code: int) -> None:
+    """What only looks shows the key spaces; what needs objects names them and asks for one."""
+    line = [sys.executable, "-m", "shardcore", command, str(DATA / "volume")]
+    done = subprocess.run(line, capture_output=True, text=True, check=False)
+    assert done.returncode == code
+    for name in ("4_4_40", "scale 4_4_40", "8_8_80", "scale 8_8_80"):
+        assert name in (done.stderr if code else done.stdout)
 
 
 def test_a_root_without_sharded_key_spaces(tmp_path: Path) -> None:
