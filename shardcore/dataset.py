@@ -154,6 +154,11 @@ class DataSet(Shard):
         return {"dataset.members": len(self.members)}
 
     @property
+    def key_spaces(self) -> dict[str, str]:
+        """Folders below this one that are data sets of their own, and what they hold; empty for a single data set."""
+        return {}
+
+    @property
     def declared_objects(self) -> int | None:
         """The sum over all members after `load_index`; None before."""
         return None if self._joining.value is None else len(self._joining.value)

@@ -14,7 +14,7 @@ import numpy as np
 
 import shardcore
 from shardcore.errors import ShardError
-from shardcore.formats.neuroglancer.reader import NeuroglancerShard
+from shardcore.formats.neuroglancer.shard import NeuroglancerShard
 from shardcore.formats.neuroglancer.sharding import ShardingSpec, murmur_low64_many
 from shardcore.sources.local import FileSource
 from tests.bench.figures import Figure, best_of

@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 
-from shardcore.errors import BadChecksum, ExternalMissing, FormatError, SourceError
+from shardcore.errors import BadChecksum, ExternalMissing, FormatError, LimitExceeded, SourceError
 from shardcore.formats.des.entries import Entries
-from shardcore.formats.des.layout import BIGFILES, CODECS
+from shardcore.formats.des.layout import CODECS, bigfile_name
 from shardcore.payload import decompress_stream
 from shardcore.sources.base import Folder, Source
 from shardcore.span import Span
@@ -40,23 +40,10 @@ def inline_place(entries: Entries, row: int) -> tuple[int, int, str, int]:
     Raises:
         FormatError: The place or the codec is impossible.
     """
-    check_readable(entries, row)
+    entries.check_readable(row)
     c = entries.columns
     start = int(c.offset[row])
     return start, start + int(c.length[row]), CODECS[int(c.codec[row])], int(c.size[row])
-
-
-def check_readable(entries: Entries, row: int) -> None:
-    """Lets only entries pass whose content has a possible place.
-
-    Raises:
-        FormatError: With the place of the entry.
-    """
-    problem = entries.problem(row)
-    if problem:
-        at = entries.data_stop
-        span = Span("", at + int(entries.walk.starts[row]), at + int(entries.walk.stops[row]))
-        raise FormatError(f"entry {row}: {problem}", span=span)
 
 
 def open_bigfile(folder: Folder | None, entries: Entries, row: int) -> Source:
@@ -66,9 +53,8 @@ def open_bigfile(folder: Folder | None, entries: Entries, row: int) -> Source:
         FormatError: The hash is no file name, or the file has another size than the entry says.
         ExternalMissing: The file is not there.
     """
-    check_readable(entries, row)
-    name = f"{BIGFILES}/{entries.hash(row).decode()}"
-    entry = Span("", *(entries.data_stop + int(edge[row]) for edge in (entries.walk.starts, entries.walk.stops)))
+    entries.check_readable(row)
+    name, entry = bigfile_name(entries.hash(row)), entries.span(row)
     if folder is None:
         raise ExternalMissing(
             f"the content is in {name} beside the shard, and this shard lies in no folder", span=entry
@@ -101,10 +87,23 @@ def stream_bigfile(folder: Folder | None, entries: Entries, row: int) -> Iterato
             digest.update(piece)
             yield piece
         if digest.hexdigest() != wanted:
-            name = f"{BIGFILES}/{entries.hash(row).decode()}"
+            name = bigfile_name(entries.hash(row))
             raise BadChecksum(
                 f"{name} holds other content: its sha256 is {digest.hexdigest()}", span=Span(name, 0, source.size)
             )
+
+
+def cut(source: Source, first: int, last: int, start: int, stop: int, limit: int) -> bytes:
+    """The bytes `[start, stop)` of a plain content that lies at `[first, last)` of a source, cut at its end.
+
+    Raises:
+        LimitExceeded: They are more than `limit`.
+        SourceError: The bytes cannot be had.
+    """
+    first, last = min(first + start, last), min(first + stop, last)
+    if last - first > limit:
+        raise LimitExceeded(f"a range of {last - first} bytes; the limit is {limit}")
+    return source.read(first, last) if last > first else b""
 
 
 def read_chunks(source: Source, start: int, stop: int) -> Iterator[bytes]:

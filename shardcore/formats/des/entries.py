@@ -16,15 +16,17 @@ from shardcore.formats.des.layout import (
     BIGFILE_FLAG,
     BIGFILE_HEAD,
     BIGFILE_TAIL,
-    CODECS,
     HASH_LENGTH,
-    HEX_DIGITS,
     INDEX_HEAD,
     INLINE,
     PLACE_V1,
     PLACE_V1_SHORT,
     UID_HEAD,
+    PayloadFault,
+    are_hashes,
     is_hash,
+    payload_fault_text,
+    payload_faults,
     read_meta,
     read_uid,
 )
@@ -36,7 +38,6 @@ from shardcore.span import Span
 Rows = NDArray[np.int64]
 
 _FEW = 1000
-_IS_HEX = np.isin(np.arange(256), np.frombuffer(HEX_DIGITS, np.uint8))
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,19 +147,33 @@ class Entries:
         except FormatError:
             return ""
 
+    def span(self, row: int) -> Span:
+        """The bytes of an entry in the file."""
+        return Span("", self.data_stop + int(self.walk.starts[row]), self.data_stop + int(self.walk.stops[row]))
+
+    @property
+    def lost_span(self) -> Span:
+        """What of the index belongs to no whole entry."""
+        return Span("", self.data_stop + self.walk.end, self.data_stop + len(self.index))
+
     def problem(self, row: int) -> str:
         """Why the content of a row cannot be read; empty when it can."""
         c = self.columns
         if c.big[row]:
             return "" if is_hash(self.hash(row)) else "the BigFile's hash is not 64 hex digits: it is not followed"
+        fault = int(self._faults(np.array([row], np.int64))[0])
         offset, length, codec, size = (int(column[row]) for column in (c.offset, c.length, c.codec, c.size))
-        if offset + length > self.data_stop:
-            return f"bytes {offset}..{offset + length} are not all before the index, which begins at {self.data_stop}"
-        if codec >= len(CODECS):
-            return f"codec {codec} is not known"
-        if codec == 0 and size != length:
-            return f"{length} bytes stored without compression, {size} declared"
-        return ""
+        return payload_fault_text(fault, offset, length, codec, size, self.data_stop)
+
+    def check_readable(self, row: int) -> None:
+        """Lets only entries pass whose content has a possible place.
+
+        Raises:
+            FormatError: With the place of the entry.
+        """
+        problem = self.problem(row)
+        if problem:
+            raise FormatError(f"entry {row}: {problem}", span=self.span(row))
 
     def bad_text(self, row: int) -> str:
         """What is wrong with uid or metadata of a row, whose content may be fine; empty when nothing is."""
@@ -172,10 +187,8 @@ class Entries:
 
     def unreadable(self, rows: Rows) -> NDArray[np.bool_]:
         """Which of some rows have a `problem`."""
-        c = self.columns
-        codec = c.codec[rows]
-        bad = self._past(rows) | (codec >= len(CODECS)) | ((codec == 0) & (c.size[rows] != c.length[rows]))
-        big = np.flatnonzero(c.big[rows])
+        bad = self._faults(rows) != PayloadFault.NONE
+        big = np.flatnonzero(self.columns.big[rows])
         if len(big):
             bad[big] = ~self._hashes_are_names(rows[big])
         return np.asarray(bad, bool)
@@ -216,6 +229,24 @@ class Entries:
                 found[number] = rows[first:last]
         return found
 
+    def rows_of_hash(self, digest: bytes) -> Rows:
+        """The rows of the BigFiles with this hash, ascending."""
+        c = self.columns
+        rows = np.flatnonzero(c.big & (c.hash_length == len(digest)))
+        if not digest or not len(rows):
+            return rows
+        texts = sliding_window_view(self.shape.bytes, len(digest))[c.hash_start[rows]]
+        same: NDArray[np.bool_] = (texts == np.frombuffer(digest, np.uint8)).all(axis=1)
+        return np.asarray(rows[same])
+
+    def rows_at(self, start: int, stop: int) -> Rows:
+        """The rows of the compressed objects whose payload is the bytes `[start, stop)` of the file, ascending."""
+        c = self.columns
+        if not start <= stop <= self.data_stop:
+            return np.zeros(0, np.int64)
+        here: NDArray[np.bool_] = (c.offset == np.uint64(start)) & (c.length == np.uint64(stop - start))
+        return np.flatnonzero(here & ~c.big & (c.codec > 0))
+
     def duplicates(self) -> list[Rows]:
         """The rows of each uid that stands here more than once."""
         groups: list[Rows] = []
@@ -236,8 +267,8 @@ class Entries:
         """The rows of inline objects that have bytes in the data section, by their first byte."""
         c = self.columns
         rows = np.flatnonzero(~c.big & (c.length > 0))
-        rows = rows[~self._past(rows)]
-        return rows[np.lexsort((rows, c.offset[rows]))]
+        rows = rows[self._faults(rows) != PayloadFault.OUTSIDE]
+        return np.asarray(rows[np.lexsort((rows, c.offset[rows]))])
 
     def _foreign(self, rows: Rows) -> NDArray[np.bool_]:
         """Which of some rows have a uid with bytes that are not ASCII."""
@@ -258,13 +289,13 @@ class Entries:
         good: NDArray[np.bool_] = self.columns.hash_length[rows] == HASH_LENGTH
         starts = self.columns.hash_start[rows[good]]
         if len(starts):
-            good[good] = _IS_HEX[sliding_window_view(self.shape.bytes, HASH_LENGTH)[starts]].all(axis=1)
+            good[good] = are_hashes(sliding_window_view(self.shape.bytes, HASH_LENGTH)[starts])
         return good
 
-    def _past(self, rows: Rows) -> NDArray[np.bool_]:
-        stop = np.uint64(self.data_stop)
-        length = self.columns.length[rows]
-        return np.asarray((length > stop) | (self.columns.offset[rows] > stop - np.minimum(length, stop)))
+    def _faults(self, rows: Rows) -> NDArray[np.uint8]:
+        """The `PayloadFault` of some rows; of no meaning for BigFiles."""
+        c = self.columns
+        return payload_faults(c.offset[rows], c.length[rows], c.codec[rows], c.size[rows], self.data_stop)
 
     def _texts(self, rows: Rows, length: int) -> NDArray[np.uint8]:
         """The uids of rows of one length, shape `(len(rows), length)`."""

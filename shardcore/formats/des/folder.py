@@ -3,32 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shardcore.caching import Once
 from shardcore.dataset import DataSet, Member
-from shardcore.errors import ExternalMissing, KeyAbsent, LimitExceeded, NotAShard, ShardError, SourceError, UsageError
+from shardcore.errors import ExternalMissing, KeyAbsent, NotAShard, ShardError, SourceError, UsageError
 from shardcore.format import Certainty, OpenContext, Verdict
-from shardcore.formats.des.content import read_chunks
-from shardcore.formats.des.layout import BIGFILES, RETENTION, is_hash
-from shardcore.formats.des.reader import open_shard
+from shardcore.formats.des.content import cut, read_chunks
+from shardcore.formats.des.layout import BIGFILES, RETENTION, SUFFIX, is_hash
 from shardcore.formats.des.retention import Copy, Retention
-from shardcore.formats.des.routing import Route, ShardName, infer_n_bits
-from shardcore.formats.des.sidecar import SUFFIX
+from shardcore.formats.des.routing import Route, ShardName, Uid, infer_n_bits
+from shardcore.formats.des.shard import DesShard, open_shard
+from shardcore.formats.des.sidecar import shard_of_sidecar
+from shardcore.formats.des.tree import content_part
 from shardcore.formats.des.zones import MAX_TEXT, Zones
+from shardcore.nodes.children import Deferred
 from shardcore.nodes.node import Node
-from shardcore.nodes.runs import Runs
-from shardcore.nodes.sections import Section, SectionRole
 from shardcore.objects import ObjectRef, State
 from shardcore.record import FieldRole, Value
-from shardcore.shard import DEFAULT_LIMIT, Shard
-from shardcore.sources.base import Folder, Source
-from shardcore.sources.local import LocalFolder
+from shardcore.shard import DEFAULT_LIMIT, Part
+from shardcore.sources.base import Entry, Folder, Source
+from shardcore.sources.names import SourceName
 from shardcore.sources.opening import PrefetchedSource
-from shardcore.sources.wrapped import OnDemandSource
 from shardcore.span import Span
 from shardcore.trace import Look
 
@@ -40,102 +39,94 @@ MOST_ASKED = 64
 
 def detect_folder(folder: Folder) -> Verdict | None:
     """A folder with files that are named as packers name shards, or at least end with `.des`."""
-    names = _shard_names(folder)
+    names = [entry.name for entry in _shards(folder)]
     packed = sum(ShardName.parse(name) is not None for name in names)
     if packed:
         return Verdict(Certainty.BESIDE, f"{packed} files named <date>_<hex>_<part>.des")
     return Verdict(Certainty.INFERRED, f"{len(names)} files named *.des") if names else None
 
 
-def open_folder(folder: Folder, context: OpenContext) -> DesFolder:
+def open_folder(folder: Folder, context: OpenContext) -> DesDataSet:
     """Opens a folder of shards; the shards are opened when they are needed.
 
     Raises:
         NotAShard: There is no shard in it.
         SourceError: The folder cannot be listed.
     """
-    entries = [entry for entry in folder.list() if _is_shard(entry.name) and not entry.is_folder]
-    members = [Member(e.name, e.size, partial(_open_member, folder, e.name, context)) for e in entries]
+    members = [Member(entry.name, entry.size) for entry in _shards(folder)]
     if not members:
-        raise NotAShard(f"{folder.uri}: no file is named *.des")
-    return DesFolder(folder, members)
+        raise NotAShard(f"{folder.uri}: no file is named *{SUFFIX}")
+    return DesDataSet(folder, members, context)
 
 
-def _open_member(folder: Folder, name: str, context: OpenContext) -> Shard:
-    # Opening a local file costs nothing, and a folder may have more shards than a process may have files.
-    source = OnDemandSource(folder, name) if isinstance(folder, LocalFolder) else folder.open(name)
-    inner = OpenContext(context.options, context.opener, partial=context.partial)
-    try:
-        return open_shard(PrefetchedSource(source), inner)
-    except BaseException:
-        source.close()
-        raise
-
-
-class DesFolder(DataSet):
+class DesDataSet(DataSet):
     """The shards of one folder, which share their BigFiles.
 
     Args:
         folder: The folder.
         members: Its shards.
+        context: How they are opened.
     """
 
-    def __init__(self, folder: Folder, members: Sequence[Member]) -> None:
-        super().__init__("des", folder.uri, members)
-        self.folder = folder
+    def __init__(self, folder: Folder, members: Sequence[Member], context: OpenContext) -> None:
+        super().__init__("des", folder, members)
+        self._context = context
+        self._zones: Once[Zones | None] = Once()
+        self._n_bits: Once[int | None] = Once()
+        self.retention = Retention(folder)
+        # In the order in which they are searched.
+        self._by_hex: dict[str, list[str]] = {}
+        for name in sorted(member.name for member in members):
+            parsed = ShardName.parse(name)
+            self._by_hex.setdefault(parsed.hex if parsed else "", []).append(name)
 
-    @cached_property
+    def open_member(self, name: str, source: Source) -> DesShard:
+        """Opens a member."""
+        return open_shard(PrefetchedSource(source), self._context.member())
+
+    @property
     def zones(self) -> Zones | None:
         """The zones file of the folder, if it has one that can be read."""
+        return self._zones.get(self._read_zones)
+
+    def _read_zones(self) -> Zones | None:
         for name in ZONES_NAMES:
             try:
-                with self.folder.open(name) as source:
-                    return Zones.parse(source.read(0, min(source.size, MAX_TEXT + 1)))
+                return Zones.parse(self.folder.read(name, MAX_TEXT))
             except ShardError:
                 continue
         return None
 
-    @cached_property
-    def retention(self) -> Retention:
-        """Copies for extended retention."""
-        return Retention(self.folder)
-
-    @cached_property
+    @property
     def n_bits(self) -> int | None:
         """Bits of the shard numbers: those of the zones file, else inferred from uids and names; None if unknown."""
-        if self.zones is not None:
-            return self.zones.n_bits
+        return self._n_bits.get(lambda: self.zones.n_bits if self.zones is not None else self._inferred_bits())
+
+    def _inferred_bits(self) -> int | None:
         uids: dict[str, list[str]] = {}
-        step = max(len(self.members) // MOST_ASKED, 1)
-        for member in self.members[::step]:
+        for member in self.members[:: max(len(self.members) // MOST_ASKED, 1)]:
             name = ShardName.parse(member.name)
             if name is None:
                 continue
             try:
-                objects = self.member(member.name).objects
+                keys = self.member(member.name).objects.keys[:]
             except ShardError:
                 continue
-            rows = np.arange(len(objects), dtype=np.int64)
-            uids.setdefault(name.hex, []).extend(uid for uid in objects.key_texts(rows) if uid is not None)
+            uids.setdefault(name.hex, []).extend(uid for uid in keys if uid is not None)
         return infer_n_bits(uids)
 
-    @cached_property
-    def _by_hex(self) -> dict[str, list[str]]:
-        """Members by the shard number in their name, in the order in which they are searched; `""` for other names."""
-        found: dict[str, list[str]] = {}
-        for name in sorted(member.name for member in self.members):
-            parsed = ShardName.parse(name)
-            found.setdefault(parsed.hex if parsed else "", []).append(name)
-        return found
+    def parse_key(self, text: str) -> Uid:
+        """A uid with its bytes and what it routes by."""
+        return Uid.parse(text)
 
-    def _candidates(self, key: str) -> tuple[Route | None, list[str]]:
+    def _candidates(self, key: Uid) -> tuple[Route | None, list[str]]:
         """The route of a uid (None when the number of bits is not known) and the members that may hold it."""
         if self.n_bits is None:
             return None, [member.name for member in self.members]
-        route = Route.of(key, self.n_bits)
+        route = key.route(self.n_bits)
         return route, [*self._by_hex.get(route.hex, []), *self._by_hex.get("", [])]
 
-    def route(self, key: str, look: Look) -> Sequence[str]:
+    def route(self, key: Uid, look: Look) -> Sequence[str]:
         """The parts in which a uid may lie: those of its shard number, of all dates; then files with other names."""
         route, found = self._candidates(key)
         if route is None:
@@ -157,28 +148,30 @@ class DesFolder(DataSet):
         Raises:
             FormatError: A uid is in no member that can be read, and one that cannot may hold it.
         """
+        wanted = [self.parse_key(key) for key in keys]
         self.load_index()
         rows = np.full(len(keys), -1, np.int64)
-        wanted: dict[str, list[int]] = {}
-        for number, key in enumerate(keys):
-            for name in self._candidates(key)[1]:
-                wanted.setdefault(name, []).append(number)
-        for name in [
-            name for names in sorted(self._by_hex.items(), reverse=True) for name in names[1] if name in wanted
-        ]:
-            left = np.array([number for number in wanted[name] if rows[number] < 0], np.int64)
+        by_member: dict[str, list[int]] = {}
+        for number, uid in enumerate(wanted):
+            for name in self._candidates(uid)[1]:
+                by_member.setdefault(name, []).append(number)
+        # Files that no packer named come last.
+        for name in (name for _, names in sorted(self._by_hex.items(), reverse=True) for name in names):
+            left = np.array([number for number in by_member.get(name, ()) if rows[number] < 0], np.int64)
             first = self._first_row(name)
             if first is not None and len(left):
-                found = self.member(name).find_many([keys[number] for number in left.tolist()])
+                member = self.member(name)
+                assert isinstance(member, DesShard)
+                found = member.lookup_many([wanted[number] for number in left.tolist()])
                 rows[left] = np.where(found < 0, -1, found + first)
         for name, error in self.unreadable.items():
-            if any(rows[number] < 0 for number in wanted.get(name, ())):
+            if any(rows[number] < 0 for number in by_member.get(name, ())):
                 raise error
         return rows
 
-    def lookup(self, key: str, look: Look) -> ObjectRef:
+    def lookup(self, key: Uid, look: Look) -> ObjectRef:
         """Routes the uid and looks in the parts; what is only kept as a retention copy is found there."""
-        copies = self.retention.of(key)
+        copies = self.retention.of(key.text)
         try:
             ref = super().lookup(key, look)
         except KeyAbsent:
@@ -188,14 +181,14 @@ class DesFolder(DataSet):
         if copies:
             names = [copy.name for copy in copies]
             text = f"{len(copies)} copies are kept for extended retention; readers of that project prefer them."
-            look.step("Retention", text, *(Span(copy.name, 0, copy.size) for copy in copies), copies=names)
+            look.step("Retention", text, *(copy.span for copy in copies), copies=names)
             ref.extras["copies"] = names
         return ref
 
-    def find_all(self, key: str) -> tuple[ObjectRef, ...]:
+    def lookup_all(self, key: Uid) -> tuple[ObjectRef, ...]:
         """All entries with this uid in all parts, then its retention copies."""
-        copies = self.retention.of(key)
-        found = (*super().find_all(key), *map(_copy_ref, copies))
+        copies = self.retention.of(key.text)
+        found = (*super().lookup_all(key), *map(_copy_ref, copies))
         for ref in found if copies else ():
             ref.extras["copies"] = [copy.name for copy in copies]
         return found
@@ -211,83 +204,52 @@ class DesFolder(DataSet):
         if not 0 <= start <= stop:
             raise UsageError(f"not a half-open range: {start}..{stop}")
         with self._open_copy(ref) as source:
-            last = min(stop, source.size)
-            if last - start > limit:
-                raise LimitExceeded(f"a range of {last - start} bytes; the limit is {limit}")
-            return source.read(start, last) if last > start else b""
+            return cut(source, 0, source.size, start, stop, limit)
 
     @property
     def fields(self) -> dict[str, Value]:
         """Members, and the number of bits once it is known."""
-        known = self.__dict__.get("n_bits")
+        known = self._n_bits.value
         return super().fields | ({"dataset.n_bits": known} if known is not None else {})
 
     @property
     def tree(self) -> Node:
-        """One node for each member, and one for each retention copy."""
+        """One node for each member, and one for the retention copies."""
         root = super().tree
-        kids = tuple(
-            Node(
-                c.name,
-                Span(c.name, 0, c.size),
-                text=f"{c.size} bytes",
-                role=FieldRole.DATA,
-                doc="A copy that is kept longer.",
-            )
-            for c in self.retention.copies
-        )
-        if not kids:
+        if not self.retention.days:
             return root
-        copies = Node(RETENTION, Span("", 0, 0), text=f"{len(kids)} copies", children=kids)
+        doc = "Copies of objects that are kept longer than their shards."
+        copies = Node(RETENTION, Span("", 0, 0), doc=doc, children=Deferred(self._copy_nodes))
         return Node(root.name, root.span, children=(*root.children, copies))
 
-    def bytes_of(self, name: str) -> Source:
-        """A member, a source of a member, a BigFile, a sidecar, or a retention copy."""
-        if not self._lies_beside(name):
-            return super().bytes_of(name)
-        if name.startswith(f"{RETENTION}/") and self.retention.root is not None:
-            return self.retention.root.open(name)
-        return self.folder.open(name)
+    def _copy_nodes(self) -> list[Node]:
+        doc = "A copy that is kept longer."
+        return [
+            Node(copy.name, copy.span, text=f"{copy.size} bytes", role=FieldRole.DATA, doc=doc)
+            for copy in self.retention.copies.all
+        ]
 
-    def tree_of(self, name: str) -> Node:
-        """The tree of the data set, of a member, or of what lies beside."""
-        if not self._lies_beside(name):
-            return super().tree_of(name)
-        with self.bytes_of(name) as source:
-            span = Span(name, 0, source.size)
-        return Node(name, span, children=(Node("content", span, role=FieldRole.DATA, doc="The whole file."),))
-
-    def sections_of(self, name: str) -> tuple[Section, ...]:
-        """The sections of a member or of a source of one; what lies beside is one section."""
-        if not self._lies_beside(name):
-            return super().sections_of(name)
-        with self.bytes_of(name) as source:
-            return (Section("content", SectionRole.DATA, 0, source.size, "The whole file."),)
-
-    def explain(self, offset: int, source: str = "") -> tuple[Node, ...]:
-        """The path to a byte of a member, or of what lies beside."""
-        return Shard.explain(self, offset, source) if self._lies_beside(source) else super().explain(offset, source)
-
-    def runs(self, start: int, stop: int, source: str = "") -> Runs:
-        """What owns bytes of a member, or of what lies beside."""
-        lies_beside = self._lies_beside(source)
-        return Shard.runs(self, start, stop, source) if lies_beside else super().runs(start, stop, source)
-
-    def _lies_beside(self, name: str) -> bool:
-        """Whether a name is that of a BigFile, a retention copy or a sidecar of a member."""
-        prefix, _, rest = name.partition("/")
-        if prefix == BIGFILES:
-            return is_hash(rest.encode("utf-8", "replace"))
-        if prefix == RETENTION:
-            return self.retention.named(name) is not None
-        return name.endswith(SUFFIX) and name.removesuffix(SUFFIX) + ".des" in self._by_name
+    def _part(self, name: SourceName) -> Part:
+        """A BigFile, a retention copy, or the sidecar of a member."""
+        prefix, _, rest = name.path.partition("/")
+        if name.stretches:
+            return super()._part(name)
+        if prefix == BIGFILES and is_hash(rest.encode("utf-8", "replace")):
+            return content_part(self.folder.open_on_demand(name.path), name)
+        root = self.retention.copies.root if prefix == RETENTION and self.retention.named(name.path) else None
+        if root is not None:
+            return content_part(root.open_on_demand(name.path), name)
+        if shard_of_sidecar(name.path) in self._by_name:
+            return content_part(self.folder.open_on_demand(name.path), name, FieldRole.TEXT)
+        return super()._part(name)
 
     def _open_copy(self, ref: ObjectRef) -> Source:
-        name = ref.spans[0].source
-        if self.retention.root is None or self.retention.named(name) is None:
+        name = SourceName.parse(ref.spans[0].source).path
+        root = self.retention.copies.root if self.retention.named(name) is not None else None
+        if root is None:
             raise UsageError(f"no copy is called {name!r}")
         try:
-            return self.retention.root.open(name)
+            return root.open(name)
         except SourceError as error:
             raise ExternalMissing(f"{name} cannot be opened: {error.message}") from error
 
@@ -300,7 +262,7 @@ def _copy_ref(copy: Copy) -> ObjectRef:
     return ObjectRef(
         copy.uid,
         -1,
-        (Span(copy.name, 0, copy.size),),
+        (copy.span,),
         copy.size,
         copy.size,
         state=State.EXTERNAL,
@@ -309,9 +271,5 @@ def _copy_ref(copy: Copy) -> ObjectRef:
     )
 
 
-def _is_shard(name: str) -> bool:
-    return name.endswith(".des")
-
-
-def _shard_names(folder: Folder) -> list[str]:
-    return [entry.name for entry in folder.list() if _is_shard(entry.name) and not entry.is_folder]
+def _shards(folder: Folder) -> list[Entry]:
+    return [entry for entry in folder.list() if entry.name.endswith(SUFFIX) and not entry.is_folder]

@@ -1,4 +1,4 @@
-"""The bytes of a DES shard, stated once (des-architecture, Shard format; des_core.shard_io).
+"""The bytes of a DES shard and the rules on them, stated once (des-architecture, Shard format; des_core.shard_io).
 
 `header 8 | data | index | footer 12`, all numbers unsigned and little-endian. An index entry has parts of variable
 length, so it is stated as the records between them: the uid length, then (version 2) the flags, then the place
@@ -8,16 +8,20 @@ of an inline object or of a BigFile, then the length of the metadata.
 from __future__ import annotations
 
 import json
+from enum import IntEnum
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from shardcore.errors import FormatError, Truncated
+from shardcore.nodes.sections import Section, SectionRole
 from shardcore.record import Field, FieldRole, Record
 from shardcore.span import Span
 
 MAGIC = b"DES2"
 FOOTER_MAGIC = b"DESI"
 OTHER_FAMILY = b"DESHEAD1"
-OTHER_FAMILY_FOOTER = b"DESFOOT1"
 
 VERSIONS = (1, 2)
 BIGFILE_FLAG = 1
@@ -25,6 +29,7 @@ CODECS = ("none", "zstd", "lz4")
 HASH_LENGTH = 64
 HEX_DIGITS = b"0123456789abcdefABCDEF"
 MAX_UID = 65535
+SUFFIX = ".des"
 BIGFILES = "_bigFiles"
 RETENTION = "_ext_retention"
 
@@ -193,12 +198,93 @@ def write_meta(meta: dict[str, Any] | None) -> bytes:
         raise FormatError(f"metadata without a JSON form: {error}") from None
 
 
+def section_claims(index_start: int, index_stop: int, size: int) -> list[Section]:
+    """The four sections of a shard; BigFiles add no bytes to any of them."""
+    return [
+        Section("header", SectionRole.HEADER, 0, HEADER.size, "Says what the file is, and the layout of its entries."),
+        Section("data", SectionRole.DATA, HEADER.size, index_start, "The payloads, as they came, without padding."),
+        Section(
+            "index", SectionRole.INDEX, index_start, index_stop, "One entry for each object: uid, place, metadata."
+        ),
+        Section(
+            "footer", SectionRole.FOOTER, index_stop, size, "Says where the index begins: a shard is read from here."
+        ),
+    ]
+
+
 def is_hash(text: bytes) -> bool:
     """Whether these bytes are a BigFile's hash and nothing else: 64 hex digits, a plain file name.
 
     The reference joins whatever stands here to the folder; a path out of it must never be opened.
     """
-    return len(text) == HASH_LENGTH and all(byte in HEX_DIGITS for byte in text)
+    return len(text) == HASH_LENGTH and bool(are_hashes(np.frombuffer(text, np.uint8)))
+
+
+def are_hashes(texts: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    """The same for many texts of 64 bytes, shape `(…, 64)`."""
+    return np.asarray(_IS_HEX[texts].all(axis=-1))
+
+
+_IS_HEX = np.isin(np.arange(256), np.frombuffer(HEX_DIGITS, np.uint8))
+
+
+def bigfile_name(digest: bytes) -> str:
+    """The name of the external file of a BigFile, beside the shard; only for what `is_hash`."""
+    return f"{BIGFILES}/{digest.decode('ascii', 'replace')}"
+
+
+def codec_name(code: int) -> str:
+    """`none`, `zstd`, `lz4`, or the number of a codec that is not known."""
+    return CODECS[code] if code < len(CODECS) else f"{code}, not known"
+
+
+class PayloadFault(IntEnum):
+    """Which rule the place or size of an inline object breaks; the first that does counts."""
+
+    NONE = 0
+    OUTSIDE = 1
+    """A payload lies before the index."""
+    CODEC = 2
+    """A codec is one of `CODECS`."""
+    SIZE = 3
+    """What is not compressed has as many bytes stored as when plain."""
+
+
+def payload_faults(
+    offset: NDArray[np.uint64],
+    length: NDArray[np.uint64],
+    codec: NDArray[np.uint8],
+    size: NDArray[np.uint64],
+    data_stop: int,
+) -> NDArray[np.uint8]:
+    """The `PayloadFault` of each inline object.
+
+    Args:
+        offset: The fields of the entries, arrays of one length.
+        length: Likewise.
+        codec: Likewise.
+        size: Likewise, `uncompressed_size`.
+        data_stop: Where the index begins.
+    """
+    stop = np.uint64(data_stop)
+    faults = np.zeros(len(offset), np.uint8)
+    faults[(codec == 0) & (size != length)] = PayloadFault.SIZE
+    faults[codec >= len(CODECS)] = PayloadFault.CODEC
+    # `offset + length` may wrap.
+    faults[(length > stop) | (offset > stop - np.minimum(length, stop))] = PayloadFault.OUTSIDE
+    return faults
+
+
+def payload_fault_text(fault: int, offset: int, length: int, codec: int, size: int, data_stop: int) -> str:
+    """A fault in words; empty when there is none."""
+    return {
+        PayloadFault.NONE: "",
+        PayloadFault.OUTSIDE: (
+            f"bytes {offset}..{offset + length} are not all before the index, which begins at {data_stop}"
+        ),
+        PayloadFault.CODEC: f"codec {codec} is not known",
+        PayloadFault.SIZE: f"{length} bytes stored without compression, {size} declared",
+    }[PayloadFault(fault)]
 
 
 def index_start(size: int, footer: dict[str, Any]) -> int:

@@ -4,74 +4,93 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import ExternalMissing, FormatError, KeyAbsent, UsageError
 from shardcore.formats.des.content import open_bigfile, stream_bigfile, stream_inline
+from shardcore.formats.des.file import DesFile
 from shardcore.formats.des.layout import CODECS, FOOTER, HEADER, INDEX_HEAD, INLINE, PLACE_V1, UID_HEAD
-from shardcore.formats.des.routing import DEFAULT_BITS, Route, shard_date, uid_bytes
+from shardcore.formats.des.objects import DesObjects
+from shardcore.formats.des.routing import DEFAULT_BITS, Uid, shard_date
 from shardcore.formats.des.walk import ShapeV2
 from shardcore.formats.des.zones import MAX_TEXT, Zones
 from shardcore.objects import ObjectRef
 from shardcore.sources.local import FileSource
+from shardcore.sources.names import SourceName
 from shardcore.span import Span
 from shardcore.trace import Look
-
-if TYPE_CHECKING:
-    from shardcore.formats.des.shard import DesShard
 
 MAX_TOLD = 1 << 24
 """Contents up to 16 MiB are read by a told lookup to show what comes out."""
 
 
-def rows_of(shard: DesShard, key: str) -> NDArray[np.int64]:
-    """The rows of a uid, ascending."""
-    return shard.entries.rows_of([uid_bytes(key)])[0]
+class DesLookup:
+    """Finds uids in one file.
 
-
-def find_many(shard: DesShard, keys: Sequence[str]) -> NDArray[np.int64]:
-    """The last row of each uid, -1 for those that are not here."""
-    found = shard.entries.rows_of([uid_bytes(key) for key in keys])
-    return np.array([rows[-1] if len(rows) else -1 for rows in found], np.int64)
-
-
-def find(shard: DesShard, key: str, look: Look) -> ObjectRef:
-    """Finds a uid: the ends, the walk through the index, the entry, the sidecar, the payload.
-
-    Of several entries with one uid the last is served, as the reference does.
-
-    Raises:
-        KeyAbsent: No entry has the uid.
-        UsageError: The text has no UTF-8 form.
-        FormatError: The uid is not among the entries before the damage of the index.
+    Args:
+        file: The file.
+        objects: Its objects.
     """
-    rows = rows_of(shard, key)
-    _tell_ends(shard, look)
-    entries = shard.entries
-    index = Span("", entries.data_stop, shard.index_stop)
-    if not len(rows):
-        walked = len(entries)
-        look.step(
-            "Walk", f"None of the {walked} entries has this uid.", index, entries=walked, uid_bytes=len(uid_bytes(key))
-        )
-        if shard.damage is not None:
-            raise FormatError(f"not among the entries that can be read: {entries.walk.error}", span=shard.lost_span)
-        raise KeyAbsent(key, span=index)
-    row = int(rows[-1])
-    ref = shard.objects.ref(row)
-    if look.telling:
-        _tell_entry(shard, ref, rows, look)
-        _tell_sidecar(shard, ref, look)
-        _tell_content(shard, ref, look)
-    return ref
+
+    def __init__(self, file: DesFile, objects: DesObjects) -> None:
+        self._file = file
+        self._objects = objects
+
+    def parse(self, text: str) -> Uid:
+        """A uid from its text.
+
+        Raises:
+            UsageError: The text has no UTF-8 form.
+        """
+        return Uid.parse(text)
+
+    def find(self, key: Uid, look: Look) -> ObjectRef:
+        """Finds a uid: the ends, the walk through the index, the entry, the sidecar, the payload.
+
+        Of several entries with one uid the last is served, as the reference does.
+
+        Raises:
+            KeyAbsent: No entry has the uid.
+            FormatError: The uid is not among the entries before the damage of the index.
+        """
+        file, entries = self._file, self._file.entries
+        rows = self._rows(key)
+        _tell_ends(file, look)
+        if not len(rows):
+            index = Span("", entries.data_stop, file.index_stop)
+            text = f"None of the {len(entries)} entries has this uid."
+            look.step("Walk", text, index, entries=len(entries), uid_bytes=len(key.raw))
+            if entries.walk.error:
+                message = f"not among the entries that can be read: {entries.walk.error}"
+                raise FormatError(message, span=entries.lost_span)
+            raise KeyAbsent(key.text, span=index)
+        ref = self._objects.ref(int(rows[-1]))
+        if look.telling:
+            _tell_entry(file, ref, rows, look)
+            _tell_sidecar(file, ref, look)
+            _tell_content(file, ref, look)
+        return ref
+
+    def find_all(self, key: Uid) -> tuple[ObjectRef, ...]:
+        """All entries with this uid, in the order of the index."""
+        return tuple(self._objects.ref(row) for row in self._rows(key).tolist())
+
+    def find_many(self, keys: Sequence[Uid]) -> NDArray[np.int64]:
+        """The last row of each uid, -1 for those that are not here."""
+        found = self._file.entries.rows_of([key.raw for key in keys])
+        return np.array([rows[-1] if len(rows) else -1 for rows in found], np.int64)
+
+    def _rows(self, key: Uid) -> NDArray[np.int64]:
+        """The rows of a uid, ascending."""
+        return self._file.entries.rows_of([key.raw])[0]
 
 
-def _tell_ends(shard: DesShard, look: Look) -> None:
-    size, start = shard.source.size, shard.entries.data_stop
-    declared = shard.footer["index_size"]
+def _tell_ends(file: DesFile, look: Look) -> None:
+    size, start = file.source.size, file.entries.data_stop
+    declared = file.footer["index_size"]
     look.step(
         "Footer",
         f"The last {FOOTER.size} bytes say that the index has {declared} bytes: it begins at {start}.",
@@ -79,19 +98,19 @@ def _tell_ends(shard: DesShard, look: Look) -> None:
         index_size=declared,
         index_start=start,
     )
-    version = shard.header["version"]
+    version = file.header["version"]
     look.step(
         "Header",
         f"The first {HEADER.size} bytes say DES2, version {version}.",
         Span("", 0, HEADER.size),
         version=version,
     )
-    count = shard.entries.declared
+    count = file.entries.declared
     look.step("Count", f"The index has {count} entries.", Span("", start, start + INDEX_HEAD.size), entry_count=count)
 
 
-def _tell_entry(shard: DesShard, ref: ObjectRef, rows: NDArray[np.int64], look: Look) -> None:
-    c, row, entry = shard.entries.columns, ref.row, shard.entry_span(ref.row)
+def _tell_entry(file: DesFile, ref: ObjectRef, rows: NDArray[np.int64], look: Look) -> None:
+    c, row, entry = file.entries.columns, ref.row, file.entries.span(ref.row)
     text = f"Entry by entry the uid lengths lead to entry {row}, which has this uid."
     if len(rows) > 1:
         text += f" {len(rows)} entries have it, and the last one counts."
@@ -99,24 +118,24 @@ def _tell_entry(shard: DesShard, ref: ObjectRef, rows: NDArray[np.int64], look: 
     look.step("Walk", text, entry, uid, entry=row, start=entry.start, stop=entry.stop)
     at = uid.stop
     big = bool(c.big[row])
-    if isinstance(shard.entries.shape, ShapeV2):
+    if isinstance(file.entries.shape, ShapeV2):
         kind = "bit 0 is set: the content is a BigFile" if big else "bit 0 is not set: the content is in this file"
         look.step("Flags", f"The flags are {int(c.flags[row])}: {kind}.", Span("", at, at + 1), flags=int(c.flags[row]))
-    meta = Span("", shard.entries.data_stop + int(c.meta_start[row]), entry.stop)
+    meta = Span("", file.entries.data_stop + int(c.meta_start[row]), entry.stop)
     if big:
         digest = str(ref.extras["hash"])
         text = f"The content is the external file {digest}, {int(c.size[row])} bytes."
         look.step("Place", text, Span("", at + 1, meta.start), hash=digest, size=int(c.size[row]))
     else:
-        _tell_place(shard, ref, look, at)
+        _tell_place(file, ref, look, at)
     if meta.size:
         look.step("Metadata", "The metadata is a JSON object.", meta, meta=ref.extras["meta"])
 
 
-def _tell_place(shard: DesShard, ref: ObjectRef, look: Look, at: int) -> None:
-    c, row = shard.entries.columns, ref.row
-    skip, record = (1, INLINE) if isinstance(shard.entries.shape, ShapeV2) else (0, PLACE_V1)
-    stop = min(at + record.offsets["uncompressed_size"] + 8, shard.entry_span(row).stop)
+def _tell_place(file: DesFile, ref: ObjectRef, look: Look, at: int) -> None:
+    c, row = file.entries.columns, ref.row
+    skip, record = (1, INLINE) if isinstance(file.entries.shape, ShapeV2) else (0, PLACE_V1)
+    stop = min(at + record.offsets["uncompressed_size"] + 8, file.entries.span(row).stop)
     offset, length, size = int(c.offset[row]), int(c.length[row]), int(c.size[row])
     code = int(c.codec[row])
     codec = CODECS[code] if code < len(CODECS) else f"number {code}"
@@ -125,43 +144,43 @@ def _tell_place(shard: DesShard, ref: ObjectRef, look: Look, at: int) -> None:
     look.step("Place", text, Span("", at + skip, stop), **values, uncompressed_size=size)
 
 
-def _tell_sidecar(shard: DesShard, ref: ObjectRef, look: Look) -> None:
-    if shard.sidecar_error is not None:
-        look.step("Sidecar", f"It cannot be used: {shard.sidecar_error.message}.", Span(shard.sidecar_name, 0, 0))
-    elif shard.sidecar is None:
+def _tell_sidecar(file: DesFile, ref: ObjectRef, look: Look) -> None:
+    if file.sidecar_error is not None:
+        place = Span(str(SourceName(file.sidecar_name)), 0, 0)
+        look.step("Sidecar", f"It cannot be used: {file.sidecar_error.message}.", place)
+    elif file.sidecar is None:
         look.step("Sidecar", "There is none beside the shard: nothing is known to be deleted.", sidecar=False)
     else:
-        place = Span(shard.sidecar.name, 0, shard.sidecar.size)
-        tombstone = shard.tombstone(ref.row)
+        tombstone = file.tombstone(ref.row)
         checksum = ref.extras.get("checksum", "")
         said = f"A tombstone says that it was deleted: {tombstone}." if tombstone else "It has no tombstone."
-        look.step("Sidecar", said, place, tombstone=tombstone is not None, checksum=checksum)
+        look.step("Sidecar", said, file.sidecar.span, tombstone=tombstone is not None, checksum=checksum)
 
 
-def _tell_content(shard: DesShard, ref: ObjectRef, look: Look) -> None:
+def _tell_content(file: DesFile, ref: ObjectRef, look: Look) -> None:
     """The last step: what the stored bytes are, and what comes out of them.
 
     Raises:
         FormatError: They are damaged.
         SourceError: They cannot be had.
     """
-    if shard.sidecar_error is not None or (not shard.deleted and ref.row in shard.tombstoned):
+    if file.sidecar_error is not None or (not file.deleted and ref.row in file.tombstoned):
         look.step("Payload", "It is not read, because it may be deleted.", *ref.spans[:1])
         return
     if max(ref.size, ref.stored_size) > MAX_TOLD:
         look.step("Payload", f"{ref.size} bytes; too many to show what comes out.", *ref.spans[:1])
         return
-    entries, row = shard.entries, ref.row
+    entries, row = file.entries, ref.row
     if entries.columns.big[row]:
         try:
-            open_bigfile(shard.source.folder, entries, row).close()
+            open_bigfile(file.source.folder, entries, row).close()
         except ExternalMissing as error:
             look.step("Payload", f"{error.message}.", *ref.spans[:1])
             return
-        pieces = stream_bigfile(shard.source.folder, entries, row)
+        pieces = stream_bigfile(file.source.folder, entries, row)
         text = "The external file has the size and the digest of the entry."
     else:
-        pieces = stream_inline(look.meter(shard.source), entries, row)
+        pieces = stream_inline(look.meter(file.source), entries, row)
         text = "The stored bytes are the content." if ref.codec == "none" else f"The {ref.codec} frame is expanded."
     digest, size = hashlib.sha256(), 0
     for piece in pieces:
@@ -194,7 +213,7 @@ def locate(key: str, *, date: str = "", n_bits: int | None = None, zones: Any = 
     found = read_zones(zones) if zones is not None else None
     if found is not None and n_bits not in (None, found.n_bits):
         raise UsageError(f"n_bits {n_bits} asked for; the zones file has {found.n_bits}")
-    route = Route.of(key, found.n_bits if found else DEFAULT_BITS if n_bits is None else n_bits)
+    route = Uid.parse(key).route(found.n_bits if found else DEFAULT_BITS if n_bits is None else n_bits)
     place: dict[str, Any] = {
         "uid": key,
         "date": day,

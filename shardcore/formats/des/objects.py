@@ -2,34 +2,37 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shardcore.caching import Once
 from shardcore.errors import FormatError
-from shardcore.formats.des.layout import BIGFILES, CODECS, is_hash
+from shardcore.formats.des.file import DesFile
+from shardcore.formats.des.layout import CODECS, bigfile_name, is_hash
 from shardcore.formats.des.sidecar import created_at_of
 from shardcore.objects import ObjectColumns, ObjectRef, Objects, State
 from shardcore.span import Span
-
-if TYPE_CHECKING:
-    from shardcore.formats.des.shard import DesShard
 
 OBJECT, BIGFILE = 0, 1
 _NOT_SHOWN = 1 << 62  # sizes from here on are no sizes; a column says -1
 
 
 class DesObjects(Objects):
-    """One row for each entry, in the order of the index."""
+    """One row for each entry, in the order of the index.
+
+    Args:
+        file: The file.
+    """
 
     kinds = ("object", "bigfile")
     codecs = (*CODECS, "unknown")
 
-    def __init__(self, shard: DesShard) -> None:
-        self._shard = shard
-        self._entries = shard.entries
-        self._orders: dict[str, NDArray[np.int64]] = {}
+    def __init__(self, file: DesFile) -> None:
+        self._file = file
+        self._entries = file.entries
+        self._orders: Once[dict[str, NDArray[np.int64]]] = Once()
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -83,33 +86,35 @@ class DesObjects(Objects):
     @property
     def orders(self) -> tuple[str, ...]:
         """`slot` (the order of the index); after `load_index` also `offset` and `size`."""
-        return ("slot", *self._orders)
+        return ("slot", *(self._orders.value or ()))
 
     def order(self, name: str) -> NDArray[np.int64] | None:
         """Row numbers in an order; BigFiles come last by `offset`."""
-        return self._orders[name] if name in self._orders else super().order(name)
+        known = self._orders.value or {}
+        return known[name] if name in known else super().order(name)
 
     def sort(self) -> None:
-        """Make the orders by `offset` and by `size`."""
+        """Makes the orders by `offset` and by `size`."""
+        self._orders.get(self._sorted)
+
+    def _sorted(self) -> dict[str, NDArray[np.int64]]:
         rows = np.arange(len(self), dtype=np.int64)
-        c = self._entries.columns
-        offset = np.lexsort((rows, c.offset, c.big))
         size = np.argsort(self.columns(rows).size, kind="stable")
-        self._orders = {"offset": offset.astype(np.int64), "size": size.astype(np.int64)}
+        return {"offset": self._file.by_offset(), "size": size.astype(np.int64)}
 
     def _states(self, rows: NDArray[np.int64], big: NDArray[np.bool_], lost: NDArray[np.bool_]) -> NDArray[np.uint8]:
         states = np.where(big, State.EXTERNAL, State.LIVE).astype(np.uint8)
-        states[np.isin(rows, self._shard.tombstoned)] = State.TOMBSTONED
+        states[np.isin(rows, self._file.tombstoned)] = State.TOMBSTONED
         states[lost | self._entries.bad_texts(rows)] = State.DAMAGED
         return states
 
     def _spans(self, row: int, columns: ObjectColumns) -> tuple[Span, ...]:
-        entry = self._shard.entry_span(row)
+        entry = self._entries.span(row)
         digest = self._entries.hash(row)
         if columns.start[0] >= 0:
             return Span("", int(columns.start[0]), int(columns.stop[0])), entry
         if is_hash(digest) and columns.size[0] >= 0:
-            return Span(f"{BIGFILES}/{digest.decode()}", 0, int(columns.size[0])), entry
+            return Span(bigfile_name(digest), 0, int(columns.size[0])), entry
         return Span("", entry.start, entry.start), entry
 
     def _meta(self, row: int) -> tuple[dict[str, Any], str]:
@@ -127,7 +132,7 @@ class DesObjects(Objects):
             extras["hash"] = self._entries.hash(row).decode("ascii", "backslashreplace")
         else:
             extras |= {"compressed_size": int(c.compressed[row]), "uncompressed_size": int(c.size[row])}
-        sidecar = self._shard.sidecar
+        sidecar = self._file.sidecar
         if sidecar is not None and key is not None:
             created_at = created_at_of(meta)
             tombstone = sidecar.tombstone(key, created_at)

@@ -10,9 +10,12 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from shardcore.caching import Once
 from shardcore.errors import SourceError
 from shardcore.formats.des.layout import RETENTION
 from shardcore.sources.base import Folder
+from shardcore.sources.names import SourceName
+from shardcore.span import Span
 
 _NAME = re.compile(r"(?P<uid>.*)_(?P<stamp>[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.\-]+Z)\.dat", re.DOTALL)
 
@@ -33,44 +36,79 @@ class Copy:
     name: str
     size: int
 
+    @property
+    def span(self) -> Span:
+        """All of its bytes."""
+        return Span(str(SourceName(self.name)), 0, self.size)
 
-class Retention:
-    """All copies that can be seen from a folder of shards.
+
+@dataclass(frozen=True, slots=True)
+class Copies:
+    """All copies below one root.
 
     Attributes:
         root: The folder in which `_ext_retention` lies; None when there is none.
-        copies: The copies, sorted by name.
+        all: The copies, sorted by name.
+        by_uid: The copies of each uid.
+        by_name: Each copy by its name.
+    """
+
+    root: Folder | None
+    all: tuple[Copy, ...]
+    by_uid: dict[str, tuple[Copy, ...]]
+    by_name: dict[str, Copy]
+
+
+class Retention:
+    """The copies that can be seen from a folder of shards. They are listed when somebody asks for one.
+
+    Args:
+        folder: The folder of the shards.
+
+    Attributes:
+        days: Whether there is a folder for copies; known without listing what is in it.
     """
 
     def __init__(self, folder: Folder) -> None:
-        self.root: Folder | None = None
-        self.copies: tuple[Copy, ...] = ()
-        self._by_uid: dict[str, tuple[Copy, ...]] = {}
-        for root in (folder, folder.parent()):
-            copies = tuple(_copies(root)) if root is not None else ()
-            if copies:
-                self.root, self.copies = root, copies
-                break
-        for copy in self.copies:
-            self._by_uid[copy.uid] = (*self._by_uid.get(copy.uid, ()), copy)
+        self._roots = [(root, days) for root in (folder, folder.parent()) if root is not None and (days := _days(root))]
+        self.days = bool(self._roots)
+        self._copies: Once[Copies] = Once()
+
+    @property
+    def copies(self) -> Copies:
+        """All copies, listed when first asked for."""
+        return self._copies.get(self._listed)
 
     def of(self, uid: str) -> tuple[Copy, ...]:
         """The copies of a uid."""
-        return self._by_uid.get(uid, ())
+        return self.copies.by_uid.get(uid, ()) if self.days else ()
 
     def named(self, name: str) -> Copy | None:
         """The copy of that name."""
-        return next((copy for copy in self.copies if copy.name == name), None)
+        return self.copies.by_name.get(name) if self.days else None
+
+    def _listed(self) -> Copies:
+        for root, days in self._roots:
+            found = tuple(_copies(root, days))
+            if found:
+                by_uid: dict[str, tuple[Copy, ...]] = {}
+                for copy in found:
+                    by_uid[copy.uid] = (*by_uid.get(copy.uid, ()), copy)
+                return Copies(root, found, by_uid, {copy.name: copy for copy in found})
+        return Copies(None, (), {}, {})
 
 
-def _copies(root: Folder) -> Iterable[Copy]:
+def _days(root: Folder) -> list[str]:
     try:
-        days = [entry for entry in root.list(RETENTION) if entry.is_folder]
+        return [entry.name for entry in root.list(RETENTION) if entry.is_folder]
     except SourceError:
-        return
+        return []
+
+
+def _copies(root: Folder, days: Iterable[str]) -> Iterable[Copy]:
     for day in days:
         try:
-            files = root.list(day.name)
+            files = root.list(day)
         except SourceError:
             continue
         for entry in files:

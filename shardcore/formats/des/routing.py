@@ -53,6 +53,43 @@ class ShardName:
 
 
 @dataclass(frozen=True, slots=True)
+class Uid:
+    """A uid as it is looked up: its bytes and what it routes by, worked out once.
+
+    Attributes:
+        text: As it was given.
+        raw: As an index stores it.
+        bits: The 16 low bits of the number that it routes by; see `low_bits`.
+    """
+
+    text: str
+    raw: bytes
+    bits: int
+
+    @classmethod
+    def parse(cls, text: str) -> Uid:
+        """The uid that a text means.
+
+        Raises:
+            UsageError: The text has no UTF-8 form.
+        """
+        return cls(text, uid_bytes(text), low_bits(text))
+
+    def route(self, n_bits: int) -> Route:
+        """Where it lies, when shard numbers have `n_bits` bits.
+
+        Raises:
+            UsageError: `n_bits` is not in 4..16.
+        """
+        check_bits(n_bits)
+        number = self.bits & ((1 << n_bits) - 1)
+        return Route(n_bits, number, shard_hex(number, n_bits), "digits" if self.text.isdecimal() else "crc32")
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True, slots=True)
 class Route:
     """What a uid alone says about its place.
 
@@ -68,33 +105,14 @@ class Route:
     hex: str
     rule: str
 
-    @classmethod
-    def of(cls, uid: str, n_bits: int = DEFAULT_BITS) -> Route:
+    @staticmethod
+    def of(uid: str, n_bits: int = DEFAULT_BITS) -> Route:
         """Route a uid.
 
         Raises:
             UsageError: `n_bits` is not in 4..16.
         """
-        check_bits(n_bits)
-        number = low_bits(uid) & ((1 << n_bits) - 1)
-        return cls(n_bits, number, shard_hex(number, n_bits), "digits" if uid.isdecimal() else "crc32")
-
-    def names(self, names: Iterable[str], day: str | None = None) -> list[str]:
-        """Those of `names` that can hold the uid, in the order in which they are searched.
-
-        Only whole names count: the reference lists everything that begins with date and number, and so takes
-        sidecars for shards, and shard `1F` for shard `1`.
-
-        Args:
-            names: File names of a folder, without a path.
-            day: The date as YYYYMMDD; None when it is not known, then all dates are candidates.
-        """
-        found = []
-        for name in names:
-            parsed = ShardName.parse(name)
-            if parsed and parsed.hex == self.hex and day in (None, parsed.date):
-                found.append(name)
-        return sorted(found)
+        return Uid.parse(uid).route(n_bits)
 
 
 def check_bits(n_bits: object) -> int:

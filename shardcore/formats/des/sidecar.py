@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from shardcore.errors import ExternalMissing, FormatError, LimitExceeded, ShardError, SourceError, UsageError
+from shardcore.formats.des.layout import SUFFIX as SHARD_SUFFIX
 from shardcore.formats.des.routing import utc_stamp
 from shardcore.sources.base import Folder
+from shardcore.sources.names import SourceName
 from shardcore.span import Span
 
 SUFFIX = ".meta"
@@ -64,6 +66,11 @@ class Sidecar:
     index: dict[str, dict[str, Any]]
     tombstones: dict[str, tuple[Tombstone, ...]]
 
+    @property
+    def span(self) -> Span:
+        """All of its bytes."""
+        return Span(str(SourceName(self.name)), 0, self.size)
+
     @classmethod
     def parse(cls, data: bytes, name: str) -> Sidecar:
         """Read a sidecar.
@@ -71,7 +78,7 @@ class Sidecar:
         Raises:
             FormatError: It is not JSON, not of this form, or of another version.
         """
-        place = Span(name, 0, len(data))
+        place = Span(str(SourceName(name)), 0, len(data))
         try:
             tree = json.loads(data.decode())
         except (ValueError, RecursionError) as error:
@@ -98,16 +105,23 @@ class Sidecar:
         return next((tomb for tomb in self.tombstones.get(uid, ()) if tomb.covers(created_at)), None)
 
 
+def sidecar_name(shard: str) -> str:
+    """How the sidecar of a file is called; empty for a file without the suffix `.des`."""
+    return shard.removesuffix(SHARD_SUFFIX) + SUFFIX if shard.endswith(SHARD_SUFFIX) else ""
+
+
+def shard_of_sidecar(name: str) -> str:
+    """The file that a sidecar of this name belongs to; empty for other names."""
+    return name.removesuffix(SUFFIX) + SHARD_SUFFIX if name.endswith(SUFFIX) else ""
+
+
 def read_sidecar(folder: Folder, name: str) -> tuple[Sidecar | None, ShardError | None]:
     """The sidecar of that name, or why it cannot be used; neither when there is none.
 
     Only a file that is known not to be there is none: one that cannot be read may have tombstones in it.
     """
     try:
-        with folder.open(name) as source:
-            if source.size > MAX_SIDECAR:
-                raise LimitExceeded(f"{name} has {source.size} bytes; the limit is {MAX_SIDECAR}")
-            return Sidecar.parse(source.read(0, source.size), name), None
+        return Sidecar.parse(folder.read(name, MAX_SIDECAR), name), None
     except ExternalMissing:
         return None, None
     except SourceError as error:

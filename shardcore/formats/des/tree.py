@@ -1,19 +1,20 @@
-"""The nodes and colours of a shard: entries and payloads, computed from the columns."""
+"""The nodes and colours of a shard and of what lies beside it: computed from the columns when somebody looks."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shardcore.caching import Once
+from shardcore.errors import UsageError
 from shardcore.formats.des.entries import Entries
+from shardcore.formats.des.file import DesFile
 from shardcore.formats.des.layout import (
     BIGFILE_HEAD,
     BIGFILE_TAIL,
     BIGFILES,
     CODECS,
+    FOOTER,
     HEADER,
     INDEX_HEAD,
     INLINE,
@@ -21,37 +22,126 @@ from shardcore.formats.des.layout import (
     PLACE_V1_SHORT,
     TEXT_DOCS,
     UID_HEAD,
+    bigfile_name,
+    codec_name,
+    is_hash,
+    section_claims,
 )
 from shardcore.formats.des.walk import ShapeV1Short, ShapeV2
-from shardcore.nodes.children import Extents, field_nodes, grouped
+from shardcore.nodes.children import Extents, field_nodes, grouped, section_nodes
 from shardcore.nodes.node import Children, Node
 from shardcore.nodes.runs import Runs
 from shardcore.nodes.sections import Section, SectionRole
 from shardcore.record import FieldRole, Record, Value
-from shardcore.span import Span, decoded_name
+from shardcore.shard import Part
+from shardcore.sources.base import Source
+from shardcore.sources.memory import BytesSource
+from shardcore.sources.names import SourceName, decoded_name
+from shardcore.span import Span
 
 _SHOWN = 200  # characters of a text in the tree
 
 _ROLES = {"uid": FieldRole.KEY, "hash": FieldRole.HASH, "meta": FieldRole.TEXT}
 
 
-def section_claims(index_start: int, index_stop: int, size: int) -> list[Section]:
-    """The four sections of a shard; BigFiles add no bytes to any of them."""
-    return [
-        Section("header", SectionRole.HEADER, 0, HEADER.size, "Says what the file is, and the layout of its entries."),
-        Section("data", SectionRole.DATA, HEADER.size, index_start, "The payloads, as they came, without padding."),
-        Section(
-            "index", SectionRole.INDEX, index_start, index_stop, "One entry for each object: uid, place, metadata."
-        ),
-        Section(
-            "footer", SectionRole.FOOTER, index_stop, size, "Says where the index begins: a shard is read from here."
-        ),
-    ]
+class DesTree:
+    """The nodes of one file.
+
+    Args:
+        file: The file.
+    """
+
+    def __init__(self, file: DesFile) -> None:
+        self._file = file
+        self._payloads: Once[Children] = Once()
+        self._entries: Once[tuple[Node, ...]] = Once()
+
+    def root(self) -> Node:
+        """Header, data, index, footer; the parts of the data once the data map is there."""
+        file = self._file
+        size = file.source.size
+        claims = section_claims(file.entries.data_stop, file.index_stop, size)
+        makers = {"header": self._header, "data": self._data, "index": self._index, "footer": self._footer}
+        return Node(file.source.name, Span("", 0, size), children=section_nodes(claims, makers))
+
+    def _header(self, section: Section) -> Node:
+        return Node(section.name, _span(section), children=field_nodes(HEADER, self._file.header, section.start))
+
+    def _data(self, section: Section) -> Node:
+        file = self._file
+        if not file.mapped:
+            waiting = "not yet looked at: load the index to see the payloads"
+            return Node(section.name, _span(section), text=waiting)
+        return Node(section.name, _span(section), children=self._payloads.get(lambda: PayloadNodes(file).children()))
+
+    def _index(self, section: Section) -> Node:
+        text = f"{len(self._file.entries)} entries"
+        return Node(section.name, _span(section), text=text, children=self._entries.get(self._index_nodes))
+
+    def _footer(self, section: Section) -> Node:
+        file = self._file
+        targets = {"index_size": Span("", file.entries.data_stop, file.index_stop)}
+        fields = field_nodes(FOOTER, file.footer, section.start, targets=targets)
+        return Node(section.name, _span(section), children=fields)
+
+    def _index_nodes(self) -> tuple[Node, ...]:
+        entries = self._file.entries
+        start = entries.data_stop
+        kids = [field_nodes(INDEX_HEAD, {"entry_count": entries.declared}, start)[0]]
+        if len(entries):
+            span = Span("", start + INDEX_HEAD.size, start + entries.walk.end)
+            kids.append(Node("entries", span, text=f"{len(entries)}", children=EntryNodes(entries).children()))
+        lost, error = entries.lost_span, entries.walk.error
+        if error:
+            kids.append(Node("lost", lost, role=FieldRole.UNKNOWN, error=error))
+        elif lost.size:
+            kids.append(
+                Node("after the entries", lost, role=FieldRole.UNKNOWN, doc="The reference ignores these bytes.")
+            )
+        return tuple(kids)
+
+    def part(self, name: SourceName) -> Part:
+        """What a payload decodes to (`@start-stop`), the sidecar, or a BigFile of this file.
+
+        Raises:
+            UsageError: There is no such source.
+            ShardError: Its bytes cannot be had or decoded.
+        """
+        if len(name.stretches) == 1 and not name.path:
+            rows = self._file.entries.rows_at(*name.stretches[0])
+            if len(rows):
+                row = int(rows[0])
+                return content_part(BytesSource(self._file.decoded(row), str(name)), name, row=row)
+        folder = self._file.source.folder
+        if not name.stretches and name.path and folder is not None:
+            prefix, _, digest = name.path.partition("/")
+            if name.path == self._file.sidecar_name:
+                return content_part(folder.open_on_demand(name.path), name, FieldRole.TEXT)
+            if prefix == BIGFILES and is_hash(raw := digest.encode("utf-8", "replace")):
+                rows = self._file.entries.rows_of_hash(raw)
+                row_of_all = int(rows[0]) if len(rows) == 1 else None
+                return content_part(folder.open_on_demand(name.path), name, row=row_of_all)
+        raise UsageError(f"no bytes are called {str(name)!r} here")
 
 
-def codec_name(code: int) -> str:
-    """`none`, `zstd`, `lz4`, or the number of a codec that is not known."""
-    return CODECS[code] if code < len(CODECS) else f"{code}, not known"
+def _span(section: Section) -> Span:
+    return Span("", section.start, section.stop)
+
+
+def content_part(source: Source, name: SourceName, role: FieldRole = FieldRole.DATA, row: int | None = None) -> Part:
+    """A source that is content from end to end.
+
+    Args:
+        source: Its bytes.
+        name: Its name.
+        role: What they are.
+        row: The row of the object that they are the content of.
+    """
+    span, doc = Span(str(name), 0, source.size), "The content of one object."
+    if role is FieldRole.TEXT:
+        doc = "Checksums and deletions, as JSON."
+    root = Node(span.source, span, children=(Node("content", span, role=role, doc=doc),), row=row)
+    return Part(source, (Section("content", SectionRole.DATA, 0, source.size, doc),), lambda: root)
 
 
 class EntryNodes:
@@ -59,13 +149,11 @@ class EntryNodes:
 
     Args:
         entries: The entries.
-        start: First byte of the index in the file.
     """
 
-    def __init__(self, entries: Entries, start: int) -> None:
+    def __init__(self, entries: Entries) -> None:
         self._entries = entries
-        self._start = start
-        self._parts = _parts_of(entries)
+        self._start = entries.data_stop
 
     def children(self) -> Children:
         """All entries, in groups when they are many."""
@@ -91,15 +179,15 @@ class EntryNodes:
                 name, raw = part
                 kids += [_text_node(name, raw, at)] if raw else []
                 at += len(raw)
-        span = Span("", self._start + int(entries.walk.starts[row]), self._start + int(entries.walk.stops[row]))
         return Node(
             f"[{row}]",
-            span,
+            entries.span(row),
             text=_shown(uid),
             doc="One object.",
             children=tuple(kids),
             target=self._target(row),
             error=error,
+            row=row,
         )
 
     def _fields(self, record: Record, row: int, at: int) -> tuple[Node, ...]:
@@ -116,7 +204,7 @@ class EntryNodes:
         if self._entries.problem(row):
             return None
         if c.big[row]:
-            return Span(f"{BIGFILES}/{self._entries.hash(row).decode()}", 0, int(c.size[row]))
+            return Span(bigfile_name(self._entries.hash(row)), 0, int(c.size[row]))
         return Span("", int(c.offset[row]), int(c.offset[row]) + int(c.length[row]))
 
     def _paint(self, first: int, last: int) -> Runs:
@@ -126,9 +214,9 @@ class EntryNodes:
         starts = self._entries.walk.starts[rows]
         lengths = {"uid": c.uid_length[rows], "hash": c.hash_length[rows], "meta": c.meta_length[rows]}
         big = c.big[rows]
-        sizes, roles = _widths(self._parts_plan(big=False), lengths)
+        sizes, roles = _widths(_plan(self._entries, big=False), lengths)
         if big.any():
-            other, other_roles = _widths(self._parts_plan(big=True), lengths)
+            other, other_roles = _widths(_plan(self._entries, big=True), lengths)
             # One layout for both: the columns that an entry has not are empty.
             sizes = [np.where(big, 0, s) if k else s for k, s in enumerate(sizes)]
             sizes += [np.where(big, s, 0) if k else np.zeros_like(s) for k, s in enumerate(other)]
@@ -139,8 +227,56 @@ class EntryNodes:
         parity = np.broadcast_to(np.arange(stops.shape[1]) & 1, stops.shape)
         return Runs.of(begins, stops, every, parity)
 
-    def _parts_plan(self, *, big: bool) -> tuple[Record | str, ...]:
-        return _plan(self._entries, big=big)
+    def _parts(self, row: int) -> list[Record | tuple[str, bytes]]:
+        """The records of an entry, and the texts between them with their bytes."""
+        read = {"uid": self._entries.uid, "hash": self._entries.hash, "meta": self._entries.meta_bytes}
+        plan = _plan(self._entries, big=bool(self._entries.columns.big[row]))
+        return [part if isinstance(part, Record) else (part, read[part](row)) for part in plan]
+
+
+class PayloadNodes:
+    """The nodes of the payloads, and of the gaps between them.
+
+    Args:
+        file: The file; its data map is made if it is not.
+    """
+
+    def __init__(self, file: DesFile) -> None:
+        self._entries = file.entries
+        self._map = file.data_map
+        # What was deleted is not offered for decoding.
+        self._hidden = frozenset(() if file.deleted else file.tombstoned.tolist())
+
+    def children(self) -> Children:
+        """All parts, in groups when they are many."""
+        return grouped(Extents(self._map.starts, self._map.stops, self._nodes, paint=self._paint))
+
+    def _nodes(self, first: int, last: int) -> list[Node]:
+        return [self._node(number) for number in range(first, last)]
+
+    def _node(self, number: int) -> Node:
+        row = int(self._map.rows[number])
+        start, stop = int(self._map.starts[number]), int(self._map.stops[number])
+        if row < 0:
+            return Node("gap", Span("", start, stop), role=FieldRole.UNUSED, doc="No entry points to these bytes.")
+        c = self._entries.columns
+        whole = int(c.offset[row]), int(c.offset[row]) + int(c.length[row])
+        codec = codec_name(int(c.codec[row]))
+        part = "The stored content" if whole == (start, stop) else "A part of the content"
+        return Node(
+            f"payload of [{row}]",
+            Span("", start, stop),
+            text=f"{_shown(self._entries.uid(row))}: {whole[1] - whole[0]} bytes, {codec}",
+            role=FieldRole.DATA,
+            doc=f"{part} of one object.",
+            target=self._entries.span(row),
+            decoded=decoded_name(*whole) if codec in CODECS[1:] and row not in self._hidden else "",
+            row=row,
+        )
+
+    def _paint(self, first: int, last: int) -> Runs:
+        roles = np.where(self._map.rows[first:last] < 0, FieldRole.UNUSED, FieldRole.DATA)
+        return Runs.of(self._map.starts[first:last], self._map.stops[first:last], roles, np.arange(first, last) & 1)
 
 
 def _plan(entries: Entries, *, big: bool) -> tuple[Record | str, ...]:
@@ -150,16 +286,6 @@ def _plan(entries: Entries, *, big: bool) -> tuple[Record | str, ...]:
     if big:
         return UID_HEAD, "uid", BIGFILE_HEAD, "hash", BIGFILE_TAIL, "meta"
     return UID_HEAD, "uid", INLINE, "meta"
-
-
-def _parts_of(entries: Entries) -> Callable[[int], list[Record | tuple[str, bytes]]]:
-    read = {"uid": entries.uid, "hash": entries.hash, "meta": entries.meta_bytes}
-
-    def parts(row: int) -> list[Record | tuple[str, bytes]]:
-        plan = _plan(entries, big=bool(entries.columns.big[row]))
-        return [part if isinstance(part, Record) else (part, read[part](row)) for part in plan]
-
-    return parts
 
 
 def _widths(
@@ -195,92 +321,3 @@ def _shown(raw: bytes) -> str:
         c if c.isprintable() else f"\\x{ord(c):02x}" if ord(c) < 256 else "\ufffd" for c in text[:_SHOWN]
     )
     return printable + ("…" if len(text) > _SHOWN or len(raw) > 4 * _SHOWN else "")
-
-
-def entry_count_node(entries: Entries, start: int) -> Node:
-    """The number at the head of the index."""
-    values: dict[str, Any] = {"entry_count": entries.declared}
-    return field_nodes(INDEX_HEAD, values, start)[0]
-
-
-class DataMap:
-    """Who owns the bytes of the data section: payloads in the order of their offsets, and the gaps between them.
-
-    Where payloads overlap, the one that begins later owns the common bytes, and behind its end the one that reaches
-    farthest goes on. (No writer makes overlaps or gaps.)
-
-    Args:
-        entries: The entries.
-        start: First byte of the section.
-        stop: One past its last byte.
-        hidden: Entries whose payload is not offered for decoding: they were deleted.
-
-    Attributes:
-        starts: First byte of each part, int64, ascending.
-        stops: One past its last byte; parts tile the section.
-        rows: The entry that owns it, -1 for a gap.
-        overlaps: Pairs of entries of which the first reaches into the second, int64, shape (n, 2).
-    """
-
-    def __init__(self, entries: Entries, start: int, stop: int, hidden: NDArray[np.int64]) -> None:
-        self._entries = entries
-        self._hidden = frozenset(hidden.tolist())
-        rows = entries.by_offset()
-        c = entries.columns
-        first = np.clip(c.offset[rows].astype(np.int64), start, stop)
-        last = np.maximum(np.minimum((c.offset[rows] + c.length[rows]).astype(np.int64), stop), first)
-        ahead = np.append(first[1:], stop)[: len(rows)]
-        reach = np.maximum.accumulate(last)
-        # Behind the end of a payload an earlier, longer one may go on; then comes a gap.
-        keeper = np.maximum.accumulate(np.where(last == reach, np.arange(len(rows)), 0))
-        end = np.minimum(last, ahead)
-        resumed = np.maximum(np.minimum(reach, ahead), end)
-        pieces = [(first, end, rows), (end, resumed, rows[keeper]), (resumed, ahead, np.full(len(rows), -1))]
-        before = first[:1] if len(first) else np.array([stop])
-        pieces.append((np.array([start]), before, np.array([-1])))
-        starts, stops, owners = (np.concatenate([piece[n] for piece in pieces]) for n in range(3))
-        solid = np.flatnonzero(stops > starts)
-        order = solid[np.argsort(starts[solid], kind="stable")]
-        self.starts, self.stops, self.rows = starts[order], stops[order], owners[order].astype(np.int64)
-        crossed = np.flatnonzero(reach[:-1] > first[1:])
-        self.overlaps = (
-            np.stack([rows[keeper[crossed]], rows[crossed + 1]], axis=1) if len(crossed) else np.zeros((0, 2), np.int64)
-        )
-
-    @property
-    def gaps(self) -> list[tuple[int, int]]:
-        """Ranges that no payload has, merged."""
-        where = np.flatnonzero(self.rows < 0)
-        return list(zip(self.starts[where].tolist(), self.stops[where].tolist(), strict=True))
-
-    def children(self) -> Children:
-        """All parts, in groups when they are many."""
-        return grouped(Extents(self.starts, self.stops, self._nodes, paint=self._paint))
-
-    def _nodes(self, first: int, last: int) -> list[Node]:
-        return [self._node(number) for number in range(first, last)]
-
-    def _node(self, number: int) -> Node:
-        row = int(self.rows[number])
-        start, stop = int(self.starts[number]), int(self.stops[number])
-        if row < 0:
-            return Node("gap", Span("", start, stop), role=FieldRole.UNUSED, doc="No entry points to these bytes.")
-        c = self._entries.columns
-        whole = int(c.offset[row]), int(c.offset[row]) + int(c.length[row])
-        codec = codec_name(int(c.codec[row]))
-        entry = self._entries.data_stop + int(self._entries.walk.starts[row])
-        return Node(
-            f"payload of [{row}]",
-            Span("", start, stop),
-            text=f"{_shown(self._entries.uid(row))}: {whole[1] - whole[0]} bytes, {codec}",
-            role=FieldRole.DATA,
-            doc="The stored content of one object."
-            if whole == (start, stop)
-            else "A part of the content of one object.",
-            target=Span("", entry, self._entries.data_stop + int(self._entries.walk.stops[row])),
-            decoded=decoded_name(*whole) if codec in CODECS[1:] and row not in self._hidden else "",
-        )
-
-    def _paint(self, first: int, last: int) -> Runs:
-        roles = np.where(self.rows[first:last] < 0, FieldRole.UNUSED, FieldRole.DATA)
-        return Runs.of(self.starts[first:last], self.stops[first:last], roles, np.arange(first, last) & 1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from shardcore.errors import ExternalMissing, FormatError
 from shardcore.finding import MAX_PER_CODE, Depth, Finding, Findings, Report, Severity
 from shardcore.formats.des.content import stream_bigfile, stream_inline
+from shardcore.formats.des.file import DesFile
 from shardcore.formats.des.layout import BIGFILE_FLAG, CODECS, HEADER
 from shardcore.formats.des.routing import ShardName, infer_n_bits
 from shardcore.formats.des.sidecar import entry_key
@@ -19,51 +20,49 @@ from shardcore.progress import Progress
 from shardcore.shard import DEFAULT_LIMIT
 from shardcore.span import Span
 
-if TYPE_CHECKING:
-    from shardcore.formats.des.shard import DesShard
 
-
-def verify(shard: DesShard, depth: Depth, progress: Progress) -> Report:
+def verify(file: DesFile, depth: Depth, progress: Progress) -> Report:
     """Checks a shard to a depth."""
     findings = Findings()
     progress(0, 1)
-    _check_structure(shard, findings)
+    _check_structure(file, findings)
     objects = 0
     if depth.reaches(Depth.INDEX):
-        objects = len(shard.entries)
-        _check_entries(shard, findings, progress)
-        _check_duplicates(shard, findings)
-        _check_places(shard, findings)
-        _check_name(shard, findings)
-        _check_sidecar(shard, findings)
+        objects = len(file.entries)
+        _check_entries(file, findings, progress)
+        _check_duplicates(file, findings)
+        _check_places(file, findings)
+        _check_name(file, findings)
+        _check_sidecar(file, findings)
     if depth.reaches(Depth.CONTENT):
-        _check_contents(shard, findings, progress)
+        _check_contents(file, findings, progress)
     progress(1, 1)
     return Report(depth, objects, findings.all())
 
 
-def _check_structure(shard: DesShard, findings: Findings) -> None:
-    if shard.entries.walk.error:
-        findings.error("des.index-cut", shard.lost_span, shard.entries.walk.error)
-    elif shard.entries.trailing:
-        message = f"{shard.entries.trailing} bytes of the index follow the last entry; the reference ignores them"
-        findings.warning("des.index-trailing", shard.lost_span, message)
-    if shard.version == "1":
+def _check_structure(file: DesFile, findings: Findings) -> None:
+    if file.entries.walk.error:
+        findings.error("des.index-cut", file.entries.lost_span, file.entries.walk.error)
+    elif file.entries.trailing:
+        message = f"{file.entries.trailing} bytes of the index follow the last entry; the reference ignores them"
+        findings.warning("des.index-trailing", file.entries.lost_span, message)
+    version = file.entries.shape.name
+    if version == "1":
         findings.note("des.version-1", Span("", 4, 5), "version 1: entries have no flags and no metadata")
-    elif shard.version != "2":
+    elif version != "2":
         message = "the first layout of version 1, written on one day: current readers cannot read it"
         findings.error("des.version-1-first", Span("", 4, 5), message)
 
 
-def _check_entries(shard: DesShard, findings: Findings, progress: Progress) -> None:
-    entries = shard.entries
+def _check_entries(file: DesFile, findings: Findings, progress: Progress) -> None:
+    entries = file.entries
     c = entries.columns
     rows = np.arange(len(entries), dtype=np.int64)
-    _tell(shard, findings, Severity.ERROR, "des.entry", np.flatnonzero(entries.unreadable(rows)), entries.problem)
-    _check_texts(shard, findings, progress)
+    _tell(file, findings, Severity.ERROR, "des.entry", np.flatnonzero(entries.unreadable(rows)), entries.problem)
+    _check_texts(file, findings, progress)
     differing = np.flatnonzero(~c.big & (c.compressed != c.length))
     _tell(
-        shard,
+        file,
         findings,
         Severity.ERROR,
         "des.two-lengths",
@@ -74,12 +73,12 @@ def _check_entries(shard: DesShard, findings: Findings, progress: Progress) -> N
     )
     flagged = np.flatnonzero(c.flags & np.uint8(255 - BIGFILE_FLAG))
     _tell(
-        shard, findings, Severity.NOTE, "des.flags", flagged, lambda row: f"flags {int(c.flags[row])} have unknown bits"
+        file, findings, Severity.NOTE, "des.flags", flagged, lambda row: f"flags {int(c.flags[row])} have unknown bits"
     )
 
 
-def _check_texts(shard: DesShard, findings: Findings, progress: Progress) -> None:
-    entries = shard.entries
+def _check_texts(file: DesFile, findings: Findings, progress: Progress) -> None:
+    entries = file.entries
     rows = np.arange(len(entries), dtype=np.int64)
     doubtful = np.flatnonzero(entries.bad_texts(rows) | (entries.columns.meta_length > 0))
     bad = []
@@ -88,11 +87,11 @@ def _check_texts(shard: DesShard, findings: Findings, progress: Progress) -> Non
             progress(number, len(doubtful))
         if entries.bad_text(row):
             bad.append(row)
-    _tell(shard, findings, Severity.ERROR, "des.entry-text", np.array(bad, np.int64), entries.bad_text)
+    _tell(file, findings, Severity.ERROR, "des.entry-text", np.array(bad, np.int64), entries.bad_text)
 
 
 def _tell(
-    shard: DesShard,
+    file: DesFile,
     findings: Findings,
     severity: Severity,
     code: str,
@@ -102,85 +101,85 @@ def _tell(
     """One finding for each row; only those that are listed are put into words."""
     for row in rows[:MAX_PER_CODE].tolist():
         message = f"entry {row}: {describe(row)}"
-        findings.add(Finding(severity, code, shard.entry_span(row), message, _key(shard, row)))
+        findings.add(Finding(severity, code, file.entries.span(row), message, file.uid(row)))
     for _ in range(len(rows) - MAX_PER_CODE):
         findings.add(Finding(severity, code, None, ""))
 
 
-def _check_duplicates(shard: DesShard, findings: Findings) -> None:
-    for rows in shard.entries.duplicates():
+def _check_duplicates(file: DesFile, findings: Findings) -> None:
+    for rows in file.entries.duplicates():
         last = int(rows[-1])
         before = ", ".join(map(str, rows[:-1][:10].tolist()))
         message = f"the uid of entry {last} is also that of entry {before}: readers see the last one only"
-        findings.warning("des.duplicate-uid", shard.entry_span(last), message, key=_key(shard, last))
+        findings.warning("des.duplicate-uid", file.entries.span(last), message, key=file.uid(last))
 
 
-def _check_places(shard: DesShard, findings: Findings) -> None:
-    c = shard.entries.columns
-    rows = np.arange(len(shard.entries), dtype=np.int64)
-    low = ~c.big & (c.length > 0) & (c.offset < HEADER.size) & ~shard.entries.unreadable(rows)
+def _check_places(file: DesFile, findings: Findings) -> None:
+    c = file.entries.columns
+    rows = np.arange(len(file.entries), dtype=np.int64)
+    low = ~c.big & (c.length > 0) & (c.offset < HEADER.size) & ~file.entries.unreadable(rows)
     text = "its payload begins inside the header; the reference reads it all the same"
-    _tell(shard, findings, Severity.WARNING, "des.offset-in-header", np.flatnonzero(low), lambda row: text)
-    data = shard.data_map
+    _tell(file, findings, Severity.WARNING, "des.offset-in-header", np.flatnonzero(low), lambda row: text)
+    data = file.data_map
     for first, second in data.overlaps[:2000].tolist():
         span = Span("", int(c.offset[second]), int(c.offset[second]) + int(c.length[second]))
         message = f"the payloads of entries {first} and {second} overlap"
-        findings.warning("des.overlap", span, message, key=_key(shard, second))
+        findings.warning("des.overlap", span, message, key=file.uid(second))
     for start, stop in data.gaps:
         findings.note("des.gap", Span("", start, stop), f"{stop - start} bytes of the data belong to no entry")
 
 
-def _check_name(shard: DesShard, findings: Findings) -> None:
+def _check_name(file: DesFile, findings: Findings) -> None:
     """The number in the file name has to be that of all uids, for some number of bits."""
-    name = ShardName.parse(shard.source.name)
-    rows = np.arange(len(shard.entries), dtype=np.int64)
-    uids = [uid for uid in shard.entries.uids(rows) if uid is not None]
+    name = ShardName.parse(file.source.name)
+    rows = np.arange(len(file.entries), dtype=np.int64)
+    uids = [uid for uid in file.entries.uids(rows) if uid is not None]
     if name is None or not uids or infer_n_bits({name.hex: uids}) is not None:
         return
     message = f"by no number of bits do all uids belong to the shard number {name.hex} of the file name"
     findings.warning("des.routing", None, message)
 
 
-def _check_sidecar(shard: DesShard, findings: Findings) -> None:
-    if shard.sidecar_error is not None:
-        findings.error("des.sidecar", shard.sidecar_error.span, shard.sidecar_error.message)
-    sidecar = shard.sidecar
+def _check_sidecar(file: DesFile, findings: Findings) -> None:
+    if file.sidecar_error is not None:
+        findings.error("des.sidecar", file.sidecar_error.span, file.sidecar_error.message)
+    sidecar = file.sidecar
     if sidecar is None:
         return
-    place = Span(sidecar.name, 0, sidecar.size)
-    for field, value in (("shard_size", shard.source.size), ("shard_file", shard.source.name)):
+    place = sidecar.span
+    for field, value in (("shard_size", file.source.size), ("shard_file", file.source.name)):
         stated = sidecar.fields.get(field, value)
         if stated != value:
             findings.error("des.sidecar-shard", place, f"the sidecar says {field} {stated!r}, the shard has {value!r}")
-    if len(shard.tombstoned):
+    if len(file.tombstoned):
         findings.note(
-            "des.tombstones", place, f"{len(shard.tombstoned)} entries were deleted; their bytes are still here"
+            "des.tombstones", place, f"{len(file.tombstoned)} entries were deleted; their bytes are still here"
         )
     known = set()
-    for row in range(len(shard.entries)):
-        uid = _key(shard, row)
+    for row in range(len(file.entries)):
+        uid = file.uid(row)
         if uid is None:
             continue
-        created_at = shard.entries.created_at(row)
+        created_at = file.entries.created_at(row)
         known.add(entry_key(uid, created_at))
         said = sidecar.entry(uid, created_at)
         if said is None:
             findings.warning(
-                "des.sidecar-missing", shard.entry_span(row), f"the sidecar does not know {uid!r}", key=uid
+                "des.sidecar-missing", file.entries.span(row), f"the sidecar does not know {uid!r}", key=uid
             )
             continue
-        wrong = [field for field, value in _facts(shard, row).items() if field in said and said[field] != value]
+        wrong = [field for field, value in _facts(file, row).items() if field in said and said[field] != value]
         if wrong:
             message = f"sidecar and index differ on {uid!r}: {', '.join(wrong)}"
-            findings.error("des.sidecar-entry", shard.entry_span(row), message, key=uid)
+            findings.error("des.sidecar-entry", file.entries.span(row), message, key=uid)
     for key in sidecar.index.keys() - known:
         findings.warning("des.sidecar-extra", place, f"the sidecar knows {key!r}, the shard does not")
 
 
-def _facts(shard: DesShard, row: int) -> dict[str, Any]:
-    c = shard.entries.columns
+def _facts(file: DesFile, row: int) -> dict[str, Any]:
+    c = file.entries.columns
     if c.big[row]:
-        digest = shard.entries.hash(row).decode("ascii", "replace")
+        digest = file.entries.hash(row).decode("ascii", "replace")
         return {"is_bigfile": True, "bigfile_hash": digest, "bigfile_size": int(c.size[row])}
     code = int(c.codec[row])
     return {
@@ -193,19 +192,18 @@ def _facts(shard: DesShard, row: int) -> dict[str, Any]:
     }
 
 
-def _check_contents(shard: DesShard, findings: Findings, progress: Progress) -> None:
+def _check_contents(file: DesFile, findings: Findings, progress: Progress) -> None:
     """Decodes every content, in the order of the file, and compares digests."""
-    rows = np.arange(len(shard.entries), dtype=np.int64)
-    order = shard.objects.order("offset")
-    readable = ~shard.entries.unreadable(rows)
-    for number, row in enumerate((rows if order is None else order).tolist()):
+    rows = np.arange(len(file.entries), dtype=np.int64)
+    readable = ~file.entries.unreadable(rows)
+    for number, row in enumerate(file.by_offset().tolist()):
         progress(number, len(rows))
         if readable[row]:
-            _check_content(shard, row, findings)
+            _check_content(file, row, findings)
 
 
-def _check_content(shard: DesShard, row: int, findings: Findings) -> None:
-    c, entry, key = shard.entries.columns, shard.entry_span(row), _key(shard, row)
+def _check_content(file: DesFile, row: int, findings: Findings) -> None:
+    c, entry, key = file.entries.columns, file.entries.span(row), file.uid(row)
     if not c.big[row] and c.codec[row] and int(c.size[row]) > DEFAULT_LIMIT:
         message = f"entry {row}: {int(c.size[row])} bytes declared, over the limit of {DEFAULT_LIMIT}: not expanded"
         findings.error("des.over-limit", entry, message, key=key)
@@ -213,7 +211,10 @@ def _check_content(shard: DesShard, row: int, findings: Findings) -> None:
     digest = hashlib.sha256()
     try:
         big = bool(c.big[row])
-        pieces = stream_bigfile(shard.source.folder, shard.entries, row) if big else _inline(shard, row)
+        if big:
+            pieces = stream_bigfile(file.source.folder, file.entries, row)
+        else:
+            pieces = stream_inline(file.source, file.entries, row)
         for piece in pieces:
             digest.update(piece)
     except ExternalMissing as error:
@@ -222,24 +223,16 @@ def _check_content(shard: DesShard, row: int, findings: Findings) -> None:
         code = "des.bigfile" if c.big[row] else "des.content"
         findings.error(code, error.span or entry, f"entry {row}: {error.message}", key=key)
     else:
-        said = _checksum(shard, row, key)
+        said = _checksum(file, row, key)
         if said and said != digest.hexdigest():
             findings.error(
                 "des.checksum", entry, f"entry {row}: the content has not the sha256 of the sidecar", key=key
             )
 
 
-def _inline(shard: DesShard, row: int) -> Any:
-    return stream_inline(shard.source, shard.entries, row)
-
-
-def _checksum(shard: DesShard, row: int, key: str | None) -> str:
-    if shard.sidecar is None or key is None:
+def _checksum(file: DesFile, row: int, key: str | None) -> str:
+    if file.sidecar is None or key is None:
         return ""
-    said = shard.sidecar.entry(key, shard.entries.created_at(row)) or {}
+    said = file.sidecar.entry(key, file.entries.created_at(row)) or {}
     checksum = said.get("checksum")
     return checksum.lower() if isinstance(checksum, str) and said.get("checksum_algo", "sha256") == "sha256" else ""
-
-
-def _key(shard: DesShard, row: int) -> str | None:
-    return shard.objects.key_texts(np.array([row], np.int64))[0]

@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from shardcore.errors import FormatError, LimitExceeded
-from shardcore.formats.neuroglancer.layout import read_manifest
-from shardcore.formats.neuroglancer.minishard import ENTRY_SIZE, Entries, entries_of, overlaps
+from shardcore.formats.neuroglancer.layout import entry_count, fragments_span, range_faults, read_manifest
+from shardcore.formats.neuroglancer.minishard import Entries, entries_of, overlaps
 from shardcore.formats.neuroglancer.sharding import (
     HASHES,
     IDENTITY,
@@ -236,7 +236,8 @@ def _shard_indices(file: Bytes, index_size: int | None, rejected: list[str]) -> 
         pairs = np.frombuffer(table, dtype="<u8").reshape(-1, 2).astype(np.uint64, copy=False)
         starts, ends = pairs[:, 0], pairs[:, 1]
         # What follows the shard index only gets shorter with more bits: what breaks here breaks for all.
-        if (starts > ends).any() or (ends > np.uint64(file.size - size)).any():
+        # An empty minishard may point anywhere, but writers let it point into the file.
+        if range_faults(pairs, size, file.size).any() or (ends > np.uint64(file.size - size)).any():
             rejected.append(f"minishard_bits {bits} and more: a range of the shard index leaves the file")
             return
         if (starts == ends).all():
@@ -284,8 +285,8 @@ def _decode_indices(stored: Sequence[bytes]) -> tuple[str, list[bytes]]:
     indices, room = [], DECODED_LIMIT
     for data in stored:
         decoded = decompress(codec, data, limit=room)
-        if not decoded or len(decoded) % ENTRY_SIZE:
-            raise FormatError(f"a minishard index of {len(decoded)} bytes is not a multiple of {ENTRY_SIZE}")
+        if not entry_count(len(decoded)):
+            raise FormatError("a minishard index without entries")
         room -= len(decoded)
         indices.append(decoded)
     return encoding, indices
@@ -351,10 +352,10 @@ def _meshes(file: Bytes, entries: Entries, base: int) -> bool:
     ranges = [(start, start + size) for start, size in zip(starts, sizes, strict=True)]
     try:
         manifests = [read_manifest(data) for data in _read_merged(file, ranges)]
+        fragments = [fragments_span(manifest, start, base) for manifest, start in zip(manifests, starts, strict=True)]
     except FormatError:
         return False
-    totals = [manifest.fragments_size for manifest in manifests]
-    return max(totals) > 0 and all(start - total >= base for start, total in zip(starts, totals, strict=True))
+    return any(span.size for span in fragments)
 
 
 def _spread(count: int, limit: int) -> npt.NDArray[np.int64]:

@@ -23,6 +23,8 @@ MESH_TYPE = "neuroglancer_multilod_draco"
 SKELETON_TYPE = "neuroglancer_skeletons"
 ANNOTATION_TYPE = "neuroglancer_annotations_v1"
 INFO_LIMIT = 16 << 20
+_FOLDER_MEMBERS = ("mesh", "skeletons")
+"""Members of a volume's info that name folders."""
 
 
 class SpaceKind(Enum):
@@ -103,11 +105,13 @@ class Info:
         kind: The `@type`, or what stands for it.
         spaces: The sharded key spaces that can be used.
         others: Why further key spaces cannot, one sentence each: not sharded, or wrong.
+        folders: Folders with infos of their own that belong to a volume: its meshes, its skeletons.
     """
 
     kind: str
     spaces: tuple[KeySpace, ...]
     others: tuple[str, ...]
+    folders: tuple[str, ...] = ()
 
     def space_of(self, folder: str) -> KeySpace | None:
         """The key space whose shards lie in `folder`, relative to the info; empty for beside it."""
@@ -138,7 +142,14 @@ def parse_info(text: str | bytes | Mapping[str, Any]) -> Info:
             others.append(f"{name}: {reason}")
         except (FormatError, SourceError) as error:
             others.append(f"{name}: {error.message}")
-    return Info(str(kind), tuple(spaces), tuple(others))
+    folders = []
+    for name in _FOLDER_MEMBERS if kind == VOLUME_TYPE else ():
+        try:
+            if name in members and (folder := _folder(members[name])):
+                folders.append(folder)
+        except (FormatError, SourceError) as error:
+            others.append(f"{name}: {error.message}")
+    return Info(str(kind), tuple(spaces), tuple(others), tuple(dict.fromkeys(folders)))
 
 
 class _NotUsable(Exception):

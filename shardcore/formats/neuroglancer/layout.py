@@ -1,4 +1,4 @@
-"""The bytes of a shard, stated once: shard index, minishard index, mesh manifest.
+"""The bytes of a shard and the rules on them, stated once: shard index, minishard index, mesh manifest.
 
 Follows the page "Sharded format" of the precomputed specification, and for manifests the page on meshes, section
 "Multi-resolution mesh format".
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import IntEnum
 
 import numpy as np
 import numpy.typing as npt
@@ -64,6 +65,81 @@ MANIFEST_HEAD = Record(
         Field("num_lods", "<u4", Role.COUNT, "Levels of detail, the finest first."),
     ),
 )
+
+ENTRY_SIZE = MINISHARD_INDEX.row_size
+"""Bytes that one key takes in a decoded minishard index."""
+
+
+class RangeFault(IntEnum):
+    """Which rule an entry of the shard index breaks."""
+
+    NONE = 0
+    BACKWARD = 1
+    """A minishard's index does not end before it starts."""
+    OUTSIDE = 2
+    """A minishard's index lies in the file."""
+
+
+def range_faults(pairs: npt.NDArray[np.uint64], index_size: int, file_size: int) -> npt.NDArray[np.uint8]:
+    """The `RangeFault` of each entry of a shard index.
+
+    Args:
+        pairs: Start and end of each minishard's index, counted from the end of the shard index: `(n, 2)`.
+        index_size: Bytes of the shard index; not more than the file has.
+        file_size: Bytes of the whole shard.
+    """
+    starts, ends = pairs[:, 0], pairs[:, 1]
+    faults = np.zeros(len(pairs), np.uint8)
+    # Where start and end are equal, the minishard is empty: it does not matter where.
+    faults[(starts < ends) & (ends > np.uint64(file_size - index_size))] = RangeFault.OUTSIDE
+    faults[starts > ends] = RangeFault.BACKWARD
+    return faults
+
+
+def range_fault(minishard: int, start: int, end: int, index_size: int, file_size: int) -> str:
+    """What is wrong with the range of one minishard's index, in words; empty when nothing is."""
+    fault = int(range_faults(np.array([[start, end]], np.uint64), index_size, file_size)[0])
+    return range_fault_text(fault, minishard, start, end, index_size, file_size)
+
+
+def range_fault_text(fault: int, minishard: int, start: int, end: int, index_size: int, file_size: int) -> str:
+    """A `RangeFault` of a minishard in words; empty for none."""
+    if fault == RangeFault.BACKWARD:
+        return f"minishard {minishard}: its index ends at {end}, before its start, {start}"
+    if fault == RangeFault.OUTSIDE:
+        return f"minishard {minishard}: its index ends at {index_size + end}, the file at {file_size}"
+    return ""
+
+
+def is_whole(index_sizes: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+    """Whether decoded minishard indices of these sizes hold whole entries, and nothing else."""
+    return np.asarray(index_sizes % ENTRY_SIZE == 0)
+
+
+def entry_count(decoded_size: int) -> int:
+    """Number of entries in a decoded minishard index.
+
+    Raises:
+        FormatError: The size is not a multiple of 24.
+    """
+    if not is_whole(np.array([decoded_size]))[0]:
+        raise FormatError(f"a minishard index has {decoded_size} bytes, not a multiple of {ENTRY_SIZE}")
+    return decoded_size // ENTRY_SIZE
+
+
+def values_inside(
+    starts: npt.NDArray[np.uint64], sizes: npt.NDArray[np.uint64], index_size: int, file_size: int
+) -> npt.NDArray[np.bool_]:
+    """Whether values lie between the shard index and the end of the file."""
+    limit = np.uint64(file_size)
+    room = limit - np.minimum(starts, limit)
+    return np.asarray((starts >= np.uint64(index_size)) & (starts <= limit) & (sizes <= room))
+
+
+def outside_text(start: int, size: int, file_size: int) -> str:
+    """Where a value lies that is not inside, in words."""
+    return f"{size} bytes at {start}: outside the {file_size} bytes of the file"
+
 
 LOD_SIZE = 20
 """Bytes that one level of detail takes besides its fragments: scale, three offsets, count."""
@@ -195,3 +271,23 @@ def write_manifest(manifest: Manifest) -> bytes:
     for positions, sizes in zip(manifest.positions, manifest.sizes, strict=True):
         parts += [positions.astype("<u4"), sizes.astype("<u4")]
     return MANIFEST_HEAD.write(head) + b"".join(part.tobytes() for part in parts)
+
+
+def fragments_span(manifest: Manifest, start: int, index_size: int) -> Span:
+    """The bytes of a segment's fragments: they lie directly in front of its manifest.
+
+    Args:
+        manifest: The manifest.
+        start: Where it lies.
+        index_size: Bytes of the shard index.
+
+    Raises:
+        FormatError: They would begin inside the shard index or before the file.
+    """
+    first = start - manifest.fragments_size
+    if first < index_size:
+        raise FormatError(
+            f"{manifest.fragments_size} bytes of fragments do not fit between the shard index and the manifest",
+            span=Span("", min(index_size, start), start),
+        )
+    return Span("", first, start)

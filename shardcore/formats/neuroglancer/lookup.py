@@ -6,52 +6,132 @@ Steps one to four need no shard: they are the routing of a data set. The others 
 from __future__ import annotations
 
 import hashlib
-import re
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from shardcore.errors import FormatError, KeyAbsent, ShardError
+from shardcore.errors import FormatError, KeyAbsent, ShardError, UsageError
+from shardcore.formats.neuroglancer.file import NeuroglancerFile
 from shardcore.formats.neuroglancer.info import SpaceKind
-from shardcore.formats.neuroglancer.layout import SHARD_INDEX_ENTRY, read_manifest
-from shardcore.formats.neuroglancer.meshes import fragments_span
+from shardcore.formats.neuroglancer.layout import fragments_span, read_manifest
+from shardcore.formats.neuroglancer.levels import pair_span
 from shardcore.formats.neuroglancer.minishard import Entries
-from shardcore.formats.neuroglancer.objects import parse_key
-from shardcore.formats.neuroglancer.origin import Origin
-from shardcore.formats.neuroglancer.sharding import IDENTITY, Place, ShardingSpec
-from shardcore.formats.neuroglancer.things import WORD
+from shardcore.formats.neuroglancer.objects import NeuroglancerObjects
+from shardcore.formats.neuroglancer.origin import Origin, given_origin
+from shardcore.formats.neuroglancer.regions import WORD
+from shardcore.formats.neuroglancer.sharding import IDENTITY, Place, ShardingSpec, parse_key
 from shardcore.formats.neuroglancer.volume import box_of, cell_of
 from shardcore.objects import ObjectRef
 from shardcore.payload import decompress_stream
 from shardcore.sources.base import Source
-from shardcore.span import Span, decoded_name
+from shardcore.sources.names import decoded_name
+from shardcore.span import Span
 from shardcore.trace import Look
-
-if TYPE_CHECKING:
-    from shardcore.formats.neuroglancer.reader import NeuroglancerShard
 
 TOLD_LIMIT = 64 << 20
 """Values of up to this many stored bytes are read and hashed while a lookup is told."""
 
 
-def route(key: str, origin: Origin, look: Look) -> Place:
-    """Steps one to four: from the key to the numbers of its shard and minishard.
+class NeuroglancerLookup:
+    """Finds keys in one shard.
 
-    Raises:
-        UsageError: The key is not an unsigned 64-bit integer in decimal.
+    Args:
+        file: The shard.
+        objects: Its objects.
     """
-    number = parse_key(key)
-    spec = origin.spec
-    place = spec.place(number)
+
+    def __init__(self, file: NeuroglancerFile, objects: NeuroglancerObjects) -> None:
+        self._file = file
+        self._objects = objects
+
+    def parse(self, text: str) -> Place:
+        """A key from its decimal text, with the numbers of its shard and minishard.
+
+        Raises:
+            UsageError: The text is no unsigned 64-bit integer in decimal.
+        """
+        return self._file.spec.place(parse_key(text))
+
+    def find(self, key: Place, look: Look) -> ObjectRef:
+        """Steps one to ten; a key that belongs in another shard is absent without a look at this one.
+
+        Raises:
+            KeyAbsent: The key belongs in another shard, its minishard is empty, or does not list it.
+            FormatError: The minishard is damaged, or the value lies outside the file.
+        """
+        file = self._file
+        if not key.routed:
+            tell_route(key, file.origin, look)
+        self._check_shard(key)
+        source = look.meter(file.source)
+        start, stop = _pair(file, key, source, look)
+        entries, size = file.levels.minishard(key.minishard, source, (start, stop))
+        gzipped = file.spec.minishard_index_encoding == "gzip"
+        text = f"{stop - start} stored bytes decode to {size}" if gzipped else f"{size} bytes"
+        look.step(
+            "Minishard index",
+            f"{text}: {len(entries)} keys.",
+            Span("", start, stop),
+            encoding=file.spec.minishard_index_encoding,
+            decoded_size=size,
+            keys=len(entries),
+        )
+        rows = _rows(entries, start, stop, gzipped)
+        at = _position(file, entries, key, rows, look)
+        ref = self._objects.of_entry(entries, at)
+        _tell_place(entries, at, rows, look)
+        if ref.error:
+            raise FormatError(f"key {ref.key}: {ref.error}", span=Span("", start, stop))
+        if look.telling:
+            _tell_value(file, ref, source, look)
+        return ref
+
+    def find_all(self, key: Place) -> tuple[ObjectRef, ...]:
+        """All entries of the key in its minishard, in their order there; values outside the file are left out."""
+        try:
+            self._check_shard(key)
+        except KeyAbsent:
+            return ()
+        entries, _ = self._file.levels.minishard(key.minishard, self._file.source)
+        found = np.flatnonzero(entries.ids == np.uint64(key.key)).tolist()
+        refs = (self._objects.of_entry(entries, at) for at in found)
+        return tuple(ref for ref in refs if not ref.error)
+
+    def find_many(self, keys: NDArray[np.uint64]) -> NDArray[np.int64]:
+        """The rows of many keys, `(len(keys),)`; -1 where a key is absent. Reads all minishard indices."""
+        entries = self._file.levels.table().entries
+        minishards, shards = self._file.spec.place_many(entries.ids)
+        rows = np.flatnonzero(minishards == entries.minishards.astype(np.uint64))
+        if self._file.number is not None:
+            rows = rows[shards[rows] == np.uint64(self._file.number)]
+        # Stable: of equal ids the first listed comes first, as `find` has it.
+        rows = rows[np.argsort(entries.ids[rows], kind="stable")]
+        ids = entries.ids[rows]
+        at = np.searchsorted(ids, keys)
+        found = at < len(ids)
+        found[found] = ids[at[found]] == keys[found]
+        out = np.full(len(keys), -1, np.int64)
+        out[found] = rows[at[found]]
+        return out
+
+    def _check_shard(self, key: Place) -> None:
+        if self._file.number is not None and key.shard != self._file.number:
+            name = self._file.spec.shard_name(key.shard)
+            raise KeyAbsent(str(key), f"key {key} belongs in {name}, not in {self._file.source.name}")
+
+
+def tell_route(place: Place, origin: Origin, look: Look) -> None:
+    """Tells steps one to four: from the key to the numbers of its shard and minishard."""
     if not look.telling:
-        return place
+        return
+    spec = origin.spec
     spans = (origin.place,) if origin.place is not None else ()
     look.step("Specification", f"{origin.why}: {spec_text(spec)}.", *spans, **spec.to_json())
     look.step(
         "Drop low bits",
-        f"{number} >> {spec.preshift_bits} = {place.shifted}.",
-        key=str(number),
+        f"{place.key} >> {spec.preshift_bits} = {place.shifted}.",
+        key=str(place.key),
         shifted=str(place.shifted),
     )
     hashed = "The shifted key as it is." if spec.hash == IDENTITY else "MurmurHash3 of its 8 little-endian bytes."
@@ -73,7 +153,6 @@ def route(key: str, origin: Origin, look: Look) -> Place:
         shard=place.shard,
         file=name,
     )
-    return place
 
 
 def spec_text(spec: ShardingSpec) -> str:
@@ -84,53 +163,13 @@ def spec_text(spec: ShardingSpec) -> str:
     )
 
 
-def look_up(shard: NeuroglancerShard, place: Place, look: Look) -> ObjectRef:
-    """Steps five to ten: from the minishard to the value.
-
-    Raises:
-        KeyAbsent: The minishard is empty, or does not list the key.
-        FormatError: The minishard is damaged, or the value lies outside the file.
-    """
-    source = look.meter(shard.index.source)
-    start, stop = _pair(shard, place, source, look)
-    entries, size = shard.index.minishard(place.minishard, source, (start, stop))
-    gzipped = shard.spec.minishard_index_encoding == "gzip"
-    text = f"{stop - start} stored bytes decode to {size}" if gzipped else f"{size} bytes"
-    look.step(
-        "Minishard index",
-        f"{text}: {len(entries)} keys.",
-        Span("", start, stop),
-        encoding=shard.spec.minishard_index_encoding,
-        decoded_size=size,
-        keys=len(entries),
-    )
-    at = _position(shard, entries, place, _rows(entries, start, stop, gzipped), look)
-    ref = shard.reference(entries, at)
-    _tell_place(entries, at, ref, _rows(entries, start, stop, gzipped), look)
-    if ref.error:
-        raise FormatError(f"key {ref.key}: {ref.error}", span=Span("", start, stop))
-    if look.telling:
-        _tell_value(shard, ref, source, look)
-    return ref
-
-
-def find_all(shard: NeuroglancerShard, place: Place) -> Iterator[ObjectRef]:
-    """All entries of the key in its minishard, in their order there; values outside the file are left out."""
-    entries, _ = shard.index.minishard(place.minishard, shard.index.source)
-    for at in np.flatnonzero(entries.ids == np.uint64(place.key)).tolist():
-        ref = shard.reference(entries, at)
-        if not ref.error:
-            yield ref
-
-
-def _pair(shard: NeuroglancerShard, place: Place, source: Source, look: Look) -> tuple[int, int]:
+def _pair(file: NeuroglancerFile, place: Place, source: Source, look: Look) -> tuple[int, int]:
     """Step five: the shard index entry."""
-    at = place.minishard * SHARD_INDEX_ENTRY.size
-    span = Span("", at, at + SHARD_INDEX_ENTRY.size)
-    start, stop = shard.index.pair(place.minishard, source)
-    base = shard.index.base
+    span = pair_span(place.minishard)
+    start, stop = file.levels.pair(place.minishard, source)
+    base = file.base
     if start == stop:
-        hint = _elsewhere(shard, place)
+        hint = _elsewhere(file, place)
         look.step("Shard index entry", f"Minishard {place.minishard} is empty: the key is not here{hint}.", span)
         message = f"minishard {place.minishard} is empty: no key {place.key}{hint}"
         raise KeyAbsent(str(place.key), message, span=span)
@@ -154,24 +193,23 @@ def _rows(entries: Entries, start: int, stop: int, gzipped: bool) -> tuple[Span,
     return Span(source, at[0], at[1]), Span(source, at[1], at[2]), Span(source, at[2], at[3])
 
 
-def _elsewhere(shard: NeuroglancerShard, place: Place) -> str:
+def _elsewhere(file: NeuroglancerFile, place: Place) -> str:
     """Which other minishard lists an absent key, as far as that is known: why people miss keys that are there."""
-    if not shard.index.loaded:
+    table = file.levels.known_table
+    if table is None:
         return ""
-    entries = shard.index.table().entries
+    entries = table.entries
     found = np.flatnonzero(entries.ids == np.uint64(place.key))
     if not len(found):
         return ""
     return f", but minishard {int(entries.minishards[found[0]])} lists it: hash or preshift differ from the writer's"
 
 
-def _position(
-    shard: NeuroglancerShard, entries: Entries, place: Place, rows: tuple[Span, Span, Span], look: Look
-) -> int:
+def _position(file: NeuroglancerFile, entries: Entries, place: Place, rows: tuple[Span, Span, Span], look: Look) -> int:
     """Step seven: the first entry with the key."""
     found = np.flatnonzero(entries.ids == np.uint64(place.key))
     if not len(found):
-        hint = _elsewhere(shard, place)
+        hint = _elsewhere(file, place)
         look.step("Ids", f"None of the {len(entries)} running sums is {place.key}: the key is not here{hint}.", rows[0])
         message = f"minishard {place.minishard} does not list the key {place.key}{hint}"
         raise KeyAbsent(str(place.key), message, span=rows[0])
@@ -187,7 +225,7 @@ def _position(
     return at
 
 
-def _tell_place(entries: Entries, at: int, ref: ObjectRef, rows: tuple[Span, Span, Span], look: Look) -> None:
+def _tell_place(entries: Entries, at: int, rows: tuple[Span, Span, Span], look: Look) -> None:
     """Step eight: where the value lies."""
     start, size = int(entries.starts[at]), int(entries.sizes[at])
     used = tuple(Span(row.source, row.start, row.start + WORD * (at + 1)) for row in rows[1:])
@@ -195,7 +233,7 @@ def _tell_place(entries: Entries, at: int, ref: ObjectRef, rows: tuple[Span, Spa
     look.step("Place of the value", text, *used, start=str(start), size=str(size))
 
 
-def _tell_value(shard: NeuroglancerShard, ref: ObjectRef, source: Source, look: Look) -> None:
+def _tell_value(file: NeuroglancerFile, ref: ObjectRef, source: Source, look: Look) -> None:
     """Steps nine and ten: the value, and what it means."""
     span = ref.spans[0]
     if span.size > TOLD_LIMIT:
@@ -214,17 +252,17 @@ def _tell_value(shard: NeuroglancerShard, ref: ObjectRef, source: Source, look: 
         return
     text = f"{span.size} stored bytes are {size} bytes of gzip content." if ref.codec == "gzip" else f"{size} bytes."
     look.step("Value", text, span, stored_size=span.size, size=size, sha256=digest.hexdigest())
-    _tell_meaning(shard, ref, head, look)
+    _tell_meaning(file, ref, head, look)
 
 
-def _tell_meaning(shard: NeuroglancerShard, ref: ObjectRef, data: bytes, look: Look) -> None:
+def _tell_meaning(file: NeuroglancerFile, ref: ObjectRef, data: bytes, look: Look) -> None:
     """Step ten: a place in space, or the fragments of a mesh."""
-    space = shard.origin.space
+    space = file.origin.space
     span = ref.spans[0]
     try:
         if space.kind is SpaceKind.MESH:
             manifest = read_manifest(data, span)
-            fragments = fragments_span(manifest, span.start, shard.index.base)
+            fragments = fragments_span(manifest, span.start, file.base)
             lods, count = len(manifest.lod_scales), manifest.fragments
             text = f"A manifest of {lods} levels of detail; its {count} fragments lie in front: {fragments.size} bytes."
             look.step("Meaning", text, fragments, lods=lods, fragments=count, fragments_size=fragments.size)
@@ -246,30 +284,30 @@ def _tell_meaning(shard: NeuroglancerShard, ref: ObjectRef, data: bytes, look: L
     look.step("Meaning", text, span, **values)
 
 
-def locate(origin: Origin, key: str) -> dict[str, Any]:
-    """Which shard file and minishard a key belongs to, from the specification alone.
+def locate(key: str, *, info: Any = None, spec: Any = None, folder: object = "") -> dict[str, Any]:
+    """Which shard file and minishard a key belongs to.
+
+    Args:
+        key: The key in decimal.
+        info: The info of a data set: JSON text, a mapping, or the path of the file or of its folder.
+        spec: The sharding specification alone, given likewise.
+        folder: The folder of the key space, where the info has several.
 
     Raises:
-        UsageError: The key is not an unsigned 64-bit integer in decimal.
+        UsageError: The key is no unsigned 64-bit integer in decimal; neither or both of `info` and `spec` are given; or
+            the info has several key spaces and `folder` names none of them.
     """
+    if (info is None) == (spec is None):
+        raise UsageError("locate needs either info= or spec=")
+    origin = given_origin(spec if info is None else info, str(folder))
     place = origin.spec.place(parse_key(key))
-    name = origin.spec.shard_name(place.shard)
-    folder = origin.space.folder
+    name, inside = origin.spec.shard_name(place.shard), origin.space.folder
     return {
         "key": str(place.key),
         "space": origin.space.name,
-        "shard": f"{folder}/{name}" if folder else name,
+        "shard": f"{inside}/{name}" if inside else name,
         "shard_number": place.shard,
         "minishard": place.minishard,
         "shifted": str(place.shifted),
         "hash": f"{place.hashed:#018x}",
     }
-
-
-_DECODED_NAME = re.compile(r"@([0-9]{1,20})-([0-9]{1,20})")
-
-
-def decoded_range(name: str) -> tuple[int, int] | None:
-    """The bytes of the file behind the name of a decoded source, or None for another name."""
-    match = _DECODED_NAME.fullmatch(name)
-    return (int(match[1]), int(match[2])) if match else None

@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from shardcore.errors import FormatError, LimitExceeded, ShardError
-from shardcore.formats.neuroglancer.layout import Manifest, read_manifest
+from shardcore.formats.neuroglancer.layout import fragments_span, read_manifest
+from shardcore.formats.neuroglancer.levels import MinishardTable
 from shardcore.formats.neuroglancer.sharding import ShardingSpec
-from shardcore.formats.neuroglancer.table import Table
 from shardcore.payload import decompress
 from shardcore.progress import Progress, no_progress
 from shardcore.sources.base import Source
@@ -50,27 +50,7 @@ def decode_manifest(spec: ShardingSpec, stored: bytes, place: Span) -> bytes:
     return decompress(codec, stored, limit=MANIFEST_LIMIT, span=place)
 
 
-def fragments_span(manifest: Manifest, start: int, base: int) -> Span:
-    """The bytes of a segment's fragments.
-
-    Args:
-        manifest: Its manifest.
-        start: Where the manifest lies.
-        base: Bytes of the shard index.
-
-    Raises:
-        FormatError: They would begin inside the shard index or before the file.
-    """
-    first = start - manifest.fragments_size
-    if first < base:
-        raise FormatError(
-            f"{manifest.fragments_size} bytes of fragments do not fit between the shard index and the manifest",
-            span=Span("", min(base, start), start),
-        )
-    return Span("", first, start)
-
-
-def read_meshes(source: Source, spec: ShardingSpec, table: Table, progress: Progress = no_progress) -> Meshes:
+def read_meshes(source: Source, spec: ShardingSpec, table: MinishardTable, progress: Progress = no_progress) -> Meshes:
     """Reads all manifests of a shard, in batches.
 
     Raises:

@@ -13,10 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from shardcore.errors import FormatError
-from shardcore.formats.neuroglancer.layout import MINISHARD_INDEX
+from shardcore.formats.neuroglancer.layout import MINISHARD_INDEX, entry_count, values_inside
 
-ENTRY_SIZE = MINISHARD_INDEX.row_size
 WORDS = np.dtype(MINISHARD_INDEX.fields[0].dtype)
 """One word of an index; the three columns have the same type."""
 
@@ -63,17 +61,6 @@ class Entries:
         )
 
 
-def entry_count(decoded_size: int) -> int:
-    """Number of entries in a decoded index of `decoded_size` bytes.
-
-    Raises:
-        FormatError: The size is not a multiple of 24.
-    """
-    if decoded_size % ENTRY_SIZE:
-        raise FormatError(f"a minishard index of {decoded_size} bytes: not a multiple of {ENTRY_SIZE}")
-    return decoded_size // ENTRY_SIZE
-
-
 def segment_starts(counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """Where each of the segments of length `counts[j]` begins in their concatenation."""
     return np.cumsum(counts) - counts
@@ -111,7 +98,6 @@ def entries_of(indices: Sequence[bytes], minishards: Sequence[int], index_size: 
     ids = running_sums(id_deltas, counts)
     ends = running_sums(gaps + sizes, counts) + np.uint64(index_size)
     starts = ends - sizes
-    room = np.uint64(file_size) - np.minimum(starts, np.uint64(file_size))
     return Entries(
         ids=ids,
         starts=starts,
@@ -119,7 +105,7 @@ def entries_of(indices: Sequence[bytes], minishards: Sequence[int], index_size: 
         minishards=np.repeat(np.asarray(minishards, dtype=np.int64), counts),
         slots=slots,
         wrapped=ids < id_deltas,
-        inside=(starts >= np.uint64(index_size)) & (starts <= np.uint64(file_size)) & (sizes <= room),
+        inside=values_inside(starts, sizes, index_size, file_size),
     )
 
 

@@ -2,135 +2,52 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
-
 import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import FormatError, UsageError
-from shardcore.formats.neuroglancer.info import KeySpace, SpaceKind
-from shardcore.formats.neuroglancer.meshes import Meshes
+from shardcore.formats.neuroglancer.file import CODECS, NeuroglancerFile
+from shardcore.formats.neuroglancer.info import KeySpace
+from shardcore.formats.neuroglancer.layout import outside_text
+from shardcore.formats.neuroglancer.levels import MinishardTable
 from shardcore.formats.neuroglancer.minishard import Entries
-from shardcore.formats.neuroglancer.sharding import KEY_LIMIT
-from shardcore.formats.neuroglancer.table import Table
 from shardcore.formats.neuroglancer.volume import box_of, cell_of
 from shardcore.objects import ObjectColumns, ObjectRef, Objects, State
-from shardcore.sources.base import Source
 from shardcore.span import Span
 
 FRAGMENTS = "fragments"
-CODECS = ("none", "gzip")
 GZIP_TRAILER = 4
 """A gzip member ends with the size of its content, modulo 2**32."""
 LEAST_GZIP = 18
 TRUSTED_GZIP = (1 << 32) // 1032
 """Stored bytes from which the content may pass 2**32, so that the trailer says too little."""
-_KEY = re.compile(r"[0-9]{1,20}")
-
-
-def parse_key(text: str) -> int:
-    """A key from its decimal text.
-
-    Raises:
-        UsageError: The text is no unsigned 64-bit integer in decimal.
-    """
-    number = int(text) if _KEY.fullmatch(text) else KEY_LIMIT
-    if number >= KEY_LIMIT:
-        raise UsageError(f"a key is an unsigned 64-bit integer in decimal, not {text!r}")
-    return number
-
-
-class RefMaker:
-    """Makes references to the values of one key space.
-
-    Args:
-        space: The key space.
-        file_size: Bytes of the shard.
-    """
-
-    def __init__(self, space: KeySpace, file_size: int) -> None:
-        self.space = space
-        self.file_size = file_size
-        self.codec = 1 if space.spec.data_encoding == "gzip" else 0
-
-    def make(self, entries: Entries, at: int, row: int, fragments: int = -1, size: int = -1) -> ObjectRef:
-        """The reference to entry number `at`.
-
-        Args:
-            entries: Entries of one or more minishards.
-            at: Which of them.
-            row: Its row in the objects of the shard; -1 while not all minishards are read.
-            fragments: Where its mesh fragments begin, if that is known.
-            size: Decoded bytes, if they are known.
-        """
-        key, start, stored = int(entries.ids[at]), int(entries.starts[at]), int(entries.sizes[at])
-        extras = {"minishard": int(entries.minishards[at]), "slot": int(entries.slots[at])} | self._meaning(key)
-        inside = bool(entries.inside[at])
-        spans: tuple[Span, ...] = (Span("", start, start + stored),) if inside else ()
-        if inside and fragments >= 0:
-            spans += (Span("", fragments, start),)
-        return ObjectRef(
-            str(key),
-            row,
-            spans,
-            size=(size if self.codec else stored) if inside else -1,
-            stored_size=stored if inside else -1,
-            codec=CODECS[self.codec],
-            state=State.LIVE if inside else State.DAMAGED,
-            kind=self.space.kind.object_kind,
-            parts=(FRAGMENTS,) if self.space.kind is SpaceKind.MESH else (),
-            error="" if inside else f"{stored} bytes at {start}: outside the {self.file_size} bytes of the file",
-            extras=extras,
-        )
-
-    def _meaning(self, key: int) -> dict[str, object]:
-        """What a Morton code stands for; nothing where keys are ids, or where no cell has the code."""
-        try:
-            cell = cell_of(self.space, key)
-        except FormatError as error:
-            return {"error": error.message}
-        if cell is None:
-            return {}
-        scale = self.space.scale
-        if scale is None:
-            return {"cell": list(cell)}
-        box = box_of(scale, cell)
-        meaning: dict[str, object] = {
-            "cell": list(cell),
-            "voxel_begin": list(box.begin),
-            "voxel_end": list(box.end),
-            "shape": [*box.shape, scale.num_channels],
-            "encoding": scale.encoding,
-            "data_type": scale.data_type,
-        }
-        return meaning | ({"order": "F"} if scale.encoding == "raw" else {})
 
 
 class NeuroglancerObjects(Objects):
-    """The objects of a shard. The first use reads all minishard indices, if `load_index` has not.
+    """The objects of a shard. The first question asked of them reads all minishard indices, if `load_index` has not.
 
     Args:
-        source: The shard.
-        refs: Makes references.
-        table: Gives all entries, reading them if need be.
-        meshes: Gives where fragments begin, once that is known.
+        file: The shard.
     """
 
     codecs = CODECS
 
-    def __init__(
-        self, source: Source, refs: RefMaker, table: Callable[[], Table], meshes: Callable[[], Meshes | None]
-    ) -> None:
-        self._source = source
-        self._refs = refs
-        self._table = table
-        self._meshes = meshes
-        self.kinds = (refs.space.kind.object_kind,)
+    def __init__(self, file: NeuroglancerFile) -> None:
+        self._file = file
+        self._codec = CODECS.index(file.codec)
+        self.kinds = (file.origin.space.kind.object_kind,)
+
+    @property
+    def counted(self) -> bool:
+        """Whether all minishard indices are read."""
+        return self._file.levels.loaded
 
     def __len__(self) -> int:
         table = self._table()
         return len(table.entries) + len(table.damage)
+
+    def _table(self) -> MinishardTable:
+        return self._file.levels.table()
 
     def columns(self, rows: NDArray[np.int64], *, sizes: bool = False) -> ObjectColumns:
         """The columns of some rows; see `Objects.columns`.
@@ -145,7 +62,7 @@ class NeuroglancerObjects(Objects):
         starts = _masked(entries.starts, at, inside)
         stored = _masked(entries.sizes, at, inside)
         plain = stored.copy()
-        if self._refs.codec:
+        if self._codec:
             plain[:] = -1
             if sizes:
                 plain[inside] = self._gzip_sizes(starts[inside], stored[inside])
@@ -155,7 +72,7 @@ class NeuroglancerObjects(Objects):
             np.where(inside, starts + stored, -1),
             plain,
             stored_size=stored,
-            codec=np.where(listed, self._refs.codec, 0),
+            codec=np.where(listed, self._codec, 0),
             state=np.where(inside, State.LIVE, State.DAMAGED),
         )
 
@@ -174,12 +91,47 @@ class NeuroglancerObjects(Objects):
         if row >= len(table.entries):
             number = sorted(table.damage)[row - len(table.entries)]
             return self._lost(row, number, table)
-        meshes = self._meshes()
         entries, size = table.entries, -1
-        if self._refs.codec and entries.inside[row]:
+        if self._codec and entries.inside[row]:
             place = entries.starts[row : row + 1].astype(np.int64), entries.sizes[row : row + 1].astype(np.int64)
             size = int(self._gzip_sizes(*place)[0])
-        return self._refs.make(entries, row, row, int(meshes.fragments[row]) if meshes else -1, size)
+        return self._made(entries, row, row, size)
+
+    def of_entry(self, entries: Entries, at: int) -> ObjectRef:
+        """Entry `at` of one minishard as an object; its row is known once all minishards are read."""
+        table = self._file.levels.known_table
+        row = -1 if table is None else table.rows_of(int(entries.minishards[at])).start + int(entries.slots[at])
+        return self._made(entries, at, row)
+
+    def _made(self, entries: Entries, at: int, row: int, size: int = -1) -> ObjectRef:
+        """Entry number `at` as an object.
+
+        Args:
+            entries: Entries of one or more minishards.
+            at: Which of them.
+            row: Its row; -1 while not all minishards are read.
+            size: Decoded bytes of a compressed value, if they are known.
+        """
+        key, start, stored = int(entries.ids[at]), int(entries.starts[at]), int(entries.sizes[at])
+        place = {"minishard": int(entries.minishards[at]), "slot": int(entries.slots[at])}
+        inside = bool(entries.inside[at])
+        spans: tuple[Span, ...] = (Span("", start, start + stored),) if inside else ()
+        meshes = self._file.known_meshes
+        if inside and row >= 0 and meshes is not None and meshes.fragments[row] >= 0:
+            spans += (Span("", int(meshes.fragments[row]), start),)
+        return ObjectRef(
+            str(key),
+            row,
+            spans,
+            size=(size if self._codec else stored) if inside else -1,
+            stored_size=stored if inside else -1,
+            codec=CODECS[self._codec],
+            state=State.LIVE if inside else State.DAMAGED,
+            kind=self.kinds[0],
+            parts=(FRAGMENTS,) if self._file.is_mesh else (),
+            error="" if inside else outside_text(start, stored, self._file.source.size),
+            extras=place | _meaning(self._file.origin.space, key),
+        )
 
     @property
     def orders(self) -> tuple[str, ...]:
@@ -198,9 +150,9 @@ class NeuroglancerObjects(Objects):
         order = np.argsort(column, kind="stable").astype(np.int64)
         return np.concatenate([order, np.arange(len(entries), len(self), dtype=np.int64)])
 
-    def _lost(self, row: int, number: int, table: Table) -> ObjectRef:
+    def _lost(self, row: int, number: int, table: MinishardTable) -> ObjectRef:
         error = table.damage[number]
-        spans = (error.span,) if error.span is not None and error.span.start >= self._refs.space.spec.index_size else ()
+        spans = (error.span,) if error.span is not None and error.span.start >= self._file.base else ()
         size = spans[0].size if spans else -1
         return ObjectRef(
             None,
@@ -217,9 +169,32 @@ class NeuroglancerObjects(Objects):
         told = np.full(len(starts), -1, np.int64)
         good = np.flatnonzero((stored >= LEAST_GZIP) & (stored < TRUSTED_GZIP))
         ends = (starts + stored)[good].tolist()
-        trailers = self._source.read_many([(end - GZIP_TRAILER, end) for end in ends])
+        trailers = self._file.source.read_many([(end - GZIP_TRAILER, end) for end in ends])
         told[good] = np.frombuffer(b"".join(trailers), "<u4")
         return told
+
+
+def _meaning(space: KeySpace, key: int) -> dict[str, object]:
+    """What a Morton code stands for; nothing where keys are ids, or where no cell has the code."""
+    try:
+        cell = cell_of(space, key)
+    except FormatError as error:
+        return {"error": error.message}
+    if cell is None:
+        return {}
+    scale = space.scale
+    if scale is None:
+        return {"cell": list(cell)}
+    box = box_of(scale, cell)
+    meaning: dict[str, object] = {
+        "cell": list(cell),
+        "voxel_begin": list(box.begin),
+        "voxel_end": list(box.end),
+        "shape": [*box.shape, scale.num_channels],
+        "encoding": scale.encoding,
+        "data_type": scale.data_type,
+    }
+    return meaning | ({"order": "F"} if scale.encoding == "raw" else {})
 
 
 def _masked(column: NDArray[np.uint64], at: NDArray[np.int64], inside: NDArray[np.bool_]) -> NDArray[np.int64]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from shardcore.errors import FormatError, NotAShard, SourceError, UsageError
+from shardcore.errors import FormatError, LimitExceeded, NotAShard, SourceError, UsageError
 from shardcore.formats.neuroglancer.infer import Inference, infer
 from shardcore.formats.neuroglancer.info import INFO_LIMIT, Info, KeySpace, SpaceKind, parse_info
 from shardcore.formats.neuroglancer.sharding import ShardingSpec
@@ -210,9 +210,8 @@ def find_info(folder: Folder, *, any_space: bool = False) -> FoundInfo | None:
 def read_info(folder: Folder) -> bytes | None:
     """The info that lies in a folder, or None when there is none."""
     try:
-        with folder.open(INFO_NAME) as source:
-            return source.read(0, source.size) if source.size <= INFO_LIMIT else None
-    except SourceError:
+        return folder.read(INFO_NAME, INFO_LIMIT)
+    except (SourceError, LimitExceeded):
         return None
 
 
@@ -230,10 +229,21 @@ def _useless_info(folder: Folder | None) -> tuple[str, ...]:
 
 def choice_text(what: str, info: Info) -> str:
     """A sentence that lists the key spaces of an info, for a user who must choose one."""
-    if not info.spaces:
-        return f"{what} has no sharded key space: {'; '.join(info.others) or 'it names none'}"
-    listed = ", ".join(f"{space.folder or '.'} ({space.name})" for space in info.spaces)
-    return f"{what} has {len(info.spaces)} key spaces; choose one by its folder: {listed}"
+    return choices_text(what, [(space.folder, space.name) for space in info.spaces], info.others)
+
+
+def choices_text(what: str, choices: Sequence[tuple[str, str]], others: Sequence[str]) -> str:
+    """A sentence that lists key spaces, for a user who must choose one.
+
+    Args:
+        what: What has them.
+        choices: Folder and name of each.
+        others: Why further ones cannot be used.
+    """
+    if not choices:
+        return f"{what} has no sharded key space: {'; '.join(others) or 'it names none'}"
+    listed = ", ".join(f"{folder or '.'} ({name})" for folder, name in choices)
+    return f"{what} has {len(choices)} key spaces; choose one by its folder: {listed}"
 
 
 def origin_from(space: KeySpace, info: Info, text: bytes, why: str) -> Origin:

@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import mmh3
 import numpy as np
 import numpy.typing as npt
 
@@ -24,11 +23,11 @@ MURMUR = "murmurhash3_x86_128"
 HASHES = (IDENTITY, MURMUR)
 ENCODINGS = ("raw", "gzip")
 KEY_LIMIT = 1 << 64
-KEY_MASK = KEY_LIMIT - 1
 
 _BIT_MEMBERS = ("preshift_bits", "minishard_bits", "shard_bits")
 _ENCODING_MEMBERS = ("minishard_index_encoding", "data_encoding")
 _MEMBERS = ("@type", "preshift_bits", "hash", "minishard_bits", "shard_bits", *_ENCODING_MEMBERS)
+_KEY = re.compile(r"[0-9]{1,20}")
 _SHARD_NAME = re.compile(r"([0-9a-f]{1,16})\.(shard|index|data)")
 
 Keys = npt.NDArray[np.uint64]
@@ -36,6 +35,8 @@ Keys = npt.NDArray[np.uint64]
 
 def murmur_low64(key: int) -> int:
     """MurmurHash3_x86_128 with seed 0 of the 8 little-endian bytes of `key`: its first 8 bytes, a number."""
+    import mmh3  # when a key is hashed: start-up is quicker without it
+
     low, _ = mmh3.hash64(key.to_bytes(8, "little"), 0, x64arch=False, signed=False)
     return int(low)
 
@@ -83,6 +84,7 @@ class Place:
         hashed: The hash of `shifted`, 64 bits.
         minishard: The low `minishard_bits` bits of `hashed`.
         shard: The next `shard_bits` bits.
+        routed: Whether a data set tells the way to the shard, so that the shard need not.
     """
 
     key: int
@@ -90,6 +92,10 @@ class Place:
     hashed: int
     minishard: int
     shard: int
+    routed: bool = False
+
+    def __str__(self) -> str:
+        return str(self.key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,8 +176,12 @@ class ShardingSpec:
         """Bytes of the shard index; offsets in it and in minishard indices count from its end."""
         return 16 << self.minishard_bits
 
-    def place(self, key: int) -> Place:
+    def place(self, key: int, *, routed: bool = False) -> Place:
         """Where `key` lives.
+
+        Args:
+            key: The key.
+            routed: See `Place`.
 
         Raises:
             UsageError: `key` is not an unsigned 64-bit integer.
@@ -181,7 +191,7 @@ class ShardingSpec:
         shifted = key >> self.preshift_bits
         hashed = shifted if self.hash == IDENTITY else murmur_low64(shifted)
         shard = (hashed >> self.minishard_bits) & (self.shards - 1)
-        return Place(key, shifted, hashed, hashed & (self.minishards - 1), shard)
+        return Place(key, shifted, hashed, hashed & (self.minishards - 1), shard, routed)
 
     def hashed_many(self, keys: Keys) -> Keys:
         """The 64-bit hashes of a `uint64` array of keys, same shape."""
@@ -207,6 +217,18 @@ class ShardingSpec:
     def shard_name(self, shard: int) -> str:
         """The file name of shard `shard`."""
         return self.shard_stem(shard) + ".shard"
+
+
+def parse_key(text: str) -> int:
+    """A key from its decimal text.
+
+    Raises:
+        UsageError: The text is no unsigned 64-bit integer in decimal.
+    """
+    number = int(text) if _KEY.fullmatch(text) else KEY_LIMIT
+    if number >= KEY_LIMIT:
+        raise UsageError(f"a key is an unsigned 64-bit integer in decimal, not {text!r}")
+    return number
 
 
 def name_digits(shard_bits: int) -> int:

@@ -8,143 +8,190 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shardcore.errors import FormatError, LimitExceeded
-from shardcore.formats.neuroglancer.info import SpaceKind
+from shardcore.caching import OnceEach
+from shardcore.errors import FormatError, LimitExceeded, UsageError
+from shardcore.formats.neuroglancer.file import NeuroglancerFile
+from shardcore.formats.neuroglancer.index_columns import column_nodes
 from shardcore.formats.neuroglancer.layout import (
     MANIFEST_HEAD,
     MINISHARD_INDEX,
     SHARD_INDEX_ENTRY,
+    entry_count,
+    is_whole,
     manifest_arrays,
+    range_fault,
     read_manifest,
 )
+from shardcore.formats.neuroglancer.levels import MinishardTable, pair_span
 from shardcore.formats.neuroglancer.meshes import Meshes, decode_manifest
 from shardcore.formats.neuroglancer.minishard import entries_of
-from shardcore.formats.neuroglancer.origin import Origin
-from shardcore.formats.neuroglancer.table import Index
-from shardcore.formats.neuroglancer.table import Table as EntryTable
-from shardcore.formats.neuroglancer.things import SHARD_INDEX, WORD, Thing, Things, paint, things_of
+from shardcore.formats.neuroglancer.origin import INFO_NAME, Origin
+from shardcore.formats.neuroglancer.regions import REGION_SECTIONS, SHARD_INDEX, RegionKind, Regions, paint, regions_of
 from shardcore.formats.neuroglancer.volume import box_of, cell_of
-from shardcore.nodes.children import Deferred, Extents, Table, field_nodes, grouped
-from shardcore.nodes.node import Children, Node
+from shardcore.nodes.children import Deferred, Extents, Table, field_nodes, grouped, section_nodes
+from shardcore.nodes.node import Node
 from shardcore.nodes.runs import Runs
 from shardcore.nodes.sections import Section, SectionRole
 from shardcore.record import FieldRole
-from shardcore.sources.base import Source
-from shardcore.span import Span, decoded_name
+from shardcore.shard import Part
+from shardcore.sources.memory import BytesSource
+from shardcore.sources.names import SourceName, decoded_name
+from shardcore.span import Span
 
 
-class Tree:
+class NeuroglancerTree:
     """Makes the nodes of one shard.
 
     Args:
-        name: What the root is called.
-        source: The shard.
-        index: Its index levels.
-        origin: Its key space and how that became known.
+        file: The shard.
+        sections: Its sections.
     """
 
-    def __init__(self, name: str, source: Source, index: Index, origin: Origin) -> None:
-        self.name = name
-        self.source = source
-        self.index = index
-        self.origin = origin
-        self.spec = origin.spec
-        self.mesh = origin.space.kind is SpaceKind.MESH
+    def __init__(self, file: NeuroglancerFile, sections: Sequence[Section]) -> None:
+        self._file = file
+        self._sections = tuple(sections)
+        self._roots: OnceEach[tuple[bool, bool], Node] = OnceEach()
 
-    def root(self, sections: Sequence[Section], table: EntryTable | None, meshes: Meshes | None) -> Node:
-        """The root: the specification, then one node for each section."""
-        size = self.source.size
-        things = things_of(table, meshes, self.index.base, size) if table is not None else self._known_indices()
-        kids = [spec_node(self.origin)]
-        for section in sections:
-            kids.append(self._section(section, things, table, meshes))
-        return Node(self.name, Span("", 0, size), text=self.origin.space.name, children=tuple(kids))
+    def root(self) -> Node:
+        """The specification, then one node for each section; every value and every index once they are read."""
+        table, meshes = self._file.levels.known_table, self._file.known_meshes
+        return self._roots.get((table is not None, meshes is not None), lambda: self._root(table, meshes))
 
-    def _known_indices(self) -> Things:
+    def part(self, name: SourceName) -> Part:
+        """The info, or what the bytes of a minishard index or value decode to.
+
+        Raises:
+            UsageError: There is no such source.
+            ShardError: Its bytes cannot be had or decoded.
+        """
+        if name == SourceName(INFO_NAME) and self._file.origin.text:
+            return info_part(self._file.origin)
+        if name.path or len(name.stretches) != 1:
+            raise UsageError(f"no bytes are called {str(name)!r} here")
+        start, stop = name.stretches[0]
+        data = self._file.decoded(start, stop)
+        source, span = BytesSource(data, str(name)), Span(str(name), 0, len(data))
+        if self._file.levels.lists(start, stop):
+            return self._index_part(source, span, self._file.levels.lister(start, stop))
+        section = Section("value", SectionRole.DATA, 0, len(data), "The content of a key.")
+        row = self._file.row_at(start, stop)
+        root = Node(span.source, span, children=self._value_nodes(data, span), row=row)
+        return Part(source, (section,), lambda: root)
+
+    def _index_part(self, source: BytesSource, span: Span, number: int | None) -> Part:
+        """The three columns of a decoded minishard index."""
+        count = entry_count(span.size)
+        starts = [*MINISHARD_INDEX.starts(count).values(), span.size]
+        sections = tuple(
+            Section(field.name, SectionRole.INDEX, first, last, field.doc)
+            for field, first, last in zip(MINISHARD_INDEX.fields, starts, starts[1:], strict=False)
+        )
+        row = self._first_row(number, self._file.levels.known_table)
+        kids = column_nodes(lambda: source.read(0, span.size), span.source, 0, count, self._file.base, row)
+        return Part(source, sections, lambda: Node(span.source, span, children=kids))
+
+    def _value_nodes(self, data: bytes, span: Span) -> tuple[Node, ...]:
+        if self._file.is_mesh:
+            return tuple(manifest_nodes(data, span.source, 0))
+        return (Node("value", span, text=f"{span.size} bytes", role=FieldRole.DATA),)
+
+    @staticmethod
+    def _first_row(minishard: int | None, table: MinishardTable | None) -> int | None:
+        """The row of the first entry of a minishard; None while not all are read, or where it is damaged."""
+        if minishard is None or table is None or minishard in table.damage:
+            return None
+        return table.rows_of(minishard).start
+
+    def _root(self, table: MinishardTable | None, meshes: Meshes | None) -> Node:
+        size = self._file.source.size
+        if table is not None:
+            regions = regions_of(table, meshes, self._file.base, size)
+        else:
+            regions = self._known_indices()
+        makers: dict[str, Callable[[Section], Node]] = {SHARD_INDEX: self._shard_index}
+        makers |= dict.fromkeys(REGION_SECTIONS, lambda section: self._regions(section, regions, table))
+        kids = (spec_node(self._file.origin), *section_nodes(self._sections, makers))
+        name = self._file.source.name
+        return Node(name, Span("", 0, size), text=self._file.origin.space.name, children=kids)
+
+    def _known_indices(self) -> Regions:
         """The minishard indices alone, as far as the shard index is in memory."""
-        pairs = self.index.known_pairs()
+        pairs = self._file.levels.known_pairs()
         if pairs is None:
             pairs = np.zeros((0, 2), np.uint64)
-        empty = EntryTable(pairs, entries_of([], [], self.index.base, self.source.size), {})
-        return things_of(empty, None, self.index.base, self.source.size, gaps=False)
+        size = self._file.source.size
+        empty = MinishardTable(pairs, entries_of([], [], self._file.base, size), {})
+        return regions_of(empty, None, self._file.base, size, unlisted=False)
 
-    def _section(self, section: Section, things: Things, table: EntryTable | None, meshes: Meshes | None) -> Node:
+    def _regions(self, section: Section, regions: Regions, table: MinishardTable | None) -> Node:
+        """The node of a section of values, minishard indices, or both."""
         span = Span("", section.start, section.stop)
-        if section.name == SHARD_INDEX:
-            return Node(section.name, span, doc=section.doc, children=grouped(self._shard_index()))
-        if section.role is SectionRole.UNKNOWN:
-            return Node(section.name, span, role=FieldRole.UNKNOWN, doc=section.doc)
-        part = things.between(section.start, section.stop)
+        part = regions.between(section.start, section.stop)
         describe = _Describer(self, part, table)
-        plain = self.spec.minishard_index_encoding != "gzip"
+        plain = self._file.spec.minishard_index_encoding != "gzip"
 
         def runs(first: int, last: int) -> Runs:
             return paint(part, first, last, plain=plain)
 
         # Manifests have fields of their own: mesh shards are painted node by node.
-        kids = grouped(Extents(part.starts, part.stops, describe, paint=None if self.mesh else runs))
+        kids = grouped(Extents(part.starts, part.stops, describe, paint=None if self._file.is_mesh else runs))
         role = FieldRole.GROUP if table is None else FieldRole.DATA
         return Node(section.name, span, role=role, doc=section.doc, children=kids)
 
-    def _shard_index(self) -> Table:
-        return Table(
+    def _shard_index(self, section: Section) -> Node:
+        """The node of the shard index."""
+        pairs = Table(
             SHARD_INDEX_ENTRY,
-            0,
-            self.spec.minishards,
-            self.index.rows,
+            section.start,
+            self._file.spec.minishards,
+            self._file.levels.rows,
             describe=self._pair_node,
             paint=_pair_roles,
         )
+        span = Span("", section.start, section.stop)
+        return Node(section.name, span, doc=section.doc, children=grouped(pairs))
 
     def _pair_node(self, number: int, row: Any) -> Node:
         start, end = int(row["start_offset"]), int(row["end_offset"])
-        at = number * SHARD_INDEX_ENTRY.size
-        base, size = self.index.base, self.source.size
-        error, target = "", None
-        if start > end:
-            error = "the end lies before the start"
-        elif start == end:
-            pass
-        elif base + end > size:
-            error = f"the index would end at {base + end}, the file ends at {size}"
-        else:
-            target = Span("", base + start, base + end)
+        base = self._file.base
+        error = range_fault(number, start, end, base, self._file.source.size)
+        target = None if error or start == end else Span("", base + start, base + end)
         text = "empty" if start == end else str(target) if target else ""
         roles = _pair_roles(np.array([row], SHARD_INDEX_ENTRY.dtype))[0]
-        fields = field_nodes(SHARD_INDEX_ENTRY, row, at, roles=roles.tolist())
-        span = Span("", at, at + SHARD_INDEX_ENTRY.size)
+        span = pair_span(number)
+        fields = field_nodes(SHARD_INDEX_ENTRY, row, span.start, roles=roles.tolist())
         return Node(f"minishard {number}", span, text=text, error=error, children=fields, target=target)
 
-    def index_node(self, number: int, start: int, stop: int, table: EntryTable | None) -> Node:
+    def index_node(self, number: int, start: int, stop: int, table: MinishardTable | None) -> Node:
         """The node of one minishard index."""
         span = Span("", start, stop)
         error = table.damage[number].message if table is not None and number in table.damage else ""
         doc = "Keys, places and sizes of the values of this minishard."
         name = f"minishard index {number}"
-        if self.spec.minishard_index_encoding == "gzip":
+        if self._file.spec.minishard_index_encoding == "gzip":
             decoded = "" if error else decoded_name(start, stop)
             return Node(name, span, text="gzip", role=FieldRole.OFFSET, doc=doc, error=error, decoded=decoded)
-        count = (stop - start) // MINISHARD_INDEX.row_size
-        if (stop - start) % MINISHARD_INDEX.row_size:
+        if not is_whole(np.array([stop - start]))[0]:
             return Node(name, span, role=FieldRole.UNKNOWN, doc=doc, error=error)
-        kids = column_nodes(lambda: self.source.read(start, stop), "", start, count, self.index.base)
+        count, row = entry_count(stop - start), self._first_row(number, table)
+        kids = column_nodes(lambda: self._file.source.read(start, stop), "", start, count, self._file.base, row)
         return Node(name, span, text=f"{count} keys", doc=doc, error=error, children=kids)
 
-    def value_node(self, row: int, start: int, stop: int, table: EntryTable) -> Node:
+    def value_node(self, row: int, start: int, stop: int, table: MinishardTable) -> Node:
         """The node of one value."""
         key = int(table.entries.ids[row])
         span = Span("", start, stop)
-        name = f"{self.origin.space.kind.object_kind} {key}"
+        name = f"{self._file.origin.space.kind.object_kind} {key}"
         text, error = self.meaning(key)
-        if self.spec.data_encoding == "gzip":
+        if self._file.spec.data_encoding == "gzip":
             decoded = decoded_name(start, stop)
-            return Node(name, span, text=text or "gzip", role=FieldRole.DATA, error=error, decoded=decoded)
-        if self.mesh:
-            kids = Deferred(lambda: manifest_nodes(self.source.read(start, stop), "", start))
-            return Node(name, span, text="manifest", role=FieldRole.DATA, children=kids)
-        return Node(name, span, text=text or f"{stop - start} bytes", role=FieldRole.DATA, error=error)
+            return Node(name, span, text=text or "gzip", role=FieldRole.DATA, error=error, decoded=decoded, row=row)
+        if self._file.is_mesh:
+            kids = Deferred(lambda: manifest_nodes(self._file.source.read(start, stop), "", start))
+            return Node(name, span, text="manifest", role=FieldRole.DATA, children=kids, row=row)
+        return Node(name, span, text=text or f"{stop - start} bytes", role=FieldRole.DATA, error=error, row=row)
 
-    def fragments_node(self, row: int, start: int, stop: int, table: EntryTable) -> Node:
+    def fragments_node(self, row: int, start: int, stop: int, table: MinishardTable) -> Node:
         """The node of the fragments in front of a manifest."""
         key = int(table.entries.ids[row])
         at, size = int(table.entries.starts[row]), int(table.entries.sizes[row])
@@ -155,11 +202,12 @@ class Tree:
             role=FieldRole.DATA,
             doc="Draco meshes that no index lists: the manifest behind them tells their sizes.",
             children=Deferred(lambda: self._fragments(Span("", at, at + size), start)),
+            row=row,
         )
 
     def _fragments(self, place: Span, start: int) -> list[Node]:
-        stored = self.source.read(place.start, place.stop)
-        manifest = read_manifest(decode_manifest(self.spec, stored, place), place)
+        stored = self._file.source.read(place.start, place.stop)
+        manifest = read_manifest(decode_manifest(self._file.spec, stored, place), place)
         nodes = []
         for lod, (positions, sizes) in enumerate(zip(manifest.positions, manifest.sizes, strict=True)):
             for number, (size, cell) in enumerate(zip(sizes.tolist(), positions.T.tolist(), strict=True)):
@@ -173,39 +221,39 @@ class Tree:
     def meaning(self, key: int) -> tuple[str, str]:
         """What a key stands for in space, as text, and what is wrong with it."""
         try:
-            cell = cell_of(self.origin.space, key)
+            cell = cell_of(self._file.origin.space, key)
         except FormatError as error:
             return "", error.message
         if cell is None:
             return "", ""
-        scale = self.origin.space.scale
+        scale = self._file.origin.space.scale
         where = f"cell {', '.join(map(str, cell))}"
         return (f"{where}: voxels {box_of(scale, cell)}" if scale is not None else where), ""
 
 
 class _Describer:
-    """Makes the nodes of things from their numbers."""
+    """Makes the nodes of regions from their numbers."""
 
-    def __init__(self, tree: Tree, things: Things, table: EntryTable | None) -> None:
+    def __init__(self, tree: NeuroglancerTree, regions: Regions, table: MinishardTable | None) -> None:
         self._tree = tree
-        self._things = things
+        self._regions = regions
         self._table = table
 
     def __call__(self, first: int, last: int) -> list[Node]:
         return [self._node(at) for at in range(first, last)]
 
     def _node(self, at: int) -> Node:
-        things, tree = self._things, self._tree
-        start, stop, number = int(things.starts[at]), int(things.stops[at]), int(things.numbers[at])
-        kind = Thing(int(things.kinds[at]))
-        if kind is Thing.INDEX or self._table is None:
+        regions, tree = self._regions, self._tree
+        start, stop, number = int(regions.starts[at]), int(regions.stops[at]), int(regions.numbers[at])
+        kind = RegionKind(int(regions.kinds[at]))
+        if kind is RegionKind.INDEX or self._table is None:
             return tree.index_node(number, start, stop, self._table)
-        if kind is Thing.VALUE:
+        if kind is RegionKind.VALUE:
             return tree.value_node(number, start, stop, self._table)
-        if kind is Thing.FRAGMENTS:
+        if kind is RegionKind.FRAGMENTS:
             return tree.fragments_node(number, start, stop, self._table)
-        doc = "No index lists these bytes."
-        return Node("unlisted bytes", Span("", start, stop), f"{stop - start} bytes", role=FieldRole.UNKNOWN, doc=doc)
+        span, doc = Span("", start, stop), "No index lists these bytes."
+        return Node("unlisted bytes", span, text=f"{span.size} bytes", role=FieldRole.UNKNOWN, doc=doc)
 
 
 def _pair_roles(rows: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
@@ -213,97 +261,6 @@ def _pair_roles(rows: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
     empty = rows["start_offset"] == rows["end_offset"]
     roles = np.where(empty, FieldRole.UNUSED, FieldRole.OFFSET).astype(np.uint8)
     return np.repeat(roles[:, None], 2, axis=1)
-
-
-class ColumnCells(Children):
-    """The numbers of one column of a minishard index.
-
-    Args:
-        start: First byte of the column.
-        role: What the numbers are for.
-        values: Gives the stored numbers and their texts.
-        rows: How many.
-        source: Where they lie.
-        doc: One sentence for each of them.
-    """
-
-    def __init__(
-        self,
-        start: int,
-        role: FieldRole,
-        values: Callable[[], tuple[Sequence[int], Sequence[str]]],
-        rows: int,
-        source: str,
-        doc: str,
-    ) -> None:
-        self.start = start
-        self.role = role
-        self.values = values
-        self.rows = rows
-        self.source = source
-        self.doc = doc
-
-    def __len__(self) -> int:
-        return self.rows
-
-    def make(self, start: int, stop: int) -> list[Node]:
-        """See `Children.make`."""
-        stored, texts = self.values()
-        return [
-            Node(
-                f"[{number}]",
-                Span(self.source, self.start + WORD * number, self.start + WORD * (number + 1)),
-                value=stored[number],
-                text=texts[number],
-                role=self.role,
-                doc=self.doc,
-            )
-            for number in range(start, stop)
-        ]
-
-    def overlap(self, start: int, stop: int) -> range:
-        """See `Children.overlap`."""
-        first, last = max(start - self.start, 0) // WORD, -(-max(stop - self.start, 0) // WORD)
-        return range(min(first, self.rows), min(last, self.rows))
-
-    def runs(self, start: int, stop: int) -> Runs | None:
-        """One run for each number."""
-        inside = self.overlap(start, stop)
-        numbers = np.arange(inside.start, inside.stop, dtype=np.int64)
-        at = self.start + WORD * numbers
-        return Runs.of(at, at + WORD, self.role, numbers & 1).clip(start, stop)
-
-
-def column_nodes(read: Callable[[], bytes], source: str, start: int, count: int, base: int) -> tuple[Node, ...]:
-    """The three columns of a decoded minishard index; the numbers are shown summed up, as a reader uses them.
-
-    Args:
-        read: Gives the decoded index.
-        source: Which source its bytes lie in.
-        start: Where in that source.
-        count: Number of keys.
-        base: Bytes of the shard index.
-    """
-
-    def texts(column: str) -> tuple[list[int], list[str]]:
-        data = read()
-        entries = entries_of([data], [0], base, 0)
-        stored: list[int] = MINISHARD_INDEX.read(data, count)[column].tolist()
-        shown = {"chunk_ids": ("key", entries.ids), "offsets": ("at", entries.starts), "sizes": ("", entries.sizes)}
-        word, numbers = shown[column]
-        return stored, [f"{word} {number}".strip() for number in numbers.tolist()]
-
-    nodes = []
-    for field, at in zip(MINISHARD_INDEX.fields, MINISHARD_INDEX.starts(count).values(), strict=True):
-        span = Span(source, start + at, start + at + WORD * count)
-
-        def values(column: str = field.name) -> tuple[list[int], list[str]]:
-            return texts(column)
-
-        cells = ColumnCells(start + at, field.role, values, count, source, field.doc)
-        text = f"{count} numbers"
-        nodes.append(Node(field.name, span, text=text, role=field.role, doc=field.doc, children=grouped(cells)))
-    return tuple(nodes)
 
 
 def manifest_nodes(data: bytes, source: str, start: int) -> list[Node]:
@@ -320,6 +277,14 @@ def manifest_nodes(data: bytes, source: str, start: int) -> list[Node]:
         span = Span(source, start + array.start, start + array.stop)
         nodes.append(Node(array.name, span, text=text, role=array.role, doc=array.doc))
     return nodes
+
+
+def info_part(origin: Origin) -> Part:
+    """The info that states the specification."""
+    span = Span(INFO_NAME, 0, len(origin.text))
+    section = Section(INFO_NAME, SectionRole.METADATA, 0, span.size, "Describes the data set.")
+    root = Node(INFO_NAME, span, role=FieldRole.TEXT, children=(spec_node(origin),))
+    return Part(BytesSource(origin.text, INFO_NAME), (section,), lambda: root)
 
 
 def spec_node(origin: Origin) -> Node:

@@ -20,7 +20,7 @@ CODECS = {"none": 0, "zstd": 1, "lz4": 2}
 
 
 @dataclass
-class Thing:
+class Stored:
     """One object to store."""
 
     uid: bytes
@@ -39,69 +39,69 @@ def compressed(codec: str, content: bytes) -> bytes:
     return bytes(lz4.frame.compress(content)) if codec == "lz4" else content
 
 
-def entry_v2(thing: Thing, offset: int, stored: bytes) -> bytes:
+def entry_v2(one: Stored, offset: int, stored: bytes) -> bytes:
     """One entry of version 2."""
-    meta = json.dumps(thing.meta, separators=(",", ":")).encode() if thing.meta else b""
-    meta = thing.changes.get("meta", meta)
-    head = struct.pack("<H", len(thing.uid)) + thing.uid
-    if thing.big:
-        digest = thing.changes.get("hash", hashlib.sha256(thing.content).hexdigest().encode())
+    meta = json.dumps(one.meta, separators=(",", ":")).encode() if one.meta else b""
+    meta = one.changes.get("meta", meta)
+    head = struct.pack("<H", len(one.uid)) + one.uid
+    if one.big:
+        digest = one.changes.get("hash", hashlib.sha256(one.content).hexdigest().encode())
         head += (
-            struct.pack("<BH", 1, len(digest))
-            + digest
-            + struct.pack("<Q", thing.changes.get("size", len(thing.content)))
+            struct.pack("<BH", 1, len(digest)) + digest + struct.pack("<Q", one.changes.get("size", len(one.content)))
         )
     else:
         values = {
             "flags": 0,
             "offset": offset,
             "length": len(stored),
-            "codec": CODECS[thing.codec],
+            "codec": CODECS[one.codec],
             "compressed": len(stored),
-            "uncompressed": len(thing.content),
-        } | {k: v for k, v in thing.changes.items() if k != "meta"}
+            "uncompressed": len(one.content),
+        } | {k: v for k, v in one.changes.items() if k != "meta"}
         head += struct.pack("<BQQBQQ", *values.values())
     return head + struct.pack("<I", len(meta)) + meta
 
 
-def entry_v1(thing: Thing, offset: int, stored: bytes, *, short: bool = False) -> bytes:
+def entry_v1(one: Stored, offset: int, stored: bytes, *, short: bool = False) -> bytes:
     """One entry of version 1, in the longer or the first layout."""
-    head = struct.pack("<H", len(thing.uid)) + thing.uid + struct.pack("<QQ", offset, len(stored))
-    return head if short else head + struct.pack("<BQQ", CODECS[thing.codec], len(stored), len(thing.content))
+    head = struct.pack("<H", len(one.uid)) + one.uid + struct.pack("<QQ", offset, len(stored))
+    return head if short else head + struct.pack("<BQQ", CODECS[one.codec], len(stored), len(one.content))
 
 
-def shard(things: list[Thing], *, version: int = 2, short: bool = False, gap: bytes = b"", after: bytes = b"") -> bytes:
+def shard(
+    stored_objects: list[Stored], *, version: int = 2, short: bool = False, gap: bytes = b"", after: bytes = b""
+) -> bytes:
     """A whole shard; `gap` comes before every payload, `after` behind the last entry."""
     data = bytearray(b"DES2" + bytes([version, 0, 0, 0]))
-    index = bytearray(struct.pack("<I", len(things)))
-    for thing in things:
-        stored = b"" if thing.big else compressed(thing.codec, thing.content)
+    index = bytearray(struct.pack("<I", len(stored_objects)))
+    for one in stored_objects:
+        stored = b"" if one.big else compressed(one.codec, one.content)
         data += gap
-        entry = entry_v2(thing, len(data), stored) if version == 2 else entry_v1(thing, len(data), stored, short=short)
+        entry = entry_v2(one, len(data), stored) if version == 2 else entry_v1(one, len(data), stored, short=short)
         index += entry
         data += stored
     index += after
     return bytes(data + index) + b"DESI" + struct.pack("<Q", len(index))
 
 
-def write(folder: Path, name: str, things: list[Thing], **how: Any) -> Path:
+def write(folder: Path, name: str, stored_objects: list[Stored], **how: Any) -> Path:
     """A shard in a folder, with its BigFiles."""
     folder.mkdir(parents=True, exist_ok=True)
-    for thing in things:
-        if thing.big:
-            external = folder / "_bigFiles" / hashlib.sha256(thing.content).hexdigest()
+    for one in stored_objects:
+        if one.big:
+            external = folder / "_bigFiles" / hashlib.sha256(one.content).hexdigest()
             external.parent.mkdir(exist_ok=True)
-            external.write_bytes(thing.content)
+            external.write_bytes(one.content)
     path = folder / name
-    path.write_bytes(shard(things, **how))
+    path.write_bytes(shard(stored_objects, **how))
     return path
 
 
-def random_things(seed: int, count: int, *, version: int = 2) -> list[Thing]:
+def random_stored(seed: int, count: int, *, version: int = 2) -> list[Stored]:
     """Objects of all kinds."""
     dice = random.Random(seed)
-    things = {}
-    while len(things) < count:
+    stored_objects = {}
+    while len(stored_objects) < count:
         uid = dice.choice(
             [
                 str(dice.randrange(10**9)),
@@ -111,11 +111,11 @@ def random_things(seed: int, count: int, *, version: int = 2) -> list[Thing]:
             ]
         ).encode()
         content = dice.choice([b"", dice.randbytes(dice.randrange(3000)), b"text " * dice.randrange(900)])
-        thing = Thing(uid, content, dice.choice(list(CODECS)))
+        one = Stored(uid, content, dice.choice(list(CODECS)))
         if version == 2:
-            thing.meta = dice.choice(
+            one.meta = dice.choice(
                 [{}, {"created_at": "2026-11-03T08:00:00Z", "who": "\u017b"}, {"n": [1, {"x": None}]}]
             )
-            thing.big = dice.random() < 0.1
-        things[uid] = thing
-    return list(things.values())
+            one.big = dice.random() < 0.1
+        stored_objects[uid] = one
+    return list(stored_objects.values())

@@ -20,14 +20,15 @@ from shardcore.errors import (
 from shardcore.objects import State
 from shardcore.sources.memory import BytesSource
 from shardcore.testing import check_explained
-from tests.shardcore.formats.des.made import Thing, shard, write
+from tests.shardcore.formats.des.made import Stored, shard, write
 
+DATA = Path(__file__).parents[3] / "data" / "des"
 FILM = b"film" * 1000
 DIGEST = hashlib.sha256(FILM).hexdigest()
 
 
 def _film(folder: Path) -> Path:
-    return write(folder, "x.des", [Thing(b"film", FILM, big=True), Thing(b"note", b"small")])
+    return write(folder, "x.des", [Stored(b"film", FILM, big=True), Stored(b"note", b"small")])
 
 
 def test_a_bigfile_is_read_whole_and_in_ranges(tmp_path: Path) -> None:
@@ -89,7 +90,7 @@ def test_links_are_not_followed(tmp_path: Path, what: str) -> None:
 
 def test_bytes_have_no_bigfiles() -> None:
     """A shard that lies in no folder says where the content would be."""
-    with shardcore.open(shard([Thing(b"film", FILM, big=True)])) as opened:
+    with shardcore.open(shard([Stored(b"film", FILM, big=True)])) as opened:
         assert opened.find("film").state is State.EXTERNAL
         with pytest.raises(ExternalMissing, match="in no folder"):
             opened.read(opened.find("film"))
@@ -97,8 +98,8 @@ def test_bytes_have_no_bigfiles() -> None:
 
 def test_an_upper_case_hash(tmp_path: Path) -> None:
     """Hex digits of either case are a name; the digest is compared without case."""
-    thing = Thing(b"film", FILM, big=True, changes={"hash": DIGEST.upper().encode()})
-    path = write(tmp_path, "x.des", [thing])
+    one = Stored(b"film", FILM, big=True, changes={"hash": DIGEST.upper().encode()})
+    path = write(tmp_path, "x.des", [one])
     (tmp_path / "_bigFiles" / DIGEST).rename(tmp_path / "_bigFiles" / DIGEST.upper())
     with shardcore.open(path) as opened:
         assert opened.read(opened.find("film")) == FILM
@@ -108,7 +109,7 @@ def test_an_upper_case_hash(tmp_path: Path) -> None:
 @pytest.mark.parametrize("declared", [0, 499, 501, 1 << 50, (1 << 64) - 1])
 def test_the_declared_size_holds(codec: str, declared: int) -> None:
     """A payload that expands to another size than declared is an error, and nothing is allocated for the claim."""
-    data = shard([Thing(b"a", b"text " * 100, codec, changes={"uncompressed": declared})])
+    data = shard([Stored(b"a", b"text " * 100, codec, changes={"uncompressed": declared})])
     with shardcore.open(data) as opened:
         ref = opened.find("a")
         with pytest.raises((FormatError, LimitExceeded)):
@@ -120,7 +121,7 @@ def test_the_declared_size_holds(codec: str, declared: int) -> None:
 
 def test_two_lengths_that_differ() -> None:
     """`length` is read, as the local reader of the reference does; that the S3 reader would differ is an error."""
-    with shardcore.open(shard([Thing(b"a", b"hello", changes={"compressed": 3})])) as opened:
+    with shardcore.open(shard([Stored(b"a", b"hello", changes={"compressed": 3})])) as opened:
         assert opened.read(opened.find("a")) == b"hello"
         assert [f.code for f in opened.verify().findings] == ["des.two-lengths"]
 
@@ -128,7 +129,7 @@ def test_two_lengths_that_differ() -> None:
 def test_long_payloads_stream_in_pieces() -> None:
     """Contents of many megabytes come in pieces of at most one, plain and compressed."""
     content = bytes(range(256)) * (1 << 13) + bytes(20 << 20)
-    data = shard([Thing(b"plain", content), Thing(b"zstd", content, "zstd")])
+    data = shard([Stored(b"plain", content), Stored(b"zstd", content, "zstd")])
     with shardcore.open(data) as opened:
         for key in ("plain", "zstd"):
             pieces = list(opened.stream(opened.find(key)))
@@ -142,7 +143,7 @@ def test_long_payloads_stream_in_pieces() -> None:
 
 def test_decoded_payloads_are_sources() -> None:
     """What a compressed payload decodes to is a source of its own, named by its bytes, with its own tree."""
-    data = shard([Thing(b"a", b"plain"), Thing(b"b", b"text " * 100, "zstd"), Thing(b"c", b"word " * 90, "lz4")])
+    data = shard([Stored(b"a", b"plain"), Stored(b"b", b"text " * 100, "zstd"), Stored(b"c", b"word " * 90, "lz4")])
     with shardcore.open(data) as opened:
         opened.load_index()
         for key, content in (("b", b"text " * 100), ("c", b"word " * 90)):
@@ -160,7 +161,7 @@ def test_decoded_payloads_are_sources() -> None:
 
 def test_rows_that_are_none() -> None:
     """A reference of another shard is refused, not misread."""
-    with shardcore.open(shard([Thing(b"a"), Thing(b"b")])) as two, shardcore.open(shard([Thing(b"a")])) as one:
+    with shardcore.open(shard([Stored(b"a"), Stored(b"b")])) as two, shardcore.open(shard([Stored(b"a")])) as one:
         with pytest.raises(UsageError, match="no row 1"):
             one.read(two.find("b"))
         with pytest.raises(IndexError):
@@ -171,7 +172,7 @@ def test_rows_that_are_none() -> None:
 
 def test_a_broken_source_is_a_source_error(tmp_path: Path) -> None:
     """A file that shrinks while it is open is an error of the source, and the shard stays usable."""
-    path = write(tmp_path, "x.des", [Thing(b"pad", bytes(200_000)), Thing(b"a", b"y" * 9)])
+    path = write(tmp_path, "x.des", [Stored(b"pad", bytes(200_000)), Stored(b"a", b"y" * 9)])
     with shardcore.open(path) as opened:
         path.write_bytes(path.read_bytes()[:1000])
         with pytest.raises(SourceError):
@@ -181,13 +182,13 @@ def test_a_broken_source_is_a_source_error(tmp_path: Path) -> None:
 
 def test_overlaps_and_gaps_are_explained() -> None:
     """Payloads that lie inside others, and bytes that belong to nobody, all have an owner after loading."""
-    things = [
-        Thing(b"long", b"0123456789" * 10),
-        Thing(b"inside", b"", changes={"offset": 20, "length": 10, "compressed": 10, "uncompressed": 10}),
-        Thing(b"deeper", b"", changes={"offset": 22, "length": 2, "compressed": 2, "uncompressed": 2}),
-        Thing(b"tail", b"abc"),
+    stored_objects = [
+        Stored(b"long", b"0123456789" * 10),
+        Stored(b"inside", b"", changes={"offset": 20, "length": 10, "compressed": 10, "uncompressed": 10}),
+        Stored(b"deeper", b"", changes={"offset": 22, "length": 2, "compressed": 2, "uncompressed": 2}),
+        Stored(b"tail", b"abc"),
     ]
-    data = shard(things, gap=b"..")
+    data = shard(stored_objects, gap=b"..")
     with shardcore.open(BytesSource(data, "x.des")) as opened:
         opened.load_index()
         check_explained(opened)
@@ -197,3 +198,21 @@ def test_overlaps_and_gaps_are_explained() -> None:
         codes = [f.code for f in opened.verify("index").findings]
         assert codes.count("des.overlap") == 2
         assert codes.count("des.gap") == 2
+
+
+def test_nodes_know_their_rows() -> None:
+    """Entries, payloads, decoded payloads and BigFiles name the row of their object."""
+    for sample in ("zstd.des", "v2_gaps_reordered.des", "big/20261103_0A_0000.des", "v1.des"):
+        with shardcore.open(DATA / sample) as opened:
+            opened.load_index()
+            refs = [opened.objects.ref(row) for row in range(len(opened.objects))]
+            hashes = [ref.extras.get("hash") for ref in refs]
+            for row, ref in enumerate(refs):
+                for span in (span for span in ref.spans if span.size):
+                    rows = [node.row for node in opened.explain(span.start, span.source)]
+                    # A BigFile that several entries share belongs to none of them alone.
+                    shared = span.source and hashes.count(hashes[row]) > 1
+                    assert [found for found in rows if found is not None] == ([] if shared else [row])
+                payload = opened.explain(ref.spans[0].start, ref.spans[0].source)[-1]
+                assert bool(payload.decoded) == (ref.codec in ("zstd", "lz4") and ref.stored_size > 0)
+                assert not payload.decoded or opened.tree_of(payload.decoded).row == row

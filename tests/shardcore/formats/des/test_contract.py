@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import ClassVar
 
-from shardcore.testing import ShardContract
+from shardcore.testing import DataSetContract, ShardContract
 
 DATA = Path(__file__).parents[3] / "data" / "des"
 
@@ -18,3 +18,10 @@ class TestDesContract(ShardContract):
     absent: ClassVar = ["not here", "not\0here", "\u017c", "x" * 70000]
     open_ranges = 2
     find_ranges = 0
+
+
+class TestDesDataSetContract(DataSetContract):
+    """Folders of shards: one with BigFiles, one with a sidecar, and all files of the reference writer at once."""
+
+    samples: ClassVar = [DATA / "big", DATA / "sidecar", DATA]
+    absent: ClassVar = TestDesContract.absent

@@ -9,11 +9,11 @@ import pytest
 
 from shardcore.formats.des.entries import Entries
 from shardcore.formats.des.layout import FOOTER
-from tests.shardcore.formats.des.made import Thing, random_things, shard
+from tests.shardcore.formats.des.made import Stored, random_stored, shard
 
 
-def _entries(things: list[Thing], *, version: int = 2) -> Entries:
-    data = shard(things, version=version)
+def _entries(stored_objects: list[Stored], *, version: int = 2) -> Entries:
+    data = shard(stored_objects, version=version)
     size = int.from_bytes(data[-8:], "little")
     start = len(data) - FOOTER.size - size
     return Entries(data[start : start + size], version, start)
@@ -43,7 +43,7 @@ def _uids() -> list[bytes]:
 def test_rows_of_one_and_of_many() -> None:
     """All rows of a uid are found, asked for alone or with others, also with NULs at its end."""
     uids = _uids()
-    entries = _entries([Thing(uid) for uid in uids])
+    entries = _entries([Stored(uid) for uid in uids])
     asked = [*sorted(set(uids)), b"c", b"a\0\0\0", b"x" * 70000]
     wanted = [[row for row, uid in enumerate(uids) if uid == one] for one in asked]
     assert [rows.tolist() for rows in entries.rows_of(asked)] == wanted
@@ -54,14 +54,14 @@ def test_rows_of_one_and_of_many() -> None:
 def test_duplicates() -> None:
     """The rows of every uid that stands more than once, ascending."""
     uids = _uids()
-    entries = _entries([Thing(uid) for uid in uids])
+    entries = _entries([Stored(uid) for uid in uids])
     wanted = sorted([row for row, uid in enumerate(uids) if uid == one] for one in set(uids) if uids.count(one) > 1)
     assert sorted(rows.tolist() for rows in entries.duplicates()) == wanted
 
 
 def test_texts_that_are_none() -> None:
     """One undecodable uid does not spoil the others."""
-    entries = _entries([Thing(b"a"), Thing(b"\xff"), Thing("\u0142".encode())])
+    entries = _entries([Stored(b"a"), Stored(b"\xff"), Stored("\u0142".encode())])
     rows = np.arange(3)
     assert entries.uids(rows) == ["a", None, "\u0142"]
     assert entries.bad_texts(rows).tolist() == [False, True, False]
@@ -71,14 +71,14 @@ def test_texts_that_are_none() -> None:
 @pytest.mark.parametrize("version", [1, 2])
 def test_columns_are_what_was_written(version: int) -> None:
     """Places, codecs, sizes and texts of mixed entries, row by row."""
-    things = random_things(8, 300, version=version)
-    entries = _entries(things, version=version)
+    stored_objects = random_stored(8, 300, version=version)
+    entries = _entries(stored_objects, version=version)
     c = entries.columns
-    assert [entries.uid(row) for row in range(300)] == [thing.uid for thing in things]
-    assert c.big.tolist() == [thing.big for thing in things]
-    assert c.size.tolist() == [len(thing.content) for thing in things]
-    assert [entries.meta(row) for row in range(300)] == [thing.meta for thing in things]
-    assert [len(entries.hash(row)) for row in range(300)] == [64 * thing.big for thing in things]
+    assert [entries.uid(row) for row in range(300)] == [one.uid for one in stored_objects]
+    assert c.big.tolist() == [one.big for one in stored_objects]
+    assert c.size.tolist() == [len(one.content) for one in stored_objects]
+    assert [entries.meta(row) for row in range(300)] == [one.meta for one in stored_objects]
+    assert [len(entries.hash(row)) for row in range(300)] == [64 * one.big for one in stored_objects]
     assert not entries.unreadable(np.arange(300)).any()
 
 
@@ -87,10 +87,11 @@ def test_unreadable_agrees_with_problem() -> None:
     edges = [0, 1, 7, 8, 50, 2**31, 2**63 - 1, 2**63, 2**64 - 1]
     changes = [{"offset": a, "length": b, "compressed": b, "uncompressed": b} for a in edges for b in edges]
     changes += [{"codec": code} for code in range(5)]
-    things = [Thing(b"x", b"12345", changes=change) for change in changes]
-    things += [Thing(b"x", b"", big=True, changes={"hash": text}) for text in (b"", b"a" * 64, b"../" * 21 + b"x")]
-    entries = _entries(things)
-    rows = np.arange(len(things))
+    stored_objects = [Stored(b"x", b"12345", changes=change) for change in changes]
+    hashes = (b"", b"a" * 64, b"../" * 21 + b"x")
+    stored_objects += [Stored(b"x", b"", big=True, changes={"hash": text}) for text in hashes]
+    entries = _entries(stored_objects)
+    rows = np.arange(len(stored_objects))
     assert entries.unreadable(rows).tolist() == [bool(entries.problem(row)) for row in rows.tolist()]
     assert entries.unreadable(rows).any()
     assert not entries.unreadable(rows).all()

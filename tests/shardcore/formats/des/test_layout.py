@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from shardcore.errors import FormatError, Truncated
@@ -18,8 +19,11 @@ from shardcore.formats.des.layout import (
     PLACE_V1,
     PLACE_V1_SHORT,
     UID_HEAD,
+    PayloadFault,
     index_start,
     is_hash,
+    payload_fault_text,
+    payload_faults,
     read_meta,
     read_uid,
     write_meta,
@@ -157,3 +161,27 @@ def test_start_of_the_index() -> None:
             index_start(116, {"index_size": size})
         assert caught.value.span is not None
         assert (caught.value.span.start, caught.value.span.stop) == (108, 116)
+
+
+@pytest.mark.parametrize(
+    ("offset", "length", "codec", "size", "fault", "text"),
+    [
+        (8, 10, 0, 10, PayloadFault.NONE, ""),
+        (18, 0, 0, 0, PayloadFault.NONE, ""),
+        (8, 10, 1, 99, PayloadFault.NONE, ""),
+        (8, 11, 0, 11, PayloadFault.OUTSIDE, "bytes 8..19 are not all before the index, which begins at 18"),
+        (19, 0, 0, 0, PayloadFault.OUTSIDE, "bytes 19..19 are not all before the index, which begins at 18"),
+        (2**64 - 1, 2, 9, 3, PayloadFault.OUTSIDE, f"bytes {2**64 - 1}..{2**64 + 1} are not all before the index"),
+        (9, 2**64 - 1, 0, 3, PayloadFault.OUTSIDE, "before the index"),
+        (8, 10, 3, 9, PayloadFault.CODEC, "codec 3 is not known"),
+        (8, 10, 0, 9, PayloadFault.SIZE, "10 bytes stored without compression, 9 declared"),
+    ],
+)
+def test_places_of_payloads(offset: int, length: int, codec: int, size: int, fault: PayloadFault, text: str) -> None:
+    """A payload lies before the index, by a known codec; without one it is as long as the content. Nothing wraps."""
+    fields = (offset, length, codec, size)
+    arrays = [np.array([field], dtype) for field, dtype in zip(fields, ("u8", "u8", "u1", "u8"), strict=True)]
+    assert payload_faults(arrays[0], arrays[1], arrays[2], arrays[3], 18).tolist() == [fault]
+    told = payload_fault_text(fault, offset, length, codec, size, 18)
+    assert text in told
+    assert bool(told) == (fault != PayloadFault.NONE)

@@ -12,7 +12,7 @@ import shardcore
 from shardcore.errors import FormatError, SourceError, UsageError
 from shardcore.formats.des.lookup import locate
 from shardcore.trace import Step
-from tests.shardcore.formats.des.made import Thing, shard, write
+from tests.shardcore.formats.des.made import Stored, shard, write
 
 DATA = Path(__file__).parents[3] / "data" / "des"
 
@@ -56,7 +56,7 @@ def test_trace_of_a_bigfile() -> None:
 
 def test_trace_of_a_missing_bigfile(tmp_path: Path) -> None:
     """The entry is found even when its external file is not; the last step says so, and reading fails."""
-    path = write(tmp_path, "x.des", [Thing(b"film", b"x" * 99, big=True)])
+    path = write(tmp_path, "x.des", [Stored(b"film", b"x" * 99, big=True)])
     (tmp_path / "_bigFiles" / hashlib.sha256(b"x" * 99).hexdigest()).unlink()
     with shardcore.open(path) as opened:
         trace = opened.trace("film")
@@ -94,7 +94,7 @@ def test_trace_of_an_absent_uid() -> None:
 
 def test_trace_of_damaged_content() -> None:
     """A payload that does not expand makes the outcome `damaged`, though the entry is found."""
-    data = bytearray(shard([Thing(b"a", b"text " * 100, "zstd")]))
+    data = bytearray(shard([Stored(b"a", b"text " * 100, "zstd")]))
     data[12] ^= 0xFF
     with shardcore.open(bytes(data)) as opened:
         assert opened.find("a").row == 0
@@ -105,7 +105,7 @@ def test_trace_of_damaged_content() -> None:
 
 def test_finding_reads_nothing() -> None:
     """`find` does not touch the payload, whatever is wrong with it."""
-    data = shard([Thing(b"a", b"hello", changes={"codec": 9})])
+    data = shard([Stored(b"a", b"hello", changes={"codec": 9})])
     with shardcore.open(data) as opened:
         assert "codec 9" in opened.find("a").error
         assert opened.trace("a").outcome == "damaged"

@@ -138,16 +138,6 @@ def test_other_names(name: str) -> None:
     assert ShardName.parse(name) is None
 
 
-def test_candidates_are_whole_names() -> None:
-    """Sidecars and numbers that only begin alike are not searched; parts come in order."""
-    names = ["20261103_1_0001.des", "20261103_1_0000.meta", "20261103_1F_0000.des", "20261103_1_0000.des"]
-    names += ["20261104_1_0000.des"]
-    route = Route.of("33", 5)
-    assert route.hex == "1"
-    assert route.names(names, "20261103") == ["20261103_1_0000.des", "20261103_1_0001.des"]
-    assert route.names(names) == ["20261103_1_0000.des", "20261103_1_0001.des", "20261104_1_0000.des"]
-
-
 @pytest.mark.parametrize("n_bits", range(4, 17))
 def test_inferred_bits(n_bits: int) -> None:
     """From 3,000 uids in files named with any number of bits, that number is found again."""

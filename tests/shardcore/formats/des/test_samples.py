@@ -123,7 +123,7 @@ def test_one_damaged_entry(name: str) -> None:
         assert text in ref.error
         report = shard.verify(Depth.INDEX)
         assert not report.ok
-        assert [(f.code, f.span) for f in report.findings if text in f.message] == [(code, shard.entry_span(0))]
+        assert [(f.code, f.span) for f in report.findings if text in f.message] == [(code, shard.file.entries.span(0))]
         if code == "des.entry":
             with pytest.raises(FormatError, match=text):
                 shard.read(ref)
@@ -138,7 +138,7 @@ def test_an_undecodable_uid_is_kept() -> None:
         ref = shard.objects.ref(0)
         assert ref.key is None
         raw = bytes.fromhex(ref.extras["key_hex"])
-        assert raw == shard.entries.uid(0)
+        assert raw == shard.file.entries.uid(0)
         assert shard.find(raw.decode("utf-8", "surrogateescape")) == ref
 
 

@@ -14,15 +14,15 @@ from shardcore.errors import FormatError, UsageError
 from shardcore.formats.des import sidecar as module
 from shardcore.formats.des.sidecar import entry_key
 from shardcore.objects import State
-from tests.shardcore.formats.des.made import Thing, write
+from tests.shardcore.formats.des.made import Stored, write
 
 WHEN = "2026-11-03T08:00:00Z"
 
 
 def _made(folder: Path, tombs: dict[str, Any], **changes: Any) -> Path:
     """A shard of three documents with its sidecar."""
-    things = [Thing(b"a:b", b"one", meta={"created_at": WHEN}), Thing(b"plain", b"two"), Thing(b"c", b"three", "zstd")]
-    path = write(folder, "x.des", things)
+    dated = Stored(b"a:b", b"one", meta={"created_at": WHEN})
+    path = write(folder, "x.des", [dated, Stored(b"plain", b"two"), Stored(b"c", b"three", "zstd")])
     index = {
         "a:b:" + WHEN: {"uid": "a:b", "offset": 8, "length": 3, "codec": "none"},
         "plain": {"uid": "plain", "checksum": hashlib.sha256(b"two").hexdigest(), "checksum_algo": "sha256"},

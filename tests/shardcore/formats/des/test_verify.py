@@ -9,7 +9,7 @@ import pytest
 
 import shardcore
 from shardcore.finding import Depth, Severity
-from tests.shardcore.formats.des.made import Thing, random_things, shard, write
+from tests.shardcore.formats.des.made import Stored, random_stored, shard, write
 
 
 def _codes(data: bytes | Path, depth: Depth = Depth.CONTENT) -> list[tuple[str, str]]:
@@ -19,8 +19,8 @@ def _codes(data: bytes | Path, depth: Depth = Depth.CONTENT) -> list[tuple[str, 
 
 def test_a_good_shard_has_no_findings() -> None:
     """Nothing is found in what a writer makes."""
-    things = [thing for thing in random_things(5, 60) if not thing.big]
-    assert _codes(shard(things)) == []
+    stored_objects = [one for one in random_stored(5, 60) if not one.big]
+    assert _codes(shard(stored_objects)) == []
 
 
 @pytest.mark.parametrize(
@@ -39,8 +39,8 @@ def test_a_good_shard_has_no_findings() -> None:
     ],
 )
 def test_errors_of_an_entry(changes: dict[str, Any], code: str, depth: Depth) -> None:
-    """Each thing that makes some reader fail is an error, from its depth on, at the entry or its payload."""
-    data = shard([Thing(b"good", b"fine"), Thing(b"bad", b"hello", changes=changes)])
+    """Each one that makes some reader fail is an error, from its depth on, at the entry or its payload."""
+    data = shard([Stored(b"good", b"fine"), Stored(b"bad", b"hello", changes=changes)])
     with shardcore.open(data) as opened:
         for reached in Depth:
             report = opened.verify(reached)
@@ -52,19 +52,19 @@ def test_errors_of_an_entry(changes: dict[str, Any], code: str, depth: Depth) ->
 
 def test_notes_and_warnings() -> None:
     """What every reader copes with is no error."""
-    assert _codes(shard([Thing(b"a", b"x" * 9, changes={"flags": 6})])) == [("note", "des.flags")]
-    assert _codes(shard([Thing(b"a", b"x"), Thing(b"a", b"y")])) == [("warning", "des.duplicate-uid")]
-    assert _codes(shard([Thing(b"a", b"x")], gap=b"...")) == [("note", "des.gap")]
-    assert ("warning", "des.overlap") in _codes(shard([Thing(b"a", b"xy"), Thing(b"b", b"z", changes={"offset": 9})]))
-    assert ("warning", "des.offset-in-header") in _codes(shard([Thing(b"a", b"xyz", changes={"offset": 5})]))
-    assert _codes(shard([Thing(b"a", b"x")], after=b"?")) == [("warning", "des.index-trailing")]
-    assert _codes(shard([Thing(b"a", b"x")], version=1)) == [("note", "des.version-1")]
+    assert _codes(shard([Stored(b"a", b"x" * 9, changes={"flags": 6})])) == [("note", "des.flags")]
+    assert _codes(shard([Stored(b"a", b"x"), Stored(b"a", b"y")])) == [("warning", "des.duplicate-uid")]
+    assert _codes(shard([Stored(b"a", b"x")], gap=b"...")) == [("note", "des.gap")]
+    assert ("warning", "des.overlap") in _codes(shard([Stored(b"a", b"xy"), Stored(b"b", b"z", changes={"offset": 9})]))
+    assert ("warning", "des.offset-in-header") in _codes(shard([Stored(b"a", b"xyz", changes={"offset": 5})]))
+    assert _codes(shard([Stored(b"a", b"x")], after=b"?")) == [("warning", "des.index-trailing")]
+    assert _codes(shard([Stored(b"a", b"x")], version=1)) == [("note", "des.version-1")]
 
 
 def test_every_duplicate_is_one_finding() -> None:
     """Three entries with one uid, and two empty uids, are a finding each."""
-    things = [Thing(b"a"), Thing(b""), Thing(b"a"), Thing(b"b"), Thing(b"a"), Thing(b"")]
-    with shardcore.open(shard(things)) as opened:
+    stored_objects = [Stored(b"a"), Stored(b""), Stored(b"a"), Stored(b"b"), Stored(b"a"), Stored(b"")]
+    with shardcore.open(shard(stored_objects)) as opened:
         messages = {f.key: f.message for f in opened.verify(Depth.INDEX).findings}
     assert sorted(messages) == ["", "a"]
     assert "uid of entry 4 is also that of entry 0, 2" in messages["a"]
@@ -72,16 +72,16 @@ def test_every_duplicate_is_one_finding() -> None:
 
 def test_uids_have_to_fit_the_file_name(tmp_path: Path) -> None:
     """In a file of shard number 2A every uid has to route there, by some number of bits."""
-    right = write(tmp_path, "20261103_2A_0000.des", [Thing(b"42"), Thing(b"298")])
+    right = write(tmp_path, "20261103_2A_0000.des", [Stored(b"42"), Stored(b"298")])
     assert _codes(right) == []
-    wrong = write(tmp_path, "20261103_2A_0001.des", [Thing(b"42"), Thing(b"43")])
+    wrong = write(tmp_path, "20261103_2A_0001.des", [Stored(b"42"), Stored(b"43")])
     assert _codes(wrong) == [("warning", "des.routing")]
-    assert _codes(write(tmp_path, "named-otherwise.des", [Thing(b"42"), Thing(b"43")])) == []
+    assert _codes(write(tmp_path, "named-otherwise.des", [Stored(b"42"), Stored(b"43")])) == []
 
 
 def test_a_cut_index() -> None:
     """An index that ends too early is an error at every depth, with the bytes that are lost."""
-    data = bytearray(shard([Thing(b"a", b"x"), Thing(b"b", b"y")]))
+    data = bytearray(shard([Stored(b"a", b"x"), Stored(b"b", b"y")]))
     data[10] = 3
     with shardcore.open(bytes(data), partial=True) as opened:
         for depth in Depth:
@@ -92,6 +92,6 @@ def test_a_cut_index() -> None:
 def test_progress_reaches_every_object() -> None:
     """The deepest verification tells each object."""
     told: list[tuple[int, int]] = []
-    with shardcore.open(shard(random_things(1, 30, version=1), version=1)) as opened:
+    with shardcore.open(shard(random_stored(1, 30, version=1), version=1)) as opened:
         opened.verify(Depth.CONTENT, lambda done, total: told.append((done, total)))
     assert {(number, 30) for number in range(30)} <= set(told)

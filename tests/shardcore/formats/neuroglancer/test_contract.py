@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from shardcore.testing import ShardContract, exercise, sampled
+from shardcore.testing import DataSetContract, ShardContract, exercise, sampled
 
 DATA = Path(__file__).parents[3] / "data" / "neuroglancer"
 EVERY_LENGTH = 500
@@ -38,3 +38,34 @@ class TestShards(ShardContract):
         data = sample.read_bytes()
         for cut in sampled(range(0, len(data), 31), self.quick_cuts):
             exercise(lambda **o: self.opened(self.damaged(data[:cut], sample), **o), thorough=False)  # noqa: B023
+
+
+class TestDataSets(DataSetContract):
+    """The contract over folders of shards: every kind of key space, both writers, the split form."""
+
+    samples = tuple(
+        DATA / name
+        for name in (
+            "tiny_worked_example",
+            "tiny_worked_example_cv",
+            "skeletons_murmur_gzip",
+            "identity_raw",
+            "preshift_sparse",
+            "mesh",
+            "legacy_pair",
+        )
+    )
+    absent = TestSmallShards.absent
+
+
+class TestScales(DataSetContract):
+    """The contract over the scales of a volume, whose info lies above them."""
+
+    samples = (DATA / "volume" / "4_4_40", DATA / "volume" / "8_8_80")
+    absent = TestSmallShards.absent
+
+    def test_no_member_keeps_a_descriptor(self, sample: Path, tmp_path: Path) -> None:
+        """As everywhere; the info above the copy names it."""
+        text = (DATA / "volume" / "info").read_text()
+        (tmp_path / "info").write_text(text.replace(sample.name, "copy"))
+        super().test_no_member_keeps_a_descriptor(sample, tmp_path)

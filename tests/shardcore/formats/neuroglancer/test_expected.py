@@ -14,7 +14,7 @@ import pytest
 import shardcore
 from shardcore.errors import FormatError, KeyAbsent, Truncated
 from shardcore.extract import extract
-from shardcore.formats.neuroglancer.reader import NeuroglancerShard
+from shardcore.formats.neuroglancer.shard import NeuroglancerShard
 from shardcore.formats.neuroglancer.sharding import ShardingSpec
 from shardcore.formats.neuroglancer.volume import chunk_array
 from shardcore.objects import State
@@ -48,7 +48,7 @@ def hostile(name: str) -> Path:
 def test_every_value(case: dict[str, Any]) -> None:
     """Each key leads to its value, mesh fragments included; the listing has all keys and no other."""
     with shardcore.open(where(case)) as shard:
-        assert shard.declared_objects == case["count"]
+        assert len(shard.objects) == case["count"]
         shard.load_index()
         assert len(shard.objects) == case["count"]
         assert sorted(map(int, filter(None, shard.objects.keys))) == sorted(int(e["key"]) for e in case["entries"])

@@ -15,8 +15,15 @@ from shardcore.formats.neuroglancer.layout import (
     MINISHARD_INDEX,
     SHARD_INDEX_ENTRY,
     Manifest,
+    RangeFault,
+    entry_count,
+    fragments_span,
+    is_whole,
     manifest_arrays,
+    range_fault,
+    range_faults,
     read_manifest,
+    values_inside,
     write_manifest,
 )
 
@@ -117,3 +124,47 @@ def test_sizes_are_summed_beyond_32_bits() -> None:
     one, origin = np.ones(1, np.float32), np.zeros((1, 3), np.float32)
     manifest = Manifest((1, 1, 1), (0, 0, 0), one, origin, (positions,), (sizes,))
     assert read_manifest(write_manifest(manifest)).fragments_size == 3 * (2**32 - 1)
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "fault", "text"),
+    [
+        (0, 0, RangeFault.NONE, ""),
+        (7, 55, RangeFault.NONE, ""),
+        (0, 84, RangeFault.NONE, ""),
+        (0, 85, RangeFault.OUTSIDE, "minishard 3: its index ends at 117, the file at 116"),
+        (2**64 - 2, 2**64 - 1, RangeFault.OUTSIDE, f"minishard 3: its index ends at {2**64 + 31}, the file at 116"),
+        (55, 7, RangeFault.BACKWARD, "minishard 3: its index ends at 7, before its start, 55"),
+        (2**64 - 1, 0, RangeFault.BACKWARD, f"minishard 3: its index ends at 0, before its start, {2**64 - 1}"),
+        (2**64 - 1, 2**64 - 1, RangeFault.NONE, ""),
+    ],
+)
+def test_ranges_of_the_shard_index(start: int, end: int, fault: RangeFault, text: str) -> None:
+    """A minishard's index ends where it starts or later, and in the file; an empty one may say what it likes."""
+    assert range_faults(np.array([[start, end]], np.uint64), 32, 116).tolist() == [fault]
+    assert range_fault(3, start, end, 32, 116) == text
+
+
+def test_sizes_of_minishard_indices() -> None:
+    """A decoded index is whole entries of 24 bytes."""
+    assert [entry_count(size) for size in (0, 24, 2400)] == [0, 1, 100]
+    assert is_whole(np.array([0, 24, 25, 47, 48])).tolist() == [True, True, False, False, True]
+    with pytest.raises(FormatError, match="25 bytes, not a multiple of 24"):
+        entry_count(25)
+
+
+def test_places_of_values() -> None:
+    """A value lies behind the shard index and ends in the file; sums of 64-bit numbers do not wrap."""
+    places = [(32, 0), (32, 84), (31, 1), (32, 85), (116, 0), (117, 0)]
+    places += [(2**64 - 1, 1), (40, 2**64 - 1), (40, 2**64 - 40)]
+    starts, sizes = (np.array(column, np.uint64) for column in zip(*places, strict=True))
+    inside = [True, True, False, False, True, False, False, False, False]
+    assert values_inside(starts, sizes, 32, 116).tolist() == inside
+
+
+def test_places_of_fragments() -> None:
+    """The fragments of a segment lie in front of its manifest, behind the shard index."""
+    manifest = read_manifest(MANIFEST)
+    assert fragments_span(manifest, 143, 32).start == 32
+    with pytest.raises(FormatError, match="111 bytes of fragments do not fit"):
+        fragments_span(manifest, 142, 32)

@@ -15,7 +15,7 @@ import pytest
 
 import shardcore
 from shardcore.finding import Report, Severity
-from shardcore.formats.neuroglancer import table
+from shardcore.formats.neuroglancer import levels
 from shardcore.formats.neuroglancer.morton import encode
 from shardcore.formats.neuroglancer.sharding import IDENTITY, MURMUR, ShardingSpec
 from shardcore.sources.memory import BytesSource
@@ -151,6 +151,22 @@ def test_many_findings_are_counted(count: int) -> None:
     assert f"{count} keys in all" in report.findings[0].message
 
 
+@pytest.mark.parametrize("count", [100, 1500, 2500])
+def test_many_warnings_stay_warnings(tmp_path: Path, count: int) -> None:
+    """A summary is as severe as what it sums up: however many keys have no cell, the shard is sound."""
+    scale = {"key": "s", "size": [2, 1, 1], "chunk_sizes": [[1, 1, 1]], "encoding": "jpeg", "sharding": ALONE.to_json()}
+    info = {"@type": "neuroglancer_multiscale_volume", "data_type": "uint8", "num_channels": 1, "scales": [scale]}
+    (tmp_path / "info").write_text(json.dumps(info))
+    (tmp_path / "s").mkdir()
+    rows = [(key, b"v") for key in range(4, 4 + count)]
+    (tmp_path / "s" / "0.shard").write_bytes(build(ALONE, rows)["0.shard"])
+    with shardcore.open(tmp_path / "s" / "0.shard") as shard:
+        report = shard.verify()
+    assert report.ok
+    assert {finding.severity for finding in report.findings} == {Severity.WARNING}
+    assert any(f"{count} keys in all" in finding.message for finding in report.findings) == (count > 1000)
+
+
 def test_codes_by_the_older_rule(tmp_path: Path) -> None:
     """Keys that only the older rule of power-of-two grids explains are said to be such."""
     sharding = ALONE.to_json()
@@ -176,14 +192,14 @@ def test_depths_include_each_other() -> None:
 def test_shared_bombs_are_expanded_a_few_times(monkeypatch: pytest.MonkeyPatch) -> None:
     """Thousands of minishards that share one index which expands cost no more than the room that all of them have."""
     expanded: list[int] = []
-    real = table.decompress
+    real = levels.decompress
 
     def counting(codec: str, data: bytes, **options: Any) -> bytes:
         expanded.append(options["limit"])
         return real(codec, data, **options)
 
-    monkeypatch.setattr(table, "decompress", counting)
-    monkeypatch.setattr(table, "TOTAL_FLOOR", 1 << 20)
+    monkeypatch.setattr(levels, "decompress", counting)
+    monkeypatch.setattr(levels, "TOTAL_FLOOR", 1 << 20)
     stored = gzip.compress(bytes(24 * 12_000))
     spec = ShardingSpec(0, IDENTITY, 12, 0, "gzip")
     data = struct.pack("<2Q", 0, len(stored)) * 4096 + stored

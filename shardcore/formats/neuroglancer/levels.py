@@ -1,23 +1,30 @@
 """The two index levels of an opened shard: read when needed, kept while the shard is open.
 
-`Index.pair` and `Index.minishard` serve one lookup with one range each; `Index.table` reads all minishard indices.
+`IndexLevels.pair` and `minishard` serve one lookup with one range each; `table` reads all minishard indices, and nobody
+who looks up a key waits for that.
 A damaged minishard is kept as its error; the others stay readable.
 """
 
 from __future__ import annotations
 
 import copy
-import threading
-from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from shardcore.caching import ByteCache, Once
 from shardcore.errors import FormatError, LimitExceeded, ShardError
-from shardcore.formats.neuroglancer.layout import SHARD_INDEX_ENTRY
-from shardcore.formats.neuroglancer.minishard import ENTRY_SIZE, Entries, Numbers, entries_of
+from shardcore.formats.neuroglancer.layout import (
+    ENTRY_SIZE,
+    SHARD_INDEX_ENTRY,
+    entry_count,
+    range_fault,
+    range_fault_text,
+    range_faults,
+)
+from shardcore.formats.neuroglancer.minishard import Entries, Numbers, entries_of
 from shardcore.formats.neuroglancer.sharding import ShardingSpec
 from shardcore.payload import decompress
 from shardcore.progress import Progress, no_progress
@@ -26,7 +33,10 @@ from shardcore.span import Span
 
 KEPT_WHOLE = 1 << 20
 """A shard index of up to this many bytes is read when the shard is opened; of a larger one, single entries."""
-MINISHARDS_KEPT = 256
+KEPT_ENTRIES = 64 << 20
+"""Minishards that lookups read are kept up to this many bytes."""
+KEPT_PER_BYTE = 2
+"""Bytes that entries take in memory for each byte of a decoded index, about."""
 BATCH = 8 << 20
 DECODED_FLOOR = 16 << 20
 """Any minishard index may decode to this many bytes, however few are stored."""
@@ -38,7 +48,7 @@ CLAIMED_RATIO = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class MinishardTable:
     """All entries of a shard.
 
     Attributes:
@@ -58,7 +68,7 @@ class Table:
         return range(first, int(np.searchsorted(listed, minishard, "right")))
 
 
-class Index:
+class IndexLevels:
     """The index levels of one shard.
 
     Args:
@@ -71,9 +81,8 @@ class Index:
         self.source = source
         self.spec = spec
         self._head = head if len(head) >= spec.index_size else b""
-        self._kept: OrderedDict[int, tuple[Entries, int]] = OrderedDict()
-        self._table: Table | None = None
-        self._lock = threading.RLock()
+        self._kept: ByteCache[int, tuple[Entries, int]] = ByteCache(KEPT_ENTRIES)
+        self._table: Once[MinishardTable] = Once()
 
     @property
     def base(self) -> int:
@@ -83,7 +92,12 @@ class Index:
     @property
     def loaded(self) -> bool:
         """Whether the whole table is there."""
-        return self._table is not None
+        return self._table.value is not None
+
+    @property
+    def known_table(self) -> MinishardTable | None:
+        """The whole table, if it is there."""
+        return self._table.value
 
     def rows(self, first: int, last: int) -> npt.NDArray[np.void]:
         """The entries `[first, last)` of the shard index, as rows of its record."""
@@ -93,8 +107,9 @@ class Index:
 
     def known_pairs(self) -> Numbers | None:
         """The shard index as an array `(2**m, 2)` where it is in memory already."""
-        if self._table is not None:
-            return self._table.pairs
+        table = self._table.value
+        if table is not None:
+            return table.pairs
         return _as_pairs(self._head[: self.base]) if self._head else None
 
     def pair(self, minishard: int, source: Source) -> tuple[int, int]:
@@ -103,11 +118,11 @@ class Index:
         Raises:
             FormatError: The range runs backwards or leaves the file.
         """
-        if self._table is not None:
-            return self._checked(minishard, *self._table.pairs[minishard].tolist())
-        at = minishard * SHARD_INDEX_ENTRY.size
-        stop = at + SHARD_INDEX_ENTRY.size
-        data = self._head[at:stop] if self._head else source.read(at, stop)
+        table = self._table.value
+        if table is not None:
+            return self._checked(minishard, *table.pairs[minishard].tolist())
+        place = pair_span(minishard)
+        data = self._head[place.start : place.stop] if self._head else source.read(place.start, place.stop)
         entry = SHARD_INDEX_ENTRY.read_one(data)
         return self._checked(minishard, entry["start_offset"], entry["end_offset"])
 
@@ -122,45 +137,39 @@ class Index:
         Raises:
             FormatError: The minishard is damaged, or its index expands beyond reason.
         """
-        with self._lock:
-            if self._table is not None:
-                return self._listed(self._table, number)
-            if number in self._kept:
-                self._kept.move_to_end(number)
-                return self._kept[number]
+        table = self._table.value
+        if table is not None:
+            return self._listed(table, number)
+        kept = self._kept.get(number)
+        if kept is not None:
+            return kept
         start, stop = place or self.pair(number, source)
         if start == stop:
             return entries_of([], [], self.base, self.source.size), 0
         decoded = self._decoded(number, source.read(start, stop), Span("", start, stop))
         found = entries_of([decoded], [number], self.base, self.source.size), len(decoded)
-        with self._lock:
-            self._kept[number] = found
-            if len(self._kept) > MINISHARDS_KEPT:
-                self._kept.popitem(last=False)
-        return found
+        return self._kept.put(number, found, KEPT_PER_BYTE * len(decoded))
 
-    def _listed(self, table: Table, number: int) -> tuple[Entries, int]:
+    def _listed(self, table: MinishardTable, number: int) -> tuple[Entries, int]:
         """The entries of one minishard from the whole table."""
         if number in table.damage:
             raise copy.copy(table.damage[number])
         entries = table.entries.part(table.rows_of(number))
         return entries, ENTRY_SIZE * len(entries)
 
-    def table(self, progress: Progress = no_progress) -> Table:
+    def table(self, progress: Progress = no_progress) -> MinishardTable:
         """All entries, read once; damaged minishards are noted in it, not raised.
 
         Raises:
             SourceError: The bytes cannot be had.
         """
-        with self._lock:
-            if self._table is None:
-                self._table = self._read_table(progress)
-                self._kept.clear()
-            return self._table
+        table = self._table.get(lambda: self._read_table(progress))
+        self._kept.clear()
+        return table
 
     def lists(self, start: int, stop: int) -> bool:
         """Whether a minishard index lies at the bytes `[start, stop)`, as far as the shard index is in memory."""
-        return self._lister(start, stop) is not None
+        return self.lister(start, stop) is not None
 
     def decoded(self, start: int, stop: int) -> bytes:
         """What the minishard index at the bytes `[start, stop)` decodes to.
@@ -168,20 +177,21 @@ class Index:
         Raises:
             FormatError: It is damaged, or none lies there.
         """
-        number = self._lister(start, stop)
+        number = self.lister(start, stop)
         place = Span("", start, stop)
         if number is None:
             raise FormatError("no minishard index lies here", span=place)
         return self._decoded(number, self.source.read(start, stop), place)
 
-    def _lister(self, start: int, stop: int) -> int | None:
+    def lister(self, start: int, stop: int) -> int | None:
+        """The first minishard whose index lies at the bytes `[start, stop)`, as far as the shard index is in memory."""
         pairs = self.known_pairs()
         if pairs is None or not self.base <= start < stop:
             return None
         same = (pairs[:, 0] == np.uint64(start - self.base)) & (pairs[:, 1] == np.uint64(stop - self.base))
         return int(np.argmax(same)) if same.any() else None
 
-    def _read_table(self, progress: Progress) -> Table:
+    def _read_table(self, progress: Progress) -> MinishardTable:
         pairs = self.known_pairs()
         if pairs is None:
             pairs = _as_pairs(self.source.read(0, self.base))
@@ -205,20 +215,21 @@ class Index:
             room -= len(decoded)
             indices.append(decoded)
             numbers.append(number)
-        return Table(pairs, entries_of(indices, numbers, self.base, self.source.size), damage)
+        return MinishardTable(pairs, entries_of(indices, numbers, self.base, self.source.size), damage)
 
     def _stored(self, pairs: Numbers, damage: dict[int, ShardError], progress: Progress) -> Iterator[tuple[int, bytes]]:
         """Each non-empty minishard with its stored index, in order, read in batches of neighbours."""
         batch: list[tuple[int, tuple[int, int]]] = []
         pending = 0
         claimable = CLAIMED_RATIO * self.source.size
-        used = np.flatnonzero(pairs[:, 0] != pairs[:, 1])
+        faults = range_faults(pairs, self.base, self.source.size)
+        for number in np.flatnonzero(faults).tolist():
+            start, end = (int(edge) for edge in pairs[number])
+            text = range_fault_text(int(faults[number]), number, start, end, self.base, self.source.size)
+            damage[number] = FormatError(text, span=pair_span(number))
+        used = np.flatnonzero((pairs[:, 0] != pairs[:, 1]) & (faults == 0))
         for done, (number, (first, last)) in enumerate(zip(used.tolist(), pairs[used].tolist(), strict=True)):
-            try:
-                start, stop = self._checked(number, first, last)
-            except FormatError as error:
-                damage[number] = error
-                continue
+            start, stop = self.base + first, self.base + last
             claimable -= stop - start
             if claimable < 0:
                 damage[number] = _shared(number, Span("", start, stop))
@@ -237,13 +248,9 @@ class Index:
         return zip([number for number, _ in batch], stored, strict=True)
 
     def _checked(self, minishard: int, start: int, end: int) -> tuple[int, int]:
-        at = minishard * SHARD_INDEX_ENTRY.size
-        place = Span("", at, at + SHARD_INDEX_ENTRY.size)
-        if start > end:
-            raise FormatError(f"minishard {minishard}: its index ends at {end}, before its start, {start}", span=place)
-        if start < end and self.base + end > self.source.size:
-            message = f"its index ends at {self.base + end}, the file at {self.source.size}"
-            raise FormatError(f"minishard {minishard}: {message}", span=place)
+        fault = range_fault(minishard, start, end, self.base, self.source.size)
+        if fault:
+            raise FormatError(fault, span=pair_span(minishard))
         return (self.base + start, self.base + end) if start < end else (self.base, self.base)
 
     def _decoded(self, minishard: int, stored: bytes, place: Span, room: int | None = None) -> bytes:
@@ -252,13 +259,16 @@ class Index:
         limit = max(DECODED_FLOOR, DECODED_RATIO * len(stored))
         try:
             data = decompress(codec, stored, limit=limit if room is None else min(limit, room), span=place)
+            entry_count(len(data))
         except (FormatError, LimitExceeded) as error:
             raise FormatError(f"minishard {minishard}: its index: {error.message}", span=place) from error
-        if len(data) % ENTRY_SIZE:
-            raise FormatError(
-                f"minishard {minishard}: its index has {len(data)} bytes, not a multiple of {ENTRY_SIZE}", span=place
-            )
         return data
+
+
+def pair_span(minishard: int) -> Span:
+    """The entry of a minishard in the shard index."""
+    at = minishard * SHARD_INDEX_ENTRY.size
+    return Span("", at, at + SHARD_INDEX_ENTRY.size)
 
 
 def _shared(number: int, place: Span) -> FormatError:

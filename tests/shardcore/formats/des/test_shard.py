@@ -9,15 +9,15 @@ import pytest
 
 import shardcore
 from shardcore.errors import LimitExceeded, NotAShard, Unsupported
-from shardcore.formats.des import reader
+from shardcore.formats.des import shard as opening
 from shardcore.formats.des.shard import DesShard
 from shardcore.sources.memory import BytesSource
 from shardcore.testing import CountingSource
-from tests.shardcore.formats.des.made import Thing, random_things, shard, write
+from tests.shardcore.formats.des.made import Stored, random_stored, shard, write
 
 
 def _uniform(count: int, size: int = 20) -> bytes:
-    return shard([Thing(f"doc-{n:06}".encode(), bytes([n % 256]) * size) for n in range(count)])
+    return shard([Stored(f"doc-{n:06}".encode(), bytes([n % 256]) * size) for n in range(count)])
 
 
 def test_a_small_file_is_one_range() -> None:
@@ -52,7 +52,7 @@ def test_a_long_index_is_three_ranges() -> None:
 def test_an_object_is_one_range() -> None:
     """An inline object is one range, exactly its bytes; an empty one none."""
     data = shard(
-        [Thing(b"pad", bytes(200_000)), Thing(b"a", b"x" * 5000, "zstd"), Thing(b"empty"), Thing(b"b", b"12345")]
+        [Stored(b"pad", bytes(200_000)), Stored(b"a", b"x" * 5000, "zstd"), Stored(b"empty"), Stored(b"b", b"12345")]
     )
     source = CountingSource(data, "x.des")
     with shardcore.open(source) as opened:
@@ -99,21 +99,21 @@ def test_the_other_family_is_named() -> None:
 def test_layouts_of_history(version: int, short: bool, name: str) -> None:
     """The three layouts of entries are told apart, also where an index is empty or has one entry."""
     for count in (1, 2, 30):
-        things = random_things(count, count, version=version)
-        for thing in things:
-            thing.codec = "none" if short else thing.codec
-            thing.big = False
-        with shardcore.open(shard(things, version=version, short=short)) as opened:
+        stored_objects = random_stored(count, count, version=version)
+        for one in stored_objects:
+            one.codec = "none" if short else one.codec
+            one.big = False
+        with shardcore.open(shard(stored_objects, version=version, short=short)) as opened:
             assert opened.version == name
-            assert [opened.read(opened.objects.ref(row)) for row in range(count)] == [t.content for t in things]
+            assert [opened.read(opened.objects.ref(row)) for row in range(count)] == [t.content for t in stored_objects]
 
 
 def test_bytes_behind_the_entries() -> None:
     """Bytes of the index after the last entry are shown and reported, and do no harm."""
-    data = shard(random_things(3, 10), after=b"left over")
+    data = shard(random_stored(3, 10), after=b"left over")
     with shardcore.open(data) as opened:
         assert isinstance(opened, DesShard)
-        place = opened.lost_span
+        place = opened.file.entries.lost_span
         assert data[place.start : place.stop] == b"left over"
         assert opened.explain(place.start)[-1].name == "after the entries"
         assert "des.index-trailing" in [f.code for f in opened.verify("structure").findings]
@@ -121,7 +121,7 @@ def test_bytes_behind_the_entries() -> None:
 
 def test_a_gigantic_index_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """An index over the limit is refused before it is read."""
-    monkeypatch.setattr(reader, "MAX_INDEX", 1000)
+    monkeypatch.setattr(opening, "MAX_INDEX", 1000)
     source = CountingSource(_uniform(5000), "x.des")
     with pytest.raises(LimitExceeded, match="index"):
         shardcore.open(source)
@@ -139,7 +139,7 @@ def test_half_a_shard_is_a_candidate() -> None:
 
 def test_fields_and_sections(tmp_path: Path) -> None:
     """The fields are those of header, index and footer, in the order of their bytes."""
-    with shardcore.open(write(tmp_path, "x.des", [Thing(b"a", b"hello"), Thing(b"b", b"shard")])) as opened:
+    with shardcore.open(write(tmp_path, "x.des", [Stored(b"a", b"hello"), Stored(b"b", b"shard")])) as opened:
         assert opened.fields == {
             "header.magic": b"DES2",
             "header.version": 2,

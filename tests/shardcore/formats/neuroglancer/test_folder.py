@@ -17,7 +17,7 @@ import pytest
 import shardcore
 from shardcore.dataset import DataSet
 from shardcore.errors import FormatError, KeyAbsent, NotAShard, SourceError, UsageError
-from shardcore.formats.neuroglancer import FORMAT
+from shardcore.formats.neuroglancer import FORMAT, sharding
 from shardcore.formats.neuroglancer.morton import encode
 from shardcore.formats.neuroglancer.sharding import IDENTITY, MURMUR, ShardingSpec
 from shardcore.objects import State
@@ -76,7 +76,7 @@ def test_folders_open_as_data_sets(path: str, why: str, members: list[str], coun
     assert shardcore.detect(shardcore.LocalFolder(DATA / path)) == shardcore.Detection("neuroglancer", why)
     with opened(DATA / path) as found:
         assert (found.why, [m.name for m in found.members]) == (why, members)
-        assert found.declared_objects == count
+        assert len(found.objects) == count
         assert found.verify().ok
         assert found.tree.children[0].name == "sharding specification"
 
@@ -94,7 +94,7 @@ def test_a_root_with_one_key_space_opens_it(tmp_path: Path) -> None:
     shutil.copytree(DATA / "volume" / "8_8_80", tmp_path / "8_8_80")
     (tmp_path / "info").write_text(json.dumps(info))
     with opened(tmp_path) as found:
-        assert found.declared_objects == 11
+        assert len(found.objects) == 11
     del info["scales"][1]["sharding"]
     (tmp_path / "info").write_text(json.dumps(info))
     with pytest.raises(UsageError, match=r"no sharded key space.*not sharded"):
@@ -184,6 +184,32 @@ def test_a_damaged_shard_does_not_hide_the_others(tmp_path: Path) -> None:
         assert report.findings[0].span.source == "0.shard"
 
 
+def test_damage_is_told_once(tmp_path: Path) -> None:
+    """The trace of a key in a damaged minishard, or in a shard that cannot be opened, names the damage in one step."""
+    shutil.copytree(DATA / "hostile" / "not_multiple_of_24", tmp_path / "index")
+    shutil.copytree(DATA / "tiny_worked_example", tmp_path / "cut")
+    (tmp_path / "cut" / "0.shard").write_bytes(bytes(10))
+    cases = (("index", "2", ["Split", "Shard index entry", "Damaged"]), ("cut", "9", ["Split", "Damaged"]))
+    for folder, key, titles in cases:
+        with opened(tmp_path / folder) as found:
+            told = found.trace(key)
+        assert told.outcome == "damaged"
+        assert [step.title for step in told.steps][3:] == titles
+        assert [span.source for span in told.steps[-1].spans] == ["0.shard"]
+
+
+def test_bits_of_a_route_are_worked_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A key of a data set is parsed and hashed once, not by the data set and again by its member."""
+    hashed: list[int] = []
+    real = sharding.murmur_low64
+    monkeypatch.setattr(sharding, "murmur_low64", lambda key: hashed.append(key) or real(key))
+    with opened(DATA / "skeletons_murmur_gzip") as found:
+        for ask in (found.find, found.find_all, found.trace):
+            hashed.clear()
+            ask("9007199254740993")
+            assert len(hashed) == 1
+
+
 def test_more_shards_than_open_files(tmp_path: Path) -> None:
     """A data set may have more shards than a process may have files open; all of them are read."""
     spec = ShardingSpec(0, IDENTITY, 0, 7)
@@ -234,7 +260,7 @@ def test_a_given_specification_opens_a_folder_without_info(tmp_path: Path) -> No
         shardcore.open(tmp_path)
     with opened(tmp_path, spec=PLAIN.to_json()) as found:
         assert found.read(found.find("12")) == b"twelve"
-    with pytest.raises(FormatError):
+    with pytest.raises(NotAShard, match="no info"):
         shardcore.open(tmp_path, format="neuroglancer")
 
 

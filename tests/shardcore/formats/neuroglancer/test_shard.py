@@ -16,7 +16,7 @@ import pytest
 
 import shardcore
 from shardcore.errors import FormatError, LimitExceeded, NotAShard, SourceError, UsageError
-from shardcore.formats.neuroglancer.reader import NeuroglancerShard
+from shardcore.formats.neuroglancer.shard import NeuroglancerShard
 from shardcore.formats.neuroglancer.sharding import IDENTITY, MURMUR, ShardingSpec
 from shardcore.nodes.sections import SectionRole
 from shardcore.objects import State
@@ -68,7 +68,7 @@ def test_a_given_specification(tmp_path: Path, form: str) -> None:
     with opened(path, spec=spec) as shard:
         assert shard.spec == SPEC
         assert shard.origin.inference is None
-        assert shard.declared_objects == 50
+        assert len(shard.objects) == 50
 
 
 @pytest.mark.parametrize("spec", ["{", "{}", "[]", 7, {"hash": "identity"}, {"scales": []}, '{"@type": "x"}'])
@@ -111,7 +111,7 @@ def test_a_guess_that_does_not_fit_is_refused_unless_forced(tmp_path: Path) -> N
         shardcore.open(tmp_path / "0.shard")
     assert any("no hash" in line for line in caught.value.candidates)
     with opened(tmp_path / "0.shard", format="neuroglancer") as shard:
-        assert shard.declared_objects == 200
+        assert len(shard.objects) == 200
 
 
 def test_a_bare_mesh_shard_is_recognised(tmp_path: Path) -> None:
@@ -162,14 +162,14 @@ def test_compressed_indices_are_sources_of_their_own() -> None:
     """A gzip minishard index is a decoded source with three sections and a tree; values likewise."""
     with opened(DATA / "skeletons_murmur_gzip" / "0.shard") as shard:
         shard.load_index()
-        things = [node for section in shard.tree.children[2:] for node in section.children]
-        index = next(node for node in things if node.name.startswith("minishard index"))
+        nodes = [node for section in shard.tree.children[2:] for node in section.children]
+        index = next(node for node in nodes if node.name.startswith("minishard index"))
         source = shard.bytes_of(index.decoded)
         assert source.size % 24 == 0
         assert [s.name for s in shard.sections_of(index.decoded)] == ["chunk_ids", "offsets", "sizes"]
         assert shard.explain(0, index.decoded)[-1].text.startswith("key ")
         check_explained(shard, index.decoded)
-        value = next(node for node in things if node.name.startswith("skeleton"))
+        value = next(node for node in nodes if node.name.startswith("skeleton"))
         key = value.name.removeprefix("skeleton ")
         data = shard.bytes_of(value.decoded)
         assert data.read(0, data.size) == shard.read(shard.find(key))
@@ -218,7 +218,7 @@ def test_split_form_is_one_shard() -> None:
     """Either part opens both; offsets are those of the concatenation."""
     for name in ("0.index", "0.data"):
         with opened(DATA / "legacy_pair" / name) as shard:
-            assert shard.split
+            assert shard.file.split
             assert shard.source.size == 64 + 1021
             check_tiling(shard)
             shard.load_index()
@@ -260,7 +260,7 @@ def test_large_shard_indices_are_not_read_to_open(tmp_path: Path) -> None:
             source.ranges.clear()
             assert shard.read(shard.find(str(key))) == value
             assert len(source.ranges) <= 3
-        assert shard.declared_objects == 20
+        assert len(shard.objects) == 20
         shard.load_index()
         assert shard.explain(0)[-1].name == "start_offset"
         check_tiling(shard)

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shardcore.formats.neuroglancer.layout import MINISHARD_INDEX
+from shardcore.formats.neuroglancer.layout import MINISHARD_INDEX, RangeFault, is_whole, range_faults
+from shardcore.formats.neuroglancer.levels import IndexLevels, MinishardTable
 from shardcore.formats.neuroglancer.meshes import Meshes
-from shardcore.formats.neuroglancer.table import Index, Table
+from shardcore.nodes.children import gaps
 from shardcore.nodes.runs import Runs
 from shardcore.nodes.sections import Section, SectionRole
 from shardcore.record import FieldRole
@@ -22,10 +23,11 @@ SHARD_INDEX = "shard index"
 CHUNK_DATA = "chunk data"
 MINISHARD_INDICES = "minishard indices"
 MIXED = "chunk data and minishard indices"
+REGION_SECTIONS = (CHUNK_DATA, MINISHARD_INDICES, MIXED)
 
 
-class Thing(IntEnum):
-    """What lies behind the shard index; where ranges begin at one byte, the later kind owns it."""
+class RegionKind(IntEnum):
+    """What a region holds; where two begin at one byte, the later kind owns it."""
 
     GAP = 0
     FRAGMENTS = 1
@@ -34,13 +36,13 @@ class Thing(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Things:
-    """Everything behind the shard index that has bytes, sorted by its first one. Arrays of one length.
+class Regions:
+    """The regions behind the shard index that have bytes, sorted by the first one. Arrays of one length.
 
     Attributes:
         starts: First bytes, int64.
         stops: One past the last bytes, int64.
-        kinds: `Thing`, uint8.
+        kinds: `RegionKind`, uint8.
         numbers: Row of a value or of fragments, number of a minishard, int64.
     """
 
@@ -49,60 +51,57 @@ class Things:
     kinds: npt.NDArray[np.uint8]
     numbers: npt.NDArray[np.int64]
 
-    def between(self, start: int, stop: int) -> Things:
+    def between(self, start: int, stop: int) -> Regions:
         """Those that begin in `[start, stop)`."""
         part = slice(*np.searchsorted(self.starts, [start, stop]).tolist())
-        return Things(self.starts[part], self.stops[part], self.kinds[part], self.numbers[part])
+        return Regions(self.starts[part], self.stops[part], self.kinds[part], self.numbers[part])
 
 
-def things_of(table: Table, meshes: Meshes | None, base: int, size: int, *, gaps: bool = True) -> Things:
+def regions_of(table: MinishardTable, meshes: Meshes | None, base: int, size: int, *, unlisted: bool = True) -> Regions:
     """All values, minishard indices and mesh fragments of a shard, and the bytes between them that nothing lists."""
     entries = table.entries
     starts, ends = table.pairs[:, 0], table.pairs[:, 1]
-    used = np.flatnonzero((starts < ends) & (ends <= np.uint64(size - base)))
+    used = np.flatnonzero((starts < ends) & (range_faults(table.pairs, base, size) == RangeFault.NONE))
     rows = np.flatnonzero(entries.inside & (entries.sizes > 0))
     values = entries.starts[rows].astype(np.int64)
     parts = [
-        (base + starts[used].astype(np.int64), base + ends[used].astype(np.int64), Thing.INDEX, used),
-        (values, values + entries.sizes[rows].astype(np.int64), Thing.VALUE, rows),
+        (base + starts[used].astype(np.int64), base + ends[used].astype(np.int64), RegionKind.INDEX, used),
+        (values, values + entries.sizes[rows].astype(np.int64), RegionKind.VALUE, rows),
     ]
     if meshes is not None:
         owners = np.flatnonzero((meshes.fragments >= 0) & entries.inside)
-        parts.append((meshes.fragments[owners], entries.starts[owners].astype(np.int64), Thing.FRAGMENTS, owners))
+        parts.append((meshes.fragments[owners], entries.starts[owners].astype(np.int64), RegionKind.FRAGMENTS, owners))
     found = _sorted(parts)
-    if not gaps:
+    if not unlisted:
         return found
-    reached = np.maximum.accumulate(np.concatenate([[base], found.stops]))
-    begins = np.concatenate([found.starts, [size]])
-    holes = np.flatnonzero(begins > reached)
-    return _sorted(
-        [(found.starts, found.stops, found.kinds, found.numbers), (reached[holes], begins[holes], Thing.GAP, holes)]
-    )
+    holes = gaps(found.starts, found.stops, base, size)
+    gap = (holes[:, 0], holes[:, 1], RegionKind.GAP, np.arange(len(holes)))
+    return _sorted([(found.starts, found.stops, found.kinds, found.numbers), gap])
 
 
-def _sorted(parts: Sequence[tuple[Any, Any, Any, Any]]) -> Things:
+def _sorted(parts: Sequence[tuple[Any, Any, Any, Any]]) -> Regions:
     starts = np.concatenate([part[0] for part in parts]).astype(np.int64)
     stops = np.concatenate([part[1] for part in parts]).astype(np.int64)
     kinds = np.concatenate([np.broadcast_to(np.asarray(part[2], np.uint8), len(part[0])) for part in parts])
     numbers = np.concatenate([part[3] for part in parts]).astype(np.int64)
     kept = stops > starts
     order = np.lexsort((kinds[kept], starts[kept]))
-    return Things(starts[kept][order], stops[kept][order], kinds[kept][order], numbers[kept][order])
+    return Regions(starts[kept][order], stops[kept][order], kinds[kept][order], numbers[kept][order])
 
 
-def sections_of(index: Index, size: int) -> tuple[Section, ...]:
+def sections_of(levels: IndexLevels, size: int) -> tuple[Section, ...]:
     """The sections of a shard, from its shard index.
 
     Minishard indices that lie one after the other are a section of their own; where they alternate with values, both
     are in one section.
     """
-    base = index.base
+    base = levels.base
     claims = [Section(SHARD_INDEX, SectionRole.INDEX, 0, base, "Where the index of each minishard lies.")]
-    pairs = index.known_pairs()
+    pairs = levels.known_pairs()
     used = pairs[pairs[:, 0] < pairs[:, 1]] if pairs is not None else None
     if used is not None and len(used):
         used = used[np.argsort(used[:, 0], kind="stable")]
-        together = bool((used[1:, 0] == used[:-1, 1]).all()) and int(used[-1, 1]) <= size - base
+        together = bool((used[1:, 0] == used[:-1, 1]).all()) and not range_faults(used, base, size).any()
         if together:
             first, last = base + int(used[0, 0]), base + int(used[-1, 1])
             claims += [
@@ -121,35 +120,33 @@ def _data_section(start: int, stop: int) -> Section:
     return Section(CHUNK_DATA, SectionRole.DATA, start, stop, "The values of the keys, each as it is stored.")
 
 
-def paint(things: Things, first: int, last: int, *, plain: bool) -> Runs:
-    """The runs of the things `[first, last)`, each cut where the next begins.
+def paint(regions: Regions, first: int, last: int, *, plain: bool) -> Runs:
+    """The runs of the regions `[first, last)`, each cut where the next begins.
 
     Args:
-        things: The things.
+        regions: The regions.
         first: Number of the first one.
         last: One past the last.
         plain: Whether minishard indices are not compressed, so that their numbers can be told apart.
     """
     part = slice(first, last)
-    starts, kinds = things.starts[part], things.kinds[part]
-    bounds = np.append(things.starts[first + 1 : last + 1], np.iinfo(np.int64).max)[: last - first]
-    stops = np.minimum(things.stops[part], bounds)
-    roles = _THING_ROLES[kinds]
-    raw = kinds == Thing.INDEX
+    starts, kinds = regions.starts[part], regions.kinds[part]
+    bounds = np.append(regions.starts[first + 1 : last + 1], np.iinfo(np.int64).max)[: last - first]
+    stops = np.minimum(regions.stops[part], bounds)
+    roles = _KIND_ROLES[kinds]
+    raw = kinds == RegionKind.INDEX
     raw &= plain
-    lengths = things.stops[part] - starts
-    odd = raw & (lengths % MINISHARD_INDEX.row_size != 0)
+    lengths = regions.stops[part] - starts
+    odd = raw & ~is_whole(lengths)
     roles = np.where(odd, FieldRole.UNKNOWN, roles).astype(np.uint8)
     raw &= ~odd
     parity = np.arange(first, last) & 1
     whole = Runs.of(starts[~raw], stops[~raw], roles[~raw], parity[~raw])
     words = _word_runs(starts[raw], lengths[raw], stops[raw])
-    joined = Runs.join([whole, words])
-    order = np.argsort(joined.start, kind="stable")
-    return Runs(joined.start[order], joined.stop[order], joined.role[order], joined.parity[order])
+    return Runs.join([whole, words]).sorted()
 
 
-_THING_ROLES = np.array([FieldRole.UNKNOWN, FieldRole.DATA, FieldRole.DATA, FieldRole.OFFSET], np.uint8)
+_KIND_ROLES = np.array([FieldRole.UNKNOWN, FieldRole.DATA, FieldRole.DATA, FieldRole.OFFSET], np.uint8)
 _COLUMN_ROLES = np.array([field.role for field in MINISHARD_INDEX.fields], np.uint8)
 
 

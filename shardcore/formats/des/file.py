@@ -1,0 +1,178 @@
+"""One DES file: its source, its index, and what is read or worked out once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shardcore.caching import ByteCache, Once
+from shardcore.errors import FormatError, ShardError, UsageError
+from shardcore.formats.des.content import cut, inline_place, open_bigfile, read_chunks, stream_bigfile, stream_inline
+from shardcore.formats.des.data_map import DataMap
+from shardcore.formats.des.entries import Entries
+from shardcore.formats.des.layout import HEADER
+from shardcore.formats.des.sidecar import Sidecar, Tombstone, read_sidecar, sidecar_name
+from shardcore.payload import decompress
+from shardcore.sources.base import Source
+from shardcore.span import Span
+
+KEPT_DECODED = 1 << 26
+"""Decoded payloads are kept up to this many bytes."""
+
+
+class DesFile:
+    """One file.
+
+    Attributes:
+        source: Its bytes.
+        entries: Its index.
+        header: Values of the header.
+        footer: Values of the footer.
+        deleted: Whether what a tombstone covers is served all the same.
+        index_stop: One past the last byte of the index.
+    """
+
+    def __init__(
+        self, source: Source, entries: Entries, header: dict[str, Any], footer: dict[str, Any], *, deleted: bool = False
+    ) -> None:
+        self.source = source
+        self.entries = entries
+        self.header, self.footer = header, footer
+        self.deleted = deleted
+        self.index_stop = entries.data_stop + len(entries.index)
+        self._map: Once[DataMap] = Once()
+        self._sidecar: Once[tuple[Sidecar | None, ShardError | None]] = Once()
+        self._tombstoned: Once[NDArray[np.int64]] = Once()
+        self._decoded: ByteCache[int, bytes] = ByteCache(KEPT_DECODED)
+
+    @property
+    def data_map(self) -> DataMap:
+        """Who owns the bytes of the data section; made when first asked for."""
+        return self._map.get(lambda: DataMap(self.entries, HEADER.size, self.entries.data_stop))
+
+    @property
+    def mapped(self) -> bool:
+        """Whether the data map is there."""
+        return self._map.value is not None
+
+    def by_offset(self) -> NDArray[np.int64]:
+        """All rows by the first byte of their payload; BigFiles come last."""
+        c = self.entries.columns
+        return np.lexsort((np.arange(len(self.entries)), c.offset, c.big)).astype(np.int64)
+
+    @property
+    def sidecar_name(self) -> str:
+        """How the sidecar is called; empty for a file without the suffix `.des`."""
+        return sidecar_name(self.source.name)
+
+    @property
+    def sidecar(self) -> Sidecar | None:
+        """The sidecar, read when first needed; None when there is none, or it cannot be understood."""
+        return self._read_sidecar()[0]
+
+    @property
+    def sidecar_error(self) -> ShardError | None:
+        """Why the sidecar cannot be used, though there is one, or may be."""
+        return self._read_sidecar()[1]
+
+    def _read_sidecar(self) -> tuple[Sidecar | None, ShardError | None]:
+        folder, name = self.source.folder, self.sidecar_name
+        if folder is None or not name:
+            return None, None
+        return self._sidecar.get(lambda: read_sidecar(folder, name))
+
+    @property
+    def tombstoned(self) -> NDArray[np.int64]:
+        """The rows that the sidecar declares deleted, ascending."""
+        return self._tombstoned.get(self._find_tombstoned)
+
+    def _find_tombstoned(self) -> NDArray[np.int64]:
+        sidecar = self.sidecar
+        if sidecar is None or not sidecar.tombstones:
+            return np.zeros(0, np.int64)
+        raw = [uid.encode("utf-8", "surrogatepass") for uid in sidecar.tombstones]
+        rows = np.unique(np.concatenate(self.entries.rows_of(raw)))
+        return np.array([row for row in rows.tolist() if self.tombstone(row)], np.int64)
+
+    def tombstone(self, row: int) -> Tombstone | None:
+        """The tombstone that covers an entry, if there is one."""
+        uid = self.uid(row)
+        if self.sidecar is None or uid is None:
+            return None
+        return self.sidecar.tombstone(uid, self.entries.created_at(row))
+
+    def uid(self, row: int) -> str | None:
+        """The uid of an entry as text; None when its bytes are not UTF-8."""
+        return self.entries.uids(np.array([row], np.int64))[0]
+
+    def check_allowed(self, row: int) -> None:
+        """Refuses what was deleted.
+
+        Raises:
+            UsageError: The object is deleted, and the file was not opened with `deleted=True`; or no row is.
+            FormatError: The sidecar is damaged, so that nobody knows what was deleted.
+        """
+        if not 0 <= row < len(self.entries):
+            raise UsageError(f"no row {row} here")
+        if self.deleted:
+            return
+        if self.sidecar_error is not None:
+            raise FormatError(f"what was deleted is not known: {self.sidecar_error.message}; open with deleted=True")
+        if row in self.tombstoned:
+            deletion = f"{self.uid(row)!r} was deleted ({self.tombstone(row)})"
+            raise UsageError(f"{deletion}; open with deleted=True to read it")
+
+    def stream(self, row: int) -> Iterator[bytes]:
+        """The plain content of an entry in pieces; of a BigFile from beside the file.
+
+        Raises:
+            UsageError: The object is deleted, or there is no such row.
+            FormatError: The content is damaged.
+            ExternalMissing: A BigFile is not there.
+            SourceError: The bytes cannot be had.
+        """
+        self.check_allowed(row)
+        if self.entries.columns.big[row]:
+            return stream_bigfile(self.source.folder, self.entries, row)
+        return stream_inline(self.source, self.entries, row)
+
+    def read_range(self, row: int, start: int, stop: int, limit: int) -> bytes | None:
+        """The bytes `[start, stop)` of a content that is stored plain; None where it is compressed.
+
+        Raises:
+            LimitExceeded: The range is longer than `limit` bytes.
+            UsageError: The object is deleted, or there is no such row.
+            FormatError: The content has no possible place.
+            SourceError: The bytes cannot be had.
+        """
+        self.check_allowed(row)
+        if self.entries.columns.big[row]:
+            with open_bigfile(self.source.folder, self.entries, row) as source:
+                return cut(source, 0, source.size, start, stop, limit)
+        first, last, codec, _ = inline_place(self.entries, row)
+        return cut(self.source, first, last, start, stop, limit) if codec == "none" else None
+
+    def decoded(self, row: int) -> bytes:
+        """The plain content of a compressed inline object.
+
+        Raises:
+            UsageError: The object is deleted.
+            FormatError: The payload is damaged.
+            LimitExceeded: It is longer than one object may be.
+            SourceError: The bytes cannot be had.
+        """
+        self.check_allowed(row)
+        kept = self._decoded.get(row)
+        if kept is not None:
+            return kept
+        start, stop, codec, size = inline_place(self.entries, row)
+        data = b"".join(read_chunks(self.source, start, stop))
+        plain = decompress(codec, data, expected=size, span=Span("", start, stop))
+        return self._decoded.put(row, plain, len(plain)) if len(plain) <= KEPT_DECODED else plain
+
+    def close(self) -> None:
+        """Closes the source."""
+        self.source.close()

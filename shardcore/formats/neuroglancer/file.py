@@ -1,0 +1,216 @@
+"""One shard file, or both parts of the split form as one: its source, its indices, and what is read once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shardcore.caching import ByteCache, Once
+from shardcore.errors import LimitExceeded, ShardError, UsageError
+from shardcore.formats.neuroglancer.info import SpaceKind
+from shardcore.formats.neuroglancer.layout import fragments_span, read_manifest
+from shardcore.formats.neuroglancer.levels import IndexLevels
+from shardcore.formats.neuroglancer.meshes import Meshes, decode_manifest, read_meshes
+from shardcore.formats.neuroglancer.origin import Origin
+from shardcore.formats.neuroglancer.sharding import ShardingSpec
+from shardcore.payload import decompress, decompress_many, decompress_stream
+from shardcore.progress import Progress, no_progress
+from shardcore.sources.base import Source
+from shardcore.span import Span
+
+CODECS = ("none", "gzip")
+BLOCK = 16 << 20
+PIECE = 1 << 20
+KEPT_DECODED = 64 << 20
+"""Decoded minishard indices and values are kept up to this many bytes."""
+
+
+class NeuroglancerFile:
+    """One file.
+
+    Attributes:
+        source: Its bytes; those of the split form one after the other.
+        origin: The key space and how it became known.
+        levels: Shard index and minishard indices.
+        number: The number in the file's name; None where the name is another, or the specification a guess.
+        split: Whether the shard is two files.
+
+    Args:
+        source: See above.
+        origin: See above.
+        head: The shard index, as far as it was read.
+        number: See above.
+        split: See above.
+    """
+
+    def __init__(self, source: Source, origin: Origin, head: bytes, number: int | None, *, split: bool) -> None:
+        self.source = source
+        self.origin = origin
+        self.levels = IndexLevels(source, origin.spec, head)
+        self.number = number
+        self.split = split
+        self._meshes: Once[Meshes] = Once()
+        self._decoded: ByteCache[tuple[int, int], bytes] = ByteCache(KEPT_DECODED)
+
+    @property
+    def spec(self) -> ShardingSpec:
+        """How keys are sharded."""
+        return self.origin.spec
+
+    @property
+    def base(self) -> int:
+        """Bytes of the shard index; offsets count from its end."""
+        return self.spec.index_size
+
+    @property
+    def is_mesh(self) -> bool:
+        """Whether values are mesh manifests, with fragments in front of them."""
+        return self.origin.space.kind is SpaceKind.MESH
+
+    @property
+    def codec(self) -> str:
+        """How values are stored."""
+        return CODECS[self.spec.data_encoding == "gzip"]
+
+    @property
+    def loaded(self) -> bool:
+        """Whether all minishard indices are read, and of meshes all manifests."""
+        return self.levels.loaded and (self._meshes.value is not None or not self.is_mesh)
+
+    @property
+    def index_bytes(self) -> int:
+        """The sizes of all minishard indices, as far as they are known."""
+        pairs = self.levels.known_pairs()
+        if pairs is None:
+            return self.base
+        sizes = pairs[:, 1] - np.minimum(pairs[:, 0], pairs[:, 1])
+        return min(int(sum(sizes.tolist())), self.source.size)
+
+    def load(self, progress: Progress = no_progress) -> None:
+        """Reads all minishard indices, and of mesh shards all manifests; damage is kept, not raised.
+
+        Raises:
+            SourceError: The bytes cannot be had.
+        """
+        self.levels.table(progress)
+        if self.is_mesh:
+            self.meshes(progress)
+
+    @property
+    def known_meshes(self) -> Meshes | None:
+        """What the manifests say, if they are read."""
+        return self._meshes.value
+
+    def meshes(self, progress: Progress = no_progress) -> Meshes:
+        """What the manifests say about the unlisted fragments of a mesh shard, read once.
+
+        Raises:
+            SourceError: The bytes cannot be had.
+        """
+        table = self.levels.table()
+        return self._meshes.get(lambda: read_meshes(self.source, self.spec, table, progress))
+
+    def stream(self, span: Span) -> Iterator[bytes]:
+        """A value without its encoding, in pieces.
+
+        Args:
+            span: Its stored bytes.
+        """
+        pieces = (self.source.read(at, min(at + PIECE, span.stop)) for at in range(span.start, span.stop, PIECE))
+        return decompress_stream(self.codec, pieces, limit=1 << 62, span=span)
+
+    def read_range(self, span: Span, start: int, stop: int, limit: int) -> bytes:
+        """A range of a value that is stored plain.
+
+        Raises:
+            LimitExceeded: It is longer than `limit` bytes.
+        """
+        first, last = (min(span.start + at, span.stop) for at in (start, stop))
+        if last - first > limit:
+            raise LimitExceeded(f"the range has {last - first} bytes; the limit is {limit}", span=span)
+        return self.source.read(first, last)
+
+    def fragments_of(self, manifest: Span) -> Span:
+        """Where the fragments of a mesh lie; reads its manifest.
+
+        Raises:
+            FormatError: The manifest is damaged.
+        """
+        data = decode_manifest(self.spec, self.source.read(manifest.start, manifest.stop), manifest)
+        return fragments_span(read_manifest(data, manifest), manifest.start, self.base)
+
+    def contents(self, rows: NDArray[np.int64] | None = None) -> Iterator[tuple[int, bytes | ShardError]]:
+        """The values of many rows, or all, in the order of the file: neighbours are read together.
+
+        Yields:
+            A row and its decoded value, or why there is none.
+
+        Raises:
+            SourceError: The bytes cannot be had.
+        """
+        entries = self.levels.table().entries
+        wanted = np.arange(len(entries)) if rows is None else rows
+        wanted = wanted[entries.inside[wanted]]
+        wanted = wanted[np.argsort(entries.starts[wanted], kind="stable")]
+        starts = entries.starts[wanted].astype(np.int64)
+        stops = starts + entries.sizes[wanted].astype(np.int64)
+        for first, last in _blocks(starts, stops, self.source.merge_gap):
+            at = int(starts[first])
+            block = self.source.read(at, int(stops[first:last].max()))
+            froms, tos = (starts[first:last] - at).tolist(), (stops[first:last] - at).tolist()
+            stored = map(block.__getitem__, map(slice, froms, tos))
+            values = decompress_many(self.codec, stored, partial(_place, starts[first:last], stops[first:last]))
+            yield from zip(wanted[first:last].tolist(), values, strict=True)
+
+    def row_at(self, start: int, stop: int) -> int | None:
+        """The row of the value whose stored bytes are `[start, stop)`, once all minishard indices are read."""
+        table = self.levels.known_table
+        if table is None or not 0 <= start <= stop <= self.source.size:
+            return None
+        same = (table.entries.starts == np.uint64(start)) & (table.entries.sizes == np.uint64(stop - start))
+        rows = np.flatnonzero(same)
+        return int(rows[0]) if len(rows) else None
+
+    def decoded(self, start: int, stop: int) -> bytes:
+        """What the bytes `[start, stop)` of the file, a minishard index or a value, decode to.
+
+        Raises:
+            UsageError: The bytes are none of the file's, or belong to the shard index.
+            FormatError: They are damaged.
+            LimitExceeded: They expand beyond what one object may have.
+            SourceError: The bytes cannot be had.
+        """
+        if not self.base <= start <= stop <= self.source.size:
+            raise UsageError(f"no index and no value lies at the bytes {start}..{stop}")
+        kept = self._decoded.get((start, stop))
+        if kept is not None:
+            return kept
+        if self.levels.lists(start, stop):
+            data = self.levels.decoded(start, stop)
+        else:
+            data = decompress(self.codec, self.source.read(start, stop), span=Span("", start, stop))
+        return self._decoded.put((start, stop), data, len(data))
+
+    def close(self) -> None:
+        """Closes the source."""
+        self.source.close()
+
+
+def _blocks(starts: NDArray[np.int64], stops: NDArray[np.int64], gap: int) -> Iterator[tuple[int, int]]:
+    """Stretches `[first, last)` of sorted ranges that are read at once: neighbours, up to 16 MiB of them."""
+    if not len(starts):
+        return
+    reach = np.maximum.accumulate(stops)
+    apart = np.flatnonzero(starts[1:] > reach[:-1] + gap) + 1
+    for first, last in zip([0, *apart.tolist()], [*apart.tolist(), len(starts)], strict=True):
+        while first < last:
+            upto = int(np.searchsorted(reach[first:last], starts[first] + BLOCK, "right"))
+            yield first, first + max(upto, 1)
+            first += max(upto, 1)
+
+
+def _place(starts: NDArray[np.int64], stops: NDArray[np.int64], number: int) -> Span:
+    return Span("", int(starts[number]), int(stops[number]))

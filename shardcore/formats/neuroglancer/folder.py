@@ -1,0 +1,251 @@
+"""A folder of shards that share a key space, opened by its info; or one with several key spaces below it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shardcore.dataset import DataSet, Member
+from shardcore.errors import NotAShard, SourceError, UsageError
+from shardcore.finding import Depth, Finding, Report, Severity
+from shardcore.format import Certainty, OpenContext, Verdict
+from shardcore.formats.neuroglancer.lookup import tell_route
+from shardcore.formats.neuroglancer.origin import INFO_NAME, Origin, find_info, given_origin, origin_from
+from shardcore.formats.neuroglancer.shard import VERSION, NeuroglancerShard, open_member
+from shardcore.formats.neuroglancer.sharding import Place, parse_key, shard_number
+from shardcore.formats.neuroglancer.spaces import FolderSpaces, spaces_below
+from shardcore.formats.neuroglancer.tree import info_part, spec_node
+from shardcore.nodes.node import Node
+from shardcore.objects import NoObjects, Objects
+from shardcore.progress import Progress, no_progress
+from shardcore.record import Value
+from shardcore.shard import Part
+from shardcore.sources.base import Folder, Source
+from shardcore.sources.names import SourceName
+from shardcore.span import Span
+from shardcore.trace import Look
+
+
+class NeuroglancerDataSet(DataSet):
+    """All shards of one key space.
+
+    Attributes:
+        origin: The key space and how it became known.
+        strays: Names of shard files that no key of this key space leads to.
+
+    Args:
+        folder: The folder with the shards.
+        origin: See above.
+        members: The shards.
+        strays: See above.
+    """
+
+    version = VERSION
+
+    def __init__(self, folder: Folder, origin: Origin, members: Sequence[Member], strays: Sequence[str]) -> None:
+        super().__init__("neuroglancer", folder, members)
+        self.origin = origin
+        self.why = origin.why
+        self.strays = tuple(strays)
+        self._names = {number[0]: m.name for m in members if (number := shard_number(m.name)) is not None}
+
+    def open_member(self, name: str, source: Source) -> NeuroglancerShard:
+        """Opens a member; of the split form, with its other part."""
+        return open_member(name, source, self.origin)
+
+    @property
+    def fields(self) -> dict[str, Value]:
+        """The specification, where it comes from, and how many shards there are."""
+        return self.origin.fields | super().fields
+
+    @property
+    def parameters(self) -> str:
+        """The specification in use, as JSON text."""
+        return self.origin.parameters
+
+    @property
+    def tree(self) -> Node:
+        """The specification, then one node for each shard."""
+        root = super().tree
+        return replace(root, children=(spec_node(self.origin), *root.children))
+
+    def parse_key(self, text: str) -> Place:
+        """A key from its decimal text, with the numbers of its shard and minishard."""
+        return self.origin.spec.place(parse_key(text), routed=True)
+
+    def route(self, key: Place, look: Look) -> Sequence[str]:
+        """The one shard where a key may lie; none where its file is missing, which means that it has no keys."""
+        tell_route(key, self.origin, look)
+        name = self._names.get(key.shard)
+        if name is None:
+            missing = self.origin.spec.shard_name(key.shard)
+            look.step("No such shard", f"There is no {missing}: no key of it was written.", file=missing)
+            return ()
+        return (name,)
+
+    def find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
+        """The rows of many keys, `(len(keys),)`; -1 where a key is absent. Loads the index."""
+        wanted = np.array([parse_key(key) for key in keys], np.uint64)
+        self.load_index()
+        _, shards = self.origin.spec.place_many(wanted)
+        rows = np.full(len(wanted), -1, np.int64)
+        for shard in np.unique(shards).tolist():
+            name = self._names.get(shard)
+            first = self._first_row(name) if name is not None else None
+            if name is None or first is None:
+                continue
+            places = np.flatnonzero(shards == np.uint64(shard))
+            found = cast(NeuroglancerShard, self.member(name)).lookup_many(wanted[places])
+            rows[places] = np.where(found >= 0, found + first, -1)
+        return rows
+
+    def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
+        """Verifies every shard, and names files that are shards of no key."""
+        report = super().verify(depth, progress)
+        spec = self.origin.spec
+        text = f"no key leads here: shards are called {spec.shard_name(0)} to {spec.shard_name(spec.shards - 1)}"
+        more = tuple(
+            Finding(Severity.WARNING, "neuroglancer.file-name", None, f"{name}: {text}") for name in self.strays
+        )
+        return replace(report, findings=(*report.findings, *more))
+
+    def _part(self, name: SourceName) -> Part:
+        """The info."""
+        if name == SourceName(INFO_NAME) and self.origin.text:
+            return info_part(self.origin)
+        return super()._part(name)
+
+
+class NeuroglancerKeySpaces(DataSet):
+    """A folder from which several key spaces can be reached: each is a data set of its own, in a folder of its own.
+
+    It is what can be shown of such a folder: whoever looks for a key, or verifies, is told to choose a key space.
+
+    Attributes:
+        spaces: The key spaces.
+
+    Args:
+        folder: The folder.
+        spaces: See above.
+    """
+
+    version = VERSION
+
+    def __init__(self, folder: Folder, spaces: FolderSpaces) -> None:
+        super().__init__("neuroglancer", folder, ())
+        self.spaces = spaces.spaces
+        self._text = spaces.choice_text(folder.uri)
+
+    @property
+    def key_spaces(self) -> dict[str, str]:
+        """The folders of the key spaces, relative to this one, and what they hold: `4_4_40` to `scale 4_4_40`."""
+        return {each.folder or ".": each.space.name for each in self.spaces}
+
+    @property
+    def fields(self) -> dict[str, Value]:
+        """What lies in which folder."""
+        named: dict[str, Value] = {f"key_spaces.{folder}": name for folder, name in self.key_spaces.items()}
+        return named | {"dataset.key_spaces": len(self.spaces)}
+
+    @property
+    def tree(self) -> Node:
+        """One node for each key space."""
+        doc = "A key space of its own: open its folder."
+        kids = tuple(
+            Node(folder, Span("", 0, 0), text=name, doc=doc, children=(spec_node(each.origin),))
+            for each, (folder, name) in zip(self.spaces, self.key_spaces.items(), strict=True)
+        )
+        return Node(self.uri, Span("", 0, 0), children=kids)
+
+    @property
+    def loaded(self) -> bool:
+        """True: there is nothing to load before a key space is chosen."""
+        return True
+
+    @property
+    def objects(self) -> Objects:
+        """None can be had before a key space is chosen."""
+        return NoObjects()
+
+    @property
+    def declared_objects(self) -> int | None:
+        """None: how many there are in the key spaces is not known."""
+        return None
+
+    def load_index(self, progress: Progress = no_progress) -> None:
+        """There is nothing to load before a key space is chosen."""
+
+    def route(self, key: object, look: Look) -> Sequence[str]:
+        """Refuses: a key may lie in each of the key spaces.
+
+        Raises:
+            UsageError: Always; names them.
+        """
+        raise UsageError(self._text)
+
+    def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
+        """Refuses: each of the key spaces is verified by itself.
+
+        Raises:
+            UsageError: Always; names them.
+        """
+        raise UsageError(self._text)
+
+
+def detect_folder(folder: Folder) -> Verdict | None:
+    """Whether a folder is a data set, or the folder of one of its key spaces."""
+    found = find_info(folder, any_space=True)
+    if found is None:
+        return None
+    space = found.info.space_of(found.folder)
+    what = space.name if space is not None else found.info.kind
+    return Verdict(Certainty.BESIDE, f"{found.where}, {what}")
+
+
+def open_folder(folder: Folder, context: OpenContext) -> NeuroglancerDataSet | NeuroglancerKeySpaces:
+    """Opens the key space whose shards lie in a folder, or the only one below it.
+
+    Where there are several, they are listed: as a data set without objects where something partial is wanted.
+
+    Raises:
+        UsageError: The folder has several key spaces, which are listed, or none that is sharded.
+        NotAShard: There is no info.
+    """
+    if context.values.get("spec") is not None:
+        return _open_space(folder, given_origin(context.values.get("spec"), folder.name))
+    found = find_info(folder, any_space=True)
+    if found is None:
+        raise NotAShard(f"{folder.uri}: there is no info of a data set in the folder or above it")
+    space = found.info.space_of(found.folder)
+    if space is not None:
+        return _open_space(folder, origin_from(space, found.info, found.text, f"{found.where}, {space.name}"))
+    spaces = spaces_below(folder, found)
+    if len(spaces.spaces) == 1:
+        only = spaces.spaces[0]
+        return _open_space(folder.folder(only.folder), only.origin)
+    if spaces.spaces and context.partial:
+        return NeuroglancerKeySpaces(folder, spaces)
+    raise UsageError(spaces.choice_text(folder.uri))
+
+
+def _open_space(folder: Folder, origin: Origin) -> NeuroglancerDataSet:
+    """The data set of a key space, over the shards in its folder."""
+    try:
+        files = {entry.name: entry.size for entry in folder.list() if not entry.is_folder}
+    except SourceError as error:
+        raise SourceError(f"{folder.uri} cannot be listed: {error.message}") from error
+    members, strays = [], []
+    for name, size in sorted(files.items()):
+        named = shard_number(name)
+        stem, _, suffix = name.rpartition(".")
+        if named is None or suffix == "data" or (suffix == "index" and f"{stem}.shard" in files):
+            continue
+        if named[1] != origin.spec.name_digits or named[0] >= origin.spec.shards:
+            strays.append(name)
+            continue
+        members.append(Member(name, size + (files.get(f"{stem}.data", 0) if suffix == "index" else 0)))
+    return NeuroglancerDataSet(folder, origin, members, strays)

@@ -1,0 +1,269 @@
+"""Recognises and opens shards, and wires what stands over the file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shardcore.errors import FormatError, LimitExceeded, ShardError, Truncated, UsageError
+from shardcore.finding import Depth, Report
+from shardcore.format import Certainty, Draft, OpenContext, Verdict
+from shardcore.formats.neuroglancer.file import NeuroglancerFile
+from shardcore.formats.neuroglancer.levels import KEPT_WHOLE
+from shardcore.formats.neuroglancer.lookup import NeuroglancerLookup
+from shardcore.formats.neuroglancer.objects import FRAGMENTS, NeuroglancerObjects
+from shardcore.formats.neuroglancer.origin import Origin, inference_of, info_of, origin_of
+from shardcore.formats.neuroglancer.regions import SHARD_INDEX, sections_of
+from shardcore.formats.neuroglancer.sharding import Place, ShardingSpec, parse_key, shard_number
+from shardcore.formats.neuroglancer.split import joined
+from shardcore.formats.neuroglancer.tree import NeuroglancerTree
+from shardcore.formats.neuroglancer.verify import verify
+from shardcore.nodes.node import Node
+from shardcore.nodes.sections import Section, SectionRole, tile
+from shardcore.objects import ObjectRef, State
+from shardcore.progress import Progress, no_progress
+from shardcore.record import Value
+from shardcore.shard import DEFAULT_LIMIT, Part, Shard
+from shardcore.sources.base import Source
+from shardcore.sources.names import SourceName
+from shardcore.sources.opening import PrefetchedSource
+from shardcore.span import Span
+from shardcore.trace import Look
+
+VERSION = "1"
+
+
+class NeuroglancerShard(Shard):
+    """One shard file, or both parts of the split form as one.
+
+    Args:
+        file: The file.
+    """
+
+    format = "neuroglancer"
+    version = VERSION
+
+    def __init__(self, file: NeuroglancerFile) -> None:
+        self.file = file
+        self.source = file.source
+        self.why = file.origin.why
+        self.sections, _ = tile(sections_of(file.levels, file.source.size), file.source.size)
+        self._objects = NeuroglancerObjects(file)
+        self._tree = NeuroglancerTree(file, self.sections)
+        self._lookup = NeuroglancerLookup(file, self._objects)
+
+    @property
+    def spec(self) -> ShardingSpec:
+        """How keys are sharded."""
+        return self.file.spec
+
+    @property
+    def origin(self) -> Origin:
+        """The key space and how it became known."""
+        return self.file.origin
+
+    @property
+    def parameters(self) -> str:
+        """The specification in use, as JSON text."""
+        return self.origin.parameters
+
+    @property
+    def evidence(self) -> tuple[str, ...]:
+        """What the specification rests on when it is a guess."""
+        return self.origin.evidence
+
+    @property
+    def ambiguity(self) -> tuple[str, ...]:
+        """What a guessed specification leaves open."""
+        return self.origin.ambiguity
+
+    @property
+    def objects(self) -> NeuroglancerObjects:
+        """All values; the first question asked of them reads all minishard indices, if `load_index` has not."""
+        return self._objects
+
+    @property
+    def tree(self) -> Node:
+        """The specification, the shard index, and after `load_index` every value and every index."""
+        return self._tree.root()
+
+    @property
+    def fields(self) -> dict[str, Value]:
+        """The specification, where it comes from, and the size of the shard index."""
+        file = self.file
+        found = self.origin.fields
+        found |= {"shard_index.minishards": self.spec.minishards, "shard_index.size": file.base}
+        pairs = file.levels.known_pairs()
+        if pairs is not None:
+            found["shard_index.used"] = int((pairs[:, 0] != pairs[:, 1]).sum())
+        if file.number is not None:
+            found["shard.number"] = file.number
+        found["shard.split"] = file.split
+        return found
+
+    @property
+    def declared_objects(self) -> int | None:
+        """How many keys the minishard indices list; None until they are read."""
+        table = self.file.levels.known_table
+        return None if table is None else len(table.entries)
+
+    @property
+    def loaded(self) -> bool:
+        """Whether all minishard indices are read, and of meshes all manifests."""
+        return self.file.loaded
+
+    @property
+    def index_bytes(self) -> int:
+        """The sizes of all minishard indices, as far as they are known."""
+        return self.file.index_bytes
+
+    def load_index(self, progress: Progress = no_progress) -> None:
+        """Reads all minishard indices, and of mesh shards all manifests; damage is kept, not raised."""
+        self.file.load(progress)
+
+    def parse_key(self, text: str) -> Place:
+        """A key from its decimal text, with the numbers of its shard and minishard."""
+        return self._lookup.parse(text)
+
+    def lookup(self, key: Place, look: Look) -> ObjectRef:
+        """See `Shard.lookup`; a key that belongs in another shard is absent without a look at this one."""
+        return self._lookup.find(key, look)
+
+    def lookup_all(self, key: Place) -> tuple[ObjectRef, ...]:
+        """All entries of the key in its minishard, the one that `find` gives first."""
+        return self._lookup.find_all(key)
+
+    def find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
+        """The rows of many keys, `(len(keys),)`; -1 where a key is absent. Reads all minishard indices."""
+        return self.lookup_many(np.array([parse_key(key) for key in keys], np.uint64))
+
+    def lookup_many(self, keys: NDArray[np.uint64]) -> NDArray[np.int64]:
+        """The same for keys that are numbers."""
+        return self._lookup.find_many(keys)
+
+    def stream(self, ref: ObjectRef) -> Iterator[bytes]:
+        """The value, without its encoding, in pieces."""
+        return self.file.stream(_content(ref))
+
+    def contents(self, rows: NDArray[np.int64] | None = None) -> Iterator[tuple[int, bytes | ShardError]]:
+        """The values of many rows, or all; see `NeuroglancerFile.contents`."""
+        return self.file.contents(rows)
+
+    def read_range(self, ref: ObjectRef, start: int, stop: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
+        """A range of the value; of plain values nothing else is read."""
+        if ref.codec != "none":
+            return super().read_range(ref, start, stop, limit=limit)
+        if not 0 <= start <= stop:
+            raise UsageError(f"not a half-open range: {start}..{stop}")
+        return self.file.read_range(_content(ref), start, stop, limit)
+
+    def read_part(self, ref: ObjectRef, part: str, *, limit: int = DEFAULT_LIMIT) -> bytes:
+        """The fragments of a mesh: the bytes in front of its manifest, level of detail 0 first."""
+        if part != FRAGMENTS or part not in ref.parts:
+            return super().read_part(ref, part, limit=limit)
+        span = self.file.fragments_of(_content(ref))
+        if span.size > limit:
+            raise LimitExceeded(f"the fragments of {ref.key} have {span.size} bytes; the limit is {limit}")
+        return self.file.source.read(span.start, span.stop)
+
+    def file_names(self, ref: ObjectRef) -> dict[str, str]:
+        """A mesh becomes two files, as in the unsharded form: `<id>.index`, the manifest, and `<id>`, its fragments."""
+        names = super().file_names(ref)
+        return {"": f"{ref.key}.index", FRAGMENTS: f"{ref.key}"} if FRAGMENTS in ref.parts else names
+
+    def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
+        """Checks the shard to a depth."""
+        return verify(self.file, Depth(depth), progress)
+
+    def close(self) -> None:
+        """Closes the file."""
+        self.file.close()
+
+    def _part(self, name: SourceName) -> Part:
+        return self._tree.part(name)
+
+
+def detect(probe: PrefetchedSource) -> Verdict | None:
+    """By what lies beside: the file has the name of a shard, and an info describes its folder."""
+    if shard_number(probe.name) is None:
+        return None
+    found = info_of(probe)
+    space = found.info.space_of(found.folder) if found is not None else None
+    if found is None or space is None:
+        return None
+    return Verdict(Certainty.BESIDE, f"{found.where}, {space.name}")
+
+
+def infer(probe: PrefetchedSource) -> Verdict | None:
+    """By the bytes alone; says so even when not every check passes, to be named as a candidate."""
+    try:
+        whole, _, index_size = joined(probe)
+    except ShardError:
+        return None
+    inference = inference_of(probe, whole, index_size)
+    if inference.best is None:
+        return None
+    return Verdict(Certainty.INFERRED if inference.certain else Certainty.PARTLY, inference.why)
+
+
+def open_shard(probe: PrefetchedSource, context: OpenContext) -> NeuroglancerShard:
+    """Opens a shard file, or one part of the split form together with the other.
+
+    Raises:
+        NotAShard: There is no info, and no specification fits.
+        FormatError: The file is shorter than its shard index.
+        SourceError: The bytes cannot be had.
+    """
+    whole, kept, index_size = joined(probe)
+    origin = origin_of(probe, whole, context.values.get("spec"), forced=context.forced, index_size=index_size)
+    head = _head(whole, origin.spec, index_size, context.draft)
+    # A name that is not one of the data set's, or a guessed specification, says nothing about the number.
+    named = shard_number(probe.name)
+    fits = named is not None and named[1] == origin.spec.name_digits and named[0] < origin.spec.shards
+    number = named[0] if named is not None and fits and origin.inference is None else None
+    return NeuroglancerShard(NeuroglancerFile(kept, origin, head, number, split=index_size is not None))
+
+
+def open_member(name: str, source: Source, origin: Origin) -> NeuroglancerShard:
+    """Opens a shard of a data set.
+
+    Raises:
+        FormatError: The file is shorter than its shard index.
+        SourceError: The bytes cannot be had.
+    """
+    whole, kept, index_size = joined(PrefetchedSource(source))
+    head = _head(whole, origin.spec, index_size, Draft())
+    named = shard_number(name)
+    number = named[0] if named is not None else None
+    return NeuroglancerShard(NeuroglancerFile(kept, origin, head, number, split=index_size is not None))
+
+
+def _head(whole: Source, spec: ShardingSpec, index_size: int | None, draft: Draft) -> bytes:
+    """The shard index, unless it is too large to be read at once.
+
+    Raises:
+        Truncated: The file is shorter than it, or an `.index` has another length.
+    """
+    base = spec.index_size
+    size = whole.size if index_size is None else index_size
+    if size < base or index_size not in (None, base):
+        place = Span("", 0, min(size, whole.size))
+        draft.version = VERSION
+        doc = "Where the index of each minishard lies."
+        draft.add(Section(SHARD_INDEX, SectionRole.INDEX, place.start, place.stop, doc))
+        message = f"{size} bytes; the shard index of {spec.minishards} minishards takes {base}"
+        raise Truncated(message, span=place)
+    return whole.read(0, base) if base <= KEPT_WHOLE else b""
+
+
+def _content(ref: ObjectRef) -> Span:
+    """The stored bytes of a value.
+
+    Raises:
+        FormatError: It has none here.
+    """
+    if ref.state is State.DAMAGED or not ref.spans:
+        raise FormatError(ref.error or f"{ref.key} has no bytes here")
+    return ref.spans[0]
