@@ -2,7 +2,7 @@
 
 from shardcore.format import Format
 from shardcore.formats.mdb.folder import detect_folder, open_folder
-from shardcore.formats.mdb.reader import detect, open_shard
+from shardcore.formats.mdb.shard import detect, open_shard
 from shardcore.options import Option, OptionType
 
 FORMAT = Format(
@@ -13,7 +13,5 @@ FORMAT = Format(
     open=open_shard,
     detect_folder=detect_folder,
     open_folder=open_folder,
-    options=(
-        Option("xorbs", OptionType.FOLDER, "The folder that holds the xorbs."),
-    ),
+    options=(Option("xorbs", OptionType.FOLDER, "The folder that holds the xorbs."),),
 )

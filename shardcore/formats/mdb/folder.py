@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from shardcore.dataset import DataSet, Member
 from shardcore.errors import ExternalMissing, NotAShard, SourceError
 from shardcore.format import Certainty, OpenContext, Verdict
-from shardcore.formats.mdb.objects import parse_key
-from shardcore.formats.mdb.reader import open_shard
+from shardcore.formats.mdb.lookup import MdbLookup
+from shardcore.formats.mdb.shard import open_shard
 from shardcore.formats.mdb.xorbs import SPAN_PREFIX
 from shardcore.nodes.node import Node
 from shardcore.nodes.runs import Runs
@@ -17,7 +17,6 @@ from shardcore.shard import Shard
 from shardcore.sources.base import Entry, Folder, Source
 from shardcore.sources.opening import PrefetchedSource
 from shardcore.trace import Look
-from shardcore.xet_hashes import from_text
 
 SUFFIX = ".mdb"
 
@@ -25,13 +24,12 @@ PLACES = ("", "shard-cache", "shards")
 """Where in a folder shards are looked for; the first that has any is the data set."""
 
 
-class MdbCache(DataSet):
+class MdbDataSet(DataSet):
     """The shards of one folder. A shard states no range of keys, so every one of them may hold a key."""
 
     def route(self, key: str, look: Look) -> Sequence[str]:
         """All members: only their lookup tables tell."""
-        kind, text = parse_key(key)
-        from_text(text)
+        kind = MdbLookup.parse(key).kind
         names = [member.name for member in self.members]
         look.step(
             "Go through the shards",
@@ -112,4 +110,4 @@ def open_folder(folder: Folder, context: OpenContext) -> Shard:
     def opener(entry: Entry) -> Callable[[], Shard]:
         return lambda: open_shard(PrefetchedSource(folder.open(entry.name)), context)
 
-    return MdbCache("mdb", folder.uri, [Member(entry.name, entry.size, opener(entry)) for entry in found])
+    return MdbDataSet("mdb", folder.uri, [Member(entry.name, entry.size, opener(entry)) for entry in found])

@@ -1,4 +1,4 @@
-"""The xorbs that a shard points at: where they are looked for, and files put together from them.
+"""The xorbs that a shard points at: where they are looked for, and what is used of them.
 
 Formats do not import each other: a xorb is opened by the opener that the registry hands over, and used through the
 few things that `Xorb` names.
@@ -6,7 +6,6 @@ few things that `Xorb` names.
 
 from __future__ import annotations
 
-import hashlib
 import threading
 from collections import Counter, OrderedDict
 from collections.abc import Iterator
@@ -16,16 +15,13 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import BadChecksum, ExternalMissing, FormatError, ShardError, SourceError, UsageError
+from shardcore.errors import ExternalMissing, FormatError, ShardError, SourceError, UsageError
 from shardcore.format import Opener
-from shardcore.formats.mdb.hashes import file_hash, range_hash, sha256_digest
-from shardcore.formats.mdb.objects import FileBlock
 from shardcore.nodes.node import Node
 from shardcore.nodes.sections import Section
-from shardcore.shard import Shard
 from shardcore.sources.base import Folder, Source
 from shardcore.span import Span
-from shardcore.xet_hashes import ZERO, HashArray, as_rows, chunk_hash, to_text
+from shardcore.xet_hashes import HashArray
 
 NAMES = ("default.{}", "{}", "{}.xorb")
 """How files of xorbs are named, by the text form of the hash."""
@@ -177,11 +173,13 @@ class Xorbs:
 
     def _opened(self, source: Source, text: str) -> Xorb:
         try:
-            shard: Shard = self._opener(source, "xorb")
+            shard = self._opener(source, "xorb")
         except ShardError as error:
             source.close()
             if isinstance(error, FormatError):
-                raise FormatError(f"xorb {text} is damaged: {error.message}", span=_inside(error.span, text)) from error
+                raise FormatError(
+                    f"xorb {text} is damaged: {error.message}", span=inside_xorb(error.span, text)
+                ) from error
             raise
         if not isinstance(shard, Xorb):
             source.close()
@@ -197,112 +195,6 @@ def _with_subfolders(root: Folder) -> Iterator[Folder]:
             continue
 
 
-def _inside(span: Span | None, text: str) -> Span | None:
+def inside_xorb(span: Span | None, text: str) -> Span | None:
+    """A span in a xorb, as a span of the shard that points at it."""
     return span and Span(SPAN_PREFIX + text, span.start, span.stop)
-
-
-def stream_segment(xorbs: Xorbs, text: str, first: int, last: int, place: Span) -> Iterator[bytes]:
-    """The chunks of a range of a xorb, each as one piece, compared with the hashes its info block lists.
-
-    Args:
-        xorbs: Where it is got from.
-        text: The hash of the xorb.
-        first: First chunk.
-        last: One past the last.
-        place: The record that names the range.
-
-    Raises:
-        ExternalMissing: The xorb is not within reach.
-        FormatError: It has no such chunks, or one is damaged.
-    """
-    with xorbs.hold(text) as xorb:
-        if not first < last <= xorb.chunk_count:
-            raise FormatError(f"chunks {first} to {last} of a xorb of {xorb.chunk_count}", span=place)
-        try:
-            yield from xorb.stream_chunks(first, last)
-        except FormatError as error:
-            kind = BadChecksum if isinstance(error, BadChecksum) else FormatError
-            raise kind(f"xorb {text}: {error.message}", span=_inside(error.span, text)) from error
-
-
-def stream_file(xorbs: Xorbs, block: FileBlock) -> Iterator[bytes]:
-    """A file, put together chunk by chunk; with every hash compared that the shard has.
-
-    Segment sizes and range hashes are compared at the end of each segment, the file hash and SHA-256 at the end.
-
-    Args:
-        xorbs: Where the xorbs are.
-        block: The records of the file.
-
-    Raises:
-        ExternalMissing: Xorbs are not within reach; all of them are named.
-        FormatError: A segment or a chunk is damaged.
-        BadChecksum: A hash differs.
-    """
-    segments = block.segment_list
-    xorbs.need([segment["xorb"] for segment in segments])
-    hashes: list[HashArray] = []
-    sizes: list[NDArray[np.int64]] = []
-    digest = hashlib.sha256()
-    for number, segment in enumerate(segments):
-        text, first, last, place = segment["xorb"], segment["start"], segment["end"], block.entry_span(number)
-        with xorbs.hold(text) as xorb:
-            found: list[bytes] = []
-            for chunk in stream_segment(xorbs, text, first, last, place):
-                if xorb.chunk_hashes is None:
-                    found.append(chunk_hash(chunk))
-                digest.update(chunk)
-                yield chunk
-            # What the xorb lists was compared with its chunks just now.
-            hashes.append(as_rows(found) if xorb.chunk_hashes is None else xorb.chunk_hashes[first:last])
-            sizes.append(xorb.chunk_sizes[first:last])
-        _check_segment(block, number, segment["bytes"], hashes[-1], sizes[-1])
-    none = np.zeros(0, np.int64)
-    _check_file(block, np.concatenate([as_rows([]), *hashes]), np.concatenate([none, *sizes]), digest.hexdigest())
-
-
-def _check_segment(block: FileBlock, number: int, size: int, hashes: HashArray, sizes: NDArray[np.int64]) -> None:
-    total = int(sizes.sum())
-    if total != size:
-        raise FormatError(f"segment {number} has {size} bytes, its chunks have {total}", span=block.entry_span(number))
-    if block.ranges is not None and range_hash(hashes) != block.ranges[number].tobytes():
-        raise BadChecksum(f"the chunks of segment {number} do not have its range hash", span=block.range_span(number))
-
-
-def _check_file(block: FileBlock, hashes: HashArray, sizes: NDArray[np.int64], digest: str) -> None:
-    found = file_hash(hashes, sizes.astype(np.uint64))
-    if found != block.header["file_hash"]:
-        raise BadChecksum(
-            f"the chunks make the file {to_text(found)}, not {block.key}", span=Span("", block.start, block.start + 32)
-        )
-    # A shard has the zero SHA-256 for an empty file.
-    if block.sha256 is not None and block.sha256 != ZERO:
-        wanted = sha256_digest(block.sha256)
-        if digest != wanted:
-            raise BadChecksum(f"the SHA-256 is {digest}, not {wanted}", span=block.metadata_span)
-
-
-def read_file_range(xorbs: Xorbs, block: FileBlock, start: int, stop: int) -> Iterator[bytes]:
-    """The bytes `[start, stop)` of a file; only the chunks that they touch are read, and their hashes compared."""
-    at = 0
-    for number, segment in enumerate(block.segment_list):
-        end = at + segment["bytes"]
-        if end > start and at < stop:
-            xorb = xorbs.get(segment["xorb"])
-            if not segment["start"] < segment["end"] <= xorb.chunk_count:
-                raise FormatError(
-                    f"chunks {segment['start']} to {segment['end']} of {xorb.chunk_count}",
-                    span=block.entry_span(number),
-                )
-            sizes = xorb.chunk_sizes[segment["start"] : segment["end"]]
-            edges = at + np.concatenate([[0], np.cumsum(sizes)])
-            first = max(int(np.searchsorted(edges, start, "right")) - 1, 0)
-            last = min(max(int(np.searchsorted(edges, stop, "left")), first + 1), len(sizes))
-            if first < last:
-                place = int(edges[first])
-                pieces = stream_segment(
-                    xorbs, segment["xorb"], segment["start"] + first, segment["start"] + last, block.entry_span(number)
-                )
-                data = b"".join(pieces)
-                yield data[max(start - place, 0) : max(min(stop, end) - place, 0)]
-        at = end

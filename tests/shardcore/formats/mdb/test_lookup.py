@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 import shardcore
-from shardcore.formats.mdb.geometry import Table
+from shardcore.formats.mdb.geometry import LookupTable
 from shardcore.formats.mdb.hashes import protect
 from shardcore.formats.mdb.layout import CHUNK_LOOKUP, FILE_LOOKUP
 from shardcore.formats.mdb.lookup import WHOLE_TABLE, search
-from shardcore.formats.mdb.reader import MdbShard
+from shardcore.formats.mdb.shard import MdbShard
 from shardcore.testing import CountingSource
 from shardcore.xet_hashes import from_text, to_text
 
@@ -159,14 +159,14 @@ def test_keyed_shards_of_any_size(make_shard: Callable[..., bytes]) -> None:
         assert shard.verify("index").ok
 
 
-def table_of(keys: list[int], record: Any = FILE_LOOKUP) -> tuple[Table, Callable[[int, int], bytes]]:
+def table_of(keys: list[int], record: Any = FILE_LOOKUP) -> tuple[LookupTable, Callable[[int, int], bytes]]:
     """A lookup table with these keys, and what reads it."""
     rows = np.zeros(len(keys), record.dtype)
     rows["key"] = keys
     rows["index"] = np.arange(len(keys))
     data = bytes(100) + record.write(rows)
     kind = "chunk" if record is CHUNK_LOOKUP else "file"
-    return Table(kind, 100, len(keys)), lambda start, stop: data[start:stop]
+    return LookupTable(kind, 100, len(keys)), lambda start, stop: data[start:stop]
 
 
 @pytest.mark.parametrize("shape", ["even", "low", "high", "equal", "few"])

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import shardcore
-from shardcore.formats.mdb.reader import MdbShard
+from shardcore.formats.mdb.shard import MdbShard
 from shardcore.objects import State
 
 DATA = Path(__file__).parents[3] / "data" / "mdb"

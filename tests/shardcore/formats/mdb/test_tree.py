@@ -10,7 +10,8 @@ import pytest
 
 import shardcore
 from shardcore.formats.mdb.layout import ChunkFlag, FileFlag
-from shardcore.formats.mdb.tree import date_text, expiry_text, flags_text
+from shardcore.formats.mdb.record_nodes import flags_text
+from shardcore.formats.mdb.tree import date_text, expiry_text
 from shardcore.nodes.node import Node
 from shardcore.testing import check_explained
 
