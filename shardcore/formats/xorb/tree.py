@@ -2,32 +2,104 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.formats.xorb.chunk import Scheme
+from shardcore.errors import UsageError
+from shardcore.formats.xorb.file import INFO_BLOCK, TAIL, TAIL_FAULT, XorbFile
+from shardcore.formats.xorb.info import Info, InfoPart, info_parts
 from shardcore.formats.xorb.layout import (
     CHUNK_HASH,
     CHUNK_HEADER,
+    HEADER_SIZE,
     INFO_LENGTH,
     STORED_END,
-    Info,
-    Part,
-    info_parts,
+    Scheme,
     read_u24,
 )
-from shardcore.formats.xorb.records import HEADER_SIZE, ReadMany, Records, header_fault, read_headers
+from shardcore.formats.xorb.records import ReadMany, Records, read_headers, unpack
 from shardcore.nodes.children import Extents, Table, field_nodes, grouped
 from shardcore.nodes.node import Children, Node
 from shardcore.nodes.runs import Runs
+from shardcore.nodes.sections import Section, SectionRole
 from shardcore.record import FieldRole
 from shardcore.span import Span, decoded_name
 from shardcore.xet_hashes import to_text
 
+_DECODED = re.compile(r"@(\d+)-(\d+)")
 _OFFSETS = np.fromiter((*CHUNK_HEADER.offsets.values(), HEADER_SIZE), np.int64)
 _ROLES = np.array([*(field.role for field in CHUNK_HEADER.fields), FieldRole.DATA], np.uint8)
+
+
+class XorbTree:
+    """The node trees of a xorb: of the file, and of what its chunks unpack to.
+
+    Args:
+        file: The file of the xorb.
+    """
+
+    def __init__(self, file: XorbFile) -> None:
+        self.file = file
+
+    def root(self) -> Node:
+        """The root of the tree of the file."""
+        size = self.file.source.size
+        return Node(
+            self.file.source.name,
+            Span("", 0, size),
+            children=tuple(self._section_node(section) for section in self.file.sections),
+        )
+
+    def chunk(self, name: str) -> tuple[int, bytes]:
+        """The number of the chunk that a source `@start-stop` is, and the unpacked chunk.
+
+        Raises:
+            UsageError: No chunk has its stored bytes there.
+            FormatError: It cannot be unpacked.
+        """
+        number, records = self._number(name), self.file.records
+        span = records.span(number)
+        return number, unpack(self.file.source.read(span.start, span.stop), records, number)
+
+    def chunk_root(self, name: str) -> Node:
+        """The root of the tree of an unpacked chunk; errors as for `chunk`."""
+        number, data = self.chunk(name)
+        span = Span(name, 0, len(data))
+        text = f"chunk {number}, {span.size} bytes"
+        return Node(name, span, children=(Node("chunk", span, text=text, role=FieldRole.DATA, doc="The bytes."),))
+
+    def _section_node(self, section: Section) -> Node:
+        file, span = self.file, Span("", section.start, section.stop)
+        if section.role is SectionRole.DATA:
+            children = chunk_children(file.source.read_many, file.records)
+            return Node(section.name, span, text=f"{file.records.count} chunks", doc=section.doc, children=children)
+        if section.name == INFO_BLOCK and file.info is not None:
+            data = file.source.read(section.start, section.stop)
+            return Node(
+                section.name,
+                span,
+                text=f"version {file.info.version}",
+                doc=section.doc,
+                children=info_children(data, section.start, file.info, file.records),
+            )
+        error = file.damage.message if file.damage is not None else ""
+        if section.name == TAIL:
+            error = TAIL_FAULT
+        return Node(section.name, span, role=FieldRole.UNKNOWN, doc=section.doc, error=error)
+
+    def _number(self, name: str) -> int:
+        match = _DECODED.fullmatch(name)
+        if match:
+            records, stop = self.file.records, int(match[2])
+            number = int(np.searchsorted(records.ends, stop)) if stop < 1 << 62 else records.count
+            if number < records.count:
+                stored = records.stored_span(number)
+                if decoded_name(stored.start, stored.stop) == name:
+                    return number
+        raise UsageError(f"no bytes are called {name!r} here")
 
 
 def chunk_children(read_many: ReadMany, records: Records) -> Children:
@@ -50,7 +122,7 @@ def chunk_node(head: bytes, records: Records, number: int) -> Node:
     """The node of one chunk record; `head` is its header."""
     span, stored = records.span(number), records.stored_span(number)
     header = CHUNK_HEADER.read_one(head, place=span)
-    fault = header_fault(header, stored.size, records.size(number))
+    fault = records.fault(header, number)
     scheme = header["compression_type"]
     label = Scheme(scheme).label if scheme in tuple(Scheme) else str(scheme)
     texts = {name: str(read_u24(header[name])) for name in ("compressed_size", "uncompressed_size")}
@@ -82,7 +154,7 @@ def info_children(data: bytes, start: int, info: Info, records: Records) -> tupl
     return (*parts, *field_nodes(INFO_LENGTH, INFO_LENGTH.read_one(data, at), start + at))
 
 
-def _part_node(data: bytes, start: int, part: Part, records: Records) -> Node:
+def _part_node(data: bytes, start: int, part: InfoPart, records: Records) -> Node:
     span = Span("", start + part.start, start + part.stop)
     if not part.is_list:
         row = part.record.read_one(data, part.start)

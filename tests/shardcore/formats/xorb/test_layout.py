@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from shardcore.errors import FormatError, Unsupported
-from shardcore.formats.xorb.layout import INFO_LENGTH, Info, info_parts, read_info, read_u24, write_info, write_u24
+from shardcore.formats.xorb.info import Info, info_parts, read_info, write_info
+from shardcore.formats.xorb.layout import INFO_LENGTH, read_u24, write_u24
 from shardcore.xet_hashes import as_rows, chunk_hash, to_text
 
 DATA = Path(__file__).parents[3] / "data"

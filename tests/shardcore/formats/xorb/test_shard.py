@@ -11,9 +11,10 @@ import pytest
 
 import shardcore
 from shardcore.finding import Depth
-from shardcore.formats.xorb.chunk import Scheme, write_chunk
-from shardcore.formats.xorb.layout import CHUNK_HEADER, Info, write_info, write_u24
-from shardcore.formats.xorb.reader import XorbShard
+from shardcore.formats.xorb.chunk import write_chunk
+from shardcore.formats.xorb.info import Info, write_info
+from shardcore.formats.xorb.layout import CHUNK_HEADER, Scheme, write_u24
+from shardcore.formats.xorb.shard import XorbShard
 from shardcore.objects import State
 from shardcore.testing import CountingSource
 from shardcore.xet_hashes import as_rows, chunk_hash, to_text, tree_root
@@ -43,7 +44,7 @@ def test_real_xorbs(listed: dict[str, object]) -> None:
     with shardcore.open(DATA / "mdb" / str(listed["path"])) as shard:
         assert isinstance(shard, XorbShard)
         assert (shard.format, shard.version) == ("xorb", "1")
-        assert shard.fields["info.cas_hash"] == shard.expected_hash == listed["hash"]
+        assert shard.fields["info.cas_hash"] == shard.file.expected_hash == listed["hash"]
         assert len(shard.objects) == shard.declared_objects == listed["chunks"]
         assert shard.sections[0].stop == listed["content_length"]
         shard.load_index()
