@@ -134,23 +134,40 @@ def _check_file(block: FileBlock, hashes: HashArray, sizes: NDArray[np.int64], d
             raise BadChecksum(f"the SHA-256 is {digest}, not {wanted}", span=block.metadata_span)
 
 
-def read_file_range(xorbs: Xorbs, block: FileBlock, start: int, stop: int) -> Iterator[bytes]:
-    """The bytes `[start, stop)` of a file; only the chunks that they touch are read, and their hashes compared."""
+def read_range(file: MdbFile, ref: ObjectRef, start: int, stop: int) -> Iterator[bytes]:
+    """The bytes `[start, stop)` of an object; only the chunks that they touch have to be there, and are checked.
+
+    Raises:
+        ExternalMissing: A xorb that is needed is not within reach.
+        FormatError: A chunk that is needed is not in its xorb, or is damaged.
+    """
+    if ref.kind == FILE:
+        block = block_of(file, ref)
+        segments = [
+            (segment["xorb"], segment["start"], segment["end"], segment["bytes"], block.entry_span(number))
+            for number, segment in enumerate(block.segment_list)
+        ]
+    else:
+        segments = [(*chunks_of(ref), ref.size, ref.spans[0])]
     at = 0
-    for number, segment in enumerate(block.segment_list):
-        end = at + segment["bytes"]
-        if end > start and at < stop:
-            xorb = xorbs.get(segment["xorb"])
-            check_range(xorb, segment["start"], segment["end"], block.entry_span(number))
-            sizes = xorb.chunk_sizes[segment["start"] : segment["end"]]
-            edges = at + np.concatenate([[0], np.cumsum(sizes)])
-            first = max(int(np.searchsorted(edges, start, "right")) - 1, 0)
-            last = min(max(int(np.searchsorted(edges, stop, "left")), first + 1), len(sizes))
-            if first < last:
-                place = int(edges[first])
-                pieces = stream_segment(
-                    xorbs, segment["xorb"], segment["start"] + first, segment["start"] + last, block.entry_span(number)
-                )
-                data = b"".join(pieces)
-                yield data[max(start - place, 0) : max(min(stop, end) - place, 0)]
-        at = end
+    for text, first, last, size, place in segments:
+        if start < min(at + size, stop) and at < stop:
+            yield _segment_range(file.xorbs, text, (first, last), place, max(start - at, 0), min(stop - at, size))
+        at += size
+
+
+def _segment_range(xorbs: Xorbs, text: str, chunks: tuple[int, int], place: Span, start: int, stop: int) -> bytes:
+    """The bytes `[start, stop)` of the chunks of a range of a xorb."""
+    xorb = xorbs.get(text)
+    sizes = xorb.chunk_sizes[chunks[0] : chunks[1]]
+    ends = np.cumsum(sizes)
+    first, last = int(np.searchsorted(ends, start, "right")), int(np.searchsorted(ends, stop, "left")) + 1
+    if last > len(sizes):
+        # The bytes would be in chunks that this xorb does not have, or the segment has more bytes than its chunks.
+        check_range(xorb, *chunks, place)
+        last = len(sizes)
+    if first >= last:
+        return b""
+    skipped = int(ends[first]) - int(sizes[first])
+    data = b"".join(stream_segment(xorbs, text, chunks[0] + first, chunks[0] + last, place))
+    return data[start - skipped : stop - skipped]

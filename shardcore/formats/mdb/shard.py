@@ -9,17 +9,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import FormatError, LimitExceeded, ShardError
+from shardcore.errors import FormatError, LimitExceeded, ShardError, UsageError
 from shardcore.finding import Depth, Report
 from shardcore.format import Certainty, OpenContext, Verdict
 from shardcore.formats.mdb.beside import placed
-from shardcore.formats.mdb.content import read_file_range, stream
+from shardcore.formats.mdb.content import read_range, stream
 from shardcore.formats.mdb.file import MdbFile, read_whole
-from shardcore.formats.mdb.geometry import FILE, SENTENCES, locate, read_footer, read_header
+from shardcore.formats.mdb.geometry import SENTENCES, locate, read_footer, read_header
 from shardcore.formats.mdb.index import discover, load
 from shardcore.formats.mdb.layout import FOOTER_SIZE, FOOTER_VERSION, HEADER, TAG, TAG_TEXT
 from shardcore.formats.mdb.lookup import MdbLookup
-from shardcore.formats.mdb.objects import RECIPE, MdbObjects, block_of
+from shardcore.formats.mdb.objects import RECIPE, MdbObjects
 from shardcore.formats.mdb.recipe import recipe_of
 from shardcore.formats.mdb.tree import MdbTree, header_node
 from shardcore.formats.mdb.verify import verify
@@ -131,12 +131,12 @@ class MdbShard(Shard):
         return stream(self.file, ref)
 
     def read_range(self, ref: ObjectRef, start: int, stop: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
-        """A range of a file, from the chunks that it touches alone."""
-        if ref.kind != FILE or not 0 <= start <= stop:
-            return super().read_range(ref, start, stop, limit=limit)
+        """A range of the content, from the chunks that it touches alone."""
+        if not 0 <= start <= stop:
+            raise UsageError(f"not a half-open range: {start}..{stop}")
         if min(stop, ref.size) - start > limit:
             raise LimitExceeded(f"the range of {ref.key} has over {limit} bytes")
-        return b"".join(read_file_range(self.file.xorbs, block_of(self.file, ref), start, min(stop, ref.size)))
+        return b"".join(read_range(self.file, ref, start, min(stop, ref.size)))
 
     def read_part(self, ref: ObjectRef, part: str, *, limit: int = DEFAULT_LIMIT) -> bytes:
         """The recipe of a file or xorb, as JSON; it needs no xorbs."""
