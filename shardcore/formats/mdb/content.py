@@ -69,13 +69,13 @@ def stream_segment(xorbs: Xorbs, text: str, first: int, last: int, place: Span) 
         ExternalMissing: The xorb is not within reach.
         FormatError: It has no such chunks, or one is damaged.
     """
-    with xorbs.hold(text) as xorb:
-        check_range(xorb, first, last, place)
-        try:
-            yield from xorb.stream_chunks(first, last)
-        except FormatError as error:
-            kind = BadChecksum if isinstance(error, BadChecksum) else FormatError
-            raise kind(f"xorb {text}: {error.message}", span=inside_xorb(error.span, text)) from error
+    xorb = xorbs.get(text)
+    check_range(xorb, first, last, place)
+    try:
+        yield from xorb.stream_chunks(first, last)
+    except FormatError as error:
+        kind = BadChecksum if isinstance(error, BadChecksum) else FormatError
+        raise kind(f"xorb {text}: {error.message}", span=inside_xorb(error.span, text)) from error
 
 
 def stream_file(xorbs: Xorbs, block: FileBlock) -> Iterator[bytes]:
@@ -99,16 +99,16 @@ def stream_file(xorbs: Xorbs, block: FileBlock) -> Iterator[bytes]:
     digest = hashlib.sha256()
     for number, segment in enumerate(segments):
         text, first, last, place = segment["xorb"], segment["start"], segment["end"], block.entry_span(number)
-        with xorbs.hold(text) as xorb:
-            found: list[bytes] = []
-            for chunk in stream_segment(xorbs, text, first, last, place):
-                if xorb.chunk_hashes is None:
-                    found.append(chunk_hash(chunk))
-                digest.update(chunk)
-                yield chunk
-            # What the xorb lists was compared with its chunks just now.
-            hashes.append(as_rows(found) if xorb.chunk_hashes is None else xorb.chunk_hashes[first:last])
-            sizes.append(xorb.chunk_sizes[first:last])
+        xorb = xorbs.get(text)
+        found: list[bytes] = []
+        for chunk in stream_segment(xorbs, text, first, last, place):
+            if xorb.chunk_hashes is None:
+                found.append(chunk_hash(chunk))
+            digest.update(chunk)
+            yield chunk
+        # What the xorb lists was compared with its chunks just now.
+        hashes.append(as_rows(found) if xorb.chunk_hashes is None else xorb.chunk_hashes[first:last])
+        sizes.append(xorb.chunk_sizes[first:last])
         _check_segment(block, number, segment["bytes"], hashes[-1], sizes[-1])
     none = np.zeros(0, np.int64)
     _check_file(block, np.concatenate([as_rows([]), *hashes]), np.concatenate([none, *sizes]), digest.hexdigest())

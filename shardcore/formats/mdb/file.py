@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
+from shardcore.caching import Once
 from shardcore.errors import FormatError, LimitExceeded
 from shardcore.formats.mdb.geometry import KINDS, Geometry, claims
 from shardcore.formats.mdb.index import MdbIndex, load
@@ -52,13 +52,14 @@ class MdbFile:
         self.footer_damage = footer_damage
         self.xorbs = xorbs
         self.sections, _ = tile(claims(geometry, with_footer=bool(footer_fields)), source.size)
-        self._index = index
-        self._lock = threading.RLock()
+        self._index: Once[MdbIndex] = Once()
+        if index is not None:
+            self._index.put(index)
 
     @property
     def index(self) -> MdbIndex | None:
         """The index, when it was read; never reads."""
-        return self._index
+        return self._index.value
 
     @property
     def damage(self) -> FormatError | None:
@@ -88,11 +89,8 @@ class MdbFile:
             LimitExceeded: The file is over 256 MiB.
             SourceError: The bytes cannot be had.
         """
-        with self._lock:
-            if self._index is None:
-                source = self.source if look is None else look.meter(self.source)
-                self._index = load(read_whole(source, progress), self.geometry)
-            return self._index
+        source = self.source if look is None else look.meter(self.source)
+        return self._index.get(lambda: load(read_whole(source, progress), self.geometry))
 
     def read(self, start: int, stop: int, look: Look | None = None) -> bytes:
         """The bytes `[start, stop)` of the file; free when the index is there. `look` counts what is read."""

@@ -71,6 +71,13 @@ class MdbIndex:
             return self.first_row(CHUNK) + int(self.xorbs.bounds[block]) + chunk
         return self.first_row(kind) + self.section(kind).block_of(record)
 
+    def entry_row(self, kind: str, record: int, chunk: int = -1) -> int | None:
+        """The row that an entry of a lookup table leads to; None where it leads to no header, or past its xorb."""
+        block = self.section(kind).block_of(record)
+        if block < 0 or chunk >= self.section(kind).counts[block]:
+            return None
+        return self.row_of(kind, record, chunk)
+
     def rows_of(self, kind: str, wanted: HashArray) -> NDArray[np.int64]:
         """The rows of the objects of a kind with these stored hashes, shape `(m, 32)`; -1 where there is none."""
         known, section = self.maps[kind], self.section(kind)

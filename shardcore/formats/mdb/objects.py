@@ -217,6 +217,11 @@ class MdbObjects(Objects):
         declared = self.file.declared_objects
         return sum(self.file.load().counts) if declared is None else declared
 
+    @property
+    def counted(self) -> bool:
+        """Whether the tables state how many objects there are, or the index is there."""
+        return self.file.declared_objects is not None
+
     def columns(self, rows: NDArray[np.int64], *, sizes: bool = False) -> ObjectColumns:
         """The columns of some rows; see `Objects.columns`. `start` and `stop` tell where the records lie."""
         index = self.file.load()

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shardcore.formats.mdb.geometry import CHUNK, FILE, XORB
 from shardcore.formats.mdb.index import MdbIndex
 from shardcore.formats.mdb.layout import CAS_ENTRY, FILE_ENTRY, FILE_HEADER, RECORD_SIZE, ChunkFlag, FileFlag
 from shardcore.formats.mdb.walk import RECORDS, Kind, WalkedSection
@@ -84,9 +85,9 @@ class Blocks(Extents):
         return -(-(byte - self.walked.start) // RECORD_SIZE)
 
 
-def _record_node(name: str, record: Record, row: Any, start: int, **more: Any) -> Node:
+def _record_node(name: str, record: Record, stored: Any, start: int, **more: Any) -> Node:
     """One record: hashes in their text form, flags by name."""
-    values = record.values(row)
+    values = record.values(stored)
     texts = {n: to_text(v) for n, v in values.items() if isinstance(v, bytes) and len(v) == SIZE}
     if "file_flags" in values:
         texts["file_flags"] = flags_text(values["file_flags"], FileFlag)
@@ -100,10 +101,10 @@ def file_node(blocks: Blocks, number: int) -> Node:
     """One file: header, segments, verification entries, metadata."""
     walked, index = blocks.walked, blocks.shard_index
     first, last = int(walked.headers[number]), int(walked.ends[number])
-    row = walked.rows(FILE_HEADER)[first]
+    header = walked.rows(FILE_HEADER)[first]
     count = int(walked.counts[number])
-    text = to_text(row["file_hash"].tobytes())
-    kids = [_record_node("header", FILE_HEADER, row, walked.byte_of(first))]
+    text = to_text(header["file_hash"].tobytes())
+    kids = [_record_node("header", FILE_HEADER, header, walked.byte_of(first))]
 
     def segment(at: int, entry: Any) -> Node:
         place = int(walked.bounds[number]) + at
@@ -132,34 +133,44 @@ def file_node(blocks: Blocks, number: int) -> Node:
 
     if count:
         kids.append(_list_node("segments", walked, Kind.FILE_ENTRY, first + 1, count, segment))
-    if row["file_flags"] & FileFlag.WITH_VERIFICATION and count:
+    if header["file_flags"] & FileFlag.WITH_VERIFICATION and count:
         kids.append(_list_node("verification", walked, Kind.FILE_VERIFICATION, first + 1 + count, count))
-    if row["file_flags"] & FileFlag.WITH_METADATA_EXT:
+    if header["file_flags"] & FileFlag.WITH_METADATA_EXT:
         record = RECORDS[Kind.FILE_METADATA]
         kids.append(_record_node("metadata", record, walked.rows(record)[last - 1], walked.byte_of(last - 1)))
     span = Span("", walked.byte_of(first), walked.byte_of(last))
     what = f"{index.file_sizes[number]} bytes in {count} segments"
-    return Node(f"file {text}", span, text=what, error=index.file_fault(number), children=tuple(kids))
+    row = index.first_row(FILE) + number
+    return Node(f"file {text}", span, text=what, error=index.file_fault(number), children=tuple(kids), row=row)
 
 
 def xorb_node(blocks: Blocks, number: int) -> Node:
     """One xorb: header, chunks."""
-    walked = blocks.walked
+    walked, index = blocks.walked, blocks.shard_index
     first, last = int(walked.headers[number]), int(walked.ends[number])
+    first_chunk = index.first_row(CHUNK) + int(walked.bounds[number])
     record = RECORDS[Kind.CAS_HEADER]
     row = walked.rows(record)[first]
     kids = [_record_node("header", record, row, walked.byte_of(first))]
 
     def chunk(at: int, entry: Any) -> Node:
         text = to_text(entry["chunk_hash"].tobytes())
-        return _record_node(f"chunk {at}", CAS_ENTRY, entry, walked.byte_of(first + 1 + at), text=text)
+        return _record_node(
+            f"chunk {at}", CAS_ENTRY, entry, walked.byte_of(first + 1 + at), text=text, row=first_chunk + at
+        )
 
     count = int(walked.counts[number])
     if count:
         kids.append(_list_node("chunks", walked, Kind.CAS_ENTRY, first + 1, count, chunk))
     span = Span("", walked.byte_of(first), walked.byte_of(last))
     text = f"{row['num_bytes_in_cas']} bytes in {count} chunks"
-    return Node(f"xorb {to_text(row['cas_hash'].tobytes())}", span, text=text, children=tuple(kids))
+    return Node(
+        f"xorb {to_text(row['cas_hash'].tobytes())}",
+        span,
+        text=text,
+        children=tuple(kids),
+        row=index.first_row(XORB) + number,
+    )
 
 
 def _list_node(

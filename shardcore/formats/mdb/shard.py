@@ -12,28 +12,27 @@ from numpy.typing import NDArray
 from shardcore.errors import FormatError, LimitExceeded, ShardError, UsageError
 from shardcore.finding import Depth, Report
 from shardcore.format import Certainty, OpenContext, Verdict
-from shardcore.formats.mdb.beside import placed
 from shardcore.formats.mdb.content import read_range, stream
 from shardcore.formats.mdb.file import MdbFile, read_whole
 from shardcore.formats.mdb.geometry import SENTENCES, locate, read_footer, read_header
 from shardcore.formats.mdb.index import discover, load
 from shardcore.formats.mdb.layout import FOOTER_SIZE, FOOTER_VERSION, HEADER, TAG, TAG_TEXT
-from shardcore.formats.mdb.lookup import MdbLookup
+from shardcore.formats.mdb.lookup import MdbKey, MdbLookup
 from shardcore.formats.mdb.objects import RECIPE, MdbObjects
 from shardcore.formats.mdb.recipe import recipe_of
 from shardcore.formats.mdb.tree import MdbTree, header_node
 from shardcore.formats.mdb.verify import verify
-from shardcore.formats.mdb.xorbs import SPAN_PREFIX, Xorb, Xorbs
+from shardcore.formats.mdb.xorbs import Xorbs
 from shardcore.nodes.node import Node
 from shardcore.nodes.sections import Section, SectionRole
 from shardcore.objects import ObjectRef
 from shardcore.progress import Progress, no_progress
 from shardcore.record import Value
-from shardcore.shard import DEFAULT_LIMIT, Shard
+from shardcore.shard import DEFAULT_LIMIT, Part, Shard
 from shardcore.sources.base import Source
+from shardcore.sources.names import SourceName
 from shardcore.sources.opening import PrefetchedSource
 from shardcore.trace import Look
-from shardcore.xet_hashes import from_text, to_text
 
 SMALL = 65536
 """Shards of up to this many bytes are whole in what was fetched to recognise them."""
@@ -89,9 +88,9 @@ class MdbShard(Shard):
         return fields
 
     @property
-    def declared_objects(self) -> int:
-        """The sum of the entries of the lookup tables; without them the records are counted."""
-        return len(self._objects)
+    def declared_objects(self) -> int | None:
+        """The sum of the entries of the lookup tables; without them the records are counted once they are read."""
+        return self.file.declared_objects
 
     @property
     def loaded(self) -> bool:
@@ -114,17 +113,21 @@ class MdbShard(Shard):
         """
         self.file.load(progress=progress)
 
-    def lookup(self, key: str, look: Look) -> ObjectRef:
-        """Finds a key; see `Shard.lookup`. A told lookup goes on into the xorbs, as far as they are within reach."""
-        return self._lookup.find(self._lookup.parse(key), look)
+    def parse_key(self, text: str) -> MdbKey:
+        """A file hash, `xorb:` and a hash, or `chunk:` and a hash; see `Shard.parse_key`."""
+        return self._lookup.parse(text)
 
-    def find_all(self, key: str) -> tuple[ObjectRef, ...]:
+    def lookup(self, key: MdbKey, look: Look) -> ObjectRef:
+        """Finds a key; see `Shard.lookup`. A told lookup goes on into the xorbs, as far as they are within reach."""
+        return self._lookup.find(key, look)
+
+    def lookup_all(self, key: MdbKey) -> tuple[ObjectRef, ...]:
         """All objects with this key: a chunk may occur in several xorbs, and several times in one."""
-        return self._lookup.find_all(self._lookup.parse(key))
+        return self._lookup.find_all(key)
 
     def find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
         """The rows of many keys, vectorised; -1 where a key is absent. Loads the index."""
-        return self._lookup.find_many([self._lookup.parse(key) for key in keys])
+        return self._lookup.find_many([self.parse_key(key) for key in keys])
 
     def stream(self, ref: ObjectRef) -> Iterator[bytes]:
         """The content, from the xorbs; every hash is compared that shard and xorb have. See `Shard.stream`."""
@@ -144,21 +147,6 @@ class MdbShard(Shard):
             return super().read_part(ref, part, limit=limit)
         return json.dumps(recipe_of(self.file, ref), indent=1).encode() + b"\n"
 
-    def bytes_of(self, name: str) -> Source:
-        """The file, by `xorb:<hash>` a xorb within reach, by `xorb:<hash>@start-stop` a chunk of it unpacked."""
-        xorb, inside = self._beside(name)
-        return super().bytes_of(name) if xorb is None else xorb.bytes_of(inside)
-
-    def sections_of(self, name: str) -> tuple[Section, ...]:
-        """The sections of the file, of a xorb, or of an unpacked chunk."""
-        xorb, inside = self._beside(name)
-        return super().sections_of(name) if xorb is None else xorb.sections_of(inside)
-
-    def tree_of(self, name: str) -> Node:
-        """The tree of the file, of a xorb, or of an unpacked chunk."""
-        xorb, inside = self._beside(name)
-        return super().tree_of(name) if xorb is None else placed(xorb.tree_of(inside), name.partition("@")[0])
-
     def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
         """Checks the shard; see `docs/formats/mdb.md` for what each depth does."""
         return verify(self.file, self._objects, Depth(depth), progress)
@@ -167,12 +155,9 @@ class MdbShard(Shard):
         """Closes the file and the xorbs."""
         self.file.close()
 
-    def _beside(self, name: str) -> tuple[Xorb | None, str]:
-        """The xorb that a source name speaks of, and the name inside it."""
-        if not name.startswith(SPAN_PREFIX):
-            return None, name
-        text, at, rest = name.removeprefix(SPAN_PREFIX).partition("@")
-        return self.file.xorbs.get(to_text(from_text(text))), at + rest
+    def _part(self, name: SourceName) -> Part:
+        """By `xorb:<hash>` a xorb within reach, by `xorb:<hash>@start-stop` a chunk of it unpacked."""
+        return self.file.xorbs.part(name) or super()._part(name)
 
 
 def detect(source: PrefetchedSource) -> Verdict | None:
@@ -185,8 +170,13 @@ def detect(source: PrefetchedSource) -> Verdict | None:
     return None
 
 
-def open_shard(source: PrefetchedSource, context: OpenContext) -> MdbShard:
+def open_shard(source: PrefetchedSource, context: OpenContext, xorbs: Xorbs | None = None) -> MdbShard:
     """Opens a shard with two reads, the head and the end of the file; one without a footer is read whole.
+
+    Args:
+        source: The file.
+        context: What the caller said.
+        xorbs: The xorbs within reach; those beside the file, or in the folder of the option `xorbs`, by default.
 
     Raises:
         FormatError: Header or footer are damaged.
@@ -200,7 +190,7 @@ def open_shard(source: PrefetchedSource, context: OpenContext) -> MdbShard:
         context.draft.add(section, header_node(raw), raw)
         context.draft.version = str(raw["version"])
     header = read_header(head)
-    xorbs = Xorbs(context.options.xorbs, source.folder, context.opener)
+    xorbs = xorbs or Xorbs(context.values.get("xorbs"), source.folder, context.opener)
     if not header["footer_size"]:
         index = discover(read_whole(source, context.progress), header, size)
         return MdbShard(MdbFile(source.base, index.geometry, {}, xorbs, index=index))

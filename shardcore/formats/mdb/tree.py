@@ -122,7 +122,17 @@ def _lookup_node(file: MdbFile, table: LookupTable, section: Section) -> Node:
         key = f"{values['key']:016x}"
         fields = field_nodes(table.record, values, span.start, texts={"key": key}, targets=targets)
         error = "" if places else "it leads past its section"
-        return Node(f"[{number}]", span, text=f"{key}…", children=fields, target=targets.get("chunk"), error=error)
+        index = file.index
+        row_there = None if index is None else index.entry_row(table.kind, values["index"], values.get("chunk", -1))
+        return Node(
+            f"[{number}]",
+            span,
+            text=f"{key}…",
+            error=error,
+            children=fields,
+            target=targets.get("chunk"),
+            row=row_there,
+        )
 
     children = grouped(Table(table.record, table.start, table.count, read, describe=describe))
     span = Span("", section.start, section.stop)

@@ -7,21 +7,22 @@ few things that `Xorb` names.
 from __future__ import annotations
 
 import threading
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import ExternalMissing, FormatError, ShardError, SourceError, UsageError
+from shardcore.caching import Once
+from shardcore.errors import ExternalMissing, FormatError, NotAShard, SourceError, UsageError
 from shardcore.format import Opener
-from shardcore.nodes.node import Node
-from shardcore.nodes.sections import Section
+from shardcore.nodes.placed import placed, placed_span
+from shardcore.shard import Part
 from shardcore.sources.base import Folder, Source
+from shardcore.sources.names import SourceName
 from shardcore.span import Span
-from shardcore.xet_hashes import HashArray
+from shardcore.xet_hashes import HashArray, from_text, to_text
 
 NAMES = ("default.{}", "{}", "{}.xorb")
 """How files of xorbs are named, by the text form of the hash."""
@@ -32,22 +33,16 @@ SUBFOLDERS = ("", "xorbs", "xorbs/xorbs")
 SPAN_PREFIX = "xorb:"
 """A span in a xorb has this and the hash as its source."""
 
-MOST_OPEN = 32
-"""Xorbs kept open when nobody reads them."""
+MOST_KEPT = 32
+"""Xorbs that are kept; what was used longest ago is opened again when it is needed."""
 
 
 @runtime_checkable
 class Xorb(Protocol):
     """What is used of an opened xorb."""
 
-    def bytes_of(self, name: str) -> Source:
-        """The file, by the empty name, or an unpacked chunk."""
-
-    def sections_of(self, name: str) -> tuple[Section, ...]:
-        """The sections of the file, or of an unpacked chunk."""
-
-    def tree_of(self, name: str) -> Node:
-        """The tree of the file, or of an unpacked chunk."""
+    def part(self, name: str) -> Part:
+        """The file, by the empty name, or by `@start-stop` an unpacked chunk."""
 
     def close(self) -> None:
         """Closes the file."""
@@ -72,7 +67,7 @@ class Xorb(Protocol):
 
 
 class Xorbs:
-    """The xorbs within reach of a shard, opened when needed.
+    """The xorbs within reach of a shard, opened when needed. They hold no descriptors, so none is ever closed in use.
 
     Args:
         given: The folder that the caller named; then no other place is looked at.
@@ -84,13 +79,14 @@ class Xorbs:
         self._given = given
         self._beside = beside
         self._opener = opener
-        self._open: OrderedDict[str, Xorb] = OrderedDict()
-        self._held: Counter[str] = Counter()
-        self._places: list[tuple[Folder, str]] | None = None
-        self._lock = threading.RLock()
+        self._kept: OrderedDict[str, Once[Xorb]] = OrderedDict()
+        self._places: Once[list[tuple[Folder, str]]] = Once()
+        self._last_place: tuple[Folder, str] | None = None
+        self._closed = False
+        self._lock = threading.Lock()
 
     def get(self, text: str) -> Xorb:
-        """The xorb with a hash; read from it at once, or `hold` it.
+        """The xorb with a hash.
 
         Args:
             text: The hash in text form.
@@ -98,28 +94,36 @@ class Xorbs:
         Raises:
             ExternalMissing: It is not within reach.
             FormatError: It is damaged.
+            SourceError: The shard is closed.
         """
         with self._lock:
-            if text not in self._open:
-                self._open[text] = self._opened(self._source(text), text)
-            self._open.move_to_end(text)
-            idle = [name for name in self._open if name not in self._held and name != text]
-            for name in idle[: max(len(self._open) - MOST_OPEN, 0)]:
-                self._open.pop(name).close()
-            return self._open[text]
-
-    @contextmanager
-    def hold(self, text: str) -> Iterator[Xorb]:
-        """As `get`; the xorb is not closed meanwhile."""
-        with self._lock:
-            xorb = self.get(text)
-            self._held[text] += 1
+            if self._closed:
+                raise SourceError("the shard is closed")
+            once = self._kept.setdefault(text, Once())
+            self._kept.move_to_end(text)
+            while len(self._kept) > MOST_KEPT:
+                self._kept.popitem(last=False)
         try:
-            yield xorb
+            return once.get(lambda: self._opened(self._source(text), text))
         finally:
+            # What is missing takes no room.
             with self._lock:
-                self._held[text] -= 1
-                self._held += Counter()  # drops what nobody holds
+                if once.value is None and self._kept.get(text) is once:
+                    del self._kept[text]
+
+    def part(self, name: SourceName) -> Part | None:
+        """The source `xorb:<hash>`, or `xorb:<hash>@start-stop`, what its chunk unpacks to; None for other names.
+
+        Raises:
+            UsageError: It has no hash, or there is no such chunk.
+            ExternalMissing: The xorb is not within reach.
+            FormatError: It is damaged.
+        """
+        if not name.path.startswith(SPAN_PREFIX):
+            return None
+        xorb = self.get(to_text(from_text(name.path.removeprefix(SPAN_PREFIX))))
+        part = xorb.part(str(name.inside(name.path)))
+        return Part(part.source, part.sections, lambda: placed(part.tree(), name.path))
 
     def need(self, texts: list[str]) -> None:
         """Makes sure that all these xorbs are within reach, before the first byte is given.
@@ -138,11 +142,14 @@ class Xorbs:
             raise ExternalMissing(f"missing {'xorb' if len(missing) == 1 else 'xorbs'}: {named}{self._hint}")
 
     def close(self) -> None:
-        """Closes all that are open."""
+        """Closes all that are kept; asking for one afterwards is an error."""
         with self._lock:
-            for xorb in self._open.values():
+            self._closed = True
+            kept = [once.value for once in self._kept.values()]
+            self._kept.clear()
+        for xorb in kept:
+            if xorb is not None:
                 xorb.close()
-            self._open.clear()
 
     @property
     def _hint(self) -> str:
@@ -151,39 +158,39 @@ class Xorbs:
         return " (looked beside the shard; name the folder of the xorbs)"
 
     def _source(self, text: str) -> Source:
-        for folder, name in self._candidates():
+        places = self._places.get(self._candidates)
+        # It is most likely found in the same way as the last one.
+        last = self._last_place
+        for place in [last, *(p for p in places if p is not last)] if last is not None else places:
+            folder, name = place
             try:
-                source = folder.open(name.format(text))
+                source = folder.open_on_demand(name.format(text))
             except SourceError:
                 continue
-            # The next one is most likely found in the same way.
-            places = self._candidates()
-            places.remove((folder, name))
-            places.insert(0, (folder, name))
+            self._last_place = place
             return source
         raise ExternalMissing(f"missing xorb: {text}{self._hint}")
 
     def _candidates(self) -> list[tuple[Folder, str]]:
-        if self._places is None:
-            above = self._beside.parent() if self._beside is not None else None
-            roots = [self._given] if self._given is not None else [self._beside, above]
-            folders = [folder for root in roots if root is not None for folder in _with_subfolders(root)]
-            self._places = [(folder, name) for folder in folders for name in NAMES]
-        return self._places
+        above = self._beside.parent() if self._beside is not None else None
+        roots = [self._given] if self._given is not None else [self._beside, above]
+        folders = [folder for root in roots if root is not None for folder in _with_subfolders(root)]
+        return [(folder, name) for folder in folders for name in NAMES]
 
     def _opened(self, source: Source, text: str) -> Xorb:
         try:
             shard = self._opener(source, "xorb")
-        except ShardError as error:
+            if not isinstance(shard, Xorb):
+                raise UsageError("the opener gives no xorb")
+        except FormatError as error:
             source.close()
-            if isinstance(error, FormatError):
-                raise FormatError(
-                    f"xorb {text} is damaged: {error.message}", span=inside_xorb(error.span, text)
-                ) from error
+            raise FormatError(f"xorb {text} is damaged: {error.message}", span=inside_xorb(error.span, text)) from error
+        except NotAShard as error:
+            source.close()
+            raise FormatError(f"what is named xorb {text} is none: {error.message}") from error
+        except BaseException:
+            source.close()
             raise
-        if not isinstance(shard, Xorb):
-            source.close()
-            raise UsageError("the opener gives no xorb")
         return shard
 
 
@@ -197,4 +204,4 @@ def _with_subfolders(root: Folder) -> Iterator[Folder]:
 
 def inside_xorb(span: Span | None, text: str) -> Span | None:
     """A span in a xorb, as a span of the shard that points at it."""
-    return span and Span(SPAN_PREFIX + text, span.start, span.stop)
+    return span and placed_span(span, SPAN_PREFIX + text)

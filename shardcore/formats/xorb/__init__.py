@@ -1,13 +1,12 @@
 """Xet xorbs: the containers of chunks that MDB shards point at."""
 
-from shardcore.format import Format
-from shardcore.formats.xorb.shard import detect, infer, open_shard
+from shardcore.format import Format, lazily
 
 FORMAT = Format(
     name="xorb",
     title="Xet xorb",
     suffixes=(".xorb",),
-    detect=detect,
-    open=open_shard,
-    infer=infer,
+    detect=lazily("shardcore.formats.xorb.shard:detect"),
+    open=lazily("shardcore.formats.xorb.shard:open_shard"),
+    infer=lazily("shardcore.formats.xorb.shard:infer"),
 )

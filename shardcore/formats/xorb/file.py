@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shardcore.caching import Once
 from shardcore.errors import FormatError
 from shardcore.formats.xorb.info import Info
 from shardcore.formats.xorb.layout import CHUNK_HEADER, IDENT
@@ -66,8 +67,8 @@ class XorbFile:
         self.fault = fault
         self.tail = Span("", tail, source.size) if tail >= 0 else None
         self.sections, _ = tile(self._claims(), source.size)
-        self._headers: NDArray[Any] | None = None
-        self._hashes: HashArray | None = None
+        self._headers: Once[NDArray[Any]] = Once()
+        self._hashes: Once[HashArray] = Once()
 
     @property
     def damage(self) -> FormatError | None:
@@ -88,7 +89,7 @@ class XorbFile:
     @property
     def headers(self) -> NDArray[Any] | None:
         """The headers of all records, rows of `CHUNK_HEADER`, when they were read; never reads."""
-        return self._headers
+        return self._headers.value
 
     def load(self, progress: Progress = no_progress) -> NDArray[Any]:
         """The headers of all records, read now if they were not.
@@ -96,20 +97,7 @@ class XorbFile:
         Raises:
             SourceError: The bytes cannot be had.
         """
-        if self._headers is None:
-            heads: list[bytes] = []
-            count = self.records.count
-            for first in range(0, count, HEADERS_AT_ONCE):
-                progress(first, count)
-                heads += read_headers(self.source.read_many, self.records, first, min(first + HEADERS_AT_ONCE, count))
-            self._headers = CHUNK_HEADER.read(b"".join(heads), count=count)
-            progress(count, count)
-        return self._headers
-
-    @property
-    def known_hashes(self) -> HashArray | None:
-        """The chunk hashes, shape `(n, 32)`, as the info block lists them or as `hashes` computed them; never reads."""
-        return self._hashes if self.records.hashes is None else self.records.hashes
+        return self._headers.get(lambda: self._read_headers(progress))
 
     def hashes(self, source: Source) -> HashArray:
         """The chunk hashes, shape `(n, 32)`; without an info block all chunks are unpacked and hashed, once.
@@ -122,10 +110,9 @@ class XorbFile:
         Raises:
             SourceError: The bytes cannot be had.
         """
-        known = self.known_hashes
-        if known is None:
-            known = self._hashes = as_rows([self._hash(source, number) for number in range(self.records.count)])
-        return known
+        if self.records.hashes is not None:
+            return self.records.hashes
+        return self._hashes.get(lambda: as_rows([self._hash(source, n) for n in range(self.records.count)]))
 
     def chunk_sizes(self) -> NDArray[np.int64]:
         """Bytes of each unpacked chunk; read from the records where nothing else says so."""
@@ -156,6 +143,15 @@ class XorbFile:
         """
         (chunk,) = chunks(source.read, self.records, number, number + 1)
         return chunk
+
+    def _read_headers(self, progress: Progress) -> NDArray[Any]:
+        heads: list[bytes] = []
+        count = self.records.count
+        for first in range(0, count, HEADERS_AT_ONCE):
+            progress(first, count)
+            heads += read_headers(self.source.read_many, self.records, first, min(first + HEADERS_AT_ONCE, count))
+        progress(count, count)
+        return CHUNK_HEADER.read(b"".join(heads), count=count)
 
     def _hash(self, source: Source, number: int) -> bytes:
         try:

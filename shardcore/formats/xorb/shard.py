@@ -13,19 +13,18 @@ from shardcore.format import Certainty, OpenContext, Verdict
 from shardcore.formats.xorb.file import XorbFile
 from shardcore.formats.xorb.info import FIXED, read_info
 from shardcore.formats.xorb.layout import CHUNK_HEADER, HEADER_SIZE, IDENT, INFO_LENGTH, MAX_XORB_SIZE, header_fault
-from shardcore.formats.xorb.lookup import ALL, XorbLookup
+from shardcore.formats.xorb.lookup import ALL, XorbKey, XorbLookup
 from shardcore.formats.xorb.objects import XorbObjects
 from shardcore.formats.xorb.records import Records, unpack, walk
 from shardcore.formats.xorb.tree import XorbTree
 from shardcore.formats.xorb.verify import verify
 from shardcore.nodes.node import Node
-from shardcore.nodes.sections import Section, SectionRole
 from shardcore.objects import ObjectRef
 from shardcore.progress import Progress, no_progress
 from shardcore.record import Value
-from shardcore.shard import DEFAULT_LIMIT, Shard
+from shardcore.shard import DEFAULT_LIMIT, Part, Shard
 from shardcore.sources.base import Source
-from shardcore.sources.memory import BytesSource
+from shardcore.sources.names import SourceName
 from shardcore.sources.opening import PrefetchedSource
 from shardcore.span import Span
 from shardcore.trace import Look
@@ -122,17 +121,21 @@ class XorbShard(Shard):
         """`all`: all chunks, one after the other."""
         return (ALL,)
 
-    def lookup(self, key: str, look: Look) -> ObjectRef:
-        """Finds a chunk by its number or its hash; see `Shard.lookup`."""
-        return self._lookup.find(self._lookup.parse(key), look)
+    def parse_key(self, text: str) -> XorbKey:
+        """The number of a chunk, its hash, or `all`; see `Shard.parse_key`."""
+        return self._lookup.parse(text)
 
-    def find_all(self, key: str) -> tuple[ObjectRef, ...]:
+    def lookup(self, key: XorbKey, look: Look) -> ObjectRef:
+        """Finds a chunk by its number or its hash; see `Shard.lookup`."""
+        return self._lookup.find(key, look)
+
+    def lookup_all(self, key: XorbKey) -> tuple[ObjectRef, ...]:
         """The chunk with a number, or all chunks with a hash; the same chunk may occur more than once."""
-        return self._lookup.find_all(self._lookup.parse(key))
+        return self._lookup.find_all(key)
 
     def find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
         """The rows of many keys; -1 where a key is absent."""
-        return self._lookup.find_many([self._lookup.parse(key) for key in keys])
+        return self._lookup.find_many([self.parse_key(key) for key in keys])
 
     def stream(self, ref: ObjectRef) -> Iterator[bytes]:
         """The chunk; for `all`, all chunks. Hashes are compared where the info block lists them."""
@@ -162,23 +165,13 @@ class XorbShard(Shard):
         kept = b"".join(self.stream_chunks(first, last))
         return kept[start - skipped : stop - skipped]
 
-    def bytes_of(self, name: str) -> Source:
-        """The file, or by `@start-stop` a chunk unpacked."""
-        return self.source if name == "" else BytesSource(self._tree.chunk(name)[1], name)
-
-    def sections_of(self, name: str) -> tuple[Section, ...]:
-        """The sections of the file; a chunk is one section."""
-        if name == "":
-            return self.sections
-        return (Section("chunk", SectionRole.DATA, 0, len(self._tree.chunk(name)[1]), "An unpacked chunk."),)
-
-    def tree_of(self, name: str) -> Node:
-        """The tree of the file, or of an unpacked chunk."""
-        return self.tree if name == "" else self._tree.chunk_root(name)
-
     def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
         """Checks the xorb; see `docs/formats/xorb.md` for what each depth does."""
         return verify(self.file, Depth(depth), progress)
+
+    def _part(self, name: SourceName) -> Part:
+        """By `@start-stop` a chunk unpacked."""
+        return self._tree.part(name) or super()._part(name)
 
 
 def _info_start(source: PrefetchedSource) -> int:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import UsageError
 from shardcore.formats.xorb.file import INFO_BLOCK, TAIL, TAIL_FAULT, XorbFile
 from shardcore.formats.xorb.info import Info, InfoPart, info_parts
 from shardcore.formats.xorb.layout import (
@@ -26,10 +24,12 @@ from shardcore.nodes.node import Children, Node
 from shardcore.nodes.runs import Runs
 from shardcore.nodes.sections import Section, SectionRole
 from shardcore.record import FieldRole
-from shardcore.span import Span, decoded_name
+from shardcore.shard import Part
+from shardcore.sources.memory import BytesSource
+from shardcore.sources.names import SourceName, decoded_name
+from shardcore.span import Span
 from shardcore.xet_hashes import to_text
 
-_DECODED = re.compile(r"@(\d+)-(\d+)")
 _OFFSETS = np.fromiter((*CHUNK_HEADER.offsets.values(), HEADER_SIZE), np.int64)
 _ROLES = np.array([*(field.role for field in CHUNK_HEADER.fields), FieldRole.DATA], np.uint8)
 
@@ -53,23 +53,20 @@ class XorbTree:
             children=tuple(self._section_node(section) for section in self.file.sections),
         )
 
-    def chunk(self, name: str) -> tuple[int, bytes]:
-        """The number of the chunk that a source `@start-stop` is, and the unpacked chunk.
+    def part(self, name: SourceName) -> Part | None:
+        """What the stored bytes of a chunk unpack to; None where no chunk has its stored bytes there.
 
         Raises:
-            UsageError: No chunk has its stored bytes there.
             FormatError: It cannot be unpacked.
+            SourceError: The bytes cannot be had.
         """
         number, records = self._number(name), self.file.records
+        if number is None:
+            return None
         span = records.span(number)
-        return number, unpack(self.file.source.read(span.start, span.stop), records, number)
-
-    def chunk_root(self, name: str) -> Node:
-        """The root of the tree of an unpacked chunk; errors as for `chunk`."""
-        number, data = self.chunk(name)
-        span = Span(name, 0, len(data))
-        text = f"chunk {number}, {span.size} bytes"
-        return Node(name, span, children=(Node("chunk", span, text=text, role=FieldRole.DATA, doc="The bytes."),))
+        data = unpack(self.file.source.read(span.start, span.stop), records, number)
+        section = Section("chunk", SectionRole.DATA, 0, len(data), "An unpacked chunk.")
+        return Part(BytesSource(data, str(name)), (section,), lambda: _chunk_root(str(name), len(data), number))
 
     def _section_node(self, section: Section) -> Node:
         file, span = self.file, Span("", section.start, section.stop)
@@ -90,16 +87,23 @@ class XorbTree:
             error = TAIL_FAULT
         return Node(section.name, span, role=FieldRole.UNKNOWN, doc=section.doc, error=error)
 
-    def _number(self, name: str) -> int:
-        match = _DECODED.fullmatch(name)
-        if match:
-            records, stop = self.file.records, int(match[2])
-            number = int(np.searchsorted(records.ends, stop)) if stop < 1 << 62 else records.count
-            if number < records.count:
-                stored = records.stored_span(number)
-                if decoded_name(stored.start, stored.stop) == name:
-                    return number
-        raise UsageError(f"no bytes are called {name!r} here")
+    def _number(self, name: SourceName) -> int | None:
+        """The number of the chunk that unpacks to a source."""
+        if name.path or len(name.stretches) != 1:
+            return None
+        records, (start, stop) = self.file.records, name.stretches[0]
+        number = int(np.searchsorted(records.ends, stop)) if stop < 1 << 62 else records.count
+        if number < records.count and records.stored_span(number) == Span("", min(start, stop), stop):
+            return number
+        return None
+
+
+def _chunk_root(name: str, size: int, number: int) -> Node:
+    """The root of the tree of an unpacked chunk."""
+    span = Span(name, 0, size)
+    text = f"chunk {number}, {size} bytes"
+    kid = Node("chunk", span, text=text, role=FieldRole.DATA, doc="The bytes.")
+    return Node(name, span, children=(kid,), row=number)
 
 
 def chunk_children(read_many: ReadMany, records: Records) -> Children:
@@ -137,7 +141,7 @@ def chunk_node(head: bytes, records: Records, number: int) -> Node:
         decoded=decoded_name(stored.start, stored.stop) if packed else "",
     )
     text = "" if records.hashes is None else to_text(records.hashes[number].tobytes())
-    return Node(f"chunk {number}", span, text=text, error=fault, children=(*fields, data))
+    return Node(f"chunk {number}", span, text=text, error=fault, children=(*fields, data), row=number)
 
 
 def info_children(data: bytes, start: int, info: Info, records: Records) -> tuple[Node, ...]:
@@ -173,7 +177,14 @@ def _part_node(data: bytes, start: int, part: InfoPart, records: Records) -> Nod
         target = records.span(number) if part.record in (CHUNK_HASH, STORED_END) else None
         whole = Span("", at, at + part.record.size)
         return Node(
-            f"[{number}]", whole, value=value, text=text, role=FieldRole(field.role), doc=field.doc, target=target
+            f"[{number}]",
+            whole,
+            value=value,
+            text=text,
+            role=FieldRole(field.role),
+            doc=field.doc,
+            target=target,
+            row=number,
         )
 
     return Node(
