@@ -69,6 +69,7 @@ class XorbFile:
         self.sections, _ = tile(self._claims(), source.size)
         self._headers: Once[NDArray[Any]] = Once()
         self._hashes: Once[HashArray] = Once()
+        self._sizes: Once[NDArray[np.int64]] = Once()
 
     @property
     def damage(self) -> FormatError | None:
@@ -116,9 +117,7 @@ class XorbFile:
 
     def chunk_sizes(self) -> NDArray[np.int64]:
         """Bytes of each unpacked chunk; read from the records where nothing else says so."""
-        if self.records.unpacked_ends is not None:
-            return np.diff(self.records.unpacked_ends, prepend=0)
-        return self.records.declared_sizes(self.load())
+        return self._sizes.get(self._make_sizes)
 
     def stream_chunks(self, first: int, last: int) -> Iterator[bytes]:
         """The unpacked chunks number `first` to `last`, half-open, each as one piece; hashes are compared.
@@ -143,6 +142,11 @@ class XorbFile:
         """
         (chunk,) = chunks(source.read, self.records, number, number + 1)
         return chunk
+
+    def _make_sizes(self) -> NDArray[np.int64]:
+        if self.records.unpacked_ends is not None:
+            return np.diff(self.records.unpacked_ends, prepend=0)
+        return self.records.declared_sizes(self.load())
 
     def _read_headers(self, progress: Progress) -> NDArray[Any]:
         heads: list[bytes] = []

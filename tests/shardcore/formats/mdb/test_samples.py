@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import shardcore
+from shardcore.cli.program import run
 from shardcore.formats.mdb.shard import MdbShard
 from shardcore.objects import State
 
@@ -170,7 +171,9 @@ def test_ranges_of_files(path: str, sources: dict[str, bytes]) -> None:
                 assert shard.read_range(ref, start, stop) == content[start:stop]
 
 
-def test_ranges_need_only_the_chunks_they_touch(sources: dict[str, bytes], tmp_path: Path) -> None:
+def test_ranges_need_only_the_chunks_they_touch(
+    sources: dict[str, bytes], tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
     """A range is served as long as its own chunks are there, whatever became of the later ones of the file."""
     key = next(listed["hash"] for listed in EXPECTED["files"] if listed["name"] == "beta.bin")
     content = sources[key]
@@ -194,6 +197,10 @@ def test_ranges_need_only_the_chunks_they_touch(sources: dict[str, bytes], tmp_p
             shard.read_range(ref, len(content) - 9, len(content))
         with pytest.raises(shardcore.ShardError):
             shard.read(ref)
+    asked = ["get", str(DATA / path), key, "--xorbs", str(tmp_path), "--range"]
+    assert run([*asked, "7:20"]) == 0
+    assert capfdbinary.readouterr().out == content[7:20]
+    assert run([*asked, f"7:{size + 20}"]) == 4
 
 
 def test_xorbs_and_chunks_have_content(sources: dict[str, bytes]) -> None:

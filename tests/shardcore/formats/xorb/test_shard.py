@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import shardcore
+from shardcore.cli.program import run
 from shardcore.finding import Depth
 from shardcore.formats.xorb.chunk import write_chunk
 from shardcore.formats.xorb.info import Info, write_info
@@ -195,6 +196,17 @@ def test_an_unfinished_info_block_hides_no_chunk(letters: int) -> None:
         assert (finding.code, finding.span) == ("xorb.tail", shardcore.Span("", len(records), len(data)))
 
 
+def test_an_unfinished_info_block_on_the_command_line(tmp_path: Path) -> None:
+    """Everything is shown and given out; only verification fails."""
+    path = tmp_path / "reference.xorb"
+    path.write_bytes(bare(THREE)[0] + b"XETB")
+    assert run(["info", str(path)]) == 0
+    assert run(["ls", str(path)]) == 0
+    assert run(["get", str(path), "2", "-o", str(tmp_path / "two")]) == 0
+    assert (tmp_path / "two").read_bytes() == THREE[2]
+    assert run(["verify", str(path)]) == 1
+
+
 @pytest.mark.parametrize("left", [3, 20])
 def test_records_before_a_cut_are_readable(left: int) -> None:
     """A xorb that was cut in a record, its header or its bytes, keeps the ones before; the rest is told."""
@@ -252,3 +264,21 @@ def test_a_chunk_that_cannot_be_hashed_leaves_absence_open() -> None:
     with shardcore.open(bytes(data), format="xorb") as shard:
         assert shard.find(whole[0]).row == 0
         assert shard.trace(whole[packed]).outcome == "damaged"
+
+
+def test_nodes_say_to_which_chunk_they_belong() -> None:
+    """Records, the entries of the lists of the info block, and unpacked chunks have the row of the chunk."""
+    with shardcore.open(DATA / "xorb" / "lz4.xorb") as shard:
+        assert isinstance(shard, XorbShard)
+        chunks, info = shard.tree.children
+        assert [node.row for node in chunks.children] == list(range(5))
+        lists = [part for part in info.children if part.name in ("chunk hashes", "stored ends", "unpacked ends")]
+        assert [[node.row for node in part.children] for part in lists] == [list(range(5))] * 3
+        for node in chunks.children:
+            name = node.children[-1].decoded
+            if name:
+                assert shard.tree_of(name).row == node.row
+                assert shard.part(name).source.read(0, 3) == shard.read(shard.find(str(node.row)))[:3]
+        for name in ("@0-5", "@9-10@1-2", "sibling", "sibling@8-20"):
+            with pytest.raises(shardcore.UsageError):
+                shard.part(name)
