@@ -77,9 +77,7 @@ class Blocks(Extents):
             parts.append(Runs.of(at, at + sizes, roles, (numbers * 5 + np.arange(len(offsets))) & 1))
         if self._has_rest and stop == self.stop:
             parts.append(Runs.of([self.walked.stop_byte], [stop], FieldRole.UNKNOWN, 0))
-        runs = Runs.join(parts)
-        order = np.argsort(runs.start, kind="stable")
-        return Runs(runs.start[order], runs.stop[order], runs.role[order], runs.parity[order])
+        return Runs.join(parts).sorted()
 
     def _record(self, byte: int) -> int:
         return -(-(byte - self.walked.start) // RECORD_SIZE)

@@ -15,10 +15,9 @@ from shardcore.formats.mdb.index import MdbIndex
 from shardcore.formats.mdb.layout import FOOTER, FOOTER_SIZE, HEADER, NO_EXPIRY, RECORD, RECORD_SIZE
 from shardcore.formats.mdb.record_nodes import Blocks
 from shardcore.formats.mdb.walk import WalkedSection
-from shardcore.nodes.children import Table, field_nodes, grouped
+from shardcore.nodes.children import Table, field_nodes, grouped, section_nodes
 from shardcore.nodes.node import Node
 from shardcore.nodes.sections import Section
-from shardcore.record import FieldRole
 from shardcore.span import Span
 from shardcore.xet_hashes import ZERO
 
@@ -44,14 +43,9 @@ class MdbTree:
         }
         for kind, table in geometry.tables.items():
             makers[f"{kind} lookup"] = partial(_lookup_node, file, table)
-        kids = []
-        for section in file.sections:
-            make = makers.get(section.name)
-            span = Span("", section.start, section.stop)
-            kids.append(make(section) if make else Node(section.name, span, role=FieldRole.UNKNOWN, doc=section.doc))
         error = str(file.footer_damage) if file.footer_damage else ""
-        span = Span("", 0, geometry.size)
-        return Node(file.source.name, span, text=geometry.flavour, error=error, children=tuple(kids))
+        span, kids = Span("", 0, geometry.size), section_nodes(file.sections, makers)
+        return Node(file.source.name, span, text=geometry.flavour, error=error, children=kids)
 
 
 def header_node(header: dict[str, Any]) -> Node:

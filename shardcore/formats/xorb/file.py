@@ -23,6 +23,9 @@ from shardcore.xet_hashes import ZERO, HashArray, as_rows, chunk_hash
 HEADERS_AT_ONCE = 1024
 """Headers read between two calls of `progress`."""
 
+CHUNKS = "chunks"
+"""The name of the section with the chunk records."""
+
 INFO_BLOCK = "info block"
 """The name of the section with the info block."""
 
@@ -165,7 +168,7 @@ class XorbFile:
 
     def _claims(self) -> list[Section]:
         stop, size = self.records.stop, self.source.size
-        parts = [Section("chunks", SectionRole.DATA, 0, stop, "The chunk records, back to back.")]
+        parts = [Section(CHUNKS, SectionRole.DATA, 0, stop, "The chunk records, back to back.")]
         if self.info is not None:
             doc = "Hash, chunk hashes and ends of the xorb; it does not travel on upload."
             parts.append(Section(INFO_BLOCK, SectionRole.FOOTER, stop, size, doc))

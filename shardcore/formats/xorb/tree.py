@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.formats.xorb.file import INFO_BLOCK, TAIL, TAIL_FAULT, XorbFile
+from shardcore.formats.xorb.file import CHUNKS, INFO_BLOCK, TAIL, TAIL_FAULT, XorbFile
 from shardcore.formats.xorb.info import Info, InfoPart, info_parts
 from shardcore.formats.xorb.layout import (
     CHUNK_HASH,
@@ -19,7 +20,7 @@ from shardcore.formats.xorb.layout import (
     read_u24,
 )
 from shardcore.formats.xorb.records import ReadMany, Records, read_headers, unpack
-from shardcore.nodes.children import Extents, Table, field_nodes, grouped
+from shardcore.nodes.children import Extents, Table, field_nodes, grouped, section_leaf, section_nodes
 from shardcore.nodes.node import Children, Node
 from shardcore.nodes.runs import Runs
 from shardcore.nodes.sections import Section, SectionRole
@@ -46,12 +47,17 @@ class XorbTree:
 
     def root(self) -> Node:
         """The root of the tree of the file."""
-        size = self.file.source.size
-        return Node(
-            self.file.source.name,
-            Span("", 0, size),
-            children=tuple(self._section_node(section) for section in self.file.sections),
-        )
+        damage = self.file.damage
+        makers = {
+            CHUNKS: self._chunks_node,
+            INFO_BLOCK: self._info_node,
+            TAIL: lambda section: replace(section_leaf(section, FieldRole.UNKNOWN), error=TAIL_FAULT),
+        }
+        if damage is not None:
+            # What follows the records that could be followed is nobody's because of the damage.
+            makers["unknown"] = lambda section: replace(section_leaf(section), error=damage.message)
+        span = Span("", 0, self.file.source.size)
+        return Node(self.file.source.name, span, children=section_nodes(self.file.sections, makers))
 
     def part(self, name: SourceName) -> Part | None:
         """What the stored bytes of a chunk unpack to; None where no chunk has its stored bytes there.
@@ -68,24 +74,28 @@ class XorbTree:
         section = Section("chunk", SectionRole.DATA, 0, len(data), "An unpacked chunk.")
         return Part(BytesSource(data, str(name)), (section,), lambda: _chunk_root(str(name), len(data), number))
 
-    def _section_node(self, section: Section) -> Node:
-        file, span = self.file, Span("", section.start, section.stop)
-        if section.role is SectionRole.DATA:
-            children = chunk_children(file.source.read_many, file.records)
-            return Node(section.name, span, text=f"{file.records.count} chunks", doc=section.doc, children=children)
-        if section.name == INFO_BLOCK and file.info is not None:
-            data = file.source.read(section.start, section.stop)
-            return Node(
-                section.name,
-                span,
-                text=f"version {file.info.version}",
-                doc=section.doc,
-                children=info_children(data, section.start, file.info, file.records),
-            )
-        error = file.damage.message if file.damage is not None else ""
-        if section.name == TAIL:
-            error = TAIL_FAULT
-        return Node(section.name, span, role=FieldRole.UNKNOWN, doc=section.doc, error=error)
+    def _chunks_node(self, section: Section) -> Node:
+        records = self.file.records
+        return Node(
+            section.name,
+            Span("", section.start, section.stop),
+            text=f"{records.count} chunks",
+            doc=section.doc,
+            children=chunk_children(self.file.source.read_many, records),
+        )
+
+    def _info_node(self, section: Section) -> Node:
+        info = self.file.info
+        if info is None:
+            return section_leaf(section)
+        data = self.file.source.read(section.start, section.stop)
+        return Node(
+            section.name,
+            Span("", section.start, section.stop),
+            text=f"version {info.version}",
+            doc=section.doc,
+            children=info_children(data, section.start, info, self.file.records),
+        )
 
     def _number(self, name: SourceName) -> int | None:
         """The number of the chunk that unpacks to a source."""
