@@ -112,6 +112,18 @@ def test_what_is_no_shard_is_not_called_damaged(mixed: Path) -> None:
         assert any("notes.mdb: not an MDB shard" in message for message in messages)
 
 
+def test_a_file_that_is_no_shard_leaves_absence_open(tmp_path: Path) -> None:
+    """It may have been one: keys in the other shards are found, and what is in none of them is not proven absent."""
+    for path in CACHE.iterdir():
+        shutil.copy(path, tmp_path / path.name)
+    (tmp_path / "notes.mdb").write_text("no shard at all")
+    with shardcore.open(tmp_path) as cache:
+        assert cache.find(BETA).key == BETA
+        trace = cache.trace("5" * 64)
+        assert trace.outcome == "damaged"
+        assert trace.steps[-1].text.startswith("notes.mdb: not an MDB shard")
+
+
 def test_nothing_silently_says_that_there_are_no_objects(capsys: pytest.CaptureFixture[str]) -> None:
     """Before the index is loaded the number of objects is not known; whoever asks for it gets the right one."""
     with shardcore.open(CACHE) as cache:
