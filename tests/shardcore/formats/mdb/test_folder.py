@@ -133,6 +133,10 @@ def test_nothing_silently_says_that_there_are_no_objects(capsys: pytest.CaptureF
         assert cache.declared_objects == len(cache.listing or ()) == 6 + 2 + 13
     assert run(["info", str(CACHE), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["objects"] is None
+    assert run(["info", str(CACHE), "--count", "--json"]) == 0
+    counted = json.loads(capsys.readouterr().out)["objects"]
+    assert run(["ls", str(CACHE), "--json"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == counted == 6 + 2 + 13
 
 
 def test_a_key_is_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
