@@ -109,12 +109,10 @@ def file_node(blocks: Blocks, number: int) -> Node:
         xorb = int(index.segment_xorbs[place])
         targets = {}
         if xorb >= 0:
-            header = int(index.xorbs.headers[xorb])
-            targets["cas_hash"] = Span(
-                "", index.xorbs.byte_of(header), index.xorbs.byte_of(int(index.xorbs.ends[xorb]))
-            )
+            there, end = int(index.xorbs.headers[xorb]), int(index.xorbs.ends[xorb])
+            targets["cas_hash"] = Span("", index.xorbs.byte_of(there), index.xorbs.byte_of(end))
             if not index.segment_faults[place]:
-                low, high = (header + 1 + int(entry[f"chunk_index_{edge}"]) for edge in ("start", "end"))
+                low, high = (there + 1 + int(entry[f"chunk_index_{edge}"]) for edge in ("start", "end"))
                 targets["chunk_index_start"] = Span("", index.xorbs.byte_of(low), index.xorbs.byte_of(high))
         chunks = f"chunks {entry['chunk_index_start']}..{entry['chunk_index_end']}"
         what = f"{entry['unpacked_segment_bytes']} bytes: {chunks} of {to_text(entry['cas_hash'].tobytes())[:16]}…"

@@ -116,7 +116,7 @@ class XorbFile:
         """
         if self.records.hashes is not None:
             return self.records.hashes
-        return self._hashes.get(lambda: as_rows([self._hash(source, n) for n in range(self.records.count)]))
+        return self._hashes.get(lambda: self._make_hashes(source))
 
     def chunk_sizes(self) -> NDArray[np.int64]:
         """Bytes of each unpacked chunk; read from the records where nothing else says so."""
@@ -160,11 +160,15 @@ class XorbFile:
         progress(count, count)
         return CHUNK_HEADER.read(b"".join(heads), count=count)
 
-    def _hash(self, source: Source, number: int) -> bytes:
-        try:
-            return chunk_hash(self.check_chunk(source, number))
-        except FormatError:
-            return ZERO
+    def _make_hashes(self, source: Source) -> HashArray:
+        found: list[bytes] = []
+        while len(found) < self.records.count:
+            try:
+                for chunk in chunks(source.read, self.records, len(found), self.records.count):
+                    found.append(chunk_hash(chunk))
+            except FormatError:
+                found.append(ZERO)  # go on behind it
+        return as_rows(found)
 
     def _claims(self) -> list[Section]:
         stop, size = self.records.stop, self.source.size
