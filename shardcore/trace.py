@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from shardcore.errors import FormatError, KeyAbsent, LimitExceeded, ShardError
+from shardcore.errors import FormatError, KeyAbsent, LimitExceeded, NotAShard, ShardError
 from shardcore.objects import ObjectRef
 from shardcore.sources.base import Source
 from shardcore.sources.wrapped import MeteredSource
@@ -104,7 +104,7 @@ def tell(key: str, lookup: Callable[[Look], ObjectRef]) -> Trace:
 
     Args:
         key: What is looked for.
-        lookup: The lookup; it returns the object, or raises `KeyAbsent` or a `FormatError`.
+        lookup: The lookup; it returns the object, or raises `KeyAbsent`, a `FormatError` or `NotAShard`.
 
     Returns:
         The trace. Errors of the source (the network, a missing file) are raised, not told.
@@ -114,7 +114,7 @@ def tell(key: str, lookup: Callable[[Look], ObjectRef]) -> Trace:
         ref = lookup(look)
     except KeyAbsent as error:
         return Trace(key, ABSENT, tuple(look.steps), error=str(error))
-    except (FormatError, LimitExceeded) as error:
+    except (FormatError, NotAShard, LimitExceeded) as error:
         look.damaged(error)
         return Trace(key, DAMAGED, tuple(look.steps), error=str(error))
     return Trace(key, FOUND, tuple(look.steps), ref=ref)

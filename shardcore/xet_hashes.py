@@ -15,7 +15,6 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 import numpy.typing as npt
-from blake3 import blake3
 
 from shardcore.errors import UsageError
 
@@ -102,11 +101,15 @@ def as_rows(hashes: Sequence[bytes]) -> HashArray:
 
 def keyed(key: bytes, data: bytes | memoryview) -> bytes:
     """BLAKE3 of `data` under a 32-byte key."""
+    from blake3 import blake3  # here and below: looking at a file needs no hashes
+
     return blake3(data, key=key).digest()
 
 
 def keyed_all(key: bytes, pieces: Iterable[bytes | memoryview]) -> list[bytes]:
     """BLAKE3 under a key of each piece."""
+    from blake3 import blake3
+
     # One hasher for all of them: making a new one, or copying one, takes as long as hashing a short piece.
     hasher = blake3(key=key)
     update, digest, reset = hasher.update, hasher.digest, hasher.reset
@@ -121,7 +124,7 @@ def keyed_all(key: bytes, pieces: Iterable[bytes | memoryview]) -> list[bytes]:
 
 def chunk_hash(data: bytes | memoryview) -> bytes:
     """The hash of a chunk: BLAKE3 of its unpacked bytes under the DATA key."""
-    return blake3(data, key=DATA_KEY).digest()
+    return keyed(DATA_KEY, data)
 
 
 def tree_root(hashes: HashArray, sizes: npt.NDArray[np.uint64]) -> bytes:

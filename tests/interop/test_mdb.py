@@ -11,7 +11,7 @@ import pytest
 import shardcore
 from shardcore.formats.mdb.chunker import chunks, cut_ends
 from shardcore.formats.mdb.hashes import file_hash, shard_name
-from shardcore.formats.mdb.reader import MdbShard
+from shardcore.formats.mdb.shard import MdbShard
 from shardcore.xet_hashes import as_rows, chunk_hash, to_text
 
 pytestmark = [

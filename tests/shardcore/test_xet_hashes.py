@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 import struct
+import subprocess
+import sys
 from itertools import pairwise
 
 import numpy as np
@@ -87,9 +89,7 @@ def test_base64_form() -> None:
     assert to_text(from_text(text)) == to_text(from_text(text + "=")) == ABC
 
 
-@pytest.mark.parametrize(
-    "text", ["", "abc", ABC[:-1], ABC + "0", ABC[:-1] + "g", " " + ABC[1:], "-" * 42, "+1" * 32]
-)
+@pytest.mark.parametrize("text", ["", "abc", ABC[:-1], ABC + "0", ABC[:-1] + "g", " " + ABC[1:], "-" * 42, "+1" * 32])
 def test_what_is_not_a_hash(text: str) -> None:
     """Anything but 64 hexadecimal digits or base64url of 32 bytes is refused."""
     with pytest.raises(UsageError, match="not a hash"):
@@ -147,3 +147,14 @@ def test_sizes_that_overflow() -> None:
     rows = as_rows([chunk_hash(b"abc")] * 2)
     with pytest.raises(UsageError, match="64 bits"):
         tree_root(rows, np.array([2**63, 2**63], dtype=np.uint64))
+
+
+@pytest.mark.parametrize("name", ["mdb", "xorb"])
+def test_importing_a_format_that_hashes_imports_no_heavy_library(name: str) -> None:
+    """BLAKE3 and the decompressors are imported when something is hashed or unpacked, not to recognise a file."""
+    program = (
+        f"import sys, shardcore.formats.{name}.shard\n"
+        "print([name for name in ('blake3', 'lz4', 'lz4.frame', 'zstandard', 'blosc2') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.strip() == "[]"

@@ -1,19 +1,16 @@
 """Xet MDB shards: an index of files, xorbs and chunks."""
 
-from shardcore.format import Format
-from shardcore.formats.mdb.folder import detect_folder, open_folder
-from shardcore.formats.mdb.reader import detect, open_shard
+from shardcore.format import Format, lazily
 from shardcore.options import Option, OptionType
 
 FORMAT = Format(
     name="mdb",
     title="Xet MDB shard",
     suffixes=(".mdb",),
-    detect=detect,
-    open=open_shard,
-    detect_folder=detect_folder,
-    open_folder=open_folder,
-    options=(
-        Option("xorbs", OptionType.FOLDER, "The folder that holds the xorbs."),
-    ),
+    detect=lazily("shardcore.formats.mdb.shard:detect"),
+    open=lazily("shardcore.formats.mdb.shard:open_shard"),
+    detect_folder=lazily("shardcore.formats.mdb.folder:detect_folder"),
+    open_folder=lazily("shardcore.formats.mdb.folder:open_folder"),
+    options=(Option("xorbs", OptionType.FOLDER, "The folder that holds the xorbs."),),
+    begins=(b"HFRepoMetaData\0",),
 )

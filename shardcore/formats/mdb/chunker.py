@@ -20,9 +20,6 @@ MIN_CHUNK = 8 * 1024
 MAX_CHUNK = 128 * 1024
 """Bytes after which a chunk is cut in any case."""
 
-TARGET_CHUNK = 64 * 1024
-"""Bytes of a chunk on average: the top 16 bits are 0 once in 65,536 places."""
-
 WINDOW = 64
 """Bytes that the rolling hash remembers."""
 

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from shardcore.dataset import DataSet, Member
-from shardcore.errors import ExternalMissing, NotAShard, SourceError
+from shardcore.errors import NotAShard, SourceError
 from shardcore.format import Certainty, OpenContext, Verdict
-from shardcore.formats.mdb.objects import parse_key
-from shardcore.formats.mdb.reader import open_shard
-from shardcore.formats.mdb.xorbs import SPAN_PREFIX
-from shardcore.nodes.node import Node
-from shardcore.nodes.runs import Runs
-from shardcore.nodes.sections import Section
-from shardcore.shard import Shard
+from shardcore.formats.mdb.lookup import MdbKey, MdbLookup
+from shardcore.formats.mdb.shard import MdbShard, detect, open_shard
+from shardcore.formats.mdb.xorbs import Xorbs
+from shardcore.shard import Part, Shard
 from shardcore.sources.base import Entry, Folder, Source
+from shardcore.sources.names import SourceName
 from shardcore.sources.opening import PrefetchedSource
 from shardcore.trace import Look
-from shardcore.xet_hashes import from_text
 
 SUFFIX = ".mdb"
 
@@ -25,76 +22,73 @@ PLACES = ("", "shard-cache", "shards")
 """Where in a folder shards are looked for; the first that has any is the data set."""
 
 
-class MdbCache(DataSet):
-    """The shards of one folder. A shard states no range of keys, so every one of them may hold a key."""
+class MdbDataSet(DataSet):
+    """The shards of one folder. A shard states no range of keys, so every one of them may hold a key.
 
-    def route(self, key: str, look: Look) -> Sequence[str]:
+    Args:
+        folder: The folder.
+        members: Its shards.
+        context: What the caller of `open` said.
+        beside: The folder in which the shards lie: the folder itself, or a sub-folder.
+    """
+
+    def __init__(self, folder: Folder, members: Sequence[Member], context: OpenContext, beside: Folder) -> None:
+        super().__init__("mdb", folder, members)
+        self._context = context
+        self._xorbs = Xorbs(context.values.get("xorbs"), beside, context.opener)
+
+    def parse_key(self, text: str) -> MdbKey:
+        """A file hash, `xorb:` and a hash, or `chunk:` and a hash; see `Shard.parse_key`."""
+        return MdbLookup.parse(text)
+
+    def route(self, key: MdbKey, look: Look) -> Sequence[str]:
         """All members: only their lookup tables tell."""
-        kind, text = parse_key(key)
-        from_text(text)
         names = [member.name for member in self.members]
         look.step(
             "Go through the shards",
-            f"Any of the {len(names)} shards of the folder may list a {kind}; each is asked in turn.",
+            f"Any of the {len(names)} shards of the folder may list a {key.kind}; each is asked in turn.",
             shards=len(names),
         )
         return names
 
-    def bytes_of(self, name: str) -> Source:
-        """A member's bytes, or by `xorb:<hash>` a xorb within reach of any member."""
-        return self._reaching(name).bytes_of(name) if _is_xorb(name) else super().bytes_of(name)
+    def open_member(self, name: str, source: Source) -> MdbShard:
+        """Opens a shard; all shards of the folder share the xorbs within reach.
 
-    def sections_of(self, name: str) -> tuple[Section, ...]:
-        """The sections of a member, or of a xorb."""
-        return self._reaching(name).sections_of(name) if _is_xorb(name) else super().sections_of(name)
+        Raises:
+            NotAShard: It has no tag of a shard.
+            FormatError: It is damaged.
+            SourceError: The bytes cannot be had.
+        """
+        probe = PrefetchedSource(source)
+        if detect(probe) is None:
+            raise NotAShard("not an MDB shard: the tag HFRepoMetaData is not there")
+        return open_shard(probe, self._context.member(), self._xorbs)
 
-    def tree_of(self, name: str) -> Node:
-        """The tree of a member, or of a xorb."""
-        return self._reaching(name).tree_of(name) if _is_xorb(name) else super().tree_of(name)
+    def close(self) -> None:
+        """Closes all members, and the xorbs."""
+        super().close()
+        self._xorbs.close()
 
-    def explain(self, offset: int, source: str = "") -> tuple[Node, ...]:
-        """The path to a byte of a member, or of a xorb."""
-        return self._reaching(source).explain(offset, source) if _is_xorb(source) else super().explain(offset, source)
-
-    def runs(self, start: int, stop: int, source: str = "") -> Runs:
-        """What owns the bytes of a member, or of a xorb."""
-        return (
-            self._reaching(source).runs(start, stop, source) if _is_xorb(source) else super().runs(start, stop, source)
-        )
-
-    def _reaching(self, name: str) -> Shard:
-        """The first member that can open a xorb."""
-        missing = ExternalMissing(f"missing xorb: {name.removeprefix(SPAN_PREFIX)}")
-        for member in self.members:
-            try:
-                shard = self.member(member.name)
-                shard.bytes_of(name)
-            except ExternalMissing as error:
-                missing = error
-                continue
-            return shard
-        raise missing
+    def _part(self, name: SourceName) -> Part:
+        """By `xorb:<hash>` a xorb within reach, by `xorb:<hash>@start-stop` a chunk of it unpacked."""
+        return self._xorbs.part(name) or super()._part(name)
 
 
-def _is_xorb(name: str) -> bool:
-    return name.startswith(SPAN_PREFIX)
-
-
-def _shards_in(folder: Folder) -> list[Entry]:
-    """The shards of a folder, or of the first of its usual sub-folders that has any."""
+def _shards_in(folder: Folder) -> tuple[str, list[Entry]]:
+    """The shards of a folder, or of the first of its usual sub-folders that has any; and which that is."""
     for place in PLACES:
         try:
             found = [e for e in folder.list(place) if not e.is_folder and e.name.endswith(SUFFIX)]
         except SourceError:
             continue
         if found:
-            return found
-    return []
+            return place, found
+    return "", []
 
 
 def detect_folder(folder: Folder) -> Verdict | None:
     """Recognises a folder by the shards in it."""
-    found = _shards_in(folder)
+    _, found = _shards_in(folder)
     return Verdict(Certainty.BESIDE, f"{len(found)} files *{SUFFIX}") if found else None
 
 
@@ -105,11 +99,8 @@ def open_folder(folder: Folder, context: OpenContext) -> Shard:
         NotAShard: There is no shard in it.
         SourceError: The folder cannot be listed.
     """
-    found = _shards_in(folder)
+    place, found = _shards_in(folder)
     if not found:
         raise NotAShard(f"{folder.uri}: no *{SUFFIX} in it")
-
-    def opener(entry: Entry) -> Callable[[], Shard]:
-        return lambda: open_shard(PrefetchedSource(folder.open(entry.name)), context)
-
-    return MdbCache("mdb", folder.uri, [Member(entry.name, entry.size, opener(entry)) for entry in found])
+    members = [Member(entry.name, entry.size) for entry in found]
+    return MdbDataSet(folder, members, context, folder.folder(place) if place else folder)

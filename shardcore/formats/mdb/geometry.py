@@ -1,9 +1,12 @@
-"""Where the parts of a shard lie, from its header and footer alone; and what is wrong with them."""
+"""Where the parts of a shard lie, and the rules that tie its records, tables and sections together, stated once."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from shardcore.errors import BadMagic, FormatError, Truncated, Unsupported
 from shardcore.formats.mdb.layout import (
@@ -15,10 +18,12 @@ from shardcore.formats.mdb.layout import (
     HEADER,
     HEADER_VERSION,
     NO_EXPIRY,
+    RECORD_SIZE,
     SECTIONS_START,
     TAG,
     XORB_LOOKUP,
 )
+from shardcore.nodes.sections import Section, SectionRole
 from shardcore.record import Record
 from shardcore.span import Span
 from shardcore.xet_hashes import ZERO
@@ -32,9 +37,20 @@ LOOKUPS: dict[str, Record] = {FILE: FILE_LOOKUP, XORB: XORB_LOOKUP, CHUNK: CHUNK
 FULL, SESSION, MINIMAL, ANSWER, UPLOAD = "full", "session", "minimal", "global dedup answer", "upload form"
 UNKNOWN = "unknown"
 
+SENTENCES = {
+    "header": "Says that this is a shard, and whether it has a footer.",
+    "file info": "For every file the segments it is rebuilt from: ranges of chunks of xorbs.",
+    "cas info": "For every xorb the chunks it holds.",
+    "file lookup": "The first word of every file hash, sorted, and where the file's records begin.",
+    "xorb lookup": "The first word of every xorb hash, sorted, and where the xorb's records begin.",
+    "chunk lookup": "The first word of every chunk hash, sorted, and its xorb and number there.",
+    "footer": "Says where the parts lie, under which key chunk hashes are stored, and until when the shard is used.",
+}
+"""What each part of a shard is for."""
+
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class LookupTable:
     """One lookup table.
 
     Attributes:
@@ -57,6 +73,10 @@ class Table:
         """One past the last byte."""
         return self.start + self.count * self.record.size
 
+    def span(self, first: int, last: int) -> Span:
+        """Where the entries number `first` to `last`, half-open, lie."""
+        return Span("", self.start + first * self.record.size, self.start + last * self.record.size)
+
 
 @dataclass(frozen=True, slots=True)
 class Geometry:
@@ -76,7 +96,7 @@ class Geometry:
     footer: dict[str, Any] | None
     file_info: tuple[int, int]
     cas_info: tuple[int, int]
-    tables: dict[str, Table]
+    tables: dict[str, LookupTable]
 
     @property
     def key(self) -> bytes:
@@ -100,6 +120,43 @@ class Geometry:
             return MINIMAL
         forever = footer["shard_key_expiry"] == NO_EXPIRY or footer["shard_creation_timestamp"] == 0
         return SESSION if forever else FULL
+
+    def section(self, kind: str) -> tuple[int, int]:
+        """Where the section lies in which objects of a kind are, half-open."""
+        return self.file_info if kind == FILE else self.cas_info
+
+    def entry_places(self, kind: str, index: int, chunk: int = -1) -> tuple[Span, Span] | None:
+        """The records that an entry of a lookup table leads to; None when they do not lie in their section.
+
+        Args:
+            kind: Of which table.
+            index: Number of the header record in its section.
+            chunk: Number of the chunk in the xorb; -1 in the tables of files and xorbs.
+
+        Returns:
+            The header record, and the record that carries the whole hash: the header itself, or the chunk's.
+        """
+        start, stop = self.section(kind)
+        header, place = start + index * RECORD_SIZE, start + (index + 1 + chunk) * RECORD_SIZE
+        if place + RECORD_SIZE > stop:
+            return None
+        return Span("", header, header + RECORD_SIZE), Span("", place, place + RECORD_SIZE)
+
+
+def claims(geometry: Geometry, *, with_footer: bool) -> list[Section]:
+    """The parts that a shard claims; empty ones are left out."""
+    parts = [
+        Section("header", SectionRole.HEADER, 0, HEADER.size, SENTENCES["header"]),
+        Section("file info", SectionRole.INDEX, *geometry.file_info, SENTENCES["file info"]),
+        Section("cas info", SectionRole.INDEX, *geometry.cas_info, SENTENCES["cas info"]),
+    ]
+    for kind, table in geometry.tables.items():
+        name = f"{kind} lookup"
+        parts.append(Section(name, SectionRole.LOOKUP, table.start, table.stop, SENTENCES[name]))
+    if with_footer:
+        start = max(geometry.size - FOOTER_SIZE, 0)
+        parts.append(Section("footer", SectionRole.FOOTER, start, geometry.size, SENTENCES["footer"]))
+    return [part for part in parts if part.size]
 
 
 def read_header(data: bytes) -> dict[str, Any]:
@@ -173,7 +230,7 @@ def locate(size: int, header: dict[str, Any], footer: dict[str, Any]) -> Geometr
         last = footer[name]
     tables = {}
     for kind, following in zip(KINDS, names[3:], strict=True):
-        table = Table(kind, footer[f"{kind}_lookup_offset"], footer[f"{kind}_lookup_num_entry"])
+        table = LookupTable(kind, footer[f"{kind}_lookup_offset"], footer[f"{kind}_lookup_num_entry"])
         if table.stop > footer[following]:
             raise FormatError(
                 f"the {kind} lookup table has {table.count} entries and would end at {table.stop}, "
@@ -184,3 +241,37 @@ def locate(size: int, header: dict[str, Any], footer: dict[str, Any]) -> Geometr
             tables[kind] = table
     sections = footer["file_info_offset"], footer["cas_info_offset"], footer["file_lookup_offset"]
     return Geometry(size, header, footer, sections[:2], sections[1:], tables)
+
+
+def block_fault(what: str, records: int, left: int) -> str:
+    """Why the records of one file or xorb do not lie in their section, or empty.
+
+    Args:
+        what: `file` or `xorb`.
+        records: Number of its records, the header included.
+        left: Number of records from its header to the end of the section.
+    """
+    return f"a {what} of {records} records does not fit into the {left} that are left" if records > left else ""
+
+
+def range_fault(first: int, last: int, count: int) -> str:
+    """Why the chunks `first` to `last`, half-open, are no range of a xorb, or empty.
+
+    Args:
+        first: First chunk.
+        last: One past the last.
+        count: Number of chunks of the xorb; -1 when it is not known.
+    """
+    if first >= last:
+        return f"its chunks {first} to {last} are no range"
+    return f"its chunks {first} to {last} go past the {count} of the xorb" if 0 <= count < last else ""
+
+
+def size_fault(size: int, total: int) -> str:
+    """Why a segment of `size` bytes does not fit its chunks, which have `total` bytes; or empty."""
+    return f"it has {size} bytes, its chunks have {total}" if size != total else ""
+
+
+def descents(rows: NDArray[Any]) -> NDArray[np.int64]:
+    """The numbers of the entries of a lookup table whose key is below the one before: a table is sorted."""
+    return np.flatnonzero(rows["key"][1:] < rows["key"][:-1]) + 1

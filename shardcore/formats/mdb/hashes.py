@@ -11,7 +11,6 @@ from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
-from blake3 import blake3
 
 from shardcore.errors import UsageError
 from shardcore.xet_hashes import (
@@ -33,9 +32,6 @@ RANGE_KEY = bytes.fromhex("7f1857d6ce56ed66127ff913e7a5c3f3a4cd26d5b5db49e641249
 
 FILE_KEY = ZERO
 """BLAKE3 key of the last step from the root of a file's chunk tree to the file hash."""
-
-ELIGIBLE_MODULUS = 1024
-"""A chunk whose last word is 0 modulo this may be asked for across repositories, flagged or not."""
 
 
 def file_hash(hashes: HashArray, sizes: npt.NDArray[np.uint64]) -> bytes:
@@ -122,6 +118,8 @@ def _each(key: bytes, hashes: HashArray) -> HashArray:
 
 def shard_hash(pieces: Iterable[bytes | memoryview]) -> bytes:
     """The hash that names a shard: of the whole file, which may come in pieces."""
+    from blake3 import blake3  # looking at a file needs no hashes
+
     state = blake3(key=DATA_KEY)
     for piece in pieces:
         state.update(piece)

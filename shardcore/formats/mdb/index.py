@@ -1,14 +1,8 @@
-"""The two sections of a shard, walked once: which record is what, as NumPy columns.
-
-A section is a run of blocks, each a header record and the records that belong to it, closed by an end mark. Only
-the step from one header to the next depends on the step before; everything else is computed for all records at
-once. A section that breaks off keeps its complete blocks.
-"""
+"""A shard that is wholly in memory: its walked sections, its tables, and what follows from them, as columns."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from enum import IntEnum
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -16,278 +10,231 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import FormatError
+from shardcore.formats.mdb.geometry import CHUNK, FILE, KINDS, XORB, Geometry, range_fault, size_fault
 from shardcore.formats.mdb.layout import (
-    BOOKEND,
     CAS_ENTRY,
     CAS_HEADER,
     FILE_ENTRY,
-    FILE_HEADER,
-    FILE_METADATA,
-    FILE_VERIFICATION,
-    RECORD,
     RECORD_SIZE,
-    FileFlag,
-    file_steps,
+    SECTIONS_START,
 )
-from shardcore.record import Record
-from shardcore.span import Span
-from shardcore.xet_hashes import SIZE, HashArray, words
-
-_ALL_ONES = np.uint64((1 << 64) - 1)
+from shardcore.formats.mdb.walk import KeyMap, WalkedSection, chunk_map, header_map, table_map, walk
+from shardcore.xet_hashes import ZERO, HashArray
 
 
-class Kind(IntEnum):
-    """What a record of a section is."""
-
-    FILE_HEADER = 0
-    FILE_ENTRY = 1
-    FILE_VERIFICATION = 2
-    FILE_METADATA = 3
-    CAS_HEADER = 4
-    CAS_ENTRY = 5
-    BOOKEND = 6
-    UNREAD = 7
+def _sums(values: NDArray[Any], bounds: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The sum of `values[bounds[i]:bounds[i + 1]]` for each i; the values have 32 bits, so no sum wraps."""
+    totals = np.concatenate([[0], np.cumsum(values, dtype=np.int64)])
+    sums: NDArray[np.int64] = totals[bounds[1:]] - totals[bounds[:-1]]
+    return sums
 
 
-RECORDS: dict[Kind, Record] = {
-    Kind.FILE_HEADER: FILE_HEADER,
-    Kind.FILE_ENTRY: FILE_ENTRY,
-    Kind.FILE_VERIFICATION: FILE_VERIFICATION,
-    Kind.FILE_METADATA: FILE_METADATA,
-    Kind.CAS_HEADER: CAS_HEADER,
-    Kind.CAS_ENTRY: CAS_ENTRY,
-    Kind.BOOKEND: BOOKEND,
-    Kind.UNREAD: RECORD,
-}
-"""The layout of each kind of record."""
+class MdbIndex:
+    """What `load_index` reads.
 
-
-@dataclass(frozen=True)
-class Section:
-    """One walked section. All positions are record numbers inside it.
-
-    Attributes:
-        start: Where the section begins in the file, in bytes.
-        data: The bytes of its records; a rest shorter than a record is left out.
-        headers: Number of the header record of each block, int64, ascending.
-        ends: One past the last record of each block, int64; each is where the next one begins.
-        stop: One past the last record that was understood, the end mark included.
-        problem: Why the walk broke off before an end mark, or empty.
+    Args:
+        data: The whole file.
+        geometry: Its parts, as header and footer state them.
+        files: The walked file info section.
+        xorbs: The walked CAS info section.
     """
 
-    start: int
-    data: bytes | memoryview
-    headers: NDArray[np.int64]
-    ends: NDArray[np.int64]
-    stop: int
-    problem: str = ""
-    files: bool = field(default=True, repr=False)
-
-    @property
-    def stop_byte(self) -> int:
-        """One past the last byte that was understood, in the file."""
-        return self.start + self.stop * RECORD_SIZE
-
-    def rows(self, record: Record) -> NDArray[Any]:
-        """All records of the section as rows of one layout, without copying."""
-        return np.frombuffer(self.data, record.dtype, len(self.data) // RECORD_SIZE)
+    def __init__(self, data: bytes, geometry: Geometry, files: WalkedSection, xorbs: WalkedSection) -> None:
+        self.data = data
+        self.geometry = geometry
+        self.files = files
+        self.xorbs = xorbs
 
     @property
     def damage(self) -> FormatError | None:
-        """Why the walk broke off, with the bytes that it did not reach; None where it came to an end mark."""
-        if not self.problem:
+        """What keeps objects out of sight: the first section whose walk broke off; None where both came to an end."""
+        return self.files.damage or self.xorbs.damage
+
+    def section(self, kind: str) -> WalkedSection:
+        """The section in which objects of a kind are."""
+        return self.files if kind == FILE else self.xorbs
+
+    @cached_property
+    def counts(self) -> tuple[int, int, int]:
+        """Number of files, xorbs and chunks."""
+        return len(self.files.headers), len(self.xorbs.headers), len(self.xorbs.entries)
+
+    def first_row(self, kind: str) -> int:
+        """The row at which the objects of a kind begin."""
+        files, xorbs, _ = self.counts
+        return {FILE: 0, XORB: files, CHUNK: files + xorbs}[kind]
+
+    def row_of(self, kind: str, record: int, chunk: int = -1) -> int:
+        """The row of an object by its header record, and for chunks its number in the xorb."""
+        if kind == CHUNK:
+            block = self.xorbs.block_of(record)
+            return self.first_row(CHUNK) + int(self.xorbs.bounds[block]) + chunk
+        return self.first_row(kind) + self.section(kind).block_of(record)
+
+    def entry_row(self, kind: str, record: int, chunk: int = -1) -> int | None:
+        """The row that an entry of a lookup table leads to; None where it leads to no header, or past its xorb."""
+        block = self.section(kind).block_of(record)
+        if block < 0 or chunk >= self.section(kind).counts[block]:
             return None
-        stop = self.start + len(self.data)
-        return FormatError(self.problem, span=Span("", min(self.stop_byte, stop), stop))
+        return self.row_of(kind, record, chunk)
+
+    def rows_of(self, kind: str, wanted: HashArray) -> NDArray[np.int64]:
+        """The rows of the objects of a kind with these stored hashes, shape `(m, 32)`; -1 where there is none."""
+        known, section = self.maps[kind], self.section(kind)
+        at = known.find(section, wanted)
+        if not len(known.records):
+            return at
+        block = np.searchsorted(section.headers, known.records[at])
+        rows = block if kind != CHUNK else section.bounds[block] + known.chunks[at]
+        return np.where(at >= 0, self.first_row(kind) + rows, -1)
 
     @cached_property
-    def hashes(self) -> HashArray:
-        """The hash that each record begins with, shape `(records, 32)`."""
-        return np.frombuffer(self.data, np.uint8).reshape(-1, RECORD_SIZE)[:, :SIZE]
+    def segments(self) -> NDArray[Any]:
+        """All segments of all files, rows of `FILE_ENTRY`."""
+        return self.files.rows(FILE_ENTRY)[self.files.entries]
 
     @cached_property
-    def kinds(self) -> NDArray[np.uint8]:
-        """The `Kind` of each record."""
-        kinds = np.full(len(self.data) // RECORD_SIZE, Kind.UNREAD, np.uint8)
-        if self.files:
-            rows = self.rows(FILE_HEADER)
-            counts = rows["num_entries"][self.headers].astype(np.int64)
-            metadata = (rows["file_flags"][self.headers] & np.uint32(FileFlag.WITH_METADATA_EXT)) != 0
-            block, place = self._places
-            kinds[: len(place)] = np.where(place <= counts[block], Kind.FILE_ENTRY, Kind.FILE_VERIFICATION)
-            kinds[self.ends[metadata] - 1] = Kind.FILE_METADATA
-            kinds[self.headers] = Kind.FILE_HEADER
-        else:
-            kinds[: self.ends[-1] if len(self.ends) else 0] = Kind.CAS_ENTRY
-            kinds[self.headers] = Kind.CAS_HEADER
-        if not self.problem:
-            kinds[self.stop - 1] = Kind.BOOKEND
-        return kinds
+    def chunks(self) -> NDArray[Any]:
+        """All chunks of all xorbs, rows of `CAS_ENTRY`."""
+        return self.xorbs.rows(CAS_ENTRY)[self.xorbs.entries]
 
     @cached_property
-    def _places(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """For each record inside blocks: the number of its block, and its place in it (0 for the header)."""
-        lengths = self.ends - self.headers
-        block = np.repeat(np.arange(len(lengths)), lengths)
-        return block, np.arange(len(block)) - self.headers[block]
+    def xorb_headers(self) -> NDArray[Any]:
+        """All xorbs, rows of `CAS_HEADER`."""
+        return self.xorbs.rows(CAS_HEADER)[self.xorbs.headers]
 
     @cached_property
-    def counts(self) -> NDArray[np.int64]:
-        """`num_entries` of each block."""
-        return self.rows(FILE_HEADER)["num_entries"][self.headers].astype(np.int64)
+    def file_sizes(self) -> NDArray[np.int64]:
+        """Bytes of each file: the sum over its segments."""
+        return _sums(self.segments["unpacked_segment_bytes"], self.files.bounds)
 
     @cached_property
-    def entries(self) -> NDArray[np.int64]:
-        """Numbers of all segment or chunk records, ascending."""
-        return np.flatnonzero(self.kinds == (Kind.FILE_ENTRY if self.files else Kind.CAS_ENTRY))
+    def xorb_sums(self) -> NDArray[np.int64]:
+        """The sum of the chunk sizes of each xorb."""
+        return _sums(self.chunks["unpacked_segment_bytes"], self.xorbs.bounds)
 
     @cached_property
-    def bounds(self) -> NDArray[np.int64]:
-        """Shape `(blocks + 1,)`: block `i` has the entries number `bounds[i]` to `bounds[i + 1]`."""
-        return np.concatenate([[0], np.cumsum(self.counts)])
+    def segment_xorbs(self) -> NDArray[np.int64]:
+        """The number of the xorb that each segment names, or -1 when this shard does not describe it."""
+        known = header_map(self.xorbs)
+        at = known.find(self.xorbs, self.segments["cas_hash"])
+        if not len(known.records):
+            return at
+        numbers = np.searchsorted(self.xorbs.headers, known.records)
+        return np.where(at >= 0, numbers[at], -1)
 
-    def block_of(self, record: int) -> int:
-        """The number of the block whose header is record number `record`, or -1."""
-        number = int(np.searchsorted(self.headers, record))
-        return number if number < len(self.headers) and self.headers[number] == record else -1
+    @cached_property
+    def segment_sums(self) -> NDArray[np.int64]:
+        """The sum of the chunk sizes of each segment; -1 where it is not known or the range is not valid."""
+        sums = np.full(len(self.segments), -1, np.int64)
+        sure = (self.segment_xorbs >= 0) & ~self.segment_faults
+        first = self.xorbs.bounds[self.segment_xorbs[sure]]
+        totals = np.concatenate([[0], np.cumsum(self.chunks["unpacked_segment_bytes"], dtype=np.int64)])
+        ends = first + self.segments["chunk_index_end"][sure].astype(np.int64)
+        sums[sure] = totals[ends] - totals[first + self.segments["chunk_index_start"][sure].astype(np.int64)]
+        return sums
 
-    def byte_of(self, record: int) -> int:
-        """Where a record begins in the file."""
-        return self.start + record * RECORD_SIZE
+    @cached_property
+    def segment_faults(self) -> NDArray[np.bool_]:
+        """Which segments have a `range_fault`; where the xorb lies elsewhere, its number of chunks is not known."""
+        start, stop = self.segments["chunk_index_start"], self.segments["chunk_index_end"]
+        known = self.segment_xorbs >= 0
+        limits = np.full(len(start), 1 << 32, np.int64)
+        limits[known] = self.xorbs.counts[self.segment_xorbs[known]]
+        faults: NDArray[np.bool_] = (start >= stop) | (stop.astype(np.int64) > limits)
+        return faults
 
+    @cached_property
+    def wrong_segments(self) -> NDArray[np.bool_]:
+        """Which segments no reader can follow: a faulty range, or a size that its chunks do not have."""
+        sums = self.segment_sums
+        wrong: NDArray[np.bool_] = (sums >= 0) & (sums != self.segments["unpacked_segment_bytes"])
+        return wrong | self.segment_faults
 
-def walk(data: bytes | memoryview, start: int, *, files: bool) -> Section:
-    """Walks one section.
-
-    Args:
-        data: The bytes from its first record on; what follows the end mark is not looked at.
-        start: Where `data` begins in the file.
-        files: Whether it is the file info section, else the CAS info section.
-    """
-    count = len(data) // RECORD_SIZE
-    data = memoryview(data)[: count * RECORD_SIZE]
-    rows = np.frombuffer(data, FILE_HEADER.dtype, count)
-    steps = file_steps(rows) if files else 1 + rows["num_entries"].astype(np.int64)
-    marks = (words(rows["file_hash"]) == _ALL_ONES).all(axis=1) if count else np.zeros(0, bool)
-    steps[marks] = 0
-    headers, at, ended = _follow(steps.tolist())
-    problem = ""
-    if not ended:
-        what = "file" if files else "xorb"
-        problem = (
-            f"a {what} of {int(steps[at])} records does not fit into the {count - at} that are left"
-            if at < count
-            else f"the {'file info' if files else 'CAS info'} section has no end mark"
-        )
-    firsts = np.array(headers, np.int64)
-    return Section(start, data, firsts, np.append(firsts[1:], at), at + ended, problem, files)
-
-
-def _follow(steps: list[int]) -> tuple[list[int], int, bool]:
-    """The headers reached from record 0; where the walk stops; whether an end mark (step 0) stands there."""
-    headers: list[int] = []
-    at, count = 0, len(steps)
-    while at < count:
-        step = steps[at]
-        if step == 0:
-            return headers, at, True
-        if at + step > count:
-            break
-        headers.append(at)
-        at += step
-    return headers, at, False
-
-
-@dataclass(frozen=True)
-class KeyMap:
-    """Truncated hashes in ascending order, and the records they stand for: a lookup table, read or made.
-
-    Attributes:
-        keys: uint64, ascending.
-        records: Number of the header record, int64.
-        chunks: Number of the chunk in the xorb, int64; -1 for files and xorbs.
-    """
-
-    keys: NDArray[np.uint64]
-    records: NDArray[np.int64]
-    chunks: NDArray[np.int64]
+    @cached_property
+    def damaged_files(self) -> NDArray[np.bool_]:
+        """Which files have a segment that no reader can follow."""
+        return _sums(self.wrong_segments, self.files.bounds) > 0
 
     @property
-    def places(self) -> NDArray[np.int64]:
-        """Number of the record that carries the whole hash: the header, or the chunk."""
-        return self.records + 1 + self.chunks
+    def keyed(self) -> bool:
+        """Whether chunk hashes are stored under a key."""
+        return self.geometry.key != ZERO
 
-    def find(self, section: Section, wanted: HashArray) -> NDArray[np.int64]:
-        """The position of the first entry with each whole hash, or -1.
+    def xorb_values(self, number: int) -> dict[str, Any]:
+        """The fields of the header of a xorb."""
+        return CAS_HEADER.values(self.xorb_headers[number])
 
-        Args:
-            section: Where the records are.
-            wanted: Shape `(m, 32)`.
-        """
-        found = np.full(len(wanted), -1, np.int64)
-        if not len(self.keys):
-            return found
-        keys = words(wanted)[:, 0]
-        at = np.searchsorted(self.keys, keys)
-        left = np.arange(len(wanted))
-        for _ in range(_PROBES):
-            left = left[at[left] < len(self.keys)]
-            left = left[self.keys[at[left]] == keys[left]]
-            hit = (section.hashes[self.places[at[left]]] == wanted[left]).all(axis=1)
-            found[left[hit]] = at[left[hit]]
-            left = left[~hit]
-            if not len(left):
-                return found
-            at[left] += 1
-        found[left] = self._find_slowly(section, wanted[left])
-        return found
+    def chunk_values(self, number: int) -> dict[str, Any]:
+        """The fields of a chunk, counted over all xorbs."""
+        return CAS_ENTRY.values(self.chunks[number])
 
-    def _find_slowly(self, section: Section, wanted: HashArray) -> NDArray[np.int64]:
-        """As `find`, for keys that very many different hashes share: in time that does not depend on how many."""
-        whole = np.ascontiguousarray(section.hashes[self.places]).view("S32").ravel()
-        order = np.argsort(whole, kind="stable")
-        texts = np.ascontiguousarray(wanted).view("S32").ravel()
-        at = np.minimum(np.searchsorted(whole[order], texts), len(order) - 1)
-        return np.where(whole[order[at]] == texts, order[at], -1)
+    def file_fault(self, number: int) -> str:
+        """What is wrong with the first bad segment of a file, or empty."""
+        first, last = self.files.bounds[number : number + 2].tolist()
+        wrong = np.flatnonzero(self.wrong_segments[first:last])
+        return f"segment {wrong[0]}: {self.segment_fault(first + int(wrong[0]))}" if len(wrong) else ""
 
+    def segment_fault(self, number: int) -> str:
+        """What is wrong with a segment, counted over all files, or empty."""
+        segment = FILE_ENTRY.values(self.segments[number])
+        xorb, total = int(self.segment_xorbs[number]), int(self.segment_sums[number])
+        count = int(self.xorbs.counts[xorb]) if xorb >= 0 else -1
+        fault = range_fault(segment["chunk_index_start"], segment["chunk_index_end"], count)
+        return fault or (size_fault(segment["unpacked_segment_bytes"], total) if total >= 0 else "")
 
-_PROBES = 16  # entries of one key that are compared one after the other
+    def table_rows(self, kind: str) -> NDArray[Any]:
+        """The rows of a lookup table; none when the shard has no such table."""
+        table = self.geometry.tables.get(kind)
+        if table is None:
+            return np.zeros(0, _EMPTY[kind])
+        return table.record.read(self.data, table.start, table.count)
 
+    @cached_property
+    def tables(self) -> dict[str, tuple[KeyMap, NDArray[np.int64]]]:
+        """For each lookup table that is there: its map, and the numbers of its wrong rows."""
+        return {kind: table_map(self.table_rows(kind), self.section(kind)) for kind in self.geometry.tables}
 
-def header_map(section: Section) -> KeyMap:
-    """The map from truncated hash to header record that a file or xorb lookup table would hold."""
-    keys = words(section.hashes[section.headers])[:, 0]
-    order = np.argsort(keys, kind="stable")
-    return KeyMap(keys[order], section.headers[order], np.full(len(order), -1, np.int64))
-
-
-def chunk_map(section: Section) -> KeyMap:
-    """The map from truncated chunk hash to xorb and chunk number that a chunk lookup table would hold."""
-    keys = words(section.hashes[section.entries])[:, 0]
-    order = np.argsort(keys, kind="stable")
-    xorbs = np.repeat(section.headers, section.counts)
-    places = section.entries - xorbs - 1
-    return KeyMap(keys[order], xorbs[order], places[order])
+    @cached_property
+    def maps(self) -> dict[str, KeyMap]:
+        """For each kind the map that lookups use: the table's, or where there is none the one made by walking."""
+        maps = {kind: found for kind, (found, _) in self.tables.items()}
+        for kind in set(KINDS) - maps.keys():
+            maps[kind] = chunk_map(self.xorbs) if kind == CHUNK else header_map(self.section(kind))
+        return maps
 
 
-def table_map(rows: NDArray[Any], section: Section) -> tuple[KeyMap, NDArray[np.int64]]:
-    """The map that the rows of a lookup table state, and the numbers of the rows that are wrong and left out.
+_EMPTY = {FILE: [("key", "<u8")], XORB: [("key", "<u8")], CHUNK: [("key", "<u8")]}
 
-    A row is wrong when it does not point at a header, or (for chunks) past the end of its xorb, or when the record
-    found there begins with another key.
+
+def load(data: bytes, geometry: Geometry) -> MdbIndex:
+    """Walks the sections of a shard whose parts are known from its footer."""
+    view = memoryview(data)
+    files = walk(view[slice(*geometry.file_info)], geometry.file_info[0], files=True)
+    xorbs = walk(view[slice(*geometry.cas_info)], geometry.cas_info[0], files=False)
+    return MdbIndex(data, geometry, files, xorbs)
+
+
+def discover(data: bytes, header: dict[str, Any], stop: int) -> MdbIndex:
+    """Walks the sections of a shard without a (trustworthy) footer: where they end is found by walking.
+
+    Args:
+        data: The whole file.
+        header: The header's fields.
+        stop: Where the sections end at the latest.
     """
-    count = len(section.data) // RECORD_SIZE
-    is_header = np.zeros(count + 1, bool)
-    is_header[section.headers] = True
-    records = np.minimum(rows["index"].astype(np.int64), count)
-    good = is_header[records]
-    chunks = np.full(len(rows), -1, np.int64)
-    if "chunk" in (rows.dtype.names or ()):
-        chunks = rows["chunk"].astype(np.int64)
-        entries = section.rows(CAS_HEADER)["num_entries"]
-        good[good] = chunks[good] < entries[records[good]]
-    first = words(section.hashes[(records + 1 + chunks)[good]])[:, 0]
-    good[good] = first == rows["key"][good]
-    keys = rows["key"][good].astype(np.uint64)
-    order = np.argsort(keys, kind="stable")
-    return KeyMap(keys[order], records[good][order], chunks[good][order]), np.flatnonzero(~good)
+    last = max(stop, min(SECTIONS_START, len(data)))
+    view = memoryview(data)[:last]
+    files = walk(view[SECTIONS_START:], SECTIONS_START, files=True)
+    middle = last if files.problem else files.stop_byte
+    xorbs = walk(view[middle:], middle, files=False)
+    end = last if xorbs.problem else xorbs.stop_byte
+    files = replace(files, data=files.data[: _whole(middle - SECTIONS_START)])
+    xorbs = replace(xorbs, data=xorbs.data[: _whole(end - middle)])
+    geometry = Geometry(len(data), header, None, (min(SECTIONS_START, last), middle), (middle, end), {})
+    return MdbIndex(data, geometry, files, xorbs)
+
+
+def _whole(size: int) -> int:
+    """Bytes of the whole records in `size` bytes."""
+    return max(size, 0) // RECORD_SIZE * RECORD_SIZE

@@ -31,9 +31,6 @@ SECTIONS_START = 48
 RECORD_SIZE = 48
 """Bytes of every record of the two sections."""
 
-MAX_SHARD_SIZE = 64 * 1024 * 1024
-"""Bytes of the largest shard that writers make."""
-
 NO_EXPIRY = (1 << 64) - 1
 """The key expiry of a shard that never expires; 0 means that none was recorded."""
 

@@ -6,23 +6,25 @@ decide. Without one: the section is walked once. Under an HMAC key a chunk's pla
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import FormatError, KeyAbsent, Truncated
-from shardcore.formats.mdb.geometry import CHUNK, FILE, Geometry, Table
-from shardcore.formats.mdb.hashes import protect
+from shardcore.errors import FormatError, KeyAbsent, Truncated, UsageError
+from shardcore.formats.mdb.file import MdbFile
+from shardcore.formats.mdb.geometry import CHUNK, FILE, KINDS, XORB, LookupTable, block_fault, descents
+from shardcore.formats.mdb.hashes import protect, protect_many
+from shardcore.formats.mdb.index import MdbIndex
 from shardcore.formats.mdb.layout import CAS_ENTRY, CAS_HEADER, FOOTER, FOOTER_SIZE, RECORD_SIZE
-from shardcore.formats.mdb.loaded import Index
-from shardcore.formats.mdb.objects import BLOCK_GUESS, chunk_ref, file_ref, parse_key, read_file_block, xorb_ref
+from shardcore.formats.mdb.objects import BLOCK_GUESS, Read, chunk_ref, file_ref, read_file_block, xorb_ref
+from shardcore.formats.mdb.recipe import tell_content
 from shardcore.objects import ObjectRef
 from shardcore.span import Span
 from shardcore.trace import Look
-from shardcore.xet_hashes import ZERO, from_text, to_text, truncated
+from shardcore.xet_hashes import SIZE, ZERO, as_rows, from_text, to_text, truncated
 
 WHOLE_TABLE = 65536
 """Tables of up to this many bytes are read at once; of longer ones a piece of this size around the likely place."""
@@ -34,20 +36,20 @@ _GUESSES = 6  # after so many pieces in the wrong place the keys are not spread 
 _MANY = 64  # entries of one key that are looked at one by one
 
 
-class Searched(Protocol):
-    """What a lookup needs of a shard."""
+@dataclass(frozen=True, slots=True)
+class MdbKey:
+    """A parsed key.
 
-    geometry: Geometry
+    Attributes:
+        kind: What is looked for: `file`, `xorb` or `chunk`.
+        raw: The 32 bytes of its hash, as given.
+    """
 
-    def read_bytes(self, start: int, stop: int, look: Look) -> bytes:
-        """Bytes of the shard; free when they were read before."""
+    kind: str
+    raw: bytes
 
-    def index_for(self, look: Look) -> Index:
-        """The index, read now if it was not."""
-
-    @property
-    def index(self) -> Index | None:
-        """The index, when it was read."""
+    def __str__(self) -> str:
+        return to_text(self.raw) if self.kind == FILE else f"{self.kind}:{to_text(self.raw)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,44 +67,86 @@ class Hit:
     row: int
 
 
-def look_up(shard: Searched, key: str, look: Look) -> ObjectRef:
-    """The first object with this key.
+class MdbLookup:
+    """Finds files, xorbs and chunks of a shard.
 
-    Raises:
-        KeyAbsent: There is none.
-        UsageError: The key is not of the form of the format.
-        FormatError: A table or a record is damaged where the lookup needs it.
+    Args:
+        file: The file of the shard.
     """
-    for ref in look_up_all(shard, key, look):
+
+    def __init__(self, file: MdbFile) -> None:
+        self.file = file
+
+    @staticmethod
+    def parse(text: str) -> MdbKey:
+        """The kind and the hash that a key names: files by default, others by prefix.
+
+        Raises:
+            UsageError: The prefix is not known, or what follows it is no hash.
+        """
+        kind, colon, hash_text = text.rpartition(":")
+        if colon and kind not in KINDS:
+            raise UsageError(f"no kind {kind!r}: keys are a file hash, {XORB}:… or {CHUNK}:…")
+        return MdbKey(kind if colon else FILE, from_text(hash_text))
+
+    def find(self, key: MdbKey, look: Look) -> ObjectRef:
+        """The first object with this key. A told lookup goes on into the xorbs, as far as they are within reach.
+
+        Raises:
+            KeyAbsent: There is none.
+            FormatError: A table or a record is damaged where the lookup needs it.
+            SourceError: The bytes cannot be had.
+        """
+        ref = next(self._each(key, look), None)
+        if ref is None:
+            raise KeyAbsent(str(key))
+        if look.telling:
+            tell_content(self.file, ref, look)
         return ref
-    raise KeyAbsent(key)
+
+    def find_all(self, key: MdbKey) -> tuple[ObjectRef, ...]:
+        """All objects with this key: a chunk may occur in several xorbs, and several times in one."""
+        return tuple(self._each(key, Look()))
+
+    def find_many(self, keys: Sequence[MdbKey]) -> NDArray[np.int64]:
+        """The rows of many keys, vectorised; -1 where a key is absent. Reads the index."""
+        rows = np.full(len(keys), -1, np.int64)
+        index = self.file.load()
+        for kind in KINDS:
+            places = np.array([n for n, key in enumerate(keys) if key.kind == kind], np.int64)
+            if not len(places):
+                continue
+            plain = as_rows([keys[n].raw for n in places.tolist()])
+            found = index.rows_of(kind, protect_many(self.file.geometry.key, plain) if kind == CHUNK else plain)
+            if kind == CHUNK and index.keyed:
+                found = np.where(found < 0, index.rows_of(kind, plain), found)
+            rows[places] = found
+        return rows
+
+    def _each(self, key: MdbKey, look: Look) -> Iterator[ObjectRef]:
+        """All objects with this key; see `find`."""
+        geometry, plain = self.file.geometry, key.raw
+        raw = protect(geometry.key, plain) if key.kind == CHUNK else plain
+        if key.kind == CHUNK and geometry.key != ZERO:
+            at = geometry.size - FOOTER_SIZE + FOOTER.offsets["chunk_hash_hmac_key"]
+            look.step(
+                "Apply the key",
+                "Chunk hashes of this shard are stored under a key: "
+                f"{to_text(plain)} would be stored as {to_text(raw)}.",
+                Span("", at, at + SIZE),
+                plain=to_text(plain),
+                stored=to_text(raw),
+            )
+        found = False
+        for ref in _matches(self.file, key.kind, raw, look):
+            found = True
+            yield ref
+        if not found and raw != plain:
+            look.step("Take it as stored", "No chunk has that hash; perhaps the hash given is keyed already.")
+            yield from _matches(self.file, key.kind, plain, look)
 
 
-def look_up_all(shard: Searched, key: str, look: Look) -> Iterator[ObjectRef]:
-    """All objects with this key; see `look_up`."""
-    kind, text = parse_key(key)
-    raw = from_text(text)
-    plain = raw
-    if kind == CHUNK and shard.geometry.key != ZERO:
-        raw = protect(shard.geometry.key, plain)
-        at = shard.geometry.size - FOOTER_SIZE + FOOTER.offsets["chunk_hash_hmac_key"]
-        look.step(
-            "Apply the key",
-            f"Chunk hashes of this shard are stored under a key: {to_text(plain)} would be stored as {to_text(raw)}.",
-            Span("", at, at + 32),
-            plain=to_text(plain),
-            stored=to_text(raw),
-        )
-    found = False
-    for ref in _matches(shard, kind, raw, look):
-        found = True
-        yield ref
-    if not found and raw != plain:
-        look.step("Take it as stored", "No chunk has that hash; perhaps the hash given is keyed already.")
-        yield from _matches(shard, kind, plain, look)
-
-
-def _matches(shard: Searched, kind: str, raw: bytes, look: Look) -> Iterator[ObjectRef]:
+def _matches(file: MdbFile, kind: str, raw: bytes, look: Look) -> Iterator[ObjectRef]:
     """The objects of a kind whose stored hash is `raw`."""
     key = truncated(raw)
     look.step(
@@ -111,40 +155,38 @@ def _matches(shard: Searched, kind: str, raw: bytes, look: Look) -> Iterator[Obj
         key=key,
         hash=to_text(raw),
     )
-    start, stop = shard.geometry.file_info if kind == FILE else shard.geometry.cas_info
+    start, stop = file.geometry.section(kind)
     if stop - start <= RECORD_SIZE:
         look.step("Look at the section", f"There is no {kind} in this shard.", Span("", start, stop))
         return
-    table = shard.geometry.tables.get(kind)
-    hits = _from_table(shard, table, raw, look) if table else _from_walk(shard, kind, raw, look)
+    table = file.geometry.tables.get(kind)
+    hits = _from_table(file, table, raw, look) if table else _from_walk(file, kind, raw, look)
     for hit in hits:
-        yield from _compare(shard, kind, raw, hit, look)
+        yield from _compare(file, kind, raw, hit, look)
 
 
-def _from_table(shard: Searched, table: Table, raw: bytes, look: Look) -> Iterator[Hit]:
+def _from_table(file: MdbFile, table: LookupTable, raw: bytes, look: Look) -> Iterator[Hit]:
     """The entries of a lookup table that have the key."""
-    first, rows = search(lambda a, b: shard.read_bytes(a, b, look), table, truncated(raw))
-    size = table.record.size
-    at = table.start + first * size
+    first, rows = search(lambda a, b: file.read(a, b, look), table, truncated(raw))
     text = "No entry has the key" if not len(rows) else f"Entry {first} has the key"
     if len(rows) > 1:
         text = f"Entries {first} to {first + len(rows) - 1} have the key"
     look.step(
         f"Search the {table.kind} lookup table",
         f"{text}; the table is sorted and has {table.count} entries.",
-        Span("", at, at + len(rows) * size),
+        table.span(first, first + len(rows)),
         entry=first,
         entries=len(rows),
     )
     numbers = np.arange(first, first + len(rows))
     if len(rows) > _MANY:
-        same = _with_hash(shard.index_for(look), table.kind, rows, raw)
+        same = _with_hash(file.load(look), table.kind, rows, raw)
         rows, numbers = rows[same], numbers[same]
     chunks = rows["chunk"].tolist() if table.kind == CHUNK else [-1] * len(rows)
     return (Hit(*found) for found in zip(rows["index"].tolist(), chunks, numbers.tolist(), strict=True))
 
 
-def _with_hash(index: Index, kind: str, rows: NDArray[Any], raw: bytes) -> NDArray[np.int64]:
+def _with_hash(index: MdbIndex, kind: str, rows: NDArray[Any], raw: bytes) -> NDArray[np.int64]:
     """Which of very many entries of one key point at records with the whole hash."""
     hashes = index.section(kind).hashes
     places = rows["index"].astype(np.int64)
@@ -155,7 +197,7 @@ def _with_hash(index: Index, kind: str, rows: NDArray[Any], raw: bytes) -> NDArr
     return same
 
 
-def search(read: Any, table: Table, key: int) -> tuple[int, NDArray[Any]]:
+def search(read: Read, table: LookupTable, key: int) -> tuple[int, NDArray[Any]]:
     """The entries with a key: the number of the first (or where it would be), and their rows.
 
     Hashes are spread evenly, so that the key tells where in a long table it must be; one piece nearly always has it.
@@ -193,17 +235,17 @@ def search(read: Any, table: Table, key: int) -> tuple[int, NDArray[Any]]:
     return number, found
 
 
-def _sorted_rows(read: Any, table: Table, first: int, last: int) -> NDArray[Any]:
-    start, stop = table.start + first * table.record.size, table.start + last * table.record.size
-    rows = table.record.read(read(start, stop), 0, last - first, place=Span("", start, stop))
-    if len(rows) > 1 and (rows["key"][1:] < rows["key"][:-1]).any():
-        raise FormatError(f"the {table.kind} lookup table is not sorted", span=Span("", start, stop))
+def _sorted_rows(read: Read, table: LookupTable, first: int, last: int) -> NDArray[Any]:
+    span = table.span(first, last)
+    rows = table.record.read(read(span.start, span.stop), 0, last - first, place=span)
+    if len(descents(rows)):
+        raise FormatError(f"the {table.kind} lookup table is not sorted", span=span)
     return rows
 
 
-def _from_walk(shard: Searched, kind: str, raw: bytes, look: Look) -> Iterator[Hit]:
+def _from_walk(file: MdbFile, kind: str, raw: bytes, look: Look) -> Iterator[Hit]:
     """The records that a table would name, found by walking the section."""
-    index = shard.index_for(look)
+    index = file.load(look)
     known, section = index.maps[kind], index.section(kind)
     wanted = np.frombuffer(raw, np.uint8).reshape(1, 32)
     first = int(known.find(section, wanted)[0])
@@ -226,73 +268,71 @@ def _from_walk(shard: Searched, kind: str, raw: bytes, look: Look) -> Iterator[H
     return (Hit(record, chunk, -1) for record, chunk in pairs)
 
 
-def _compare(shard: Searched, kind: str, raw: bytes, hit: Hit, look: Look) -> Iterator[ObjectRef]:
+def _compare(file: MdbFile, kind: str, raw: bytes, hit: Hit, look: Look) -> Iterator[ObjectRef]:
     """The object that an entry leads to, if its whole hash is the one wanted."""
-    start, stop = shard.geometry.file_info if kind == FILE else shard.geometry.cas_info
-    at = start + hit.record * RECORD_SIZE
-    place = at + (1 + hit.chunk) * RECORD_SIZE
-    span = Span("", at, at + RECORD_SIZE)
-    if max(at, place) + RECORD_SIZE > stop:
-        raise FormatError(f"the {kind} lookup entry {hit.row} points at byte {place}, past its section", span=span)
-    index = shard.index
+    places, index = file.geometry.entry_places(kind, hit.record, hit.chunk), file.index
+    if places is None:
+        table = file.geometry.tables.get(kind)
+        span = table.span(hit.row, hit.row + 1) if table else None
+        raise FormatError(f"the {kind} lookup entry {hit.row} leads past its section", span=span)
+    header, place = places
     if index is not None and index.section(kind).block_of(hit.record) < 0:
-        raise FormatError(f"the {kind} lookup entry {hit.row} points at byte {at}, where no header is", span=span)
-    data, entry = _records(shard, kind, at, place, stop, look)
-    found = entry[:32]
+        raise FormatError(
+            f"the {kind} lookup entry {hit.row} points at byte {header.start}, where no header is", span=header
+        )
+    data, entry = _records(file, kind, header, place, look)
+    found = entry[:SIZE]
     if found[:8] != raw[:8]:
         raise FormatError(
-            f"the {kind} lookup entry {hit.row} points at a record with another key, {to_text(found)[:16]}",
-            span=Span("", place, place + RECORD_SIZE),
+            f"the {kind} lookup entry {hit.row} points at a record with another key, {to_text(found)[:16]}", span=place
         )
     if found != raw:
         look.step(
             "Compare the whole hash",
             f"The record has the same key but another hash, {to_text(found)}: go on.",
-            Span("", place, place + RECORD_SIZE),
+            place,
             record=hit.record,
         )
         return
-    ref = _object(shard, kind, hit, (at, place, stop), data, entry)
+    ref = _object(file, kind, hit, places, data, entry)
     values = {"record": hit.record} | ({"chunk": hit.chunk} if kind == CHUNK else {})
-    look.step("Compare the whole hash", _meaning(kind, hit, ref), *dict.fromkeys((span, *ref.spans)), **values)
+    look.step("Compare the whole hash", _meaning(kind, hit, ref), *dict.fromkeys((header, *ref.spans)), **values)
     yield ref
 
 
-def _records(shard: Searched, kind: str, at: int, place: int, stop: int, look: Look) -> tuple[bytes, bytes]:
+def _records(file: MdbFile, kind: str, header: Span, place: Span, look: Look) -> tuple[bytes, bytes]:
     """The header record (for a file with what follows it) and the record that carries the hash; mostly one range."""
     if kind == FILE:
-        data = shard.read_bytes(at, min(at + BLOCK_GUESS, stop), look)
+        data = file.read(header.start, min(header.start + BLOCK_GUESS, file.geometry.file_info[1]), look)
         return data, data
-    if place - at > FAR:
-        return shard.read_bytes(at, at + RECORD_SIZE, look), shard.read_bytes(place, place + RECORD_SIZE, look)
-    data = shard.read_bytes(at, place + RECORD_SIZE, look)
-    return data[:RECORD_SIZE], data[place - at :]
+    if place.start - header.start > FAR:
+        return file.read(header.start, header.stop, look), file.read(place.start, place.stop, look)
+    data = file.read(header.start, place.stop, look)
+    return data[:RECORD_SIZE], data[place.start - header.start :]
 
 
-def _object(shard: Searched, kind: str, hit: Hit, where: tuple[int, int, int], data: bytes, entry: bytes) -> ObjectRef:
+def _object(file: MdbFile, kind: str, hit: Hit, places: tuple[Span, Span], data: bytes, entry: bytes) -> ObjectRef:
     """The object at a record whose hash was found right; its row is -1 while the index is not read."""
-    at, place, stop = where
-    index = shard.index
+    index, (span, place) = file.index, places
+    at, stop = span.start, file.geometry.section(kind)[1]
     row = -1 if index is None else index.row_of(kind, hit.record, hit.chunk)
     if kind == FILE:
 
         def read(a: int, b: int) -> bytes:
             inside = a >= at and b <= at + len(data)
-            return data[a - at : b - at] if inside else shard.read_bytes(a, b, Look())
+            return data[a - at : b - at] if inside else file.read(a, b)
 
         return file_ref(row, read_file_block(read, at, stop), "" if index is None else index.file_fault(row))
-    header = CAS_HEADER.read_one(data, 0, place=Span("", at, at + len(data)))
-    if hit.chunk >= header["num_entries"]:
-        raise FormatError(
-            f"the chunk lookup entry {hit.row} names chunk {hit.chunk} of {header['num_entries']}",
-            span=Span("", at, at + RECORD_SIZE),
-        )
+    header = CAS_HEADER.read_one(data, 0, place=span)
+    count = header["num_entries"]
+    if hit.chunk >= count:
+        raise FormatError(f"the chunk lookup entry {hit.row} names chunk {hit.chunk} of {count}", span=span)
     if kind != CHUNK:
-        if at + (1 + header["num_entries"]) * RECORD_SIZE > stop:
-            raise Truncated(f"a xorb of {header['num_entries']} chunks goes past its section", span=Span("", at, stop))
+        if fault := block_fault(XORB, 1 + count, (stop - at) // RECORD_SIZE):
+            raise Truncated(fault, span=Span("", at, stop))
         return xorb_ref(row, at, header)
     values = CAS_ENTRY.read_one(entry)
-    return chunk_ref(row, place, values, header["cas_hash"], hit.chunk, keyed=shard.geometry.key != ZERO)
+    return chunk_ref(row, place.start, values, header["cas_hash"], hit.chunk, keyed=file.geometry.key != ZERO)
 
 
 def _meaning(kind: str, hit: Hit, ref: ObjectRef) -> str:

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import Truncated, UsageError
-from shardcore.formats.mdb.geometry import CHUNK, FILE, KINDS, XORB
+from shardcore.errors import Truncated
+from shardcore.formats.mdb.file import MdbFile
+from shardcore.formats.mdb.geometry import CHUNK, FILE, KINDS, XORB, block_fault
 from shardcore.formats.mdb.hashes import sha256_digest
 from shardcore.formats.mdb.layout import (
     FILE_ENTRY,
@@ -25,7 +26,6 @@ from shardcore.formats.mdb.layout import (
     FileFlag,
     file_steps,
 )
-from shardcore.formats.mdb.loaded import Index
 from shardcore.objects import ObjectColumns, ObjectRef, Objects, State
 from shardcore.span import Span
 from shardcore.xet_hashes import HashArray, to_text, to_texts
@@ -114,9 +114,10 @@ def read_file_block(read: Read, start: int, limit: int) -> FileBlock:
     """
     data = read(start, max(min(start + BLOCK_GUESS, limit), start))
     rows = FILE_HEADER.read(data, place=Span("", start, start + len(data)))
-    stop = start + int(file_steps(rows)[0]) * RECORD_SIZE
-    if stop > limit:
-        raise Truncated(f"the records of a file end at {stop}, their section at {limit}", span=Span("", start, limit))
+    records = int(file_steps(rows)[0])
+    if fault := block_fault(FILE, records, (limit - start) // RECORD_SIZE):
+        raise Truncated(fault, span=Span("", start, limit))
+    stop = start + records * RECORD_SIZE
     if stop > start + len(data):
         data += read(start + len(data), stop)
     header = FILE_HEADER.values(rows[0])
@@ -128,6 +129,16 @@ def read_file_block(read: Read, start: int, limit: int) -> FileBlock:
     last = stop - start - RECORD_SIZE
     sha256 = FILE_METADATA.read_one(data, last)["sha256"] if flags & FileFlag.WITH_METADATA_EXT else None
     return FileBlock(start, header, FILE_ENTRY.read(data, RECORD_SIZE, count), ranges, sha256)
+
+
+def block_of(file: MdbFile, ref: ObjectRef) -> FileBlock:
+    """The records of an object of kind `file`.
+
+    Raises:
+        FormatError: They are damaged.
+        SourceError: The bytes cannot be had.
+    """
+    return read_file_block(file.read, ref.spans[0].start, file.geometry.file_info[1])
 
 
 def file_ref(row: int, block: FileBlock, fault: str = "") -> ObjectRef:
@@ -192,28 +203,28 @@ class MdbObjects(Objects):
     """All files, then all xorbs, then all chunks, each in the order of their records.
 
     Args:
-        load: Gives the index, reading it when it was not read yet.
-        loaded: Whether that costs nothing.
-        count: Number of objects that the tables state; None without tables.
+        file: The file of the shard; its index is read when more is asked for than how many objects the tables state.
     """
 
     kinds = KINDS
     inner_kinds = frozenset({"xorb", "chunk"})
     codecs = (CODEC,)
 
-    def __init__(self, load: Callable[[], Index], loaded: Callable[[], bool], count: int | None) -> None:
-        self._load = load
-        self._loaded = loaded
-        self._count = count
+    def __init__(self, file: MdbFile) -> None:
+        self.file = file
 
     def __len__(self) -> int:
-        if self._count is not None and not self._loaded():
-            return self._count
-        return sum(self._load().counts)
+        declared = self.file.declared_objects
+        return sum(self.file.load().counts) if declared is None else declared
+
+    @property
+    def counted(self) -> bool:
+        """Whether the tables state how many objects there are, or the index is there."""
+        return self.file.declared_objects is not None
 
     def columns(self, rows: NDArray[np.int64], *, sizes: bool = False) -> ObjectColumns:
         """The columns of some rows; see `Objects.columns`. `start` and `stop` tell where the records lie."""
-        index = self._load()
+        index = self.file.load()
         rows = np.asarray(rows, np.int64)
         ends = np.cumsum(index.counts)
         kind = np.searchsorted(ends, rows, "right")
@@ -247,7 +258,7 @@ class MdbObjects(Objects):
 
     def key_texts(self, rows: NDArray[np.int64]) -> list[str | None]:
         """The keys of some rows; see `Objects.key_texts`."""
-        index = self._load()
+        index = self.file.load()
         rows = np.asarray(rows, np.int64)
         ends = np.cumsum(index.counts)
         kind = np.searchsorted(ends, rows, "right")
@@ -264,7 +275,7 @@ class MdbObjects(Objects):
 
     def ref(self, row: int) -> ObjectRef:
         """One row as an object."""
-        index = self._load()
+        index = self.file.load()
         if not 0 <= row < len(self):
             raise IndexError(row)
         files, xorbs, _ = index.counts
@@ -294,7 +305,7 @@ class MdbObjects(Objects):
     @property
     def orders(self) -> tuple[str, ...]:
         """`offset` and `size` are known once the index is."""
-        return ("slot", "offset", "size") if self._loaded() else ("slot",)
+        return ("slot", "offset", "size") if self.file.index is not None else ("slot",)
 
     def order(self, name: str) -> NDArray[np.int64] | None:
         """Row numbers in an order; see `Objects.order`."""
@@ -302,17 +313,3 @@ class MdbObjects(Objects):
             columns = self[:]
             return np.argsort(columns.start if name == "offset" else columns.size, kind="stable")
         return super().order(name)
-
-
-def parse_key(key: str) -> tuple[str, str]:
-    """The kind and the hash that a key names: files by default, others by prefix.
-
-    Raises:
-        UsageError: The prefix is not known.
-    """
-    kind, colon, text = key.rpartition(":")
-    if not colon:
-        return FILE, key
-    if kind not in KINDS:
-        raise UsageError(f"no kind {kind!r}: keys are a file hash, {XORB}:… or {CHUNK}:…")
-    return kind, text

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
-from shardcore.errors import FormatError, ShardError
-from shardcore.formats.mdb.geometry import FILE, XORB
+from shardcore.errors import ShardError
+from shardcore.formats.mdb.content import check_range, chunks_of, stream
+from shardcore.formats.mdb.file import MdbFile
+from shardcore.formats.mdb.geometry import FILE
 from shardcore.formats.mdb.layout import CAS_ENTRY, RECORD_SIZE
-from shardcore.formats.mdb.xorbs import SPAN_PREFIX, Xorb, stream_file, stream_segment
+from shardcore.formats.mdb.objects import block_of
+from shardcore.formats.mdb.xorbs import SPAN_PREFIX, Xorb
 from shardcore.objects import ObjectRef
 from shardcore.span import Span
 from shardcore.trace import Look
 from shardcore.xet_hashes import to_texts
-
-if TYPE_CHECKING:
-    from shardcore.formats.mdb.reader import MdbShard
 
 TOLD_SEGMENTS = 16
 """Segments of a file that a told lookup follows into their xorbs."""
@@ -23,55 +24,51 @@ TOLD_BYTES = 16 * 1024 * 1024
 """Files of up to this many bytes are put together and checked by a told lookup."""
 
 
-def recipe_of(shard: MdbShard, ref: ObjectRef) -> dict[str, Any]:
+def recipe_of(file: MdbFile, ref: ObjectRef) -> dict[str, Any]:
     """How a file or xorb is put together, ready for JSON."""
     if ref.kind == FILE:
-        block = shard.block_of(ref)
+        block = block_of(file, ref)
         ranges = [None] * len(block.segments) if block.ranges is None else to_texts(block.ranges)
         segments = [s | {"range_hash": r} for s, r in zip(block.segment_list, ranges, strict=True)]
         return {"file": ref.key, "size": ref.size, "sha256": ref.extras["sha256"], "segments": segments}
     start = ref.spans[0].start + RECORD_SIZE
     count = ref.extras["chunks"]
-    rows = CAS_ENTRY.read(shard.read_quietly(start, ref.spans[0].stop), count=count)
+    rows = CAS_ENTRY.read(file.read(start, ref.spans[0].stop), count=count)
     columns = (rows[name].tolist() for name in ("chunk_byte_range_start", "unpacked_segment_bytes", "flags"))
     hashes = to_texts(rows["chunk_hash"])
     chunks = [{"hash": h, "start": a, "size": n, "flags": f} for h, a, n, f in zip(hashes, *columns, strict=True)]
     return {"xorb": ref.extras["xorb"], "size": ref.size, "chunks": chunks}
 
 
-def tell_content(shard: MdbShard, ref: ObjectRef, look: Look) -> None:
+def tell_content(file: MdbFile, ref: ObjectRef, look: Look) -> None:
     """Goes on from an object's records into the xorbs; tells what cannot be reached, and fails at nothing."""
     if ref.kind == FILE:
-        _tell_file(shard, ref, look)
+        _tell_file(file, ref, look)
     else:
-        last = ref.extras["chunks"] if ref.kind == XORB else ref.extras["chunk"] + 1
-        first = 0 if ref.kind == XORB else ref.extras["chunk"]
-        reached = _tell_range(shard, ref.extras["xorb"], first, last, ref.spans[0], look)
+        reached = _tell_range(file, *chunks_of(ref), ref.spans[0], look)
         if reached and ref.size <= TOLD_BYTES:
-            _tell_check(
-                lambda: sum(map(len, stream_segment(shard.xorbs, ref.extras["xorb"], first, last, ref.spans[0]))), look
-            )
+            _tell_check(lambda: sum(map(len, stream(file, ref))), look)
 
 
-def _tell_file(shard: MdbShard, ref: ObjectRef, look: Look) -> None:
-    block = shard.block_of(ref)
+def _tell_file(file: MdbFile, ref: ObjectRef, look: Look) -> None:
+    block = block_of(file, ref)
     if not len(block.segments):
         look.step("Put it together", "The file is empty: it has no segments, and its hash is zero.", size=0)
         return
     reached = True
     for number, segment in enumerate(block.segment_list[:TOLD_SEGMENTS]):
         place = block.entry_span(number)
-        reached &= _tell_range(shard, segment["xorb"], segment["start"], segment["end"], place, look)
+        reached &= _tell_range(file, segment["xorb"], segment["start"], segment["end"], place, look)
     if len(block.segments) > TOLD_SEGMENTS:
         look.step("Go on", f"{len(block.segments) - TOLD_SEGMENTS} more segments follow in the same way.")
     if reached and ref.size <= TOLD_BYTES:
-        _tell_check(lambda: sum(map(len, stream_file(shard.xorbs, block))), look)
+        _tell_check(lambda: sum(map(len, stream(file, ref))), look)
 
 
-def _tell_range(shard: MdbShard, text: str, first: int, last: int, place: Span, look: Look) -> bool:
+def _tell_range(file: MdbFile, text: str, first: int, last: int, place: Span, look: Look) -> bool:
     """Where a range of chunks lies in its xorb; whether it was reached."""
     try:
-        xorb = shard.xorbs.get(text)
+        xorb = file.xorbs.get(text)
         span, unpacked = _stored_span(xorb, text, first, last, place)
     except ShardError as error:
         look.step("Open the xorb", f"{error.message}.", place, xorb=text)
@@ -91,15 +88,14 @@ def _tell_range(shard: MdbShard, text: str, first: int, last: int, place: Span, 
 
 
 def _stored_span(xorb: Xorb, text: str, first: int, last: int, place: Span) -> tuple[Span, tuple[int, int]]:
-    if not first < last <= xorb.chunk_count:
-        raise FormatError(f"chunks {first} to {last} are asked for, the xorb has {xorb.chunk_count}", span=place)
+    check_range(xorb, first, last, place)
     sizes = xorb.chunk_sizes
     start = int(sizes[:first].sum())
     span = Span(SPAN_PREFIX + text, xorb.record_span(first).start, xorb.record_span(last - 1).stop)
     return span, (start, start + int(sizes[first:last].sum()))
 
 
-def _tell_check(read: Any, look: Look) -> None:
+def _tell_check(read: Callable[[], int], look: Look) -> None:
     try:
         size = read()
     except ShardError as error:

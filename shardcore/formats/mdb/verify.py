@@ -5,15 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.finding import MAX_PER_CODE, Depth, Finding, Findings, Report, Severity
-from shardcore.formats.mdb.geometry import CHUNK, FILE
+from shardcore.formats.mdb.file import MdbFile
+from shardcore.formats.mdb.geometry import CHUNK, FILE, KINDS, XORB, descents
 from shardcore.formats.mdb.hashes import file_hashes, range_hashes, shard_name
-from shardcore.formats.mdb.index import Kind, Section
+from shardcore.formats.mdb.index import MdbIndex
 from shardcore.formats.mdb.layout import (
     BOOKEND,
     CAS_HEADER,
@@ -25,17 +26,14 @@ from shardcore.formats.mdb.layout import (
     RECORD_SIZE,
     FileFlag,
 )
-from shardcore.formats.mdb.loaded import Index
+from shardcore.formats.mdb.objects import MdbObjects
 from shardcore.formats.mdb.tree import date_text
 from shardcore.formats.mdb.verify_content import check_content
+from shardcore.formats.mdb.walk import Kind, WalkedSection
 from shardcore.nodes.sections import SectionRole
 from shardcore.progress import Progress
 from shardcore.span import Span
-from shardcore.trace import Look
 from shardcore.xet_hashes import to_text, tree_roots
-
-if TYPE_CHECKING:
-    from shardcore.formats.mdb.reader import MdbShard
 
 CHUNKS_AT_ONCE = 1 << 17
 """Chunks whose hashes are gathered at a time; files may name the same chunks again and again."""
@@ -46,32 +44,36 @@ LISTED = MAX_PER_CODE - 1
 _NAME = re.compile(r"[0-9a-f]{64}\.mdb")
 
 
-def verify(shard: MdbShard, depth: Depth, progress: Progress) -> Report:
-    """Checks a shard to a depth."""
+def verify(file: MdbFile, objects: MdbObjects, depth: Depth, progress: Progress) -> Report:
+    """Checks a shard to a depth.
+
+    Raises:
+        SourceError: The bytes cannot be had.
+    """
     findings = Findings()
     progress(0, 4)
-    index = shard.index_for(Look())
-    if shard.footer_damage is not None:
-        findings.error("mdb.footer", shard.footer_damage.span, shard.footer_damage.message)
-    _check_sections(shard, index, findings)
+    index = file.load()
+    if file.footer_damage is not None:
+        findings.error("mdb.footer", file.footer_damage.span, file.footer_damage.message)
+    _check_sections(file, index, findings)
     _check_tables(index, findings)
     _check_files(index, findings)
     _check_xorbs(index, findings)
     _check_footer(index, findings)
     progress(1, 4)
     if depth.reaches(Depth.INDEX):
-        _check_name(shard, index, findings)
+        _check_name(file, index, findings)
         if not index.keyed:
             _check_roots(index, findings)
             progress(2, 4)
             _check_ranges_and_files(index, findings, progress)
     if depth.reaches(Depth.CONTENT):
-        check_content(shard, index, findings, progress)
+        check_content(file, objects, index, findings, progress)
     progress(4, 4)
     return Report(depth, sum(index.counts), findings.all())
 
 
-def _check_sections(shard: MdbShard, index: Index, findings: Findings) -> None:
+def _check_sections(file: MdbFile, index: MdbIndex, findings: Findings) -> None:
     """Walks that broke off, end marks, gaps, reserved bytes."""
     stops = {True: index.geometry.file_info[1], False: index.geometry.cas_info[1]}
     for section in (index.files, index.xorbs):
@@ -87,8 +89,8 @@ def _check_sections(shard: MdbShard, index: Index, findings: Findings) -> None:
             at = section.byte_of(section.stop - 1)
             findings.warning("mdb.end-mark", Span("", at + 32, at + RECORD_SIZE), "the end mark does not end in zeros")
         _check_reserved(section, findings)
-    for gap in shard.sections:
-        if gap.role is SectionRole.UNKNOWN and shard.footer_damage is None:
+    for gap in file.sections:
+        if gap.role is SectionRole.UNKNOWN and file.footer_damage is None:
             findings.warning("mdb.gap", Span("", gap.start, gap.stop), "no part of the shard claims these bytes")
 
 
@@ -102,7 +104,7 @@ def _listed(numbers: NDArray[np.int64], findings: Findings, severity: Severity, 
 _RESERVED = {Kind.FILE_HEADER: 40, Kind.FILE_VERIFICATION: 32, Kind.FILE_METADATA: 32, Kind.CAS_ENTRY: 44}
 
 
-def _check_reserved(section: Section, findings: Findings) -> None:
+def _check_reserved(section: WalkedSection, findings: Findings) -> None:
     raw = np.frombuffer(section.data, np.uint8).reshape(-1, RECORD_SIZE)
     for kind, start in _RESERVED.items():
         records = np.flatnonzero(section.kinds == kind)
@@ -111,21 +113,16 @@ def _check_reserved(section: Section, findings: Findings) -> None:
             findings.warning("mdb.reserved", Span("", at + start, at + RECORD_SIZE), "reserved bytes are not zero")
 
 
-def _check_tables(index: Index, findings: Findings) -> None:
+def _check_tables(index: MdbIndex, findings: Findings) -> None:
     """Order, rows that point nowhere, rows that are missing."""
-    files, xorbs, chunks = index.counts
-    counts = {"file": files, "xorb": xorbs, "chunk": chunks}
+    counts = dict(zip(KINDS, index.counts, strict=True))
     for kind, table in index.geometry.tables.items():
-        rows, size = index.table_rows(kind), table.record.size
-        for at in _listed(
-            np.flatnonzero(rows["key"][1:] < rows["key"][:-1]), findings, Severity.ERROR, "mdb.table-order"
-        ):
-            span = Span("", table.start + (at + 1) * size, table.start + (at + 2) * size)
-            findings.error("mdb.table-order", span, f"entry {at + 1} of the {kind} lookup table has a lower key")
+        for at in _listed(descents(index.table_rows(kind)), findings, Severity.ERROR, "mdb.table-order"):
+            message = f"entry {at} of the {kind} lookup table has a lower key"
+            findings.error("mdb.table-order", table.span(at, at + 1), message)
         for at in _listed(index.tables[kind][1], findings, Severity.ERROR, "mdb.table-row"):
-            span = Span("", table.start + at * size, table.start + (at + 1) * size)
             what = "chunk" if kind == CHUNK else f"{kind} header"
-            findings.error("mdb.table-row", span, f"entry {at} points at no {what} with its key")
+            findings.error("mdb.table-row", table.span(at, at + 1), f"entry {at} points at no {what} with its key")
         if table.count != counts[kind]:
             span = Span("", table.start, table.stop)
             message = f"the {kind} lookup table has {table.count} entries for {counts[kind]} {kind}s"
@@ -145,7 +142,7 @@ def _distinct(places: NDArray[np.int64]) -> int:
     return int(np.count_nonzero(marks))
 
 
-def _check_files(index: Index, findings: Findings) -> None:
+def _check_files(index: MdbIndex, findings: Findings) -> None:
     """Segments, flags, empty files, files listed twice."""
     section = index.files
     for number in _listed(np.flatnonzero(index.wrong_segments), findings, Severity.ERROR, "mdb.segment"):
@@ -167,7 +164,7 @@ def _check_files(index: Index, findings: Findings) -> None:
     _check_twice(section, FILE, findings)
 
 
-def _check_twice(section: Section, kind: str, findings: Findings) -> None:
+def _check_twice(section: WalkedSection, kind: str, findings: Findings) -> None:
     """Files or xorbs listed twice."""
     whole = np.ascontiguousarray(section.hashes[section.headers]).view("S32").ravel()
     order = np.argsort(whole, kind="stable")
@@ -179,7 +176,7 @@ def _check_twice(section: Section, kind: str, findings: Findings) -> None:
         findings.warning(f"mdb.{kind}-twice", Span("", place, place + RECORD_SIZE), message)
 
 
-def _check_xorbs(index: Index, findings: Findings) -> None:
+def _check_xorbs(index: MdbIndex, findings: Findings) -> None:
     """Sizes and starts of chunks."""
     section, rows = index.xorbs, index.chunks
     headers = section.rows(CAS_HEADER)[section.headers]
@@ -199,10 +196,10 @@ def _check_xorbs(index: Index, findings: Findings) -> None:
         declared = rows["chunk_byte_range_start"][number]
         message = f"the chunk begins at {declared}, the ones before it end at {wanted[number]}"
         findings.error("mdb.chunk-start", Span("", at + 32, at + 36), message)
-    _check_twice(section, "xorb", findings)
+    _check_twice(section, XORB, findings)
 
 
-def _check_footer(index: Index, findings: Findings) -> None:
+def _check_footer(index: MdbIndex, findings: Findings) -> None:
     """The sums in the footer, and whether its time is over."""
     footer = index.geometry.footer
     if footer is None:
@@ -228,8 +225,8 @@ def _check_footer(index: Index, findings: Findings) -> None:
         findings.note("mdb.expired", Span("", at, at + 8), message)
 
 
-def _check_name(shard: MdbShard, index: Index, findings: Findings) -> None:
-    name = shard.source.name
+def _check_name(file: MdbFile, index: MdbIndex, findings: Findings) -> None:
+    name = file.source.name
     if _NAME.fullmatch(name) and (real := shard_name([index.data])) != name:
         findings.warning("mdb.name", None, f"the file is named {name}, its bytes hash to {real}")
 
@@ -244,7 +241,7 @@ def _batches(totals: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
         first = last
 
 
-def _check_roots(index: Index, findings: Findings) -> None:
+def _check_roots(index: MdbIndex, findings: Findings) -> None:
     """Every xorb hash from its chunk hashes."""
     section = index.xorbs
     sizes = index.chunks["unpacked_segment_bytes"].astype(np.uint64)
@@ -261,7 +258,7 @@ def _check_roots(index: Index, findings: Findings) -> None:
         findings.error("mdb.xorb-hash", Span("", at, at + 32), message)
 
 
-def _check_ranges_and_files(index: Index, findings: Findings, progress: Progress) -> None:
+def _check_ranges_and_files(index: MdbIndex, findings: Findings, progress: Progress) -> None:
     """Range hashes and file hashes, of files whose xorbs are all described here."""
     section = index.files
     known = (index.segment_xorbs >= 0) & ~index.wrong_segments
@@ -272,7 +269,7 @@ def _check_ranges_and_files(index: Index, findings: Findings, progress: Progress
         progress(2 * len(section.headers) + first, 4 * len(section.headers))
 
 
-def _check_batch(index: Index, first: int, last: int, known: NDArray[np.bool_], findings: Findings) -> None:
+def _check_batch(index: MdbIndex, first: int, last: int, known: NDArray[np.bool_], findings: Findings) -> None:
     """The files number `first` to `last`, half-open."""
     section = index.files
     low, high = int(section.bounds[first]), int(section.bounds[last])
@@ -302,7 +299,7 @@ def _check_batch(index: Index, first: int, last: int, known: NDArray[np.bool_], 
         findings.error("mdb.file-hash", Span("", at, at + 32), message, key=key)
 
 
-def _check_ranges(index: Index, segments: NDArray[np.int64], found: NDArray[Any], findings: Findings) -> None:
+def _check_ranges(index: MdbIndex, segments: NDArray[np.int64], found: NDArray[Any], findings: Findings) -> None:
     """The verification entries of some segments."""
     section = index.files
     file = np.searchsorted(section.bounds, segments, "right") - 1

@@ -2,58 +2,60 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import ExternalMissing, FormatError
 from shardcore.finding import Findings
+from shardcore.formats.mdb.content import stream_file, stream_segment
+from shardcore.formats.mdb.file import MdbFile
 from shardcore.formats.mdb.hashes import protect_many
+from shardcore.formats.mdb.index import MdbIndex
 from shardcore.formats.mdb.layout import RECORD_SIZE
-from shardcore.formats.mdb.loaded import Index
-from shardcore.formats.mdb.objects import FileBlock
-from shardcore.formats.mdb.xorbs import Xorb, stream_file, stream_segment
+from shardcore.formats.mdb.objects import FileBlock, MdbObjects, block_of
+from shardcore.formats.mdb.xorbs import Xorb
 from shardcore.progress import Progress
 from shardcore.span import Span
 from shardcore.xet_hashes import HashArray, as_rows, chunk_hash, to_text
 
-if TYPE_CHECKING:
-    from shardcore.formats.mdb.reader import MdbShard
 
-
-def check_content(shard: MdbShard, index: Index, findings: Findings, progress: Progress) -> None:
+def check_content(file: MdbFile, objects: MdbObjects, index: MdbIndex, findings: Findings, progress: Progress) -> None:
     """Puts every file together, then unpacks the chunks that no file used; xorbs out of reach are noted."""
     missing: dict[str, None] = {}
     used = np.zeros(len(index.chunks), bool)
     files, xorbs, _ = index.counts
     for number in range(files):
         progress(number, files + xorbs)
-        _check_file(shard, index, number, used, missing, findings)
+        if index.damaged_files[number] or not index.files.counts[number]:
+            continue
+        _check_file(file, index, number, block_of(file, objects.ref(number)), used, missing, findings)
     for number in range(xorbs):
         progress(files + number, files + xorbs)
-        _check_xorb(shard, index, number, used, missing, findings)
+        _check_xorb(file, index, number, used, missing, findings)
     for text in missing:
         findings.note("mdb.xorb-missing", None, f"xorb {text} is not within reach: its bytes are not checked")
 
 
 def _check_file(
-    shard: MdbShard, index: Index, number: int, used: NDArray[np.bool_], missing: dict[str, None], findings: Findings
+    file: MdbFile,
+    index: MdbIndex,
+    number: int,
+    block: FileBlock,
+    used: NDArray[np.bool_],
+    missing: dict[str, None],
+    findings: Findings,
 ) -> None:
-    low, high = index.files.bounds[number : number + 2].tolist()
-    if index.damaged_files[number] or low == high:
-        return
-    block = shard.block_of(shard.objects.ref(number))
-    if _out_of_reach(shard, block, missing):
+    """Puts one file together, and marks the chunks that it used."""
+    if _out_of_reach(file, block, missing):
         return
     try:
-        for _ in stream_file(shard.xorbs, block):
+        for _ in stream_file(file.xorbs, block):
             pass
     except FormatError as error:
         span = error.span or Span("", block.start, block.stop)
         findings.error("mdb.file", span, error.message, key=block.key)
         return
-    for at in range(low, high):
+    for at in range(*index.files.bounds[number : number + 2].tolist()):
         xorb = int(index.segment_xorbs[at])
         if xorb >= 0:
             start = int(index.xorbs.bounds[xorb])
@@ -61,12 +63,12 @@ def _check_file(
             used[start + int(row["chunk_index_start"]) : start + int(row["chunk_index_end"])] = True
 
 
-def _out_of_reach(shard: MdbShard, block: FileBlock, missing: dict[str, None]) -> bool:
+def _out_of_reach(file: MdbFile, block: FileBlock, missing: dict[str, None]) -> bool:
     """Whether xorbs of a file are missing; each is looked for once, because that takes many requests."""
     texts = dict.fromkeys(segment["xorb"] for segment in block.segment_list)
     for text in (t for t in texts if t not in missing):
         try:
-            shard.xorbs.get(text)
+            file.xorbs.get(text)
         except ExternalMissing:
             missing[text] = None
         except FormatError:
@@ -75,7 +77,7 @@ def _out_of_reach(shard: MdbShard, block: FileBlock, missing: dict[str, None]) -
 
 
 def _check_xorb(
-    shard: MdbShard, index: Index, number: int, used: NDArray[np.bool_], missing: dict[str, None], findings: Findings
+    file: MdbFile, index: MdbIndex, number: int, used: NDArray[np.bool_], missing: dict[str, None], findings: Findings
 ) -> None:
     """The records of a xorb against the xorb itself; chunks that were not used by a file are unpacked."""
     text = to_text(index.xorb_values(number)["cas_hash"])
@@ -85,12 +87,12 @@ def _check_xorb(
     at = index.xorbs.byte_of(int(index.xorbs.headers[number]))
     place = Span("", at, at + RECORD_SIZE)
     try:
-        xorb = shard.xorbs.get(text)
+        xorb = file.xorbs.get(text)
         if xorb.chunk_count != last - first:
             message = f"{last - first} chunks are listed, the xorb has {xorb.chunk_count}"
             findings.error("mdb.xorb-chunks", place, message, key=f"xorb:{text}")
             return
-        hashes = _hashes(shard, xorb, text, used[first:last], place)
+        hashes = _hashes(file, xorb, text, used[first:last], place)
     except ExternalMissing:
         missing[text] = None
         return
@@ -108,13 +110,13 @@ def _check_xorb(
         findings.error("mdb.chunk", Span("", start, start + RECORD_SIZE), message, key=f"xorb:{text}")
 
 
-def _hashes(shard: MdbShard, xorb: Xorb, text: str, used: NDArray[np.bool_], place: Span) -> HashArray:
+def _hashes(file: MdbFile, xorb: Xorb, text: str, used: NDArray[np.bool_], place: Span) -> HashArray:
     """The hashes of all chunks: as the xorb lists them, where its chunks have been or are now compared with them."""
     listed = xorb.chunk_hashes
     if listed is None:
-        return as_rows([chunk_hash(c) for c in stream_segment(shard.xorbs, text, 0, xorb.chunk_count, place)])
+        return as_rows([chunk_hash(c) for c in stream_segment(file.xorbs, text, 0, xorb.chunk_count, place)])
     edges = np.flatnonzero(np.diff(np.concatenate([[True], used, [True]])))
     for low, high in edges.reshape(-1, 2).tolist():
-        for _ in stream_segment(shard.xorbs, text, low, high, place):
+        for _ in stream_segment(file.xorbs, text, low, high, place):
             pass
     return listed

@@ -1,4 +1,4 @@
-"""The xorbs that a shard points at: where they are looked for, and files put together from them.
+"""The xorbs that a shard points at: where they are looked for, and what is used of them.
 
 Formats do not import each other: a xorb is opened by the opener that the registry hands over, and used through the
 few things that `Xorb` names.
@@ -6,26 +6,23 @@ few things that `Xorb` names.
 
 from __future__ import annotations
 
-import hashlib
 import threading
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import BadChecksum, ExternalMissing, FormatError, ShardError, SourceError, UsageError
+from shardcore.caching import Once
+from shardcore.errors import ExternalMissing, FormatError, NotAShard, SourceError, UsageError
 from shardcore.format import Opener
-from shardcore.formats.mdb.hashes import file_hash, range_hash, sha256_digest
-from shardcore.formats.mdb.objects import FileBlock
-from shardcore.nodes.node import Node
-from shardcore.nodes.sections import Section
-from shardcore.shard import Shard
+from shardcore.nodes.placed import placed, placed_span
+from shardcore.shard import Part
 from shardcore.sources.base import Folder, Source
+from shardcore.sources.names import SourceName
 from shardcore.span import Span
-from shardcore.xet_hashes import ZERO, HashArray, as_rows, chunk_hash, to_text
+from shardcore.xet_hashes import HashArray, from_text, to_text
 
 NAMES = ("default.{}", "{}", "{}.xorb")
 """How files of xorbs are named, by the text form of the hash."""
@@ -36,22 +33,16 @@ SUBFOLDERS = ("", "xorbs", "xorbs/xorbs")
 SPAN_PREFIX = "xorb:"
 """A span in a xorb has this and the hash as its source."""
 
-MOST_OPEN = 32
-"""Xorbs kept open when nobody reads them."""
+MOST_KEPT = 32
+"""Xorbs that are kept; what was used longest ago is opened again when it is needed."""
 
 
 @runtime_checkable
 class Xorb(Protocol):
     """What is used of an opened xorb."""
 
-    def bytes_of(self, name: str) -> Source:
-        """The file, by the empty name, or an unpacked chunk."""
-
-    def sections_of(self, name: str) -> tuple[Section, ...]:
-        """The sections of the file, or of an unpacked chunk."""
-
-    def tree_of(self, name: str) -> Node:
-        """The tree of the file, or of an unpacked chunk."""
+    def part(self, name: str) -> Part:
+        """The file, by the empty name, or by `@start-stop` an unpacked chunk."""
 
     def close(self) -> None:
         """Closes the file."""
@@ -76,7 +67,7 @@ class Xorb(Protocol):
 
 
 class Xorbs:
-    """The xorbs within reach of a shard, opened when needed.
+    """The xorbs within reach of a shard, opened when needed. They hold no descriptors, so none is ever closed in use.
 
     Args:
         given: The folder that the caller named; then no other place is looked at.
@@ -88,13 +79,14 @@ class Xorbs:
         self._given = given
         self._beside = beside
         self._opener = opener
-        self._open: OrderedDict[str, Xorb] = OrderedDict()
-        self._held: Counter[str] = Counter()
-        self._places: list[tuple[Folder, str]] | None = None
-        self._lock = threading.RLock()
+        self._kept: OrderedDict[str, Once[Xorb]] = OrderedDict()
+        self._places: Once[list[tuple[Folder, str]]] = Once()
+        self._last_place: tuple[Folder, str] | None = None
+        self._closed = False
+        self._lock = threading.Lock()
 
     def get(self, text: str) -> Xorb:
-        """The xorb with a hash; read from it at once, or `hold` it.
+        """The xorb with a hash.
 
         Args:
             text: The hash in text form.
@@ -102,28 +94,36 @@ class Xorbs:
         Raises:
             ExternalMissing: It is not within reach.
             FormatError: It is damaged.
+            SourceError: The shard is closed.
         """
         with self._lock:
-            if text not in self._open:
-                self._open[text] = self._opened(self._source(text), text)
-            self._open.move_to_end(text)
-            idle = [name for name in self._open if name not in self._held and name != text]
-            for name in idle[: max(len(self._open) - MOST_OPEN, 0)]:
-                self._open.pop(name).close()
-            return self._open[text]
-
-    @contextmanager
-    def hold(self, text: str) -> Iterator[Xorb]:
-        """As `get`; the xorb is not closed meanwhile."""
-        with self._lock:
-            xorb = self.get(text)
-            self._held[text] += 1
+            if self._closed:
+                raise SourceError("the shard is closed")
+            once = self._kept.setdefault(text, Once())
+            self._kept.move_to_end(text)
+            while len(self._kept) > MOST_KEPT:
+                self._kept.popitem(last=False)
         try:
-            yield xorb
+            return once.get(lambda: self._opened(self._source(text), text))
         finally:
+            # What is missing takes no room.
             with self._lock:
-                self._held[text] -= 1
-                self._held += Counter()  # drops what nobody holds
+                if once.value is None and self._kept.get(text) is once:
+                    del self._kept[text]
+
+    def part(self, name: SourceName) -> Part | None:
+        """The source `xorb:<hash>`, or `xorb:<hash>@start-stop`, what its chunk unpacks to; None for other names.
+
+        Raises:
+            UsageError: It has no hash, or there is no such chunk.
+            ExternalMissing: The xorb is not within reach.
+            FormatError: It is damaged.
+        """
+        if not name.path.startswith(SPAN_PREFIX):
+            return None
+        xorb = self.get(to_text(from_text(name.path.removeprefix(SPAN_PREFIX))))
+        part = xorb.part(str(name.inside(name.path)))
+        return Part(part.source, part.sections, lambda: placed(part.tree(), name.path))
 
     def need(self, texts: list[str]) -> None:
         """Makes sure that all these xorbs are within reach, before the first byte is given.
@@ -142,11 +142,14 @@ class Xorbs:
             raise ExternalMissing(f"missing {'xorb' if len(missing) == 1 else 'xorbs'}: {named}{self._hint}")
 
     def close(self) -> None:
-        """Closes all that are open."""
+        """Closes all that are kept; asking for one afterwards is an error."""
         with self._lock:
-            for xorb in self._open.values():
+            self._closed = True
+            kept = [once.value for once in self._kept.values()]
+            self._kept.clear()
+        for xorb in kept:
+            if xorb is not None:
                 xorb.close()
-            self._open.clear()
 
     @property
     def _hint(self) -> str:
@@ -155,37 +158,39 @@ class Xorbs:
         return " (looked beside the shard; name the folder of the xorbs)"
 
     def _source(self, text: str) -> Source:
-        for folder, name in self._candidates():
+        places = self._places.get(self._candidates)
+        # It is most likely found in the same way as the last one.
+        last = self._last_place
+        for place in [last, *(p for p in places if p is not last)] if last is not None else places:
+            folder, name = place
             try:
-                source = folder.open(name.format(text))
+                source = folder.open_on_demand(name.format(text))
             except SourceError:
                 continue
-            # The next one is most likely found in the same way.
-            places = self._candidates()
-            places.remove((folder, name))
-            places.insert(0, (folder, name))
+            self._last_place = place
             return source
         raise ExternalMissing(f"missing xorb: {text}{self._hint}")
 
     def _candidates(self) -> list[tuple[Folder, str]]:
-        if self._places is None:
-            above = self._beside.parent() if self._beside is not None else None
-            roots = [self._given] if self._given is not None else [self._beside, above]
-            folders = [folder for root in roots if root is not None for folder in _with_subfolders(root)]
-            self._places = [(folder, name) for folder in folders for name in NAMES]
-        return self._places
+        above = self._beside.parent() if self._beside is not None else None
+        roots = [self._given] if self._given is not None else [self._beside, above]
+        folders = [folder for root in roots if root is not None for folder in _with_subfolders(root)]
+        return [(folder, name) for folder in folders for name in NAMES]
 
     def _opened(self, source: Source, text: str) -> Xorb:
         try:
-            shard: Shard = self._opener(source, "xorb")
-        except ShardError as error:
+            shard = self._opener(source, "xorb")
+            if not isinstance(shard, Xorb):
+                raise UsageError("the opener gives no xorb")
+        except FormatError as error:
             source.close()
-            if isinstance(error, FormatError):
-                raise FormatError(f"xorb {text} is damaged: {error.message}", span=_inside(error.span, text)) from error
+            raise FormatError(f"xorb {text} is damaged: {error.message}", span=inside_xorb(error.span, text)) from error
+        except NotAShard as error:
+            source.close()
+            raise FormatError(f"what is named xorb {text} is none: {error.message}") from error
+        except BaseException:
+            source.close()
             raise
-        if not isinstance(shard, Xorb):
-            source.close()
-            raise UsageError("the opener gives no xorb")
         return shard
 
 
@@ -197,112 +202,6 @@ def _with_subfolders(root: Folder) -> Iterator[Folder]:
             continue
 
 
-def _inside(span: Span | None, text: str) -> Span | None:
-    return span and Span(SPAN_PREFIX + text, span.start, span.stop)
-
-
-def stream_segment(xorbs: Xorbs, text: str, first: int, last: int, place: Span) -> Iterator[bytes]:
-    """The chunks of a range of a xorb, each as one piece, compared with the hashes its info block lists.
-
-    Args:
-        xorbs: Where it is got from.
-        text: The hash of the xorb.
-        first: First chunk.
-        last: One past the last.
-        place: The record that names the range.
-
-    Raises:
-        ExternalMissing: The xorb is not within reach.
-        FormatError: It has no such chunks, or one is damaged.
-    """
-    with xorbs.hold(text) as xorb:
-        if not first < last <= xorb.chunk_count:
-            raise FormatError(f"chunks {first} to {last} of a xorb of {xorb.chunk_count}", span=place)
-        try:
-            yield from xorb.stream_chunks(first, last)
-        except FormatError as error:
-            kind = BadChecksum if isinstance(error, BadChecksum) else FormatError
-            raise kind(f"xorb {text}: {error.message}", span=_inside(error.span, text)) from error
-
-
-def stream_file(xorbs: Xorbs, block: FileBlock) -> Iterator[bytes]:
-    """A file, put together chunk by chunk; with every hash compared that the shard has.
-
-    Segment sizes and range hashes are compared at the end of each segment, the file hash and SHA-256 at the end.
-
-    Args:
-        xorbs: Where the xorbs are.
-        block: The records of the file.
-
-    Raises:
-        ExternalMissing: Xorbs are not within reach; all of them are named.
-        FormatError: A segment or a chunk is damaged.
-        BadChecksum: A hash differs.
-    """
-    segments = block.segment_list
-    xorbs.need([segment["xorb"] for segment in segments])
-    hashes: list[HashArray] = []
-    sizes: list[NDArray[np.int64]] = []
-    digest = hashlib.sha256()
-    for number, segment in enumerate(segments):
-        text, first, last, place = segment["xorb"], segment["start"], segment["end"], block.entry_span(number)
-        with xorbs.hold(text) as xorb:
-            found: list[bytes] = []
-            for chunk in stream_segment(xorbs, text, first, last, place):
-                if xorb.chunk_hashes is None:
-                    found.append(chunk_hash(chunk))
-                digest.update(chunk)
-                yield chunk
-            # What the xorb lists was compared with its chunks just now.
-            hashes.append(as_rows(found) if xorb.chunk_hashes is None else xorb.chunk_hashes[first:last])
-            sizes.append(xorb.chunk_sizes[first:last])
-        _check_segment(block, number, segment["bytes"], hashes[-1], sizes[-1])
-    none = np.zeros(0, np.int64)
-    _check_file(block, np.concatenate([as_rows([]), *hashes]), np.concatenate([none, *sizes]), digest.hexdigest())
-
-
-def _check_segment(block: FileBlock, number: int, size: int, hashes: HashArray, sizes: NDArray[np.int64]) -> None:
-    total = int(sizes.sum())
-    if total != size:
-        raise FormatError(f"segment {number} has {size} bytes, its chunks have {total}", span=block.entry_span(number))
-    if block.ranges is not None and range_hash(hashes) != block.ranges[number].tobytes():
-        raise BadChecksum(f"the chunks of segment {number} do not have its range hash", span=block.range_span(number))
-
-
-def _check_file(block: FileBlock, hashes: HashArray, sizes: NDArray[np.int64], digest: str) -> None:
-    found = file_hash(hashes, sizes.astype(np.uint64))
-    if found != block.header["file_hash"]:
-        raise BadChecksum(
-            f"the chunks make the file {to_text(found)}, not {block.key}", span=Span("", block.start, block.start + 32)
-        )
-    # A shard has the zero SHA-256 for an empty file.
-    if block.sha256 is not None and block.sha256 != ZERO:
-        wanted = sha256_digest(block.sha256)
-        if digest != wanted:
-            raise BadChecksum(f"the SHA-256 is {digest}, not {wanted}", span=block.metadata_span)
-
-
-def read_file_range(xorbs: Xorbs, block: FileBlock, start: int, stop: int) -> Iterator[bytes]:
-    """The bytes `[start, stop)` of a file; only the chunks that they touch are read, and their hashes compared."""
-    at = 0
-    for number, segment in enumerate(block.segment_list):
-        end = at + segment["bytes"]
-        if end > start and at < stop:
-            xorb = xorbs.get(segment["xorb"])
-            if not segment["start"] < segment["end"] <= xorb.chunk_count:
-                raise FormatError(
-                    f"chunks {segment['start']} to {segment['end']} of {xorb.chunk_count}",
-                    span=block.entry_span(number),
-                )
-            sizes = xorb.chunk_sizes[segment["start"] : segment["end"]]
-            edges = at + np.concatenate([[0], np.cumsum(sizes)])
-            first = max(int(np.searchsorted(edges, start, "right")) - 1, 0)
-            last = min(max(int(np.searchsorted(edges, stop, "left")), first + 1), len(sizes))
-            if first < last:
-                place = int(edges[first])
-                pieces = stream_segment(
-                    xorbs, segment["xorb"], segment["start"] + first, segment["start"] + last, block.entry_span(number)
-                )
-                data = b"".join(pieces)
-                yield data[max(start - place, 0) : max(min(stop, end) - place, 0)]
-        at = end
+def inside_xorb(span: Span | None, text: str) -> Span | None:
+    """A span in a xorb, as a span of the shard that points at it."""
+    return span and placed_span(span, SPAN_PREFIX + text)

@@ -1,13 +1,12 @@
 """Xet xorbs: the containers of chunks that MDB shards point at."""
 
-from shardcore.format import Format
-from shardcore.formats.xorb.reader import detect, infer, open_xorb
+from shardcore.format import Format, lazily
 
 FORMAT = Format(
     name="xorb",
     title="Xet xorb",
     suffixes=(".xorb",),
-    detect=detect,
-    open=open_xorb,
-    infer=infer,
+    detect=lazily("shardcore.formats.xorb.shard:detect"),
+    open=lazily("shardcore.formats.xorb.shard:open_shard"),
+    infer=lazily("shardcore.formats.xorb.shard:infer"),
 )

@@ -6,39 +6,17 @@ declares.
 
 from __future__ import annotations
 
-import enum
-
-import lz4.frame
 import numpy as np
 
 from shardcore.errors import FormatError, Unsupported
+from shardcore.formats.xorb.layout import MAX_UNPACKED, Scheme, chunk_fault
 from shardcore.payload import Codec, decompress
 from shardcore.span import Span
-
-MAX_UNPACKED = 131_072
-"""Bytes that an unpacked chunk may have."""
-
-MAX_STORED = 262_144
-"""Bytes that a stored chunk may have."""
 
 GROUPS = 4
 """Byte-grouping collects the bytes at positions 0, 1, 2 and 3 modulo this."""
 
 
-class Scheme(enum.IntEnum):
-    """How a chunk is stored. 99 means "auto" in settings and is not allowed in a file."""
-
-    NONE = 0
-    LZ4 = 1
-    BG4_LZ4 = 2
-
-    @property
-    def label(self) -> str:
-        """The name used in settings and listings."""
-        return _LABELS[self]
-
-
-_LABELS = {Scheme.NONE: "none", Scheme.LZ4: "lz4", Scheme.BG4_LZ4: "bg4-lz4"}
 _CODECS: dict[int, Codec] = {Scheme.NONE: "none", Scheme.LZ4: "lz4", Scheme.BG4_LZ4: "lz4"}
 
 
@@ -56,14 +34,8 @@ def read_chunk(scheme: int, stored: bytes, unpacked_length: int, *, span: Span |
         FormatError: A length is over its limit, the LZ4 frame is damaged or has bytes after its end, or the
             chunk does not have the declared length.
     """
-    if unpacked_length > MAX_UNPACKED or len(stored) > MAX_STORED:
-        raise FormatError(
-            f"a chunk may have {MAX_UNPACKED} bytes unpacked and {MAX_STORED} stored, "
-            f"this one declares {unpacked_length} and {len(stored)}",
-            span=span,
-        )
-    if scheme not in _CODECS:
-        raise Unsupported(f"unknown compression scheme {scheme}", span=span)
+    if fault := chunk_fault(scheme, len(stored), unpacked_length):
+        raise (FormatError if scheme in _CODECS else Unsupported)(fault, span=span)
     data = decompress(_CODECS[scheme], stored, expected=unpacked_length, span=span)
     return read_groups(data) if scheme == Scheme.BG4_LZ4 else data
 
@@ -112,5 +84,7 @@ def write_groups(data: bytes) -> bytes:
 
 def _write_frame(data: bytes) -> bytes:
     """One LZ4 frame as the reference client writes it: independent blocks, no checksums, no content size."""
+    import lz4.frame  # takes long to import, and only writing needs it
+
     size = lz4.frame.BLOCKSIZE_MAX64KB if len(data) <= 65_536 else lz4.frame.BLOCKSIZE_MAX256KB
     return bytes(lz4.frame.compress(data, block_size=size, block_linked=False, store_size=False))

@@ -1,23 +1,20 @@
-"""The bytes of a xorb, stated once.
+"""The bytes of a xorb, and the rules on its chunk records, stated once.
 
 Chunk records lie back to back from byte 0, then an information block, then its length. What travels on upload are
-the chunk records alone. All numbers are little-endian. The information block holds three lists of one entry per
-chunk, so it is a pair of functions, `read_info` and `write_info`, around records.
+the chunk records alone. All numbers are little-endian. How the records of the information block follow each other
+is in `info`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import enum
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import FormatError, Unsupported
-from shardcore.formats.xorb.chunk import MAX_STORED, MAX_UNPACKED
 from shardcore.record import Field, FieldRole, Record
-from shardcore.span import Span
-from shardcore.xet_hashes import SIZE, HashArray
+from shardcore.xet_hashes import SIZE
 
 IDENT = b"XETBLOB"
 IDENT_HASHES = b"XBLBHSH"
@@ -28,6 +25,28 @@ MAX_CHUNKS = 8192
 
 MAX_XORB_SIZE = 64 * 1024 * 1024
 """Bytes of the largest xorb that writers make."""
+
+MAX_UNPACKED = 131_072
+"""Bytes that an unpacked chunk may have."""
+
+MAX_STORED = 262_144
+"""Bytes that a stored chunk may have."""
+
+
+class Scheme(enum.IntEnum):
+    """How a chunk is stored. 99 means "auto" in settings and is not allowed in a file."""
+
+    NONE = 0
+    LZ4 = 1
+    BG4_LZ4 = 2
+
+    @property
+    def label(self) -> str:
+        """The name used in settings and listings."""
+        return _LABELS[self]
+
+
+_LABELS = {Scheme.NONE: "none", Scheme.LZ4: "lz4", Scheme.BG4_LZ4: "bg4-lz4"}
 
 
 def _version(doc: str, default: int = 0) -> Field:
@@ -134,187 +153,6 @@ INFO_LENGTH = Record(
     fields=(Field("info_length", "<u4", FieldRole.SIZE, "Bytes of the info block, without these four."),),
 )
 
-FIXED = {
-    0: INFO_HEADER.size + COUNT.size + BUFFER.size,
-    1: INFO_HEADER.size + HASHES_HEADER.size + BOUNDARIES_HEADER.size + TRAILER.size,
-}
-"""Bytes of an info block without its lists, by version."""
-
-PER_CHUNK = {0: STORED_END.size + CHUNK_HASH.size, 1: CHUNK_HASH.size + STORED_END.size + UNPACKED_END.size}
-"""Bytes that the lists of an info block take per chunk, by version."""
-
-
-@dataclass(frozen=True)
-class Part:
-    """A stretch of the info block: a record, or a list of them.
-
-    Attributes:
-        name: What it is called.
-        record: Its layout.
-        start: First byte, from the start of the info block.
-        count: Number of records; a list may have any.
-        is_list: Whether it has one record per chunk.
-    """
-
-    name: str
-    record: Record
-    start: int
-    count: int = 1
-    is_list: bool = False
-
-    @property
-    def stop(self) -> int:
-        """One past the last byte."""
-        return self.start + self.count * self.record.size
-
-
-def info_parts(version: int, count: int) -> tuple[Part, ...]:
-    """The parts of an info block of a version and a number of chunks, in the order of their bytes."""
-    lists = {"chunk hashes": CHUNK_HASH, "stored ends": STORED_END, "unpacked ends": UNPACKED_END}
-    fixed = {
-        "header": INFO_HEADER,
-        "count": COUNT,
-        "hashes": HASHES_HEADER,
-        "boundaries": BOUNDARIES_HEADER,
-        "trailer": TRAILER,
-        "buffer": BUFFER,
-    }
-    order = (
-        ("header", "count", "stored ends", "chunk hashes", "buffer")
-        if version == 0
-        else ("header", "hashes", "chunk hashes", "boundaries", "stored ends", "unpacked ends", "trailer")
-    )
-    parts, at = [], 0
-    for name in order:
-        part = Part(name, lists[name], at, count, True) if name in lists else Part(name, fixed[name], at)
-        parts.append(part)
-        at = part.stop
-    return tuple(parts)
-
-
-@dataclass(frozen=True)
-class Info:
-    """What the info block says.
-
-    Attributes:
-        version: 0 or 1.
-        cas_hash: Hash of the xorb.
-        hashes: Chunk hashes, shape `(n, 32)`.
-        ends: Where each chunk's record ends, int64.
-        unpacked_ends: Where each chunk ends in the unpacked xorb, int64; None in version 0, which does not say.
-        nonce: The buffer of 16 bytes.
-    """
-
-    version: int
-    cas_hash: bytes
-    hashes: HashArray
-    ends: NDArray[np.int64]
-    unpacked_ends: NDArray[np.int64] | None
-    nonce: bytes = bytes(16)
-
-    @property
-    def count(self) -> int:
-        """Number of chunks."""
-        return len(self.hashes)
-
-
-def read_info(data: bytes, start: int) -> Info:
-    """Reads an info block.
-
-    Args:
-        data: Exactly the block, without the length behind it.
-        start: Where it begins in the file; the chunk records end there.
-
-    Raises:
-        FormatError: The idents are not there, the numbers of chunks differ or do not fit the length, the distances
-            are wrong, or the ends are not ascending or not the chunk records' end.
-        Unsupported: The version is not known.
-    """
-    place = Span("", start, start + len(data))
-    header = INFO_HEADER.read_one(data, place=place)
-    version = header["version"]
-    if header["ident"] != IDENT:
-        raise FormatError("no XETBLOB where the info block begins", span=Span("", start, start + len(IDENT)))
-    if version not in FIXED:
-        raise Unsupported(f"info block version {version}; 0 and 1 are known", span=Span("", start + 7, start + 8))
-    count, rest = divmod(len(data) - FIXED[version], PER_CHUNK[version])
-    if count < 0 or rest:
-        raise FormatError(f"an info block of version {version} cannot have {len(data)} bytes", span=place)
-    values: dict[str, Any] = {}
-    lists: dict[str, NDArray[Any]] = {}
-    for part in info_parts(version, count):
-        rows = part.record.read(data, part.start, part.count, place=place)
-        if part.is_list:
-            lists[part.name] = rows[part.record.fields[0].name]
-        else:
-            span = Span("", start + part.start, start + part.stop)
-            _check_part(part, part.record.values(rows[0]), count, span, len(data))
-            values |= part.record.values(rows[0])
-    ends = lists["stored ends"].astype(np.int64)
-    unpacked = lists["unpacked ends"].astype(np.int64) if version else None
-    _check_ends(ends, start, place)
-    if unpacked is not None and (np.diff(unpacked, prepend=0) > MAX_UNPACKED).any():
-        raise FormatError(f"a chunk may have {MAX_UNPACKED} bytes; the unpacked ends say more", span=place)
-    if unpacked is not None and (np.diff(unpacked, prepend=0) < 0).any():
-        raise FormatError("the unpacked ends are not ascending", span=place)
-    return Info(version, header["cas_hash"], lists["chunk hashes"], ends, unpacked, values["_buffer"])
-
-
-def _check_part(part: Part, values: dict[str, Any], count: int, place: Span, length: int) -> None:
-    """The idents, counts and distances of one fixed part."""
-    if values.get("num_chunks", count) != count:
-        raise FormatError(
-            f"{part.name}: {values['num_chunks']} chunks, the length of the info block says {count}", span=place
-        )
-    for field in part.record.fields:
-        if field.name.startswith("ident_") and values[field.name] != field.default:
-            raise FormatError(f"{part.name}: no {field.default!r} here", span=place)
-        if field.name in ("hashes_version", "boundaries_version") and values[field.name] != field.default:
-            raise Unsupported(f"{part.name}: version {values[field.name]}", span=place)
-    if part.record is TRAILER:
-        wanted = {"hashes_section_offset_from_end": length - INFO_HEADER.size}
-        wanted["boundary_section_offset_from_end"] = TRAILER.size + BOUNDARIES_HEADER.size + 8 * count
-        for name, distance in wanted.items():
-            if values[name] != distance:
-                raise FormatError(f"{name} is {values[name]}, not {distance}", span=place)
-
-
-def _check_ends(ends: NDArray[np.int64], start: int, place: Span) -> None:
-    """The ends of the records: each has a header and not too many bytes, the last is where the info block begins."""
-    sizes = np.diff(ends, prepend=0) - CHUNK_HEADER.size
-    if (sizes < 0).any() or (sizes > MAX_STORED).any():
-        raise FormatError("the stored ends are not those of chunk records", span=place)
-    last = int(ends[-1]) if len(ends) else 0
-    if last != start:
-        raise FormatError(f"the chunk records end at {last}, the info block begins at {start}", span=place)
-
-
-def write_info(info: Info) -> bytes:
-    """The info block and the length behind it; the inverse of `read_info`."""
-    count = info.count
-    length = FIXED[info.version] + PER_CHUNK[info.version] * count
-    fixed = {
-        "header": INFO_HEADER.pack(version=info.version, cas_hash=info.cas_hash),
-        "count": COUNT.pack(num_chunks=count),
-        "hashes": HASHES_HEADER.pack(num_chunks=count),
-        "boundaries": BOUNDARIES_HEADER.pack(num_chunks=count),
-        "trailer": TRAILER.pack(
-            num_chunks=count,
-            hashes_section_offset_from_end=length - INFO_HEADER.size,
-            boundary_section_offset_from_end=TRAILER.size + BOUNDARIES_HEADER.size + 8 * count,
-            _buffer=info.nonce,
-        ),
-        "buffer": BUFFER.pack(_buffer=info.nonce),
-    }
-    unpacked = np.zeros(0, np.int64) if info.unpacked_ends is None else info.unpacked_ends
-    lists = {
-        "chunk hashes": info.hashes.tobytes(),
-        "stored ends": info.ends.astype("<u4").tobytes(),
-        "unpacked ends": unpacked.astype("<u4").tobytes(),
-    }
-    parts = info_parts(info.version, count)
-    return b"".join((fixed | lists)[part.name] for part in parts) + INFO_LENGTH.pack(info_length=length)
-
 
 def read_u24(raw: bytes) -> int:
     """A number of 24 bits, little-endian."""
@@ -331,3 +169,54 @@ def u24_column(column: NDArray[np.uint8]) -> NDArray[np.int64]:
     wide = column.astype(np.int64)
     numbers: NDArray[np.int64] = wide[:, 0] | wide[:, 1] << 8 | wide[:, 2] << 16
     return numbers
+
+
+HEADER_SIZE = CHUNK_HEADER.size
+
+
+def chunk_fault(scheme: int, stored: int, unpacked: int) -> str:
+    """Why there can be no chunk of this scheme and these sizes, or empty."""
+    if scheme not in tuple(Scheme):
+        return f"unknown compression scheme {scheme}"
+    if stored > MAX_STORED or unpacked > MAX_UNPACKED:
+        return (
+            f"a chunk may have {MAX_UNPACKED} bytes unpacked and {MAX_STORED} stored, "
+            f"this one declares {unpacked} and {stored}"
+        )
+    return ""
+
+
+def header_fault(header: dict[str, Any], stored: int, size: int) -> str:
+    """What is wrong with the header of a record, or empty.
+
+    Args:
+        header: Its fields.
+        stored: Bytes that follow it, as the ends say; -1 when they say nothing.
+        size: Bytes of the unpacked chunk, as the info block says; -1 when it says nothing.
+    """
+    packed, unpacked = read_u24(header["compressed_size"]), read_u24(header["uncompressed_size"])
+    if header["version"] != 0:
+        return f"chunk record version {header['version']}; only 0 is known"
+    if fault := chunk_fault(header["compression_type"], packed, unpacked):
+        return fault
+    if stored not in (-1, packed):
+        return f"{packed} stored bytes declared, {stored} between the ends"
+    if size not in (-1, unpacked):
+        return f"{unpacked} unpacked bytes declared, {size} in the info block"
+    return ""
+
+
+def header_faults(
+    rows: NDArray[Any], ends: NDArray[np.int64], unpacked_ends: NDArray[np.int64] | None
+) -> NDArray[np.bool_]:
+    """Which headers `header_fault` has something to say about.
+
+    Args:
+        rows: The headers of all records, rows of `CHUNK_HEADER`.
+        ends: Where each record ends.
+        unpacked_ends: Where each chunk ends in the unpacked xorb; None when nothing says so.
+    """
+    packed, unpacked = u24_column(rows["compressed_size"]), u24_column(rows["uncompressed_size"])
+    wrong: NDArray[np.bool_] = (rows["version"] != 0) | (rows["compression_type"] > max(Scheme))
+    wrong |= (unpacked > MAX_UNPACKED) | (packed > MAX_STORED) | (packed != np.diff(ends, prepend=0) - HEADER_SIZE)
+    return wrong if unpacked_ends is None else wrong | (unpacked != np.diff(unpacked_ends, prepend=0))

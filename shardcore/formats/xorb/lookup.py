@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from shardcore.errors import KeyAbsent, UsageError
-from shardcore.formats.xorb.objects import CODECS
-from shardcore.formats.xorb.records import HEADER_SIZE
+from shardcore.errors import FormatError, KeyAbsent, UsageError
+from shardcore.formats.xorb.file import XorbFile
+from shardcore.formats.xorb.layout import HEADER_SIZE
+from shardcore.formats.xorb.objects import CODECS, XorbObjects
 from shardcore.objects import ObjectRef
+from shardcore.sources.base import Source
 from shardcore.span import Span
 from shardcore.trace import Look
-from shardcore.xet_hashes import from_text
-
-if TYPE_CHECKING:
-    from shardcore.formats.xorb.reader import XorbShard
+from shardcore.xet_hashes import from_text, to_text
 
 ALL = "all"
 """The key of all chunks, one after the other."""
@@ -23,64 +23,150 @@ ALL = "all"
 _MOST_DIGITS = 9
 
 
-def chunk_number(xorb: XorbShard, key: str) -> int:
-    """The number that a key names: itself, or the first chunk with that hash; -1 when no chunk has the hash.
+@dataclass(frozen=True, slots=True)
+class XorbKey:
+    """A parsed key: the number of a chunk, its hash, or (when neither is there) all chunks.
 
-    Raises:
-        UsageError: The key is neither a number nor a hash.
+    Attributes:
+        number: The number of the chunk; None when the key is none.
+        raw: The 32 bytes of the hash; None when the key is none.
     """
-    if key.isascii() and key.isdigit() and len(key) <= _MOST_DIGITS:
-        return int(key)
-    try:
-        raw = np.frombuffer(from_text(key), np.uint8)
-    except UsageError as error:
-        raise UsageError(f"a key of a xorb is the number of a chunk, its hash, or {ALL}, not {key!r}") from error
-    if xorb.records.hashes is None:
-        return -1
-    same = np.flatnonzero((xorb.records.hashes == raw).all(axis=1))
-    return int(same[0]) if len(same) else -1
+
+    number: int | None = None
+    raw: bytes | None = None
+
+    def __str__(self) -> str:
+        if self.raw is not None:
+            return to_text(self.raw)
+        return ALL if self.number is None else str(self.number)
 
 
-def lookup(xorb: XorbShard, key: str, look: Look) -> ObjectRef:
-    """Finds a chunk and tells how.
+class XorbLookup:
+    """Finds chunks of a xorb.
 
-    Raises:
-        KeyAbsent: There is no such chunk.
-        UsageError: The key is neither a number, nor a hash, nor `all`.
-        FormatError: The header of its record is damaged.
+    Args:
+        file: The file of the xorb.
+        objects: Its chunks.
     """
-    records = xorb.records
-    info = next((Span("", s.start, s.stop) for s in xorb.sections if s.name == "info block"), Span("", 0, 0))
-    if key == ALL:
-        stop = int(records.ends[-1]) if records.count else 0
-        text = f"All {records.count} chunks, one after the other."
-        look.step("Take all chunks", text, Span("", 0, stop), chunks=records.count)
+
+    def __init__(self, file: XorbFile, objects: XorbObjects) -> None:
+        self.file = file
+        self.objects = objects
+
+    @staticmethod
+    def parse(text: str) -> XorbKey:
+        """What a key names.
+
+        Raises:
+            UsageError: It is neither a number, nor a hash, nor `all`.
+        """
+        if text == ALL:
+            return XorbKey()
+        if text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS:
+            return XorbKey(number=int(text))
+        try:
+            return XorbKey(raw=from_text(text))
+        except UsageError as error:
+            raise UsageError(f"a key of a xorb is the number of a chunk, its hash, or {ALL}, not {text!r}") from error
+
+    def find(self, key: XorbKey, look: Look) -> ObjectRef:
+        """Finds a chunk and tells how; of several with one hash, the first.
+
+        Raises:
+            KeyAbsent: There is no such chunk.
+            FormatError: The header of its record is damaged, or a chunk that may have the hash cannot be unpacked.
+            SourceError: The bytes cannot be had.
+        """
+        if key == XorbKey():
+            return self._all(look)
+        number = key.number
+        if key.raw is not None:
+            number = next(iter(self._with_hash(key.raw, look)), None)
+        if number is None or number >= self.file.records.count:
+            if key.number is not None:
+                text = f"The xorb has {self.file.records.count} chunks, 0 to {self.file.records.count - 1}."
+                look.step("Count the chunks", text, self._ends_span)
+                self._check_end()
+            raise KeyAbsent(str(key))
+        return self._chunk(number, look)
+
+    def find_all(self, key: XorbKey) -> tuple[ObjectRef, ...]:
+        """The chunk with a number, or all chunks with a hash: the same chunk may occur more than once."""
+        if key.raw is not None:
+            return tuple(self.objects.ref(number) for number in self._with_hash(key.raw, Look()))
+        try:
+            return (self.find(key, Look()),)
+        except KeyAbsent:
+            return ()
+
+    def find_many(self, keys: list[XorbKey]) -> NDArray[np.int64]:
+        """The rows of many keys; -1 where a key is absent."""
+        count = self.file.records.count
+        rows = np.full(len(keys), -1, np.int64)
+        for place, key in enumerate(keys):
+            if key.raw is not None:
+                rows[place] = next(iter(self._with_hash(key.raw, Look())), -1)
+            elif key.number is not None and key.number < count:
+                rows[place] = key.number
+        return rows
+
+    @property
+    def _ends_span(self) -> Span:
+        """What says where the records end: the info block, or without one the records themselves."""
+        return self.file.info_span if self.file.info is not None else Span("", 0, self.file.records.stop)
+
+    def _all(self, look: Look) -> ObjectRef:
+        records = self.file.records
+        span = Span("", 0, records.stop)
+        look.step("Take all chunks", f"All {records.count} chunks, one after the other.", span, chunks=records.count)
         size = -1 if records.unpacked_ends is None else int(records.unpacked_ends[-1]) if records.count else 0
-        return ObjectRef(ALL, -1, (Span("", 0, stop),), size, stop, codec=CODECS[-1], kind="chunk")
-    number = chunk_number(xorb, key)
-    if number < 0:
-        look.step("Search the chunk hashes", f"None of the {records.count} chunks has this hash.", info)
-        raise KeyAbsent(key)
-    if number >= records.count:
-        look.step("Count the chunks", f"The xorb has {records.count} chunks, 0 to {records.count - 1}.", info)
-        raise KeyAbsent(key)
-    span = records.span(number)
-    look.step(
-        "Take the ends",
-        f"Chunk {number} lies between the end of the record before it, {span.start}, and its own end, {span.stop}.",
-        info,
-        chunk=number,
-        start=span.start,
-        stop=span.stop,
-    )
-    meter = look.meter(xorb.source)
-    ref = xorb.objects.ref_at(number, meter.read)
-    look.step(
-        "Read the record's header",
-        f"It is stored as {ref.codec}: {ref.stored_size} bytes, {ref.size} unpacked.",
-        Span("", span.start, min(span.start + HEADER_SIZE, span.stop)),
-        ref.spans[0],
-        codec=ref.codec,
-        size=ref.size,
-    )
-    return ref
+        return ObjectRef(ALL, -1, (span,), size, span.size, codec=CODECS[-1], kind="chunk")
+
+    def _with_hash(self, raw: bytes, look: Look) -> list[int]:
+        """The numbers of the chunks with a hash, in order; tells where the hashes come from."""
+        listed = self.file.records.hashes is not None
+        hashes = self.file.hashes(look.meter(self.file.source))
+        same = np.flatnonzero((hashes == np.frombuffer(raw, np.uint8)).all(axis=1)).tolist()
+        found = f"chunk {same[0]} has this hash" if same else "none of them has this hash"
+        if listed:
+            text = f"The info block lists the hashes of {len(hashes)} chunks; {found}."
+        else:
+            text = f"No info block lists hashes, so all {len(hashes)} chunks are unpacked and hashed; {found}."
+        look.step("Search the chunk hashes" if listed else "Compute the chunk hashes", text, self._ends_span)
+        if not listed and not same:
+            self._check_absence(hashes, look.meter(self.file.source))
+        return same
+
+    def _check_absence(self, hashes: NDArray[np.uint8], source: Source) -> None:
+        """Raises what keeps a chunk from being unpacked, or the walk from going on: absence is not proven then."""
+        for number in np.flatnonzero(~hashes.any(axis=1)).tolist():
+            self.file.check_chunk(source, number)
+        self._check_end()
+
+    def _check_end(self) -> None:
+        """Raises what kept the records from being followed to their end."""
+        fault = self.file.fault
+        if fault is not None:
+            raise FormatError(fault.message, span=fault.span)
+
+    def _chunk(self, number: int, look: Look) -> ObjectRef:
+        """A chunk by its number, from where its record ends."""
+        span = self.file.records.span(number)
+        look.step(
+            "Take the ends",
+            f"Chunk {number} lies between the end of the record before it, {span.start}, and its own end, {span.stop}.",
+            self._ends_span,
+            chunk=number,
+            start=span.start,
+            stop=span.stop,
+        )
+        ref = self.objects.ref_at(number, look.meter(self.file.source).read)
+        look.step(
+            "Read the record's header",
+            f"It is stored as {ref.codec}: {ref.stored_size} bytes, {ref.size} unpacked.",
+            Span("", span.start, min(span.start + HEADER_SIZE, span.stop)),
+            ref.spans[0],
+            codec=ref.codec,
+            size=ref.size,
+        )
+        return ref

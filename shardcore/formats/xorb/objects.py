@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.formats.xorb.chunk import Scheme
-from shardcore.formats.xorb.layout import CHUNK_HEADER, read_u24, u24_column
-from shardcore.formats.xorb.records import HEADER_SIZE, Read, Records, header_fault, header_faults
+from shardcore.formats.xorb.file import XorbFile
+from shardcore.formats.xorb.layout import CHUNK_HEADER, HEADER_SIZE, Scheme, read_u24
+from shardcore.formats.xorb.records import Read
 from shardcore.objects import ObjectColumns, ObjectRef, Objects, State
 from shardcore.xet_hashes import to_text
 
@@ -21,37 +21,31 @@ class XorbObjects(Objects):
     """The chunks of a xorb, in their order.
 
     Args:
-        records: Where they lie.
-        read: Reads ranges of the xorb.
+        file: The file of the xorb.
     """
 
     kinds = ("chunk",)
     codecs = CODECS
 
-    def __init__(self, records: Records, read: Read) -> None:
-        self.records = records
-        self.headers: NDArray[Any] | None = None
-        """The headers of all records, once `load_index` has read them."""
-        self._read = read
+    def __init__(self, file: XorbFile) -> None:
+        self.file = file
 
     def __len__(self) -> int:
-        return self.records.count
+        return self.file.records.count
 
     def columns(self, rows: NDArray[np.int64], *, sizes: bool = False) -> ObjectColumns:
         """The columns of some rows; schemes are known once the index is loaded."""
-        rows = np.asarray(rows, np.int64)
-        stop = self.records.ends[rows]
-        start = np.minimum(self.records.starts[rows] + HEADER_SIZE, stop)
+        rows, records, headers = np.asarray(rows, np.int64), self.file.records, self.file.headers
+        stop = records.ends[rows]
+        start = np.minimum(records.starts[rows] + HEADER_SIZE, stop)
         codec: Any = UNKNOWN
         state: Any = State.LIVE
         size: Any = -1
-        if self.headers is not None and self.records.unpacked_ends is None:
-            size = u24_column(self.headers["uncompressed_size"][rows])
-        elif self.records.unpacked_ends is not None:
-            size = np.diff(self.records.unpacked_ends, prepend=0)[rows]
-        if self.headers is not None:
-            codec = np.minimum(self.headers["compression_type"][rows], UNKNOWN)
-            state = np.where(header_faults(self.headers, self.records)[rows], State.DAMAGED, State.LIVE)
+        if headers is not None or records.unpacked_ends is not None:
+            size = self.file.chunk_sizes()[rows]
+        if headers is not None:
+            codec = np.minimum(headers["compression_type"][rows], UNKNOWN)
+            state = np.where(records.faults(headers)[rows], State.DAMAGED, State.LIVE)
         return ObjectColumns.of(rows, start, stop, size, codec=codec, state=state)
 
     def key_texts(self, rows: NDArray[np.int64]) -> list[str | None]:
@@ -60,22 +54,22 @@ class XorbObjects(Objects):
 
     def ref(self, row: int) -> ObjectRef:
         """One chunk as an object; its header is read when the index is not loaded."""
-        return self.ref_at(row, self._read)
+        return self.ref_at(row, self.file.source.read)
 
     def ref_at(self, row: int, read: Read) -> ObjectRef:
         """As `ref`, reading through `read`."""
         if not 0 <= row < len(self):
             raise IndexError(row)
-        span, stored = self.records.span(row), self.records.stored_span(row)
-        if self.headers is not None:
-            header = CHUNK_HEADER.values(self.headers[row])
+        records, headers = self.file.records, self.file.headers
+        span, stored = records.span(row), records.stored_span(row)
+        if headers is not None:
+            header = CHUNK_HEADER.values(headers[row])
         else:
             header = CHUNK_HEADER.read_one(read(span.start, stored.start), place=span)
-        fault = header_fault(header, stored.size, self.records.size(row))
-        size = self.records.size(row)
+        fault, size = records.fault(header, row), records.size(row)
         extras: dict[str, Any] = {"record": (span.start, span.stop)}
-        if self.records.hashes is not None:
-            extras["hash"] = to_text(self.records.hashes[row].tobytes())
+        if records.hashes is not None:
+            extras["hash"] = to_text(records.hashes[row].tobytes())
         return ObjectRef(
             key=str(row),
             row=row,
@@ -92,7 +86,7 @@ class XorbObjects(Objects):
     @property
     def orders(self) -> tuple[str, ...]:
         """The chunks lie in their order; their sizes are known once the index is loaded."""
-        return ("slot", "offset") + (("size",) if self.headers is not None else ())
+        return ("slot", "offset") + (("size",) if self.file.headers is not None else ())
 
     def order(self, name: str) -> NDArray[np.int64] | None:
         """Row numbers in an order; see `Objects.order`."""

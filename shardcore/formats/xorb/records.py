@@ -9,9 +9,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import BadChecksum, FormatError, Unsupported
-from shardcore.formats.xorb.chunk import MAX_STORED, MAX_UNPACKED, Scheme, read_chunk
-from shardcore.formats.xorb.layout import CHUNK_HEADER, IDENT, MAX_CHUNKS, Info, read_u24, u24_column
+from shardcore.errors import BadChecksum, FormatError, Truncated, Unsupported
+from shardcore.formats.xorb.chunk import read_chunk
+from shardcore.formats.xorb.info import Info
+from shardcore.formats.xorb.layout import (
+    CHUNK_HEADER,
+    HEADER_SIZE,
+    IDENT,
+    MAX_CHUNKS,
+    Scheme,
+    header_fault,
+    header_faults,
+    read_u24,
+    u24_column,
+)
 from shardcore.span import Span
 from shardcore.xet_hashes import HashArray, chunk_hash, to_text
 
@@ -20,8 +31,6 @@ Read = Callable[[int, int], bytes]
 
 ReadMany = Callable[[Sequence[tuple[int, int]]], list[bytes]]
 """Reads several ranges of the xorb."""
-
-HEADER_SIZE = CHUNK_HEADER.size
 
 BATCH = 4 * 1024 * 1024
 """Bytes of neighbouring records that are read at once."""
@@ -54,6 +63,11 @@ class Records:
         return len(self.ends)
 
     @property
+    def stop(self) -> int:
+        """One past the last byte of the last record."""
+        return int(self.ends[-1]) if self.count else 0
+
+    @property
     def starts(self) -> NDArray[np.int64]:
         """Where each record begins."""
         return np.concatenate([np.zeros(1, np.int64), self.ends])[: self.count]
@@ -66,6 +80,19 @@ class Records:
         """Where the stored bytes of a chunk lie."""
         whole = self.span(number)
         return Span("", min(whole.start + HEADER_SIZE, whole.stop), whole.stop)
+
+    @staticmethod
+    def declared_sizes(rows: NDArray[Any]) -> NDArray[np.int64]:
+        """Bytes of the unpacked chunks, as the headers of their records say."""
+        return u24_column(rows["uncompressed_size"])
+
+    def faults(self, rows: NDArray[Any]) -> NDArray[np.bool_]:
+        """Which of the headers of all records are wrong; see `header_faults`."""
+        return header_faults(rows, self.ends, self.unpacked_ends)
+
+    def fault(self, header: dict[str, Any], number: int) -> str:
+        """What is wrong with the header of a record, or empty; see `header_fault`."""
+        return header_fault(header, self.stored_span(number).size, self.size(number))
 
     def size(self, number: int) -> int:
         """Bytes of an unpacked chunk; -1 when only its header says."""
@@ -81,68 +108,79 @@ def read_headers(read_many: ReadMany, records: Records, first: int, last: int) -
     return read_many(list(zip(starts.tolist(), stops.tolist(), strict=True)))
 
 
-def header_fault(header: dict[str, Any], stored: int, size: int) -> str:
-    """What is wrong with the header of a record, or empty.
+@dataclass(frozen=True)
+class WalkedRecords:
+    """The records that were found by following them from byte 0.
+
+    Attributes:
+        records: Where they lie.
+        fault: Why the walk broke off before the end of the file; None at its end, and where an info block begins.
+    """
+
+    records: Records
+    fault: FormatError | None
+
+    @property
+    def stop(self) -> int:
+        """One past the last byte of the last record."""
+        return self.records.stop
+
+
+def walk(read: Read, size: int) -> WalkedRecords:
+    """Follows the records from byte 0 to the info block, to the end of the file, or to what is no record.
+
+    An info block begins where `XETBLOB` stands, or as many of its letters as there are bytes.
 
     Args:
-        header: Its fields.
-        stored: Bytes that follow it, as the ends say; -1 when they say nothing.
-        size: Bytes of the unpacked chunk, as the info block says; -1 when it says nothing.
-    """
-    packed, unpacked = read_u24(header["compressed_size"]), read_u24(header["uncompressed_size"])
-    if header["version"] != 0:
-        return f"chunk record version {header['version']}; only 0 is known"
-    if header["compression_type"] not in tuple(Scheme):
-        return f"unknown compression scheme {header['compression_type']}"
-    if packed > MAX_STORED or unpacked > MAX_UNPACKED:
-        return f"{packed} stored and {unpacked} unpacked bytes; {MAX_STORED} and {MAX_UNPACKED} are allowed"
-    if stored not in (-1, packed):
-        return f"{packed} stored bytes declared, {stored} between the ends"
-    if size not in (-1, unpacked):
-        return f"{unpacked} unpacked bytes declared, {size} in the info block"
-    return ""
-
-
-def header_faults(rows: NDArray[Any], records: Records) -> NDArray[np.bool_]:
-    """Which of the headers of all records `header_fault` has something to say about."""
-    packed, unpacked = u24_column(rows["compressed_size"]), u24_column(rows["uncompressed_size"])
-    wrong: NDArray[np.bool_] = (rows["version"] != 0) | (rows["compression_type"] > max(Scheme))
-    wrong |= (unpacked > MAX_UNPACKED) | (packed != np.diff(records.ends, prepend=0) - HEADER_SIZE)
-    if records.unpacked_ends is not None:
-        wrong |= unpacked != np.diff(records.unpacked_ends, prepend=0)
-    return wrong
-
-
-def walk(read: Read, size: int) -> Records:
-    """Follows the records from byte 0 to the info block or the end of the file.
+        read: Reads ranges of the xorb.
+        size: Bytes to follow.
 
     Raises:
-        FormatError: A record is not one, or goes past the end of the file.
-        Unsupported: A record has a version or scheme that is not known.
+        SourceError: The bytes cannot be had.
     """
     ends: list[int] = []
     sizes: list[int] = []
     at, first, data = 0, 0, b""
+    fault: FormatError | None = None
     while at < size:
         if at + HEADER_SIZE > first + len(data):
             first, data = at, read(at, min(at + _PIECE, size))
         head = data[at - first : at - first + HEADER_SIZE]
-        if head.startswith(IDENT):
+        if is_info_start(head):
             break
-        header = CHUNK_HEADER.read_one(head, place=Span("", at, at + len(head)))
-        fault = header_fault(header, -1, -1)
-        stop = at + HEADER_SIZE + read_u24(header["compressed_size"])
-        if not fault and not read_u24(header["uncompressed_size"]):
-            fault = "a chunk of no bytes"
-        if fault or stop > size:
-            message = fault or f"{stop - at} bytes declared, {size - at} are left"
-            raise FormatError(f"chunk {len(ends)}: {message}", span=Span("", at, min(at + HEADER_SIZE, size)))
-        if len(ends) == MAX_CHUNKS:
-            raise FormatError(f"more than {MAX_CHUNKS} chunks", span=Span("", at, size))
-        ends.append(stop)
+        if (fault := _fault_at(head, at, size, len(ends))) is not None:
+            break
+        header = CHUNK_HEADER.read_one(head)
+        at += HEADER_SIZE + read_u24(header["compressed_size"])
+        ends.append(at)
         sizes.append(read_u24(header["uncompressed_size"]))
-        at = stop
-    return Records(np.array(ends, np.int64), np.cumsum(sizes, dtype=np.int64) if sizes else np.zeros(0, np.int64))
+    return WalkedRecords(Records(np.array(ends, np.int64), np.cumsum(np.array(sizes, np.int64))), fault)
+
+
+def is_info_start(rest: bytes) -> bool:
+    """Whether an info block begins with these bytes, or would if there were more of them."""
+    return bool(rest) and (rest.startswith(IDENT) or IDENT.startswith(rest))
+
+
+def _fault_at(head: bytes, at: int, size: int, number: int) -> FormatError | None:
+    """Why no record begins with the bytes `head` at `at`, or None; `number` counts the ones before."""
+    if len(head) < HEADER_SIZE:
+        message = f"chunk {number}: a record has a header of {HEADER_SIZE} bytes, {len(head)} are left"
+        return Truncated(message, span=Span("", at, size))
+    header = CHUNK_HEADER.read_one(head)
+    stop = at + HEADER_SIZE + read_u24(header["compressed_size"])
+    fault = header_fault(header, -1, -1)
+    if not fault and not read_u24(header["uncompressed_size"]):
+        fault = "a chunk of no bytes"
+    if not fault and number == MAX_CHUNKS:
+        fault = f"more than {MAX_CHUNKS} chunks"
+    if fault:
+        kind = FormatError if header["compression_type"] in tuple(Scheme) else Unsupported
+        return kind(f"chunk {number}: {fault}", span=Span("", at, at + HEADER_SIZE))
+    if stop > size:
+        message = f"chunk {number}: {stop - at} bytes declared, {size - at} are left"
+        return Truncated(message, span=Span("", at, size))
+    return None
 
 
 def chunks(read: Read, records: Records, first: int, last: int, *, check: bool = True) -> Iterator[bytes]:
@@ -191,9 +229,9 @@ def unpack(data: bytes, records: Records, number: int) -> bytes:
     span = records.span(number)
     header = CHUNK_HEADER.read_one(data, place=span)
     stored = data[HEADER_SIZE:]
-    fault = header_fault(header, len(stored), records.size(number))
+    fault = records.fault(header, number)
     if fault:
-        kind = Unsupported if fault.startswith("unknown") else FormatError
+        kind = FormatError if header["compression_type"] in tuple(Scheme) else Unsupported
         raise kind(f"chunk {number}: {fault}", span=Span("", span.start, span.start + HEADER_SIZE))
     size = read_u24(header["uncompressed_size"])
     return read_chunk(header["compression_type"], stored, size, span=records.stored_span(number))

@@ -2,32 +2,118 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.formats.xorb.chunk import Scheme
+from shardcore.formats.xorb.file import CHUNKS, INFO_BLOCK, TAIL, TAIL_FAULT, XorbFile
+from shardcore.formats.xorb.info import Info, InfoPart, info_parts
 from shardcore.formats.xorb.layout import (
     CHUNK_HASH,
     CHUNK_HEADER,
+    HEADER_SIZE,
     INFO_LENGTH,
     STORED_END,
-    Info,
-    Part,
-    info_parts,
+    Scheme,
     read_u24,
 )
-from shardcore.formats.xorb.records import HEADER_SIZE, ReadMany, Records, header_fault, read_headers
-from shardcore.nodes.children import Extents, Table, field_nodes, grouped
+from shardcore.formats.xorb.records import ReadMany, Records, read_headers, unpack
+from shardcore.nodes.children import Extents, Table, field_nodes, grouped, section_leaf, section_nodes
 from shardcore.nodes.node import Children, Node
 from shardcore.nodes.runs import Runs
+from shardcore.nodes.sections import Section, SectionRole
 from shardcore.record import FieldRole
-from shardcore.span import Span, decoded_name
+from shardcore.shard import Part
+from shardcore.sources.memory import BytesSource
+from shardcore.sources.names import SourceName, decoded_name
+from shardcore.span import Span
 from shardcore.xet_hashes import to_text
 
 _OFFSETS = np.fromiter((*CHUNK_HEADER.offsets.values(), HEADER_SIZE), np.int64)
 _ROLES = np.array([*(field.role for field in CHUNK_HEADER.fields), FieldRole.DATA], np.uint8)
+
+
+class XorbTree:
+    """The node trees of a xorb: of the file, and of what its chunks unpack to.
+
+    Args:
+        file: The file of the xorb.
+    """
+
+    def __init__(self, file: XorbFile) -> None:
+        self.file = file
+
+    def root(self) -> Node:
+        """The root of the tree of the file."""
+        damage = self.file.damage
+        makers = {
+            CHUNKS: self._chunks_node,
+            INFO_BLOCK: self._info_node,
+            TAIL: lambda section: replace(section_leaf(section, FieldRole.UNKNOWN), error=TAIL_FAULT),
+        }
+        if damage is not None:
+            # What follows the records that could be followed is nobody's because of the damage.
+            makers["unknown"] = lambda section: replace(section_leaf(section), error=damage.message)
+        span = Span("", 0, self.file.source.size)
+        return Node(self.file.source.name, span, children=section_nodes(self.file.sections, makers))
+
+    def part(self, name: SourceName) -> Part | None:
+        """What the stored bytes of a chunk unpack to; None where no chunk has its stored bytes there.
+
+        Raises:
+            FormatError: It cannot be unpacked.
+            SourceError: The bytes cannot be had.
+        """
+        number, records = self._number(name), self.file.records
+        if number is None:
+            return None
+        span = records.span(number)
+        data = unpack(self.file.source.read(span.start, span.stop), records, number)
+        section = Section("chunk", SectionRole.DATA, 0, len(data), "An unpacked chunk.")
+        return Part(BytesSource(data, str(name)), (section,), lambda: _chunk_root(str(name), len(data), number))
+
+    def _chunks_node(self, section: Section) -> Node:
+        records = self.file.records
+        return Node(
+            section.name,
+            Span("", section.start, section.stop),
+            text=f"{records.count} chunks",
+            doc=section.doc,
+            children=chunk_children(self.file.source.read_many, records),
+        )
+
+    def _info_node(self, section: Section) -> Node:
+        info = self.file.info
+        if info is None:
+            return section_leaf(section)
+        data = self.file.source.read(section.start, section.stop)
+        return Node(
+            section.name,
+            Span("", section.start, section.stop),
+            text=f"version {info.version}",
+            doc=section.doc,
+            children=info_children(data, section.start, info, self.file.records),
+        )
+
+    def _number(self, name: SourceName) -> int | None:
+        """The number of the chunk that unpacks to a source."""
+        if name.path or len(name.stretches) != 1:
+            return None
+        records, (start, stop) = self.file.records, name.stretches[0]
+        number = int(np.searchsorted(records.ends, stop)) if stop < 1 << 62 else records.count
+        if number < records.count and records.stored_span(number) == Span("", min(start, stop), stop):
+            return number
+        return None
+
+
+def _chunk_root(name: str, size: int, number: int) -> Node:
+    """The root of the tree of an unpacked chunk."""
+    span = Span(name, 0, size)
+    text = f"chunk {number}, {size} bytes"
+    kid = Node("chunk", span, text=text, role=FieldRole.DATA, doc="The bytes.")
+    return Node(name, span, children=(kid,), row=number)
 
 
 def chunk_children(read_many: ReadMany, records: Records) -> Children:
@@ -50,7 +136,7 @@ def chunk_node(head: bytes, records: Records, number: int) -> Node:
     """The node of one chunk record; `head` is its header."""
     span, stored = records.span(number), records.stored_span(number)
     header = CHUNK_HEADER.read_one(head, place=span)
-    fault = header_fault(header, stored.size, records.size(number))
+    fault = records.fault(header, number)
     scheme = header["compression_type"]
     label = Scheme(scheme).label if scheme in tuple(Scheme) else str(scheme)
     texts = {name: str(read_u24(header[name])) for name in ("compressed_size", "uncompressed_size")}
@@ -65,7 +151,7 @@ def chunk_node(head: bytes, records: Records, number: int) -> Node:
         decoded=decoded_name(stored.start, stored.stop) if packed else "",
     )
     text = "" if records.hashes is None else to_text(records.hashes[number].tobytes())
-    return Node(f"chunk {number}", span, text=text, error=fault, children=(*fields, data))
+    return Node(f"chunk {number}", span, text=text, error=fault, children=(*fields, data), row=number)
 
 
 def info_children(data: bytes, start: int, info: Info, records: Records) -> tuple[Node, ...]:
@@ -82,7 +168,7 @@ def info_children(data: bytes, start: int, info: Info, records: Records) -> tupl
     return (*parts, *field_nodes(INFO_LENGTH, INFO_LENGTH.read_one(data, at), start + at))
 
 
-def _part_node(data: bytes, start: int, part: Part, records: Records) -> Node:
+def _part_node(data: bytes, start: int, part: InfoPart, records: Records) -> Node:
     span = Span("", start + part.start, start + part.stop)
     if not part.is_list:
         row = part.record.read_one(data, part.start)
@@ -101,7 +187,14 @@ def _part_node(data: bytes, start: int, part: Part, records: Records) -> Node:
         target = records.span(number) if part.record in (CHUNK_HASH, STORED_END) else None
         whole = Span("", at, at + part.record.size)
         return Node(
-            f"[{number}]", whole, value=value, text=text, role=FieldRole(field.role), doc=field.doc, target=target
+            f"[{number}]",
+            whole,
+            value=value,
+            text=text,
+            role=FieldRole(field.role),
+            doc=field.doc,
+            target=target,
+            row=number,
         )
 
     return Node(

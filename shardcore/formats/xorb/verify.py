@@ -2,88 +2,90 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from shardcore.errors import FormatError
 from shardcore.finding import Depth, Findings, Report
+from shardcore.formats.xorb.file import TAIL_FAULT, XorbFile
 from shardcore.formats.xorb.layout import CHUNK_HEADER, MAX_CHUNKS, MAX_XORB_SIZE
-from shardcore.formats.xorb.records import HEADER_SIZE, chunks, header_fault, header_faults
+from shardcore.formats.xorb.records import chunks
 from shardcore.progress import Progress
 from shardcore.span import Span
-from shardcore.xet_hashes import HashArray, as_rows, chunk_hash, to_text, tree_root
-
-if TYPE_CHECKING:
-    from shardcore.formats.xorb.reader import XorbShard
+from shardcore.xet_hashes import ZERO, HashArray, as_rows, chunk_hash, to_text, tree_root
 
 
-def verify(xorb: XorbShard, depth: Depth, progress: Progress) -> Report:
-    """Checks a xorb to a depth."""
+def verify(file: XorbFile, depth: Depth, progress: Progress) -> Report:
+    """Checks a xorb to a depth.
+
+    Raises:
+        SourceError: The bytes cannot be had.
+    """
     findings = Findings()
     progress(0, 1)
-    if xorb.damage is not None:
-        findings.error("xorb.info-block", xorb.damage.span, xorb.damage.message)
-    _check_structure(xorb, findings)
+    _check_structure(file, findings)
     if depth.reaches(Depth.INDEX):
-        xorb.load_index()
-        _check_headers(xorb, findings)
-        if xorb.records.hashes is not None:
-            _check_root(xorb, xorb.records.hashes, findings)
+        _check_headers(file, findings)
+        if file.records.hashes is not None:
+            _check_root(file, file.records.hashes, findings)
     if depth.reaches(Depth.CONTENT):
-        _check_chunks(xorb, findings, progress)
+        _check_chunks(file, findings, progress)
     progress(1, 1)
-    return Report(depth, xorb.records.count, findings.all())
+    return Report(depth, file.records.count, findings.all())
 
 
-def _check_structure(xorb: XorbShard, findings: Findings) -> None:
-    whole = Span("", 0, xorb.source.size)
-    if xorb.records.count > MAX_CHUNKS:
-        findings.warning("xorb.many-chunks", whole, f"{xorb.records.count} chunks; writers make at most {MAX_CHUNKS}")
-    if xorb.source.size > MAX_XORB_SIZE + (1 << 20):
-        findings.warning("xorb.large", whole, f"{xorb.source.size} bytes; writers make at most {MAX_XORB_SIZE}")
-    if xorb.info is None and xorb.damage is None:
+def _check_structure(file: XorbFile, findings: Findings) -> None:
+    whole, count = Span("", 0, file.source.size), file.records.count
+    if file.info_damage is not None:
+        findings.error("xorb.info-block", file.info_damage.span, file.info_damage.message)
+    if file.fault is not None:
+        findings.error("xorb.walk", Span("", file.records.stop, whole.stop), file.fault.message)
+    if file.tail is not None:
+        findings.error("xorb.tail", file.tail, TAIL_FAULT)
+    if count > MAX_CHUNKS:
+        findings.warning("xorb.many-chunks", whole, f"{count} chunks; writers make at most {MAX_CHUNKS}")
+    if whole.size > MAX_XORB_SIZE + (1 << 20):
+        findings.warning("xorb.large", whole, f"{whole.size} bytes; writers make at most {MAX_XORB_SIZE}")
+    if file.info is None and file.info_damage is None:
         findings.note("xorb.no-info-block", None, "bare chunk records: what the chunks should be is not known")
 
 
-def _check_headers(xorb: XorbShard, findings: Findings) -> None:
+def _check_headers(file: XorbFile, findings: Findings) -> None:
     """Every record's header against the info block."""
-    headers, records = xorb.objects.headers, xorb.records
-    if headers is None:
-        return
-    for number in np.flatnonzero(header_faults(headers, records)).tolist():
-        header, stored = CHUNK_HEADER.values(headers[number]), records.stored_span(number)
-        fault = header_fault(header, stored.size, records.size(number))
-        place = Span("", stored.start - HEADER_SIZE, stored.start)
+    headers, records = file.load(), file.records
+    for number in np.flatnonzero(records.faults(headers)).tolist():
+        fault = records.fault(CHUNK_HEADER.values(headers[number]), number)
+        start = records.span(number).start
+        place = Span("", start, records.stored_span(number).start)
         findings.error("xorb.record", place, f"chunk {number}: {fault}", key=str(number))
 
 
-def _check_root(xorb: XorbShard, hashes: HashArray, findings: Findings) -> None:
+def _check_root(file: XorbFile, hashes: HashArray, findings: Findings) -> None:
     """The root over the chunk hashes against the hash in the info block and in the file's name."""
-    root = to_text(tree_root(hashes, xorb.chunk_sizes.astype(np.uint64)))
-    place = next((Span("", s.start, s.stop) for s in xorb.sections if s.name == "info block"), None)
-    if xorb.info is not None and root != to_text(xorb.info.cas_hash):
-        findings.error("xorb.hash", place, f"the chunk hashes make the xorb {root}, not {to_text(xorb.info.cas_hash)}")
-    if xorb.expected_hash not in ("", root):
-        findings.error("xorb.name", place, f"the file is named {xorb.expected_hash}, its chunks make {root}")
+    root = to_text(tree_root(hashes, file.chunk_sizes().astype(np.uint64)))
+    if file.info is not None and root != to_text(file.info.cas_hash):
+        message = f"the chunk hashes make the xorb {root}, not {to_text(file.info.cas_hash)}"
+        findings.error("xorb.hash", file.info_span, message)
+    if file.expected_hash not in ("", root):
+        place = file.info_span if file.info is not None else None
+        findings.error("xorb.name", place, f"the file is named {file.expected_hash}, its chunks make {root}")
 
 
-def _check_chunks(xorb: XorbShard, findings: Findings, progress: Progress) -> None:
+def _check_chunks(file: XorbFile, findings: Findings, progress: Progress) -> None:
     """Every chunk is unpacked and hashed."""
-    records = xorb.records
+    records = file.records
     found: list[bytes] = []
-    total = int(records.ends[-1]) if records.count else 0
     for number in range(records.count):
         try:
-            chunk = b"".join(chunks(xorb.source.read, records, number, number + 1, check=False))
+            (chunk,) = chunks(file.source.read, records, number, number + 1, check=False)
         except FormatError as error:
             findings.error("xorb.chunk", error.span or records.span(number), error.message, key=str(number))
-            found.append(bytes(32))
+            found.append(ZERO)
             continue
         found.append(chunk_hash(chunk))
         if records.hashes is not None and found[-1] != records.hashes[number].tobytes():
             text = f"chunk {number} has the hash {to_text(found[-1])}, not {to_text(records.hashes[number].tobytes())}"
             findings.error("xorb.chunk-hash", records.span(number), text, key=str(number))
-        progress(int(records.ends[number]), max(total, 1))
-    if records.hashes is None and records.count:
-        _check_root(xorb, as_rows(found), findings)
+        progress(int(records.ends[number]), max(records.stop, 1))
+    # Of records that were cut the root would say the same once more.
+    if records.hashes is None and records.count and file.fault is None:
+        _check_root(file, as_rows(found), findings)

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from shardcore.formats.xorb.chunk import Scheme, write_chunk
-from shardcore.formats.xorb.layout import CHUNK_HEADER, Info, write_info, write_u24
+from shardcore.formats.xorb.chunk import write_chunk
+from shardcore.formats.xorb.info import Info, write_info
+from shardcore.formats.xorb.layout import CHUNK_HEADER, Scheme, write_u24
 from shardcore.xet_hashes import as_rows, chunk_hash, tree_root
 
 HERE = Path(__file__).parent

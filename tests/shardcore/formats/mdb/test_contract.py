@@ -6,12 +6,20 @@ from pathlib import Path
 from typing import Any
 
 import shardcore
+from shardcore.dataset import DataSet
 from shardcore.shard import Shard
-from shardcore.sources.base import Source
+from shardcore.sources.base import Folder, Source
 from shardcore.sources.memory import BytesSource
-from shardcore.testing import ShardContract
+from shardcore.testing import DataSetContract, ShardContract
 
 DATA = Path(__file__).parents[3] / "data" / "mdb"
+
+
+ABSENT = (
+    "fcd71d42a6d00e3468c946b0ff353728c6173d944afbfae4877c606fd5b8c255",
+    "xorb:fcd71d42a6d00e3468c946b0ff353728c6173d944afbfae4877c606fd5b8c255",
+    "chunk:0970425b7defb12b691e8e3b705620733deaaddd33a760e17a4e9ba333445533",
+)
 
 
 class TestMdb(ShardContract):
@@ -21,11 +29,7 @@ class TestMdb(ShardContract):
         *sorted((DATA / "cas").glob("shard*/*.mdb")),
         *(DATA / "derived" / f"{name}.mdb" for name in ("keyed_reply", "upload_form")),
     )
-    absent = (
-        "fcd71d42a6d00e3468c946b0ff353728c6173d944afbfae4877c606fd5b8c255",
-        "xorb:fcd71d42a6d00e3468c946b0ff353728c6173d944afbfae4877c606fd5b8c255",
-        "chunk:0970425b7defb12b691e8e3b705620733deaaddd33a760e17a4e9ba333445533",
-    )
+    absent = ABSENT
     open_ranges = 2
     find_ranges = 2
 
@@ -37,3 +41,14 @@ class TestMdb(ShardContract):
     def damaged(self, data: bytes, sample: Path) -> Source:
         """Damaged bytes, with nothing beside them."""
         return BytesSource(data, sample.name)
+
+
+class TestMdbDataSet(DataSetContract):
+    """A cache folder, and a folder around one, with their xorbs at hand."""
+
+    samples = (DATA / "cas" / "shard-cache", DATA / "cas")
+    absent = ABSENT
+
+    def opened(self, where: Path | Folder, **options: Any) -> DataSet:
+        """Opens a sample with the xorbs of the samples, wherever it was copied to."""
+        return super().opened(where, xorbs=DATA / "cas" / "xorbs", **options)

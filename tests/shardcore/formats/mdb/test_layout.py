@@ -11,7 +11,6 @@ import pytest
 import shardcore
 from shardcore.formats.mdb.geometry import locate
 from shardcore.formats.mdb.hashes import file_hash, range_hash, sha256_field, shard_name
-from shardcore.formats.mdb.index import Kind, walk
 from shardcore.formats.mdb.layout import (
     BOOKEND,
     CAS_ENTRY,
@@ -28,7 +27,8 @@ from shardcore.formats.mdb.layout import (
     XORB_LOOKUP,
     file_steps,
 )
-from shardcore.formats.mdb.reader import MdbShard
+from shardcore.formats.mdb.shard import MdbShard
+from shardcore.formats.mdb.walk import Kind, walk
 from shardcore.xet_hashes import as_rows, chunk_hash, tree_root, truncated
 
 EMPTY = BOOKEND.pack() * 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,11 +11,12 @@ import numpy as np
 import pytest
 
 import shardcore
-from shardcore.formats.mdb.geometry import Table
+from shardcore.formats.mdb.geometry import LookupTable
 from shardcore.formats.mdb.hashes import protect
 from shardcore.formats.mdb.layout import CHUNK_LOOKUP, FILE_LOOKUP
 from shardcore.formats.mdb.lookup import WHOLE_TABLE, search
-from shardcore.formats.mdb.reader import MdbShard
+from shardcore.formats.mdb.shard import MdbShard
+from shardcore.sources.memory import BytesSource
 from shardcore.testing import CountingSource
 from shardcore.xet_hashes import from_text, to_text
 
@@ -159,14 +161,14 @@ def test_keyed_shards_of_any_size(make_shard: Callable[..., bytes]) -> None:
         assert shard.verify("index").ok
 
 
-def table_of(keys: list[int], record: Any = FILE_LOOKUP) -> tuple[Table, Callable[[int, int], bytes]]:
+def table_of(keys: list[int], record: Any = FILE_LOOKUP) -> tuple[LookupTable, Callable[[int, int], bytes]]:
     """A lookup table with these keys, and what reads it."""
     rows = np.zeros(len(keys), record.dtype)
     rows["key"] = keys
     rows["index"] = np.arange(len(keys))
     data = bytes(100) + record.write(rows)
     kind = "chunk" if record is CHUNK_LOOKUP else "file"
-    return Table(kind, 100, len(keys)), lambda start, stop: data[start:stop]
+    return LookupTable(kind, 100, len(keys)), lambda start, stop: data[start:stop]
 
 
 @pytest.mark.parametrize("shape", ["even", "low", "high", "equal", "few"])
@@ -219,3 +221,33 @@ def test_malformed_keys(key: str) -> None:
     """What is no hash, or has an unknown prefix, is a mistake of the caller."""
     with shardcore.open(DATA / "derived" / "keyed_full.mdb") as shard, pytest.raises(shardcore.UsageError):
         shard.find(key)
+
+
+def test_finding_does_not_wait_for_a_running_load(large: bytes) -> None:
+    """While another thread loads the index, a key is found through the tables, and bytes are explained."""
+    reading, go_on = threading.Event(), threading.Event()
+
+    class Slow(BytesSource):
+        def _read(self, start: int, stop: int) -> bytes:
+            if stop - start > 1_000_000:
+                reading.set()
+                assert go_on.wait(60)
+            return super()._read(start, stop)
+
+    with shardcore.open(Slow(large, "slow.mdb")) as shard:
+        assert isinstance(shard, MdbShard)
+        first = int.from_bytes(large[48:56], "little")
+        text = to_text(large[48:80])
+        assert text.startswith(f"{first:016x}")
+        loading = threading.Thread(target=shard.load_index)
+        loading.start()
+        try:
+            assert reading.wait(60)
+            assert shard.find(text).key == text
+            assert shard.explain(60)[1].name == "file info"
+            assert len(shard.objects) == 9000 + 12 + 72_000
+            assert not shard.loaded
+        finally:
+            go_on.set()
+            loading.join(60)
+        assert shard.loaded

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import shardcore
-from shardcore.formats.mdb.reader import MdbShard
+from shardcore.cli.program import run
+from shardcore.formats.mdb.shard import MdbShard
 from shardcore.objects import State
 
 DATA = Path(__file__).parents[3] / "data" / "mdb"
@@ -168,6 +169,38 @@ def test_ranges_of_files(path: str, sources: dict[str, bytes]) -> None:
                 (10**6, 10**7),
             ):
                 assert shard.read_range(ref, start, stop) == content[start:stop]
+
+
+def test_ranges_need_only_the_chunks_they_touch(
+    sources: dict[str, bytes], tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    """A range is served as long as its own chunks are there, whatever became of the later ones of the file."""
+    key = next(listed["hash"] for listed in EXPECTED["files"] if listed["name"] == "beta.bin")
+    content = sources[key]
+    path = next(name for name in NAMES if "4605e746" in name)
+    with opened(path) as shard:
+        segments = shard.find(key).extras["segments"]
+        text, size = segments[0]["xorb"], segments[0]["bytes"]
+        xorb = shard.file.xorbs.get(text)
+        cut = xorb.record_span(1).stop - 7
+    # The xorb of the second segment is missing, and that of the first and last one is cut in its second chunk.
+    data = (XORBS / f"default.{text}").read_bytes()
+    (tmp_path / f"default.{text}").write_bytes(data[:cut])
+    with opened(path, xorbs=tmp_path) as shard:
+        ref = shard.find(key)
+        assert shard.read_range(ref, 0, size) == content[:size]
+        assert shard.read_range(ref, size - 9, size) == content[size - 9 : size]
+        assert shard.read_range(shard.find(f"xorb:{text}"), 5, 15) == content[5:15]
+        with pytest.raises(shardcore.ExternalMissing):
+            shard.read_range(ref, size - 9, size + 1)
+        with pytest.raises(shardcore.FormatError, match="go past the 1 of the xorb"):
+            shard.read_range(ref, len(content) - 9, len(content))
+        with pytest.raises(shardcore.ShardError):
+            shard.read(ref)
+    asked = ["get", str(DATA / path), key, "--xorbs", str(tmp_path), "--range"]
+    assert run([*asked, "7:20"]) == 0
+    assert capfdbinary.readouterr().out == content[7:20]
+    assert run([*asked, f"7:{size + 20}"]) == 4
 
 
 def test_xorbs_and_chunks_have_content(sources: dict[str, bytes]) -> None:

@@ -10,7 +10,9 @@ import pytest
 
 import shardcore
 from shardcore.formats.mdb.layout import ChunkFlag, FileFlag
-from shardcore.formats.mdb.tree import date_text, expiry_text, flags_text
+from shardcore.formats.mdb.lookup import MdbLookup
+from shardcore.formats.mdb.record_nodes import flags_text
+from shardcore.formats.mdb.tree import date_text, expiry_text
 from shardcore.nodes.node import Node
 from shardcore.testing import check_explained
 
@@ -116,3 +118,45 @@ def test_a_gap_is_unknown_and_said() -> None:
     with shardcore.open(data) as shard:
         assert shard.sections[-1].role is shardcore.SectionRole.UNKNOWN
         assert {finding.code for finding in shard.verify("structure").findings} == {"mdb.gap"}
+
+
+@pytest.mark.parametrize("name", ["derived/keyed_full.mdb", "derived/plain_no_tables.mdb", "derived/upload_form.mdb"])
+def test_nodes_say_to_which_object_they_belong(name: str) -> None:
+    """The records of a file, xorb or chunk, and the table entries that lead to them, have its row."""
+    with shardcore.open(DATA / name) as shard:
+        shard.load_index()
+        for row in range(len(shard.objects)):
+            ref = shard.objects.ref(row)
+            for offset in {ref.spans[0].start, ref.spans[0].stop - 1} if ref.kind != "xorb" else {ref.spans[0].start}:
+                rows = [node.row for node in shard.explain(offset) if node.row is not None]
+                assert rows[-1] == row
+        for section in shard.tree.children:
+            if section.name.endswith("lookup"):
+                kind = section.name.split()[0]
+                found = sorted(
+                    shard.objects.ref(entry.row).key or "" for entry in section.children if entry.row is not None
+                )
+                keys = sorted(key or "" for key in shard.objects.keys[:] if MdbLookup.parse(key or "").kind == kind)
+                assert found == keys
+
+
+def test_entries_have_no_row_before_the_index_is_loaded(make_shard: Callable[..., bytes]) -> None:
+    """Nothing is read to tell the row of a table entry."""
+    with shardcore.open(make_shard(4, 300, 2, 600)) as shard:
+        assert not shard.loaded
+        node = named(shard.tree, "file lookup").children[0]
+        assert node.row is None
+        assert not shard.loaded
+        shard.load_index()
+        assert named(shard.tree, "file lookup").children[0].row == 0
+
+
+def test_an_entry_that_leads_past_its_section_says_so() -> None:
+    """It has no target and no row, and an error."""
+    data = bytearray((DATA / "derived" / "keyed_full.mdb").read_bytes())
+    with shardcore.open(bytes(data)) as shard:
+        start = named(shard.tree, "file lookup").span.start
+    data[start + 8 : start + 12] = b"\xff" * 4
+    with shardcore.open(bytes(data)) as shard:
+        node = named(shard.tree, "file lookup").children[0]
+        assert (node.target, node.row, node.error) == (None, None, "it leads past its section")

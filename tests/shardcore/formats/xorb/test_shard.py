@@ -10,12 +10,14 @@ import numpy as np
 import pytest
 
 import shardcore
+from shardcore.cli.program import run
 from shardcore.finding import Depth
-from shardcore.formats.xorb.chunk import Scheme, write_chunk
-from shardcore.formats.xorb.layout import CHUNK_HEADER, Info, write_info, write_u24
-from shardcore.formats.xorb.reader import XorbShard
+from shardcore.formats.xorb.chunk import write_chunk
+from shardcore.formats.xorb.info import Info, write_info
+from shardcore.formats.xorb.layout import CHUNK_HEADER, Scheme, write_u24
+from shardcore.formats.xorb.shard import XorbShard
 from shardcore.objects import State
-from shardcore.testing import CountingSource
+from shardcore.testing import CountingSource, check_explained
 from shardcore.xet_hashes import as_rows, chunk_hash, to_text, tree_root
 
 DATA = Path(__file__).parents[3] / "data"
@@ -43,7 +45,7 @@ def test_real_xorbs(listed: dict[str, object]) -> None:
     with shardcore.open(DATA / "mdb" / str(listed["path"])) as shard:
         assert isinstance(shard, XorbShard)
         assert (shard.format, shard.version) == ("xorb", "1")
-        assert shard.fields["info.cas_hash"] == shard.expected_hash == listed["hash"]
+        assert shard.fields["info.cas_hash"] == shard.file.expected_hash == listed["hash"]
         assert len(shard.objects) == shard.declared_objects == listed["chunks"]
         assert shard.sections[0].stop == listed["content_length"]
         shard.load_index()
@@ -162,3 +164,121 @@ def test_a_wrong_name_is_told(tmp_path: Path) -> None:
         path.write_bytes(data)
         with shardcore.open(path) as shard:
             assert {finding.code for finding in shard.verify("index").findings} == codes
+
+
+def bare(chunks: list[bytes]) -> tuple[bytes, bytes]:
+    """The chunk records of a xorb, and its info block with the length."""
+    data = made(chunks)
+    start = len(data) - 4 - int.from_bytes(data[-4:], "little")
+    return data[:start], data[start:]
+
+
+THREE = [b"one" * 50, b"two" * 60, b"three" * 70]
+
+
+@pytest.mark.parametrize("letters", [4, 7, 40])
+def test_an_unfinished_info_block_hides_no_chunk(letters: int) -> None:
+    """After the last record an info block may break off, as in the published reference xorb, which ends in `XETB`."""
+    records, info = bare(THREE)
+    data = records + info[:letters]
+    assert shardcore.detect(data).format == "xorb"
+    with shardcore.open(data) as shard:
+        assert shard.damage is None
+        assert [shard.read(shard.find(str(number))) for number in range(3)] == THREE
+        assert shard.read(shard.find("all")) == b"".join(THREE)
+        assert [(section.name, section.stop) for section in shard.sections] == [
+            ("chunks", len(records)),
+            ("tail", len(data)),
+        ]
+        check_explained(shard)
+        assert shard.explain(len(records))[-1].error
+        (finding,) = [f for f in shard.verify().findings if f.severity is shardcore.Severity.ERROR]
+        assert (finding.code, finding.span) == ("xorb.tail", shardcore.Span("", len(records), len(data)))
+
+
+def test_an_unfinished_info_block_on_the_command_line(tmp_path: Path) -> None:
+    """Everything is shown and given out; only verification fails."""
+    path = tmp_path / "reference.xorb"
+    path.write_bytes(bare(THREE)[0] + b"XETB")
+    assert run(["info", str(path)]) == 0
+    assert run(["ls", str(path)]) == 0
+    assert run(["get", str(path), "2", "-o", str(tmp_path / "two")]) == 0
+    assert (tmp_path / "two").read_bytes() == THREE[2]
+    assert run(["verify", str(path)]) == 1
+
+
+@pytest.mark.parametrize("left", [3, 20])
+def test_records_before_a_cut_are_readable(left: int) -> None:
+    """A xorb that was cut in a record, its header or its bytes, keeps the ones before; the rest is told."""
+    records, _ = bare(THREE)
+    with shardcore.open(made(THREE)) as shard:
+        assert isinstance(shard, XorbShard)
+        start = shard.record_span(2).start
+    data = records[: start + left]
+    with pytest.raises(shardcore.NotAShard):
+        shardcore.detect(data)
+    with shardcore.open(data, format="xorb") as shard:
+        assert isinstance(shard.damage, shardcore.Truncated)
+        assert len(shard.objects) == 2
+        assert shard.read(shard.find(to_text(chunk_hash(THREE[1])))) == THREE[1]
+        # What was cut off may have been it: absence is not proven.
+        for key in ("2", to_text(chunk_hash(THREE[2]))):
+            assert shard.trace(key).outcome == "damaged"
+        assert [f.code for f in shard.verify().findings if f.severity is shardcore.Severity.ERROR] == ["xorb.walk"]
+        check_explained(shard)
+
+
+def test_what_is_no_xorb_is_not_called_damaged() -> None:
+    """Bytes with neither an info block nor a chunk record are not a xorb, also for somebody who says that they are."""
+    for data in (b"", b"XETB", b"hello, world, this is no xorb", bytes(800)):
+        with pytest.raises(shardcore.NotAShard, match="not a xorb"):
+            shardcore.open(data, format="xorb")
+
+
+def test_hashes_that_nobody_lists_are_computed() -> None:
+    """In bare chunk records a hash is found by hashing the chunks, once; the trace says so and counts the bytes."""
+    records, _ = bare([*THREE, THREE[0]])
+    source = CountingSource(records)
+    with shardcore.open(source, format="xorb") as shard:
+        source.ranges.clear()
+        text = to_text(chunk_hash(THREE[0]))
+        trace = shard.trace(text)
+        assert trace.outcome == "found"
+        assert trace.steps[0].title == "Compute the chunk hashes"
+        assert (trace.steps[0].requests, trace.steps[0].bytes) == (1, len(records))
+        source.ranges.clear()
+        assert [ref.row for ref in shard.find_all(text)] == [0, 3]
+        assert sum(stop - start for start, stop in source.ranges) < 100
+        assert shard.find_many([text, "2", to_text(chunk_hash(b"z"))]).tolist() == [0, 2, -1]
+        assert shard.trace(to_text(chunk_hash(b"z"))).outcome == "absent"
+
+
+def test_a_chunk_that_cannot_be_hashed_leaves_absence_open() -> None:
+    """Where a chunk cannot be unpacked and no hash is listed, a hash that is not found may be that chunk's."""
+    data = bytearray((DATA / "xorb" / "bare_chunks.xorb").read_bytes())
+    with shardcore.open(bytes(data)) as shard:
+        assert isinstance(shard, XorbShard)
+        packed = next(row for row in range(5) if shard.objects.ref(row).codec != "none" and row)
+        data[shard.record_span(packed).stop - 1] ^= 1
+        whole = [to_text(chunk_hash(shard.read(shard.find(str(row))))) for row in range(5)]
+    with shardcore.open(bytes(data), format="xorb") as shard:
+        assert shard.find(whole[0]).row == 0
+        assert shard.trace(whole[packed]).outcome == "damaged"
+
+
+def test_nodes_say_to_which_chunk_they_belong() -> None:
+    """Records, the entries of the lists of the info block, and unpacked chunks have the row of the chunk."""
+    with shardcore.open(DATA / "xorb" / "lz4.xorb") as shard:
+        assert isinstance(shard, XorbShard)
+        chunks, info = shard.tree.children
+        assert [node.row for node in chunks.children] == list(range(5))
+        lists = [part for part in info.children if part.name in ("chunk hashes", "stored ends", "unpacked ends")]
+        assert [[node.row for node in part.children] for part in lists] == [list(range(5))] * 3
+        for node in chunks.children:
+            name = node.children[-1].decoded
+            if name:
+                assert shard.tree_of(name).row == node.row
+                assert shard.part(name).source.read(0, 3) == shard.read(shard.find(str(node.row)))[:3]
+        for name in ("@0-5", "@9-10@1-2", "sibling", "sibling@8-20"):
+            with pytest.raises(shardcore.UsageError):
+                shard.part(name)

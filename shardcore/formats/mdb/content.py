@@ -1,0 +1,173 @@
+"""Content put together from xorbs: of a range of chunks, of a file, of a range of a file."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shardcore.errors import BadChecksum, FormatError
+from shardcore.formats.mdb.file import MdbFile
+from shardcore.formats.mdb.geometry import FILE, XORB, range_fault, size_fault
+from shardcore.formats.mdb.hashes import file_hash, range_hash, sha256_digest
+from shardcore.formats.mdb.objects import FileBlock, block_of
+from shardcore.formats.mdb.xorbs import Xorb, Xorbs, inside_xorb
+from shardcore.objects import ObjectRef
+from shardcore.span import Span
+from shardcore.xet_hashes import ZERO, HashArray, as_rows, chunk_hash, to_text
+
+
+def stream(file: MdbFile, ref: ObjectRef) -> Iterator[bytes]:
+    """The content of an object, from the xorbs; every hash is compared that shard and xorb have.
+
+    Raises:
+        ExternalMissing: Xorbs are not within reach; all of them are named.
+        FormatError: The records of the object, a segment or a chunk are damaged.
+    """
+    if ref.kind == FILE:
+        return stream_file(file.xorbs, block_of(file, ref))
+    text, first, last = chunks_of(ref)
+    return stream_segment(file.xorbs, text, first, last, ref.spans[0])
+
+
+def chunks_of(ref: ObjectRef) -> tuple[str, int, int]:
+    """The xorb that a xorb or a chunk lies in, and its chunks there, half-open."""
+    if ref.kind == XORB:
+        return ref.extras["xorb"], 0, ref.extras["chunks"]
+    return ref.extras["xorb"], ref.extras["chunk"], ref.extras["chunk"] + 1
+
+
+def check_range(xorb: Xorb, first: int, last: int, place: Span) -> None:
+    """Lets only ranges of chunks pass that a xorb has.
+
+    Args:
+        xorb: The xorb.
+        first: First chunk.
+        last: One past the last.
+        place: The record that names the range.
+
+    Raises:
+        FormatError: It has no such chunks.
+    """
+    if fault := range_fault(first, last, xorb.chunk_count):
+        raise FormatError(fault, span=place)
+
+
+def stream_segment(xorbs: Xorbs, text: str, first: int, last: int, place: Span) -> Iterator[bytes]:
+    """The chunks of a range of a xorb, each as one piece, compared with the hashes its info block lists.
+
+    Args:
+        xorbs: Where it is got from.
+        text: The hash of the xorb.
+        first: First chunk.
+        last: One past the last.
+        place: The record that names the range.
+
+    Raises:
+        ExternalMissing: The xorb is not within reach.
+        FormatError: It has no such chunks, or one is damaged.
+    """
+    xorb = xorbs.get(text)
+    check_range(xorb, first, last, place)
+    try:
+        yield from xorb.stream_chunks(first, last)
+    except FormatError as error:
+        kind = BadChecksum if isinstance(error, BadChecksum) else FormatError
+        raise kind(f"xorb {text}: {error.message}", span=inside_xorb(error.span, text)) from error
+
+
+def stream_file(xorbs: Xorbs, block: FileBlock) -> Iterator[bytes]:
+    """A file, put together chunk by chunk; with every hash compared that the shard has.
+
+    Segment sizes and range hashes are compared at the end of each segment, the file hash and SHA-256 at the end.
+
+    Args:
+        xorbs: Where the xorbs are.
+        block: The records of the file.
+
+    Raises:
+        ExternalMissing: Xorbs are not within reach; all of them are named.
+        FormatError: A segment or a chunk is damaged.
+        BadChecksum: A hash differs.
+    """
+    segments = block.segment_list
+    xorbs.need([segment["xorb"] for segment in segments])
+    hashes: list[HashArray] = []
+    sizes: list[NDArray[np.int64]] = []
+    digest = hashlib.sha256()
+    for number, segment in enumerate(segments):
+        text, first, last, place = segment["xorb"], segment["start"], segment["end"], block.entry_span(number)
+        xorb = xorbs.get(text)
+        found: list[bytes] = []
+        for chunk in stream_segment(xorbs, text, first, last, place):
+            if xorb.chunk_hashes is None:
+                found.append(chunk_hash(chunk))
+            digest.update(chunk)
+            yield chunk
+        # What the xorb lists was compared with its chunks just now.
+        hashes.append(as_rows(found) if xorb.chunk_hashes is None else xorb.chunk_hashes[first:last])
+        sizes.append(xorb.chunk_sizes[first:last])
+        _check_segment(block, number, segment["bytes"], hashes[-1], sizes[-1])
+    none = np.zeros(0, np.int64)
+    _check_file(block, np.concatenate([as_rows([]), *hashes]), np.concatenate([none, *sizes]), digest.hexdigest())
+
+
+def _check_segment(block: FileBlock, number: int, size: int, hashes: HashArray, sizes: NDArray[np.int64]) -> None:
+    if fault := size_fault(size, int(sizes.sum())):
+        raise FormatError(f"segment {number}: {fault}", span=block.entry_span(number))
+    if block.ranges is not None and range_hash(hashes) != block.ranges[number].tobytes():
+        raise BadChecksum(f"the chunks of segment {number} do not have its range hash", span=block.range_span(number))
+
+
+def _check_file(block: FileBlock, hashes: HashArray, sizes: NDArray[np.int64], digest: str) -> None:
+    found = file_hash(hashes, sizes.astype(np.uint64))
+    if found != block.header["file_hash"]:
+        raise BadChecksum(
+            f"the chunks make the file {to_text(found)}, not {block.key}", span=Span("", block.start, block.start + 32)
+        )
+    # A shard has the zero SHA-256 for an empty file.
+    if block.sha256 is not None and block.sha256 != ZERO:
+        wanted = sha256_digest(block.sha256)
+        if digest != wanted:
+            raise BadChecksum(f"the SHA-256 is {digest}, not {wanted}", span=block.metadata_span)
+
+
+def read_range(file: MdbFile, ref: ObjectRef, start: int, stop: int) -> Iterator[bytes]:
+    """The bytes `[start, stop)` of an object; only the chunks that they touch have to be there, and are checked.
+
+    Raises:
+        ExternalMissing: A xorb that is needed is not within reach.
+        FormatError: A chunk that is needed is not in its xorb, or is damaged.
+    """
+    if ref.kind == FILE:
+        block = block_of(file, ref)
+        segments = [
+            (segment["xorb"], segment["start"], segment["end"], segment["bytes"], block.entry_span(number))
+            for number, segment in enumerate(block.segment_list)
+        ]
+    else:
+        segments = [(*chunks_of(ref), ref.size, ref.spans[0])]
+    at = 0
+    for text, first, last, size, place in segments:
+        if start < min(at + size, stop) and at < stop:
+            yield _segment_range(file.xorbs, text, (first, last), place, max(start - at, 0), min(stop - at, size))
+        at += size
+
+
+def _segment_range(xorbs: Xorbs, text: str, chunks: tuple[int, int], place: Span, start: int, stop: int) -> bytes:
+    """The bytes `[start, stop)` of the chunks of a range of a xorb."""
+    xorb = xorbs.get(text)
+    sizes = xorb.chunk_sizes[chunks[0] : chunks[1]]
+    ends = np.cumsum(sizes)
+    first, last = int(np.searchsorted(ends, start, "right")), int(np.searchsorted(ends, stop, "left")) + 1
+    if last > len(sizes):
+        # The bytes would be in chunks that this xorb does not have, or the segment has more bytes than its chunks.
+        check_range(xorb, *chunks, place)
+        last = len(sizes)
+    if first >= last:
+        return b""
+    skipped = int(ends[first]) - int(sizes[first])
+    data = b"".join(stream_segment(xorbs, text, chunks[0] + first, chunks[0] + last, place))
+    return data[start - skipped : stop - skipped]

@@ -1,0 +1,123 @@
+"""The file of a shard: its bytes, where its parts lie, and its index once that is read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from shardcore.caching import Once
+from shardcore.errors import FormatError, LimitExceeded
+from shardcore.formats.mdb.geometry import KINDS, Geometry, claims
+from shardcore.formats.mdb.index import MdbIndex, load
+from shardcore.formats.mdb.xorbs import Xorbs
+from shardcore.nodes.sections import tile
+from shardcore.progress import Progress, no_progress
+from shardcore.sources.base import Source
+from shardcore.trace import Look
+
+MAX_INDEX_SIZE = 256 * 1024 * 1024
+"""Bytes of the largest shard that is read whole; writers make none over 64 MiB."""
+
+READ_AT_ONCE = 16 * 1024 * 1024
+"""Bytes read between two calls of `progress` while the index is loaded."""
+
+
+class MdbFile:
+    """The file of a shard, and the xorbs within its reach.
+
+    Args:
+        source: The file.
+        geometry: Where its parts lie.
+        footer_fields: The fields of the footer as they stand there; empty without one.
+        xorbs: The xorbs within reach.
+        index: Its index, when it was read to open it.
+        footer_damage: Why the footer is not believed, or None.
+
+    Attributes:
+        sections: The parts; they tile the file.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        geometry: Geometry,
+        footer_fields: dict[str, Any],
+        xorbs: Xorbs,
+        *,
+        index: MdbIndex | None = None,
+        footer_damage: FormatError | None = None,
+    ) -> None:
+        self.source = source
+        self.geometry = geometry
+        self.footer_fields = footer_fields
+        self.footer_damage = footer_damage
+        self.xorbs = xorbs
+        self.sections, _ = tile(claims(geometry, with_footer=bool(footer_fields)), source.size)
+        self._index: Once[MdbIndex] = Once()
+        if index is not None:
+            self._index.put(index)
+
+    @property
+    def index(self) -> MdbIndex | None:
+        """The index, when it was read; never reads."""
+        return self._index.value
+
+    @property
+    def damage(self) -> FormatError | None:
+        """Why not all objects are in sight: the footer, or (once the index is read) the walk of a section."""
+        index = self.index
+        return self.footer_damage or (index.damage if index is not None else None)
+
+    @property
+    def declared_objects(self) -> int | None:
+        """The sum of the entries of the lookup tables, or what the index has; None when neither is there."""
+        index = self.index
+        if index is not None:
+            return sum(index.counts)
+        tables = self.geometry.tables
+        return sum(table.count for table in tables.values()) if len(tables) == len(KINDS) else None
+
+    def load(self, look: Look | None = None, progress: Progress = no_progress) -> MdbIndex:
+        """The index; when it was not read yet, the file is read whole and its sections are walked.
+
+        What breaks off is no error here, `damage` tells it.
+
+        Args:
+            look: The lookup that needs it, which counts what is read.
+            progress: Called while the file is read.
+
+        Raises:
+            LimitExceeded: The file is over 256 MiB.
+            SourceError: The bytes cannot be had.
+        """
+        source = self.source if look is None else look.meter(self.source)
+        return self._index.get(lambda: load(read_whole(source, progress), self.geometry))
+
+    def read(self, start: int, stop: int, look: Look | None = None) -> bytes:
+        """The bytes `[start, stop)` of the file; free when the index is there. `look` counts what is read."""
+        index = self.index
+        if index is not None:
+            return index.data[start:stop]
+        return (self.source if look is None else look.meter(self.source)).read(start, stop)
+
+    def close(self) -> None:
+        """Closes the file and the xorbs."""
+        self.xorbs.close()
+        self.source.close()
+
+
+def read_whole(source: Source, progress: Progress) -> bytes:
+    """All bytes of a shard.
+
+    Raises:
+        LimitExceeded: It is over 256 MiB.
+        SourceError: The bytes cannot be had.
+    """
+    size = source.size
+    if size > MAX_INDEX_SIZE:
+        raise LimitExceeded(f"{size} bytes; shards of up to {MAX_INDEX_SIZE} are read whole")
+    pieces = []
+    for start in range(0, size, READ_AT_ONCE):
+        progress(start, size)
+        pieces.append(source.read(start, min(start + READ_AT_ONCE, size)))
+    progress(size, max(size, 1))
+    return pieces[0] if len(pieces) == 1 else b"".join(pieces)

@@ -1,0 +1,224 @@
+"""An MDB shard: how it is recognised and opened, and what it answers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shardcore.errors import FormatError, LimitExceeded, ShardError, UsageError
+from shardcore.finding import Depth, Report
+from shardcore.format import Certainty, OpenContext, Verdict
+from shardcore.formats.mdb.content import read_range, stream
+from shardcore.formats.mdb.file import MdbFile, read_whole
+from shardcore.formats.mdb.geometry import SENTENCES, locate, read_footer, read_header
+from shardcore.formats.mdb.index import discover, load
+from shardcore.formats.mdb.layout import FOOTER_SIZE, FOOTER_VERSION, HEADER, TAG, TAG_TEXT
+from shardcore.formats.mdb.lookup import MdbKey, MdbLookup
+from shardcore.formats.mdb.objects import RECIPE, MdbObjects
+from shardcore.formats.mdb.recipe import recipe_of
+from shardcore.formats.mdb.tree import MdbTree, header_node
+from shardcore.formats.mdb.verify import verify
+from shardcore.formats.mdb.xorbs import Xorbs
+from shardcore.nodes.node import Node
+from shardcore.nodes.sections import Section, SectionRole
+from shardcore.objects import ObjectRef
+from shardcore.progress import Progress, no_progress
+from shardcore.record import Value
+from shardcore.shard import DEFAULT_LIMIT, Part, Shard
+from shardcore.sources.base import Source
+from shardcore.sources.names import SourceName
+from shardcore.sources.opening import PrefetchedSource
+from shardcore.trace import Look
+
+SMALL = 65536
+"""Shards of up to this many bytes are whole in what was fetched to recognise them."""
+
+_WHY = "tag HFRepoMetaData"
+
+
+class MdbShard(Shard):
+    """An opened MDB shard.
+
+    Attributes:
+        file: Its file.
+    """
+
+    format = "mdb"
+    source: Source
+
+    def __init__(self, file: MdbFile) -> None:
+        self.file = file
+        self.source = file.source
+        self.sections = file.sections
+        self.version = str(file.geometry.header["version"])
+        self.why = f"{_WHY}, {self.flavour}"
+        self._objects = MdbObjects(file)
+        self._tree = MdbTree(file)
+        self._lookup = MdbLookup(file)
+
+    @property
+    def flavour(self) -> str:
+        """What the shard is for: `full`, `session`, `minimal`, `global dedup answer` or `upload form`."""
+        return self.file.geometry.flavour
+
+    @property
+    def damage(self) -> ShardError | None:  # type: ignore[override]
+        """Why not all objects are in sight; a walk that breaks off is known once the index is loaded."""
+        return self.file.damage
+
+    @property
+    def objects(self) -> MdbObjects:
+        """All files, then all xorbs, then all chunks."""
+        return self._objects
+
+    @property
+    def tree(self) -> Node:
+        """The root of the node tree."""
+        return self._tree.root()
+
+    @property
+    def fields(self) -> dict[str, Value]:
+        """The fields of header and footer."""
+        fields: dict[str, Value] = {f"header.{name}": value for name, value in self.file.geometry.header.items()}
+        fields.update({f"footer.{name}": value for name, value in self.file.footer_fields.items()})
+        return fields
+
+    @property
+    def declared_objects(self) -> int | None:
+        """The sum of the entries of the lookup tables; without them the records are counted once they are read."""
+        return self.file.declared_objects
+
+    @property
+    def loaded(self) -> bool:
+        """Whether the shard is wholly in memory."""
+        return self.file.index is not None
+
+    @property
+    def index_bytes(self) -> int:
+        """The size of the file: shards are small."""
+        return self.source.size
+
+    def load_index(self, progress: Progress = no_progress) -> None:
+        """Reads the shard whole and walks its sections.
+
+        What breaks off is shown in the tree and by `verify`; it is no error here, `damage` tells it.
+
+        Raises:
+            LimitExceeded: The shard is over 256 MiB.
+            SourceError: The bytes cannot be had.
+        """
+        self.file.load(progress=progress)
+
+    def parse_key(self, text: str) -> MdbKey:
+        """A file hash, `xorb:` and a hash, or `chunk:` and a hash; see `Shard.parse_key`."""
+        return self._lookup.parse(text)
+
+    def lookup(self, key: MdbKey, look: Look) -> ObjectRef:
+        """Finds a key; see `Shard.lookup`. A told lookup goes on into the xorbs, as far as they are within reach."""
+        return self._lookup.find(key, look)
+
+    def lookup_all(self, key: MdbKey) -> tuple[ObjectRef, ...]:
+        """All objects with this key: a chunk may occur in several xorbs, and several times in one."""
+        return self._lookup.find_all(key)
+
+    def find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
+        """The rows of many keys, vectorised; -1 where a key is absent. Loads the index."""
+        return self._lookup.find_many([self.parse_key(key) for key in keys])
+
+    def stream(self, ref: ObjectRef) -> Iterator[bytes]:
+        """The content, from the xorbs; every hash is compared that shard and xorb have. See `Shard.stream`."""
+        return stream(self.file, ref)
+
+    def read_range(self, ref: ObjectRef, start: int, stop: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
+        """A range of the content, from the chunks that it touches alone."""
+        if not 0 <= start <= stop:
+            raise UsageError(f"not a half-open range: {start}..{stop}")
+        if min(stop, ref.size) - start > limit:
+            raise LimitExceeded(f"the range of {ref.key} has over {limit} bytes")
+        return b"".join(read_range(self.file, ref, start, min(stop, ref.size)))
+
+    def read_part(self, ref: ObjectRef, part: str, *, limit: int = DEFAULT_LIMIT) -> bytes:
+        """The recipe of a file or xorb, as JSON; it needs no xorbs."""
+        if part != RECIPE or part not in ref.parts:
+            return super().read_part(ref, part, limit=limit)
+        return json.dumps(recipe_of(self.file, ref), indent=1).encode() + b"\n"
+
+    def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
+        """Checks the shard; see `docs/formats/mdb.md` for what each depth does."""
+        return verify(self.file, self._objects, Depth(depth), progress)
+
+    def close(self) -> None:
+        """Closes the file and the xorbs."""
+        self.file.close()
+
+    def _part(self, name: SourceName) -> Part:
+        """By `xorb:<hash>` a xorb within reach, by `xorb:<hash>@start-stop` a chunk of it unpacked."""
+        return self.file.xorbs.part(name) or super()._part(name)
+
+
+def detect(source: PrefetchedSource) -> Verdict | None:
+    """Recognises a shard by its tag."""
+    head = source.head(HEADER.size)
+    if head[: len(TAG)] == TAG:
+        return Verdict(Certainty.MAGIC, _WHY)
+    if head.startswith(TAG_TEXT):
+        return Verdict(Certainty.PARTLY, f"{_WHY}, but not the bytes after it")
+    return None
+
+
+def open_shard(source: PrefetchedSource, context: OpenContext, xorbs: Xorbs | None = None) -> MdbShard:
+    """Opens a shard with two reads, the head and the end of the file; one without a footer is read whole.
+
+    Args:
+        source: The file.
+        context: What the caller said.
+        xorbs: The xorbs within reach; those beside the file, or in the folder of the option `xorbs`, by default.
+
+    Raises:
+        FormatError: Header or footer are damaged.
+        SourceError: The bytes cannot be had.
+    """
+    size = source.size
+    head = source.head(HEADER.size)
+    if len(head) == HEADER.size and head.startswith(TAG):
+        raw = HEADER.read_one(head)
+        section = Section("header", SectionRole.HEADER, 0, HEADER.size, SENTENCES["header"])
+        context.draft.add(section, header_node(raw), raw)
+        context.draft.version = str(raw["version"])
+    header = read_header(head)
+    xorbs = xorbs or Xorbs(context.values.get("xorbs"), source.folder, context.opener)
+    if not header["footer_size"]:
+        index = discover(read_whole(source, context.progress), header, size)
+        return MdbShard(MdbFile(source.base, index.geometry, {}, xorbs, index=index))
+    try:
+        footer = read_footer(source.read_last(min(FOOTER_SIZE, size)), size)
+        geometry = locate(size, header, footer)
+    except FormatError as error:
+        if not context.partial:
+            raise
+        return MdbShard(_without_footer(source, header, xorbs, error, context.progress))
+    # The head that was fetched to recognise the shard is all of a small one.
+    index_now = load(source.read(0, size), geometry) if size <= SMALL else None
+    return MdbShard(MdbFile(source.base, geometry, footer, xorbs, index=index_now))
+
+
+def _without_footer(
+    source: PrefetchedSource, header: dict[str, Any], xorbs: Xorbs, damage: FormatError, progress: Progress
+) -> MdbFile:
+    """A shard whose footer cannot be believed: the sections say themselves where they end.
+
+    The last bytes are shown as a footer only where something in them speaks for it; a file that was cut has none.
+    """
+    data = read_whole(source, progress)
+    try:
+        footer = read_footer(data, len(data))
+    except FormatError:
+        footer = {}
+    if footer and footer["version"] != FOOTER_VERSION and footer["footer_offset"] != len(data) - FOOTER_SIZE:
+        footer = {}
+    index = discover(data, header, len(data) - (FOOTER_SIZE if footer else 0))
+    return MdbFile(source.base, index.geometry, footer, xorbs, index=index, footer_damage=damage)

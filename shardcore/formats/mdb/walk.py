@@ -1,0 +1,291 @@
+"""The two sections of a shard, walked once: which record is what, as NumPy columns.
+
+A section is a run of blocks, each a header record and the records that belong to it, closed by an end mark. Only
+the step from one header to the next depends on the step before; everything else is computed for all records at
+once. A section that breaks off keeps its complete blocks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import IntEnum
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shardcore.errors import FormatError
+from shardcore.formats.mdb.geometry import FILE, XORB, block_fault
+from shardcore.formats.mdb.layout import (
+    BOOKEND,
+    CAS_ENTRY,
+    CAS_HEADER,
+    FILE_ENTRY,
+    FILE_HEADER,
+    FILE_METADATA,
+    FILE_VERIFICATION,
+    RECORD,
+    RECORD_SIZE,
+    FileFlag,
+    file_steps,
+)
+from shardcore.record import Record
+from shardcore.span import Span
+from shardcore.xet_hashes import SIZE, HashArray, words
+
+_ALL_ONES = np.uint64((1 << 64) - 1)
+
+
+class Kind(IntEnum):
+    """What a record of a section is."""
+
+    FILE_HEADER = 0
+    FILE_ENTRY = 1
+    FILE_VERIFICATION = 2
+    FILE_METADATA = 3
+    CAS_HEADER = 4
+    CAS_ENTRY = 5
+    BOOKEND = 6
+    UNREAD = 7
+
+
+RECORDS: dict[Kind, Record] = {
+    Kind.FILE_HEADER: FILE_HEADER,
+    Kind.FILE_ENTRY: FILE_ENTRY,
+    Kind.FILE_VERIFICATION: FILE_VERIFICATION,
+    Kind.FILE_METADATA: FILE_METADATA,
+    Kind.CAS_HEADER: CAS_HEADER,
+    Kind.CAS_ENTRY: CAS_ENTRY,
+    Kind.BOOKEND: BOOKEND,
+    Kind.UNREAD: RECORD,
+}
+"""The layout of each kind of record."""
+
+
+@dataclass(frozen=True)
+class WalkedSection:
+    """One section, walked. All positions are record numbers inside it.
+
+    Attributes:
+        start: Where the section begins in the file, in bytes.
+        data: The bytes of its records; a rest shorter than a record is left out.
+        headers: Number of the header record of each block, int64, ascending.
+        ends: One past the last record of each block, int64; each is where the next one begins.
+        stop: One past the last record that was understood, the end mark included.
+        problem: Why the walk broke off before an end mark, or empty.
+    """
+
+    start: int
+    data: bytes | memoryview
+    headers: NDArray[np.int64]
+    ends: NDArray[np.int64]
+    stop: int
+    problem: str = ""
+    files: bool = field(default=True, repr=False)
+
+    @property
+    def stop_byte(self) -> int:
+        """One past the last byte that was understood, in the file."""
+        return self.start + self.stop * RECORD_SIZE
+
+    def rows(self, record: Record) -> NDArray[Any]:
+        """All records of the section as rows of one layout, without copying."""
+        return np.frombuffer(self.data, record.dtype, len(self.data) // RECORD_SIZE)
+
+    @property
+    def damage(self) -> FormatError | None:
+        """Why the walk broke off, with the bytes that it did not reach; None where it came to an end mark."""
+        if not self.problem:
+            return None
+        stop = self.start + len(self.data)
+        return FormatError(self.problem, span=Span("", min(self.stop_byte, stop), stop))
+
+    @cached_property
+    def hashes(self) -> HashArray:
+        """The hash that each record begins with, shape `(records, 32)`."""
+        return np.frombuffer(self.data, np.uint8).reshape(-1, RECORD_SIZE)[:, :SIZE]
+
+    @cached_property
+    def kinds(self) -> NDArray[np.uint8]:
+        """The `Kind` of each record."""
+        kinds = np.full(len(self.data) // RECORD_SIZE, Kind.UNREAD, np.uint8)
+        if self.files:
+            rows = self.rows(FILE_HEADER)
+            counts = rows["num_entries"][self.headers].astype(np.int64)
+            metadata = (rows["file_flags"][self.headers] & np.uint32(FileFlag.WITH_METADATA_EXT)) != 0
+            block, place = self._places
+            kinds[: len(place)] = np.where(place <= counts[block], Kind.FILE_ENTRY, Kind.FILE_VERIFICATION)
+            kinds[self.ends[metadata] - 1] = Kind.FILE_METADATA
+            kinds[self.headers] = Kind.FILE_HEADER
+        else:
+            kinds[: self.ends[-1] if len(self.ends) else 0] = Kind.CAS_ENTRY
+            kinds[self.headers] = Kind.CAS_HEADER
+        if not self.problem:
+            kinds[self.stop - 1] = Kind.BOOKEND
+        return kinds
+
+    @cached_property
+    def _places(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """For each record inside blocks: the number of its block, and its place in it (0 for the header)."""
+        lengths = self.ends - self.headers
+        block = np.repeat(np.arange(len(lengths)), lengths)
+        return block, np.arange(len(block)) - self.headers[block]
+
+    @cached_property
+    def counts(self) -> NDArray[np.int64]:
+        """`num_entries` of each block."""
+        return self.rows(FILE_HEADER)["num_entries"][self.headers].astype(np.int64)
+
+    @cached_property
+    def entries(self) -> NDArray[np.int64]:
+        """Numbers of all segment or chunk records, ascending."""
+        return np.flatnonzero(self.kinds == (Kind.FILE_ENTRY if self.files else Kind.CAS_ENTRY))
+
+    @cached_property
+    def bounds(self) -> NDArray[np.int64]:
+        """Shape `(blocks + 1,)`: block `i` has the entries number `bounds[i]` to `bounds[i + 1]`."""
+        return np.concatenate([[0], np.cumsum(self.counts)])
+
+    def block_of(self, record: int) -> int:
+        """The number of the block whose header is record number `record`, or -1."""
+        number = int(np.searchsorted(self.headers, record))
+        return number if number < len(self.headers) and self.headers[number] == record else -1
+
+    def byte_of(self, record: int) -> int:
+        """Where a record begins in the file."""
+        return self.start + record * RECORD_SIZE
+
+
+def walk(data: bytes | memoryview, start: int, *, files: bool) -> WalkedSection:
+    """Walks one section.
+
+    Args:
+        data: The bytes from its first record on; what follows the end mark is not looked at.
+        start: Where `data` begins in the file.
+        files: Whether it is the file info section, else the CAS info section.
+    """
+    count = len(data) // RECORD_SIZE
+    data = memoryview(data)[: count * RECORD_SIZE]
+    rows = np.frombuffer(data, FILE_HEADER.dtype, count)
+    steps = file_steps(rows) if files else 1 + rows["num_entries"].astype(np.int64)
+    marks = (words(rows["file_hash"]) == _ALL_ONES).all(axis=1) if count else np.zeros(0, bool)
+    steps[marks] = 0
+    headers, at, ended = _follow(steps.tolist())
+    problem = ""
+    if not ended:
+        what = FILE if files else XORB
+        no_mark = f"the {'file info' if files else 'CAS info'} section has no end mark"
+        problem = block_fault(what, int(steps[at]), count - at) if at < count else no_mark
+    firsts = np.array(headers, np.int64)
+    return WalkedSection(start, data, firsts, np.append(firsts[1:], at), at + ended, problem, files)
+
+
+def _follow(steps: list[int]) -> tuple[list[int], int, bool]:
+    """The headers reached from record 0; where the walk stops; whether an end mark (step 0) stands there."""
+    headers: list[int] = []
+    at, count = 0, len(steps)
+    while at < count:
+        step = steps[at]
+        if step == 0:
+            return headers, at, True
+        if at + step > count:
+            break
+        headers.append(at)
+        at += step
+    return headers, at, False
+
+
+@dataclass(frozen=True)
+class KeyMap:
+    """Truncated hashes in ascending order, and the records they stand for: a lookup table, read or made.
+
+    Attributes:
+        keys: uint64, ascending.
+        records: Number of the header record, int64.
+        chunks: Number of the chunk in the xorb, int64; -1 for files and xorbs.
+    """
+
+    keys: NDArray[np.uint64]
+    records: NDArray[np.int64]
+    chunks: NDArray[np.int64]
+
+    @property
+    def places(self) -> NDArray[np.int64]:
+        """Number of the record that carries the whole hash: the header, or the chunk."""
+        return self.records + 1 + self.chunks
+
+    def find(self, section: WalkedSection, wanted: HashArray) -> NDArray[np.int64]:
+        """The position of the first entry with each whole hash, or -1.
+
+        Args:
+            section: Where the records are.
+            wanted: Shape `(m, 32)`.
+        """
+        found = np.full(len(wanted), -1, np.int64)
+        if not len(self.keys):
+            return found
+        keys = words(wanted)[:, 0]
+        at = np.searchsorted(self.keys, keys)
+        left = np.arange(len(wanted))
+        for _ in range(_PROBES):
+            left = left[at[left] < len(self.keys)]
+            left = left[self.keys[at[left]] == keys[left]]
+            hit = (section.hashes[self.places[at[left]]] == wanted[left]).all(axis=1)
+            found[left[hit]] = at[left[hit]]
+            left = left[~hit]
+            if not len(left):
+                return found
+            at[left] += 1
+        found[left] = self._find_slowly(section, wanted[left])
+        return found
+
+    def _find_slowly(self, section: WalkedSection, wanted: HashArray) -> NDArray[np.int64]:
+        """As `find`, for keys that very many different hashes share: in time that does not depend on how many."""
+        whole = np.ascontiguousarray(section.hashes[self.places]).view("S32").ravel()
+        order = np.argsort(whole, kind="stable")
+        texts = np.ascontiguousarray(wanted).view("S32").ravel()
+        at = np.minimum(np.searchsorted(whole[order], texts), len(order) - 1)
+        return np.where(whole[order[at]] == texts, order[at], -1)
+
+
+_PROBES = 16  # entries of one key that are compared one after the other
+
+
+def header_map(section: WalkedSection) -> KeyMap:
+    """The map from truncated hash to header record that a file or xorb lookup table would hold."""
+    keys = words(section.hashes[section.headers])[:, 0]
+    order = np.argsort(keys, kind="stable")
+    return KeyMap(keys[order], section.headers[order], np.full(len(order), -1, np.int64))
+
+
+def chunk_map(section: WalkedSection) -> KeyMap:
+    """The map from truncated chunk hash to xorb and chunk number that a chunk lookup table would hold."""
+    keys = words(section.hashes[section.entries])[:, 0]
+    order = np.argsort(keys, kind="stable")
+    xorbs = np.repeat(section.headers, section.counts)
+    places = section.entries - xorbs - 1
+    return KeyMap(keys[order], xorbs[order], places[order])
+
+
+def table_map(rows: NDArray[Any], section: WalkedSection) -> tuple[KeyMap, NDArray[np.int64]]:
+    """The map that the rows of a lookup table state, and the numbers of the rows that are wrong and left out.
+
+    A row is wrong when it does not point at a header, or (for chunks) past the end of its xorb, or when the record
+    found there begins with another key.
+    """
+    count = len(section.data) // RECORD_SIZE
+    is_header = np.zeros(count + 1, bool)
+    is_header[section.headers] = True
+    records = np.minimum(rows["index"].astype(np.int64), count)
+    good = is_header[records]
+    chunks = np.full(len(rows), -1, np.int64)
+    if "chunk" in (rows.dtype.names or ()):
+        chunks = rows["chunk"].astype(np.int64)
+        entries = section.rows(CAS_HEADER)["num_entries"]
+        good[good] = chunks[good] < entries[records[good]]
+    first = words(section.hashes[(records + 1 + chunks)[good]])[:, 0]
+    good[good] = first == rows["key"][good]
+    keys = rows["key"][good].astype(np.uint64)
+    order = np.argsort(keys, kind="stable")
+    return KeyMap(keys[order], records[good][order], chunks[good][order]), np.flatnonzero(~good)

@@ -1,0 +1,182 @@
+"""The file of a xorb: its bytes, where its chunk records lie, and what was learned of its chunks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shardcore.caching import Once
+from shardcore.errors import FormatError
+from shardcore.formats.xorb.info import Info
+from shardcore.formats.xorb.layout import CHUNK_HEADER, IDENT
+from shardcore.formats.xorb.records import Records, chunks, read_headers
+from shardcore.nodes.sections import Section, SectionRole, tile
+from shardcore.progress import Progress, no_progress
+from shardcore.sources.base import Source
+from shardcore.span import Span
+from shardcore.xet_hashes import ZERO, HashArray, as_rows, chunk_hash
+
+HEADERS_AT_ONCE = 1024
+"""Headers read between two calls of `progress`."""
+
+CHUNKS = "chunks"
+"""The name of the section with the chunk records."""
+
+INFO_BLOCK = "info block"
+"""The name of the section with the info block."""
+
+TAIL = "tail"
+"""The name of the section with an info block of which only the first bytes are there."""
+
+TAIL_FAULT = f"an info block begins with the letters of {IDENT.decode()} and does not go on to a length at its end"
+"""What is wrong with a tail. The published reference xorb ends so; some readers stop there, others fail."""
+
+_NAME = re.compile(r"(?:default\.)?([0-9a-f]{64})(?:\.xorb)?")
+
+
+class XorbFile:
+    """The file of a xorb.
+
+    Args:
+        source: The file.
+        records: Where the chunk records lie.
+        info: What the info block says; None without a whole one.
+        info_damage: Why the info block is not believed, or None.
+        fault: Why the records cannot be followed to where they end, or None.
+        tail: Where an info block begins that is not whole; -1 when there is none.
+
+    Attributes:
+        sections: The parts; they tile the file.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        records: Records,
+        info: Info | None = None,
+        *,
+        info_damage: FormatError | None = None,
+        fault: FormatError | None = None,
+        tail: int = -1,
+    ) -> None:
+        self.source = source
+        self.records = records
+        self.info = info
+        self.info_damage = info_damage
+        self.fault = fault
+        self.tail = Span("", tail, source.size) if tail >= 0 else None
+        self.sections, _ = tile(self._claims(), source.size)
+        self._headers: Once[NDArray[Any]] = Once()
+        self._hashes: Once[HashArray] = Once()
+        self._sizes: Once[NDArray[np.int64]] = Once()
+
+    @property
+    def damage(self) -> FormatError | None:
+        """What keeps hashes or chunks out of sight; an info block of which only a few letters are there does not."""
+        return self.info_damage or self.fault
+
+    @property
+    def expected_hash(self) -> str:
+        """The hash that the file's name states, or empty; names are `<hash>` or `default.<hash>`."""
+        match = _NAME.fullmatch(self.source.name)
+        return match[1] if match else ""
+
+    @property
+    def info_span(self) -> Span:
+        """Where the info block and its length lie; empty without one."""
+        return next((Span("", s.start, s.stop) for s in self.sections if s.name == INFO_BLOCK), Span("", 0, 0))
+
+    @property
+    def headers(self) -> NDArray[Any] | None:
+        """The headers of all records, rows of `CHUNK_HEADER`, when they were read; never reads."""
+        return self._headers.value
+
+    def load(self, progress: Progress = no_progress) -> NDArray[Any]:
+        """The headers of all records, read now if they were not.
+
+        Raises:
+            SourceError: The bytes cannot be had.
+        """
+        return self._headers.get(lambda: self._read_headers(progress))
+
+    def hashes(self, source: Source) -> HashArray:
+        """The chunk hashes, shape `(n, 32)`; without an info block all chunks are unpacked and hashed, once.
+
+        A chunk that cannot be unpacked has the zero hash, which no chunk has.
+
+        Args:
+            source: The file, or what counts what is read of it.
+
+        Raises:
+            SourceError: The bytes cannot be had.
+        """
+        if self.records.hashes is not None:
+            return self.records.hashes
+        return self._hashes.get(lambda: self._make_hashes(source))
+
+    def chunk_sizes(self) -> NDArray[np.int64]:
+        """Bytes of each unpacked chunk; read from the records where nothing else says so."""
+        return self._sizes.get(self._make_sizes)
+
+    def stream_chunks(self, first: int, last: int) -> Iterator[bytes]:
+        """The unpacked chunks number `first` to `last`, half-open, each as one piece; hashes are compared.
+
+        Raises:
+            FormatError: There are no such chunks, or one is damaged.
+            SourceError: The bytes cannot be had.
+        """
+        if not 0 <= first <= last <= self.records.count:
+            raise FormatError(f"chunks {first} to {last} asked for, the xorb has {self.records.count}")
+        return chunks(self.source.read, self.records, first, last)
+
+    def close(self) -> None:
+        """Closes the source."""
+        self.source.close()
+
+    def check_chunk(self, source: Source, number: int) -> bytes:
+        """Unpacks one chunk.
+
+        Raises:
+            FormatError: It cannot be unpacked, or has another hash than the info block says.
+        """
+        (chunk,) = chunks(source.read, self.records, number, number + 1)
+        return chunk
+
+    def _make_sizes(self) -> NDArray[np.int64]:
+        if self.records.unpacked_ends is not None:
+            return np.diff(self.records.unpacked_ends, prepend=0)
+        return self.records.declared_sizes(self.load())
+
+    def _read_headers(self, progress: Progress) -> NDArray[Any]:
+        heads: list[bytes] = []
+        count = self.records.count
+        for first in range(0, count, HEADERS_AT_ONCE):
+            progress(first, count)
+            heads += read_headers(self.source.read_many, self.records, first, min(first + HEADERS_AT_ONCE, count))
+        progress(count, count)
+        return CHUNK_HEADER.read(b"".join(heads), count=count)
+
+    def _make_hashes(self, source: Source) -> HashArray:
+        found: list[bytes] = []
+        while len(found) < self.records.count:
+            try:
+                for chunk in chunks(source.read, self.records, len(found), self.records.count):
+                    found.append(chunk_hash(chunk))
+            except FormatError:
+                found.append(ZERO)  # go on behind it
+        return as_rows(found)
+
+    def _claims(self) -> list[Section]:
+        stop, size = self.records.stop, self.source.size
+        parts = [Section(CHUNKS, SectionRole.DATA, 0, stop, "The chunk records, back to back.")]
+        if self.info is not None:
+            doc = "Hash, chunk hashes and ends of the xorb; it does not travel on upload."
+            parts.append(Section(INFO_BLOCK, SectionRole.FOOTER, stop, size, doc))
+        elif self.tail is not None:
+            doc = f"An info block begins here, with {IDENT.decode()}, and is not whole."
+            parts.append(Section(TAIL, SectionRole.TRAILING, self.tail.start, size, doc))
+        return [part for part in parts if part.size]

@@ -1,0 +1,250 @@
+"""A xorb: how it is recognised and opened, and what it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shardcore.errors import FormatError, NotAShard, ShardError
+from shardcore.finding import Depth, Report
+from shardcore.format import Certainty, OpenContext, Verdict
+from shardcore.formats.xorb.file import XorbFile
+from shardcore.formats.xorb.info import FIXED, read_info
+from shardcore.formats.xorb.layout import CHUNK_HEADER, HEADER_SIZE, IDENT, INFO_LENGTH, MAX_XORB_SIZE, header_fault
+from shardcore.formats.xorb.lookup import ALL, XorbKey, XorbLookup
+from shardcore.formats.xorb.objects import XorbObjects
+from shardcore.formats.xorb.records import Records, unpack, walk
+from shardcore.formats.xorb.tree import XorbTree
+from shardcore.formats.xorb.verify import verify
+from shardcore.nodes.node import Node
+from shardcore.objects import ObjectRef
+from shardcore.progress import Progress, no_progress
+from shardcore.record import Value
+from shardcore.shard import DEFAULT_LIMIT, Part, Shard
+from shardcore.sources.base import Source
+from shardcore.sources.names import SourceName
+from shardcore.sources.opening import PrefetchedSource
+from shardcore.span import Span
+from shardcore.trace import Look
+from shardcore.xet_hashes import HashArray, to_text
+
+
+class XorbShard(Shard):
+    """An opened xorb.
+
+    Attributes:
+        file: Its file.
+    """
+
+    format = "xorb"
+    source: Source
+
+    def __init__(self, file: XorbFile) -> None:
+        self.file = file
+        self.source = file.source
+        self.sections = file.sections
+        self.version = "" if file.info is None else str(file.info.version)
+        self._objects = XorbObjects(file)
+        self._tree = XorbTree(file)
+        self._lookup = XorbLookup(file, self._objects)
+
+    @property
+    def damage(self) -> ShardError | None:  # type: ignore[override]
+        """Why the info block is not believed, or the records cannot be followed to their end."""
+        return self.file.damage
+
+    @property
+    def objects(self) -> XorbObjects:
+        """One row for each chunk."""
+        return self._objects
+
+    @property
+    def chunk_count(self) -> int:
+        """Number of chunks."""
+        return self.file.records.count
+
+    @property
+    def chunk_hashes(self) -> HashArray | None:
+        """The chunk hashes as the info block lists them, shape `(n, 32)`; None without one."""
+        return self.file.records.hashes
+
+    @property
+    def chunk_sizes(self) -> NDArray[np.int64]:
+        """Bytes of each unpacked chunk; read from the records where the info block does not say."""
+        return self.file.chunk_sizes()
+
+    def record_span(self, number: int) -> Span:
+        """Where the record of a chunk lies, header included."""
+        return self.file.records.span(number)
+
+    @property
+    def tree(self) -> Node:
+        """The root of the node tree."""
+        return self._tree.root()
+
+    @property
+    def fields(self) -> dict[str, Value]:
+        """The fields of the info block that are not lists."""
+        info = self.file.info
+        if info is None:
+            return {}
+        return {
+            "info.version": info.version,
+            "info.cas_hash": to_text(info.cas_hash),
+            "info.num_chunks": info.count,
+            "info.info_length": self.source.size - INFO_LENGTH.size - self.file.records.stop,
+        }
+
+    @property
+    def declared_objects(self) -> int:
+        """The number of chunks."""
+        return self.file.records.count
+
+    @property
+    def loaded(self) -> bool:
+        """Whether the headers of all records were read."""
+        return self.file.headers is not None
+
+    @property
+    def index_bytes(self) -> int:
+        """Bytes of all record headers."""
+        return self.file.records.count * HEADER_SIZE
+
+    def load_index(self, progress: Progress = no_progress) -> None:
+        """Reads the headers of all chunk records."""
+        self.file.load(progress)
+
+    @property
+    def views(self) -> tuple[str, ...]:
+        """`all`: all chunks, one after the other."""
+        return (ALL,)
+
+    def parse_key(self, text: str) -> XorbKey:
+        """The number of a chunk, its hash, or `all`; see `Shard.parse_key`."""
+        return self._lookup.parse(text)
+
+    def lookup(self, key: XorbKey, look: Look) -> ObjectRef:
+        """Finds a chunk by its number or its hash; see `Shard.lookup`."""
+        return self._lookup.find(key, look)
+
+    def lookup_all(self, key: XorbKey) -> tuple[ObjectRef, ...]:
+        """The chunk with a number, or all chunks with a hash; the same chunk may occur more than once."""
+        return self._lookup.find_all(key)
+
+    def find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
+        """The rows of many keys; -1 where a key is absent."""
+        return self._lookup.find_many([self.parse_key(key) for key in keys])
+
+    def stream(self, ref: ObjectRef) -> Iterator[bytes]:
+        """The chunk; for `all`, all chunks. Hashes are compared where the info block lists them."""
+        if ref.key == ALL:
+            return self.stream_chunks(0, self.chunk_count)
+        return self.stream_chunks(ref.row, ref.row + 1)
+
+    def stream_chunks(self, first: int, last: int) -> Iterator[bytes]:
+        """The unpacked chunks number `first` to `last`, half-open, each as one piece; hashes are compared.
+
+        Raises:
+            FormatError: There are no such chunks, or one is damaged.
+            SourceError: The bytes cannot be had.
+        """
+        return self.file.stream_chunks(first, last)
+
+    def read_range(self, ref: ObjectRef, start: int, stop: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
+        """A range of the content; of `all`, only the chunks that it touches are read."""
+        if ref.key != ALL or not 0 <= start <= stop:
+            return super().read_range(ref, start, stop, limit=limit)
+        ends = np.cumsum(self.chunk_sizes)
+        first = int(np.searchsorted(ends, start, "right"))
+        last = min(int(np.searchsorted(ends, stop, "left")) + 1, self.chunk_count)
+        if first >= last:
+            return b""
+        skipped = int(ends[first - 1]) if first else 0
+        kept = b"".join(self.stream_chunks(first, last))
+        return kept[start - skipped : stop - skipped]
+
+    def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
+        """Checks the xorb; see `docs/formats/xorb.md` for what each depth does."""
+        return verify(self.file, Depth(depth), progress)
+
+    def _part(self, name: SourceName) -> Part:
+        """By `@start-stop` a chunk unpacked."""
+        return self._tree.part(name) or super()._part(name)
+
+
+def _info_start(source: PrefetchedSource) -> int:
+    """Where an info block would begin by the length at the end of the file; -1 when there can be none."""
+    size = source.size
+    if size < min(FIXED.values()) + INFO_LENGTH.size:
+        return -1
+    length = int(INFO_LENGTH.read_one(source.read_last(INFO_LENGTH.size))["info_length"])
+    start = size - INFO_LENGTH.size - length
+    return -1 if start < 0 or length < min(FIXED.values()) else start
+
+
+def detect(source: PrefetchedSource) -> Verdict | None:
+    """Recognises a xorb by the ident of its info block."""
+    if source.size < HEADER_SIZE:
+        return None
+    start = _info_start(source)
+    if start >= 0 and source.read(start, start + len(IDENT)) == IDENT:
+        return Verdict(Certainty.MAGIC, "ident XETBLOB where the length at the end says")
+    if _first_fits(source) and IDENT in source.read_last(min(source.size, 65536)):
+        return Verdict(Certainty.PARTLY, "ident XETBLOB near the end, but not where the length says")
+    return None
+
+
+def infer(source: PrefetchedSource) -> Verdict | None:
+    """Recognises chunk records without a whole info block: every byte before one must be in a record.
+
+    The first record must unpack. After the last one there may be the first letters of an info block.
+    """
+    if not HEADER_SIZE < source.size <= MAX_XORB_SIZE or not _first_fits(source):
+        return None
+    try:
+        walked = walk(source.read, source.size)
+        if walked.fault is not None:
+            return None
+        unpack(source.read(0, walked.records.span(0).stop), walked.records, 0)
+    except ShardError:
+        return None
+    count = walked.records.count
+    if walked.stop == source.size:
+        return Verdict(Certainty.INFERRED, f"inferred: {count} chunk records fill the file")
+    return Verdict(Certainty.INFERRED, f"inferred: {count} chunk records, then the first letters of an info block")
+
+
+def _first_fits(source: PrefetchedSource) -> bool:
+    header = CHUNK_HEADER.read_one(source.head(HEADER_SIZE))
+    return not header_fault(header, -1, -1) and header["uncompressed_size"] != bytes(3)
+
+
+def open_shard(source: PrefetchedSource, context: OpenContext) -> XorbShard:
+    """Opens a xorb by the end of the file, with one read or two; without an info block the records are walked.
+
+    Records before a cut, or before an info block that is not whole, are there; `damage` and `verify` tell the rest.
+
+    Raises:
+        NotAShard: There is neither an info block nor a chunk record.
+        FormatError: The info block is damaged, and not what is left is wanted.
+        SourceError: The bytes cannot be had.
+    """
+    start = _info_start(source)
+    data = source.read(start, source.size - INFO_LENGTH.size) if start >= 0 else b""
+    if not data.startswith(IDENT):
+        walked = walk(source.read, source.size)
+        if not walked.records.count:
+            reason = f": {walked.fault.message}" if walked.fault is not None else ""
+            raise NotAShard(f"not a xorb: no chunk record at the start, no info block at the end{reason}")
+        tail = walked.stop if walked.stop < source.size and walked.fault is None else -1
+        return XorbShard(XorbFile(source.base, walked.records, fault=walked.fault, tail=tail))
+    try:
+        info = read_info(data, start)
+    except FormatError as error:
+        if not context.partial:
+            raise
+        walked = walk(source.read, start)
+        return XorbShard(XorbFile(source.base, walked.records, info_damage=error, fault=walked.fault))
+    return XorbShard(XorbFile(source.base, Records.of(info), info))
