@@ -131,13 +131,6 @@ class PageCache(QObject):
         for name, number in list(self._pages):
             self.changed.emit(name, number)
 
-    def retry(self) -> None:
-        """Forgets the pages that failed, so that they are asked for again."""
-        for key in [key for key, page in self._pages.items() if page.error]:
-            self._memory -= self._pages.pop(key).memory
-            self._ranges.clear()
-            self.changed.emit(*key)
-
     def get(self, name: str, number: int) -> Page | None:
         """A page that is there, failed ones included; None when it is not."""
         page = self._pages.get((name, number))

@@ -126,8 +126,8 @@ def _painting(window: Any) -> Iterator[Figure]:
     total = window.objects.model.rowCount()
     window.docks["objects"].setFloating(True)
     window.docks["objects"].resize(900, 60 * table.rowHeightNow() + 120)
-    wait(lambda: len(list(table.visible_rows())) > 50)
-    rows = len(list(table.visible_rows()))
+    wait(lambda: len(table.visible_places()) > 50)
+    rows = len(table.visible_places())
 
     def there() -> bool:
         places = [table.rowAt(0), table.rowAt(table.viewport().height() // 2)]
@@ -141,11 +141,11 @@ def _painting(window: Any) -> Iterator[Figure]:
     yield Figure(f"object table: paint of {rows} rows", milliseconds, 8.0, "ms")
     window.docks["objects"].setFloating(False)
     window.resize(1440, 1660)
-    wait(lambda: view.page_rows > 50)
+    wait(lambda: view.state.page_rows > 50)
 
     def loaded() -> bool:
-        start, stop = view.visible_bytes
+        start, stop = view.state.visible_bytes
         return window.hex.pages.bytes_at("", start, stop) is not None
 
-    milliseconds = paint_times(view, lambda n: view.scroll_to(n // 50 * 10**10 + n * 16 * 3), loaded)
-    yield Figure(f"hex view: paint of {view.page_rows} rows x 16 bytes", milliseconds, 8.0, "ms")
+    milliseconds = paint_times(view, lambda n: view.state.scroll_to(n // 50 * 10**10 + n * 16 * 3), loaded)
+    yield Figure(f"hex view: paint of {view.state.page_rows} rows x 16 bytes", milliseconds, 8.0, "ms")

@@ -11,8 +11,9 @@ from shardcore import Cancelled, Node, Span
 from shardscope.around.breadcrumb import Breadcrumb
 from shardscope.inspector.as_numbers import MOST
 from shardscope.inspector.parts import Form, Numbers
-from shardscope.inspector.passport import RAW, chosen_node, first_bytes, node_rows, object_rows, short_name
+from shardscope.inspector.passport import RAW, chosen_node, first_bytes, node_rows, object_rows
 from shardscope.jobs import Job, Priority
+from shardscope.looks.words import short_name
 from shardscope.looks.wrap_text import WrapText
 from shardscope.selection import Selection
 from shardscope.session import Session

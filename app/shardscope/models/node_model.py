@@ -11,6 +11,7 @@ from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, QPersistent
 from shardcore import Cancelled, DataSet, Node, Shard
 from shardcore.nodes.node import Children
 from shardscope.jobs import Job, Priority
+from shardscope.looks.words import short_size
 from shardscope.selection import moved
 from shardscope.session import Session
 
@@ -321,17 +322,7 @@ class NodeModel(QAbstractItemModel):
 def _texts(node: Node) -> tuple[str, str, str, str]:
     if node.bits is not None:
         return node.name, node.text, f"bit {node.bits[0]:,}", f"{node.bits[1] - node.bits[0]:,} bits"
-    return node.name, node.text, f"{node.span.start:,}", size_text(node.span.size)
-
-
-def size_text(size: int) -> str:
-    """A number of bytes: exact up to a million, then in the largest unit that fits."""
-    if size < 1_000_000:
-        return f"{size:,}"
-    value, unit = float(size), 0
-    while value >= 1024 and unit < 6:
-        value, unit = value / 1024, unit + 1
-    return f"{value:.1f} {('B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB', 'EiB')[unit]}"
+    return node.name, node.text, f"{node.span.start:,}", short_size(node.span.size)
 
 
 def _alignment(column: int) -> Qt.AlignmentFlag:

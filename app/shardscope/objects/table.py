@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import (
@@ -131,7 +129,7 @@ class ObjectTable(QTableView):
         """Rows are known that were not before: their texts say how much room they want."""
         columns = {c.name: number for number, c in enumerate(self.objects.columns) if c.name in _MOST_DIGITS}
         before = dict(self._texts)
-        for place in self._visible_places():
+        for place in self.visible_places():
             texts, _ = self.objects.row_texts(place)
             for name, number in columns.items():
                 self._texts[name] = max(self._texts.get(name, 0), self._painter.width_of(texts[number], name))
@@ -181,12 +179,8 @@ class ObjectTable(QTableView):
         """The selected rows of the view, as ranges."""
         return [range(part.top(), part.bottom() + 1) for part in self.selectionModel().selection().toList()]
 
-    def visible_rows(self) -> Iterator[int]:
-        """The rows of `Shard.objects` on the screen."""
-        for place in self._visible_places():
-            yield self.objects.row_of(self.objects.index(place, 0))
-
-    def _visible_places(self) -> range:
+    def visible_places(self) -> range:
+        """The rows of the view that are on the screen."""
         first = self.rowAt(0)
         last = self.rowAt(self.viewport().height() - 1)
         last = self.objects.rowCount() - 1 if last < 0 else last

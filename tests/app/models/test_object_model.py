@@ -96,9 +96,7 @@ def test_cells(session: Session, qtbot: QtBot, data: Path) -> None:
     assert model.index(4, 0).data(ROW_ROLE) == 4
 
 
-def test_deleted_keys_are_struck_through(
-    qtbot: QtBot, many: Callable[[int], tuple[ObjectModel, ManyObjects]]
-) -> None:
+def test_deleted_keys_are_struck_through(qtbot: QtBot, many: Callable[[int], tuple[ObjectModel, ManyObjects]]) -> None:
     """What is deleted looks deleted, besides saying so."""
     model, _ = many(9)
     assert shown(qtbot, model, 0, "state") == "live"
@@ -153,9 +151,7 @@ def test_more_rows_than_qt_can_scroll(qtbot: QtBot, many: Callable[[int], tuple[
     assert shown(qtbot, model, 5, "key") == str(3 * 10**8 + 5)
 
 
-def test_rows_that_cannot_be_read_say_so(
-    qtbot: QtBot, many: Callable[[int], tuple[ObjectModel, ManyObjects]]
-) -> None:
+def test_rows_that_cannot_be_read_say_so(qtbot: QtBot, many: Callable[[int], tuple[ObjectModel, ManyObjects]]) -> None:
     """A page that fails is told once, is not asked for again and again, and other pages still come."""
     model, objects = many(PAGE * 3)
     objects.broken = True

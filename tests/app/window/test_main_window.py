@@ -118,7 +118,7 @@ def test_every_action_has_words_and_no_shortcut_is_given_twice(window: MainWindo
 
 def test_a_byte_selects_everywhere(small: MainWindow, qtbot: QtBot) -> None:
     """A byte chosen in the hex view: tree, object table and inspector follow."""
-    small.hex.view.move_caret(700)
+    small.hex.view.state.move_caret(700)
     qtbot.waitUntil(lambda: small.session.selection.complete)
     settle(small, 40)
     row = small.session.selection.row
@@ -138,7 +138,7 @@ def test_a_node_selects_everywhere(small: MainWindow, qtbot: QtBot) -> None:
     tree.setCurrentIndex(tree.nodes.index(3, 0, section))
     settle(small, 40)
     node = current_node(small)
-    assert small.hex.view.selection.span == node.span
+    assert small.hex.view.state.selection.span == node.span
     assert small.session.selection.ref is not None
     assert small.session.selection.ref.key == node.name
     assert current_row(small) == small.session.selection.row
@@ -153,7 +153,7 @@ def test_an_object_selects_everywhere(small: MainWindow, qtbot: QtBot) -> None:
     ref = small.session.selection.ref
     assert ref is not None
     assert ref.row == 3
-    assert small.hex.view.selection.span == ref.spans[0]
+    assert small.hex.view.state.selection.span == ref.spans[0]
     assert current_node(small).span == ref.spans[0]
     assert current_row(small) == 3
 
@@ -175,9 +175,9 @@ def test_back_goes_where_one_came_from(small: MainWindow) -> None:
     small.session.select_span(Span("", 4500, 4501))
     small.actions_.back.trigger()
     assert small.session.selection.span == Span("", 40, 48)
-    assert small.hex.view.selection.span == Span("", 40, 48)
+    assert small.hex.view.state.selection.span == Span("", 40, 48)
     small.actions_.forward.trigger()
-    assert small.hex.view.selection.span == Span("", 4500, 4501)
+    assert small.hex.view.state.selection.span == Span("", 4500, 4501)
     settle(small, 40)
 
 
@@ -193,7 +193,7 @@ def test_a_key_of_the_table_is_traced(small: MainWindow, qtbot: QtBot) -> None:
     number = next(n for n, step in enumerate(small.trace.trace.steps) if step.title == "The slot")
     small.trace.go(number)
     settle(small, 40)
-    assert small.hex.view.selection.span == small.trace.trace.steps[number].spans[0]
+    assert small.hex.view.state.selection.span == small.trace.trace.steps[number].spans[0]
 
 
 # --- bad input ---
@@ -212,7 +212,7 @@ def test_a_damaged_file_says_where_and_stays_open(window: MainWindow, qtbot: QtB
     assert "Damaged" in window.bar.text
     assert shard.damage.span is not None
     assert str(shard.damage.span.start) in window.bar.text
-    assert window.hex.view.selection.span.start == shard.damage.span.start
+    assert window.hex.view.state.selection.span.start == shard.damage.span.start
     window.session.select_span(Span("", 700, 701))
     settle(window, 40)
     assert current_node(window).span.covers(700)
@@ -225,7 +225,7 @@ def test_what_is_no_shard_is_shown_as_bytes(window: MainWindow, qtbot: QtBot, tm
     path.write_bytes(b"Dear reader, this is not a shard. " * 50)
     opened(window, qtbot, path)
     assert "no format recognises it" in window.bar.text
-    assert window.hex.view.rows.size == path.stat().st_size
+    assert window.hex.view.state.layout.size == path.stat().st_size
 
 
 def test_an_empty_file(window: MainWindow, qtbot: QtBot, tmp_path: Path) -> None:
@@ -259,12 +259,10 @@ def test_a_file_that_shrinks_offers_to_reload(window: MainWindow, qtbot: QtBot, 
         window.bar.button.click()
     settle(window, 40)
     assert "Damaged" in window.bar.text
-    assert window.hex.view.rows.size == 1000
+    assert window.hex.view.state.layout.size == 1000
 
 
-def test_a_file_that_vanishes_offers_to_reload(
-    window: MainWindow, qtbot: QtBot, data: Path, tmp_path: Path
-) -> None:
+def test_a_file_that_vanishes_offers_to_reload(window: MainWindow, qtbot: QtBot, data: Path, tmp_path: Path) -> None:
     """The file is removed while it is open: the bar says so; reloading in vain keeps what is on the screen."""
     path = tmp_path / "vanishes.shard"
     shutil.copy(data / "swh" / "small.shard", path)
@@ -363,7 +361,7 @@ def test_a_data_set_brings_its_members_to_the_front(window: MainWindow, qtbot: Q
     assert not in_front(window.structure)
     window.places.list.gone.emit(window.places.model.index(1))
     settle(window, 40)
-    assert (window.hex.view.name, window.hex.view.rows.size) == ("1.shard", 2552)
+    assert (window.hex.view.state.name, window.hex.view.state.layout.size) == ("1.shard", 2552)
     assert window.hex.breadcrumb.plain.startswith("skeletons_murmur_gzip › 1.shard › ")
     window.show_part("structure")
     settle(window, 40)
