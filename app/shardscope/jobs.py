@@ -346,7 +346,7 @@ class Jobs(QObject):
             if done is None:
                 if error is not None and not isinstance(error, Cancelled):
                     self.trouble.emit(job)
-            elif _alive(done):
+            elif alive(done):
                 done(result, error)
             elif error is None and discard is not None:
                 discard(result)
@@ -367,7 +367,7 @@ class Jobs(QObject):
             then()
 
 
-def _alive(done: Done) -> bool:
+def alive(callback: Callable[..., Any]) -> bool:
     """Whether the QObject that a callback belongs to, if any, is still there."""
-    owner = getattr(done, "__self__", None)
+    owner = getattr(callback, "__self__", None)
     return not isinstance(owner, QObject) or shiboken6.isValid(owner)

@@ -349,8 +349,7 @@ class MainWindow(QMainWindow):
     def trace_key(self, key: str) -> None:
         """Traces a key."""
         self.show_part("trace")
-        self.trace.field.setText(key)
-        self.trace.run(key)
+        self.session.look_up(key)
 
     def _show_welcome(self) -> None:
         if self.pages.currentWidget() is self.hex:
