@@ -12,7 +12,18 @@ from shardscope.jobs import Jobs
 from shardscope.pages import PageCache
 from shardscope.session import IndexState, Session
 from shardscope.settings import Settings
+from tests.app.gui_thread import GuiReads, guarded
 from tests.app.hex_samples import SampleReader
+
+
+@pytest.fixture(autouse=True)
+def _gui_thread_reads_nothing() -> Iterator[None]:
+    """A test fails when the window reads, or looks into a folder, on the thread that paints."""
+    reads = GuiReads()
+    with guarded(reads):
+        yield
+    if reads.found:
+        pytest.fail("read on the GUI thread:\n" + "\n".join(dict.fromkeys(reads.found)), pytrace=False)
 
 
 @pytest.fixture
@@ -54,7 +65,8 @@ def pages(jobs: Jobs, reader: SampleReader) -> PageCache:
 
 
 def open_in(session: Session, qtbot: QtBot, path: Path) -> None:
-    """Opens a sample and waits until its index is read."""
+    """Opens a sample and waits until its index is read and its rows are counted."""
     with qtbot.waitSignal(session.opened, timeout=10_000):
         session.open(str(path))
     qtbot.waitUntil(lambda: session.index_state in (IndexState.LOADED, IndexState.FAILED), timeout=10_000)
+    qtbot.waitUntil(lambda: session.jobs.newest(("listing", session)) is None, timeout=10_000)

@@ -14,6 +14,7 @@ from pytestqt.qtbot import QtBot
 from shardcore import DataSet, Depth, Node, Shard, Span
 from shardcore.nodes.node import Children
 from shardcore.testing import sampled
+from shardscope.docks.structure import StructureTree
 from shardscope.hex.tabs import stored_span
 from shardscope.jobs import Job
 from shardscope.opening import OpenRequest
@@ -162,7 +163,7 @@ def test_every_sample_in_the_window(window: MainWindow, watch: Watch, qtbot: QtB
         window.session.select_row(0)
         qtbot.waitUntil(lambda: window.session.selection.complete, timeout=10_000)
         assert window.session.selection.ref is not None or window.session.selection.error
-    window.structure.expandToDepth(1)
+    window.panels.panel(StructureTree).expandToDepth(1)
     settle(window, REST)
     show_decoded(window, qtbot, shard)
     window.session.verify(Depth.STRUCTURE)

@@ -22,7 +22,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from shardcore import Cancelled, DataSet, Folder, Shard, Span
+from shardcore import DataSet, Folder, Shard, Span
 from shardcore.registry import all_formats
 from shardscope import assets
 from shardscope.jobs import Job, Priority
@@ -180,7 +180,7 @@ class Places(QWidget):
         if isinstance(shard, DataSet):
             self._near = [Place(member.name, member.name, size=member.size) for member in shard.members]
         elif shard.source is not None and shard.source.folder is not None:
-            self._list_folder(shard, shard.source.folder)
+            self._list_folder(shard.source.folder, shard.source.name)
         self.tabs.setCurrentIndex(0)
         self.filter.clear()
         self._learn()
@@ -193,19 +193,23 @@ class Places(QWidget):
         self.model.set_here("")
         self._refill()
 
-    def _list_folder(self, shard: Shard, folder: Folder) -> None:
+    def _list_folder(self, folder: Folder, name: str) -> None:
         self._status = "Looking …"
 
-        def done(found: Sequence[Place] | None, error: BaseException | None) -> None:
-            if self._session.shard is not shard or isinstance(error, Cancelled):
-                return
-            self._near = found or ()
-            self._status = f"The folder cannot be listed: {error}" if error is not None else ""
+        def take(found: Sequence[Place]) -> None:
+            self._near, self._status = found, ""
             self._refill()
 
-        name = shard.source.name if shard.source is not None else ""
-        self._session.jobs.submit(
-            lambda job: shards_in(folder, name, job), key=("folder", self), priority=Priority.PREFETCH, done=done
+        def failed(error: BaseException) -> None:
+            self._status = f"The folder cannot be listed: {error}"
+            self._refill()
+
+        self._session.ask(
+            lambda _, job: shards_in(folder, name, job),
+            take,
+            failed=failed,
+            key=("folder", self),
+            priority=Priority.PREFETCH,
         )
 
     def _learn(self) -> None:

@@ -168,22 +168,21 @@ class HexPanel(QWidget):
         self._starts = {}
         if shard.source is not None:
             self._show(OpenSource("", shard.source.size, shard.sections))
-            self._learn_names(shard)
+            self._learn_names()
             # The caret is on the first byte; what that is should not wait for a click.
             self._session.select_span(self.state.selection.span, self, remember=False)
         elif isinstance(shard, DataSet) and shard.members:
             first = shard.members[0]
             self._session.select_span(Span(first.name, 0, min(first.size, 1)), self, remember=False)
 
-    def _learn_names(self, shard: Shard) -> None:
+    def _learn_names(self) -> None:
         """Where the fields lie, for the address field."""
 
-        def done(starts: dict[str, int] | None, error: BaseException | None) -> None:
-            if starts is not None and self._session.shard is shard:
-                self._starts = starts
+        def take(starts: dict[str, int]) -> None:
+            self._starts = starts
 
-        self._session.jobs.submit(
-            lambda _: starts_of(shard.tree), key=("names", id(self)), priority=Priority.PREFETCH, done=done
+        self._session.ask(
+            lambda shard, _: starts_of(shard.tree), take, key=("names", id(self)), priority=Priority.PREFETCH
         )
 
     def _closed(self) -> None:
@@ -206,7 +205,7 @@ class HexPanel(QWidget):
                 if self.state.name == "":
                     self.state.set_sections(shard.sections)
                     self.overview.set_sections(shard.sections)
-            self._learn_names(shard)
+            self._learn_names()
 
     def _findings_changed(self, report: Report | None) -> None:
         findings = report.findings if report is not None else ()

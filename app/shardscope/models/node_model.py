@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, QPersistentModelIndex, Qt, Signal
 
-from shardcore import Cancelled, DataSet, Node, Shard
+from shardcore import DataSet, Node, Shard
 from shardcore.nodes.node import Children
 from shardscope.jobs import Job, Priority
 from shardscope.looks.words import short_size
@@ -26,6 +26,8 @@ NODE_ROLE = int(Qt.ItemDataRole.UserRole)
 COLUMNS = ("Name", "Value", "Offset", "Size")
 
 Index = QModelIndex | QPersistentModelIndex
+
+T = TypeVar("T")
 
 
 @dataclass
@@ -101,14 +103,14 @@ class NodeModel(QAbstractItemModel):
     def load(self) -> None:
         """Reads the root of what is open, or empties the model."""
         self.beginResetModel()
-        self._shard = shard = self._session.shard
+        self._shard = self._session.shard
         self._round += 1
         self._open = []
         self.endResetModel()
-        if shard is None:
+        if self._shard is None:
             return
 
-        def work(job: Job) -> tuple[Node, int, list[Node]]:
+        def work(shard: Shard, job: Job) -> tuple[Node, int, list[Node]]:
             root = shard.tree
             kids, member = children_of(shard, root, "")
             return root, min(len(kids), MAX_CHILDREN), make_page(kids, 0, member)
@@ -122,29 +124,25 @@ class NodeModel(QAbstractItemModel):
 
         self._ask(work, take, key=("tree", self))
 
-    def _ask(self, work: Callable[[Job], Any], take: Callable[[Any], None], *, key: object = None) -> None:
+    def _ask(self, work: Callable[[Shard, Job], T], take: Callable[[T], None], *, key: object = None) -> None:
+        """Asks the session; what belongs to an older filling of the model is dropped."""
         current = self._round
 
-        def done(result: Any, error: BaseException | None) -> None:
-            if current != self._round or isinstance(error, Cancelled):
-                return
-            if error is not None:
-                self._session.note_trouble(error)
-                self._session.message.emit(f"The tree cannot be read here: {error}")
-                return
-            take(result)
+        def taken(result: T) -> None:
+            if current == self._round:
+                take(result)
 
-        self._session.jobs.submit(work, key=key, priority=Priority.SCREEN, done=done)
+        self._session.ask(work, taken, failed="The tree cannot be read here", key=key, priority=Priority.SCREEN)
 
     def _fetch(self, number: int, page: int) -> None:
         """Asks for one page of children, and for their number when it is the first time."""
-        entry, shard = self._open[number], self._shard
-        if shard is None or page in entry.asked or page in entry.pages:
+        entry = self._open[number]
+        if page in entry.asked or page in entry.pages:
             return
         entry.asked.add(page)
         node, member = entry.node, entry.member
 
-        def work(job: Job) -> _Level:
+        def work(shard: Shard, job: Job) -> _Level:
             kids, inside = children_of(shard, node, member)
             return _Level(min(len(kids), MAX_CHILDREN), page, make_page(kids, page, inside), -1, inside)
 
@@ -195,14 +193,10 @@ class NodeModel(QAbstractItemModel):
 
     def reveal(self, path: tuple[Node, ...]) -> None:
         """Fetches what is needed to show the last node of a path; `revealed(index)` tells when it is there."""
-        shard = self._shard
-        if shard is None or not path or not self._open:
+        if not path or not self._open:
             return
 
-        def work(job: Job) -> list[_Level]:
-            return _levels(shard, path)
-
-        self._ask(work, self._walk, key=("reveal", self))
+        self._ask(lambda shard, _: _levels(shard, path), self._walk, key=("reveal", self))
 
     def _walk(self, levels: list[_Level]) -> None:
         index = self.index(0, 0)

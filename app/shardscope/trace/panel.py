@@ -112,7 +112,7 @@ class TracePanel(QWidget):
         """A lookup began, or ended: the steps of the last one stay until there are others."""
         self.timer.stop()
         if walk.trace is None and walk.error is None:
-            if walk.key != self._filled[1]:
+            if (self.field.text(), walk.key) != self._filled:
                 self._fill(walk.key)
             self.band.tell(None)
             self._message("Looking it up …")
@@ -152,8 +152,8 @@ class TracePanel(QWidget):
     def _selected(self, selection: Selection) -> None:
         """The field follows the selected object, unless somebody is typing."""
         ref = selection.ref
-        walks = isinstance(selection.origin, Walk)
-        if not walks and selection.origin is not self and ref is not None and ref.key is not None and not self.field.hasFocus():
+        ours = selection.origin is self or isinstance(selection.origin, Walk)
+        if not ours and ref is not None and ref.key is not None and not self.field.hasFocus():
             self._fill(ref.key)
 
     def _fill(self, key: str) -> None:

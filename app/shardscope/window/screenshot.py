@@ -60,8 +60,8 @@ def take(window: MainWindow, wanted: Wanted) -> None:
         ScreenshotError: It cannot be opened, does not come to rest, or cannot be saved; or what is to be shown is not
             there.
     """
-    if wanted.show and wanted.show not in window.docks:
-        raise ScreenshotError(f"--show is one of {', '.join(window.docks)}")
+    if wanted.show and wanted.show not in window.panels.by_name:
+        raise ScreenshotError(f"--show is one of {', '.join(window.panels.by_name)}")
     failures: list[OpenFailure] = []
     window.session.failed.connect(failures.append)
     window.resize(QSize(*wanted.size))

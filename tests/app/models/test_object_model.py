@@ -46,14 +46,15 @@ class ManyObjects(Objects):
 
 
 @pytest.fixture
-def many(session: Session) -> Callable[[int], tuple[ObjectModel, ManyObjects]]:
-    """Makes a model over many rows."""
+def many(session: Session, qtbot: QtBot, data: Path) -> Callable[[int], tuple[ObjectModel, ManyObjects]]:
+    """Makes a model over many rows, which stand in for those of what is open."""
+    open_in(session, qtbot, data / "swh" / "one.shard")
 
     def make(count: int) -> tuple[ObjectModel, ManyObjects]:
         objects = ManyObjects(count)
         model = ObjectModel(session)
-        model._objects = objects
-        model.set_rows(None)
+        session.listing = objects
+        model.load()
         return model, objects
 
     return make

@@ -16,6 +16,7 @@ from pytestqt.qtbot import QtBot
 
 from shardcore import Node, Span
 from shardscope import assets
+from shardscope.docks.structure import StructureTree
 from shardscope.models.node_model import NODE_ROLE
 from shardscope.session import IndexState
 from shardscope.settings import Settings
@@ -55,7 +56,7 @@ def small(window: MainWindow, qtbot: QtBot, data: Path) -> MainWindow:
 
 def current_node(window: MainWindow) -> Node:
     """The node that is current in the tree."""
-    node = window.structure.currentIndex().data(NODE_ROLE)
+    node = window.panels.panel(StructureTree).currentIndex().data(NODE_ROLE)
     assert isinstance(node, Node)
     return node
 
@@ -83,16 +84,16 @@ def test_the_parts_are_there_by_name(small: MainWindow) -> None:
 def test_the_welcome_page_opens_the_sample(window: MainWindow, qtbot: QtBot) -> None:
     """The first start shows the samples; Return opens one, and closing it comes back to the welcome page."""
     assert window.welcome.isVisible()
-    assert not window.structure.isVisible()
+    assert not window.panels.panel(StructureTree).isVisible()
     assert window.windowTitle() == "Shardscope"
     with qtbot.waitSignal(window.session.opened):
         QTest.keyClick(window.welcome.samples, Qt.Key.Key_Return)
     assert window.windowTitle() == "swh.shard — Shardscope"
-    assert window.structure.isVisible()
+    assert window.panels.panel(StructureTree).isVisible()
     settle(window, 40)
     window.session.close()
     assert window.welcome.isVisible()
-    assert not window.structure.isVisible()
+    assert not window.panels.panel(StructureTree).isVisible()
     assert window.settings.recent == [str(assets.path("samples/swh.shard"))]
 
 
@@ -130,7 +131,7 @@ def test_a_byte_selects_everywhere(small: MainWindow, qtbot: QtBot) -> None:
 
 def test_a_node_selects_everywhere(small: MainWindow, qtbot: QtBot) -> None:
     """A node chosen in the tree: the hex view shows its bytes, the object table its object."""
-    tree = small.structure
+    tree = small.panels.panel(StructureTree)
     root = tree.nodes.index(0, 0)
     section = tree.nodes.index(2, 0, root)
     tree.expand(section)
@@ -313,16 +314,16 @@ def test_the_layout_is_remembered(qtbot: QtBot, settings: Settings, data: Path) 
     qtbot.addWidget(first)
     first.show()
     opened(first, qtbot, data / "swh" / "small.shard")
-    first.docks["inspector"].close()
+    first.panels.by_name["inspector"].close()
     first.close()
     second = MainWindow(settings)
     qtbot.addWidget(second)
     second.show()
     opened(second, qtbot, data / "swh" / "small.shard")
-    assert not second.docks["inspector"].isVisible()
-    assert second.docks["structure"].isVisible()
+    assert not second.panels.by_name["inspector"].isVisible()
+    assert second.panels.by_name["structure"].isVisible()
     second.default_layout()
-    assert second.docks["inspector"].isVisible()
+    assert second.panels.by_name["inspector"].isVisible()
     second.close()
 
 
@@ -358,7 +359,7 @@ def test_a_data_set_brings_its_members_to_the_front(window: MainWindow, qtbot: Q
     """Places lie in front for a data set, the structure for a file; a member's byte reaches all parts."""
     opened(window, qtbot, data / "neuroglancer" / "skeletons_murmur_gzip")
     assert in_front(window.places)
-    assert not in_front(window.structure)
+    assert not in_front(window.panels.panel(StructureTree))
     window.places.list.gone.emit(window.places.model.index(1))
     settle(window, 40)
     assert (window.hex.view.state.name, window.hex.view.state.layout.size) == ("1.shard", 2552)
@@ -367,7 +368,7 @@ def test_a_data_set_brings_its_members_to_the_front(window: MainWindow, qtbot: Q
     settle(window, 40)
     assert current_node(window).span.source == "1.shard"
     opened(window, qtbot, data / "swh" / "small.shard")
-    assert in_front(window.structure)
+    assert in_front(window.panels.panel(StructureTree))
     assert not in_front(window.places)
 
 
