@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
-from shardcore import Cancelled, FileSource, Objects, Shard, ShardError, SourceChanged, SourceError, Span
+from shardcore import Cancelled, Objects, Shard, ShardError, SourceChanged, SourceError, Span
 from shardscope.jobs import Job, Jobs, Pool, Priority, alive
 from shardscope.opening import OpenRequest
 
@@ -71,8 +71,6 @@ class Opened(QObject):
     index_changed = Signal(object)
     """The `IndexState`."""
     index_loaded = Signal()
-    listed = Signal()
-    """`listing` is another."""
     source_trouble = Signal(object)
     """A `SourceError`: the file was changed or is gone; None when that is over."""
     message = Signal(object)
@@ -196,10 +194,10 @@ class Opened(QObject):
         self.close()
         self.shard, self.request = shard, request
         self._reset()
+        self.listing = shard.listing
         self.opened.emit(shard)
-        if isinstance(shard.source, FileSource):
+        if shard.source is not None and shard.source.watchable:
             self._watch.start()
-        self._list()
         if shard.loaded:
             self._index_done()
         elif shard.damage is None and shard.index_bytes <= AUTO_INDEX_BYTES:
@@ -241,26 +239,12 @@ class Opened(QObject):
 
     def _index_done(self) -> None:
         self._set_index(IndexState.LOADED)
-        self._list()
+        self.listing = self.shard.listing if self.shard is not None else None
         self.index_loaded.emit()
 
     def _set_index(self, state: IndexState) -> None:
         self.index_state = state
         self.index_changed.emit(state)
-
-    def _list(self) -> None:
-        """Learns how many rows the objects have, in a job."""
-
-        def work(shard: Shard, job: Job) -> Objects:
-            objects = shard.objects
-            len(objects)
-            return objects
-
-        self.ask(work, self._set_listing, key=("listing", self), priority=Priority.SCREEN)
-
-    def _set_listing(self, objects: Objects) -> None:
-        self.listing = objects
-        self.listed.emit()
 
     # --- files that change ---
 

@@ -24,11 +24,12 @@ from PySide6.QtWidgets import (
 
 from shardcore import DataSet, Folder, Shard, Span
 from shardcore.registry import all_formats
+from shardcore.sources.names import SourceName
 from shardscope import assets
 from shardscope.jobs import Job, Priority
 from shardscope.looks import theme
 from shardscope.models.place_model import DETAIL_ROLE, HERE_ROLE, PROBLEM_ROLE, Place, PlaceModel
-from shardscope.selection import Selection, member_of
+from shardscope.selection import Selection
 from shardscope.session import Session
 from shardscope.settings import Settings
 
@@ -268,14 +269,14 @@ class Places(QWidget):
         if problem:
             self._session.message.emit(f"{place.title} cannot be read: {problem}")
             return
-        self._session.select_span(Span(place.where, 0, min(place.size, 1)), self)
+        self._session.select_span(Span(str(SourceName(place.where)), 0, min(place.size, 1)), self)
 
     def _here(self) -> str:
         """The member that is selected, or the file that is open."""
         shard = self._session.shard
         if isinstance(shard, DataSet):
             span = self._session.selection.span
-            return (member_of(shard, span.source) or "") if span is not None else ""
+            return SourceName.parse(span.source).path if span is not None else ""
         source = shard.source if shard is not None else None
         if source is None:
             return ""

@@ -8,6 +8,7 @@ from PySide6.QtCore import QPoint
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QToolButton, QVBoxLayout, QWidget
 
 from shardcore import Cancelled, DataSet, Node, Report, Section, Shard, Span
+from shardcore.sources.names import SourceName
 from shardscope.around.address_bar import AddressBar
 from shardscope.around.breadcrumb import Breadcrumb
 from shardscope.around.legend import Legend
@@ -173,7 +174,7 @@ class HexPanel(QWidget):
             self._session.select_span(self.state.selection.span, self, remember=False)
         elif isinstance(shard, DataSet) and shard.members:
             first = shard.members[0]
-            self._session.select_span(Span(first.name, 0, min(first.size, 1)), self, remember=False)
+            self._session.select_span(Span(str(SourceName(first.name)), 0, min(first.size, 1)), self, remember=False)
 
     def _learn_names(self) -> None:
         """Where the fields lie, for the address field."""
@@ -249,17 +250,16 @@ class HexPanel(QWidget):
         stored = stored_span(name)
         if stored is not None:
             return f"Decoded {stored.start:,}–{stored.stop:,}"
-        return name or "Stored"
+        return SourceName.parse(name).path or "Stored"
 
     def _file_title(self) -> str:
         """What stands before the path: the file, or the data set, whose paths begin with the member."""
         shard = self._session.shard
         if isinstance(shard, DataSet):
-            return short_name(shard.uri) if self._path else self.state.name
+            return short_name(shard.uri) if self._path else SourceName.parse(self.state.name).path
         file = short_name(shard.source.name) if shard is not None and shard.source is not None else ""
-        stored = stored_span(self.state.name)
-        place = stored.source if stored is not None else self.state.name
-        return " › ".join(part for part in (file, place, "decoded" if stored is not None else "") if part)
+        name = SourceName.parse(self.state.name)
+        return " › ".join(part for part in (file, name.path, "decoded" if name.stretches else "") if part)
 
     # --- the selection ---
 

@@ -131,7 +131,6 @@ class ObjectPanel(QWidget):
         session.opened.connect(lambda _: self._reload())
         session.closed.connect(self._reload)
         session.index_loaded.connect(self._rows_known)
-        session.listed.connect(self._rows_known)
         session.index_changed.connect(lambda _: self._update())
         session.selection_changed.connect(self._follow)
         self.table.rows_chosen.connect(lambda row: session.select_row(row, self))
@@ -316,8 +315,11 @@ class ObjectPanel(QWidget):
             self.status.setText("")
             return
         if self._session.listing is None:
-            reading = state in (IndexState.LOADING, IndexState.NONE)
-            self.status.setText("Reading how many objects there are …" if reading else "The objects cannot be read.")
+            words = {
+                IndexState.LOADING: "Reading the index: the objects are known then …",
+                IndexState.FAILED: "The objects cannot be read.",
+            }
+            self.status.setText(words.get(state, "The objects are known once the index is read."))
             return
         if shard.damage is not None and not total:
             self.status.setText("No objects can be read: the file is damaged.")
