@@ -17,11 +17,11 @@ from tests.app.hex_samples import SampleReader
 
 
 @pytest.fixture(autouse=True)
-def _gui_thread_reads_nothing() -> Iterator[None]:
+def gui_reads() -> Iterator[GuiReads]:
     """A test fails when the window reads, or looks into a folder, on the thread that paints."""
     reads = GuiReads()
     with guarded(reads):
-        yield
+        yield reads
     if reads.found:
         pytest.fail("read on the GUI thread:\n" + "\n".join(dict.fromkeys(reads.found)), pytrace=False)
 
