@@ -20,6 +20,7 @@ import shiboken6
 from PySide6.QtCore import QObject, QRunnable, Qt, QThreadPool, Signal
 
 from shardcore import Cancelled
+from shardcore.progress import stopped_by
 
 IO_THREADS = 12
 """Threads that mostly wait for bytes."""
@@ -295,7 +296,9 @@ class Jobs(QObject):
         error: BaseException | None = None
         try:
             job.check()
-            result = work(job)
+            # A read that nobody waits for any more ends, however deep in a lookup or a tree it happens.
+            with stopped_by(job.check):
+                result = work(job)
         except BaseException as raised:  # noqa: BLE001 - whatever it was, the job must report
             error = raised
         self._end(job, error)
