@@ -47,7 +47,7 @@ class Readable(Protocol):
         ...
 
     def explain(self, offset: int, source: str = "") -> tuple[Node, ...]:
-        """The path to the smallest thing that owns a byte."""
+        """The path to the smallest node that owns a byte."""
         ...
 
     def sections_of(self, name: str) -> tuple[Section, ...]:

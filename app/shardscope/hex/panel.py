@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from PySide6.QtCore import QPoint
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QToolButton, QVBoxLayout, QWidget
 
 from shardcore import Cancelled, DataSet, Node, Report, Section, Shard, Span
 from shardcore.sources.names import SourceName
@@ -23,6 +23,7 @@ from shardscope.hex.status import HexStatus
 from shardscope.hex.tabs import OpenSource, SourceTabs, stored_span
 from shardscope.hex.view import HexView
 from shardscope.hex.width import CHOICES, RowMode, RowWidth, parse_width, record_of
+from shardscope.hex.width_box import WidthBox
 from shardscope.jobs import Priority
 from shardscope.looks.words import short_name
 from shardscope.models.sections import section_at
@@ -56,7 +57,7 @@ class HexPanel(QWidget):
         self.tabs = SourceTabs()
         self.breadcrumb = Breadcrumb()
         self.address = AddressBar(self.places)
-        self.widths = self._width_control()
+        self.widths = WidthBox()
         self.decoded_button = QToolButton()
         self.search = SearchBar(lambda: self.state.selection.span, self.pages)
         self.legend = Legend()
@@ -70,17 +71,6 @@ class HexPanel(QWidget):
         self._connect_session()
 
     # --- making ---
-
-    def _width_control(self) -> QComboBox:
-        box = QComboBox()
-        box.setObjectName("rowWidth")
-        box.setAccessibleName("Bytes in a row")
-        box.setToolTip("Bytes in a row: a number, as many as fit, or the record under the caret")
-        box.setEditable(True)
-        box.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)
-        box.addItems(list(CHOICES))
-        box.setFixedWidth(96)
-        return box
 
     def _lay_out(self) -> None:
         self.decoded_button.setDefaultAction(self.actions_.decoded)
@@ -125,9 +115,7 @@ class HexPanel(QWidget):
         self.search.hits_changed.connect(self.overview.set_hits)
         self.search.left.connect(self.view.setFocus)
         self.copier.message.connect(self._session.message)
-        if (field := self.widths.lineEdit()) is not None:
-            field.editingFinished.connect(self._width_typed)
-        self.widths.activated.connect(lambda _: self._width_typed())
+        self.widths.chosen.connect(self.set_row_width)
 
     def _connect_actions(self) -> None:
         actions = self.actions_
@@ -356,7 +344,7 @@ class HexPanel(QWidget):
     def set_row_width(self, width: RowWidth) -> None:
         """Changes how many bytes a row has."""
         self._width = width
-        self.widths.setEditText(width.text)
+        self.widths.show_width(width)
         if width.mode is RowMode.FIXED:
             self.state.set_row_width(width.width)
         elif width.mode is RowMode.FIT:
@@ -369,13 +357,6 @@ class HexPanel(QWidget):
         rows = self.state.layout
         if rows.width != size or rows.column_of(start) != 0:
             self.state.set_row_width(size, start)
-
-    def _width_typed(self) -> None:
-        chosen = parse_width(self.widths.currentText())
-        if chosen is None:
-            self.widths.setEditText(self._width.text)
-        elif chosen != self._width:
-            self.set_row_width(chosen)
 
     def _view_moved(self) -> None:
         self.overview.set_view(*self.state.visible_bytes)

@@ -20,7 +20,7 @@ def tip_text(offset: int, path: Sequence[Node], sections: Sequence[Section], mar
 
     Args:
         offset: The byte.
-        path: From the source down to the smallest thing that owns the byte; empty while it is not known.
+        path: From the source down to the smallest node that owns the byte; empty while it is not known.
         sections: Of the source.
         marks: Findings about the byte, the worst first.
     """

@@ -58,7 +58,7 @@ class Column:
 _COLUMNS = (
     Column("row", "Row", "The row as the format numbers it: slot, entry, chunk.", "slot"),
     Column("key", "Key", "What the object is asked for by.", "key", number=False),
-    Column("kind", "Kind", "Which kind of thing the row is about.", "kind", number=False),
+    Column("kind", "Kind", "Which of the kinds of objects the row is about.", "kind", number=False),
     Column("state", "State", "live, unused, deleted, external, tombstoned or damaged.", "state", number=False),
     Column("size", "Size", "Bytes of the decoded content.", "size"),
     Column("stored", "Stored", "Bytes that the content takes in the file.", "stored"),
