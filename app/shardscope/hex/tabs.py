@@ -123,4 +123,6 @@ class SourceTabs(QTabBar):
 def stored_span(name: str) -> Span | None:
     """The stored bytes that a decoded source comes from; None for stored sources."""
     parsed = SourceName.parse(name)
-    return None if parsed.stretch is None else Span(str(parsed.outer), *parsed.stretch)
+    if parsed.stretch is None or parsed.stretch[0] > parsed.stretch[1]:
+        return None
+    return Span(str(parsed.outer), *parsed.stretch)
