@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -93,7 +93,7 @@ def _second(wanted: Extraction, progress: Progress) -> Shard:
         SourceChanged: The file is another by now.
         ShardError: It cannot be opened.
     """
-    opened = replace(wanted.request, deleted=True).open(progress)
+    opened = wanted.request.serving_deleted().open(progress)
     try:
         before, now = wanted.shard.source, opened.source
         if before is not None and now is not None and before.identity != now.identity:

@@ -20,6 +20,7 @@ import shiboken6
 from PySide6.QtCore import QObject, QRunnable, Qt, QThreadPool, Signal
 
 from shardcore import Cancelled
+from shardcore.progress import stopped_by
 
 IO_THREADS = 12
 """Threads that mostly wait for bytes."""
@@ -295,7 +296,9 @@ class Jobs(QObject):
         error: BaseException | None = None
         try:
             job.check()
-            result = work(job)
+            # A read that nobody waits for any more ends, however deep in a lookup or a tree it happens.
+            with stopped_by(job.check):
+                result = work(job)
         except BaseException as raised:  # noqa: BLE001 - whatever it was, the job must report
             error = raised
         self._end(job, error)
@@ -346,7 +349,7 @@ class Jobs(QObject):
             if done is None:
                 if error is not None and not isinstance(error, Cancelled):
                     self.trouble.emit(job)
-            elif _alive(done):
+            elif alive(done):
                 done(result, error)
             elif error is None and discard is not None:
                 discard(result)
@@ -367,7 +370,7 @@ class Jobs(QObject):
             then()
 
 
-def _alive(done: Done) -> bool:
+def alive(callback: Callable[..., Any]) -> bool:
     """Whether the QObject that a callback belongs to, if any, is still there."""
-    owner = getattr(done, "__self__", None)
+    owner = getattr(callback, "__self__", None)
     return not isinstance(owner, QObject) or shiboken6.isValid(owner)

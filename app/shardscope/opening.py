@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import shardcore
 from shardcore import Shard
 from shardcore.progress import Progress
+
+SERVES_DELETED = "deleted"
+"""The option by which formats with tombstones serve what these cover."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,21 +22,26 @@ class OpenRequest:
     Attributes:
         uri: A path or address.
         format: The name of the format; None to recognise it.
-        spec: What the file does not state itself, as JSON text (`Shard.parameters`); empty to look for it.
-        xorbs: The folder where contents lie that the shard refers to; empty to look for it.
-        deleted: Whether tombstoned objects are served.
+        options: Values of options that formats declare for opening, by name.
     """
 
     uri: str
     format: str | None = None
-    spec: str = ""
-    xorbs: str = ""
-    deleted: bool = False
+    options: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
         """The last part of the address."""
         return Path(self.uri).name or self.uri
+
+    @property
+    def deleted(self) -> bool:
+        """Whether tombstoned objects are served."""
+        return bool(self.options.get(SERVES_DELETED))
+
+    def serving_deleted(self) -> OpenRequest:
+        """The same, with tombstoned objects served."""
+        return replace(self, options={**self.options, SERVES_DELETED: True})
 
     def open(self, progress: Progress) -> Shard:
         """Opens it for a window.
@@ -43,12 +53,5 @@ class OpenRequest:
             ShardError: Nothing can be shown.
         """
         return shardcore.open(
-            self.uri,
-            format=self.format,
-            spec=self.spec or None,
-            xorbs=self.xorbs or None,
-            deleted=self.deleted,
-            isolated=True,
-            partial=True,
-            progress=progress,
+            self.uri, format=self.format, isolated=True, partial=True, progress=progress, **self.options
         )

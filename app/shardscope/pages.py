@@ -47,7 +47,7 @@ class Readable(Protocol):
         ...
 
     def explain(self, offset: int, source: str = "") -> tuple[Node, ...]:
-        """The path to the smallest thing that owns a byte."""
+        """The path to the smallest node that owns a byte."""
         ...
 
     def sections_of(self, name: str) -> tuple[Section, ...]:
@@ -130,13 +130,6 @@ class PageCache(QObject):
         self._epoch += 1
         for name, number in list(self._pages):
             self.changed.emit(name, number)
-
-    def retry(self) -> None:
-        """Forgets the pages that failed, so that they are asked for again."""
-        for key in [key for key, page in self._pages.items() if page.error]:
-            self._memory -= self._pages.pop(key).memory
-            self._ranges.clear()
-            self.changed.emit(*key)
 
     def get(self, name: str, number: int) -> Page | None:
         """A page that is there, failed ones included; None when it is not."""

@@ -37,10 +37,6 @@ class Settings:
         name = uri if "://" in uri else str(Path(uri).absolute())
         self._store.setValue("recent", [name, *(other for other in self.recent if other != name)][:MAX_RECENT])
 
-    def remove_recent(self, uri: str) -> None:
-        """Forgets one."""
-        self._store.setValue("recent", [other for other in self.recent if other != uri])
-
     def clear_recent(self) -> None:
         """Forgets all."""
         self._store.remove("recent")
@@ -72,10 +68,6 @@ class Settings:
     def set_layout(self, name: str, value: QByteArray) -> None:
         """Saves a layout."""
         self._store.setValue(f"layout/{name}", value)
-
-    def forget_layout(self) -> None:
-        """Goes back to the default layout at the next start."""
-        self._store.remove("layout")
 
     def sync(self) -> None:
         """Writes what is not written yet."""

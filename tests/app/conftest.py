@@ -12,7 +12,18 @@ from shardscope.jobs import Jobs
 from shardscope.pages import PageCache
 from shardscope.session import IndexState, Session
 from shardscope.settings import Settings
+from tests.app.gui_thread import GuiReads, guarded
 from tests.app.hex_samples import SampleReader
+
+
+@pytest.fixture(autouse=True)
+def gui_reads() -> Iterator[GuiReads]:
+    """A test fails when the window reads, or looks into a folder, on the thread that paints."""
+    reads = GuiReads()
+    with guarded(reads):
+        yield reads
+    if reads.found:
+        pytest.fail("read on the GUI thread:\n" + "\n".join(dict.fromkeys(reads.found)), pytrace=False)
 
 
 @pytest.fixture

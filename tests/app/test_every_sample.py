@@ -14,6 +14,7 @@ from pytestqt.qtbot import QtBot
 from shardcore import DataSet, Depth, Node, Shard, Span
 from shardcore.nodes.node import Children
 from shardcore.testing import sampled
+from shardscope.docks.structure import StructureTree
 from shardscope.hex.tabs import stored_span
 from shardscope.jobs import Job
 from shardscope.opening import OpenRequest
@@ -152,17 +153,17 @@ def test_every_sample_in_the_window(window: MainWindow, watch: Watch, qtbot: QtB
     shard = opened(window, qtbot, str(DATA / sample))
     assert not watch.failures
     if shard.source is not None:
-        assert window.hex.view.rows.size == shard.source.size
+        assert window.hex.view.state.layout.size == shard.source.size
     for place in places(shard):
         window.session.select_span(place)
         qtbot.waitUntil(lambda: window.session.selection.complete, timeout=10_000)
-        qtbot.waitUntil(lambda place=place: window.hex.view.selection.span == place, timeout=10_000)  # type: ignore[misc]
+        qtbot.waitUntil(lambda place=place: window.hex.view.state.selection.span == place, timeout=10_000)  # type: ignore[misc]
         assert window.session.selection.path or window.session.selection.error or shard.damage
     if len(shard.objects):
         window.session.select_row(0)
         qtbot.waitUntil(lambda: window.session.selection.complete, timeout=10_000)
         assert window.session.selection.ref is not None or window.session.selection.error
-    window.structure.expandToDepth(1)
+    window.panels.panel(StructureTree).expandToDepth(1)
     settle(window, REST)
     show_decoded(window, qtbot, shard)
     window.session.verify(Depth.STRUCTURE)
@@ -182,9 +183,9 @@ def show_decoded(window: MainWindow, qtbot: QtBot, shard: Shard) -> None:
     said: list[str] = []
     window.session.message.connect(said.append)
     window.session.select_span(Span(named[0], 0, 0))
-    qtbot.waitUntil(lambda: window.hex.view.name == named[0] or bool(said), timeout=10_000)
+    qtbot.waitUntil(lambda: window.hex.view.state.name == named[0] or bool(said), timeout=10_000)
     window.session.message.disconnect(said.append)
-    if window.hex.view.name == named[0]:
+    if window.hex.view.state.name == named[0]:
         assert stored_span(named[0]) is not None
         assert window.hex.tabs.count() >= 2
         assert window.hex.tabs.known(named[0]) is not None

@@ -57,7 +57,7 @@ def test_deleted_objects_are_read_on_purpose(request_: OpenRequest, tmp_path: Pa
 
 def test_a_shard_opened_to_serve_them_does_not_ask(request_: OpenRequest, tmp_path: Path) -> None:
     """Who opened with deleted objects has said it already."""
-    request = OpenRequest(request_.uri, deleted=True)
+    request = request_.serving_deleted()
     with request.open(no_progress) as shard:
         assert write(wanted(shard, request, tmp_path / "out"), no_progress) == Extracted(files=3)
 

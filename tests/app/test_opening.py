@@ -44,16 +44,16 @@ def test_a_request_names_itself() -> None:
 def test_what_is_said_reaches_the_formats(data: Path) -> None:
     """Specification and deleted objects are handed on; nonsense is refused with a reason."""
     bare = str(data / "neuroglancer" / "bare_shard" / "0.shard")
-    with OpenRequest(bare, spec=BARE_SPEC).open(no_progress) as shard:
+    with OpenRequest(bare, options={"spec": BARE_SPEC}).open(no_progress) as shard:
         assert shard.evidence == ()
         assert "specification given" in shard.why
     with pytest.raises(UsageError):
-        OpenRequest(bare, spec="{}").open(no_progress)
+        OpenRequest(bare, options={"spec": "{}"}).open(no_progress)
 
 
 def test_reloading_opens_the_same_way(session: Session, qtbot: QtBot, data: Path) -> None:
     """Reload uses format and specification again."""
-    request = OpenRequest(str(data / "neuroglancer" / "bare_shard" / "0.shard"), "neuroglancer", BARE_SPEC)
+    request = OpenRequest(str(data / "neuroglancer" / "bare_shard" / "0.shard"), "neuroglancer", {"spec": BARE_SPEC})
     with qtbot.waitSignal(session.opened):
         session.open(request)
     assert session.request is request
@@ -68,7 +68,7 @@ def test_reloading_opens_the_same_way(session: Session, qtbot: QtBot, data: Path
 
 def test_a_failure_carries_the_request(session: Session, qtbot: QtBot, data: Path) -> None:
     """What could not be opened can be tried again the same way."""
-    request = OpenRequest(str(data / "neuroglancer" / "bare_shard" / "0.shard"), spec="[]")
+    request = OpenRequest(str(data / "neuroglancer" / "bare_shard" / "0.shard"), options={"spec": "[]"})
     with qtbot.waitSignal(session.failed) as caught:
         session.open(request)
     failure = caught.args[0]
@@ -105,7 +105,7 @@ def test_companions_are_used(data: Path, tmp_path: Path) -> None:
     shard_file = next((data / "mdb" / "cas" / "shards").glob("7dc9*.mdb"))
     alone = tmp_path / shard_file.name
     shutil.copy(shard_file, alone)
-    with OpenRequest(str(alone), xorbs=str(data / "mdb" / "cas" / "xorbs")).open(no_progress) as shard:
+    with OpenRequest(str(alone), options={"xorbs": str(data / "mdb" / "cas" / "xorbs")}).open(no_progress) as shard:
         shard.load_index()
         assert len(shard.read(shard.objects.ref(0))) == 204_000
     with OpenRequest(str(alone)).open(no_progress) as shard:

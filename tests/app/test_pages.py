@@ -102,8 +102,8 @@ def test_coming_back_to_a_cancelled_page(qtbot: QtBot, jobs: Jobs, pages: PageCa
     qtbot.waitUntil(lambda: coloured(pages, 0))
 
 
-def test_failures_are_kept_and_can_be_retried(qtbot: QtBot, pages: PageCache, reader: SampleReader) -> None:
-    """A page that cannot be read says why, is not asked for again by itself, and is after `retry`."""
+def test_failures_are_kept(qtbot: QtBot, pages: PageCache, reader: SampleReader) -> None:
+    """A page that cannot be read says why, is not asked for again by itself, and is after a reload."""
 
     def fail(start: int, stop: int) -> None:
         raise SourceError("gone")
@@ -118,7 +118,7 @@ def test_failures_are_kept_and_can_be_retried(qtbot: QtBot, pages: PageCache, re
     assert len(reader.reads) == 1
     assert pages.loaded("") == []
     reader.failure = lambda start, stop: None
-    pages.retry()
+    pages.use(reader)
     pages.want("", 0, 0)
     qtbot.waitUntil(lambda: coloured(pages, 0))
 

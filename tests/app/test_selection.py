@@ -11,7 +11,7 @@ from pytestqt.qtbot import QtBot
 import shardcore
 from shardcore import DataSet, Node, Shard, Span
 from shardscope.models.node_model import NODE_ROLE, NodeModel
-from shardscope.selection import explain, main_span, of_row, of_span, stored_range
+from shardscope.selection import main_span, of_row, of_span
 from shardscope.session import Session
 from tests.app.conftest import open_in
 
@@ -83,7 +83,7 @@ def test_every_byte_has_a_path_from_the_root(shard: Shard) -> None:
     """The path begins at the root of the tree, goes down, and ends at something that owns the byte."""
     for name in sources(shard):
         for span in some_spans(shard, name):
-            path = explain(shard, span)
+            path = shard.whole_path(span.start, span.source)
             assert path[0].name == shard.tree.name
             assert path[-1].span.source == span.source
             assert path[-1].span.covers(span.start)
@@ -98,10 +98,10 @@ def test_every_byte_can_be_shown_in_the_tree(session: Session, qtbot: QtBot, sam
     model.load()
     qtbot.waitUntil(lambda: model.rowCount() == 1)
     spans = [span for name in sources(shard)[:4] for span in some_spans(shard, name)[::5]]
-    decoded = {node.decoded for span in spans for node in explain(shard, span) if node.decoded}
+    decoded = {node.decoded for span in spans for node in shard.whole_path(span.start, span.source) if node.decoded}
     spans += [span for name in sorted(decoded)[:3] for span in some_spans(shard, name)[:3]]
     for span in spans:
-        path = explain(shard, span)
+        path = shard.whole_path(span.start, span.source)
         with qtbot.waitSignal(model.revealed) as caught:
             model.reveal(path)
         found = caught.args[0].data(NODE_ROLE)
@@ -129,11 +129,3 @@ def test_decoded_bytes_belong_to_their_object(data: Path) -> None:
         found = of_span(shard, decoded)
         assert found.row == 5
         assert any(node.span == stored for node in found.path)
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"), [("@10-20", (10, 20)), ("", None), ("info", None), ("@x-3", None), ("a@10-20", None)]
-)
-def test_stored_ranges(name: str, expected: tuple[int, int] | None) -> None:
-    """The name of a decoded source says which bytes it comes from."""
-    assert stored_range(name) == expected

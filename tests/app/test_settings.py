@@ -22,8 +22,6 @@ def test_recent_files(tmp_path: Path) -> None:
     assert again.recent[:2] == ["https://example.org/x.shard", "/data/9.shard"]
     assert len(again.recent) == MAX_RECENT
     assert len(set(again.recent)) == MAX_RECENT
-    again.remove_recent("/data/9.shard")
-    assert "/data/9.shard" not in again.recent
     again.clear_recent()
     assert again.recent == []
 

@@ -47,11 +47,11 @@ def measure(way: str) -> float:
     pages = PageCache(jobs)
     pages.use(SampleReader())
     view = HexView(pages)
-    view.set_source("", SIZE, SECTIONS)
-    view.set_findings([Finding(Severity.ERROR, "bench", Span("", INDEX + 40, INDEX + 80), "")])
-    view.select(Span("", INDEX + 100, OBJECTS))
+    view.state.set_source("", SIZE, SECTIONS)
+    view.state.set_findings([Finding(Severity.ERROR, "bench", Span("", INDEX + 40, INDEX + 80), "")])
+    view.state.select(Span("", INDEX + 100, OBJECTS))
     view.show()
-    view.resize(900, round(view.grid.row * ROWS + view.grid.header) + 1)
+    view.resize(900, round(view.state.grid.row * ROWS + view.state.grid.header) + 1)
     wait_for_pages(application, pages)
     times = []
     screens = SIZE // (ROWS * WIDTH)
@@ -60,7 +60,7 @@ def measure(way: str) -> float:
         [WIDTH * (n % 40) for n in range(FRAMES)] if way == "scrolling" else [ROWS * WIDTH * n for n in range(screens)]
     )
     for top in tops:
-        view.scroll_to(top)
+        view.state.scroll_to(top)
         # The time of this thread: other programs on the machine do not count.
         before = time.thread_time()
         view.viewport().repaint()

@@ -77,6 +77,7 @@ def run() -> Iterator[Figure]:
 def _opening(window: Any, path: Path) -> Iterator[Figure]:
     import shardcore
     from shardcore import FileSource
+    from shardscope.docks.structure import StructureTree
     from shardscope.models.object_model import STATE_ROLE
 
     ranges = 0
@@ -104,7 +105,7 @@ def _opening(window: Any, path: Path) -> Iterator[Figure]:
         def seen() -> bool:
             page = window.hex.pages.get("", 0)
             first = window.objects.model.index(0, 0)
-            tree = window.structure.nodes
+            tree = window.panels.panel(StructureTree).nodes
             return (
                 page is not None
                 and page.runs is not None
@@ -122,12 +123,14 @@ def _opening(window: Any, path: Path) -> Iterator[Figure]:
 
 
 def _painting(window: Any) -> Iterator[Figure]:
+    from shardscope.objects.paint import row_height
+
     table, view = window.objects.table, window.hex.view
     total = window.objects.model.rowCount()
-    window.docks["objects"].setFloating(True)
-    window.docks["objects"].resize(900, 60 * table.rowHeightNow() + 120)
-    wait(lambda: len(list(table.visible_rows())) > 50)
-    rows = len(list(table.visible_rows()))
+    window.panels.by_name["objects"].setFloating(True)
+    window.panels.by_name["objects"].resize(900, 60 * row_height(table) + 120)
+    wait(lambda: len(table.visible_places()) > 50)
+    rows = len(table.visible_places())
 
     def there() -> bool:
         places = [table.rowAt(0), table.rowAt(table.viewport().height() // 2)]
@@ -139,13 +142,13 @@ def _painting(window: Any) -> Iterator[Figure]:
     bar = table.verticalScrollBar()
     milliseconds = paint_times(table, lambda n: bar.setValue(n // 50 * (total // 7) + n * 3), there)
     yield Figure(f"object table: paint of {rows} rows", milliseconds, 8.0, "ms")
-    window.docks["objects"].setFloating(False)
+    window.panels.by_name["objects"].setFloating(False)
     window.resize(1440, 1660)
-    wait(lambda: view.page_rows > 50)
+    wait(lambda: view.state.page_rows > 50)
 
     def loaded() -> bool:
-        start, stop = view.visible_bytes
+        start, stop = view.state.visible_bytes
         return window.hex.pages.bytes_at("", start, stop) is not None
 
-    milliseconds = paint_times(view, lambda n: view.scroll_to(n // 50 * 10**10 + n * 16 * 3), loaded)
-    yield Figure(f"hex view: paint of {view.page_rows} rows x 16 bytes", milliseconds, 8.0, "ms")
+    milliseconds = paint_times(view, lambda n: view.state.scroll_to(n // 50 * 10**10 + n * 16 * 3), loaded)
+    yield Figure(f"hex view: paint of {view.state.page_rows} rows x 16 bytes", milliseconds, 8.0, "ms")

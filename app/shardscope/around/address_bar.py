@@ -9,8 +9,8 @@ from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QCompleter, QHBoxLayout, QLabel, QLineEdit, QSizePolicy, QWidget
 
 from shardscope.goto import GotoError, Places, evaluate
-from shardscope.hex.cells import section_at
 from shardscope.looks import theme
+from shardscope.models.sections import section_at
 
 
 class AddressBar(QWidget):

@@ -9,8 +9,8 @@ from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
 
 from shardcore import Node
-from shardscope.inspector.passport import cut_name
 from shardscope.looks import theme
+from shardscope.looks.words import cut_middle
 
 _SEPARATOR = "<span style='color:{colour}'>&nbsp;›&nbsp;</span>"
 _MOST = 6
@@ -68,7 +68,7 @@ class Breadcrumb(QLabel):
         colour = (colours.text if last else colours.muted).name()
         weight = 600 if last else 400
         style = f"color:{colour}; text-decoration:none; font-weight:{weight}"
-        return f'<a href="{number}" style="{style}">{escape(cut_name(name))}</a>'
+        return f'<a href="{number}" style="{style}">{escape(cut_middle(name))}</a>'
 
     def _follow(self, link: str) -> None:
         if link.isdigit() and int(link) < len(self._path):

@@ -10,9 +10,10 @@ from PySide6.QtGui import QBrush, QColor, QFontMetricsF, QHelpEvent, QKeyEvent, 
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from shardcore import Finding, Section, Severity
-from shardscope.around.overview_scale import StripScale, share_text, size_text
-from shardscope.hex.marks import Marks
+from shardscope.around.overview_scale import StripScale
 from shardscope.looks import theme
+from shardscope.looks.words import counted, share_text, size_text
+from shardscope.models.marks import Marks
 from shardscope.pages import PageCache
 
 _MARGIN = 10.0
@@ -253,11 +254,12 @@ class Overview(QWidget):
         """What the tool tip says at a pixel: the section, its range and share, the byte, the findings near."""
         offset = self.offset_at(x)
         section = self._scale.section_at(x - _MARGIN)
+        share = share_text(section.size, self._size)
         lines = [
             f"<b>{theme.SECTION_LETTERS[section.role]} · {escape(section.name)}</b>",
             escape(section.doc),
             f"bytes {section.start:,}..{section.stop:,}",
-            f"{size_text(section.size)} ({section.size:,} bytes), {share_text(section.size, self._size)} of the file",
+            f"{size_text(section.size)} ({counted(section.size, 'byte')}), {share} of the file",
             f"here: byte {offset:,} · {offset:#x}",
         ]
         near = self._marks.inside(self.offset_at(x - 4), self.offset_at(x + 4) + 1, 3)

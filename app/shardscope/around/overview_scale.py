@@ -10,8 +10,6 @@ from shardcore import Section, SectionRole
 LEAST = 7
 """Pixels of the smallest section."""
 
-_UNITS = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
-
 
 class StripScale:
     """Maps offsets to pixels and back: linear inside a section, to scale as far as small sections allow.
@@ -80,20 +78,3 @@ def widths_to_scale(sizes: Sequence[int], width: float, least: float = LEAST) ->
             break
         small |= fresh
     return [least if number in small else room * (size / max(total, 1)) for number, size in enumerate(sizes)]
-
-
-def size_text(size: int) -> str:
-    """A number of bytes as a person reads it: `512 B`, `4.2 KiB`, `98.5 GiB`."""
-    if size < 1024:
-        return f"{size} B"
-    power = min((size.bit_length() - 1) // 10, len(_UNITS))
-    value = size / 1024**power
-    return f"{value:.1f} {_UNITS[power - 1]}" if value < 100 else f"{value:.0f} {_UNITS[power - 1]}"
-
-
-def share_text(part: int, whole: int) -> str:
-    """A share as a person reads it: `12.5 %`, `< 0.1 %`."""
-    share = 100 * part / whole if whole else 0.0
-    if 0 < share < 0.1:
-        return "< 0.1 %"
-    return f"{share:.1f} %"

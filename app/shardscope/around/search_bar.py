@@ -13,7 +13,6 @@ from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QLineEdit, QProgre
 
 from shardcore import Cancelled, Source, Span, UsageError
 from shardcore.search import Hits, Pattern, find_next, parse_hex, parse_number, parse_text, search
-from shardscope.hex.view import HexView
 from shardscope.jobs import Job
 from shardscope.looks import theme
 from shardscope.pages import PageCache
@@ -34,19 +33,24 @@ _STEPS = 1000
 
 
 class SearchBar(QWidget):
-    """Searches the source that a view shows, as a job.
+    """Searches the source that is shown, as a job.
 
-    `found` carries the `Span` of a hit, `hits_changed` a tuple of offsets in the source that the view shows, `left`
-    tells that the keyboard should go back to the bytes.
+    `found` carries the `Span` of a hit, `hits_changed` a tuple of offsets in the source, `left` tells that the keyboard
+    should go back to the bytes.
+
+    Args:
+        selected: Gives the selected bytes of the source that is shown.
+        pages: Reads it.
+        parent: Where the bar stands.
     """
 
     found = Signal(object)
     hits_changed = Signal(object)
     left = Signal()
 
-    def __init__(self, view: HexView, pages: PageCache, parent: QWidget | None = None) -> None:
+    def __init__(self, selected: Callable[[], Span], pages: PageCache, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._view = view
+        self._selected = selected
         self._pages = pages
         self._job: Job | None = None
         self.kind = QComboBox()
@@ -101,7 +105,7 @@ class SearchBar(QWidget):
         pattern = self._pattern()
         if pattern is None:
             return
-        name, span = self._view.name, self._view.selection.span
+        span = self._selected()
         start = span.start if backward else span.start + (1 if span.size else 0)
 
         def work(source: Source, job: Job) -> tuple[Span, bool] | None:
@@ -114,9 +118,9 @@ class SearchBar(QWidget):
             place, around = hit
             end = "beginning" if backward else "end"
             self._say(f"at {place.start:,}" + (f", went around the {end}" if around else ""))
-            self.found.emit(Span(name, place.start, place.stop))
+            self.found.emit(Span(span.source, place.start, place.stop))
 
-        self._run(name, f"Search {pattern}", work, done)
+        self._run(span.source, f"Search {pattern}", work, done)
 
     def _clicked(self, checked: bool = False, *, backward: bool = False) -> None:
         self.look(backward=backward)
@@ -126,17 +130,17 @@ class SearchBar(QWidget):
         pattern = self._pattern()
         if pattern is None:
             return
-        start = self._view.selection.span.start
+        span = self._selected()
 
         def work(source: Source, job: Job) -> Hits:
-            return search(source, pattern, job.progress, start=start)
+            return search(source, pattern, job.progress, start=span.start)
 
         def done(hits: Hits) -> None:
             listed = "" if hits.count == len(hits.offsets) else f", the first {len(hits.offsets):,} are shown"
             self._say(f"{hits.count:,} found{listed}", wrong=hits.count == 0)
             self.hits_changed.emit(hits.offsets)
 
-        self._run(self._view.name, f"Count {pattern}", work, done)
+        self._run(span.source, f"Count {pattern}", work, done)
 
     def cancel(self) -> None:
         """Stops the search that runs."""

@@ -70,6 +70,7 @@ class FindingsTable(QWidget):
         self.stop = QPushButton("Cancel", self)
         self.stop.clicked.connect(self._cancel)
         self.table = self._table()
+        self.setFocusProxy(self.table)
         self.big = QLabel(self)
         self.big.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.big.setWordWrap(True)

@@ -22,13 +22,14 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from shardcore import Cancelled, DataSet, Folder, Shard, Span
+from shardcore import DataSet, Folder, Shard, Span
 from shardcore.registry import all_formats
+from shardcore.sources.names import SourceName
 from shardscope import assets
 from shardscope.jobs import Job, Priority
 from shardscope.looks import theme
 from shardscope.models.place_model import DETAIL_ROLE, HERE_ROLE, PROBLEM_ROLE, Place, PlaceModel
-from shardscope.selection import Selection, member_of
+from shardscope.selection import Selection
 from shardscope.session import Session
 from shardscope.settings import Settings
 
@@ -180,7 +181,7 @@ class Places(QWidget):
         if isinstance(shard, DataSet):
             self._near = [Place(member.name, member.name, size=member.size) for member in shard.members]
         elif shard.source is not None and shard.source.folder is not None:
-            self._list_folder(shard, shard.source.folder)
+            self._list_folder(shard.source.folder, shard.source.name)
         self.tabs.setCurrentIndex(0)
         self.filter.clear()
         self._learn()
@@ -193,19 +194,23 @@ class Places(QWidget):
         self.model.set_here("")
         self._refill()
 
-    def _list_folder(self, shard: Shard, folder: Folder) -> None:
+    def _list_folder(self, folder: Folder, name: str) -> None:
         self._status = "Looking …"
 
-        def done(found: Sequence[Place] | None, error: BaseException | None) -> None:
-            if self._session.shard is not shard or isinstance(error, Cancelled):
-                return
-            self._near = found or ()
-            self._status = f"The folder cannot be listed: {error}" if error is not None else ""
+        def take(found: Sequence[Place]) -> None:
+            self._near, self._status = found, ""
             self._refill()
 
-        name = shard.source.name if shard.source is not None else ""
-        self._session.jobs.submit(
-            lambda job: shards_in(folder, name, job), key=("folder", self), priority=Priority.PREFETCH, done=done
+        def failed(error: BaseException) -> None:
+            self._status = f"The folder cannot be listed: {error}"
+            self._refill()
+
+        self._session.ask(
+            lambda _, job: shards_in(folder, name, job),
+            take,
+            failed=failed,
+            key=("folder", self),
+            priority=Priority.PREFETCH,
         )
 
     def _learn(self) -> None:
@@ -264,14 +269,14 @@ class Places(QWidget):
         if problem:
             self._session.message.emit(f"{place.title} cannot be read: {problem}")
             return
-        self._session.select_span(Span(place.where, 0, min(place.size, 1)), self)
+        self._session.select_span(Span(str(SourceName(place.where)), 0, min(place.size, 1)), self)
 
     def _here(self) -> str:
         """The member that is selected, or the file that is open."""
         shard = self._session.shard
         if isinstance(shard, DataSet):
             span = self._session.selection.span
-            return (member_of(shard, span.source) or "") if span is not None else ""
+            return SourceName.parse(span.source).path if span is not None else ""
         source = shard.source if shard is not None else None
         if source is None:
             return ""

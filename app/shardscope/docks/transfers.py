@@ -79,6 +79,7 @@ class Transfers(QWidget):
         super().__init__(parent)
         self.model = TransferModel(jobs, self)
         self.table = QTableView(self)
+        self.setFocusProxy(self.table)
         self.table.setObjectName("transfers")
         self.table.setAccessibleName("Jobs")
         self.table.setModel(self.model)

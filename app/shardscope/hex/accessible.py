@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import weakref
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 from PySide6.QtCore import QCoreApplication, QObject, QPoint, QPointF, QRect, QTimer
 from PySide6.QtGui import (
@@ -23,10 +23,7 @@ from shiboken6 import VoidPtr
 from shardscope.copying import as_seen
 from shardscope.hex.grid import Part
 from shardscope.hex.layout import HexLayout, cell_at_column, hex_column
-from shardscope.pages import PageCache
-
-if TYPE_CHECKING:
-    from shardscope.hex.view import HexView
+from shardscope.hex.state import HexState
 
 NOT_LOADED = "not loaded"
 _INSTALLED = "shardscopeHexFactory"
@@ -75,20 +72,60 @@ class RowText:
         return min(max(self.start + cell - first, self.start), max(self.stop - 1, self.start))
 
 
+class HexAccessibility(QObject):
+    """Tells the news of one hex view to screen readers.
+
+    Attributes:
+        state: What the view shows.
+        place: Where in the structure the caret is, once that is known.
+    """
+
+    def __init__(self, state: HexState) -> None:
+        super().__init__(state)
+        self.state = state
+        self.place = ""
+        state.caret_changed.connect(self._caret_changed)
+
+    def _caret_changed(self) -> None:
+        self.place = ""
+        if QAccessible.isActive():
+            position = self.row_text().position(self.state.selection.caret)
+            QAccessible.updateAccessibility(QAccessibleTextCursorEvent(self.state.area, position))
+
+    def tell_place(self, place: str) -> None:
+        """Says where in the structure the caret is."""
+        self.place = place
+        if QAccessible.isActive():
+            QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self.state.area, place))
+
+    @property
+    def description(self) -> str:
+        """Where the caret is, and how much is selected."""
+        size = self.state.selection.span.size
+        return ", ".join(part for part in (self.place, f"{size:,} bytes selected" if size > 1 else "") if part)
+
+    def row_text(self) -> RowText:
+        """The row of the caret as text."""
+        rows, caret = self.state.layout, self.state.selection.caret
+        start = rows.row_start(rows.row_of(caret))
+        start, stop = max(start, 0), min(start + rows.width, rows.size)
+        return RowText(rows, caret, self.state.pages.bytes_at(self.state.name, start, stop))
+
+
 class _Text(QAccessibleTextInterface):
     """The current row."""
 
-    def __init__(self, view: HexView) -> None:
+    def __init__(self, news: HexAccessibility) -> None:
         super().__init__()
-        self._weak = weakref.ref(view)
-
-    @property
-    def _view(self) -> HexView:
-        return _alive(self._weak)
+        self._weak = weakref.ref(news)
 
     @property
     def _news(self) -> HexAccessibility:
-        return self._view.accessibility
+        return _alive(self._weak)
+
+    @property
+    def _state(self) -> HexState:
+        return self._news.state
 
     def text(self, startOffset: int, endOffset: int) -> str:
         """Some characters of the row; all of them up to -1."""
@@ -101,11 +138,11 @@ class _Text(QAccessibleTextInterface):
 
     def cursorPosition(self) -> int:
         """The character at which the byte with the caret begins."""
-        return self._news.row_text().position(self._view.selection.caret)
+        return self._news.row_text().position(self._state.selection.caret)
 
     def setCursorPosition(self, position: int) -> None:
         """Moves the caret to the byte at a character."""
-        self._view.move_caret(self._news.row_text().offset(position))
+        self._state.move_caret(self._news.row_text().offset(position))
 
     def selectionCount(self) -> int:
         """None: from Python the ends of a selection cannot be handed to Qt; the description tells its size."""
@@ -114,8 +151,8 @@ class _Text(QAccessibleTextInterface):
     def addSelection(self, startOffset: int, endOffset: int) -> None:
         """Selects the bytes between two characters."""
         row = self._news.row_text()
-        self._view.move_caret(row.offset(startOffset))
-        self._view.move_caret(row.offset(max(endOffset - 1, startOffset)), extend=True)
+        self._state.move_caret(row.offset(startOffset))
+        self._state.move_caret(row.offset(max(endOffset - 1, startOffset)), extend=True)
 
     def setSelection(self, selectionIndex: int, startOffset: int, endOffset: int) -> None:
         """As `addSelection`: there is only one."""
@@ -123,36 +160,33 @@ class _Text(QAccessibleTextInterface):
 
     def removeSelection(self, selectionIndex: int) -> None:
         """Leaves only the caret."""
-        self._view.move_caret(self._view.selection.caret)
+        self._state.move_caret(self._state.selection.caret)
 
     def characterRect(self, offset: int) -> QRect:
         """Where the byte at a character is on the screen."""
-        view = self._view
-        return (
-            view.byte_rect(self._news.row_text().offset(offset))
-            .toRect()
-            .translated(view.viewport().mapToGlobal(QPoint()))
-        )
+        place = self._state.byte_rect(self._news.row_text().offset(offset)).toRect()
+        return place.translated(self._state.area.viewport().mapToGlobal(QPoint()))
 
     def offsetAtPoint(self, point: QPoint) -> int:
         """The character of the byte at a point of the screen; -1 outside the row."""
-        view = self._view
-        found = view.offset_at(QPointF(view.viewport().mapFromGlobal(point)), Part.HEX)
+        inside = self._state.area.viewport().mapFromGlobal(point)
+        found = self._state.offset_at(QPointF(inside), Part.HEX)
         row = self._news.row_text()
         return row.position(found[0]) if found is not None and row.start <= found[0] < row.stop else -1
 
     def scrollToSubstring(self, startIndex: int, endIndex: int) -> None:
         """The row of the caret comes into view."""
-        self._view.reveal(self._view.selection.caret)
+        self._state.reveal(self._state.selection.caret)
 
 
 class HexAccessible(QAccessibleWidget):
     """What screen readers see of a hex view. It must not keep the view alive: Qt deletes it with the view."""
 
-    def __init__(self, view: HexView) -> None:
-        super().__init__(view, QAccessible.Role.EditableText, view.accessibleName())
-        self._weak = weakref.ref(view)
-        self._text = _Text(view)
+    def __init__(self, news: HexAccessibility) -> None:
+        area = news.state.area
+        super().__init__(area, QAccessible.Role.EditableText, area.accessibleName())
+        self._weak = weakref.ref(news)
+        self._text = _Text(news)
 
     def interface_cast(self, kind: QAccessible.InterfaceType) -> Any:
         """The text interface."""
@@ -168,54 +202,12 @@ class HexAccessible(QAccessibleWidget):
 
     def text(self, kind: QAccessible.Text) -> str:
         """The name; as value the current row; as description where the caret is."""
-        news = _alive(self._weak).accessibility
+        news = _alive(self._weak)
         if kind == QAccessible.Text.Value:
             return news.row_text().text
         if kind == QAccessible.Text.Description:
             return news.description
         return super().text(kind)
-
-
-class HexAccessibility(QObject):
-    """Tells the news of one hex view to screen readers.
-
-    Attributes:
-        place: Where in the structure the caret is, once that is known.
-    """
-
-    def __init__(self, view: HexView, pages: PageCache) -> None:
-        super().__init__(view)
-        self._view = view
-        self._pages = pages
-        self.place = ""
-
-    def caret_moved(self) -> None:
-        """Tells where the caret is now."""
-        self.place = ""
-        if QAccessible.isActive():
-            row = self.row_text()
-            QAccessible.updateAccessibility(
-                QAccessibleTextCursorEvent(self._view, row.position(self._view.selection.caret))
-            )
-
-    def tell_place(self, place: str) -> None:
-        """Says where in the structure the caret is."""
-        self.place = place
-        if QAccessible.isActive():
-            QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self._view, place))
-
-    @property
-    def description(self) -> str:
-        """Where the caret is, and how much is selected."""
-        size = self._view.selection.span.size
-        return ", ".join(part for part in (self.place, f"{size:,} bytes selected" if size > 1 else "") if part)
-
-    def row_text(self) -> RowText:
-        """The row of the caret as text."""
-        rows, caret = self._view.rows, self._view.selection.caret
-        start = rows.row_start(rows.row_of(caret))
-        start, stop = max(start, 0), min(start + rows.width, rows.size)
-        return RowText(rows, caret, self._pages.bytes_at(self._view.name, start, stop))
 
 
 class _Factory:
@@ -227,15 +219,16 @@ class _Factory:
     def __init__(self) -> None:
         self._kept: dict[int, HexAccessible] = {}
 
-    def __call__(self, name: str, thing: QObject) -> HexAccessible | None:
-        if not isinstance(getattr(thing, "accessibility", None), HexAccessibility):
+    def __call__(self, name: str, widget: QObject) -> HexAccessible | None:
+        news = getattr(widget, "accessibility", None)
+        if not isinstance(news, HexAccessibility):
             return None
-        made = HexAccessible(cast("HexView", thing))
+        made = HexAccessible(news)
         self._kept[id(made)] = made
-        thing.destroyed.connect(partial(self._forget_later, id(made)))
+        widget.destroyed.connect(partial(self._forget_later, id(made)))
         return made
 
-    def _forget_later(self, key: int, thing: QObject | None = None) -> None:
+    def _forget_later(self, key: int, widget: QObject | None = None) -> None:
         QTimer.singleShot(0, partial(self._kept.pop, key, None))
 
 
@@ -247,7 +240,7 @@ def install_factory() -> None:
         QAccessible.installFactory(_Factory())
 
 
-def _alive(weak: weakref.ref[HexView]) -> HexView:
-    view = weak()
-    assert view is not None, "Qt deletes the interface with the view"
-    return view
+def _alive(weak: weakref.ref[HexAccessibility]) -> HexAccessibility:
+    news = weak()
+    assert news is not None, "Qt deletes the interface with the view"
+    return news

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 
 from shardcore import FieldRole, Section, SectionRole
 from shardscope.hex.layout import HexLayout
+from shardscope.models.sections import sections_in
 from shardscope.pages import PAGE, Page, PageCache, PageState
 
 SECTION_ROLES = tuple(SectionRole)
@@ -96,21 +96,6 @@ def gather(layout: HexLayout, top: int, rows: int, pages: PageCache, name: str, 
         coloured,
         _merged(gaps),
     )
-
-
-def sections_in(sections: Sequence[Section], start: int, stop: int) -> Iterator[Section]:
-    """The sections, sorted and tiling, that have bytes in `[start, stop)`."""
-    at = max(bisect_right(sections, start, key=lambda s: s.start) - 1, 0)
-    for section in sections[at:]:
-        if section.start >= stop:
-            break
-        if section.stop > start and section.size:
-            yield section
-
-
-def section_at(sections: Sequence[Section], offset: int) -> Section | None:
-    """The section that owns a byte."""
-    return next(sections_in(sections, offset, offset + 1), None)
 
 
 def run_at(pages: PageCache, name: str, offset: int) -> tuple[int, int, int] | None:

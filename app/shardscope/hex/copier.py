@@ -7,24 +7,23 @@ from PySide6.QtGui import QGuiApplication
 
 from shardcore import Cancelled, Source
 from shardscope.copying import CopyAs, TooMuchToCopy, check_size, copied
-from shardscope.hex.view import HexView
+from shardscope.hex.state import HexState
 from shardscope.jobs import Job
-from shardscope.pages import PageCache
+from shardscope.looks.words import counted
 
 
 class HexCopier(QObject):
-    """Copies what is selected in one view. `message` carries a sentence for the status bar."""
+    """Copies what is selected in one hex view. `message` carries a sentence for the status bar."""
 
     message = Signal(object)
 
-    def __init__(self, view: HexView, pages: PageCache) -> None:
-        super().__init__(view)
-        self._view = view
-        self._pages = pages
+    def __init__(self, state: HexState) -> None:
+        super().__init__(state)
+        self._state = state
 
     def copy(self, form: CopyAs = CopyAs.SEEN) -> None:
         """Puts the selected bytes on the clipboard; too many are refused with a message."""
-        span, rows = self._view.selection.span, self._view.rows
+        span, rows = self._state.selection.span, self._state.layout
         if not span.size:
             return
         try:
@@ -41,11 +40,11 @@ class HexCopier(QObject):
         def done(text: str | None, error: BaseException | None) -> None:
             if text is not None:
                 QGuiApplication.clipboard().setText(text)
-                self.message.emit(f"{span.size:,} byte{'' if span.size == 1 else 's'} copied {form.value}")
+                self.message.emit(f"{counted(span.size, 'byte')} copied {form.value}")
             elif not isinstance(error, Cancelled):
                 self.message.emit(f"Nothing was copied: {error}")
 
-        self._pages.read(span.source, work, key=("copy", id(self)), title="", done=done)
+        self._state.pages.read(span.source, work, key=("copy", id(self)), title="", done=done)
 
     def copy_text(self, text: str) -> None:
         """Puts a text on the clipboard."""

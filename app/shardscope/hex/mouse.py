@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QEvent, QObject, QPoint, QPointF, Qt, QTimer
 from PySide6.QtGui import QHelpEvent, QMouseEvent
@@ -12,23 +11,20 @@ from PySide6.QtWidgets import QToolTip
 from shardcore import Node
 from shardscope.hex.cells import run_at
 from shardscope.hex.grid import Part
+from shardscope.hex.state import HexState
 from shardscope.hex.tip import tip_text
-from shardscope.pages import PageCache
-
-if TYPE_CHECKING:
-    from shardscope.hex.view import HexView
 
 _SCROLL_MILLISECONDS = 40
 _FASTEST_ROWS = 40
 
 
 class HexMouse(QObject):
-    """Handles the events of the viewport of one view."""
+    """Handles the events of one viewport."""
 
-    def __init__(self, view: HexView, pages: PageCache) -> None:
-        super().__init__(view)
-        self._view = view
-        self._pages = pages
+    def __init__(self, state: HexState) -> None:
+        super().__init__(state)
+        self._state = state
+        self._viewport = state.area.viewport()
         self._part: Part | None = None
         self._pointer = QPointF()
         self._tip: tuple[str, int, QPoint] | None = None
@@ -44,7 +40,7 @@ class HexMouse(QObject):
         if isinstance(event, QMouseEvent):
             return self._mouse(event)
         if event.type() == QEvent.Type.Leave:
-            self._view.set_hover(None)
+            self._state.set_hover(None)
             self._tip = None
         return False
 
@@ -69,24 +65,24 @@ class HexMouse(QObject):
         return False
 
     def _press(self, event: QMouseEvent) -> None:
-        found = self._view.offset_at(event.position())
+        found = self._state.offset_at(event.position())
         if found is None:
             return
         offset, self._part = found
         extend = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
-        self._view.move_caret(offset, extend=extend, part=self._part)
+        self._state.move_caret(offset, extend=extend, part=self._part)
 
     def _press_right(self, event: QMouseEvent) -> None:
         """The menu is about the selection when the pointer is on it, else about the byte under the pointer."""
-        found = self._view.offset_at(event.position())
-        if found is not None and not self._view.selection.span.covers(found[0]):
-            self._view.move_caret(found[0], part=found[1])
+        found = self._state.offset_at(event.position())
+        if found is not None and not self._state.selection.span.covers(found[0]):
+            self._state.move_caret(found[0], part=found[1])
 
     def _double(self, event: QMouseEvent) -> None:
-        found = self._view.offset_at(event.position())
+        found = self._state.offset_at(event.position())
         if found is not None:
             self._part = None
-            self._view.select_field(found[0])
+            self._state.select_field(found[0])
 
     def _move(self, event: QMouseEvent) -> None:
         self._pointer = event.position()
@@ -95,16 +91,16 @@ class HexMouse(QObject):
             if self._beyond() and not self._timer.isActive():
                 self._timer.start()
             return
-        found = self._view.offset_at(event.position())
-        run = run_at(self._pages, self._view.name, found[0]) if found is not None else None
-        self._view.set_hover(run[:2] if run is not None else None)
+        found = self._state.offset_at(event.position())
+        run = run_at(self._state.pages, self._state.name, found[0]) if found is not None else None
+        self._state.set_hover(run[:2] if run is not None else None)
         if self._tip is not None and (found is None or found[0] != self._tip[1]):
             self._tip = None
             QToolTip.hideText()
 
     def _beyond(self) -> int:
         """How many rows the pointer is below the viewport, or above it when negative."""
-        grid, area = self._view.grid, self._view.viewport().rect()
+        grid, area = self._state.grid, self._viewport.rect()
         top = grid.header
         if self._pointer.y() < top:
             return -1 - int((top - self._pointer.y()) // grid.row)
@@ -118,29 +114,31 @@ class HexMouse(QObject):
         if rows == 0 or self._part is None:
             self._timer.stop()
             return
-        self._view.scroll_by(min(max(rows * abs(rows), -_FASTEST_ROWS), _FASTEST_ROWS))
+        self._state.scroll_by(min(max(rows * abs(rows), -_FASTEST_ROWS), _FASTEST_ROWS))
         self._extend()
 
     def _extend(self) -> None:
-        grid, area = self._view.grid, self._view.viewport().rect()
+        grid, area = self._state.grid, self._viewport.rect()
         y = min(max(self._pointer.y(), grid.header), area.bottom() - grid.row / 2)
-        found = self._view.offset_at(QPointF(self._pointer.x(), y), self._part)
-        if found is not None and found[0] != self._view.selection.caret:
-            self._view.move_caret(found[0], extend=True)
+        found = self._state.offset_at(QPointF(self._pointer.x(), y), self._part)
+        if found is not None and found[0] != self._state.selection.caret:
+            self._state.move_caret(found[0], extend=True)
 
     # --- tool tips ---
 
     def _ask_tip(self, event: QHelpEvent) -> None:
-        found = self._view.offset_at(QPointF(event.pos()))
+        found = self._state.offset_at(QPointF(event.pos()))
         if found is None:
             QToolTip.hideText()
             return
-        self._tip = (self._view.name, found[0], event.globalPos())
+        self._tip = (self._state.name, found[0], event.globalPos())
         self._show_tip(*self._tip, ())
-        self._pages.explain(self._view.name, found[0], partial(self._show_tip, *self._tip), key=("tip", id(self._view)))
+        self._state.pages.explain(
+            self._state.name, found[0], partial(self._show_tip, *self._tip), key=("tip", id(self))
+        )
 
     def _show_tip(self, name: str, offset: int, place: QPoint, path: tuple[Node, ...]) -> None:
-        if self._tip != (name, offset, place) or name != self._view.name:
+        if self._tip != (name, offset, place) or name != self._state.name:
             return
-        text = tip_text(offset, path, self._view.sections, self._view.marks_at(offset))
-        QToolTip.showText(place, text, self._view.viewport())
+        text = tip_text(offset, path, self._state.sections, self._state.marks_at(offset))
+        QToolTip.showText(place, text, self._viewport)

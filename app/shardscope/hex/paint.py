@@ -15,12 +15,13 @@ from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QBrush, QColor, QFontMetricsF, QImage, QPainter, QPen, QStaticText
 
 from shardcore import FieldRole, Section, Severity
-from shardscope.hex.cells import SECTION_ROLES, SHADES, Cells, CellState, sections_in
+from shardscope.hex.cells import SECTION_ROLES, SHADES, Cells, CellState
 from shardscope.hex.grid import HexGrid, Part
 from shardscope.hex.layout import hex_column
-from shardscope.hex.marks import Marks
 from shardscope.hex.rows import Pieces, RowCache
 from shardscope.looks.theme import Palette
+from shardscope.models.marks import Marks
+from shardscope.models.sections import sections_in
 from shardscope.pages import PageState
 
 

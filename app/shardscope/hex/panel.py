@@ -5,9 +5,10 @@ from __future__ import annotations
 from functools import partial
 
 from PySide6.QtCore import QPoint
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QToolButton, QVBoxLayout, QWidget
 
 from shardcore import Cancelled, DataSet, Node, Report, Section, Shard, Span
+from shardcore.sources.names import SourceName
 from shardscope.around.address_bar import AddressBar
 from shardscope.around.breadcrumb import Breadcrumb
 from shardscope.around.legend import Legend
@@ -16,14 +17,16 @@ from shardscope.around.search_bar import SearchBar
 from shardscope.copying import CopyAs
 from shardscope.goto import Places, starts_of
 from shardscope.hex.actions import HexActions, open_menu
-from shardscope.hex.cells import section_at
 from shardscope.hex.copier import HexCopier
+from shardscope.hex.state import HexSelection
 from shardscope.hex.status import HexStatus
 from shardscope.hex.tabs import OpenSource, SourceTabs, stored_span
-from shardscope.hex.view import HexSelection, HexView
+from shardscope.hex.view import HexView
 from shardscope.hex.width import CHOICES, RowMode, RowWidth, parse_width, record_of
-from shardscope.inspector.passport import short_name
+from shardscope.hex.width_box import WidthBox
 from shardscope.jobs import Priority
+from shardscope.looks.words import short_name
+from shardscope.models.sections import section_at
 from shardscope.pages import PageCache
 from shardscope.selection import Selection
 from shardscope.session import Session
@@ -35,6 +38,7 @@ class HexPanel(QWidget):
     Attributes:
         pages: The page cache, fed by the open shard.
         view: `hexView`.
+        state: What it shows.
         overview: `overview`; it stands over the bytes.
         actions_: For the menus of the window.
     """
@@ -48,16 +52,17 @@ class HexPanel(QWidget):
         self._starts: dict[str, int] = {}
         self.pages = PageCache(session.jobs, self)
         self.view = HexView(self.pages)
+        self.state = self.view.state
         self.overview = Overview(self.pages)
         self.tabs = SourceTabs()
         self.breadcrumb = Breadcrumb()
         self.address = AddressBar(self.places)
-        self.widths = self._width_control()
+        self.widths = WidthBox()
         self.decoded_button = QToolButton()
-        self.search = SearchBar(self.view, self.pages)
+        self.search = SearchBar(lambda: self.state.selection.span, self.pages)
         self.legend = Legend()
         self.status = HexStatus()
-        self.copier = HexCopier(self.view, self.pages)
+        self.copier = HexCopier(self.state)
         self.actions_ = HexActions(self)
         self.setFocusProxy(self.view)
         self._lay_out()
@@ -66,17 +71,6 @@ class HexPanel(QWidget):
         self._connect_session()
 
     # --- making ---
-
-    def _width_control(self) -> QComboBox:
-        box = QComboBox()
-        box.setObjectName("rowWidth")
-        box.setAccessibleName("Bytes in a row")
-        box.setToolTip("Bytes in a row: a number, as many as fit, or the record under the caret")
-        box.setEditable(True)
-        box.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)
-        box.addItems(list(CHOICES))
-        box.setFixedWidth(96)
-        return box
 
     def _lay_out(self) -> None:
         self.decoded_button.setDefaultAction(self.actions_.decoded)
@@ -107,11 +101,11 @@ class HexPanel(QWidget):
         column.addWidget(self.status)
 
     def _connect_views(self) -> None:
-        self.view.selection_changed.connect(self._selected_here)
-        self.view.activated.connect(lambda _: self.follow_pointer())
+        self.state.selection_changed.connect(self._selected_here)
+        self.state.activated.connect(lambda _: self.follow_pointer())
         self.view.menu_requested.connect(self._open_menu)
-        self.view.view_changed.connect(self._view_moved)
-        self.view.layout_changed.connect(self._view_moved)
+        self.state.view_changed.connect(self._view_moved)
+        self.state.layout_changed.connect(self._view_moved)
         self.overview.jumped.connect(self._jump)
         self.tabs.chosen.connect(self._tab_chosen)
         self.breadcrumb.chosen.connect(self._session.select_span)
@@ -121,17 +115,15 @@ class HexPanel(QWidget):
         self.search.hits_changed.connect(self.overview.set_hits)
         self.search.left.connect(self.view.setFocus)
         self.copier.message.connect(self._session.message)
-        if (field := self.widths.lineEdit()) is not None:
-            field.editingFinished.connect(self._width_typed)
-        self.widths.activated.connect(lambda _: self._width_typed())
+        self.widths.chosen.connect(self.set_row_width)
 
     def _connect_actions(self) -> None:
         actions = self.actions_
         actions.copy.triggered.connect(partial(self._copy_as, CopyAs.SEEN))
         for form, action in actions.copy_as.items():
             action.triggered.connect(partial(self._copy_as, form))
-        actions.copy_offset.triggered.connect(lambda: self.copier.copy_text(f"{self.view.selection.span.start:#x}"))
-        actions.select_field.triggered.connect(lambda: self.view.select_field(self.view.selection.caret))
+        actions.copy_offset.triggered.connect(lambda: self.copier.copy_text(f"{self.state.selection.span.start:#x}"))
+        actions.select_field.triggered.connect(lambda: self.state.select_field(self.state.selection.caret))
         actions.select_section.triggered.connect(self.select_section)
         actions.follow.triggered.connect(self.follow_pointer)
         actions.decoded.triggered.connect(self.toggle_decoded)
@@ -139,9 +131,9 @@ class HexPanel(QWidget):
         actions.find.triggered.connect(self.search.start)
         actions.find_next.triggered.connect(partial(self._find, False))
         actions.find_previous.triggered.connect(partial(self._find, True))
-        actions.letters.toggled.connect(self.view.set_letters)
-        actions.larger.triggered.connect(lambda: self.view.set_font_size(self.view.font_size + 1))
-        actions.smaller.triggered.connect(lambda: self.view.set_font_size(self.view.font_size - 1))
+        actions.letters.toggled.connect(self.state.set_letters)
+        actions.larger.triggered.connect(lambda: self.state.set_font_size(self.state.font_size + 1))
+        actions.smaller.triggered.connect(lambda: self.state.set_font_size(self.state.font_size - 1))
         self._path_changed(())
 
     def _connect_session(self) -> None:
@@ -165,22 +157,21 @@ class HexPanel(QWidget):
         self._starts = {}
         if shard.source is not None:
             self._show(OpenSource("", shard.source.size, shard.sections))
-            self._learn_names(shard)
+            self._learn_names()
             # The caret is on the first byte; what that is should not wait for a click.
-            self._session.select_span(self.view.selection.span, self, remember=False)
+            self._session.select_span(self.state.selection.span, self, remember=False)
         elif isinstance(shard, DataSet) and shard.members:
             first = shard.members[0]
-            self._session.select_span(Span(first.name, 0, min(first.size, 1)), self, remember=False)
+            self._session.select_span(Span(str(SourceName(first.name)), 0, min(first.size, 1)), self, remember=False)
 
-    def _learn_names(self, shard: Shard) -> None:
+    def _learn_names(self) -> None:
         """Where the fields lie, for the address field."""
 
-        def done(starts: dict[str, int] | None, error: BaseException | None) -> None:
-            if starts is not None and self._session.shard is shard:
-                self._starts = starts
+        def take(starts: dict[str, int]) -> None:
+            self._starts = starts
 
-        self._session.jobs.submit(
-            lambda _: starts_of(shard.tree), key=("names", id(self)), priority=Priority.PREFETCH, done=done
+        self._session.ask(
+            lambda shard, _: starts_of(shard.tree), take, key=("names", id(self)), priority=Priority.PREFETCH
         )
 
     def _closed(self) -> None:
@@ -188,7 +179,7 @@ class HexPanel(QWidget):
         self.tabs.clear()
         self.pages.use(None)
         self._starts = {}
-        self.view.set_source("", 0)
+        self.state.set_source("", 0)
         self.overview.set_source("", 0)
         self._path_changed(())
         self._refresh_status()
@@ -200,14 +191,14 @@ class HexPanel(QWidget):
             stored = self.tabs.known("")
             if stored is not None and stored.sections != shard.sections:
                 stored.sections = shard.sections
-                if self.view.name == "":
-                    self.view.set_sections(shard.sections)
+                if self.state.name == "":
+                    self.state.set_sections(shard.sections)
                     self.overview.set_sections(shard.sections)
-            self._learn_names(shard)
+            self._learn_names()
 
     def _findings_changed(self, report: Report | None) -> None:
         findings = report.findings if report is not None else ()
-        self.view.set_findings(findings)
+        self.state.set_findings(findings)
         self.overview.set_findings(findings)
 
     def show_source(self, name: str, select: Span | None = None) -> None:
@@ -226,19 +217,19 @@ class HexPanel(QWidget):
         self.pages.describe(name, done, key=("describe", id(self)))
 
     def _show(self, source: OpenSource, select: Span | None = None) -> None:
-        before = self.tabs.known(self.view.name)
+        before = self.tabs.known(self.state.name)
         if before is not None and before is not source:
-            before.top, before.span = self.view.visible_bytes[0], self.view.selection.span
+            before.top, before.span = self.state.visible_bytes[0], self.state.selection.span
         self.tabs.show_source(source, self._title(source.name))
-        if self.view.name != source.name or self.view.rows.size != source.size or before is not source:
-            self.view.set_source(source.name, source.size, source.sections)
+        if self.state.name != source.name or self.state.layout.size != source.size or before is not source:
+            self.state.set_source(source.name, source.size, source.sections)
             self.overview.set_source(source.name, source.size, source.sections)
             self._findings_changed(self._session.report)
             if source.span is not None and select is None:
-                self.view.select(source.span, reveal=False)
-            self.view.scroll_to(source.top)
+                self.state.select(source.span, reveal=False)
+            self.state.scroll_to(source.top)
         if select is not None:
-            self.view.select(select)
+            self.state.select(select)
         self.overview.set_selection(*self._selected())
         self._path_changed(())
         self._refresh_status()
@@ -247,17 +238,16 @@ class HexPanel(QWidget):
         stored = stored_span(name)
         if stored is not None:
             return f"Decoded {stored.start:,}–{stored.stop:,}"
-        return name or "Stored"
+        return SourceName.parse(name).path or "Stored"
 
     def _file_title(self) -> str:
         """What stands before the path: the file, or the data set, whose paths begin with the member."""
         shard = self._session.shard
         if isinstance(shard, DataSet):
-            return short_name(shard.uri) if self._path else self.view.name
+            return short_name(shard.uri) if self._path else SourceName.parse(self.state.name).path
         file = short_name(shard.source.name) if shard is not None and shard.source is not None else ""
-        stored = stored_span(self.view.name)
-        place = stored.source if stored is not None else self.view.name
-        return " › ".join(part for part in (file, place, "decoded" if stored is not None else "") if part)
+        name = SourceName.parse(self.state.name)
+        return " › ".join(part for part in (file, name.path, "decoded" if name.stretches else "") if part)
 
     # --- the selection ---
 
@@ -270,25 +260,25 @@ class HexPanel(QWidget):
         span = selection.span
         if span is None:
             return
-        if selection.origin is not self or span.source != self.view.name:
-            if span.source != self.view.name or not self.tabs.sources:
+        if selection.origin is not self or span.source != self.state.name:
+            if span.source != self.state.name or not self.tabs.sources:
                 self.show_source(span.source, span)
-            elif span != self.view.selection.span:
-                self.view.select(span)
+            elif span != self.state.selection.span:
+                self.state.select(span)
                 self.overview.set_selection(*self._selected())
-        if selection.complete and span.source == self.view.name:
+        if selection.complete and span.source == self.state.name:
             self._path_changed(selection.path)
         self._refresh_status()
 
     def _selected(self) -> tuple[int, int]:
-        span = self.view.selection.span
+        span = self.state.selection.span
         return span.start, span.stop
 
     def _path_changed(self, path: tuple[Node, ...]) -> None:
         self._path = path
         self.breadcrumb.set_path(self._file_title(), path)
         self.actions_.follow.setEnabled(self._pointer() is not None)
-        stored = stored_span(self.view.name)
+        stored = stored_span(self.state.name)
         self.actions_.decoded.setEnabled(bool(self._decoded()) or stored is not None)
         self.actions_.decoded.setText("Show &stored bytes" if stored is not None else "Show &decoded bytes")
         self.decoded_button.setVisible(self.actions_.decoded.isEnabled())
@@ -311,7 +301,7 @@ class HexPanel(QWidget):
 
     def toggle_decoded(self) -> None:
         """From stored bytes to what they decode to, and back."""
-        stored = stored_span(self.view.name)
+        stored = stored_span(self.state.name)
         if stored is not None:
             self._session.select_span(stored)
         elif name := self._decoded():
@@ -319,34 +309,34 @@ class HexPanel(QWidget):
 
     def select_section(self) -> None:
         """Selects the section of the byte with the caret."""
-        section = section_at(self.view.sections, self.view.selection.caret)
+        section = section_at(self.state.sections, self.state.selection.caret)
         if section is not None:
-            self._session.select_span(Span(self.view.name, section.start, section.stop))
+            self._session.select_span(Span(self.state.name, section.start, section.stop))
 
     def _tab_chosen(self, name: str) -> None:
         source = self.tabs.known(name)
         if source is not None:
             self._show(source)
-            self._session.select_span(self.view.selection.span, self)
+            self._session.select_span(self.state.selection.span, self)
 
     def _byte(self, offset: int) -> Span:
-        return Span(self.view.name, offset, min(offset + 1, self.view.rows.size))
+        return Span(self.state.name, offset, min(offset + 1, self.state.layout.size))
 
     def _jump(self, offset: int) -> None:
         """The overview was clicked: shows the place, and puts the caret there."""
-        self.view.scroll_to(offset)
-        self.view.move_caret(offset)
+        self.state.scroll_to(offset)
+        self.state.move_caret(offset)
 
     # --- around the bytes ---
 
     def places(self) -> Places:
         """What names mean in the address field."""
         shard = self._session.shard
-        stored = self.view.name == "" and shard is not None
+        stored = self.state.name == "" and shard is not None
         return Places(
-            size=self.view.rows.size,
-            caret=self.view.selection.caret,
-            sections=self.view.sections,
+            size=self.state.layout.size,
+            caret=self.state.selection.caret,
+            sections=self.state.sections,
             values=shard.fields if stored and shard is not None else {},
             starts=self._starts if stored else {},
         )
@@ -354,43 +344,36 @@ class HexPanel(QWidget):
     def set_row_width(self, width: RowWidth) -> None:
         """Changes how many bytes a row has."""
         self._width = width
-        self.widths.setEditText(width.text)
+        self.widths.show_width(width)
         if width.mode is RowMode.FIXED:
-            self.view.set_row_width(width.width)
+            self.state.set_row_width(width.width)
         elif width.mode is RowMode.FIT:
-            self.view.set_row_width(None)
+            self.state.set_row_width(None)
         else:
             self._apply_record()
 
     def _apply_record(self) -> None:
-        size, start = record_of(self._path, self.view.name) or (16, 0)
-        rows = self.view.rows
+        size, start = record_of(self._path, self.state.name) or (16, 0)
+        rows = self.state.layout
         if rows.width != size or rows.column_of(start) != 0:
-            self.view.set_row_width(size, start)
-
-    def _width_typed(self) -> None:
-        chosen = parse_width(self.widths.currentText())
-        if chosen is None:
-            self.widths.setEditText(self._width.text)
-        elif chosen != self._width:
-            self.set_row_width(chosen)
+            self.state.set_row_width(size, start)
 
     def _view_moved(self) -> None:
-        self.overview.set_view(*self.view.visible_bytes)
+        self.overview.set_view(*self.state.visible_bytes)
         self.overview.set_fetched(self._fetched())
-        self.legend.set_roles([s.role for s in self.view.sections if s.size], self.view.roles_on_screen())
+        self.legend.set_roles([s.role for s in self.state.sections if s.size], self.state.roles_on_screen())
 
     def _fetched(self) -> tuple[tuple[int, int], ...]:
         """What a remote source holds already; of a local file everything is at hand, which says nothing."""
         shard = self._session.shard
-        source = shard.source if shard is not None and self.view.name == "" else None
+        source = shard.source if shard is not None and self.state.name == "" else None
         if source is None or not source.size:
             return ()
         ranges = source.loaded(0, source.size)
         return () if ranges == ((0, source.size),) else ranges
 
     def _refresh_status(self) -> None:
-        self.status.show_selection(self.view.selection.span, self.view.rows.size, self._path, self.view.sections)
+        self.status.show_selection(self.state.selection.span, self.state.layout.size, self._path, self.state.sections)
 
     def _copy_as(self, form: CopyAs, checked: bool = False) -> None:
         self.copier.copy(form)

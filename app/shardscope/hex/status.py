@@ -8,8 +8,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QWidget
 
 from shardcore import Node, Section, Span
-from shardscope.around.overview_scale import size_text
 from shardscope.hex.tip import path_text
+from shardscope.looks.words import counted, size_text
 
 
 class HexStatus(QWidget):
@@ -34,10 +34,9 @@ class HexStatus(QWidget):
     def show_selection(self, span: Span, size: int, path: Sequence[Node], sections: Sequence[Section]) -> None:
         """Tells what is selected in a source of `size` bytes."""
         self.offset.setText(f"offset {span.start:,} · {span.start:#x}" if size else "no bytes")
-        many = "" if span.size == 1 else "s"
-        self.length.setText(f"{span.size:,} byte{many} · {span.size:#x}" if size else "")
+        self.length.setText(f"{counted(span.size, 'byte')} · {span.size:#x}" if size else "")
         self.place.setText(path_text(path, span.start, sections) if size else "")
-        self.whole.setText(f"{size:,} bytes · {size_text(size)}" if size >= 1024 else f"{size:,} bytes")
+        self.whole.setText(f"{counted(size, 'byte')} · {size_text(size)}" if size >= 1024 else counted(size, "byte"))
 
     def _label(self, name: str, meaning: str) -> QLabel:
         label = QLabel()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from functools import partial
 
@@ -10,11 +9,10 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QTabBar, QToolButton, QWidget
 
 from shardcore import Section, Span
+from shardcore.sources.names import SourceName
 
 MOST = 8
 """Decoded sources that stay open; the oldest goes."""
-
-_DECODED = re.compile(r"(?P<source>.*)@(?P<start>\d+)-(?P<stop>\d+)")
 
 
 @dataclass
@@ -124,8 +122,7 @@ class SourceTabs(QTabBar):
 
 def stored_span(name: str) -> Span | None:
     """The stored bytes that a decoded source comes from; None for stored sources."""
-    match = _DECODED.fullmatch(name)
-    if match is None:
+    parsed = SourceName.parse(name)
+    if parsed.stretch is None or parsed.stretch[0] > parsed.stretch[1]:
         return None
-    start, stop = int(match["start"]), int(match["stop"])
-    return Span(match["source"], start, stop) if start <= stop else None
+    return Span(str(parsed.outer), *parsed.stretch)

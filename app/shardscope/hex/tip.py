@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from html import escape
 
 from shardcore import Node, Section
-from shardscope.hex.cells import section_at
-from shardscope.hex.marks import Mark
-from shardscope.inspector.passport import cut_name
+from shardscope.looks.words import counted, cut_end, cut_middle
+from shardscope.models.marks import Mark
+from shardscope.models.sections import section_at
 
 _WIDTH = 340
 _MOST_MARKS = 3
@@ -20,7 +20,7 @@ def tip_text(offset: int, path: Sequence[Node], sections: Sequence[Section], mar
 
     Args:
         offset: The byte.
-        path: From the source down to the smallest thing that owns the byte; empty while it is not known.
+        path: From the source down to the smallest node that owns the byte; empty while it is not known.
         sections: Of the source.
         marks: Findings about the byte, the worst first.
     """
@@ -28,7 +28,7 @@ def tip_text(offset: int, path: Sequence[Node], sections: Sequence[Section], mar
     if path:
         node = path[-1]
         if node.text:
-            lines.append(escape(_cut(node.text)))
+            lines.append(escape(cut_end(node.text, _LONGEST)))
         if node.doc:
             lines.append(f"<i>{escape(node.doc)}</i>")
         if node.error:
@@ -41,14 +41,14 @@ def tip_text(offset: int, path: Sequence[Node], sections: Sequence[Section], mar
                 lines.append(f"<i>{escape(section.doc)}</i>")
             lines.append(escape(range_text(section.start, section.stop)))
     lines.append(f"byte {offset:,} · {offset:#x}")
-    lines += [f"⚠ {escape(_cut(mark.message))}" for mark in marks[:_MOST_MARKS]]
+    lines += [f"⚠ {escape(cut_end(mark.message, _LONGEST))}" for mark in marks[:_MOST_MARKS]]
     return f"<table width={_WIDTH}><tr><td>{'<br>'.join(lines)}</td></tr></table>"
 
 
 def path_text(path: Sequence[Node], offset: int, sections: Sequence[Section]) -> str:
     """The path in words: `index › slot 3 › key`; the section while the path is not known."""
     if len(path) > 1:
-        return " › ".join(cut_name(node.name) for node in path[1:])
+        return " › ".join(cut_middle(node.name) for node in path[1:])
     section = section_at(sections, offset)
     if section is not None:
         return section.name
@@ -57,9 +57,4 @@ def path_text(path: Sequence[Node], offset: int, sections: Sequence[Section]) ->
 
 def range_text(start: int, stop: int) -> str:
     """A range in words: `bytes 32..40 · 8 bytes`."""
-    size = stop - start
-    return f"bytes {start:,}..{stop:,} · {size:,} byte{'' if size == 1 else 's'}"
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+    return f"bytes {start:,}..{stop:,} · {counted(stop - start, 'byte')}"

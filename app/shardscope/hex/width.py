@@ -49,7 +49,7 @@ def parse_width(text: str) -> RowWidth | None:
 
 
 def record_of(path: Sequence[Node], source: str) -> tuple[int, int] | None:
-    """Size and first byte of the record on a path: the smallest thing made of others that fits a row.
+    """Size and first byte of the record on a path: the smallest node with children that fits a row.
 
     Args:
         path: From the root of the source down to what owns a byte.

@@ -7,12 +7,13 @@ from dataclasses import dataclass, replace
 from PySide6.QtCore import QEvent, QSize, Qt, QTimer
 from PySide6.QtWidgets import QFrame, QScrollArea, QSizePolicy, QStackedWidget, QVBoxLayout, QWidget
 
-from shardcore import Cancelled, Node, Span
+from shardcore import Node, Shard, Span
 from shardscope.around.breadcrumb import Breadcrumb
 from shardscope.inspector.as_numbers import MOST
 from shardscope.inspector.parts import Form, Numbers
-from shardscope.inspector.passport import RAW, chosen_node, first_bytes, node_rows, object_rows, short_name
-from shardscope.jobs import Job, Priority
+from shardscope.inspector.passport import RAW, chosen_node, first_bytes, node_rows, object_rows
+from shardscope.jobs import Job
+from shardscope.looks.words import short_name
 from shardscope.looks.wrap_text import WrapText
 from shardscope.selection import Selection
 from shardscope.session import Session
@@ -136,28 +137,29 @@ class Inspector(QScrollArea):
 
     def _ask(self) -> bool:
         """Reads what is shown, as a job; False when it is there already."""
-        shard, node, caret = self._session.shard, self._node, self._caret
+        node, caret = self._node, self._caret
         place = node.span if node is not None else None
-        if shard is None or (self._bytes.node == place and self._bytes.caret == caret):
+        if self._bytes.node == place and self._bytes.caret == caret:
             return False
 
-        def work(job: Job) -> _Bytes:
+        def work(shard: Shard, job: Job) -> _Bytes:
             raw = first_bytes(shard.bytes_of(place.source), place.start, min(RAW, place.size)) if place else b""
             job.check()
             there = first_bytes(shard.bytes_of(caret.source), caret.start, MOST) if caret else b""
             return _Bytes(place, raw, caret, there)
 
-        self._session.jobs.submit(work, key=("inspector", self), priority=Priority.SELECTED, done=self._take_bytes)
-        return True
+        job = self._session.ask(work, self._take_bytes, failed=self._not_read, key=("inspector", self))
+        return job is not None
 
-    def _take_bytes(self, found: _Bytes | None, error: BaseException | None) -> None:
-        if isinstance(error, Cancelled):
-            return
-        if found is None:
-            self._session.note_trouble(error)
-            self._trouble = f"The bytes cannot be had: {error}"
-        else:
-            self._bytes = found
+    def _take_bytes(self, found: _Bytes) -> None:
+        self._bytes = found
+        self._show_when_due()
+
+    def _not_read(self, error: BaseException) -> None:
+        self._trouble = f"The bytes cannot be had: {error}"
+        self._show_when_due()
+
+    def _show_when_due(self) -> None:
         if self._session.selection.complete or not self._late.isActive():
             self._show()
 

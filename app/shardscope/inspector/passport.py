@@ -10,6 +10,7 @@ from typing import Any
 from shardcore import FieldRole, Node, ObjectRef, Span, State
 from shardcore.record import Value
 from shardcore.sources.base import Source
+from shardscope.looks.words import counted, known_size
 
 RAW = 48
 """Bytes that are shown raw."""
@@ -18,8 +19,6 @@ LONGEST = 400
 """Characters of a value that are shown; all are copied."""
 
 MOST_EXTRAS = 24
-
-_NAME = 22
 
 _TONES = MappingProxyType(
     {State.DELETED: "warning", State.TOMBSTONED: "warning", State.DAMAGED: "error", State.UNUSED: "muted"}
@@ -61,17 +60,6 @@ def chosen_node(path: Sequence[Node], span: Span | None) -> int:
     return len(path) - 1
 
 
-def short_name(name: str) -> str:
-    """A name for the path: of an address its end; the middle of a long key says least."""
-    name = name.rstrip("/").rpartition("/")[2] or name
-    return cut_name(name)
-
-
-def cut_name(name: str) -> str:
-    """A name without its middle, when it is long."""
-    return name if len(name) <= _NAME else f"{name[: _NAME // 2]}…{name[-(_NAME // 2 - 1) :]}"
-
-
 def node_rows(node: Node, raw: bytes | None) -> list[Row]:
     """The passport of a node.
 
@@ -83,7 +71,7 @@ def node_rows(node: Node, raw: bytes | None) -> list[Row]:
     rows.append(_place_row("bytes", node.span, link=False))
     if node.bits is not None:
         first, last = node.bits
-        rows.append(Row("bits", f"{first:,} … {last:,} · {last - first:,} bit{'' if last - first == 1 else 's'}"))
+        rows.append(Row("bits", f"{first:,} … {last:,} · {counted(last - first, 'bit')}"))
     if node.span.size:
         rows.append(_raw_row(node.span.size, raw))
     shown = value_texts(node.value)
@@ -105,8 +93,8 @@ def object_rows(ref: ObjectRef) -> list[Row]:
     if ref.kind != "object":
         rows.append(Row("kind", ref.kind))
     rows.append(Row("state", ref.state.name.lower(), tone=_TONES.get(ref.state, "text")))
-    rows.append(Row("size", size_words(ref.size)))
-    rows.append(Row("stored", f"{size_words(ref.stored_size)} · {ref.codec}"))
+    rows.append(Row("size", known_size(ref.size)))
+    rows.append(Row("stored", f"{known_size(ref.stored_size)} · {ref.codec}"))
     if ref.shard:
         rows.append(Row("shard", ref.shard))
     rows += [_place_row("content" if number == 0 else "more", span, link=True) for number, span in enumerate(ref.spans)]
@@ -137,13 +125,6 @@ def _extra_text(value: Any) -> str:
     return value.hex() if isinstance(value, bytes) else str(value)
 
 
-def size_words(size: int) -> str:
-    """A number of bytes; -1 is one that is not known before reading."""
-    if size < 0:
-        return "not known before reading"
-    return f"{size:,} byte{'' if size == 1 else 's'}"
-
-
 def first_bytes(source: Source, start: int, count: int) -> bytes:
     """Up to `count` bytes from a place on; fewer, or none, at the end of the source."""
     stop = min(start + count, source.size)
@@ -152,7 +133,7 @@ def first_bytes(source: Source, start: int, count: int) -> bytes:
 
 def _place_row(name: str, span: Span, *, link: bool) -> Row:
     within = f" of {span.source}" if span.source else ""
-    text = f"{span.start:,} … {span.stop:,}{within} · {size_words(span.size)}"
+    text = f"{span.start:,} … {span.stop:,}{within} · {counted(span.size, 'byte')}"
     return Row(name, f"→ {text}" if link else text, f"{span.start}..{span.stop}", target=span if link else None)
 
 

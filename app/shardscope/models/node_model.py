@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, QPersistentModelIndex, Qt, Signal
 
-from shardcore import Cancelled, DataSet, Node, Shard
+from shardcore import Node, Shard
 from shardcore.nodes.node import Children
 from shardscope.jobs import Job, Priority
-from shardscope.selection import moved
+from shardscope.looks.words import short_size
 from shardscope.session import Session
 
 PAGE = 128
@@ -26,6 +26,8 @@ COLUMNS = ("Name", "Value", "Offset", "Size")
 
 Index = QModelIndex | QPersistentModelIndex
 
+T = TypeVar("T")
+
 
 @dataclass
 class _Opened:
@@ -35,7 +37,6 @@ class _Opened:
         node: The node.
         parent: Number of the opened node that it is a child of; -1 for what holds the root.
         row: Which child.
-        member: The member of a data set that its children belong to, or empty.
         count: How many children; None while not known.
         pages: Children by page.
         asked: Pages that are on their way.
@@ -45,7 +46,6 @@ class _Opened:
     node: Node
     parent: int
     row: int
-    member: str = ""
     count: int | None = None
     pages: dict[int, Sequence[Node]] = field(default_factory=dict)
     asked: set[int] = field(default_factory=set)
@@ -60,23 +60,17 @@ class _Level:
     page: int
     nodes: Sequence[Node]
     row: int
-    member: str
 
 
-def children_of(shard: Shard, node: Node, member: str) -> tuple[Sequence[Node], str]:
-    """The children that the tree shows, and the member they belong to: own ones, a member's, or decoded bytes."""
-    if isinstance(shard, DataSet) and not member and any(m.name == node.name for m in shard.members):
-        return shard.tree_of(node.name).children, node.name
-    if node.decoded:
-        return (shard.tree_of(node.decoded), *node.children), member
-    return node.children, member
+def children_of(shard: Shard, node: Node) -> Sequence[Node]:
+    """The children that the tree shows: what the bytes decode to comes first."""
+    return (shard.tree_of(node.decoded), *node.children) if node.decoded else node.children
 
 
-def make_page(kids: Sequence[Node], page: int, member: str) -> list[Node]:
-    """One page of children, with the places a data set gives them."""
+def make_page(kids: Sequence[Node], page: int) -> list[Node]:
+    """One page of children."""
     start, stop = page * PAGE, min((page + 1) * PAGE, len(kids))
-    nodes = kids[start:stop] if start < stop else []
-    return [moved(node, member) for node in nodes]
+    return list(kids[start:stop]) if start < stop else []
 
 
 class NodeModel(QAbstractItemModel):
@@ -100,17 +94,17 @@ class NodeModel(QAbstractItemModel):
     def load(self) -> None:
         """Reads the root of what is open, or empties the model."""
         self.beginResetModel()
-        self._shard = shard = self._session.shard
+        self._shard = self._session.shard
         self._round += 1
         self._open = []
         self.endResetModel()
-        if shard is None:
+        if self._shard is None:
             return
 
-        def work(job: Job) -> tuple[Node, int, list[Node]]:
+        def work(shard: Shard, job: Job) -> tuple[Node, int, list[Node]]:
             root = shard.tree
-            kids, member = children_of(shard, root, "")
-            return root, min(len(kids), MAX_CHILDREN), make_page(kids, 0, member)
+            kids = children_of(shard, root)
+            return root, min(len(kids), MAX_CHILDREN), make_page(kids, 0)
 
         def take(found: tuple[Node, int, list[Node]]) -> None:
             root, count, nodes = found
@@ -121,38 +115,33 @@ class NodeModel(QAbstractItemModel):
 
         self._ask(work, take, key=("tree", self))
 
-    def _ask(self, work: Callable[[Job], Any], take: Callable[[Any], None], *, key: object = None) -> None:
+    def _ask(self, work: Callable[[Shard, Job], T], take: Callable[[T], None], *, key: object = None) -> None:
+        """Asks the session; what belongs to an older filling of the model is dropped."""
         current = self._round
 
-        def done(result: Any, error: BaseException | None) -> None:
-            if current != self._round or isinstance(error, Cancelled):
-                return
-            if error is not None:
-                self._session.note_trouble(error)
-                self._session.message.emit(f"The tree cannot be read here: {error}")
-                return
-            take(result)
+        def taken(result: T) -> None:
+            if current == self._round:
+                take(result)
 
-        self._session.jobs.submit(work, key=key, priority=Priority.SCREEN, done=done)
+        self._session.ask(work, taken, failed="The tree cannot be read here", key=key, priority=Priority.SCREEN)
 
     def _fetch(self, number: int, page: int) -> None:
         """Asks for one page of children, and for their number when it is the first time."""
-        entry, shard = self._open[number], self._shard
-        if shard is None or page in entry.asked or page in entry.pages:
+        entry = self._open[number]
+        if page in entry.asked or page in entry.pages:
             return
         entry.asked.add(page)
-        node, member = entry.node, entry.member
+        node = entry.node
 
-        def work(job: Job) -> _Level:
-            kids, inside = children_of(shard, node, member)
-            return _Level(min(len(kids), MAX_CHILDREN), page, make_page(kids, page, inside), -1, inside)
+        def work(shard: Shard, job: Job) -> _Level:
+            kids = children_of(shard, node)
+            return _Level(min(len(kids), MAX_CHILDREN), page, make_page(kids, page), -1)
 
         self._ask(work, lambda level: self._take(number, level))
 
     def _take(self, number: int, level: _Level) -> None:
         entry = self._open[number]
         entry.asked.discard(level.page)
-        entry.member = level.member
         index = self._index_of(number)
         if entry.count is None:
             if level.count:
@@ -184,9 +173,8 @@ class NodeModel(QAbstractItemModel):
         node = self.node(index)
         if node is None:
             return None
-        parent = self._open[index.internalId()]
-        number = len(self._open)
-        self._open.append(_Opened(node, index.internalId(), index.row(), member=parent.member))
+        parent, number = self._open[index.internalId()], len(self._open)
+        self._open.append(_Opened(node, index.internalId(), index.row()))
         parent.opened[index.row()] = number
         return number
 
@@ -194,14 +182,10 @@ class NodeModel(QAbstractItemModel):
 
     def reveal(self, path: tuple[Node, ...]) -> None:
         """Fetches what is needed to show the last node of a path; `revealed(index)` tells when it is there."""
-        shard = self._shard
-        if shard is None or not path or not self._open:
+        if not path or not self._open:
             return
 
-        def work(job: Job) -> list[_Level]:
-            return _levels(shard, path)
-
-        self._ask(work, self._walk, key=("reveal", self))
+        self._ask(lambda shard, _: _levels(shard, path), self._walk, key=("reveal", self))
 
     def _walk(self, levels: list[_Level]) -> None:
         index = self.index(0, 0)
@@ -272,10 +256,7 @@ class NodeModel(QAbstractItemModel):
         node = self.node(parent)
         if node is None:
             return False
-        return node.expandable or bool(node.decoded) or self._is_member(parent, node)
-
-    def _is_member(self, index: Index, node: Node) -> bool:
-        return isinstance(self._shard, DataSet) and index.internalId() == 1 and bool(node.span.source)
+        return node.expandable or bool(node.decoded)
 
     def canFetchMore(self, parent: Index) -> bool:
         """Whether the children were never asked for."""
@@ -321,17 +302,7 @@ class NodeModel(QAbstractItemModel):
 def _texts(node: Node) -> tuple[str, str, str, str]:
     if node.bits is not None:
         return node.name, node.text, f"bit {node.bits[0]:,}", f"{node.bits[1] - node.bits[0]:,} bits"
-    return node.name, node.text, f"{node.span.start:,}", size_text(node.span.size)
-
-
-def size_text(size: int) -> str:
-    """A number of bytes: exact up to a million, then in the largest unit that fits."""
-    if size < 1_000_000:
-        return f"{size:,}"
-    value, unit = float(size), 0
-    while value >= 1024 and unit < 6:
-        value, unit = value / 1024, unit + 1
-    return f"{value:.1f} {('B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB', 'EiB')[unit]}"
+    return node.name, node.text, f"{node.span.start:,}", short_size(node.span.size)
 
 
 def _alignment(column: int) -> Qt.AlignmentFlag:
@@ -342,29 +313,29 @@ def _alignment(column: int) -> Qt.AlignmentFlag:
 def _levels(shard: Shard, path: tuple[Node, ...]) -> list[_Level]:
     """For each step of a path: the children around it. Ends where the path leaves the tree."""
     levels: list[_Level] = []
-    node, member = path[0], ""
+    node = path[0]
     wanted = list(path[1:])
     while wanted:
-        kids, member = children_of(shard, node, member)
-        row = _row_of(kids, wanted[0], member)
+        kids = children_of(shard, node)
+        row = _row_of(kids, wanted[0])
         if row is None:
             # Groups of a long table are not named by what stands in the path.
             break
         page = row // PAGE
-        nodes = make_page(kids, page, member)
-        levels.append(_Level(min(len(kids), MAX_CHILDREN), page, nodes, row, member))
+        nodes = make_page(kids, page)
+        levels.append(_Level(min(len(kids), MAX_CHILDREN), page, nodes, row))
         node = nodes[row % PAGE]
         wanted.pop(0)
     return levels
 
 
-def _row_of(kids: Sequence[Node], wanted: Node, member: str) -> int | None:
+def _row_of(kids: Sequence[Node], wanted: Node) -> int | None:
     candidates = range(len(kids))
     if isinstance(kids, Children):
         # One byte more at either end, for nodes without a byte of their own.
         candidates = kids.overlap(max(wanted.span.start - 1, 0), wanted.span.stop + 1)
     for row in candidates[: 4 * PAGE]:
-        kid = moved(kids[row], member)
+        kid = kids[row]
         if kid.name == wanted.name and kid.span == wanted.span:
             return row
     return None

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt, Signal
 from PySide6.QtGui import QFont
 
-from shardcore import Cancelled, DataSet, ObjectColumns, Objects, Shard, State
+from shardcore import DataSet, ObjectColumns, Objects, Shard, State
 from shardscope.jobs import Job, Priority
 from shardscope.session import Session
 
@@ -58,7 +58,7 @@ class Column:
 _COLUMNS = (
     Column("row", "Row", "The row as the format numbers it: slot, entry, chunk.", "slot"),
     Column("key", "Key", "What the object is asked for by.", "key", number=False),
-    Column("kind", "Kind", "Which kind of thing the row is about.", "kind", number=False),
+    Column("kind", "Kind", "Which of the kinds of objects the row is about.", "kind", number=False),
     Column("state", "State", "live, unused, deleted, external, tombstoned or damaged.", "state", number=False),
     Column("size", "Size", "Bytes of the decoded content.", "size"),
     Column("stored", "Stored", "Bytes that the content takes in the file.", "stored"),
@@ -110,9 +110,9 @@ class ObjectModel(QAbstractTableModel):
     # --- what is shown ---
 
     def load(self) -> None:
-        """Shows all objects of what is open."""
+        """Shows all objects of what is open, or none while their number is not known."""
         self._shard = self._session.shard
-        self._objects = self._shard.objects if self._shard is not None else None
+        self._objects = self._session.listing
         kinds = self._objects.kinds if self._objects is not None else ()
         hidden = set() if len(kinds) > 1 else {"kind"}
         if not isinstance(self._shard, DataSet):
@@ -203,32 +203,39 @@ class ObjectModel(QAbstractTableModel):
         start, stop = number * PAGE, min((number + 1) * PAGE, self._count)
         rows = np.arange(start, stop, dtype=np.int64) if self._rows is None else self._rows[start:stop]
 
-        def work(job: Job) -> RowPage:
+        def work(shard: Shard, job: Job) -> RowPage:
             columns = objects.columns(rows, sizes=True)
             job.check()
             return RowPage(columns, objects.key_texts(rows))
 
-        def done(page: RowPage | None, error: BaseException | None) -> None:
-            if current != self._round:
-                return
-            self._asked.pop(number, None)
-            if isinstance(error, Cancelled):
-                return
-            if page is None:
-                self._failed.add(number)
-                self._session.note_trouble(error)
-                self.page_failed.emit(str(error))
-            else:
+        def take(page: RowPage) -> None:
+            if current == self._round:
                 self._pages[number] = page
                 while len(self._pages) > PAGES:
                     self._pages.popitem(last=False)
+                ended()
+
+        def failed(error: BaseException) -> None:
+            if current == self._round:
+                self._failed.add(number)
+                self.page_failed.emit(str(error))
+                ended()
+
+        def stopped() -> None:
+            if current == self._round:
+                self._asked.pop(number, None)
+
+        def ended() -> None:
+            self._asked.pop(number, None)
             self.dataChanged.emit(
                 self.index(max(start - self._first, 0), 0),
                 self.index(min(stop, self.block[1]) - 1 - self._first, len(self.columns) - 1),
             )
 
         self.requests += 1
-        self._asked[number] = self._session.jobs.submit(work, priority=Priority.SCREEN, done=done)
+        job = self._session.ask(work, take, failed=failed, stopped=stopped, priority=Priority.SCREEN)
+        if job is not None:
+            self._asked[number] = job
         while len(self._asked) > MAX_WAITING:
             self._asked.popitem(last=False)[1].cancel()
 

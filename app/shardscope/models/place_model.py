@@ -8,6 +8,8 @@ from typing import Any
 
 from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 
+from shardscope.looks.words import counted
+
 Index = QModelIndex | QPersistentModelIndex
 
 _ROOT = QModelIndex()
@@ -115,7 +117,7 @@ class PlaceModel(QAbstractListModel):
         count = self.count_of(place.where)
         parts = [place.detail]
         if place.size >= 0:
-            parts.append(f"{place.size:,} byte{'' if place.size == 1 else 's'}")
+            parts.append(counted(place.size, "byte"))
         if count is not None:
-            parts.append(f"{count:,} object{'' if count == 1 else 's'}")
+            parts.append(counted(count, "object"))
         return "  ·  ".join(part for part in parts if part)

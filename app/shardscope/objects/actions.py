@@ -16,6 +16,7 @@ from PySide6.QtWidgets import QApplication, QFileDialog, QMessageBox, QWidget
 from shardcore import Cancelled, ObjectRef, Shard, ShardError, State
 from shardscope.extraction import Extracted, Extraction, write
 from shardscope.jobs import Job, Pool, Priority
+from shardscope.looks.words import counted
 from shardscope.objects.table import ObjectTable
 from shardscope.session import Session
 from shardscope.settings import Settings
@@ -106,7 +107,7 @@ class ObjectActions(QObject):
                 job.note = f"{found.files:,} files in {wanted.where}{wrong}{left}"
                 self._session.message.emit(job.note)
 
-        title = f"Extract {len(wanted.rows):,} object{'s' if len(wanted.rows) != 1 else ''}"
+        title = f"Extract {counted(len(wanted.rows), 'object')}"
         job = self._session.jobs.submit(
             lambda job: write(wanted, job.progress), priority=Priority.SCAN, title=title, lasting=True, done=done
         )
@@ -144,7 +145,7 @@ class ObjectActions(QObject):
 
         def take(keys: list[str]) -> None:
             QApplication.clipboard().setText("\n".join(keys))
-            self._session.message.emit(f"{len(keys):,} key{'s' if len(keys) != 1 else ''} copied")
+            self._session.message.emit(f"{counted(len(keys), 'key')} copied")
 
         self._keys(self._table.selected_rows(MAX_KEYS), take)
 
@@ -156,31 +157,23 @@ class ObjectActions(QObject):
         self._keys(self._table.selected_rows(1), take)
 
     def _keys(self, rows: Rows, take: Any) -> None:
-        shard = self._session.shard
-        if shard is None or not len(rows):
+        if not len(rows):
             return
 
-        def work(job: Job) -> list[str]:
+        def work(shard: Shard, job: Job) -> list[str]:
             return [key for key in shard.objects.key_texts(rows) if key is not None]
 
-        def done(keys: list[str] | None, error: BaseException | None) -> None:
-            if keys is not None:
-                take(keys)
-            elif not isinstance(error, Cancelled):
-                self._session.note_trouble(error)
-                self._session.message.emit(f"The keys cannot be read: {error}")
-
-        self._session.jobs.submit(work, key=("keys", self), done=done)
+        self._session.ask(work, take, failed="The keys cannot be read", key=("keys", self))
 
     # --- check ---
 
     def check_selected(self) -> Job | None:
         """Reads the selected objects to their ends; tells size and SHA-256 of one, or how many are sound."""
-        shard, rows = self._session.shard, self._table.selected_rows()
-        if shard is None or not len(rows):
+        rows = self._table.selected_rows()
+        if not len(rows):
             return None
 
-        def work(job: Job) -> tuple[int, list[str], str]:
+        def work(shard: Shard, job: Job) -> tuple[int, list[str], str]:
             sound, wrong, last = 0, [], ""
             for number, row in enumerate(rows.tolist()):
                 job.progress(number, len(rows))
@@ -194,21 +187,18 @@ class ObjectActions(QObject):
                     wrong.append(f"row {row:,}: {error}")
             return sound, wrong, last
 
-        def done(found: tuple[int, list[str], str] | None, error: BaseException | None) -> None:
-            if found is None:
-                if not isinstance(error, Cancelled):
-                    self._session.note_trouble(error)
-                    self._session.message.emit(f"Not verified: {error}")
-                return
+        def take(found: tuple[int, list[str], str]) -> None:
             sound, wrong, last = found
             if wrong:
-                job.note = f"{sound:,} sound, {len(wrong):,} damaged; {wrong[0]}"
+                told = f"{sound:,} sound, {len(wrong):,} damaged; {wrong[0]}"
             else:
-                job.note = last if sound == 1 else f"{sound:,} objects are sound"
-            self._session.message.emit(job.note)
+                told = last if sound == 1 else f"{sound:,} objects are sound"
+            if job is not None:
+                job.note = told
+            self._session.message.emit(told)
 
-        title = f"Verify {len(rows):,} object{'s' if len(rows) != 1 else ''}"
-        job = self._session.jobs.submit(work, pool=Pool.CPU, priority=Priority.SCAN, title=title, done=done)
+        title = f"Verify {counted(len(rows), 'object')}"
+        job = self._session.ask(work, take, failed="Not verified", pool=Pool.CPU, priority=Priority.SCAN, title=title)
         return job
 
 

@@ -1,4 +1,4 @@
-"""What hangs on the pointer while files are dragged: how many, and how large."""
+"""The picture beside the pointer while files are dragged: how many, and how large."""
 
 from __future__ import annotations
 
@@ -6,19 +6,18 @@ from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPen, QPixmap
 from PySide6.QtWidgets import QWidget
 
-from shardscope.around.overview_scale import size_text
 from shardscope.looks import theme
+from shardscope.looks.words import counted, size_text
 from shardscope.objects.drag_files import Prepared
 
 
 def files_text(prepared: Prepared) -> str:
     """Number and size of files, in words."""
-    count = len(prepared.files)
-    return f"{count:,} file{'' if count == 1 else 's'} ({size_text(prepared.size)})"
+    return f"{counted(len(prepared.files), 'file')} ({size_text(prepared.size)})"
 
 
 def drag_pixmap(prepared: Prepared, widget: QWidget) -> QPixmap:
-    """What hangs on the pointer: how many files, and how many bytes."""
+    """The picture for a drag of these files."""
     colours = theme.of(widget)
     count = len(prepared.files)
     first = prepared.files[0].name if count == 1 else f"{count:,} files"

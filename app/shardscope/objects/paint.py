@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QPointF, QRect, QRectF, Qt
 from PySide6.QtGui import QBrush, QColor, QFont, QFontMetricsF, QPainter, QPen
+from PySide6.QtWidgets import QTableView
 
 from shardcore import State
 from shardscope.looks import theme
-
-if TYPE_CHECKING:
-    from shardscope.objects.table import ObjectTable
+from shardscope.models.object_model import ObjectModel
 
 MARGIN = 7.0
 
@@ -40,10 +38,11 @@ class _Row:
 
 
 class RowPainter:
-    """Paints for one table."""
+    """Paints for one table, which shows one model."""
 
-    def __init__(self, table: ObjectTable) -> None:
+    def __init__(self, table: QTableView, model: ObjectModel) -> None:
         self._table = table
+        self._model = model
         self._rows: dict[int, _Row] = {}
         self.restyle()
 
@@ -66,11 +65,11 @@ class RowPainter:
         table = self._table
         colours = theme.of(table)
         painter.fillRect(area, colours.base)
-        height, first = table.rowHeightNow(), table.rowAt(max(area.top(), 0))
+        height, first = row_height(table), table.rowAt(max(area.top(), 0))
         if first < 0:
             return
         last = table.rowAt(area.bottom())
-        last = table.objects.rowCount() - 1 if last < 0 else last
+        last = self._model.rowCount() - 1 if last < 0 else last
         top = table.rowViewportPosition(first)
         selected = self._selected(first, last)
         accent = QBrush(colours.accent)
@@ -79,7 +78,7 @@ class RowPainter:
         rows = [self._row(place) for place in range(first, last + 1)]
         metrics = self._metrics[False]
         base = top + (height - metrics.height()) / 2 + metrics.ascent()
-        for number, column in enumerate(table.objects.columns):
+        for number, column in enumerate(self._model.columns):
             left = table.columnViewportPosition(number)
             if left > area.right() or left + table.columnWidth(number) < area.left():
                 continue
@@ -92,7 +91,7 @@ class RowPainter:
 
     def _selected(self, first: int, last: int) -> set[int]:
         inside: set[int] = set()
-        for part in self._table.selected_places():
+        for part in selected_places(self._table):
             inside.update(range(max(part.start, first), min(part.stop, last + 1)))
         return inside
 
@@ -108,7 +107,7 @@ class RowPainter:
         first: int,
     ) -> None:
         """Column by column, so that font and colour seldom change."""
-        colours, height = theme.of(self._table), self._table.rowHeightNow()
+        colours, height = theme.of(self._table), row_height(self._table)
         key = name == "key"
         painter.setFont(self._mono if key else self._plain)
         usual = colours.muted if name in _QUIET else colours.text
@@ -137,9 +136,9 @@ class RowPainter:
 
     def _made(self, place: int) -> _Row:
         table = self._table
-        texts, state = table.objects.row_texts(place)
+        texts, state = self._model.row_texts(place)
         places: list[float] = []
-        for number, column in enumerate(table.objects.columns):
+        for number, column in enumerate(self._model.columns):
             key = column.name == "key"
             if column.name == "state" and state is State.DAMAGED:
                 texts[number] = f"✖ {texts[number]}"
@@ -159,11 +158,21 @@ class RowPainter:
         current = table.currentIndex()
         if not (table.hasFocus() and current.isValid() and first <= current.row() <= last):
             return
-        height = table.rowHeightNow()
+        height = row_height(table)
         painter.setPen(QPen(theme.of(table).text, 1.0))
         painter.setBrush(Qt.BrushStyle.NoBrush)
         y = top + (current.row() - first) * height
         painter.drawRect(QRectF(0.5, y + 0.5, table.viewport().width() - 1.0, height - 1.0))
+
+
+def row_height(table: QTableView) -> int:
+    """Pixels of a row; all are of one height."""
+    return max(table.verticalHeader().defaultSectionSize(), 1)
+
+
+def selected_places(table: QTableView) -> list[range]:
+    """The selected rows of a view, as ranges."""
+    return [range(part.top(), part.bottom() + 1) for part in table.selectionModel().selection().toList()]
 
 
 def _colour(colours: theme.Palette, state: State | None) -> QColor | None:

@@ -16,8 +16,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from shardcore import Cancelled
-from shardscope.jobs import Job, Pool, Priority
+from shardscope.jobs import Pool, Priority
 from shardscope.models.object_model import ObjectModel
 from shardscope.models.object_rows import Rows, Sought, View, can_sort, rows_of, seek_file
 from shardscope.objects.actions import ObjectActions
@@ -28,6 +27,9 @@ from shardscope.settings import Settings
 
 TYPING_MILLISECONDS = 250
 """The filter waits this long for the next key stroke."""
+
+MANY_ROWS = 1_000_000
+"""Filtering more rows than this is a job that is shown."""
 
 
 class FilterField(QLineEdit):
@@ -92,6 +94,7 @@ class ObjectPanel(QWidget):
         self._typing = QTimer(self)
         self._typing.setSingleShot(True)
         self._typing.setInterval(TYPING_MILLISECONDS)
+        self.setFocusProxy(self.table)
         self._lay_out()
         self._connect()
         self._reload()
@@ -127,7 +130,7 @@ class ObjectPanel(QWidget):
         session = self._session
         session.opened.connect(lambda _: self._reload())
         session.closed.connect(self._reload)
-        session.index_loaded.connect(self._index_loaded)
+        session.index_loaded.connect(self._rows_known)
         session.index_changed.connect(lambda _: self._update())
         session.selection_changed.connect(self._follow)
         self.table.rows_chosen.connect(lambda row: session.select_row(row, self))
@@ -163,8 +166,8 @@ class ObjectPanel(QWidget):
         self._show_order()
         self._update()
 
-    def _index_loaded(self) -> None:
-        """Sizes and further rows may be known now; order and filter stay."""
+    def _rows_known(self) -> None:
+        """Rows, or more about them, are known now; order and filter stay."""
         if self._view.plain:
             self.model.load()
             self._follow(self._session.selection)
@@ -195,7 +198,7 @@ class ObjectPanel(QWidget):
         shard = self._session.shard
         if shard is None:
             return
-        if not can_sort(shard, order):
+        if self._session.listing is None or not can_sort(shard, order):
             states = {
                 IndexState.LOADING: "The index is being read: sort then.",
                 IndexState.LOADED: "There are too many rows to sort by this column.",
@@ -208,34 +211,37 @@ class ObjectPanel(QWidget):
 
     def _show(self, view: View) -> None:
         """Finds the rows of a view, in a job, and shows them."""
-        shard = self._session.shard
-        if shard is None:
+        if self._session.shard is None:
             return
         self._view, self._note = view, ""
         self._show_order()
-        heavy = bool(view.text) or view.hide
 
-        def work(job: Job) -> Rows | None:
-            return rows_of(shard, view, job.progress)
-
-        def done(rows: Rows | None, error: BaseException | None) -> None:
-            if self._session.shard is not shard or self._view is not view:
-                return
-            if error is None:
+        def take(rows: Rows | None) -> None:
+            if self._view is view:
                 self.model.set_rows(rows)
                 self._follow(self._session.selection)
-            elif isinstance(error, Cancelled):
-                self._note = "the filter was stopped"
-            else:
-                self._session.note_trouble(error)
-                self._note = str(error)
-            self._update()
+                self._update()
 
-        title = "Filter objects" if heavy and len(shard.objects) > 1_000_000 else ""
-        self._session.jobs.submit(
-            work, key=("rows", self), pool=Pool.CPU, priority=Priority.SELECTED, title=title, done=done
+        def failed(error: BaseException) -> None:
+            self._say(str(error), view)
+
+        heavy = (view.text or view.hide) and self._total > MANY_ROWS
+        self._session.ask(
+            lambda shard, job: rows_of(shard, view, job.progress),
+            take,
+            failed=failed,
+            stopped=lambda: self._say("the filter was stopped", view),
+            key=("rows", self),
+            pool=Pool.CPU,
+            title="Filter objects" if heavy else "",
         )
         self._update()
+
+    def _say(self, note: str, view: View) -> None:
+        """Says what became of a view, if it is still the one that is wanted."""
+        if self._view is view:
+            self._note = note
+            self._update()
 
     def _show_order(self) -> None:
         header = self.table.horizontalHeader()
@@ -246,26 +252,30 @@ class ObjectPanel(QWidget):
 
     def seek(self, path: Path) -> None:
         """Asks whether a file is among the objects; selects the one it is."""
-        shard = self._session.shard
-        if shard is None:
+        if self._session.shard is None:
             return
 
-        def work(job: Job) -> Sought:
-            return seek_file(shard, path, job.progress)
-
-        def done(found: Sought | None, error: BaseException | None) -> None:
-            if self._session.shard is not shard or isinstance(error, Cancelled):
-                return
-            self._note = found.how if found is not None else str(error)
-            job.note = self._note
-            self._session.message.emit(self._note)
-            if found is not None and found.ref is not None:
+        def take(found: Sought) -> None:
+            tell(found.how)
+            if found.ref is not None:
                 self._session.select_row(found.ref.row)
+
+        def tell(words: object) -> None:
+            self._note = str(words)
+            if job is not None:
+                job.note = self._note
+            self._session.message.emit(self._note)
             self._update()
 
         self._note = f"looking for {path.name} …"
-        job = self._session.jobs.submit(
-            work, key=("seek", self), pool=Pool.CPU, priority=Priority.SCAN, title=f"Is {path.name} in here?", done=done
+        job = self._session.ask(
+            lambda shard, job: seek_file(shard, path, job.progress),
+            take,
+            failed=tell,
+            key=("seek", self),
+            pool=Pool.CPU,
+            priority=Priority.SCAN,
+            title=f"Is {path.name} in here?",
         )
         self._update()
 
@@ -285,9 +295,14 @@ class ObjectPanel(QWidget):
         self._note = f"some rows cannot be read: {message}"
         self._update()
 
+    @property
+    def _total(self) -> int:
+        """How many rows there are, as far as that is known."""
+        return len(self._session.listing) if self._session.listing is not None else 0
+
     def _update(self) -> None:
         shard = self._session.shard
-        total = len(shard.objects) if shard is not None else 0
+        total = self._total
         state = self._session.index_state
         self.load_button.setVisible(shard is not None and state in (IndexState.NONE, IndexState.FAILED))
         first, last = self.model.block
@@ -298,6 +313,13 @@ class ObjectPanel(QWidget):
         self.later.setEnabled(last < self.model.total)
         if shard is None:
             self.status.setText("")
+            return
+        if self._session.listing is None:
+            words = {
+                IndexState.LOADING: "Reading the index: the objects are known then …",
+                IndexState.FAILED: "The objects cannot be read.",
+            }
+            self.status.setText(words.get(state, "The objects are known once the index is read."))
             return
         if shard.damage is not None and not total:
             self.status.setText("No objects can be read: the file is damaged.")

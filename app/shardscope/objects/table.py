@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import (
@@ -22,7 +20,7 @@ from PySide6.QtWidgets import (
 )
 
 from shardscope.models.object_model import ObjectModel
-from shardscope.objects.paint import RowPainter
+from shardscope.objects.paint import RowPainter, row_height, selected_places
 
 Index = QModelIndex | QPersistentModelIndex
 
@@ -55,7 +53,7 @@ class ObjectTable(QTableView):
         super().__init__(parent)
         self.objects = model
         self._following = False
-        self._painter = RowPainter(self)
+        self._painter = RowPainter(self, model)
         self._largest = 0
         self._sized: tuple[tuple[str, ...], dict[str, int]] = ((), {})
         self._texts: dict[str, int] = {}
@@ -93,11 +91,7 @@ class ObjectTable(QTableView):
         height = self.fontMetrics().height() + 7
         self.verticalHeader().setDefaultSectionSize(height)
         room = self.viewport().height() + self.horizontalHeader().height() + 4096
-        self.objects.set_most((MAX_PIXELS - room) // self.rowHeightNow())
-
-    def rowHeightNow(self) -> int:
-        """Pixels of a row."""
-        return max(self.verticalHeader().defaultSectionSize(), 1)
+        self.objects.set_most((MAX_PIXELS - room) // row_height(self))
 
     def changeEvent(self, event: QEvent) -> None:
         """A larger font makes fewer rows fit."""
@@ -131,7 +125,7 @@ class ObjectTable(QTableView):
         """Rows are known that were not before: their texts say how much room they want."""
         columns = {c.name: number for number, c in enumerate(self.objects.columns) if c.name in _MOST_DIGITS}
         before = dict(self._texts)
-        for place in self._visible_places():
+        for place in self.visible_places():
             texts, _ = self.objects.row_texts(place)
             for name, number in columns.items():
                 self._texts[name] = max(self._texts.get(name, 0), self._painter.width_of(texts[number], name))
@@ -169,24 +163,16 @@ class ObjectTable(QTableView):
 
     def selected_rows(self, most: int = 1_000_000) -> NDArray[np.int64]:
         """The selected rows of `Shard.objects`, as shown; at most so many."""
-        places = sorted({place for part in self.selected_places() for place in part[:most]})[:most]
+        places = sorted({place for part in selected_places(self) for place in part[:most]})[:most]
         model = self.objects
         return np.fromiter((model.row_of(model.index(place, 0)) for place in places), np.int64, len(places))
 
     def selected_count(self) -> int:
         """How many rows are selected."""
-        return sum(len(part) for part in self.selected_places())
+        return sum(len(part) for part in selected_places(self))
 
-    def selected_places(self) -> list[range]:
-        """The selected rows of the view, as ranges."""
-        return [range(part.top(), part.bottom() + 1) for part in self.selectionModel().selection().toList()]
-
-    def visible_rows(self) -> Iterator[int]:
-        """The rows of `Shard.objects` on the screen."""
-        for place in self._visible_places():
-            yield self.objects.row_of(self.objects.index(place, 0))
-
-    def _visible_places(self) -> range:
+    def visible_places(self) -> range:
+        """The rows of the view that are on the screen."""
         first = self.rowAt(0)
         last = self.rowAt(self.viewport().height() - 1)
         last = self.objects.rowCount() - 1 if last < 0 else last

@@ -18,15 +18,14 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from shardcore import Cancelled, Shard, ShardError, Span, Trace, UsageError
-from shardcore.trace import ABSENT
-from shardscope.jobs import Job, Priority
+from shardcore import Span, Trace
 from shardscope.looks import theme
 from shardscope.looks.wrap_text import WrapText
 from shardscope.selection import Selection
 from shardscope.session import Session
 from shardscope.trace.band import FAILED, OutcomeBand, verdict
 from shardscope.trace.parts import Progress, StepCard
+from shardscope.walk import Walk
 
 STEP_MILLISECONDS = 1200
 """How long play rests on a step."""
@@ -40,11 +39,10 @@ _TEACH = (
 
 
 class TracePanel(QWidget):
-    """Traces keys of what is open in a session.
+    """Shows the lookup that the session walks through, and drives it.
 
     Attributes:
-        trace: The lookup that is shown, or None.
-        current: The number of the current step, from 0; -1 when there is none.
+        trace: The lookup whose steps are shown, or None.
         previous_step: Goes one step back.
         next_step: Goes one step on.
         play: Walks by itself, and pauses.
@@ -55,7 +53,6 @@ class TracePanel(QWidget):
         self.setObjectName("tracePanel")
         self.setAccessibleName("Trace of a lookup")
         self.trace: Trace | None = None
-        self.current = -1
         self.cards: list[StepCard] = []
         self._session = session
         self._filled = ("", "")
@@ -74,7 +71,14 @@ class TracePanel(QWidget):
         session.opened.connect(self.clear)
         session.closed.connect(self.clear)
         session.selection_changed.connect(self._selected)
+        session.walk_changed.connect(self._walk_changed)
+        session.step_changed.connect(self._step_changed)
         self.clear()
+
+    @property
+    def current(self) -> int:
+        """The number of the current step, from 0; -1 when there is none."""
+        return self._session.walk.step
 
     # --- what others call ---
 
@@ -82,32 +86,6 @@ class TracePanel(QWidget):
         """Takes the keyboard, with the old key selected."""
         self.field.setFocus(Qt.FocusReason.ShortcutFocusReason)
         self.field.selectAll()
-
-    def trace_selected(self) -> None:
-        """Looks up the key of the selected object; without one, takes the keyboard."""
-        ref = self._session.selection.ref
-        if ref is not None and ref.key is not None:
-            self._fill(ref.key)
-            self.run(ref.key)
-        else:
-            self.start()
-
-    def run(self, key: str) -> None:
-        """Looks up a key, as a job; the newest wins."""
-        shard = self._session.shard
-        if shard is None or not key:
-            return
-
-        if key != self._filled[1]:
-            self._fill(key)
-
-        def work(job: Job) -> Trace:
-            return _traced(shard, key)
-
-        self.timer.stop()
-        self.band.tell(None)
-        self._message("Looking it up …")
-        self._session.jobs.submit(work, key=("trace", self), priority=Priority.SCREEN, done=self._take)
 
     def clear(self, *_: object) -> None:
         """Forgets the lookup."""
@@ -120,21 +98,6 @@ class TracePanel(QWidget):
         self.band.tell(None)
         self._message(_NOTHING_OPEN if shard is None else _TEACH)
 
-    def go(self, number: int) -> None:
-        """Makes a step the current one, and lights its bytes."""
-        if self.trace is None or not 0 <= number < len(self.cards):
-            return
-        self.current = number
-        for place, card in enumerate(self.cards):
-            card.set_progress(
-                Progress.CURRENT if place == number else Progress.BEHIND if place < number else Progress.AHEAD
-            )
-        self._tell()
-        self._settling.start()
-        spans = self.trace.steps[number].spans
-        if spans:
-            self._show_span(next((span for span in spans if span.size), spans[0]))
-
     def sizeHint(self) -> QSize:
         """Room for a sentence."""
         return QSize(380, 520)
@@ -143,26 +106,35 @@ class TracePanel(QWidget):
 
     def _look_up(self) -> None:
         text, key = self._filled
-        self.run(key if self.field.text() == text else self.field.text())
+        self._session.look_up(key if self.field.text() == text else self.field.text())
 
-    def _take(self, trace: Trace | None, error: BaseException | None) -> None:
-        if isinstance(error, Cancelled):
+    def _walk_changed(self, walk: Walk) -> None:
+        """A lookup began, or ended: the steps of the last one stay until there are others."""
+        self.timer.stop()
+        if walk.trace is None and walk.error is None:
+            if (self.field.text(), walk.key) != self._filled:
+                self._fill(walk.key)
+            self.band.tell(None)
+            self._message("Looking it up …")
             return
-        self._set_trace(trace)
-        if trace is not None:
-            self.band.tell(trace.outcome, verdict(trace))
-            self.go(0)
-            return
-        if not isinstance(error, ShardError):
-            self._session.message.emit(f"The lookup failed: {error!r}")
-        if not isinstance(error, UsageError):
-            self._session.note_trouble(error)
-        self.band.tell(FAILED, str(error))
-        self._message(_TEACH)
+        self._set_trace(walk.trace)
+        if walk.trace is not None:
+            self.band.tell(walk.trace.outcome, verdict(walk.trace))
+        else:
+            self.band.tell(FAILED, str(walk.error))
+            self._message(_TEACH)
+
+    def _step_changed(self, walk: Walk) -> None:
+        """Another step is the current one."""
+        for place, card in enumerate(self.cards):
+            behind = Progress.BEHIND if place < walk.step else Progress.AHEAD
+            card.set_progress(Progress.CURRENT if place == walk.step else behind)
+        self._tell()
+        self._settling.start()
 
     def _set_trace(self, trace: Trace | None) -> None:
         self.timer.stop()
-        self.trace, self.current = trace, -1
+        self.trace = trace
         for card in self.cards:
             card.setParent(None)
             card.deleteLater()
@@ -180,7 +152,8 @@ class TracePanel(QWidget):
     def _selected(self, selection: Selection) -> None:
         """The field follows the selected object, unless somebody is typing."""
         ref = selection.ref
-        if selection.origin is not self and ref is not None and ref.key is not None and not self.field.hasFocus():
+        ours = selection.origin is self or isinstance(selection.origin, Walk)
+        if not ours and ref is not None and ref.key is not None and not self.field.hasFocus():
             self._fill(ref.key)
 
     def _fill(self, key: str) -> None:
@@ -193,7 +166,7 @@ class TracePanel(QWidget):
 
     def _choose(self, number: int) -> None:
         self.timer.stop()
-        self.go(number)
+        self._session.go_to_step(number)
 
     def _back(self) -> None:
         self._choose(self.current - 1)
@@ -205,12 +178,12 @@ class TracePanel(QWidget):
         if self.timer.isActive() or not self.cards:
             self.timer.stop()
         else:
-            self.go(0 if self.current == len(self.cards) - 1 else max(self.current, 0))
+            self._session.go_to_step(0 if self.current == len(self.cards) - 1 else max(self.current, 0))
             self.timer.start()
         self._tell()
 
     def _tick(self) -> None:
-        self.go(self.current + 1)
+        self._session.go_to_step(self.current + 1)
         if self.current >= len(self.cards) - 1:
             self.timer.stop()
             self._tell()
@@ -344,14 +317,3 @@ class TracePanel(QWidget):
 
     def _message(self, text: str) -> None:
         self.hint.set_text(text)
-
-
-def _traced(shard: Shard, key: str) -> Trace:
-    """The trace of a key; of what is around it when it was pasted with blanks and is no key as it stands."""
-    try:
-        trace = shard.trace(key)
-    except UsageError:
-        if key == key.strip():
-            raise
-        return shard.trace(key.strip())
-    return shard.trace(key.strip()) if trace.outcome == ABSENT and key != key.strip() else trace

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QSizePolicy, QVBoxLayout
 
 from shardcore import Step
 from shardscope.looks import theme
+from shardscope.looks.words import counted
 from shardscope.looks.wrap_text import WrapText
 
 MOST_VALUES = 24
@@ -145,8 +146,7 @@ class StepCard(QWidget):
         column.setSpacing(2)
         for span in self.step.spans:
             within = f" of {span.source}" if span.source else ""
-            size = f"{span.size:,} byte{'' if span.size == 1 else 's'}"
-            link = WrapText(f"→ {span.start:,} … {span.stop:,}{within} · {size}", link=True)
+            link = WrapText(f"→ {span.start:,} … {span.stop:,}{within} · {counted(span.size, 'byte')}", link=True)
             link.setToolTip(f"Show bytes {span}")
             link.clicked.connect(lambda span=span: self.followed.emit(span))
             column.addWidget(link)
@@ -184,8 +184,7 @@ def cost_text(requests: int, size: int) -> str:
     """What a step cost, in words: `2 ranges, 44 bytes`, or `known already`."""
     if not requests:
         return "nothing read: known already"
-    ranges = "1 range" if requests == 1 else f"{requests:,} ranges"
-    return f"read {ranges}, {size:,} byte{'' if size == 1 else 's'}"
+    return f"read {counted(requests, 'range')}, {counted(size, 'byte')}"
 
 
 def value_text(value: Any) -> str:

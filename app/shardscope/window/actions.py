@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, Protocol
 
 from PySide6.QtGui import QAction, QActionGroup, QKeySequence
-from PySide6.QtWidgets import QMenu
+from PySide6.QtWidgets import QMainWindow, QMenu
 
 from shardcore import Depth
+from shardscope.hex.actions import HexActions
+from shardscope.objects.actions import ObjectActions
+from shardscope.session import Session
 from shardscope.settings import THEMES
-
-if TYPE_CHECKING:
-    from shardscope.window.main_window import MainWindow
+from shardscope.window.panel_docks import PanelDocks
+from shardscope.window.panels import Panel
 
 Key = QKeySequence.StandardKey
 
@@ -25,21 +28,76 @@ _THEME_NAMES = {
 }
 
 
+class Commands(Protocol):
+    """What the menus have the window do."""
+
+    def open(self, uri: str, format: str | None = None) -> None:
+        """Opens a path or address."""
+
+    def ask_file(self) -> None:
+        """Asks for a file to open."""
+
+    def ask_folder(self) -> None:
+        """Asks for a folder to open."""
+
+    def open_with(self) -> None:
+        """Asks what to open, and how."""
+
+    def change(self) -> None:
+        """Asks how to read what is open."""
+
+    def clear_recent(self) -> None:
+        """Forgets the recent files."""
+
+    def show_part(self, name: str, *, focus: bool = False) -> None:
+        """Brings a panel to the front."""
+
+    def to_filter(self) -> None:
+        """Goes to the filter of the objects."""
+
+    def to_trace(self) -> None:
+        """Goes to the key of the trace."""
+
+    def copy_files(self) -> None:
+        """Copies the selected objects as files."""
+
+    def stop_jobs(self) -> None:
+        """Cancels all jobs that are shown."""
+
+    def set_theme(self, name: str) -> None:
+        """Chooses a theme."""
+
+    def default_layout(self) -> None:
+        """Puts the panels back."""
+
+    def toggle_full_screen(self) -> None:
+        """Fills the screen, or not."""
+
+    def about(self) -> None:
+        """Tells the versions."""
+
+
 class WindowActions:
-    """Makes the menus of a window; the window says what the actions do.
+    """Makes the actions and the menus of a window.
+
+    Args:
+        window: Where the menus stand.
+        commands: What the window does.
+        session: What is open.
 
     Attributes:
         recent: The menu of recent files.
         themes: The choices of the theme, by name.
     """
 
-    def __init__(self, window: MainWindow) -> None:
+    def __init__(self, window: QMainWindow, commands: Commands, session: Session) -> None:
         self._window = window
-        session = window.session
-        self.open = self._action("&Open…", window.ask_file, Key.Open)
-        self.open_folder = self._action("Open &folder…", window.ask_folder, "Ctrl+Shift+D")
-        self.open_with = self._action("Open &with…", window.ways.ask, "Ctrl+Shift+O")
-        self.change = self._action("Change &how it is read…", window.ways.change)
+        self._commands = commands
+        self._session = session
+        self.open = self._action("&Open…", commands.ask_file, Key.Open)
+        self.open_folder = self._action("Open &folder…", commands.ask_folder, "Ctrl+Shift+D")
+        self.open_with = self._action("Open &with…", commands.open_with, "Ctrl+Shift+O")
+        self.change = self._action("Change &how it is read…", commands.change)
         self.change.setEnabled(False)
         self.reload = self._action("&Reload", session.reload, Key.Refresh)
         self.close = self._action("&Close", session.close, Key.Close)
@@ -47,28 +105,24 @@ class WindowActions:
         self.back = self._action("&Back", session.back, "Alt+Left")
         self.forward = self._action("&Forward", session.forward, "Alt+Right")
         self.load_index = self._action("Read the &index", session.load_index)
-        self.about = self._action("&About Shardscope", window.about)
-        self.default_layout = self._action("&Default layout", window.default_layout)
-        self.full_screen = self._action("F&ull screen", window.toggle_full_screen, Key.FullScreen)
-        self.filter = self._action("F&ilter objects", window.to_filter, "Ctrl+L")
-        self.trace_key = self._action("&Look up a key…", window.to_trace, "Ctrl+T")
-        self.copy_files = self._action("Copy objects as fi&les", window.drag_out.copy_files, "Ctrl+Shift+C")
-        self.stop = self._action("&Stop all jobs", window.stop_jobs, "Ctrl+.")
+        self.about = self._action("&About Shardscope", commands.about)
+        self.default_layout = self._action("&Default layout", commands.default_layout)
+        self.full_screen = self._action("F&ull screen", commands.toggle_full_screen, Key.FullScreen)
+        self.filter = self._action("F&ilter objects", commands.to_filter, "Ctrl+L")
+        self.trace_key = self._action("&Look up a key…", commands.to_trace, "Ctrl+T")
+        self.copy_files = self._action("Copy objects as fi&les", commands.copy_files, "Ctrl+Shift+C")
+        self.stop = self._action("&Stop all jobs", commands.stop_jobs, "Ctrl+.")
         self.verify = {
-            depth: self._action(f"Verify &{depth.value}", self._verifier(depth), f"Ctrl+{number}")
+            depth: self._action(f"Verify &{depth.value}", partial(self._verify, depth), f"Ctrl+{number}")
             for number, depth in enumerate(Depth, 1)
         }
         self.themes = self._theme_actions()
         self.recent = QMenu("Open &recent", window)
         self.samples = QMenu("Open &sample", window)
-        self._build()
 
-    def _verifier(self, depth: Depth) -> Callable[[], None]:
-        def verify() -> None:
-            self._window.show_part("findings")
-            self._window.session.verify(depth)
-
-        return verify
+    def _verify(self, depth: Depth) -> None:
+        self._commands.show_part("findings")
+        self._session.verify(depth)
 
     def _action(self, text: str, act: Callable[[], Any], keys: str | QKeySequence.StandardKey | None = None) -> QAction:
         action = QAction(text, self._window)
@@ -83,13 +137,20 @@ class WindowActions:
         for name in THEMES:
             action = QAction(_THEME_NAMES[name], group)
             action.setCheckable(True)
-            action.triggered.connect(lambda _=False, name=name: self._window.set_theme(name))
+            action.triggered.connect(lambda _=False, name=name: self._commands.set_theme(name))
             found[name] = action
         return found
 
-    def _build(self) -> None:
-        window, bar = self._window, self._window.menuBar()
-        bytes_, objects = window.hex.actions_, window.objects.actions_
+    def build(self, docks: PanelDocks, panels: Sequence[Panel], bytes_: HexActions, objects: ObjectActions) -> None:
+        """Fills the menus.
+
+        Args:
+            docks: The docks of the window.
+            panels: What stands in them.
+            bytes_: The actions of the hex view.
+            objects: The actions of the objects.
+        """
+        bar = self._window.menuBar()
         file = bar.addMenu("&File")
         file.addActions([self.open, self.open_folder, self.open_with])
         file.addMenu(self.recent)
@@ -111,8 +172,7 @@ class WindowActions:
         view.addSeparator()
         themes = view.addMenu("&Theme")
         themes.addActions(list(self.themes.values()))
-        panels = view.addMenu("&Panels")
-        panels.addActions([dock.toggleViewAction() for dock in window.docks.values()])
+        view.addMenu("&Panels").addActions([dock.toggleViewAction() for dock in docks.by_name.values()])
         view.addAction(self.default_layout)
         view.addAction(self.full_screen)
         go = bar.addMenu("&Go")
@@ -120,9 +180,9 @@ class WindowActions:
         go.addSeparator()
         go.addActions([self.filter, self.trace_key])
         go.addSeparator()
-        for number, (name, dock) in enumerate(window.docks.items(), 1):
-            action = self._action(f"To {dock.windowTitle().lower()}", self._shower(name), f"Alt+{number}")
-            go.addAction(action)
+        for panel in panels:
+            act = partial(self._commands.show_part, panel.name, focus=True)
+            go.addAction(self._action(f"To {panel.title.lower()}", act, panel.shortcut))
         tools = bar.addMenu("&Tools")
         tools.addActions(list(self.verify.values()))
         tools.addAction(objects.check)
@@ -130,25 +190,22 @@ class WindowActions:
         tools.addActions([objects.trace, self.load_index, self.stop])
         bar.addMenu("&Help").addAction(self.about)
 
-    def _shower(self, name: str) -> Callable[[], None]:
-        return lambda: self._window.show_part(name, focus=True)
-
     def fill_recent(self, names: list[str]) -> None:
         """Lists the recent files."""
         self.recent.clear()
         for name in names:
             self.recent.addAction(name.replace("&", "&&")).triggered.connect(
-                lambda _=False, name=name: self._window.open(name)
+                lambda _=False, name=name: self._commands.open(name)
             )
         self.recent.setEnabled(bool(names))
         if names:
             self.recent.addSeparator()
-            self.recent.addAction("Clear").triggered.connect(self._window.clear_recent)
+            self.recent.addAction("Clear").triggered.connect(self._commands.clear_recent)
 
     def fill_samples(self, samples: list[tuple[str, str]]) -> None:
         """Lists the samples: title and path."""
         for title, path in samples:
             self.samples.addAction(title.replace("&", "&&")).triggered.connect(
-                lambda _=False, path=path: self._window.open(path)
+                lambda _=False, path=path: self._commands.open(path)
             )
         self.samples.setEnabled(bool(samples))

@@ -9,24 +9,19 @@ from PySide6.QtCore import QByteArray, QSize, Qt, QTimer
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QIcon
 from PySide6.QtWidgets import (
     QApplication,
-    QDockWidget,
     QFileDialog,
     QLabel,
     QMainWindow,
     QStackedWidget,
-    QTabWidget,
     QVBoxLayout,
     QWidget,
 )
 
 from shardcore import Cancelled, DataSet, NotAShard, Shard, ShardError
 from shardscope import assets
-from shardscope.docks.findings import FindingsTable
 from shardscope.docks.places import Places
-from shardscope.docks.structure import StructureTree
 from shardscope.docks.transfers import Transfers
 from shardscope.hex.panel import HexPanel
-from shardscope.inspector.panel import Inspector
 from shardscope.jobs import Job, Jobs
 from shardscope.looks import theme
 from shardscope.objects.drag_files import MOST_FILES
@@ -39,14 +34,11 @@ from shardscope.window.about import about_box
 from shardscope.window.actions import WindowActions
 from shardscope.window.error_bar import ErrorBar, Tone
 from shardscope.window.open_with import OpenWays
+from shardscope.window.panel_docks import PanelDocks
+from shardscope.window.panels import LAYOUT_VERSION, PANELS
 from shardscope.window.welcome import Welcome
 
 MESSAGE_MILLISECONDS = 12_000
-
-LAYOUT_VERSION = 2
-"""Goes up when docks come or go: an older saved layout is not used then."""
-
-_Area = Qt.DockWidgetArea
 
 
 class MainWindow(QMainWindow):
@@ -58,7 +50,7 @@ class MainWindow(QMainWindow):
         session: What is open and selected.
         hex: The bytes.
         objects: The objects.
-        docks: The docks by name: structure, inspector, trace, objects, findings, transfers, places.
+        panels: The docks, after the table of panels.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -69,38 +61,28 @@ class MainWindow(QMainWindow):
         self.setObjectName("mainWindow")
         self.setWindowIcon(QIcon(str(assets.path("icons/shardscope.svg"))))
         self.setAcceptDrops(True)
-        self.setDockNestingEnabled(True)
-        self.setDockOptions(self.dockOptions() | QMainWindow.DockOption.GroupedDragging)
-        self.setTabPosition(_Area.AllDockWidgetAreas, QTabWidget.TabPosition.North)
         self.bar = ErrorBar(self)
         self._tells_trouble = False
         self._told_damage: ShardError | None = None
         self.welcome = Welcome(settings, self)
         self.hex = HexPanel(self.session, self)
-        self.objects = ObjectPanel(self.session, settings, self)
+        self.panels = PanelDocks(self, PANELS, self.session, settings)
+        self.objects = self.panels.panel(ObjectPanel)
+        self.trace = self.panels.panel(TracePanel)
+        self.transfers = self.panels.panel(Transfers)
+        self.places = self.panels.panel(Places)
         self.drag_out = DragOut(
             self.session, self.objects.table, lambda: self.objects.table.selected_rows(MOST_FILES + 1).tolist()
         )
-        self.inspector = Inspector(self.session, self)
-        self.trace = TracePanel(self.session, self)
-        self.findings = FindingsTable(self.session, self)
-        self.structure = StructureTree(self.session, self)
-        self.transfers = Transfers(self.jobs, self)
-        self.places = Places(self.session, settings, self)
-        self.docks: dict[str, QDockWidget] = {}
-        self._titles_soon = QTimer(self)
-        self._titles_soon.setSingleShot(True)
-        self._titles_soon.setInterval(0)
-        self._titles_soon.timeout.connect(self._name_docks)
         self._make_centre()
-        self._make_docks()
         self._make_status()
         self.ways = OpenWays(self.session, self.bar, self)
-        self.actions_ = WindowActions(self)
+        self.actions_ = WindowActions(self, self, self.session)
+        self.actions_.build(self.panels, PANELS, self.hex.actions_, self.objects.actions_)
         self.actions_.fill_samples([(one.title, str(one.path)) for one in assets.samples()])
         self._connect()
         self.resize(QSize(1440, 900).boundedTo(self.screen().availableGeometry().size()))
-        self._first_layout()
+        self.panels.arrange()
         self._restore()
         self._working: QByteArray = self.saveState(LAYOUT_VERSION)
         self._show_welcome()
@@ -119,57 +101,6 @@ class MainWindow(QMainWindow):
         column.addWidget(self.bar)
         column.addWidget(self.pages, 1)
         self.setCentralWidget(centre)
-
-    def _make_docks(self) -> None:
-        self.setCorner(Qt.Corner.BottomLeftCorner, _Area.LeftDockWidgetArea)
-        self.setCorner(Qt.Corner.BottomRightCorner, _Area.RightDockWidgetArea)
-        parts: list[tuple[str, str, QWidget, Qt.DockWidgetArea]] = [
-            ("structure", "Structure", self.structure, _Area.LeftDockWidgetArea),
-            ("inspector", "Inspector", self.inspector, _Area.RightDockWidgetArea),
-            ("trace", "Trace", self.trace, _Area.RightDockWidgetArea),
-            ("objects", "Objects", self.objects, _Area.BottomDockWidgetArea),
-            ("findings", "Findings", self.findings, _Area.BottomDockWidgetArea),
-            ("transfers", "Transfers", self.transfers, _Area.BottomDockWidgetArea),
-            ("places", "Places", self.places, _Area.LeftDockWidgetArea),
-        ]
-        for name, title, widget, area in parts:
-            dock = QDockWidget(title, self)
-            dock.setObjectName(f"{name}Dock")
-            dock.setWidget(widget)
-            self.addDockWidget(area, dock)
-            self.docks[name] = dock
-            dock.dockLocationChanged.connect(self._titles_soon.start)
-            dock.topLevelChanged.connect(self._titles_soon.start)
-            dock.visibilityChanged.connect(self._titles_soon.start)
-
-    def _name_docks(self) -> None:
-        """A dock that shares its place has its name on a tab; it needs no title as well."""
-        for dock in self.docks.values():
-            tabbed = bool(self.tabifiedDockWidgets(dock)) and not dock.isFloating()
-            bare = dock.titleBarWidget() is not None
-            if tabbed and not bare:
-                dock.setTitleBarWidget(QWidget(dock))
-            elif bare and not tabbed:
-                dock.setTitleBarWidget(None)  # type: ignore[arg-type]
-
-    def _first_layout(self) -> None:
-        docks = self.docks
-        for name, area in [("structure", _Area.LeftDockWidgetArea), ("inspector", _Area.RightDockWidgetArea)]:
-            self.addDockWidget(area, docks[name])
-        self.addDockWidget(_Area.BottomDockWidgetArea, docks["objects"])
-        for dock in docks.values():
-            dock.setFloating(False)
-            dock.show()
-        self.tabifyDockWidget(docks["structure"], docks["places"])
-        self.tabifyDockWidget(docks["inspector"], docks["trace"])
-        self.tabifyDockWidget(docks["objects"], docks["findings"])
-        self.tabifyDockWidget(docks["findings"], docks["transfers"])
-        docks["structure"].raise_()
-        docks["inspector"].raise_()
-        docks["objects"].raise_()
-        sides = [docks["structure"], docks["inspector"]]
-        self.resizeDocks(sides, [420, 340], Qt.Orientation.Horizontal)
-        self.resizeDocks([docks["objects"]], [280], Qt.Orientation.Vertical)
 
     def _make_status(self) -> None:
         self.kind = QLabel(self)
@@ -251,7 +182,7 @@ class MainWindow(QMainWindow):
         self.kind.setToolTip("The format, and how it was recognised")
         self._show_work()
         self.actions_.change.setEnabled(True)
-        self.docks["places" if isinstance(shard, DataSet) else "structure"].raise_()
+        self.panels.by_name["places" if isinstance(shard, DataSet) else "structure"].raise_()
         if shard.damage is not None:
             self._tell_damage(shard.damage)
 
@@ -308,6 +239,18 @@ class MainWindow(QMainWindow):
         self.busy.setText(f"▶ {running} job{'s' if running != 1 else ''}" if running else "")
         self.actions_.stop.setEnabled(running > 0)
 
+    def open_with(self) -> None:
+        """Asks what to open, and how."""
+        self.ways.ask()
+
+    def change(self) -> None:
+        """Asks how to read what is open."""
+        self.ways.change()
+
+    def copy_files(self) -> None:
+        """Copies the selected objects as files."""
+        self.drag_out.copy_files()
+
     def stop_jobs(self) -> None:
         """Cancels all jobs that are shown in `transfers`."""
         for job in self.jobs.open_jobs:
@@ -324,16 +267,10 @@ class MainWindow(QMainWindow):
         """Brings a dock to the front.
 
         Args:
-            name: One of `docks`.
+            name: One of the table of panels.
             focus: Whether it takes the keyboard.
         """
-        dock = self.docks[name]
-        dock.show()
-        dock.raise_()
-        if focus:
-            target = {"objects": self.objects.table, "findings": self.findings.table, "transfers": self.transfers.table}
-            widget = target.get(name) or dock.widget()
-            widget.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        self.panels.show(name, focus=focus)
 
     def to_filter(self) -> None:
         """Puts the caret into the filter of the objects."""
@@ -349,8 +286,7 @@ class MainWindow(QMainWindow):
     def trace_key(self, key: str) -> None:
         """Traces a key."""
         self.show_part("trace")
-        self.trace.field.setText(key)
-        self.trace.run(key)
+        self.session.look_up(key)
 
     def _show_welcome(self) -> None:
         if self.pages.currentWidget() is self.hex:
@@ -358,8 +294,7 @@ class MainWindow(QMainWindow):
         self.setWindowTitle("Shardscope")
         self.kind.clear()
         self._refresh_recent()
-        for dock in self.docks.values():
-            dock.hide()
+        self.panels.hide()
         self.pages.setCurrentWidget(self.welcome)
 
     def _show_work(self) -> None:
@@ -393,7 +328,7 @@ class MainWindow(QMainWindow):
 
     def default_layout(self) -> None:
         """Puts the docks where they were at the first start."""
-        self._first_layout()
+        self.panels.arrange()
 
     def about(self) -> None:
         """Tells the versions."""

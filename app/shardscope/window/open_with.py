@@ -1,11 +1,11 @@
-"""Opening in another way than by recognising: format, specification, companions, deleted objects."""
+"""Opening in another way than by recognising: the format, and the options that formats declare."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from functools import partial
 from html import escape
+from typing import Any
 
 from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtWidgets import (
@@ -18,25 +18,19 @@ from PySide6.QtWidgets import (
     QLabel,
     QLayout,
     QLineEdit,
-    QPlainTextEdit,
-    QPushButton,
-    QToolButton,
     QVBoxLayout,
     QWidget,
 )
 
 from shardcore import Cancelled, Shard
+from shardcore.format import Format
+from shardcore.options import Option, OptionType, Purpose
 from shardcore.registry import all_formats
 from shardscope.jobs import Job, Priority
-from shardscope.looks import theme
 from shardscope.opening import OpenRequest
 from shardscope.session import Session
 from shardscope.window.error_bar import ErrorBar, Tone
-
-FormatNames = Sequence[tuple[str, str]]
-"""Name and title of each format."""
-
-_DELETED = "Serve objects that were deleted but are still stored"
+from shardscope.window.option_fields import OptionField, field_for, path_button
 
 
 class OpenWith(QDialog):
@@ -44,59 +38,55 @@ class OpenWith(QDialog):
 
     Args:
         request: What the fields begin with.
-        formats: Name and title of each format.
+        formats: The formats to choose from.
         shard: What is open, when it is to be read in another way.
         parent: The window.
+
+    Attributes:
+        fields: One for each option that a format declares for opening, by name.
     """
 
     chosen = Signal(object)
 
     def __init__(
-        self, request: OpenRequest, formats: FormatNames, shard: Shard | None = None, parent: QWidget | None = None
+        self, request: OpenRequest, formats: Sequence[Format], shard: Shard | None = None, parent: QWidget | None = None
     ) -> None:
         super().__init__(parent)
         self.setObjectName("openWith")
         self.setWindowTitle("Change how it is read" if shard is not None else "Open with")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self._request = request
-        self._shown = request.spec or (shard.parameters if shard is not None else "")
+        self._formats = {one.name: one for one in formats}
+        self._labels: dict[str, QLabel] = {}
         self.path = QLineEdit(request.uri, self)
         self.path.setPlaceholderText("A file or folder of shards")
         self.format = QComboBox(self)
         self.format.addItem("Recognise it", None)
-        for name, title in formats:
-            self.format.addItem(f"{title}  ({name})", name)
+        for one in formats:
+            self.format.addItem(f"{one.title}  ({one.name})", one.name)
         self.format.setCurrentIndex(max(self.format.findData(request.format), 0))
-        self.evidence = QLabel(_evidence(shard), self)
-        self.evidence.setWordWrap(True)
-        self.evidence.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self.evidence.setVisible(bool(self.evidence.text()))
-        self.spec = QPlainTextEdit(self._shown, self)
-        self.spec.setFont(theme.fixed_font())
-        self.spec.setTabChangesFocus(True)
-        self.spec.setPlaceholderText("Empty: the file says it, or what lies beside it")
-        self.spec.setMinimumHeight(self.spec.fontMetrics().lineSpacing() * 10 + 16)
-        self.state = QLabel(self)
-        self.state.setWordWrap(True)
-        self.xorbs = QLineEdit(request.xorbs, self)
-        self.xorbs.setPlaceholderText("Empty: looked for beside the shard")
-        self.deleted = QToolButton(self)
-        self.deleted.setCheckable(True)
-        self.deleted.setAutoRaise(True)
-        self.deleted.toggled.connect(self._deleted_toggled)
-        self.deleted.setChecked(request.deleted)
-        self._deleted_toggled(request.deleted)
+        self.fields: dict[str, OptionField] = {
+            option.name: self._field(option, request, shard) for option in _options(formats)
+        }
         self.buttons = QDialogButtonBox(self)
         words = "&Apply" if shard is not None else "&Open"
         self.apply = self.buttons.addButton(words, QDialogButtonBox.ButtonRole.AcceptRole)
         self.buttons.addButton(QDialogButtonBox.StandardButton.Cancel)
         self._lay_out(fixed=shard is not None)
         self.path.textChanged.connect(self._check)
-        self.spec.textChanged.connect(self._check)
+        self.format.currentIndexChanged.connect(self._check)
+        for field in self.fields.values():
+            field.changed.connect(self._check)
         self.buttons.accepted.connect(self._accept)
         self.buttons.rejected.connect(self.reject)
         self._check()
-        (self.spec if self._shown else self.path if not request.uri else self.format).setFocus()
+        guessed = next((f for f in self.fields.values() if shard is not None and _read_with(shard, f.option)), None)
+        (guessed or (self.format if request.uri else self.path)).setFocus()
+
+    def _field(self, option: Option, request: OpenRequest, shard: Shard | None) -> OptionField:
+        given = request.options.get(option.name)
+        if shard is None or not _read_with(shard, option):
+            return field_for(option, given)
+        return field_for(option, given, shard.parameters, _evidence(shard))
 
     def _lay_out(self, *, fixed: bool) -> None:
         grid = QGridLayout()
@@ -108,36 +98,26 @@ class OpenWith(QDialog):
         path.addWidget(self.path, 1)
         self.path.setReadOnly(fixed)
         if not fixed:
-            path.addWidget(self._chooser("File…", self.path, QFileDialog.FileMode.ExistingFile))
-            path.addWidget(self._chooser("Folder…", self.path, QFileDialog.FileMode.Directory))
-        xorbs = QHBoxLayout()
-        xorbs.setSpacing(8)
-        xorbs.addWidget(self.xorbs, 1)
-        xorbs.addWidget(self._chooser("Choose…", self.xorbs, QFileDialog.FileMode.Directory))
-        spec = QVBoxLayout()
-        spec.setSpacing(6)
-        for line in (self.evidence, self.spec, self.state):
-            spec.addWidget(line)
+            path.addWidget(path_button("File…", self.path, QFileDialog.FileMode.ExistingFile))
+            path.addWidget(path_button("Folder…", self.path, QFileDialog.FileMode.Directory))
         rows: list[tuple[str, QWidget, QWidget | QLayout]] = [
             ("&What", self.path, path),
             ("&Format", self.format, self.format),
-            ("&Specification", self.spec, spec),
-            ("&Companions", self.xorbs, xorbs),
-            ("", self.deleted, self.deleted),
         ]
+        rows += [(field.title, field, field) for field in self.fields.values()]
         for number, (words, buddy, part) in enumerate(rows):
             label = QLabel(words, self)
             label.setBuddy(buddy)
-            buddy.setAccessibleName(words.replace("&", "") or _DELETED)
+            if isinstance(buddy, OptionField):
+                self._labels[buddy.option.name] = label
+            else:
+                buddy.setAccessibleName(words.replace("&", ""))
             grid.addWidget(label, number, 0, Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignRight)
+            label.setMinimumHeight(self.path.sizeHint().height())
             if isinstance(part, QLayout):
                 grid.addLayout(part, number, 1)
             else:
                 grid.addWidget(part, number, 1)
-            if not isinstance(part, QVBoxLayout):
-                label.setMinimumHeight(buddy.sizeHint().height())
-        self.xorbs.setToolTip("The folder that holds the contents that the shard refers to")
-        self.spec.setToolTip("What the file does not state itself, as a JSON object")
         column = QVBoxLayout(self)
         column.setContentsMargins(18, 16, 18, 14)
         column.setSpacing(14)
@@ -145,43 +125,28 @@ class OpenWith(QDialog):
         column.addWidget(self.buttons)
         self.resize(660, self.sizeHint().height())
 
-    def _chooser(self, words: str, field: QLineEdit, mode: QFileDialog.FileMode) -> QPushButton:
-        button = QPushButton(words, self)
-        button.setAutoDefault(False)
-        button.clicked.connect(partial(self._choose, field, mode))
-        return button
-
-    def _choose(self, field: QLineEdit, mode: QFileDialog.FileMode, checked: bool = False) -> None:
-        dialog = QFileDialog(self)
-        dialog.setFileMode(mode)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.fileSelected.connect(field.setText)
-        dialog.open()
-
-    def _deleted_toggled(self, checked: bool) -> None:
-        self.deleted.setText(f"{'☑' if checked else '☐'} {_DELETED}")
+    def _asked(self) -> list[OptionField]:
+        """The fields of the chosen format; all while it is to be recognised."""
+        chosen = self._formats.get(self.format.currentData() or "")
+        if chosen is None:
+            return list(self.fields.values())
+        return [self.fields[option.name] for option in _options([chosen])]
 
     def _check(self) -> None:
-        """Says at once whether the specification is JSON."""
-        wrong = json_problem(self.spec.toPlainText())
-        colours = theme.of(self)
-        self.state.setText(f"✖ {wrong}" if wrong else "")
-        self.state.setVisible(bool(wrong))
-        self.state.setStyleSheet(f"color: {colours.error.name()};")
-        self.spec.setStyleSheet(f"QPlainTextEdit {{ border: 1px solid {colours.error.name()}; }}" if wrong else "")
+        """Shows the options of the chosen format, and says at once whether they can be applied."""
+        asked = self._asked()
+        for name, field in self.fields.items():
+            field.setVisible(field in asked)
+            self._labels[name].setVisible(field in asked)
+        wrong = any(field.problem() for field in asked)
         self.apply.setEnabled(not wrong and bool(self.path.text().strip()))
 
     @property
     def request(self) -> OpenRequest:
-        """What the fields say. A specification that was not touched stays what it was: stated, inferred or given."""
-        text = self.spec.toPlainText().strip()
-        return OpenRequest(
-            self.path.text().strip(),
-            self.format.currentData(),
-            self._request.spec if text == self._shown.strip() else text,
-            self.xorbs.text().strip(),
-            self.deleted.isChecked(),
-        )
+        """What the fields say. What was not touched stays what it was: stated, inferred or given."""
+        values = {field.option.name: field.value() for field in self._asked()}
+        options: dict[str, Any] = {name: value for name, value in values.items() if value is not None}
+        return OpenRequest(self.path.text().strip(), self.format.currentData(), options)
 
     def _accept(self) -> None:
         self.chosen.emit(self.request)
@@ -212,10 +177,10 @@ class OpenWays(QObject):
         return self._ask(self._session.request, self._session.shard) if self._session.shard is not None else None
 
     def _ask(self, request: OpenRequest, shard: Shard | None) -> Job:
-        def work(job: Job) -> FormatNames:
-            return [(one.name, one.title) for one in all_formats()]
+        def work(job: Job) -> Sequence[Format]:
+            return all_formats()
 
-        def done(formats: FormatNames | None, error: BaseException | None) -> None:
+        def done(formats: Sequence[Format] | None, error: BaseException | None) -> None:
             if formats is None:
                 if not isinstance(error, Cancelled):
                     self._session.message.emit(f"The formats cannot be listed: {error}")
@@ -249,22 +214,20 @@ def guess_text(shard: Shard) -> str:
     return f"Specification inferred from the bytes: {values or 'see Change'}.{more}"
 
 
-def json_problem(text: str) -> str:
-    """Why a text is no JSON object, with its place; empty when it is one, or nothing at all."""
-    if not text.strip():
-        return ""
-    try:
-        value = json.loads(text)
-    except json.JSONDecodeError as error:
-        return f"Line {error.lineno}, column {error.colno}: {error.msg}"
-    except (ValueError, RecursionError) as error:
-        return f"Not JSON: {error}"
-    return "" if isinstance(value, dict) else "A specification is an object: { … }"
+def _options(formats: Sequence[Format]) -> list[Option]:
+    """What people can choose for opening, each name once; texts with much room come first."""
+    found = {one.name: one for format in formats for one in format.options_for(Purpose.OPEN) if not one.hidden}
+    return sorted(found.values(), key=lambda option: option.type is not OptionType.JSON)
 
 
-def _evidence(shard: Shard | None) -> str:
+def _read_with(shard: Shard, option: Option) -> bool:
+    """Whether it is by this option that a shard is told what it does not state itself."""
+    return bool(shard.parameters) and option.names_format and option.type is OptionType.JSON
+
+
+def _evidence(shard: Shard) -> str:
     """What speaks for a guess and what it leaves open, one line each."""
-    if shard is None or not shard.evidence:
+    if not shard.evidence:
         return ""
     lines = ["<b>Inferred from the bytes</b>", *(f"✔ {escape(text)}" for text in shard.evidence)]
     if shard.ambiguity:

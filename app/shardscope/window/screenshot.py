@@ -60,8 +60,8 @@ def take(window: MainWindow, wanted: Wanted) -> None:
         ScreenshotError: It cannot be opened, does not come to rest, or cannot be saved; or what is to be shown is not
             there.
     """
-    if wanted.show and wanted.show not in window.docks:
-        raise ScreenshotError(f"--show is one of {', '.join(window.docks)}")
+    if wanted.show and wanted.show not in window.panels.by_name:
+        raise ScreenshotError(f"--show is one of {', '.join(window.panels.by_name)}")
     failures: list[OpenFailure] = []
     window.session.failed.connect(failures.append)
     window.resize(QSize(*wanted.size))
@@ -107,19 +107,21 @@ def png_of(image: QImage) -> bytes:
 
 
 def _arrange(window: MainWindow, wanted: Wanted) -> None:
+    session = window.session
     if wanted.verify is not None:
-        window.session.verify(wanted.verify)
+        session.verify(wanted.verify)
         settle(window)
         window.show_part("findings")
     if wanted.trace:
-        window.trace_key(wanted.trace)
+        session.look_up(wanted.trace)
         settle(window)
-        window.trace.go(wanted.step - 1 if wanted.step else len(window.trace.cards) - 1)
+        session.go_to_step((wanted.step or session.walk.steps) - 1)
+        window.show_part("trace")
     if wanted.select is not None:
-        source = window.session.shard.source if window.session.shard is not None else None
+        source = session.shard.source if session.shard is not None else None
         if source is not None and not 0 <= wanted.select < source.size:
             raise ScreenshotError(f"there is no byte {wanted.select}; the file has {source.size}")
-        window.session.select_span(Span("", wanted.select, wanted.select + 1))
+        session.select_span(Span("", wanted.select, wanted.select + 1))
     settle(window)
     if wanted.show:
         window.show_part(wanted.show)

@@ -12,7 +12,7 @@ from pytestqt.qtbot import QtBot
 
 from shardcore import Finding, Section, SectionRole, Severity, Span
 from shardscope.around.overview import Overview
-from shardscope.around.overview_scale import LEAST, StripScale, share_text, size_text, widths_to_scale
+from shardscope.around.overview_scale import LEAST, StripScale, widths_to_scale
 from shardscope.looks import theme
 from shardscope.pages import PageCache
 from tests.app.hex_samples import INDEX, OBJECTS, SECTIONS, SIZE, TAIL
@@ -56,32 +56,6 @@ def test_a_source_without_bytes_has_a_scale() -> None:
     """Nothing is divided by zero."""
     scale = StripScale(0, (), 100)
     assert (scale.x_of(0), scale.offset_at(50)) == (0, 0)
-
-
-@pytest.mark.parametrize(
-    ("size", "text"),
-    [
-        (0, "0 B"),
-        (1023, "1023 B"),
-        (1024, "1.0 KiB"),
-        (2**20 - 1, "1024 KiB"),
-        (105 * 10**9, "97.8 GiB"),
-        (2**60, "1.0 EiB"),
-    ],
-)
-def test_sizes_are_short(size: int, text: str) -> None:
-    """Sizes are written as a person reads them."""
-    assert size_text(size) == text
-
-
-def test_shares() -> None:
-    """A share that is not nothing is never shown as nothing."""
-    assert [share_text(1, 2), share_text(1, 10**6), share_text(0, 5), share_text(0, 0)] == [
-        "50.0 %",
-        "< 0.1 %",
-        "0.0 %",
-        "0.0 %",
-    ]
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ def view(qtbot: QtBot, pages: PageCache) -> HexView:
     made = HexView(pages)
     qtbot.addWidget(made)
     made.resize(900, 400)
-    made.set_source("", SIZE, SECTIONS)
+    made.state.set_source("", SIZE, SECTIONS)
     made.show()
     qtbot.waitUntil(lambda: pages.bytes_at("", 0, 1000) is not None)
     return made
@@ -31,7 +31,7 @@ def view(qtbot: QtBot, pages: PageCache) -> HexView:
 
 def test_the_row_is_a_text(view: HexView) -> None:
     """The interface is an editable text, read-only, whose text is the row of the caret, with the caret in it."""
-    view.select(Span("", 0, 0))
+    view.state.select(Span("", 0, 0))
     face = QAccessible.queryAccessibleInterface(view)
     assert face.role() == QAccessible.Role.EditableText
     assert face.state().readOnly
@@ -42,7 +42,7 @@ def test_the_row_is_a_text(view: HexView) -> None:
     assert row.endswith("SAMPLE..........")
     assert text.characterCount() == len(row)
     assert text.cursorPosition() == 10
-    view.move_caret(16 + 9)
+    view.state.move_caret(16 + 9)
     assert text.text(0, 8) == "00000010"
     position = text.cursorPosition()
     assert text.text(position, position + 2) == f"{DATA[25]:02x}"
@@ -52,13 +52,13 @@ def test_the_row_is_a_text(view: HexView) -> None:
 def test_the_caret_follows(view: HexView) -> None:
     """A screen reader can move the caret, and select."""
     text = QAccessible.queryAccessibleInterface(view).textInterface()
-    view.move_caret(16)
+    view.state.move_caret(16)
     text.setCursorPosition(10 + 3 * 5)
-    assert view.selection.caret == 21
+    assert view.state.selection.caret == 21
     text.setSelection(0, 10, 10 + 3 * 3 + 2)
-    assert view.selection.span == Span("", 16, 20)
+    assert view.state.selection.span == Span("", 16, 20)
     text.removeSelection(0)
-    assert view.selection.span.size == 1
+    assert view.state.selection.span.size == 1
     box = text.characterRect(text.cursorPosition())
     assert text.offsetAtPoint(box.center()) == text.cursorPosition()
 
@@ -68,7 +68,7 @@ def test_bytes_that_are_not_there_are_not_read_as_zeros(qtbot: QtBot, pages: Pag
     reader.held.clear()
     view = HexView(pages)
     qtbot.addWidget(view)
-    view.set_source("", SIZE, SECTIONS)
+    view.state.set_source("", SIZE, SECTIONS)
     text = QAccessible.queryAccessibleInterface(view).textInterface()
     assert text.text(0, -1) == f"00000000  {NOT_LOADED}"
 
@@ -78,9 +78,9 @@ def test_places_are_announced(view: HexView) -> None:
     face = QAccessible.queryAccessibleInterface(view)
     view.accessibility.tell_place("index, slot 3, key")
     assert face.text(QAccessible.Text.Description) == "index, slot 3, key"
-    view.select(Span("", 16, 48))
+    view.state.select(Span("", 16, 48))
     assert face.text(QAccessible.Text.Description) == "32 bytes selected"
-    view.move_caret(100)
+    view.state.move_caret(100)
     assert face.text(QAccessible.Text.Description) == ""
 
 
@@ -105,9 +105,9 @@ def test_the_interface_goes_with_its_view(qtbot: QtBot, pages: PageCache) -> Non
     try:
         for _ in range(rounds(50, 10)):
             view = HexView(pages)
-            view.set_source("", SIZE, SECTIONS)
+            view.state.set_source("", SIZE, SECTIONS)
             assert QAccessible.queryAccessibleInterface(view).textInterface().characterCount() > 8
-            view.move_caret(40)
+            view.state.move_caret(40)
             view.accessibility.tell_place("header")
             view.deleteLater()
             del view

@@ -12,9 +12,9 @@ from shardcore import FieldRole, SectionRole
 from shardscope.hex.cells import CellState, gather, run_at
 from shardscope.hex.grid import Block, HexGrid, Part
 from shardscope.hex.layout import HexLayout
-from shardscope.hex.marks import Marks
 from shardscope.hex.paint import HexPainter, Scene
 from shardscope.looks import theme
+from shardscope.models.marks import Marks
 from shardscope.pages import PAGE, PageCache
 from tests.app.hex_samples import DATA, INDEX, OBJECTS, SECTIONS, SIZE, SLOT, TAIL
 

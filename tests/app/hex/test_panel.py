@@ -55,8 +55,8 @@ def test_a_shard_is_shown(swh: HexPanel, session: Session) -> None:
     """What is open is on the tab, the strip, the bytes and the status line."""
     assert session.shard is not None
     assert session.shard.source is not None
-    assert swh.view.rows.size == session.shard.source.size
-    assert swh.view.sections == session.shard.sections
+    assert swh.view.state.layout.size == session.shard.source.size
+    assert swh.view.state.sections == session.shard.sections
     assert [swh.tabs.tabText(n) for n in range(swh.tabs.count())] == ["Stored"]
     assert "small.shard" in swh.breadcrumb.plain
     assert f"{session.shard.source.size:,} bytes" in swh.status.whole.text()
@@ -64,8 +64,8 @@ def test_a_shard_is_shown(swh: HexPanel, session: Session) -> None:
 
 def test_selecting_a_byte_selects_in_the_session(qtbot: QtBot, swh: HexPanel, session: Session) -> None:
     """A byte chosen here is the session's selection, and its path comes back to the breadcrumb and the status line."""
-    swh.view.move_caret(section(session, SectionRole.INDEX).start + 3)
-    assert session.selection.span == Span("", swh.view.selection.caret, swh.view.selection.caret + 1)
+    swh.view.state.move_caret(section(session, SectionRole.INDEX).start + 3)
+    assert session.selection.span == Span("", swh.view.state.selection.caret, swh.view.state.selection.caret + 1)
     qtbot.waitUntil(lambda: swh.breadcrumb.plain.endswith("key") and "index" in swh.breadcrumb.plain)
     assert "index" in swh.status.place.text()
     assert swh.view.accessibility.place.startswith("index, ")
@@ -75,8 +75,8 @@ def test_selecting_in_the_session_selects_bytes(qtbot: QtBot, swh: HexPanel, ses
     """A span chosen elsewhere is selected, revealed and told on the status line, in decimal and hex."""
     span = section(session, SectionRole.INDEX)
     session.select_span(span)
-    assert swh.view.selection.span == span
-    assert swh.view.visible_bytes[0] <= span.start < swh.view.visible_bytes[1]
+    assert swh.view.state.selection.span == span
+    assert swh.view.state.visible_bytes[0] <= span.start < swh.view.state.visible_bytes[1]
     assert swh.status.offset.text() == f"offset {span.start:,} · {span.start:#x}"
     assert swh.status.length.text() == f"{span.size:,} bytes · {span.size:#x}"
 
@@ -102,16 +102,16 @@ def test_names_of_fields_are_places(qtbot: QtBot, swh: HexPanel, session: Sessio
     for text, offset in (("header.index_position", index), ("$header.index_position", 64)):
         swh.address.field.setText(text)
         qtbot.keyClick(swh.address.field, Qt.Key.Key_Return)
-        assert swh.view.selection.caret == offset
+        assert swh.view.state.selection.caret == offset
 
 
 def test_mistakes_stay_in_the_address_field(qtbot: QtBot, swh: HexPanel, session: Session) -> None:
     """What is no place is told beside the field, and nothing moves."""
-    before = swh.view.selection
+    before = swh.view.state.selection
     swh.address.field.setText("indx")
     qtbot.keyClick(swh.address.field, Qt.Key.Key_Return)
     assert "nothing here is called" in swh.address.preview.text()
-    assert swh.view.selection == before
+    assert swh.view.state.selection == before
     qtbot.keyClick(swh.address.field, Qt.Key.Key_Escape)
     assert not swh.address.preview.isVisible()
 
@@ -131,11 +131,11 @@ def test_rows_become_records(qtbot: QtBot, swh: HexPanel, session: Session) -> N
     """In record mode rows have the size of the record under the caret, and begin where it begins."""
     swh.set_row_width(RowWidth(RowMode.RECORD))
     index = section(session, SectionRole.INDEX).start
-    swh.view.move_caret(index + 2 * SLOT + 35)
-    qtbot.waitUntil(lambda: swh.view.rows.width == SLOT)
-    assert swh.view.rows.column_of(index) == 0
+    swh.view.state.move_caret(index + 2 * SLOT + 35)
+    qtbot.waitUntil(lambda: swh.view.state.layout.width == SLOT)
+    assert swh.view.state.layout.column_of(index) == 0
     swh.set_row_width(RowWidth(RowMode.FIXED, 16))
-    assert swh.view.rows.width == 16
+    assert swh.view.state.layout.width == 16
 
 
 @pytest.mark.parametrize(
@@ -163,15 +163,15 @@ def test_any_row_width_can_be_typed(qtbot: QtBot, swh: HexPanel) -> None:
     assert field is not None
     field.setText("13")
     field.editingFinished.emit()
-    assert swh.view.rows.width == 13
+    assert swh.view.state.layout.width == 13
     field.setText("nonsense")
     field.editingFinished.emit()
-    assert (field.text(), swh.view.rows.width) == ("13", 13)
+    assert (field.text(), swh.view.state.layout.width) == ("13", 13)
 
 
 def test_pointers_are_followed(qtbot: QtBot, swh: HexPanel, session: Session) -> None:
     """Enter on a field that points somewhere selects what it points to."""
-    swh.view.move_caret(64)
+    swh.view.state.move_caret(64)
     qtbot.waitUntil(swh.actions_.follow.isEnabled)
     qtbot.keyClick(swh.view, Qt.Key.Key_Return)
     assert session.selection.span is not None
@@ -240,7 +240,7 @@ def test_search_mistakes_are_told(qtbot: QtBot, swh: HexPanel) -> None:
 def test_a_search_can_be_stopped(qtbot: QtBot, session: Session, panel: HexPanel) -> None:
     """A search in a source without end shows its progress, is stopped by its button at once, and says so."""
     panel.pages.use(SampleReader(PatternSource(2**60)))
-    panel.view.set_source("", 2**60)
+    panel.view.state.set_source("", 2**60)
     panel.search.start()
     panel.search.field.setText("00 01 02 03 04 05 06 07")
     panel.search.count()
@@ -255,8 +255,8 @@ def test_a_search_can_be_stopped(qtbot: QtBot, session: Session, panel: HexPanel
 def test_too_much_is_not_copied(qtbot: QtBot, session: Session, panel: HexPanel) -> None:
     """A selection over 16 MiB is refused with a sentence, and nothing is read."""
     panel.pages.use(SampleReader(PatternSource(2**60)))
-    panel.view.set_source("", 2**60)
-    panel.view.select_all()
+    panel.view.state.set_source("", 2**60)
+    panel.view.state.select_all()
     with qtbot.waitSignal(session.message) as told:
         panel.actions_.copy.trigger()
     assert "at most 16 MiB can be copied" in told.args[0]
@@ -273,15 +273,15 @@ def test_the_menu_offers_everything(qtbot: QtBot, swh: HexPanel) -> None:
 
 def test_select_section(swh: HexPanel, session: Session) -> None:
     """The section around the caret is selected whole."""
-    swh.view.move_caret(section(session, SectionRole.INDEX).start + 100)
+    swh.view.state.move_caret(section(session, SectionRole.INDEX).start + 100)
     swh.actions_.select_section.trigger()
-    assert swh.view.selection.span == section(session, SectionRole.INDEX)
+    assert swh.view.state.selection.span == section(session, SectionRole.INDEX)
 
 
 def test_closing_leaves_nothing(swh: HexPanel, session: Session) -> None:
     """When the shard is closed the bytes are gone, and no name means anything."""
     session.close()
-    assert swh.view.rows.size == 0
+    assert swh.view.state.layout.size == 0
     assert swh.tabs.count() == 0
     assert swh.places().names == ()
     assert swh.pages.bytes_at("", 0, 8) is None
@@ -295,7 +295,7 @@ def test_the_legend_names_what_is_seen(qtbot: QtBot, swh: HexPanel, session: Ses
     assert ("H", "header") in names
     assert ("I", "index") in names
     assert "key" not in [name for _, name in names]
-    swh.view.scroll_to(section(session, SectionRole.INDEX).start)
+    swh.view.state.scroll_to(section(session, SectionRole.INDEX).start)
     qtbot.waitUntil(lambda: "key" in [e.name for e in swh.legend.entries()])
 
 
@@ -311,7 +311,7 @@ def test_findings_are_marked(qtbot: QtBot, session: Session, panel: HexPanel, da
         session.verify(Depth.CONTENT)
     assert session.report is not None
     place = next(f.span for f in session.report.findings if f.span is not None)
-    assert panel.view.marks_at(place.start)
+    assert panel.view.state.marks_at(place.start)
     assert panel.overview.tip_at(panel.overview.x_of(place.start)).count("⚠")
 
 
@@ -339,22 +339,22 @@ def test_decoded_bytes_have_a_tab(qtbot: QtBot, session: Session, panel: HexPane
     session.select_span(Span("", 64, 65))
     qtbot.waitUntil(panel.actions_.decoded.isEnabled)
     panel.actions_.decoded.trigger()
-    qtbot.waitUntil(lambda: panel.view.name.startswith("@64-"))
-    stored = stored_span(panel.view.name)
+    qtbot.waitUntil(lambda: panel.view.state.name.startswith("@64-"))
+    stored = stored_span(panel.view.state.name)
     assert stored is not None
     assert panel.tabs.count() == 2
     assert panel.tabs.currentIndex() == 1
     assert session.shard is not None
-    assert panel.view.sections == session.shard.sections_of(panel.view.name)
+    assert panel.view.state.sections == session.shard.sections_of(panel.view.state.name)
     assert "decoded" in panel.breadcrumb.plain
-    panel.view.move_caret(3)
-    assert session.selection.span == Span(panel.view.name, 3, 4)
+    panel.view.state.move_caret(3)
+    assert session.selection.span == Span(panel.view.state.name, 3, 4)
     panel.tabs.setCurrentIndex(0)
-    assert panel.view.name == ""
+    assert panel.view.state.name == ""
     panel.tabs.setCurrentIndex(1)
-    assert panel.view.selection.caret == 3
+    assert panel.view.state.selection.caret == 3
     panel.actions_.decoded.trigger()
-    assert panel.view.selection.span == stored
+    assert panel.view.state.selection.span == stored
     panel.tabs.close_source(1)
     assert panel.tabs.count() == 1
     panel.tabs.close_source(0)
@@ -363,11 +363,11 @@ def test_decoded_bytes_have_a_tab(qtbot: QtBot, session: Session, panel: HexPane
 
 def test_the_breadcrumb_leads_up(qtbot: QtBot, swh: HexPanel, session: Session) -> None:
     """A click on a part of the path selects all of its bytes."""
-    swh.view.move_caret(section(session, SectionRole.INDEX).start + 3)
+    swh.view.state.move_caret(section(session, SectionRole.INDEX).start + 3)
     qtbot.waitUntil(lambda: swh.breadcrumb.plain.endswith("key"))
     swh.breadcrumb.linkActivated.emit("1")
     assert session.selection.span == section(session, SectionRole.INDEX)
-    assert swh.view.selection.span == section(session, SectionRole.INDEX)
+    assert swh.view.state.selection.span == section(session, SectionRole.INDEX)
 
 
 def test_a_click_on_the_strip_goes_there(qtbot: QtBot, swh: HexPanel, session: Session) -> None:
@@ -377,7 +377,7 @@ def test_a_click_on_the_strip_goes_there(qtbot: QtBot, swh: HexPanel, session: S
     qtbot.mouseClick(swh.overview, Qt.MouseButton.LeftButton, pos=QPoint(round(x), 30))
     assert session.selection.span is not None
     assert index.covers(session.selection.span.start)
-    assert swh.view.visible_bytes[0] <= session.selection.span.start < swh.view.visible_bytes[1]
+    assert swh.view.state.visible_bytes[0] <= session.selection.span.start < swh.view.state.visible_bytes[1]
 
 
 def test_a_file_that_shrinks_is_told(

@@ -12,7 +12,8 @@ from pytestqt.qtbot import QtBot
 from shardcore import Finding, Severity, SourceError, Span
 from shardcore.testing import PatternSource
 from shardscope.hex.grid import Part
-from shardscope.hex.view import HexSelection, HexView
+from shardscope.hex.state import HexSelection
+from shardscope.hex.view import HexView
 from shardscope.looks import theme
 from shardscope.pages import PAGE, PageCache
 from tests.app.hex_samples import INDEX, OBJECTS, SECTIONS, SIZE, SLOT, TAIL, SampleReader
@@ -29,7 +30,7 @@ def view(qtbot: QtBot, pages: PageCache) -> HexView:
     made = HexView(pages)
     qtbot.addWidget(made)
     made.resize(900, 500)
-    made.set_source("", SIZE, SECTIONS)
+    made.state.set_source("", SIZE, SECTIONS)
     made.show()
     qtbot.waitExposed(made)
     qtbot.waitUntil(lambda: loaded(pages, made))
@@ -38,16 +39,18 @@ def view(qtbot: QtBot, pages: PageCache) -> HexView:
 
 def loaded(pages: PageCache, view: HexView) -> bool:
     """Whether all bytes on the screen are there, with their runs."""
-    start, stop = view.visible_bytes
-    found = [pages.get(view.name, number) for number in range(start // PAGE, (stop - 1) // PAGE + 1)]
+    start, stop = view.state.visible_bytes
+    found = [pages.get(view.state.name, number) for number in range(start // PAGE, (stop - 1) // PAGE + 1)]
     return all(page is not None and page.runs is not None for page in found)
 
 
 def middle_of(view: HexView, offset: int, part: Part = Part.HEX) -> QPoint:
     """The middle of the cell of a byte that is on the screen."""
-    row, cell = view.rows.row_of(offset) - view.top_row, view.rows.column_of(offset)
-    x = (view.grid.edge(cell, part) + view.grid.edge(cell + 1, part)) / 2
-    return QPoint(round(x) - view.horizontalScrollBar().value(), round(view.grid.row_y(row) + view.grid.row / 2))
+    row, cell = view.state.layout.row_of(offset) - view.state.top_row, view.state.layout.column_of(offset)
+    x = (view.state.grid.edge(cell, part) + view.state.grid.edge(cell + 1, part)) / 2
+    return QPoint(
+        round(x) - view.horizontalScrollBar().value(), round(view.state.grid.row_y(row) + view.state.grid.row / 2)
+    )
 
 
 def scrolled(view: HexView, notches: float) -> None:
@@ -73,14 +76,14 @@ def test_the_last_byte_of_an_exbibyte_is_reached(qtbot: QtBot, pages: PageCache)
     view = HexView(pages)
     qtbot.addWidget(view)
     view.resize(900, 500)
-    view.set_source("", HUGE)
+    view.state.set_source("", HUGE)
     view.show()
     told: list[HexSelection] = []
-    view.selection_changed.connect(told.append)
+    view.state.selection_changed.connect(told.append)
     qtbot.keyClick(view, Key.Key_End, Control)
     assert told[-1] == HexSelection(Span("", HUGE - 1, HUGE), HUGE - 1)
     qtbot.waitUntil(lambda: loaded(pages, view))
-    assert view.visible_bytes[1] == HUGE
+    assert view.state.visible_bytes[1] == HUGE
     assert max(stop for _, stop in reader.reads) == HUGE
     assert view.grab().toImage().pixelColor(middle_of(view, HUGE - 1)).isValid()
     qtbot.keyClick(view, Key.Key_Left)
@@ -95,25 +98,27 @@ def test_every_row_of_an_exbibyte_can_be_scrolled_to(qtbot: QtBot, pages: PageCa
     view = HexView(pages)
     qtbot.addWidget(view)
     view.resize(900, 500)
-    view.set_source("", HUGE)
+    view.state.set_source("", HUGE)
     bar = view.verticalScrollBar()
     bar.triggerAction(bar.SliderAction.SliderToMaximum)
-    assert view.visible_bytes[1] == HUGE
-    bottom = view.top_row
+    assert view.state.visible_bytes[1] == HUGE
+    bottom = view.state.top_row
     scrolled(view, 1)
-    assert view.top_row == bottom - 3
+    assert view.state.top_row == bottom - 3
     bar.triggerAction(bar.SliderAction.SliderSingleStepSub)
-    assert view.top_row == bottom - 4
+    assert view.state.top_row == bottom - 4
     bar.setSliderPosition(bar.maximum() // 2)
     bar.triggerAction(bar.SliderAction.SliderMove)
-    assert abs(view.top_row - bottom // 2) <= bottom // bar.maximum() + 1
-    view.scroll_to(HUGE // 3)
-    assert view.rows.row_of(HUGE // 3) == view.top_row
+    assert abs(view.state.top_row - bottom // 2) <= bottom // bar.maximum() + 1
+    view.state.scroll_to(HUGE // 3)
+    assert view.state.layout.row_of(HUGE // 3) == view.state.top_row
 
 
 def test_keys_move_the_caret(qtbot: QtBot, view: HexView) -> None:
     """Arrows, Home, End, pages and section jumps go where they should, and stay inside."""
-    page = view.grid.layout.width * ((view.viewport().height() - round(view.grid.header)) // round(view.grid.row))
+    page = view.state.grid.layout.width * (
+        (view.viewport().height() - round(view.state.grid.header)) // round(view.state.grid.row)
+    )
     for key, modifier, expected in [
         (Key.Key_Left, Qt.KeyboardModifier.NoModifier, 0),
         (Key.Key_Up, Qt.KeyboardModifier.NoModifier, 0),
@@ -131,36 +136,36 @@ def test_keys_move_the_caret(qtbot: QtBot, view: HexView) -> None:
         (Key.Key_Down, Qt.KeyboardModifier.NoModifier, SIZE - 1),
     ]:
         qtbot.keyClick(view, key, modifier)
-        assert view.selection.caret == expected, (key, modifier)
-        start, stop = view.visible_bytes
+        assert view.state.selection.caret == expected, (key, modifier)
+        start, stop = view.state.visible_bytes
         assert start <= expected < stop
 
 
 def test_shift_extends_both_ways(qtbot: QtBot, view: HexView) -> None:
     """Shift keeps the anchor: the selection grows, shrinks, and turns around."""
-    view.move_caret(20)
+    view.state.move_caret(20)
     qtbot.keyClick(view, Key.Key_Right, Shift)
     qtbot.keyClick(view, Key.Key_Down, Shift)
-    assert view.selection.span == Span("", 20, 38)
+    assert view.state.selection.span == Span("", 20, 38)
     qtbot.keyClick(view, Key.Key_Up, Shift)
     qtbot.keyClick(view, Key.Key_Up, Shift)
-    assert view.selection.span == Span("", 5, 21)
+    assert view.state.selection.span == Span("", 5, 21)
     qtbot.keyClick(view, Key.Key_A, Control)
-    assert view.selection.span == Span("", 0, SIZE)
+    assert view.state.selection.span == Span("", 0, SIZE)
 
 
 @pytest.mark.parametrize("part", Part)
 def test_dragging_selects(qtbot: QtBot, view: HexView, part: Part) -> None:
     """A drag selects from byte to byte, in the hex part and in the text part, whichever way it goes."""
     told: list[HexSelection] = []
-    view.selection_changed.connect(told.append)
+    view.state.selection_changed.connect(told.append)
     qtbot.mousePress(view.viewport(), Qt.MouseButton.LeftButton, pos=middle_of(view, 50, part))
     drag_to(view, middle_of(view, 23, part))
     qtbot.mouseRelease(view.viewport(), Qt.MouseButton.LeftButton, pos=middle_of(view, 23, part))
     assert told[0].span == Span("", 50, 51)
     assert told[-1] == HexSelection(Span("", 23, 51), 23)
     qtbot.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, Shift, middle_of(view, 60, part))
-    assert view.selection.span == Span("", 50, 61)
+    assert view.state.selection.span == Span("", 50, 61)
 
 
 def drag_to(view: HexView, place: QPoint) -> None:
@@ -178,23 +183,23 @@ def test_dragging_beyond_the_edge_scrolls(qtbot: QtBot, view: HexView) -> None:
     """Held below the last row, the pointer makes the view scroll and the selection grow, until the button is up."""
     qtbot.mousePress(view.viewport(), Qt.MouseButton.LeftButton, pos=middle_of(view, 20))
     drag_to(view, QPoint(300, view.viewport().height() + 40))
-    qtbot.waitUntil(lambda: view.top_row > 20)
-    assert view.selection.span.start == 20
-    assert view.selection.span.stop > view.visible_bytes[0]
+    qtbot.waitUntil(lambda: view.state.top_row > 20)
+    assert view.state.selection.span.start == 20
+    assert view.state.selection.span.stop > view.state.visible_bytes[0]
     qtbot.mouseRelease(view.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(300, view.viewport().height() + 40))
-    stopped = view.top_row
+    stopped = view.state.top_row
     qtbot.wait(150)
-    assert view.top_row == stopped
+    assert view.state.top_row == stopped
 
 
 def test_fine_wheels_add_up(view: HexView) -> None:
     """Ten tenths of a notch scroll as far as one notch, and turning back begins anew."""
     for _ in range(10):
         scrolled(view, -0.1)
-    assert view.top_row == 3
+    assert view.state.top_row == 3
     scrolled(view, -0.25)
     scrolled(view, 1)
-    assert view.top_row == 0
+    assert view.state.top_row == 0
 
 
 def test_the_run_under_the_pointer_is_lit(qtbot: QtBot, view: HexView) -> None:
@@ -211,7 +216,7 @@ def test_the_run_under_the_pointer_is_lit(qtbot: QtBot, view: HexView) -> None:
 
 def test_the_tip_names_the_path(qtbot: QtBot, view: HexView) -> None:
     """Resting on a byte tells its path, sentence, range and findings; never as markup."""
-    view.set_findings([Finding(Severity.ERROR, "x.y", Span("", INDEX, INDEX + 4), "bad <key>")])
+    view.state.set_findings([Finding(Severity.ERROR, "x.y", Span("", INDEX, INDEX + 4), "bad <key>")])
     place = middle_of(view, INDEX + 2)
     event = QHelpEvent(QEvent.Type.ToolTip, place, view.viewport().mapToGlobal(place))
     QApplication.sendEvent(view.viewport(), event)
@@ -224,92 +229,91 @@ def test_the_tip_names_the_path(qtbot: QtBot, view: HexView) -> None:
 
 def test_the_menu_comes_up_at_the_caret(qtbot: QtBot, view: HexView) -> None:
     """The menu key asks for the menu below the caret; a right click first moves the caret under the pointer."""
-    view.move_caret(40)
+    view.state.move_caret(40)
     asked: list[QPoint] = []
     view.menu_requested.connect(asked.append)
     event = QContextMenuEvent(QContextMenuEvent.Reason.Keyboard, QPoint(0, 0), QPoint(0, 0))
     QApplication.sendEvent(view, event)
-    assert asked == [view.viewport().mapToGlobal(view.byte_rect(40).bottomLeft().toPoint())]
+    assert asked == [view.viewport().mapToGlobal(view.state.byte_rect(40).bottomLeft().toPoint())]
     qtbot.mouseClick(view.viewport(), Qt.MouseButton.RightButton, pos=middle_of(view, 70))
-    assert view.selection.span == Span("", 70, 71)
-    view.select(Span("", 60, 80))
+    assert view.state.selection.span == Span("", 70, 71)
+    view.state.select(Span("", 60, 80))
     qtbot.mouseClick(view.viewport(), Qt.MouseButton.RightButton, pos=middle_of(view, 70))
-    assert view.selection.span == Span("", 60, 80)
+    assert view.state.selection.span == Span("", 60, 80)
 
 
 def test_findings_of_other_sources_are_not_shown(view: HexView) -> None:
     """A finding marks its bytes in its own source only."""
-    view.set_findings(
+    view.state.set_findings(
         [
             Finding(Severity.ERROR, "x.y", Span("", 8, 16), "wrong"),
             Finding(Severity.NOTE, "x.z", Span("@0-5", 8, 16), "elsewhere"),
             Finding(Severity.NOTE, "x.w", None, "about the whole"),
         ]
     )
-    assert [mark.message for mark in view.marks_at(9)] == ["wrong"]
-    assert view.marks_at(16) == []
+    assert [mark.message for mark in view.state.marks_at(9)] == ["wrong"]
+    assert view.state.marks_at(16) == []
     colours = {theme.of(view).error.rgb(), theme.of(view).note.rgb()}
     picture = view.viewport().grab().toImage()
-    bottom = round(view.grid.row_y(1) - view.grid.rounded(1))
+    bottom = round(view.state.grid.row_y(1) - view.state.grid.rounded(1))
     assert picture.pixelColor(middle_of(view, 9).x(), bottom).rgb() == theme.of(view).error.rgb()
-    assert picture.pixelColor(middle_of(view, 20).x(), round(view.grid.row_y(2) - 1)).rgb() not in colours
+    assert picture.pixelColor(middle_of(view, 20).x(), round(view.state.grid.row_y(2) - 1)).rgb() not in colours
 
 
 def test_a_double_click_selects_the_field(qtbot: QtBot, view: HexView) -> None:
     """The field under the pointer is selected: here the key of slot 1."""
     offset = INDEX + SLOT.size + 5
     qtbot.mouseDClick(view.viewport(), Qt.MouseButton.LeftButton, pos=middle_of(view, offset))
-    qtbot.waitUntil(lambda: view.selection.span == Span("", INDEX + SLOT.size, INDEX + SLOT.size + 32))
+    qtbot.waitUntil(lambda: view.state.selection.span == Span("", INDEX + SLOT.size, INDEX + SLOT.size + 32))
 
 
 def test_a_double_click_on_data_selects_all_of_it(qtbot: QtBot, view: HexView, pages: PageCache) -> None:
     """A field that reaches over pages that are not in memory is selected to its end."""
-    view.reveal(OBJECTS)
+    view.state.reveal(OBJECTS)
     qtbot.waitUntil(lambda: loaded(pages, view))
     qtbot.mouseDClick(view.viewport(), Qt.MouseButton.LeftButton, pos=middle_of(view, OBJECTS + 3))
-    qtbot.waitUntil(lambda: view.selection.span == Span("", OBJECTS, TAIL))
+    qtbot.waitUntil(lambda: view.state.selection.span == Span("", OBJECTS, TAIL))
 
 
 def test_rows_start_at_records(view: HexView) -> None:
     """With the width of a record and its start, every record has a row of its own, and the first row a blank lead."""
-    view.set_row_width(SLOT.size, INDEX)
-    assert view.rows.lead == SLOT.size - INDEX
+    view.state.set_row_width(SLOT.size, INDEX)
+    assert view.state.layout.lead == SLOT.size - INDEX
     for number in range(5):
-        assert view.rows.column_of(INDEX + number * SLOT.size) == 0
-    assert view.offset_at(QPointF(middle_of(view, INDEX))) == (INDEX, Part.HEX)
-    blank = QPointF(view.grid.edge(0, Part.HEX) + 4, view.grid.row_y(0) + 4)
-    assert view.offset_at(blank) is None
+        assert view.state.layout.column_of(INDEX + number * SLOT.size) == 0
+    assert view.state.offset_at(QPointF(middle_of(view, INDEX))) == (INDEX, Part.HEX)
+    blank = QPointF(view.state.grid.edge(0, Part.HEX) + 4, view.state.grid.row_y(0) + 4)
+    assert view.state.offset_at(blank) is None
 
 
 def test_fit_uses_the_width(qtbot: QtBot, view: HexView) -> None:
     """With "fit" rows are as long as the window allows, in eights, and follow it."""
-    view.set_row_width(None)
-    wide = view.rows.width
+    view.state.set_row_width(None)
+    wide = view.state.layout.width
     assert wide % 8 == 0
-    assert view.grid.width <= view.viewport().width()
+    assert view.state.grid.width <= view.viewport().width()
     view.resize(1500, 500)
-    assert view.rows.width > wide
+    assert view.state.layout.width > wide
     view.resize(120, 500)
-    assert view.rows.width == 8
+    assert view.state.layout.width == 8
 
 
 def test_a_new_row_width_keeps_the_caret_in_place(view: HexView) -> None:
     """The row of the caret stays where it is on the screen."""
-    view.scroll_to(20_000)
-    view.move_caret(20_100)
-    before = view.rows.row_of(20_100) - view.top_row
-    view.set_row_width(40, 16)
-    assert view.rows.row_of(20_100) - view.top_row == before
+    view.state.scroll_to(20_000)
+    view.state.move_caret(20_100)
+    before = view.state.layout.row_of(20_100) - view.state.top_row
+    view.state.set_row_width(40, 16)
+    assert view.state.layout.row_of(20_100) - view.state.top_row == before
 
 
 def test_select_tells_nobody(view: HexView) -> None:
     """What the program selects is shown, not told: views that follow each other must not ring."""
     told: list[object] = []
-    view.selection_changed.connect(told.append)
-    view.caret_moved.connect(told.append)
-    view.select(Span("", TAIL, SIZE))
-    assert view.selection == HexSelection(Span("", TAIL, SIZE), TAIL)
-    assert view.visible_bytes[0] <= TAIL < view.visible_bytes[1]
+    view.state.selection_changed.connect(told.append)
+    view.state.select(Span("", TAIL, SIZE))
+    assert view.state.selection == HexSelection(Span("", TAIL, SIZE), TAIL)
+    assert view.state.visible_bytes[0] <= TAIL < view.state.visible_bytes[1]
     assert told == []
 
 
@@ -319,10 +323,10 @@ def test_painting_never_reads(qtbot: QtBot, pages: PageCache, reader: SampleRead
     view = HexView(pages)
     qtbot.addWidget(view)
     view.resize(900, 500)
-    view.set_source("", SIZE, SECTIONS)
+    view.state.set_source("", SIZE, SECTIONS)
     view.show()
     held = view.viewport().grab().toImage()
-    area = view.grid.rect(next(view.grid.blocks(0, 64, 0, 4)), Part.HEX).toRect()
+    area = view.state.grid.rect(next(view.state.grid.blocks(0, 64, 0, 4)), Part.HEX).toRect()
     colours = {
         held.pixel(x, y) for x in range(area.left(), area.right()) for y in range(area.top() + 25, area.bottom())
     }
@@ -345,25 +349,25 @@ def test_a_failed_page_says_why(qtbot: QtBot, pages: PageCache, reader: SampleRe
     view = HexView(pages)
     qtbot.addWidget(view)
     view.resize(900, 500)
-    view.set_source("", SIZE, SECTIONS)
+    view.state.set_source("", SIZE, SECTIONS)
     view.show()
     qtbot.waitUntil(lambda: (page := pages.get("", 0)) is not None and "on fire" in page.error)
     picture = view.viewport().grab().toImage()
     error = theme.of(view).error.rgb()
-    left, top = round(view.grid.hex_x), round(view.grid.row_y(2))
+    left, top = round(view.state.grid.hex_x), round(view.state.grid.row_y(2))
     assert error in {picture.pixel(x, y) for x in range(left, left + 60) for y in range(top, top + 20)}
     reader.failure = lambda start, stop: None
-    pages.retry()
+    pages.use(reader)
     qtbot.waitUntil(lambda: loaded(pages, view))
 
 
 def test_an_empty_source_is_shown(qtbot: QtBot, view: HexView) -> None:
     """A source without bytes has no selection, and no key does harm."""
-    view.set_source("@0-0", 0)
+    view.state.set_source("@0-0", 0)
     for key in (Key.Key_End, Key.Key_Down, Key.Key_PageDown, Key.Key_Return):
         qtbot.keyClick(view, key)
         qtbot.keyClick(view, key, Control)
-    assert view.selection == HexSelection(Span("@0-0", 0, 0), 0)
+    assert view.state.selection == HexSelection(Span("@0-0", 0, 0), 0)
     assert not view.grab().isNull()
 
 

@@ -13,7 +13,7 @@ from pytestqt.qtbot import QtBot
 
 from shardcore import FieldRole, Node, ObjectRef, Source, SourceError, Span, State
 from shardscope.inspector.panel import Inspector
-from shardscope.inspector.passport import PENDING, RAW, chosen_node, node_rows, object_rows, short_name
+from shardscope.inspector.passport import PENDING, RAW, chosen_node, node_rows, object_rows
 from shardscope.session import Session
 from tests.app.conftest import open_in
 
@@ -246,9 +246,6 @@ def test_chosen_node() -> None:
     assert chosen_node(path, Span("", 10, 50)) == 1
     assert chosen_node(path, Span("", 5, 50)) == 0
     assert chosen_node((), Span("", 5, 50)) == -1
-    assert short_name("short") == "short"
-    assert short_name("s3://bucket/data/set/") == "set"
-    assert len(short_name("k" * 64)) <= 22
 
 
 def test_moving_does_not_flicker(inspector: Inspector, session: Session, qtbot: QtBot) -> None:

@@ -10,7 +10,7 @@ from PySide6.QtTest import QAbstractItemModelTester
 from pytestqt.qtbot import QtBot
 
 from shardcore import Node, Span
-from shardscope.models.node_model import NODE_ROLE, PAGE, NodeModel, size_text
+from shardscope.models.node_model import NODE_ROLE, PAGE, NodeModel
 from shardscope.session import Session
 from tests.app.conftest import open_in
 
@@ -108,12 +108,3 @@ def test_texts(qtbot: QtBot, model: NodeModel) -> None:
     row = [model.index(2, column, header).data() for column in range(4)]
     assert row == ["objects_count", "2000", "40", "8"]
     assert "Objects that were written" in str(model.index(2, 0, header).data(3))
-
-
-@pytest.mark.parametrize(
-    ("size", "text"),
-    [(0, "0"), (999_999, "999,999"), (1_000_000, "976.6 KiB"), (100 * 2**30, "100.0 GiB"), (2**60, "1.0 EiB")],
-)
-def test_sizes(size: int, text: str) -> None:
-    """Small sizes are exact, large ones short."""
-    assert size_text(size) == text

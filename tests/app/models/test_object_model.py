@@ -46,14 +46,15 @@ class ManyObjects(Objects):
 
 
 @pytest.fixture
-def many(session: Session) -> Callable[[int], tuple[ObjectModel, ManyObjects]]:
-    """Makes a model over many rows."""
+def many(session: Session, qtbot: QtBot, data: Path) -> Callable[[int], tuple[ObjectModel, ManyObjects]]:
+    """Makes a model over many rows, which stand in for those of what is open."""
+    open_in(session, qtbot, data / "swh" / "one.shard")
 
     def make(count: int) -> tuple[ObjectModel, ManyObjects]:
         objects = ManyObjects(count)
         model = ObjectModel(session)
-        model._objects = objects
-        model.set_rows(None)
+        session.listing = objects
+        model.load()
         return model, objects
 
     return make
@@ -96,9 +97,7 @@ def test_cells(session: Session, qtbot: QtBot, data: Path) -> None:
     assert model.index(4, 0).data(ROW_ROLE) == 4
 
 
-def test_deleted_keys_are_struck_through(
-    qtbot: QtBot, many: Callable[[int], tuple[ObjectModel, ManyObjects]]
-) -> None:
+def test_deleted_keys_are_struck_through(qtbot: QtBot, many: Callable[[int], tuple[ObjectModel, ManyObjects]]) -> None:
     """What is deleted looks deleted, besides saying so."""
     model, _ = many(9)
     assert shown(qtbot, model, 0, "state") == "live"
@@ -153,9 +152,7 @@ def test_more_rows_than_qt_can_scroll(qtbot: QtBot, many: Callable[[int], tuple[
     assert shown(qtbot, model, 5, "key") == str(3 * 10**8 + 5)
 
 
-def test_rows_that_cannot_be_read_say_so(
-    qtbot: QtBot, many: Callable[[int], tuple[ObjectModel, ManyObjects]]
-) -> None:
+def test_rows_that_cannot_be_read_say_so(qtbot: QtBot, many: Callable[[int], tuple[ObjectModel, ManyObjects]]) -> None:
     """A page that fails is told once, is not asked for again and again, and other pages still come."""
     model, objects = many(PAGE * 3)
     objects.broken = True

@@ -17,6 +17,7 @@ from pytestqt.qtbot import QtBot
 
 from shardcore import State
 from shardscope.jobs import Jobs, JobState
+from shardscope.objects.paint import row_height
 from shardscope.objects.panel import ObjectPanel
 from shardscope.objects.table import LONG_KEY, MAX_PIXELS
 from shardscope.session import Session
@@ -216,8 +217,8 @@ def test_rows_that_can_be_scrolled_follow_the_font(panel: ObjectPanel) -> None:
         font.setPointSize(points)
         panel.table.setFont(font)
         rows = panel.model._most
-        assert rows * panel.table.rowHeightNow() < MAX_PIXELS
-        assert (rows + 5000) * panel.table.rowHeightNow() > MAX_PIXELS
+        assert rows * row_height(panel.table) < MAX_PIXELS
+        assert (rows + 5000) * row_height(panel.table) > MAX_PIXELS
 
 
 def test_what_is_painted_is_what_is_there(qtbot: QtBot, panel: ObjectPanel) -> None:

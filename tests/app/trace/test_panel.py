@@ -115,8 +115,8 @@ def test_pasted_with_blanks(panel: TracePanel, qtbot: QtBot) -> None:
 def test_newest_wins(panel: TracePanel, qtbot: QtBot) -> None:
     """Of two lookups at once only the second is shown."""
     shown: list[str] = []
-    panel.run(ABSENT)
-    panel.run(KEY)
+    panel._session.look_up(ABSENT)
+    panel._session.look_up(KEY)
     qtbot.waitUntil(lambda: panel.trace is not None)
     shown.append(panel.trace.key if panel.trace is not None else "")
     qtbot.waitUntil(lambda: not panel._session.jobs.open_jobs)
@@ -129,10 +129,10 @@ def test_steps_light_their_bytes(panel: TracePanel, session: Session, qtbot: QtB
     session.select_span(Span("", 600, 601))
     shown = trace(panel, qtbot, KEY)
     for number, step in enumerate(shown.steps):
-        panel.go(number)
+        panel._session.go_to_step(number)
         if any(span.size for span in step.spans):
             assert session.selection.span in step.spans
-            assert session.selection.origin is panel
+            assert session.selection.origin is session.walk
     assert not session.can_go_back
 
 
@@ -158,7 +158,7 @@ def test_ends_of_the_walk(panel: TracePanel, qtbot: QtBot) -> None:
     """There is no step before the first and none after the last."""
     trace(panel, qtbot, KEY)
     assert not panel.previous_step.isEnabled()
-    panel.go(len(panel.cards) - 1)
+    panel._session.go_to_step(len(panel.cards) - 1)
     assert not panel.next_step.isEnabled()
     assert panel.previous_step.isEnabled()
 
@@ -202,7 +202,7 @@ def test_current_step_is_in_view(panel: TracePanel, qtbot: QtBot) -> None:
 
     panel.resize(420, 480)
     for number, card in enumerate(panel.cards):
-        panel.go(number)
+        panel._session.go_to_step(number)
         qtbot.waitUntil(partial(inside, card))
 
 
@@ -210,7 +210,7 @@ def test_nothing_is_cut(panel: TracePanel, qtbot: QtBot) -> None:
     """In a narrow panel sentences and keys wrap: each text has the height that its width asks for."""
     panel.resize(300, 760)
     trace(panel, qtbot, KEY)
-    panel.go(8)
+    panel._session.go_to_step(8)
     texts = [panel.cards[8].sentence, panel.cards[8].title, panel.band.verdict]
     qtbot.waitUntil(lambda: all(text.height() >= text.heightForWidth(text.width()) for text in texts))
     assert panel.area.widget().width() <= panel.area.viewport().width()
@@ -229,16 +229,6 @@ def test_field_follows_the_selected_object(panel: TracePanel, session: Session, 
     with qtbot.waitSignal(session.selection_changed, check_params_cb=lambda s: s.complete and s.row == 2):
         session.select_row(2)
     assert panel.field.text() == "typed"
-
-
-def test_trace_selected(panel: TracePanel, session: Session, qtbot: QtBot) -> None:
-    """T looks up the selected object."""
-    session.select_row(12)
-    qtbot.waitUntil(lambda: session.selection.complete and session.selection.ref is not None)
-    panel.trace_selected()
-    qtbot.waitUntil(lambda: panel.trace is not None)
-    assert panel.trace is not None
-    assert panel.trace.key == KEY
 
 
 def test_show_object(panel: TracePanel, session: Session, qtbot: QtBot) -> None:

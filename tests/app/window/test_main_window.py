@@ -16,6 +16,7 @@ from pytestqt.qtbot import QtBot
 
 from shardcore import Node, Span
 from shardscope import assets
+from shardscope.docks.structure import StructureTree
 from shardscope.models.node_model import NODE_ROLE
 from shardscope.session import IndexState
 from shardscope.settings import Settings
@@ -55,7 +56,7 @@ def small(window: MainWindow, qtbot: QtBot, data: Path) -> MainWindow:
 
 def current_node(window: MainWindow) -> Node:
     """The node that is current in the tree."""
-    node = window.structure.currentIndex().data(NODE_ROLE)
+    node = window.panels.panel(StructureTree).currentIndex().data(NODE_ROLE)
     assert isinstance(node, Node)
     return node
 
@@ -83,16 +84,16 @@ def test_the_parts_are_there_by_name(small: MainWindow) -> None:
 def test_the_welcome_page_opens_the_sample(window: MainWindow, qtbot: QtBot) -> None:
     """The first start shows the samples; Return opens one, and closing it comes back to the welcome page."""
     assert window.welcome.isVisible()
-    assert not window.structure.isVisible()
+    assert not window.panels.panel(StructureTree).isVisible()
     assert window.windowTitle() == "Shardscope"
     with qtbot.waitSignal(window.session.opened):
         QTest.keyClick(window.welcome.samples, Qt.Key.Key_Return)
     assert window.windowTitle() == "swh.shard — Shardscope"
-    assert window.structure.isVisible()
+    assert window.panels.panel(StructureTree).isVisible()
     settle(window, 40)
     window.session.close()
     assert window.welcome.isVisible()
-    assert not window.structure.isVisible()
+    assert not window.panels.panel(StructureTree).isVisible()
     assert window.settings.recent == [str(assets.path("samples/swh.shard"))]
 
 
@@ -118,7 +119,7 @@ def test_every_action_has_words_and_no_shortcut_is_given_twice(window: MainWindo
 
 def test_a_byte_selects_everywhere(small: MainWindow, qtbot: QtBot) -> None:
     """A byte chosen in the hex view: tree, object table and inspector follow."""
-    small.hex.view.move_caret(700)
+    small.hex.view.state.move_caret(700)
     qtbot.waitUntil(lambda: small.session.selection.complete)
     settle(small, 40)
     row = small.session.selection.row
@@ -130,7 +131,7 @@ def test_a_byte_selects_everywhere(small: MainWindow, qtbot: QtBot) -> None:
 
 def test_a_node_selects_everywhere(small: MainWindow, qtbot: QtBot) -> None:
     """A node chosen in the tree: the hex view shows its bytes, the object table its object."""
-    tree = small.structure
+    tree = small.panels.panel(StructureTree)
     root = tree.nodes.index(0, 0)
     section = tree.nodes.index(2, 0, root)
     tree.expand(section)
@@ -138,7 +139,7 @@ def test_a_node_selects_everywhere(small: MainWindow, qtbot: QtBot) -> None:
     tree.setCurrentIndex(tree.nodes.index(3, 0, section))
     settle(small, 40)
     node = current_node(small)
-    assert small.hex.view.selection.span == node.span
+    assert small.hex.view.state.selection.span == node.span
     assert small.session.selection.ref is not None
     assert small.session.selection.ref.key == node.name
     assert current_row(small) == small.session.selection.row
@@ -153,7 +154,7 @@ def test_an_object_selects_everywhere(small: MainWindow, qtbot: QtBot) -> None:
     ref = small.session.selection.ref
     assert ref is not None
     assert ref.row == 3
-    assert small.hex.view.selection.span == ref.spans[0]
+    assert small.hex.view.state.selection.span == ref.spans[0]
     assert current_node(small).span == ref.spans[0]
     assert current_row(small) == 3
 
@@ -175,9 +176,9 @@ def test_back_goes_where_one_came_from(small: MainWindow) -> None:
     small.session.select_span(Span("", 4500, 4501))
     small.actions_.back.trigger()
     assert small.session.selection.span == Span("", 40, 48)
-    assert small.hex.view.selection.span == Span("", 40, 48)
+    assert small.hex.view.state.selection.span == Span("", 40, 48)
     small.actions_.forward.trigger()
-    assert small.hex.view.selection.span == Span("", 4500, 4501)
+    assert small.hex.view.state.selection.span == Span("", 4500, 4501)
     settle(small, 40)
 
 
@@ -191,9 +192,9 @@ def test_a_key_of_the_table_is_traced(small: MainWindow, qtbot: QtBot) -> None:
     assert small.trace.trace is not None
     assert small.trace.trace.outcome == "found"
     number = next(n for n, step in enumerate(small.trace.trace.steps) if step.title == "The slot")
-    small.trace.go(number)
+    small.session.go_to_step(number)
     settle(small, 40)
-    assert small.hex.view.selection.span == small.trace.trace.steps[number].spans[0]
+    assert small.hex.view.state.selection.span == small.trace.trace.steps[number].spans[0]
 
 
 # --- bad input ---
@@ -212,7 +213,7 @@ def test_a_damaged_file_says_where_and_stays_open(window: MainWindow, qtbot: QtB
     assert "Damaged" in window.bar.text
     assert shard.damage.span is not None
     assert str(shard.damage.span.start) in window.bar.text
-    assert window.hex.view.selection.span.start == shard.damage.span.start
+    assert window.hex.view.state.selection.span.start == shard.damage.span.start
     window.session.select_span(Span("", 700, 701))
     settle(window, 40)
     assert current_node(window).span.covers(700)
@@ -225,7 +226,7 @@ def test_what_is_no_shard_is_shown_as_bytes(window: MainWindow, qtbot: QtBot, tm
     path.write_bytes(b"Dear reader, this is not a shard. " * 50)
     opened(window, qtbot, path)
     assert "no format recognises it" in window.bar.text
-    assert window.hex.view.rows.size == path.stat().st_size
+    assert window.hex.view.state.layout.size == path.stat().st_size
 
 
 def test_an_empty_file(window: MainWindow, qtbot: QtBot, tmp_path: Path) -> None:
@@ -259,12 +260,10 @@ def test_a_file_that_shrinks_offers_to_reload(window: MainWindow, qtbot: QtBot, 
         window.bar.button.click()
     settle(window, 40)
     assert "Damaged" in window.bar.text
-    assert window.hex.view.rows.size == 1000
+    assert window.hex.view.state.layout.size == 1000
 
 
-def test_a_file_that_vanishes_offers_to_reload(
-    window: MainWindow, qtbot: QtBot, data: Path, tmp_path: Path
-) -> None:
+def test_a_file_that_vanishes_offers_to_reload(window: MainWindow, qtbot: QtBot, data: Path, tmp_path: Path) -> None:
     """The file is removed while it is open: the bar says so; reloading in vain keeps what is on the screen."""
     path = tmp_path / "vanishes.shard"
     shutil.copy(data / "swh" / "small.shard", path)
@@ -315,16 +314,16 @@ def test_the_layout_is_remembered(qtbot: QtBot, settings: Settings, data: Path) 
     qtbot.addWidget(first)
     first.show()
     opened(first, qtbot, data / "swh" / "small.shard")
-    first.docks["inspector"].close()
+    first.panels.by_name["inspector"].close()
     first.close()
     second = MainWindow(settings)
     qtbot.addWidget(second)
     second.show()
     opened(second, qtbot, data / "swh" / "small.shard")
-    assert not second.docks["inspector"].isVisible()
-    assert second.docks["structure"].isVisible()
+    assert not second.panels.by_name["inspector"].isVisible()
+    assert second.panels.by_name["structure"].isVisible()
     second.default_layout()
-    assert second.docks["inspector"].isVisible()
+    assert second.panels.by_name["inspector"].isVisible()
     second.close()
 
 
@@ -360,16 +359,16 @@ def test_a_data_set_brings_its_members_to_the_front(window: MainWindow, qtbot: Q
     """Places lie in front for a data set, the structure for a file; a member's byte reaches all parts."""
     opened(window, qtbot, data / "neuroglancer" / "skeletons_murmur_gzip")
     assert in_front(window.places)
-    assert not in_front(window.structure)
+    assert not in_front(window.panels.panel(StructureTree))
     window.places.list.gone.emit(window.places.model.index(1))
     settle(window, 40)
-    assert (window.hex.view.name, window.hex.view.rows.size) == ("1.shard", 2552)
+    assert (window.hex.view.state.name, window.hex.view.state.layout.size) == ("1.shard", 2552)
     assert window.hex.breadcrumb.plain.startswith("skeletons_murmur_gzip › 1.shard › ")
     window.show_part("structure")
     settle(window, 40)
     assert current_node(window).span.source == "1.shard"
     opened(window, qtbot, data / "swh" / "small.shard")
-    assert in_front(window.structure)
+    assert in_front(window.panels.panel(StructureTree))
     assert not in_front(window.places)
 
 

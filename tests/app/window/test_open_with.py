@@ -15,9 +15,10 @@ import shardcore
 from shardscope.opening import OpenRequest
 from shardscope.session import Session
 from shardscope.window.error_bar import ErrorBar
-from shardscope.window.open_with import OpenWays, OpenWith, guess_text, json_problem
+from shardscope.window.open_with import OpenWays, OpenWith, guess_text
+from shardscope.window.option_fields import FlagField, FolderField, JsonField, json_problem
 
-FORMATS = (("swh", "Software Heritage Read Shard"), ("neuroglancer", "Neuroglancer"))
+FORMATS = shardcore.registry.all_formats()
 
 
 @pytest.fixture
@@ -43,6 +44,20 @@ def dialog_of(qtbot: QtBot, window: QWidget) -> OpenWith:
     found = window.findChild(OpenWith)
     assert isinstance(found, OpenWith)
     return found
+
+
+def spec_of(dialog: OpenWith) -> JsonField:
+    """The field of the specification."""
+    field = dialog.fields["spec"]
+    assert isinstance(field, JsonField)
+    return field
+
+
+def deleted_of(dialog: OpenWith) -> FlagField:
+    """The field of the tombstoned objects."""
+    field = dialog.fields["deleted"]
+    assert isinstance(field, FlagField)
+    return field
 
 
 @pytest.mark.parametrize(
@@ -73,13 +88,31 @@ def test_fields_make_a_request(qtbot: QtBot) -> None:
     dialog.path.setText(" some.shard ")
     assert dialog.apply.isEnabled()
     assert dialog.request == OpenRequest("some.shard")
-    dialog.format.setCurrentIndex(dialog.format.findData("swh"))
-    dialog.spec.setPlainText('{"hash": "identity"}')
-    dialog.xorbs.setText("xorbs")
-    dialog.deleted.setChecked(True)
+    spec_of(dialog).editor.setPlainText('{"hash": "identity"}')
+    folder = dialog.fields["xorbs"]
+    assert isinstance(folder, FolderField)
+    folder.line.setText("xorbs")
+    deleted_of(dialog).box.setChecked(True)
+    options = {"spec": '{"hash": "identity"}', "xorbs": "xorbs", "deleted": True}
+    assert dialog.request == OpenRequest("some.shard", None, options)
+    dialog.format.setCurrentIndex(dialog.format.findData("mdb"))
     with qtbot.waitSignal(dialog.chosen) as caught:
         dialog.apply.click()
-    assert caught.args == [OpenRequest("some.shard", "swh", '{"hash": "identity"}', "xorbs", True)]
+    assert caught.args == [OpenRequest("some.shard", "mdb", {"xorbs": "xorbs"})]
+
+
+def test_a_format_shows_its_own_options(qtbot: QtBot) -> None:
+    """All options are there while the format is to be recognised; a chosen format leaves its own."""
+    dialog = OpenWith(OpenRequest("a.shard"), FORMATS)
+    qtbot.addWidget(dialog)
+    dialog.show()
+    assert {name for name, field in dialog.fields.items() if field.isVisible()} == {"spec", "xorbs", "deleted"}
+    assert all(field.toolTip() == field.option.help for field in dialog.fields.values())
+    spec_of(dialog).editor.setPlainText("{")
+    assert not dialog.apply.isEnabled()
+    dialog.format.setCurrentIndex(dialog.format.findData("des"))
+    assert {name for name, field in dialog.fields.items() if field.isVisible()} == {"deleted"}
+    assert dialog.apply.isEnabled()
 
 
 def test_invalid_json_cannot_be_applied(qtbot: QtBot) -> None:
@@ -87,13 +120,13 @@ def test_invalid_json_cannot_be_applied(qtbot: QtBot) -> None:
     dialog = OpenWith(OpenRequest("a.shard"), FORMATS)
     qtbot.addWidget(dialog)
     dialog.show()
-    dialog.spec.setPlainText("{")
+    spec_of(dialog).editor.setPlainText("{")
     assert not dialog.apply.isEnabled()
-    assert "Line 1, column 2" in dialog.state.text()
-    assert dialog.state.isVisible()
-    dialog.spec.setPlainText("{}")
+    assert "Line 1, column 2" in spec_of(dialog).state.text()
+    assert spec_of(dialog).state.isVisible()
+    spec_of(dialog).editor.setPlainText("{}")
     assert dialog.apply.isEnabled()
-    assert not dialog.state.isVisible()
+    assert not spec_of(dialog).state.isVisible()
 
 
 def test_what_is_open_is_shown_with_its_evidence(qtbot: QtBot, bare: Path) -> None:
@@ -101,13 +134,13 @@ def test_what_is_open_is_shown_with_its_evidence(qtbot: QtBot, bare: Path) -> No
     with shardcore.open(bare) as shard:
         dialog = OpenWith(OpenRequest(str(bare)), FORMATS, shard)
         qtbot.addWidget(dialog)
-        assert json.loads(dialog.spec.toPlainText()) == json.loads(shard.parameters)
+        assert json.loads(spec_of(dialog).editor.toPlainText()) == json.loads(shard.parameters)
         for sentence in shard.evidence:
-            assert sentence in dialog.evidence.text()
+            assert sentence in spec_of(dialog).evidence.text()
         assert dialog.path.isReadOnly()
         assert dialog.request == OpenRequest(str(bare))
-        dialog.spec.setPlainText("")
-        assert dialog.request.spec == ""
+        spec_of(dialog).editor.setPlainText("")
+        assert dialog.request.options == {}
         assert guess_text(shard).startswith("Specification inferred from the bytes: preshift_bits 0")
 
 
@@ -121,13 +154,13 @@ def test_a_guess_is_told_and_can_be_changed(
     assert bar.text.startswith("Specification inferred")
     bar.button.click()
     dialog = dialog_of(qtbot, window)
-    spec = json.loads(dialog.spec.toPlainText())
-    dialog.spec.setPlainText(json.dumps(spec))
+    spec = json.loads(spec_of(dialog).editor.toPlainText())
+    spec_of(dialog).editor.setPlainText(json.dumps(spec))
     with qtbot.waitSignal(session.opened):
         QTest.mouseClick(dialog.apply, Qt.MouseButton.LeftButton)
     assert session.shard is not None
     assert session.shard.evidence == ()
-    assert json.loads(session.request.spec) == spec
+    assert json.loads(session.request.options["spec"]) == spec
     assert bar.text == ""
 
 
@@ -152,7 +185,7 @@ def test_open_with_asks_for_everything(
     names = {dialog.format.itemData(n) for n in range(dialog.format.count())}
     assert names == {None, *shardcore.registry.FORMATS}
     dialog.path.setText(str(data / "des" / "sidecar" / "20261103_51_0000.des"))
-    dialog.deleted.setChecked(True)
+    deleted_of(dialog).box.setChecked(True)
     with qtbot.waitSignal(session.opened):
         dialog.apply.click()
     assert session.request.deleted

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shardcore import Finding, Severity, Span
-from shardscope.hex.marks import Marks
+from shardscope.models.marks import Marks
 
 spans = st.tuples(st.integers(0, 200), st.integers(0, 60), st.sampled_from(Severity))
 

@@ -1,0 +1,363 @@
+"""What a hex view shows: the source, its layout, caret and selection, the part on the screen.
+
+It stands below the view, so that painting, mouse, keys and screen readers share it without knowing the view.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from PySide6.QtCore import QObject, QPointF, QRectF, QTimer, Signal
+from PySide6.QtWidgets import QAbstractScrollArea
+
+from shardcore import FieldRole, Finding, Node, Section, SectionRole, Span
+from shardscope.hex.cells import SECTION_ROLES, Cells, CellState, gather, run_at
+from shardscope.hex.grid import HexGrid, Part
+from shardscope.hex.layout import MAX_WIDTH, HexLayout
+from shardscope.hex.scroll import RowScroller
+from shardscope.looks import theme
+from shardscope.models.marks import Mark, Marks
+from shardscope.pages import PAGE, PageCache
+
+_FIT_STEP = 8
+
+
+@dataclass(frozen=True)
+class HexSelection:
+    """What is selected in a hex view.
+
+    Attributes:
+        span: The bytes; one byte where there is only a caret, none in an empty source.
+        caret: The byte with the caret.
+    """
+
+    span: Span
+    caret: int
+
+
+class HexState(QObject):
+    """What one scroll area shows of one source of a `PageCache`.
+
+    Attributes:
+        area: The scroll area; its viewport and its bars are laid out here.
+        pages: Where the bytes come from.
+        name: Which source.
+        sections: Sorted, tiling the source; empty when there are none.
+        layout: Where the bytes stand in rows.
+        grid: Where the cells stand on the screen.
+        marks: The findings about the source.
+        part: The part where the caret is strong.
+        hover: The run under the pointer, or None.
+        letters: Whether runs begin with the letter of their role.
+    """
+
+    selection_changed = Signal(object)
+    """A `HexSelection` that the user made; `select` tells nobody."""
+    caret_changed = Signal()
+    """The caret or the selection is another, whoever changed it."""
+    activated = Signal(object)
+    """The offset on which Return was pressed."""
+    changed = Signal()
+    """The screen is to be painted again."""
+    layout_changed = Signal()
+    """Layout and grid are new ones."""
+    runs_changed = Signal()
+    """Bytes on the screen came, or got their colours."""
+    bytes_changed = Signal()
+    """All bytes may be others."""
+    view_changed = Signal()
+    """Told soon after: other bytes or colours are on the screen."""
+
+    def __init__(self, area: QAbstractScrollArea, pages: PageCache) -> None:
+        super().__init__(area)
+        self.area = area
+        self.pages = pages
+        self.name = ""
+        self.sections: Sequence[Section] = ()
+        self.marks = Marks()
+        self.part = Part.HEX
+        self.hover: tuple[int, int] | None = None
+        self.letters = True
+        self.layout = HexLayout(0)
+        self._font = theme.fixed_font()
+        self.grid = HexGrid(self._font, self.layout, 1.0)
+        self._fixed: tuple[int, int] | None = (16, 0)
+        self._caret = self._anchor = 0
+        self._span = (0, 0)
+        self._ahead = 0
+        self._soon = QTimer(self)
+        self._soon.setSingleShot(True)
+        self._soon.timeout.connect(self.view_changed)
+        self._across = area.horizontalScrollBar()
+        self._scroller = RowScroller(area.verticalScrollBar(), self._scrolled)
+        pages.changed.connect(self._page_changed)
+        pages.cleared.connect(self._pages_cleared)
+
+    # --- what is shown ---
+
+    @property
+    def selection(self) -> HexSelection:
+        """What is selected."""
+        return HexSelection(Span(self.name, *self._span), self._caret)
+
+    @property
+    def top_row(self) -> int:
+        """The first row on the screen."""
+        return self._scroller.top
+
+    @property
+    def page_rows(self) -> int:
+        """Rows that are completely on the screen."""
+        return self._scroller.visible
+
+    @property
+    def shown_rows(self) -> int:
+        """Rows on the screen, a partly visible one included."""
+        room = max(self.area.viewport().height() - self.grid.header, 0)
+        return min(int(-(-room // self.grid.row)), self.layout.rows - self._scroller.top)
+
+    @property
+    def visible_bytes(self) -> tuple[int, int]:
+        """The bytes on the screen, half-open."""
+        first = self.layout.row_start(self.top_row)
+        return max(first, 0), min(self.layout.row_start(self.top_row + self.shown_rows), self.layout.size)
+
+    @property
+    def font_size(self) -> float:
+        """The size of the bytes, in points."""
+        return self._font.pointSizeF()
+
+    def cells(self) -> Cells:
+        """The cells of the rows on the screen."""
+        return gather(self.layout, self.top_row, self.shown_rows, self.pages, self.name, self.sections)
+
+    def roles_on_screen(self) -> list[tuple[SectionRole, FieldRole]]:
+        """The section and field roles of the bytes on the screen, without repetition, in the order of the roles."""
+        cells = self.cells()
+        shades = np.unique(cells.shade[cells.state == CellState.LOADED] // 2).tolist()
+        return [(SECTION_ROLES[shade // len(FieldRole)], FieldRole(shade % len(FieldRole))) for shade in shades]
+
+    def marks_at(self, offset: int) -> list[Mark]:
+        """The findings about a byte, the worst first."""
+        return self.marks.at(offset)
+
+    def set_source(self, name: str, size: int, sections: Sequence[Section] = ()) -> None:
+        """Shows the beginning of another source.
+
+        Args:
+            name: As the page cache knows it.
+            size: Number of bytes.
+            sections: Sorted, tiling the source; empty when there are none.
+        """
+        self.name, self.sections = name, tuple(sections)
+        self._caret = self._anchor = 0
+        self._span = (0, min(size, 1))
+        self.hover = None
+        self.marks = Marks()
+        self._scroller.top = 0
+        self._across.setValue(0)
+        self._relayout(size)
+
+    def set_sections(self, sections: Sequence[Section]) -> None:
+        """The same bytes, divided otherwise."""
+        self.sections = tuple(sections)
+        self.changed.emit()
+
+    def set_findings(self, findings: Iterable[Finding]) -> None:
+        """Underlines what findings are about."""
+        self.marks = Marks(findings, self.name)
+        self.changed.emit()
+
+    def set_row_width(self, width: int | None, origin: int = 0) -> None:
+        """How many bytes a row has; None: as many as fit, in eights. Some row starts at the offset `origin`."""
+        self._fixed = None if width is None else (min(max(width, 1), MAX_WIDTH), origin)
+        self._relayout(self.layout.size)
+
+    def set_letters(self, shown: bool) -> None:
+        """Whether runs begin with the letter of their role."""
+        self.letters = shown
+        self.changed.emit()
+
+    def set_font_size(self, points: float) -> None:
+        """Makes the bytes larger or smaller, 6 to 32 points."""
+        self._font.setPointSizeF(min(max(points, 6.0), 32.0))
+        self._relayout(self.layout.size)
+
+    def set_hover(self, run: tuple[int, int] | None) -> None:
+        """Lights the run under the pointer."""
+        if run != self.hover:
+            self.hover = run
+            self.changed.emit()
+
+    # --- selection ---
+
+    def select(self, span: Span, *, reveal: bool = True) -> None:
+        """Selects bytes of this source, with the caret on the first one; tells nobody."""
+        start = self.layout.clamp(span.start)
+        stop = min(max(span.stop, start), self.layout.size)
+        self._caret, self._anchor, self._span = start, max(stop - 1, start), (start, stop)
+        if reveal:
+            self.reveal(start)
+        self._caret_changed()
+
+    def reveal(self, offset: int) -> None:
+        """Scrolls until a byte can be seen."""
+        self._scroller.show(self.layout.row_of(self.layout.clamp(offset)), centre=True)
+        self._show_column(offset)
+
+    def scroll_by(self, rows: float) -> None:
+        """Scrolls some rows down, or up when negative; parts of rows add up."""
+        self._ahead = 1 if rows > 0 else -1
+        self._scroller.roll(rows)
+
+    def scroll_to(self, offset: int) -> None:
+        """Makes the row of a byte the top row."""
+        self._scroller.go(self.layout.row_of(self.layout.clamp(offset)))
+
+    def scroll_across(self, steps: float) -> None:
+        """Scrolls to the right, or to the left when negative."""
+        self._across.setValue(self._across.value() + round(steps * self._across.singleStep()))
+
+    def move_caret(self, offset: int, *, extend: bool = False, part: Part | None = None) -> None:
+        """What keys and mouse do: the caret goes to a byte, and the selection with it."""
+        self.part = part or self.part
+        self._caret = self.layout.clamp(offset)
+        if not extend:
+            self._anchor = self._caret
+        low, high = sorted((self._anchor, self._caret))
+        self._span = (low, min(high + 1, self.layout.size))
+        self._scroller.show(self.layout.row_of(self._caret))
+        self._show_column(self._caret)
+        self._caret_changed()
+        self.selection_changed.emit(self.selection)
+
+    def select_all(self) -> None:
+        """Selects every byte."""
+        self._choose(0, self.layout.size)
+
+    def select_field(self, offset: int) -> None:
+        """Selects what owns a byte: its run at once, the exact field when it is known."""
+        run = run_at(self.pages, self.name, offset)
+        if run is not None:
+            self._choose(run[0], run[1])
+        self.pages.explain(self.name, offset, partial(self._take_field, self.name, offset), key=("field", id(self)))
+
+    def _take_field(self, name: str, offset: int, path: tuple[Node, ...]) -> None:
+        span = path[-1].span
+        here = name == self.name == span.source and span.covers(offset)
+        if here and self._span[0] <= offset < self._span[1]:
+            self._choose(span.start, span.stop)
+
+    def _choose(self, start: int, stop: int) -> None:
+        if (start, stop) == self._span:
+            return
+        self._anchor, self._caret, self._span = max(stop - 1, start), start, (start, stop)
+        self._caret_changed()
+        self.selection_changed.emit(self.selection)
+
+    def _caret_changed(self) -> None:
+        self.changed.emit()
+        self.caret_changed.emit()
+
+    # --- geometry ---
+
+    def fit_area(self) -> None:
+        """The scroll area has another size, or stands on a screen of another scale."""
+        ratio = self.area.devicePixelRatioF()
+        fitting = self._fixed is not None or self._fitting(self.layout.size, ratio) == self.layout.width
+        if ratio != self.grid.ratio or not fitting:
+            self._relayout(self.layout.size)
+            return
+        self._resize_bars()
+        self._request()
+
+    def _relayout(self, size: int) -> None:
+        """Makes layout and grid again; the caret stays on its row of the screen when it was on it."""
+        before = self.layout.row_of(self._caret) - self._scroller.top
+        visible = 0 <= before < self._scroller.visible
+        ratio = self.area.devicePixelRatioF()
+        width, origin = self._fixed if self._fixed is not None else (self._fitting(size, ratio), 0)
+        self.layout = HexLayout.aligned(size, width, origin)
+        self.grid = HexGrid(self._font, self.layout, ratio)
+        self._resize_bars()
+        row = self.layout.row_of(self._caret)
+        self._scroller.go(row - (before if visible else self._scroller.visible // 3))
+        self._request()
+        self.layout_changed.emit()
+        self.changed.emit()
+
+    def _fitting(self, size: int, ratio: float) -> int:
+        room = self.area.viewport().width()
+        width = _FIT_STEP
+        while width + _FIT_STEP <= MAX_WIDTH:
+            if HexGrid(self._font, HexLayout(size, width + _FIT_STEP), ratio).width > room:
+                break
+            width += _FIT_STEP
+        return width
+
+    def _resize_bars(self) -> None:
+        grid, room = self.grid, self.area.viewport().size()
+        self._scroller.resize(self.layout.rows, int((room.height() - grid.header) // grid.row))
+        self._across.setPageStep(room.width())
+        self._across.setSingleStep(int(3 * grid.cell))
+        self._across.setRange(0, max(int(grid.width) - room.width(), 0))
+
+    def _show_column(self, offset: int) -> None:
+        bar, grid = self._across, self.grid
+        if bar.maximum() == 0:
+            return
+        cell = self.layout.column_of(offset)
+        left, right = grid.edge(cell, self.part), grid.edge(cell + 1, self.part)
+        if left - bar.value() < grid.gutter:
+            bar.setValue(int(left - grid.gutter - grid.margin))
+        elif right - bar.value() > self.area.viewport().width():
+            bar.setValue(int(right + grid.margin) - self.area.viewport().width())
+
+    def offset_at(self, point: QPointF, part: Part | None = None) -> tuple[int, Part] | None:
+        """The byte nearest to a point of the viewport, and the part; None beside and below the bytes."""
+        grid = self.grid
+        place = QPointF(point.x() + self._across.value(), point.y())
+        cell, found = grid.cell_at(place, part)
+        row = int((place.y() - grid.header) // grid.row)
+        offset = self.layout.row_start(self._scroller.top + row) + cell
+        outside = point.x() < grid.gutter or place.x() > grid.width or not 0 <= offset < self.layout.size
+        if part is None and (outside or place.y() < grid.header):
+            return None
+        return self.layout.clamp(offset), found
+
+    def byte_rect(self, offset: int) -> QRectF:
+        """Where a byte is, in pixels of the viewport, in the part where the caret is strong."""
+        grid = self.grid
+        row, cell = self.layout.row_of(offset) - self._scroller.top, self.layout.column_of(offset)
+        left, right = grid.edge(cell, self.part), grid.edge(cell + 1, self.part)
+        return QRectF(left - self._across.value(), grid.row_y(row), right - left, grid.row)
+
+    # --- pages ---
+
+    def _request(self) -> None:
+        self._soon.start()
+        start, stop = self.visible_bytes
+        if stop > start:
+            self.pages.want(
+                self.name, start // PAGE, (stop - 1) // PAGE, ahead=self._ahead, pages=-(-self.layout.size // PAGE)
+            )
+
+    def _scrolled(self) -> None:
+        self.hover = None
+        self._request()
+        self.changed.emit()
+
+    def _page_changed(self, name: str, number: int) -> None:
+        start, stop = self.visible_bytes
+        if name == self.name and number * PAGE < stop and (number + 1) * PAGE > start:
+            self.runs_changed.emit()
+            self._request()
+            self.changed.emit()
+
+    def _pages_cleared(self) -> None:
+        self.bytes_changed.emit()
+        self._request()
+        self.changed.emit()

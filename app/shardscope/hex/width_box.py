@@ -1,0 +1,40 @@
+"""The control that says how many bytes a row has."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QComboBox
+
+from shardscope.hex.width import CHOICES, RowMode, RowWidth, parse_width
+
+
+class WidthBox(QComboBox):
+    """Offers the usual widths, and takes any other that is typed. `chosen` carries a new `RowWidth`."""
+
+    chosen = Signal(object)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._width = RowWidth(RowMode.FIXED)
+        self.setObjectName("rowWidth")
+        self.setAccessibleName("Bytes in a row")
+        self.setToolTip("Bytes in a row: a number, as many as fit, or the record under the caret")
+        self.setEditable(True)
+        self.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)
+        self.addItems(list(CHOICES))
+        self.setFixedWidth(96)
+        if (field := self.lineEdit()) is not None:
+            field.editingFinished.connect(self._typed)
+        self.activated.connect(lambda _: self._typed())
+
+    def show_width(self, width: RowWidth) -> None:
+        """Shows what was chosen; tells nobody."""
+        self._width = width
+        self.setEditText(width.text)
+
+    def _typed(self) -> None:
+        found = parse_width(self.currentText())
+        if found is None:
+            self.setEditText(self._width.text)
+        elif found != self._width:
+            self.chosen.emit(found)

@@ -1,0 +1,56 @@
+"""Numbers, sizes and names as the window writes them, one way everywhere. No Qt."""
+
+from __future__ import annotations
+
+LONGEST_NAME = 22
+"""Characters of a name that are shown; of longer ones the middle is left out."""
+
+_UNITS = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
+
+
+def counted(number: int, noun: str) -> str:
+    """A number with its noun: `1 byte`, `1,024 bytes`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def size_text(size: int) -> str:
+    """A size in few characters: `512 B`, `4.2 KiB`, `98.5 GiB`."""
+    if size < 1024:
+        return f"{size} B"
+    power = min((size.bit_length() - 1) // 10, len(_UNITS))
+    value = size / 1024**power
+    return f"{value:.1f} {_UNITS[power - 1]}" if value < 100 else f"{value:.0f} {_UNITS[power - 1]}"
+
+
+def short_size(size: int) -> str:
+    """A size for a narrow column: the exact number of bytes up to a million, `size_text` above."""
+    return f"{size:,}" if size < 1_000_000 else size_text(size)
+
+
+def known_size(size: int) -> str:
+    """A number of bytes in words; -1 is one that is not known before reading."""
+    return "not known before reading" if size < 0 else counted(size, "byte")
+
+
+def share_text(part: int, whole: int) -> str:
+    """A share as a person reads it: `12.5 %`, `< 0.1 %`."""
+    share = 100 * part / whole if whole else 0.0
+    if 0 < share < 0.1:
+        return "< 0.1 %"
+    return f"{share:.1f} %"
+
+
+def cut_end(text: str, longest: int) -> str:
+    """A text without its end, when it is long."""
+    return text if len(text) <= longest else text[: longest - 1] + "…"
+
+
+def cut_middle(name: str, longest: int = LONGEST_NAME) -> str:
+    """A name without its middle, when it is long: the middle of a key says least."""
+    return name if len(name) <= longest else f"{name[: longest // 2]}…{name[-(longest // 2 - 1) :]}"
+
+
+def short_name(address: str) -> str:
+    """The last part of an address, without its middle when it is long."""
+    address = address.rstrip("/").rpartition("/")[2] or address
+    return cut_middle(address)

@@ -1,0 +1,276 @@
+"""What is open: opening and closing it, its index, and the one way to ask it something. All reading is done by jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from functools import partial
+from typing import TypeVar
+
+from PySide6.QtCore import QObject, QTimer, Signal
+
+from shardcore import Cancelled, Objects, Shard, ShardError, SourceChanged, SourceError, Span
+from shardscope.jobs import Job, Jobs, Pool, Priority, alive
+from shardscope.opening import OpenRequest
+
+T = TypeVar("T")
+
+AUTO_INDEX_BYTES = 64 * 1024 * 1024
+"""Indexes up to this many bytes are read as soon as a shard is open."""
+
+WATCH_MILLISECONDS = 1000
+
+
+class IndexState(Enum):
+    """What is known of the index of the open shard."""
+
+    NONE = "none"
+    LOADING = "loading"
+    LOADED = "loaded"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class OpenFailure:
+    """Something could not be opened.
+
+    Attributes:
+        request: What, and how.
+        error: Why.
+    """
+
+    request: OpenRequest
+    error: BaseException
+
+    @property
+    def uri(self) -> str:
+        """What could not be opened."""
+        return self.request.uri
+
+
+class Opened(QObject):
+    """The shard that is open, if any. Lives on the GUI thread.
+
+    Attributes:
+        jobs: Runs the work.
+        shard: What is open, or None.
+        request: How it was opened; of what is closed again, the last.
+        index_state: What is known of the index.
+        listing: The objects, once the number of their rows is known; asking them for it then reads nothing.
+        trouble: Why the bytes may be others than those that were opened, or None.
+    """
+
+    opening = Signal(object)
+    """A uri: it is being opened; what was open stays until that works."""
+    opened = Signal(object)
+    """The shard."""
+    closed = Signal()
+    failed = Signal(object)
+    """An `OpenFailure`; what was open stays open."""
+    index_changed = Signal(object)
+    """The `IndexState`."""
+    index_loaded = Signal()
+    source_trouble = Signal(object)
+    """A `SourceError`: the file was changed or is gone; None when that is over."""
+    message = Signal(object)
+    """A sentence for the status bar."""
+
+    def __init__(self, jobs: Jobs, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.jobs = jobs
+        self.shard: Shard | None = None
+        self.request = OpenRequest("")
+        self.index_state = IndexState.NONE
+        self.listing: Objects | None = None
+        self.trouble: BaseException | None = None
+        self._watch = QTimer(self)
+        self._watch.setInterval(WATCH_MILLISECONDS)
+        self._watch.timeout.connect(self.check_source)
+
+    def ask(
+        self,
+        work: Callable[[Shard, Job], T],
+        take: Callable[[T], None],
+        *,
+        failed: str | Callable[[BaseException], None] = "",
+        stopped: Callable[[], None] | None = None,
+        key: object = None,
+        pool: Pool = Pool.IO,
+        priority: Priority = Priority.SELECTED,
+        title: str = "",
+    ) -> Job | None:
+        """Runs work on what is open, in a job, and brings the result home if the same is still open.
+
+        Args:
+            work: Called with the shard and the job, on a thread of the pool.
+            take: Called with the result, on the GUI thread.
+            failed: Called with an error; or the beginning of a sentence about it for the status bar; empty for silence.
+            stopped: Called when the job was cancelled.
+            key: Cancels an older job of the same key.
+            pool: Which threads do it.
+            priority: Who goes first.
+            title: Shows the job in `transfers`.
+
+        Returns:
+            The job, or None when nothing is open.
+        """
+        shard = self.shard
+        if shard is None:
+            return None
+
+        def done(result: T, error: BaseException | None) -> None:
+            if self.shard is not shard or not alive(take):
+                return
+            if error is None:
+                take(result)
+            elif isinstance(error, Cancelled):
+                if stopped is not None:
+                    stopped()
+            else:
+                self.note_trouble(error)
+                if callable(failed):
+                    failed(error)
+                elif failed:
+                    self.message.emit(f"{failed}: {error}")
+
+        return self.jobs.submit(
+            lambda job: work(shard, job), key=key, pool=pool, priority=priority, title=title, done=done
+        )
+
+    # --- opening and closing ---
+
+    @property
+    def uri(self) -> str:
+        """Where what is open came from, or empty."""
+        return self.request.uri
+
+    def open(self, what: str | OpenRequest, format: str | None = None, *, select: Span | None = None) -> Job:
+        """Opens a path or address; damage gives a shard with `damage` set. What is open stays until that works.
+
+        Args:
+            what: What to open, or that and how.
+            format: The name of a format, instead of recognising it; of no account when `what` says how.
+            select: What to select afterwards.
+        """
+        request = what if isinstance(what, OpenRequest) else OpenRequest(what, format)
+
+        def work(job: Job) -> Shard:
+            return request.open(job.progress)
+
+        def done(shard: Shard | None, error: BaseException | None) -> None:
+            if shard is not None:
+                self._take(shard, request)
+                self._arrive(select)
+            elif not isinstance(error, Cancelled):
+                self.failed.emit(OpenFailure(request, error or ShardError("nothing was opened")))
+
+        self.opening.emit(request.uri)
+        return self.jobs.submit(
+            work, key=("open", self), priority=Priority.SCREEN, done=done, discard=lambda shard: shard.close()
+        )
+
+    def close(self) -> None:
+        """Closes what is open: its jobs are cancelled, and its bytes are closed when the last one has ended."""
+        if self.shard is None:
+            return
+        shard, self.shard = self.shard, None
+        self._watch.stop()
+        self.jobs.cancel_all(then=partial(self._release, shard))
+        self._reset()
+        self.closed.emit()
+
+    def _release(self, shard: Shard) -> None:
+        """Closes a shard that nothing reads any more, in a job: its own process may take a while to end."""
+
+        def done(_: None, error: BaseException | None) -> None:
+            if error is not None:
+                # The window closes: the job never ran.
+                shard.close()
+
+        self.jobs.submit(lambda _: shard.close(), priority=Priority.PREFETCH, lasting=True, done=done)
+
+    def _take(self, shard: Shard, request: OpenRequest) -> None:
+        self.close()
+        self.shard, self.request = shard, request
+        self._reset()
+        self.listing = shard.listing
+        self.opened.emit(shard)
+        if shard.source is not None and shard.source.watchable:
+            self._watch.start()
+        if shard.loaded:
+            self._index_done()
+        elif shard.damage is None and shard.index_bytes <= AUTO_INDEX_BYTES:
+            self.load_index(title="")
+
+    def _arrive(self, select: Span | None) -> None:
+        """Something was opened, and told.
+
+        Args:
+            select: What was asked to be selected, or None.
+        """
+
+    def _reset(self) -> None:
+        """Nothing is known of what is, or was, open."""
+        self.index_state = IndexState.NONE
+        self.listing = None
+        self._set_trouble(None)
+
+    # --- the index ---
+
+    def load_index(self, *, title: str = "Reading the index") -> None:
+        """Reads what is needed to explain every byte and to sort the objects."""
+        if self.shard is None or self.index_state in (IndexState.LOADING, IndexState.LOADED):
+            return
+        self._set_index(IndexState.LOADING)
+
+        def failed(error: BaseException) -> None:
+            self._set_index(IndexState.FAILED)
+            self.message.emit(f"The index cannot be read: {error}")
+
+        self.ask(
+            lambda shard, job: shard.load_index(job.progress),
+            lambda _: self._index_done(),
+            failed=failed,
+            stopped=lambda: self._set_index(IndexState.NONE),
+            key=("index", self),
+            title=title,
+        )
+
+    def _index_done(self) -> None:
+        self._set_index(IndexState.LOADED)
+        self.listing = self.shard.listing if self.shard is not None else None
+        self.index_loaded.emit()
+
+    def _set_index(self, state: IndexState) -> None:
+        self.index_state = state
+        self.index_changed.emit(state)
+
+    # --- files that change ---
+
+    def check_source(self) -> None:
+        """Asks, in a job, whether the file is still what was opened."""
+        shard = self.shard
+        source = shard.source if shard is not None else None
+        if source is None or self.jobs.newest(("watch", self)) is not None:
+            return
+
+        def done(_: None, error: BaseException | None) -> None:
+            # Not by `ask`: it takes errors of sources as a reason to look again.
+            if self.shard is shard and not isinstance(error, Cancelled):
+                self._set_trouble(error)
+
+        self.jobs.submit(lambda _: source.check_unchanged(), key=("watch", self), priority=Priority.PREFETCH, done=done)
+
+    def note_trouble(self, error: BaseException | None) -> None:
+        """Tells that bytes could not be had; views hand in what their jobs raised, and only source errors count."""
+        if isinstance(error, SourceChanged) or (isinstance(error, SourceError) and self.shard is not None):
+            self.check_source()
+
+    def _set_trouble(self, error: BaseException | None) -> None:
+        if error is None and self.trouble is None:
+            return
+        same = error is not None and str(error) == str(self.trouble)
+        self.trouble = error
+        if not same:
+            self.source_trouble.emit(error)

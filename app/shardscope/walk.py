@@ -1,0 +1,52 @@
+"""The lookup of one key, walked through step by step. No Qt here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from shardcore import Shard, Span, Trace, UsageError
+from shardcore.trace import ABSENT
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """Where somebody is in a lookup.
+
+    Attributes:
+        key: What was asked for; empty when nothing was.
+        trace: How it is found; None while it is looked up, and when it cannot be.
+        error: Why it cannot be looked up, or None.
+        step: The number of the current step, from 0; -1 before the first.
+    """
+
+    key: str = ""
+    trace: Trace | None = None
+    error: BaseException | None = None
+    step: int = -1
+
+    @property
+    def steps(self) -> int:
+        """How many steps there are."""
+        return len(self.trace.steps) if self.trace is not None else 0
+
+    @property
+    def span(self) -> Span | None:
+        """The bytes that the current step is about: the first that are not empty."""
+        spans = self.trace.steps[self.step].spans if self.trace is not None and self.step >= 0 else ()
+        return next((span for span in spans if span.size), spans[0] if spans else None)
+
+
+def traced(shard: Shard, key: str) -> Trace:
+    """The trace of a key; of what is around it when it was pasted with blanks and is no key as it stands.
+
+    Raises:
+        UsageError: The key is not of the format's form.
+        SourceError: The bytes cannot be had.
+    """
+    try:
+        trace = shard.trace(key)
+    except UsageError:
+        if key == key.strip():
+            raise
+        return shard.trace(key.strip())
+    return shard.trace(key.strip()) if trace.outcome == ABSENT and key != key.strip() else trace

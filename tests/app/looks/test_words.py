@@ -1,0 +1,57 @@
+"""Numbers, sizes and names as the window writes them."""
+
+from __future__ import annotations
+
+import pytest
+
+from shardscope.looks.words import counted, cut_end, known_size, share_text, short_name, short_size, size_text
+
+
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [
+        (0, "0 B"),
+        (1023, "1023 B"),
+        (1024, "1.0 KiB"),
+        (2**20 - 1, "1024 KiB"),
+        (105 * 10**9, "97.8 GiB"),
+        (2**60, "1.0 EiB"),
+    ],
+)
+def test_sizes_are_short(size: int, text: str) -> None:
+    """Sizes are written as a person reads them."""
+    assert size_text(size) == text
+
+
+def test_shares() -> None:
+    """A share that is not nothing is never shown as nothing."""
+    assert [share_text(1, 2), share_text(1, 10**6), share_text(0, 5), share_text(0, 0)] == [
+        "50.0 %",
+        "< 0.1 %",
+        "0.0 %",
+        "0.0 %",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [(0, "0"), (999_999, "999,999"), (1_000_000, "977 KiB"), (100 * 2**30, "100 GiB"), (2**60, "1.0 EiB")],
+)
+def test_small_sizes_are_exact(size: int, text: str) -> None:
+    """Small sizes are exact, large ones short."""
+    assert short_size(size) == text
+
+
+def test_numbers_have_their_noun() -> None:
+    """One is one, and what is not known is not a number."""
+    assert (counted(1, "byte"), counted(1024, "byte")) == ("1 byte", "1,024 bytes")
+    assert (known_size(0), known_size(-1)) == ("0 bytes", "not known before reading")
+
+
+def test_long_names_lose_their_middle() -> None:
+    """Of an address the end is shown, of a long key both ends, of a long sentence the beginning."""
+    assert short_name("short") == "short"
+    assert short_name("s3://bucket/data/set/") == "set"
+    assert len(short_name("k" * 64)) <= 22
+    assert cut_end("sentence", 8) == "sentence"
+    assert cut_end("sentences", 8) == "sentenc…"
