@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import accumulate
@@ -40,12 +40,10 @@ class Member:
     Attributes:
         name: The file name, relative to the data set's folder.
         size: Bytes.
-        open: Opens it; None to leave that to `DataSet.open_member`.
     """
 
     name: str
     size: int
-    open: Callable[[], Shard] | None = None
 
 
 class DataSet(Shard):
@@ -66,13 +64,10 @@ class DataSet(Shard):
         members: The shards.
     """
 
-    folder: Folder
-
-    def __init__(self, format: str, where: Folder | str, members: Sequence[Member]) -> None:
+    def __init__(self, format: str, where: Folder, members: Sequence[Member]) -> None:
         self.format = format
-        self.uri = where if isinstance(where, str) else where.uri
-        if not isinstance(where, str):
-            self.folder = where
+        self.folder = where
+        self.uri = where.uri
         self.source = None
         self.sections: tuple[Section, ...] = ()
         self.members = tuple(members)
@@ -87,13 +82,13 @@ class DataSet(Shard):
     def route(self, key: Any, look: Look) -> Sequence[str]:
         """The names of the members in which a parsed key may lie, most likely first; tells its step."""
 
+    @abstractmethod
     def open_member(self, name: str, source: Source) -> Shard:
         """Opens a member; where that fails, the source is closed by the caller.
 
         Raises:
             ShardError: It cannot be opened.
         """
-        raise NotImplementedError
 
     def member(self, name: str) -> Shard:
         """The opened member of that name.
@@ -114,8 +109,6 @@ class DataSet(Shard):
         return shard
 
     def _open(self, member: Member) -> Shard:
-        if member.open is not None:
-            return member.open()
         source = self.folder.open_on_demand(member.name)
         try:
             return self.open_member(member.name, source)
@@ -298,10 +291,6 @@ class DataSet(Shard):
         with _relocating(member):
             part = self.member(member).part(str(parsed.inside(member)))
         return Part(part.source, part.sections, lambda: self._placed_tree(member, part))
-
-    def bytes_of(self, name: str) -> Source:
-        """The source behind a span's `source`; see `part`."""
-        return self.part(name).source
 
     def _part(self, name: SourceName) -> Part:
         raise UsageError(f"no bytes are called {str(name)!r} here")

@@ -274,15 +274,10 @@ class Shard(ABC):
 
     def _part(self, name: SourceName) -> Part:
         """A source other than the file; formats that have any say which."""
-        text = str(name)
-        if type(self).bytes_of is not Shard.bytes_of:
-            return Part(self.bytes_of(text), self.sections_of(text), lambda: self.tree_of(text))
         raise UsageError(f"no bytes are called {str(name)!r} here")
 
     def bytes_of(self, name: str) -> Source:
         """The source behind a span's `source`; see `part`."""
-        if name and type(self).bytes_of is not Shard.bytes_of:
-            raise UsageError(f"no bytes are called {name!r} here")
         return self.part(name).source
 
     def sections_of(self, name: str) -> tuple[Section, ...]:

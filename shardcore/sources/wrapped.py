@@ -8,9 +8,6 @@ from collections.abc import Sequence
 from itertools import accumulate
 
 from shardcore.sources.base import MERGE_GAP, Source, merged
-from shardcore.sources.local import OnDemandSource
-
-__all__ = ["ConcatSource", "KeptSource", "MeteredSource", "OnDemandSource", "WrapperSource"]
 
 
 class ConcatSource(Source):

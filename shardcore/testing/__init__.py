@@ -10,7 +10,7 @@ from shardcore.testing.page_contract import PageContract, filled
 from shardcore.testing.sampling import FULL, rounds, sampled
 from shardcore.testing.shard_contract import ShardContract
 from shardcore.testing.source_contract import SourceContract
-from shardcore.testing.sources import CountingFolder, CountingSource, FailingSource, PatternSource
+from shardcore.testing.sources import CountingFolder, CountingSource, FailingSource, MemoryFolder, PatternSource
 from shardcore.testing.writer_contract import WriterContract
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "CountingSource",
     "DataSetContract",
     "FailingSource",
+    "MemoryFolder",
     "PageContract",
     "PatternSource",
     "ShardContract",

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from shardcore.errors import SourceError
-from shardcore.sources.base import Entry, Folder, Source
+from shardcore.sources.base import Entry, Folder, Source, check_name
 from shardcore.sources.memory import BytesSource
 from shardcore.sources.wrapped import WrapperSource
 
@@ -86,6 +86,37 @@ class _Counted(WrapperSource):
     def _read_many(self, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
         self._kept += [(self._path, start, stop) for start, stop in ranges]
         return super()._read_many(ranges)
+
+
+class MemoryFolder(Folder):
+    """A folder of files in memory, without sub-folders.
+
+    Args:
+        files: Content by name.
+        name: What to call it.
+    """
+
+    def __init__(self, files: Mapping[str, bytes], name: str = "memory") -> None:
+        self.name = self.uri = name
+        self._files = dict(files)
+
+    def list(self, prefix: str = "") -> list[Entry]:
+        """All files; sub-folders are empty."""
+        return [] if prefix else [Entry(name, len(data), False) for name, data in sorted(self._files.items())]
+
+    def open(self, name: str) -> Source:
+        """A file."""
+        if check_name(name) not in self._files:
+            raise SourceError(f"there is no {name}")
+        return BytesSource(self._files[name], name, folder=self)
+
+    def folder(self, name: str) -> Folder:
+        """An empty folder."""
+        return MemoryFolder({}, check_name(name))
+
+    def parent(self) -> Folder | None:
+        """None."""
+        return None
 
 
 class FailingSource(BytesSource):

@@ -8,12 +8,11 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from shardcore.dataset import Member
 from shardcore.errors import BadMagic, Cancelled, FormatError, KeyAbsent, NotAShard, SourceError, UsageError
 from shardcore.finding import Depth
 from shardcore.span import Span
 from shardcore.testing import check_columns
-from tests.shardcore.toy import LineShard, line_set
+from tests.shardcore.toy import LineSet, LineShard, line_set
 
 A, B, C = b"one=first\ntwo=second\n", b"three=third\n", b"four=x\none=other\nbad=y!\n"
 
@@ -62,12 +61,9 @@ def test_empty_members_take_no_rows() -> None:
 
 def test_kinds_are_joined_by_name() -> None:
     """Members that number their kinds differently come out right."""
-    shards = line_set(a=A, b=B)
-    members = [
-        Member("a", 1, lambda: LineShard(A, "a", ("file", "chunk"))),
-        Member("b", 1, lambda: LineShard(B, "b", ("chunk",))),
-    ]
-    shards = type(shards)("lines", "x", members)
+    shards = LineSet(
+        {"a": lambda: LineShard(A, "a", ("file", "chunk")), "b": lambda: LineShard(B, "b", ("chunk",))}
+    )
     shards.load_index()
     kinds = [shards.objects.kinds[code] for code in shards.objects[:].kind.tolist()]
     assert kinds == ["file", "file", "chunk"]
@@ -106,8 +102,7 @@ def test_members_that_failed_are_tried_again() -> None:
             raise SourceError("offline")
         return LineShard(A, "a")
 
-    shards = line_set(b=B)
-    shards = type(shards)("lines", "x", [Member("a", 9, flaky), *shards.members])
+    shards = LineSet({"a": flaky, "b": lambda: LineShard(B, "b")})
     shards.load_index()
     assert len(shards.objects) == 1
     state["broken"] = False
@@ -195,10 +190,7 @@ def test_members_are_opened_once_and_in_parallel() -> None:
         both.wait()
         return LineShard(A, name)
 
-    template = line_set(a=A)
-    shards = type(template)(
-        "lines", "x", [Member("a", 1, lambda: opener("a")), Member("b", 1, lambda: opener("b"))]
-    )
+    shards = LineSet({"a": lambda: opener("a"), "b": lambda: opener("b")})
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(shards.member, "abababab"))
     assert sorted(opened) == ["a", "b"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from shardcore.shard import Shard
 from shardcore.sources.base import Source
 from shardcore.sources.memory import BytesSource
 from shardcore.span import Span
+from shardcore.testing import MemoryFolder
 from shardcore.trace import Look
 
 
@@ -139,7 +140,21 @@ class LineShard(Shard):
 
 
 class LineSet(DataSet):
-    """Shards of lines; keys are looked for in all of them."""
+    """Shards of lines; keys are looked for in all of them.
+
+    Args:
+        openers: Opens each member, by name.
+        sizes: How many bytes each has; 0 by default.
+    """
+
+    def __init__(self, openers: Mapping[str, Callable[[], Shard]], sizes: Mapping[str, int] | None = None) -> None:
+        folder = MemoryFolder(dict.fromkeys(openers, b""), "somewhere")
+        super().__init__("lines", folder, [Member(name, (sizes or {}).get(name, 0)) for name in sorted(openers)])
+        self._openers = openers
+
+    def open_member(self, name: str, source: Source) -> Shard:
+        """As the opener says."""
+        return self._openers[name]()
 
     def route(self, key: str, look: Look) -> Sequence[str]:
         """All members."""
@@ -159,4 +174,4 @@ def line_set(**contents: bytes | Exception) -> LineSet:
         return opened
 
     sizes = {name: len(c) if isinstance(c, bytes) else 5 for name, c in contents.items()}
-    return LineSet("lines", "somewhere", [Member(n, sizes[n], opener(n, c)) for n, c in sorted(contents.items())])
+    return LineSet({name: opener(name, content) for name, content in contents.items()}, sizes)

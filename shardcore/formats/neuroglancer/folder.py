@@ -23,7 +23,7 @@ from shardcore.nodes.node import Node
 from shardcore.objects import NoObjects, Objects
 from shardcore.progress import Progress, no_progress
 from shardcore.record import Value
-from shardcore.shard import Part
+from shardcore.shard import Part, Shard
 from shardcore.sources.base import Folder, Source
 from shardcore.sources.names import SourceName
 from shardcore.span import Span
@@ -178,6 +178,14 @@ class NeuroglancerKeySpaces(DataSet):
 
     def load_index(self, progress: Progress = no_progress) -> None:
         """There is nothing to load before a key space is chosen."""
+
+    def open_member(self, name: str, source: Source) -> Shard:
+        """Refuses: there are no members before a key space is chosen.
+
+        Raises:
+            UsageError: Always; names the key spaces.
+        """
+        raise UsageError(self._text)
 
     def route(self, key: object, look: Look) -> Sequence[str]:
         """Refuses: a key may lie in each of the key spaces.
