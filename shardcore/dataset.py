@@ -7,7 +7,6 @@ from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -16,11 +15,12 @@ from numpy.typing import NDArray
 from shardcore.caching import Once, OnceEach
 from shardcore.errors import FormatError, KeyAbsent, NotAShard, ShardError, SourceError, UsageError
 from shardcore.finding import Depth, Findings, Report
+from shardcore.joined import JoinedObjects
 from shardcore.nodes.children import Deferred
 from shardcore.nodes.node import Node
 from shardcore.nodes.placed import placed, placed_span
 from shardcore.nodes.sections import Section
-from shardcore.objects import LazyObjects, ObjectColumns, ObjectRef, Objects, inside_member, located
+from shardcore.objects import LazyObjects, ObjectRef, Objects, inside_member, located
 from shardcore.progress import Progress, no_progress
 from shardcore.record import Value
 from shardcore.shard import DEFAULT_LIMIT, Part, Shard
@@ -346,86 +346,3 @@ def _placed_error(error: ShardError, member: str) -> ShardError:
     placed = copy.copy(error)
     placed.span = placed_span(error.span, member) if error.span else None
     return placed
-
-
-class JoinedObjects(Objects):
-    """The objects of several shards, one after the other.
-
-    Args:
-        parts: Member name, member number and objects of each.
-    """
-
-    kinds: tuple[str, ...] = ()
-    inner_kinds: frozenset[str] = frozenset()
-    codecs: tuple[str, ...] = ()
-
-    def __init__(self, parts: Sequence[tuple[str, int, Objects]]) -> None:
-        self._parts = tuple(parts)
-        self._firsts = [0, *accumulate(len(objects) for _, _, objects in self._parts)]
-        self._counts = {name: len(objects) for name, _, objects in self._parts}
-        self._first_rows = {name: first for (name, _, _), first in zip(self._parts, self._firsts, strict=False)}
-        self.kinds = tuple(dict.fromkeys(k for _, _, o in self._parts for k in o.kinds)) or ("object",)
-        self.inner_kinds = frozenset().union(*(o.inner_kinds for _, _, o in self._parts))
-        self.codecs = tuple(dict.fromkeys(c for _, _, o in self._parts for c in o.codecs)) or ("none",)
-
-    def __len__(self) -> int:
-        return self._firsts[-1]
-
-    def first_row(self, name: str) -> int:
-        """The row at which a member's objects begin; 0 for one that is not joined."""
-        return self._first_rows.get(name, 0)
-
-    def count(self, name: str) -> int | None:
-        """How many objects a member has; None for one that is not joined."""
-        return self._counts.get(name)
-
-    def has(self, name: str) -> bool:
-        """Whether the objects of a member are among them."""
-        return name in self._first_rows
-
-    def columns(self, rows: NDArray[np.int64], *, sizes: bool = False) -> ObjectColumns:
-        """The columns of some rows; see `Objects.columns`."""
-        if not len(rows):
-            return ObjectColumns.of([], [], [], [])
-        pieces, places = [], []
-        for number, inside, where in self._by_part(rows):
-            _, shard, objects = self._parts[number]
-            got = objects.columns(inside, sizes=sizes)
-            pieces.append(
-                replace(
-                    got,
-                    row=rows[where],
-                    codec=self._renumbered(got.codec, objects.codecs, self.codecs),
-                    kind=self._renumbered(got.kind, objects.kinds, self.kinds),
-                    shard=np.full(len(inside), shard, np.int32),
-                )
-            )
-            places.append(where)
-        order = np.argsort(np.concatenate(places), kind="stable")
-        return ObjectColumns.join(pieces).take(order)
-
-    def key_texts(self, rows: NDArray[np.int64]) -> list[str | None]:
-        """The keys of some rows; see `Objects.key_texts`."""
-        texts: list[str | None] = [None] * len(rows)
-        for number, inside, where in self._by_part(rows):
-            for place, text in zip(where.tolist(), self._parts[number][2].key_texts(inside), strict=True):
-                texts[place] = text
-        return texts
-
-    def ref(self, row: int) -> ObjectRef:
-        """One row as an object of the data set."""
-        if not 0 <= row < len(self):
-            raise IndexError(row)
-        number = int(np.searchsorted(self._firsts, row, "right")) - 1
-        name, _, objects = self._parts[number]
-        return located(objects.ref(row - self._firsts[number]), name, self._firsts[number])
-
-    def _by_part(self, rows: NDArray[np.int64]) -> Iterator[tuple[int, NDArray[np.int64], NDArray[np.int64]]]:
-        numbers = np.searchsorted(self._firsts, rows, "right") - 1
-        for number in np.unique(numbers).tolist():
-            where = np.flatnonzero(numbers == number)
-            yield number, rows[where] - self._firsts[number], where
-
-    @staticmethod
-    def _renumbered(codes: NDArray[np.uint8], names: tuple[str, ...], into: tuple[str, ...]) -> NDArray[np.uint8]:
-        return np.array([into.index(name) for name in names], np.uint8)[codes]
