@@ -68,12 +68,19 @@ def test_imports_point_down() -> None:
     assert "0 broken" in lint_imports(ROOT, check=True)
 
 
+FOR_THE_CHECKER = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n"
+
+
 @pytest.mark.parametrize(
     ("contract", "module", "line"),
     [
         ("window", "app/shardscope/jobs.py", "import shardscope.session"),
         ("core", "shardcore/errors.py", "import shardcore.shard"),
         ("core", "shardcore/newcomer.py", "import shardcore.errors"),
+        ("core-circles", "shardcore/span.py", f"{FOR_THE_CHECKER}    import shardcore.nodes.node"),
+        ("core-circles", "shardcore/formats/swh/layout.py", f"{FOR_THE_CHECKER}    import shardcore.formats.swh.file"),
+        ("floor-plan", "shardcore/formats/swh/layout.py", "import shardcore.formats.swh.shard"),
+        ("window-circles", "app/shardscope/hex/state.py", f"{FOR_THE_CHECKER}    import shardscope.hex.view"),
         ("formats", "shardcore/formats/swh/newcomer.py", "import shardcore.formats.mdb"),
         ("no-qt", "shardcore/errors.py", "from PySide6 import QtCore"),
         ("no-qt", "shardcore/errors.py", "import shardscope"),
