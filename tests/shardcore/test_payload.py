@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import random
+import subprocess
+import sys
 import tracemalloc
 import zlib
 
@@ -233,3 +235,13 @@ def test_any_buffer(form: type) -> None:
     for codec in CODECS:
         content = noise(700_000)
         assert decompress(codec, form(compressed(codec, content)), limit=1 << 20) == content
+
+
+def test_libraries_are_imported_when_they_are_needed() -> None:
+    """What compresses nothing does not pay for zstd and LZ4, and neither does what only knows zlib."""
+    script = (
+        "import sys; from shardcore.payload import decompress; decompress('none', b'a');"
+        "import zlib; decompress('zlib', zlib.compress(b'a'));"
+        "assert not {'zstandard', 'lz4'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=60)
