@@ -79,7 +79,10 @@ def detect(where: str | Path | bytes | Source | Folder) -> Detection:
         found, verdict = _judge_folder(target)
         return Detection(found.name, verdict.why)
     try:
-        found, verdict = _judge(PrefetchedSource(target))
+        probe = PrefetchedSource(target)
+        found, verdict = _judge(probe)
+        if verdict.certainty is Certainty.PARTLY:
+            _check_mark(found, verdict, probe)
     finally:
         if target is not where:
             target.close()
@@ -245,11 +248,41 @@ def _open_source(target: Source, name: str | None, context: OpenContext) -> Shar
     try:
         shard = found.open(probe, context)
     except (FormatError, NotAShard) as error:
+        if _is_stranger(verdict, context.draft, error):
+            stranger = _stranger(found, verdict, probe.name)
+            if not context.partial:
+                raise stranger from error
+            return PartialShard("unknown", target, Draft(), stranger)
         if not context.partial:
             raise
         shard = PartialShard(found.name, target, context.draft, error)
     shard.why = shard.why or verdict.why
     return shard
+
+
+def _check_mark(found: Format, verdict: Verdict, probe: PrefetchedSource) -> None:
+    """Asks a format that saw a part of its mark whether it can tell anything of the bytes.
+
+    Raises:
+        NotAShard: It cannot.
+    """
+    context = OpenContext(OpenOptions(), _open_as)
+    try:
+        found.open(probe, context)
+    except (FormatError, NotAShard) as error:
+        if _is_stranger(verdict, context.draft, error):
+            raise _stranger(found, verdict, probe.name) from error
+
+
+def _is_stranger(verdict: Verdict, draft: Draft, error: ShardError) -> bool:
+    """Whether a file that could not be opened is no shard at all: only a part of a mark, and nothing behind it."""
+    return verdict.certainty is Certainty.PARTLY and not draft.sections and isinstance(error, FormatError)
+
+
+def _stranger(found: Format, verdict: Verdict, name: str) -> NotAShard:
+    """Says that a mark is only partly there, and which format saw it."""
+    candidate = f"{found.name}: {verdict.why}"
+    return NotAShard(f"{name}: no format recognises it; {candidate}", candidates=(candidate,))
 
 
 def _open_as(source: Source, name: str) -> Shard:

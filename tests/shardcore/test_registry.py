@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import shardcore
 from shardcore import registry
-from shardcore.errors import FormatError, NotAShard, ShardError, UsageError
+from shardcore.errors import BadMagic, FormatError, NotAShard, ShardError, UsageError
 from shardcore.format import Certainty, Format, Verdict
 from shardcore.sources.memory import BytesSource
 from shardcore.testing import CountingSource
@@ -137,3 +137,26 @@ def test_formats_that_only_read_cannot_create(monkeypatch: pytest.MonkeyPatch, t
         registry.create(tmp_path / "x", format="fake")
     with pytest.raises(UsageError, match="no data sets"):
         registry.open(tmp_path, format="fake")
+
+
+def test_a_mark_that_its_own_format_refuses_makes_no_shard(data: Path) -> None:
+    """Where a part of a mark is all there is, and its format refuses it, the file is no shard, not a damaged one."""
+    whole = (data / "swh/small.shard").read_bytes()
+    almost = whole[:8] + b"\x01" + whole[9:]
+    for call in (shardcore.detect, shardcore.open):
+        with pytest.raises(NotAShard, match="no format recognises it; swh: magic SWHShard without the zero") as caught:
+            call(almost)
+        assert caught.value.candidates == ("swh: magic SWHShard without the zero after it",)
+    with shardcore.open(almost, partial=True) as shard:
+        assert (shard.format, type(shard.damage)) == ("unknown", NotAShard)
+    with shardcore.open(almost, format="swh", partial=True) as shard:
+        assert (shard.format, type(shard.damage)) == ("swh", BadMagic)
+        assert shard.fields["header.objects_count"] == 12
+
+
+def test_a_cut_file_with_half_its_marks_is_damaged(data: Path) -> None:
+    """A format that takes a part of its mark for its own says what is wrong with the rest."""
+    cut = (data / "des/none.des").read_bytes()[:-20]
+    with shardcore.open(cut, partial=True) as shard:
+        assert shard.format == "des"
+        assert isinstance(shard.damage, FormatError)
