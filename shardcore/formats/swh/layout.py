@@ -20,6 +20,9 @@ from shardcore.record import Field, FieldRole, Record
 from shardcore.span import Span
 
 MAGIC = b"SWHShard"
+WHOLE_MAGIC = MAGIC + b"\0"
+"""What readers compare: the letters and the zero after them."""
+
 VERSION = 1
 DATA_START = 512
 """Where every known writer lets the objects begin."""
@@ -195,8 +198,8 @@ def read_header(data: bytes) -> dict[str, Any]:
         FormatError: The sections contradict each other.
     """
     values = HEADER.read_one(data, place=Span("", 0, len(data)))
-    if values["magic"][:9] != MAGIC + b"\0":
-        raise BadMagic("no SWHShard magic", span=Span("", 0, 9))
+    if not values["magic"].startswith(WHOLE_MAGIC):
+        raise BadMagic("no SWHShard magic", span=Span("", 0, len(WHOLE_MAGIC)))
     if values["version"] != VERSION:
         raise Unsupported(f"version {values['version']} of the format; 1 is known", span=field_span("version"))
     objects, index, hashes = (values[f"{name}_position"] for name in ("objects", "index", "hash"))

@@ -124,9 +124,9 @@ class SwhShard(Shard):
 def detect(source: PrefetchedSource) -> Verdict | None:
     """Recognises a Read Shard by its magic."""
     head = source.head(layout.HEADER.size)
-    if head[:9] == layout.MAGIC + b"\0":
+    if head.startswith(layout.WHOLE_MAGIC):
         return Verdict(Certainty.MAGIC, "magic SWHShard")
-    if head[:8] == layout.MAGIC:
+    if head.startswith(layout.MAGIC):
         return Verdict(Certainty.PARTLY, "magic SWHShard without the zero after it")
     return None
 
@@ -140,7 +140,8 @@ def open_shard(source: PrefetchedSource, context: OpenContext) -> SwhShard:
     """
     draft = context.draft
     head = source.head(layout.HEADER.size)
-    _note_header(head, draft)
+    if context.forced or head.startswith(layout.WHOLE_MAGIC):
+        _note_header(head, draft)
     header = layout.read_header(head)
     draft.declared = header["objects_count"]
     try:

@@ -15,12 +15,12 @@ from shardcore.formats.swh.layout import (
     HASH_HEAD,
     HASH_TAIL,
     HEADER,
-    MAGIC,
     NO_OBJECT,
     OBJECT,
     SENTENCES,
     SLOT,
     VARIABLE_PARTS,
+    WHOLE_MAGIC,
     Geometry,
     cut_sections,
     length_span,
@@ -46,7 +46,7 @@ def header_node(values: dict[str, Any], targets: dict[str, Span] | None = None, 
         targets: What fields point to.
         size: Bytes of the header, fewer than 88 where the file ends in it.
     """
-    texts = {"magic": "SWHShard"} if values["magic"].startswith(MAGIC + b"\0") else {}
+    texts = {"magic": "SWHShard"} if values["magic"].startswith(WHOLE_MAGIC) else {}
     whole = {field.name: values.get(field.name) for field in HEADER.fields}
     fields = field_nodes(HEADER, whole, 0, targets=targets, texts=texts)
     return Node("header", Span("", 0, size), children=fields[: len(values)], doc=SENTENCES["header"])
