@@ -38,6 +38,15 @@ class SwhKey:
         return self.digest.hex()
 
 
+def parse_key(text: str) -> SwhKey:
+    """The key that a text means.
+
+    Raises:
+        UsageError: It is not 64 hex digits.
+    """
+    return SwhKey(key_bytes(text))
+
+
 class SwhLookup:
     """Finds keys in one file.
 
@@ -50,12 +59,8 @@ class SwhLookup:
         self._geometry = file.geometry
 
     def parse(self, text: str) -> SwhKey:
-        """The key that a text means.
-
-        Raises:
-            UsageError: It is not 64 hex digits.
-        """
-        return SwhKey(key_bytes(text))
+        """The key that a text means; see `parse_key`."""
+        return parse_key(text)
 
     def find(self, key: SwhKey, look: Look) -> ObjectRef:
         """Finds a key and tells it; see `Shard.lookup`."""

@@ -14,7 +14,7 @@ from shardcore.format import Certainty, Draft, OpenContext, Verdict
 from shardcore.formats.swh import layout
 from shardcore.formats.swh.file import SwhFile
 from shardcore.formats.swh.hash_section import HashParts, read_hash_parts, read_hash_tail
-from shardcore.formats.swh.lookup import SwhLookup
+from shardcore.formats.swh.lookup import SwhKey, SwhLookup
 from shardcore.formats.swh.objects import SwhObjects
 from shardcore.formats.swh.tree import SwhTree, cut_nodes, header_node
 from shardcore.formats.swh.verify import verify
@@ -90,9 +90,13 @@ class SwhShard(Shard):
         """Reads the offsets of all slots, and lengths where deletions leave them open."""
         self.file.load(progress)
 
-    def lookup(self, key: str, look: Look) -> ObjectRef:
+    def parse_key(self, text: str) -> SwhKey:
+        """The key that 64 hex digits mean."""
+        return self._lookup.parse(text)
+
+    def lookup(self, key: SwhKey, look: Look) -> ObjectRef:
         """Finds a key; see `Shard.lookup`."""
-        return self._lookup.find(self._lookup.parse(key), look)
+        return self._lookup.find(key, look)
 
     def find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
         """The slots of many keys, vectorised; -1 where a key is absent."""

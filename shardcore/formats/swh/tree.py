@@ -247,6 +247,7 @@ class ObjectExtents(Extents):
             doc="One object: its length, then its content.",
             children=kids,
             target=self._file.geometry.slot_span(slot),
+            row=slot,
         )
 
     def _gap(self, number: int) -> Node:
@@ -297,7 +298,8 @@ def _slot_node(geometry: Geometry, number: int, row: Any) -> Node:
     roles = _slot_roles(geometry, np.asarray(row).reshape(1))[0].tolist()
     fields = field_nodes(SLOT, values, span.start, texts=texts, targets=targets, errors=errors, roles=roles)
     doc = "One slot: a key, and where its object begins."
-    return Node(f"slot {number}", span, text=text, doc=doc, children=fields, error=errors.get("offset", ""))
+    error = errors.get("offset", "")
+    return Node(f"slot {number}", span, text=text, doc=doc, children=fields, error=error, row=number)
 
 
 def _directory_node(parts: HashParts, number: int, row: Any) -> Node:

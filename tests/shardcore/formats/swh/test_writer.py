@@ -2,6 +2,8 @@
 
 import hashlib
 import io
+import subprocess
+import sys
 from pathlib import Path
 from typing import ClassVar
 
@@ -137,3 +139,13 @@ def test_options_are_checked() -> None:
     for seed in (2**32, -1, "x", None, 1.5):
         with pytest.raises(shardcore.UsageError, match=r"a seed is a 32-bit number|^seed=.* is wanted"):
             shardcore.create(None, format="swh", seed=seed)
+
+
+def test_only_declared_options_can_be_given(tmp_path: Path) -> None:
+    """`progress` is for programs: on the command line it is an unknown option, told in one line."""
+    (tmp_path / "a").write_bytes(b"a")
+    script = [sys.executable, "-m", "shardcore", "pack", "swh", str(tmp_path / "out"), str(tmp_path / "a")]
+    done = subprocess.run([*script, "-O", "progress=1"], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2
+    assert done.stderr == "shardcore: swh has no option 'progress'; it has seed\n"
+    assert not (tmp_path / "out").exists()

@@ -1,0 +1,129 @@
+"""A folder of Read Shards as one data set. The format has no routing: whoever seeks a key asks each shard."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import PurePosixPath
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shardcore.dataset import DataSet, Member
+from shardcore.errors import FormatError, NotAShard, SourceError
+from shardcore.format import Certainty, OpenContext, Verdict
+from shardcore.formats.swh.layout import HEADER, WHOLE_MAGIC
+from shardcore.formats.swh.lookup import SwhKey, parse_key
+from shardcore.formats.swh.shard import SwhShard, open_shard
+from shardcore.sources.base import Entry, Folder, Source
+from shardcore.sources.opening import PrefetchedSource
+from shardcore.trace import Look
+
+SUFFIX = ".shard"
+"""How these files are usually called; so are those of neuroglancer, so that the magic decides."""
+
+LOOKED_AT = 4
+"""Files whose first bytes are read to recognise a folder."""
+
+MOST_ASKED = 64
+"""Files whose first bytes are read when a folder is opened; the names of further ones decide."""
+
+
+def detect_folder(folder: Folder) -> Verdict | None:
+    """Recognises a folder by the magic of its first files; whatever says more about itself goes first."""
+    looked_at = _candidates(folder)[:LOOKED_AT]
+    found = sum(_has_magic(folder, entry.name) for entry in looked_at)
+    if not found:
+        return None
+    return Verdict(Certainty.INFERRED, f"magic SWHShard in {found} of the first {len(looked_at)} files")
+
+
+def open_folder(folder: Folder, context: OpenContext) -> SwhDataSet:
+    """Opens a folder; the shards are opened when they are needed.
+
+    Raises:
+        NotAShard: There is no Read Shard in it.
+        SourceError: The folder cannot be listed.
+    """
+    entries = _candidates(folder)
+    asked = [entry for entry in entries[:MOST_ASKED] if _has_magic(folder, entry.name)]
+    endings = {PurePosixPath(entry.name).suffix for entry in asked}
+    rest = [entry for entry in entries[MOST_ASKED:] if PurePosixPath(entry.name).suffix in endings]
+    members = [Member(entry.name, entry.size) for entry in sorted([*asked, *rest], key=lambda entry: entry.name)]
+    if not members:
+        raise NotAShard(f"{folder.uri}: no file begins with SWHShard")
+    return SwhDataSet(folder, members, context)
+
+
+class SwhDataSet(DataSet):
+    """The Read Shards of one folder.
+
+    Args:
+        folder: The folder.
+        members: The shards.
+        context: How members are opened.
+    """
+
+    def __init__(self, folder: Folder, members: Sequence[Member], context: OpenContext) -> None:
+        super().__init__("swh", folder, members)
+        self._context = context
+
+    def open_member(self, name: str, source: Source) -> SwhShard:
+        """Opens a shard; see `DataSet.open_member`."""
+        return open_shard(PrefetchedSource(source), self._context.member())
+
+    def parse_key(self, text: str) -> SwhKey:
+        """The key that 64 hex digits mean."""
+        return parse_key(text)
+
+    def route(self, key: SwhKey, look: Look) -> Sequence[str]:
+        """All shards, in the order of their names."""
+        names = [member.name for member in self.members]
+        look.step(
+            "Which shard",
+            f"Nothing in a key tells which shard holds it, and Read Shards have no routing: all {len(names)} are "
+            "asked, one after the other.",
+            candidates=names[:100],
+        )
+        return names
+
+    def find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
+        """The rows of many keys; each shard is asked once for all that are still missing. Loads the index.
+
+        Raises:
+            UsageError: A key is not 64 hex digits.
+            FormatError: A key was not found, and a shard that may hold it is damaged.
+        """
+        self.load_index()
+        rows = np.full(len(keys), -1, np.int64)
+        damaged = False
+        for member in self.members:
+            missing = np.flatnonzero(rows < 0)
+            if not len(missing):
+                break
+            try:
+                found = self.member(member.name).find_many([keys[at] for at in missing.tolist()])
+            except (FormatError, NotAShard):
+                damaged = True
+                continue
+            first = self._first_row(member.name) or 0
+            rows[missing] = np.where(found >= 0, found + first, -1)
+        missing = np.flatnonzero(rows < 0)
+        if damaged and len(missing):
+            # The lookup of one of them says which shard is damaged, and where.
+            self.find(keys[int(missing[0])])
+        return rows
+
+
+def _candidates(folder: Folder) -> list[Entry]:
+    """The files that are long enough to be shards: by name, those with the usual ending first."""
+    entries = [entry for entry in folder.list() if not entry.is_folder and entry.size >= HEADER.size]
+    return sorted(entries, key=lambda entry: (not entry.name.endswith(SUFFIX), entry.name))
+
+
+def _has_magic(folder: Folder, name: str) -> bool:
+    """Whether a file begins as a Read Shard; one that cannot be read does not."""
+    try:
+        with folder.open(name) as source:
+            return source.read_first(len(WHOLE_MAGIC)) == WHOLE_MAGIC
+    except SourceError:
+        return False
