@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import shardcore
-from shardcore.formats.bloscpack import BloscpackShard
 from shardcore.formats.bloscpack.blosc1 import read_chunk_header
 from shardcore.formats.bloscpack.decode import decompress
+from shardcore.formats.bloscpack.shard import BloscpackShard
 from shardcore.testing import rounds
 from tests.shardcore.formats.bloscpack.files import File
 

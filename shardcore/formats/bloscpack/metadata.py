@@ -14,7 +14,8 @@ from shardcore.errors import FormatError, ShardError, Truncated, Unsupported, Us
 from shardcore.formats.bloscpack.checksums import CHECKSUMS, Checksum, checksum
 from shardcore.formats.bloscpack.json_tree import parse_json
 from shardcore.formats.bloscpack.layout import METADATA_HEADER
-from shardcore.span import Span, decoded_name
+from shardcore.sources.names import decoded_name
+from shardcore.span import Span
 
 CODECS = ("none", "zlib")
 DEFAULT_LIMIT = 2**26

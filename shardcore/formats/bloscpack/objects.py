@@ -41,11 +41,20 @@ class BloscpackObjects(Objects):
         self._content = file.content
         self._table = file.table
 
+    @property
+    def counted(self) -> bool:
+        """Whether the header says how many chunks there are, or they have been counted."""
+        return self._table.loaded or self._file.header.nchunks != UNKNOWN
+
     def __len__(self) -> int:
+        if not self.counted:
+            self._table.load()
         return len(self._table)
 
     def columns(self, rows: I64, *, sizes: bool = False) -> ObjectColumns:
         """The columns of some chunks; see `Objects.columns`."""
+        if not self.counted:
+            self._table.load()
         if not self._table.loaded:
             starts = self._table.slot_places(rows)
             if not sizes:

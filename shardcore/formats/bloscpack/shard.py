@@ -15,7 +15,7 @@ from shardcore.formats.bloscpack.arrays import ArrayInfo, array_info
 from shardcore.formats.bloscpack.file import BloscpackFile
 from shardcore.formats.bloscpack.header import check_slots, header_size, read_header
 from shardcore.formats.bloscpack.layout import HEADERS, MAGIC, METADATA_HEADER, UNKNOWN, section
-from shardcore.formats.bloscpack.lookup import ALL, BloscpackLookup
+from shardcore.formats.bloscpack.lookup import ALL, BloscpackKey, BloscpackLookup
 from shardcore.formats.bloscpack.metadata import parse_metadata, read_metadata_section
 from shardcore.formats.bloscpack.objects import BloscpackObjects
 from shardcore.formats.bloscpack.slots import read_offsets
@@ -26,9 +26,8 @@ from shardcore.nodes.sections import Section
 from shardcore.objects import ObjectRef
 from shardcore.progress import Progress, no_progress
 from shardcore.record import Value
-from shardcore.shard import DEFAULT_LIMIT, PIECE, Shard
-from shardcore.sources.base import Source
-from shardcore.sources.memory import BytesSource
+from shardcore.shard import DEFAULT_LIMIT, PIECE, Part, Shard
+from shardcore.sources.names import SourceName
 from shardcore.sources.opening import PrefetchedSource
 from shardcore.trace import Look
 
@@ -63,9 +62,7 @@ class BloscpackShard(Shard):
 
     @property
     def objects(self) -> BloscpackObjects:
-        """The chunks. Of a file that does not say how many there are, they are counted now."""
-        if self.file.header.nchunks == UNKNOWN:
-            self.load_index()
+        """The chunks. Of a file that does not say how many there are, they are counted when somebody asks."""
         return self._objects
 
     @property
@@ -106,10 +103,12 @@ class BloscpackShard(Shard):
         return array_info(self.metadata)
 
     @property
-    def declared_objects(self) -> int:
-        """Number of chunks by the header; where it does not say, as many as are known."""
+    def declared_objects(self) -> int | None:
+        """Number of chunks by the header; where it does not say, as many as there are, once they are counted."""
         declared = self.file.header.nchunks
-        return declared if declared != UNKNOWN else len(self.file.table)
+        if declared != UNKNOWN:
+            return declared
+        return len(self.file.table) if self.loaded else None
 
     @property
     def loaded(self) -> bool:
@@ -125,9 +124,13 @@ class BloscpackShard(Shard):
         """Reads the header of every chunk; damage shows in the objects, the tree and the findings."""
         self.file.load(progress)
 
-    def lookup(self, key: str, look: Look) -> ObjectRef:
-        """Finds `5` (a chunk), `@1000` (the chunk that holds a plain byte) or `all`; see `Shard.lookup`."""
-        return self._lookup.find(self._lookup.parse(key), look)
+    def parse_key(self, text: str) -> BloscpackKey:
+        """`5` is a chunk, `@1000` the chunk that holds a plain byte, `all` the whole content."""
+        return self._lookup.parse(text)
+
+    def lookup(self, key: BloscpackKey, look: Look) -> ObjectRef:
+        """Finds a chunk or the whole content; see `Shard.lookup`."""
+        return self._lookup.find(key, look)
 
     def find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
         """The rows of many keys; -1 where one is absent, and for `all`, which is no row."""
@@ -186,28 +189,13 @@ class BloscpackShard(Shard):
         """Checks header and metadata, then offsets and Blosc headers, then every chunk."""
         return verify(self.file, self._objects, Depth(depth), progress)
 
-    def bytes_of(self, name: str) -> Source:
-        """The file, or the decoded metadata by its name; see `Shard.bytes_of`."""
-        if self._is_metadata(name):
-            return BytesSource(self.file.metadata_text(), name)
-        return super().bytes_of(name)
-
-    def sections_of(self, name: str) -> tuple[Section, ...]:
-        """The sections of the file, or the one of the decoded metadata."""
-        if self._is_metadata(name):
-            return (section("metadata", 0, len(self.file.metadata_text())),)
-        return super().sections_of(name)
-
-    def tree_of(self, name: str) -> Node:
-        """The tree of the file, or of the decoded metadata; see `Shard.tree_of`."""
-        return self._tree.part(name) or super().tree_of(name)
+    def _part(self, name: SourceName) -> Part:
+        """What the metadata decodes to."""
+        return self._tree.part(name) or super()._part(name)
 
     def close(self) -> None:
         """Closes the file."""
         self.file.close()
-
-    def _is_metadata(self, name: str) -> bool:
-        return bool(name) and self.file.metadata is not None and name == self.file.metadata.decoded
 
 
 def _number(ref: ObjectRef) -> int:
@@ -252,6 +240,6 @@ def open_shard(source: PrefetchedSource, context: OpenContext) -> BloscpackShard
     file = BloscpackFile(source.base, header, metadata, read_offsets(source, header, at))
     if source.size <= HEAD:
         file.load(source=source)  # so much has been read already
-    if context.options.isolated:
+    if context.values.get("isolated"):
         file.isolate()
     return BloscpackShard(file)

@@ -22,12 +22,16 @@ from shardcore.formats.bloscpack.layout import (
     UNKNOWN,
     Option,
     blosc_header_span,
+    section,
 )
 from shardcore.formats.bloscpack.metadata import MetadataSection, parse_metadata
 from shardcore.nodes.children import Deferred, Extents, Table, field_nodes, grouped
 from shardcore.nodes.node import Children, Node
 from shardcore.nodes.sections import Section, SectionRole
 from shardcore.record import FieldRole, Record
+from shardcore.shard import Part
+from shardcore.sources.memory import BytesSource
+from shardcore.sources.names import SourceName
 from shardcore.span import Span
 
 KEPT = 64
@@ -71,14 +75,22 @@ class BloscpackTree:
         kids = tuple(makers.get(part.name, _rest_node)(part) for part in file.sections)
         return Node(file.source.name, Span("", 0, file.source.size), children=kids)
 
-    def part(self, name: str) -> Node | None:
-        """The root of the tree of a decoded source; None when there is none of that name."""
-        metadata = self._file.metadata
-        if metadata is None or not name or name != metadata.decoded:
+    def part(self, name: SourceName) -> Part | None:
+        """The source that the metadata decodes to; None when `name` is another.
+
+        Raises:
+            FormatError: The metadata cannot be decoded.
+        """
+        metadata, text_name = self._file.metadata, str(name)
+        if metadata is None or text_name != metadata.decoded:
             return None
         text = self._file.metadata_text()
-        kids = self._json(metadata, text, name, 0)
-        return Node(name, Span(name, 0, len(text)), role=FieldRole.TEXT, children=kids)
+
+        def root() -> Node:
+            kids = self._json(metadata, text, text_name, 0)
+            return Node(text_name, Span(text_name, 0, len(text)), role=FieldRole.TEXT, children=kids)
+
+        return Part(BytesSource(text, text_name), (section("metadata", 0, len(text)),), root)
 
     def _metadata_node(self, part: Section) -> Node:
         metadata = self._file.metadata
@@ -156,6 +168,7 @@ class BloscpackTree:
             doc=OFFSET.fields[0].doc,
             error="" if fine or place == UNKNOWN else "no chunk can begin there",
             target=blosc_header_span(place) if fine else None,
+            row=number if number < len(self._table) else None,
         )
 
     def _chunks_node(self, part: Section) -> Node:
@@ -193,7 +206,7 @@ class BloscpackTree:
         text = f"{header.nbytes} bytes in {header.ctbytes}, {header.codec_name}, {header.filter_name}"
         kids = Deferred(lambda: self._chunk_kids(number, span))
         doc = "A Blosc buffer and the digest over it."
-        return Node(f"chunk {number}", span, text=text, role=FieldRole.DATA, doc=doc, children=kids)
+        return Node(f"chunk {number}", span, text=text, role=FieldRole.DATA, doc=doc, children=kids, row=number)
 
     def _chunk_kids(self, number: int, span: Span) -> Sequence[Node]:
         """What a chunk is made of; the last few are kept."""

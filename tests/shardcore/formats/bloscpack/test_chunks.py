@@ -7,9 +7,9 @@ import pytest
 
 import shardcore
 from shardcore.errors import FormatError, KeyAbsent, ShardError
-from shardcore.formats.bloscpack import BloscpackShard
 from shardcore.formats.bloscpack.blosc1 import ChunkHeader, check_chunk_header, plausible
 from shardcore.formats.bloscpack.layout import CHUNK_HEADER
+from shardcore.formats.bloscpack.shard import BloscpackShard
 from shardcore.objects import State
 from shardcore.sources.base import Source
 from shardcore.testing import CountingSource
@@ -104,7 +104,8 @@ def test_the_walk_starts_again_where_it_ended() -> None:
 def test_counting_chunks_of_a_stream() -> None:
     """A file that does not say how many chunks it has is counted when its objects are asked for."""
     with opened(File(CHUNKS, SIZES, offsets=False, header=STREAM).write()) as shard:
-        assert shard.declared_objects == 0
+        assert shard.declared_objects is None
+        assert shard.listing is None
         assert shard.read(shard.find("4")) == PIECES[4]
         with pytest.raises(KeyAbsent):
             shard.find(str(COUNT))

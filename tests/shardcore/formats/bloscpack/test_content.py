@@ -9,7 +9,7 @@ import pytest
 
 import shardcore
 from shardcore.errors import BadChecksum, FormatError, LimitExceeded, SourceError, UsageError
-from shardcore.formats.bloscpack import BloscpackShard
+from shardcore.formats.bloscpack.shard import BloscpackShard
 from shardcore.objects import ObjectRef
 from shardcore.sources.memory import BytesSource
 from shardcore.span import Span

@@ -10,7 +10,6 @@ import pytest
 import shardcore
 from shardcore.errors import FormatError, LimitExceeded, Truncated, Unsupported, UsageError
 from shardcore.finding import Severity
-from shardcore.formats.bloscpack import BloscpackShard
 from shardcore.formats.bloscpack.arrays import ArrayInfo, array_info, parse_dtype
 from shardcore.formats.bloscpack.checksums import CHECKSUMS, Checksum
 from shardcore.formats.bloscpack.json_tree import JsonTree, parse_json
@@ -21,6 +20,7 @@ from shardcore.formats.bloscpack.metadata import (
     read_metadata_section,
     write_metadata_section,
 )
+from shardcore.formats.bloscpack.shard import BloscpackShard
 from shardcore.span import Span
 from shardcore.testing import walk
 from tests.shardcore.formats.bloscpack.chunks import plain_copy

@@ -11,7 +11,7 @@ import pytest
 import shardcore
 from shardcore.errors import ShardError
 from shardcore.finding import Severity
-from shardcore.formats.bloscpack import BloscpackShard
+from shardcore.formats.bloscpack.shard import BloscpackShard
 from shardcore.objects import State
 
 DATA = Path(__file__).parents[3] / "data" / "bloscpack"
