@@ -29,7 +29,8 @@ PATTERNS = {
     "xorb": ("*.xorb",),
     "des": ("*.des", "big", "sidecar", "big/*.des", "sidecar/*.des", "hostile/*.des"),
     "neuroglancer": ("*/*.shard", "*/*.index", "*/*.data", "*/*/*.shard", "[!hv]*", "volume/*_*"),
-    "bloscpack": ("*.blp", "made/*.blp", "hostile/*"),
+    "bloscpack": ("*.blp", "made/*.blp", "hostile/*", "bcolz/*", "bcolz/prices/close"),
+    "swh": ("*.shard", "../swh"),
 }
 BARE = {"bare_shard"}
 """Folders that are no data sets."""

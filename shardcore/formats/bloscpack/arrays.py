@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shardcore.errors import FormatError, Unsupported
 
@@ -34,6 +35,22 @@ class ArrayInfo:
         """Plain bytes of the array."""
         return math.prod(self.shape) * self.dtype.itemsize
 
+    @property
+    def stride(self) -> int:
+        """Plain bytes from one place of the first axis to the next, in C order; `shape` is not empty."""
+        return math.prod(self.shape[1:]) * self.dtype.itemsize
+
+    def of(self, data: bytes) -> NDArray[Any]:
+        """The array that bytes are; read-only.
+
+        Raises:
+            FormatError: They are more or fewer than the array has.
+        """
+        if self.nbytes != len(data):
+            raise FormatError(f"an array of {self.nbytes} bytes is described, the content has {len(data)}")
+        flat = np.frombuffer(data, self.dtype) if len(data) else np.zeros(0, self.dtype)
+        return flat.reshape(self.shape, order="C" if self.order == "C" else "F")
+
 
 def array_info(metadata: Any) -> ArrayInfo | None:
     """The array that the metadata describes, or None when it describes none.
@@ -48,7 +65,7 @@ def array_info(metadata: Any) -> ArrayInfo | None:
     if not isinstance(metadata, dict) or metadata.get("container") != "numpy":
         return None
     shape, order = metadata.get("shape"), metadata.get("order", "C")
-    if not isinstance(shape, list) or len(shape) > MAX_DIMENSIONS or not all(_is_length(n) for n in shape):
+    if not isinstance(shape, list) or len(shape) > MAX_DIMENSIONS or not all(is_length(n) for n in shape):
         raise FormatError(f"metadata: {_short(shape)} is not the shape of an array")
     if order not in ("C", "F"):
         raise FormatError(f"metadata: the order of an array is C or F, not {_short(order)}")
@@ -95,7 +112,8 @@ def _fields(descr: list[Any]) -> list[Any]:
     return fields
 
 
-def _is_length(value: Any) -> bool:
+def is_length(value: Any) -> TypeGuard[int]:
+    """Whether a JSON value can be a number of elements or bytes."""
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63
 
 

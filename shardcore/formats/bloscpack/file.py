@@ -43,11 +43,15 @@ class BloscpackFile:
         """Reads the header of every chunk; see `ChunkTable.load`."""
         self.table.load(progress, source)
 
-    def isolate(self) -> None:
-        """Decompresses chunks in a process of its own from now on; a chunk that kills it is a damaged chunk."""
-        if self._worker is None:
-            self._worker = Worker()
-            self.content.decoder = self._worker.decompress
+    def isolate(self, worker: Worker | None = None) -> None:
+        """Decompresses chunks in a process of their own from now on; a chunk that kills it is a damaged chunk.
+
+        Args:
+            worker: The process, which its owner ends; by default one that ends with the file.
+        """
+        if worker is None:
+            worker = self._worker = self._worker or Worker()
+        self.content.decoder = worker.decompress
 
     def close(self) -> None:
         """Closes the source, and ends the process of `isolate`."""

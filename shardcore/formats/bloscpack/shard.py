@@ -174,11 +174,7 @@ class BloscpackShard(Shard):
         info = self.array
         if info is None:
             raise UsageError("the metadata describes no array")
-        data = self.file.content.whole(limit=limit)
-        if info.nbytes != len(data):
-            raise FormatError(f"the metadata describes an array of {info.nbytes} bytes, the content has {len(data)}")
-        flat = np.frombuffer(data, info.dtype) if len(data) else np.zeros(0, info.dtype)
-        return flat.reshape(info.shape, order="C" if info.order == "C" else "F")
+        return info.of(self.file.content.whole(limit=limit))
 
     @property
     def views(self) -> tuple[str, ...]:

@@ -1,0 +1,214 @@
+"""What bcolz 1.x writes around Bloscpack files: the folder of a column, and the folder of a table of columns.
+
+column: data/__0.blp, data/__1.blp, … | meta/sizes | meta/storage | __attrs__
+table:  __rootdirs__ | __attrs__ | a column folder for each name
+
+The files are Bloscpack version 1 with one chunk each; every chunk but the last holds `chunklen` items.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from typing import Any
+
+from shardcore.errors import ExternalMissing, FormatError
+from shardcore.formats.bloscpack.arrays import ArrayInfo, is_length, parse_dtype
+from shardcore.formats.bloscpack.json_tree import parse_json
+from shardcore.sources.base import Folder
+from shardcore.span import Span
+
+DATA, META = "data", "meta"
+SIZES, STORAGE, ATTRS, ROOTDIRS = "meta/sizes", "meta/storage", "__attrs__", "__rootdirs__"
+MAX_TEXT = 1 << 22
+"""Bytes that one of these JSON files may have."""
+
+_CHUNK_FILE = re.compile(r"__(0|[1-9]\d{0,17})\.blp", re.ASCII)
+
+DOCS = {
+    SIZES: "Items and bytes of the column: `shape`, `nbytes` plain, `cbytes` stored.",
+    STORAGE: "How it is stored: `dtype`, `chunklen` (items of a chunk), `cparams` of the compressor, `dflt`.",
+    ATTRS: "What users noted down; usually nothing.",
+    ROOTDIRS: "The columns of the table, in order.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkFile:
+    """One of the files of a column.
+
+    Attributes:
+        number: The chunk it holds.
+        name: Relative to the folder of the data set.
+        size: Bytes.
+    """
+
+    number: int
+    name: str
+    size: int
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column as its meta files describe it.
+
+    Attributes:
+        name: The folder it lies in, relative to that of the data set; empty for a column that is the data set.
+        array: Type and shape of its content.
+        chunklen: Items of every chunk but the last; an item of a column of several axes is all that lies at one
+            place of the first axis.
+        cbytes: Stored bytes, as `meta/sizes` says.
+        files: The files that are there, by their numbers.
+        texts: The bytes of its JSON files, by their names relative to the folder of the data set.
+    """
+
+    name: str
+    array: ArrayInfo
+    chunklen: int
+    cbytes: int
+    files: tuple[ChunkFile, ...]
+    texts: dict[str, bytes]
+
+    @property
+    def nbytes(self) -> int:
+        """Plain bytes of the column."""
+        return self.array.nbytes
+
+    @property
+    def chunk_bytes(self) -> int:
+        """Plain bytes of every chunk but the last."""
+        return self.chunklen * self.array.stride
+
+    @property
+    def chunks(self) -> int:
+        """Number of chunks that hold `nbytes` bytes."""
+        return -(-self.nbytes // self.chunk_bytes)
+
+    @cached_property
+    def by_number(self) -> dict[int, ChunkFile]:
+        """The files by their numbers."""
+        return {file.number: file for file in self.files}
+
+    @property
+    def missing(self) -> list[int]:
+        """The chunks whose files are not there, the first thousand of them: a shape may claim any number."""
+        return list(islice((number for number in range(self.chunks) if number not in self.by_number), 1000))
+
+    @property
+    def surplus(self) -> list[ChunkFile]:
+        """Files behind the last chunk."""
+        return [file for file in self.files if file.number >= self.chunks]
+
+    def file_of(self, number: int) -> ChunkFile:
+        """The file that holds a chunk.
+
+        Raises:
+            ExternalMissing: It is not there.
+        """
+        if number not in self.by_number:
+            name = f"{self.inside(DATA)}/__{number}.blp"
+            raise ExternalMissing(f"{name} is not there; the column has {self.chunks} chunks")
+        return self.by_number[number]
+
+    def inside(self, name: str) -> str:
+        """The name of a file of the column, relative to the folder of the data set."""
+        return f"{self.name}/{name}" if self.name else name
+
+    def check_chunk(self, number: int, size: int) -> None:
+        """Checks how many plain bytes a chunk has; behind the end of the column the last one may have more.
+
+        Raises:
+            FormatError: They are not those that `chunklen` and the shape leave to it.
+        """
+        wanted = min(self.chunk_bytes, self.nbytes - number * self.chunk_bytes)
+        if size != wanted and not wanted < size <= self.chunk_bytes:
+            file = self.file_of(number)
+            message = f"chunk {number} holds {size} plain bytes; the column has {wanted} there"
+            raise FormatError(message, span=Span(file.name, 0, file.size))
+
+
+def is_column(folder: Folder) -> bool:
+    """Whether a folder has the parts of a column."""
+    inside = {entry.name for entry in folder.list() if entry.is_folder}
+    return {DATA, META} <= inside and {SIZES, STORAGE} <= {entry.name for entry in folder.list(META)}
+
+
+def is_table(folder: Folder) -> bool:
+    """Whether a folder names columns."""
+    return any(entry.name == ROOTDIRS and not entry.is_folder for entry in folder.list())
+
+
+def read_column(folder: Folder, name: str = "") -> Column:
+    """Reads the meta files of a column and lists its chunks.
+
+    Args:
+        folder: The folder of the data set.
+        name: The folder of the column inside it; empty when it is the same.
+
+    Raises:
+        FormatError: The meta files make no sense.
+        SourceError: They cannot be had.
+    """
+    lead = f"{name}/" if name else ""
+    texts = {lead + part: folder.read(lead + part, MAX_TEXT) for part in (SIZES, STORAGE)}
+    entries = folder.list(lead + DATA)
+    if any(entry.name == lead + ATTRS for entry in folder.list(name)):
+        texts[lead + ATTRS] = folder.read(lead + ATTRS, MAX_TEXT)
+    sizes, storage = (_mapping(texts[lead + part], lead + part) for part in (SIZES, STORAGE))
+    files = [
+        ChunkFile(int(found[1]), entry.name, entry.size)
+        for entry in entries
+        if not entry.is_folder and (found := _CHUNK_FILE.fullmatch(entry.name.rpartition("/")[2]))
+    ]
+    array, span = _array(sizes, storage, lead), Span(lead + STORAGE, 0, len(texts[lead + STORAGE]))
+    chunklen = storage.get("chunklen")
+    if not is_length(chunklen) or not chunklen:
+        raise FormatError(f"{lead}{STORAGE}: a chunklen of {str(chunklen)[:80]}", span=span)
+    cbytes = sizes.get("cbytes")
+    return Column(
+        name,
+        array,
+        chunklen,
+        cbytes if is_length(cbytes) else -1,
+        tuple(sorted(files, key=lambda file: file.number)),
+        texts,
+    )
+
+
+def read_names(text: bytes) -> list[str]:
+    """The names of the columns of a table, from `__rootdirs__`.
+
+    Raises:
+        FormatError: They are not there.
+    """
+    names = _mapping(text, ROOTDIRS).get("names")
+    if not isinstance(names, list) or not all(name and isinstance(name, str) for name in names):
+        raise FormatError(f"{ROOTDIRS}: no list of names", span=Span(ROOTDIRS, 0, len(text)))
+    return list(dict.fromkeys(names))
+
+
+def _mapping(text: bytes, name: str) -> dict[str, Any]:
+    """The JSON object in a file."""
+    span = Span(name, 0, len(text))
+    try:
+        value = parse_json(text)
+    except ValueError as error:
+        raise FormatError(f"{name} is not JSON: {error}", span=span) from error
+    if not isinstance(value, dict):
+        raise FormatError(f"{name} is no JSON object", span=span)
+    return value
+
+
+def _array(sizes: dict[str, Any], storage: dict[str, Any], lead: str) -> ArrayInfo:
+    """Type and shape of a column; both files have to agree about its bytes."""
+    shape, nbytes = sizes.get("shape"), sizes.get("nbytes")
+    if not isinstance(shape, list) or not 1 <= len(shape) <= 64 or not all(is_length(n) for n in shape):
+        raise FormatError(f"{lead}{SIZES}: {str(shape)[:80]} is not the shape of a column")
+    array = ArrayInfo(parse_dtype(storage.get("dtype")), tuple(shape), "C")
+    if nbytes != array.nbytes or not array.stride:
+        raise FormatError(
+            f"{lead}{SIZES}: {str(nbytes)[:80]} bytes, but {array.dtype} in the shape {shape} takes {array.nbytes}"
+        )
+    return array

@@ -1,0 +1,139 @@
+"""A bcolz column as a data set: one array in many files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from numpy.typing import NDArray
+
+from shardcore.errors import KeyAbsent
+from shardcore.finding import Depth, Findings
+from shardcore.format import OpenContext
+from shardcore.formats.bloscpack.arrays import ArrayInfo
+from shardcore.formats.bloscpack.bcolz import (
+    SIZES,
+    STORAGE,
+    Column,
+    read_column,
+)
+from shardcore.formats.bloscpack.dataset import BloscpackDataSet, column_fields
+from shardcore.formats.bloscpack.folder_objects import ColumnObjects, column_ref
+from shardcore.formats.bloscpack.lookup import ALL, Asked, BloscpackKey, parse_key
+from shardcore.objects import ObjectRef
+from shardcore.record import Value
+from shardcore.shard import DEFAULT_LIMIT
+from shardcore.sources.base import Folder
+from shardcore.span import Span
+from shardcore.trace import Look
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnKey(BloscpackKey):
+    """A key of a column, which knows its file: what it asks for counts in that file.
+
+    Attributes:
+        chunk: The chunk of the column.
+    """
+
+    chunk: int = 0
+
+
+class BloscpackColumn(BloscpackDataSet):
+    """A column: an array whose chunks are files.
+
+    Args:
+        folder: The folder.
+        context: How members are opened.
+
+    Attributes:
+        column: What the JSON files say of it.
+    """
+
+    def __init__(self, folder: Folder, context: OpenContext) -> None:
+        self.column = read_column(folder)
+        super().__init__(folder, [self.column], {}, context)
+        self._chunks = ColumnObjects(self.column, self.member, self._is_known)
+        self._rows = {file.name: row for row, file in enumerate(self.column.files)}
+
+    @property
+    def array(self) -> ArrayInfo:
+        """How the whole content is a NumPy array."""
+        return self.column.array
+
+    @property
+    def objects(self) -> ColumnObjects:
+        """The chunks, one for each file."""
+        return self._chunks
+
+    @property
+    def fields(self) -> dict[str, Value]:
+        """Type, shape and sizes."""
+        return super().fields | column_fields("column", self.column)
+
+    @property
+    def views(self) -> tuple[str, ...]:
+        """`all`: the whole content."""
+        return (ALL,)
+
+    def read_array(self, *, limit: int = DEFAULT_LIMIT) -> NDArray[Any]:
+        """The column as a NumPy array; read-only.
+
+        Raises:
+            FormatError: A chunk is damaged.
+            LimitExceeded: It has more than `limit` bytes.
+        """
+        return self.array.of(self.read(self.find(ALL), limit=limit))
+
+    def parse_key(self, text: str) -> BloscpackKey:
+        """`5` is a chunk, `@1000` the chunk that holds a plain byte, `all` the whole content."""
+        return parse_key(text)
+
+    def lookup(self, key: BloscpackKey, look: Look) -> ObjectRef:
+        """Finds a chunk by its number or one of its bytes, in the file that is named after it; or the whole."""
+        column = self.column
+        look.step(
+            "The column",
+            f"{list(column.array.shape)} items of {column.array.dtype}: {column.nbytes} plain bytes, in chunks of "
+            f"{column.chunklen} items or {column.chunk_bytes} bytes.",
+            *(Span(name, 0, len(self._texts[name])) for name in (SIZES, STORAGE)),
+            nbytes=column.nbytes,
+            chunklen=column.chunklen,
+            chunk_bytes=column.chunk_bytes,
+        )
+        if key.asked is Asked.ALL:
+            ref = column_ref(column, ALL, -1, "content")
+            look.step("All chunks", "The chunks one after the other, cut where the column ends.", *ref.spans[:100])
+            return ref
+        inside = ColumnKey(Asked.CHUNK, 0, key.number)
+        if key.asked is Asked.BYTE:
+            number, within = divmod(key.number, column.chunk_bytes)
+            if key.number >= column.nbytes:
+                look.step("Which chunk", f"None: the column has {column.nbytes} bytes.", nbytes=column.nbytes)
+                raise KeyAbsent(str(key), f"there is no plain byte {key.number}; there are {column.nbytes}")
+            text = f"{key.number} // {column.chunk_bytes} = {number}, rest {within}."
+            look.step("Which chunk", text, chunk=number, within=within)
+            inside = ColumnKey(Asked.BYTE, within, number)
+        if inside.chunk not in column.by_number and inside.chunk >= column.chunks:
+            look.step("No such chunk", f"There are {column.chunks} chunks.", chunks=column.chunks)
+            raise KeyAbsent(str(key), f"there is no chunk {inside.chunk}; there are {column.chunks}")
+        return replace(super().lookup(inside, look), key=str(inside.chunk))
+
+    def route(self, key: ColumnKey, look: Look) -> Sequence[str]:
+        """The one file that is named after the chunk."""
+        name = self.column.file_of(key.chunk).name
+        look.step("Which file", f"Chunk {key.chunk} of a column is the file {name}.", file=name)
+        return (name,)
+
+    def _column_of(self, ref: ObjectRef) -> Column:
+        return self.column
+
+    def _check_columns(self, findings: Findings, depth: Depth) -> None:
+        self._check_column(self.column, findings, depth)
+
+    def _first_row(self, name: str) -> int | None:
+        return self._rows.get(name)
+
+    def _is_known(self, name: str) -> bool:
+        return name in self.unreadable or self._opened.value(name) is not None
