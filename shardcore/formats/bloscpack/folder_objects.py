@@ -32,6 +32,7 @@ class ColumnObjects(Objects):
     codecs = BloscpackObjects.codecs
 
     def __init__(self, column: Column, member: Callable[[str], Shard], is_known: Callable[[str], bool]) -> None:
+        self._column = column
         self._files = column.files
         self._member = member
         self._is_known = is_known
@@ -40,7 +41,7 @@ class ColumnObjects(Objects):
         return len(self._files)
 
     def columns(self, rows: I64, *, sizes: bool = False) -> ObjectColumns:
-        """The columns of some chunks; of files that nobody opened yet, only with `sizes`."""
+        """The columns of some chunks; of files that nobody opened yet what the column says, unless with `sizes`."""
         if not len(rows):
             return ObjectColumns.of([], [], [], [])
         table = np.array([self._numbers(row, sizes) for row in rows.tolist()], np.int64)
@@ -66,8 +67,11 @@ class ColumnObjects(Objects):
 
     def _numbers(self, row: int, sizes: bool) -> tuple[int, int, int, int, int, int]:
         """Start, stop, size, stored size, codec and state of a chunk."""
-        if not sizes and not self._is_known(self._files[row].name):
-            return -1, -1, -1, -1, 0, State.LIVE
+        file = self._files[row]
+        if not sizes and not self._is_known(file.name):
+            # The last chunk may be short or not.
+            size = self._column.chunk_bytes if file.number < self._column.chunks - 1 else -1
+            return -1, -1, size, -1, 0, State.LIVE
         ref = self.ref(row)
         start, stop = (ref.spans[0].start, ref.spans[0].stop) if ref.spans else (-1, -1)
         return start, stop, ref.size, ref.stored_size, self.codecs.index(ref.codec), ref.state
@@ -80,6 +84,7 @@ class TableObjects(Objects):
         names: The columns, in order.
         columns: Those that can be read, by name.
         damage: Why the others cannot.
+        unreadable: Gives what is wrong with the files of a column that could not be opened, or empty.
         first_members: The number of the first file of each column among the members of the data set.
     """
 
@@ -91,11 +96,13 @@ class TableObjects(Objects):
         names: Sequence[str],
         columns: Mapping[str, Column],
         damage: Mapping[str, ShardError],
+        unreadable: Callable[[str], str],
         first_members: Mapping[str, int],
     ) -> None:
         self._names = tuple(names)
         self._columns = columns
         self._damage = damage
+        self._unreadable = unreadable
         self._first_members = first_members
 
     def __len__(self) -> int:
@@ -126,7 +133,9 @@ class TableObjects(Objects):
         if name in self._damage:
             error = str(self._damage[name])
             return ObjectRef(name, row, (), codec="blosc", state=State.DAMAGED, kind="column", error=error)
-        return column_ref(self._columns[name], name, row, "column")
+        ref = column_ref(self._columns[name], name, row, "column")
+        error = self._unreadable(name)
+        return replace(ref, state=State.DAMAGED, error=error) if error else ref
 
 
 def column_ref(column: Column, key: str, row: int, kind: str) -> ObjectRef:

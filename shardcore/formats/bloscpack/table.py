@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import accumulate
 from typing import Any
 
 from numpy.typing import NDArray
 
+from shardcore.dataset import Member
 from shardcore.errors import KeyAbsent, ShardError
 from shardcore.finding import Depth, Findings
 from shardcore.format import OpenContext
@@ -21,9 +23,10 @@ from shardcore.formats.bloscpack.bcolz import (
 )
 from shardcore.formats.bloscpack.dataset import BloscpackDataSet, column_fields
 from shardcore.formats.bloscpack.folder_objects import TableObjects
+from shardcore.nodes.node import Node
 from shardcore.objects import ObjectRef
 from shardcore.record import Value
-from shardcore.shard import DEFAULT_LIMIT
+from shardcore.shard import DEFAULT_LIMIT, Part
 from shardcore.sources.base import Folder
 from shardcore.sources.names import SourceName
 from shardcore.span import Span
@@ -61,7 +64,7 @@ class BloscpackTable(BloscpackDataSet):
         self._rows = {file.name: self.names.index(n) for n, column in self.columns.items() for file in column.files}
         starts = accumulate((len(column.files) for column in self.columns.values()), initial=0)
         firsts = dict(zip(self.columns, starts, strict=False))
-        self._objects = TableObjects(self.names, self.columns, self._damaged, firsts)
+        self._objects = TableObjects(self.names, self.columns, self._damaged, self._file_damage, firsts)
 
     @property
     def objects(self) -> TableObjects:
@@ -124,6 +127,18 @@ class BloscpackTable(BloscpackDataSet):
             self._check_column(column, findings, depth)
         if len(lengths := {column.array.shape[0] for column in self.columns.values()}) > 1:
             findings.error("bloscpack.column-length", place, f"the columns differ in length: {sorted(lengths)[:10]}")
+
+    def _file_damage(self, name: str) -> str:
+        row = self.names.index(name)
+        errors = (f"{file}: {error}" for file, error in self.unreadable.items() if self._rows[file] == row)
+        return next(errors, "")
+
+    def _member_node(self, member: Member) -> Node:
+        return replace(super()._member_node(member), row=self._rows[member.name])
+
+    def _placed_tree(self, member: str, part: Part) -> Node:
+        # All of a file belongs to its column, headers, too.
+        return replace(super()._placed_tree(member, part), row=self._rows[member])
 
     def _first_row(self, name: str) -> int | None:
         return self._rows.get(name)

@@ -95,7 +95,8 @@ def test_chunks_are_known_without_reading() -> None:
         assert shard.declared_objects == 13
         assert shard.listing is not None
         assert shard.listing.keys[:] == [str(number) for number in range(13)]
-        assert shard.objects[:].size.tolist() == [-1] * 13
+        assert shard.objects[:].size.tolist() == [960] * 12 + [-1]
+        assert shard.objects[:].stored_size.tolist() == [-1] * 13
         shard.load_index()
         assert shard.objects[:].size.tolist() == [960] * 13
         check_columns(shard)
@@ -361,7 +362,7 @@ def test_chunks_of_a_table_belong_to_their_column() -> None:
     """Nodes of a file have the row of the column."""
     with opened_table() as shard:
         check_explained(shard, "symbol/data/__1.blp")
-        assert [node.row for node in shard.explain(50, "symbol/data/__1.blp")][:3] == [None, None, 2]
+        assert [node.row for node in shard.explain(50, "symbol/data/__1.blp")][:3] == [2, None, 2]
         names = [node.name for node in shard.tree.children]
         assert names[:2] == ["__rootdirs__", "__attrs__"]
         assert names[-1] == "symbol/data/__2.blp"
@@ -383,6 +384,19 @@ def test_a_damaged_column_leaves_the_others(table: Path) -> None:
             with pytest.raises(ShardError):
                 shard.read(shard.objects.ref(row))
         assert errors(shard) == ["bloscpack.column", "bloscpack.column"]
+
+
+def test_damaged_files_are_told_with_the_index(table: Path) -> None:
+    """A column of which a file cannot be opened is a damaged row, once that is known."""
+    (table / "close/data/__1.blp").write_bytes(b"blp")
+    with opened_table(table) as shard:
+        assert shard.objects[:].state.tolist() == [State.LIVE] * 3
+        shard.load_index()
+        assert shard.objects[:].state.tolist() == [State.LIVE, State.DAMAGED, State.LIVE]
+        assert shard.objects.ref(1).error.startswith("close/data/__1.blp: ")
+        assert shard.read_range(shard.find("close"), 0, 2048) == prices()["close"].tobytes()[:2048]
+        with pytest.raises(FormatError):
+            shard.read(shard.find("close"))
 
 
 def test_columns_of_different_lengths_are_no_table(table: Path) -> None:

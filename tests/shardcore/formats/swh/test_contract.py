@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import ClassVar
 
-from shardcore.testing import ShardContract
+from shardcore.testing import DataSetContract, ShardContract
 
 DATA = Path(__file__).parents[3] / "data" / "swh"
 
@@ -15,3 +15,10 @@ class TestSwhContract(ShardContract):
     absent: ClassVar = ["00" * 32, "ff" * 32, "0123456789abcdef" * 4]
     open_ranges = 2
     find_ranges = 2
+
+
+class TestSwhDataSet(DataSetContract):
+    """The same shards as the members of one data set."""
+
+    samples: ClassVar = [DATA]
+    absent: ClassVar = TestSwhContract.absent
