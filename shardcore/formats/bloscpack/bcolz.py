@@ -15,9 +15,10 @@ from itertools import islice
 from typing import Any
 
 from shardcore.errors import ExternalMissing, FormatError
-from shardcore.formats.bloscpack.arrays import ArrayInfo, is_length, parse_dtype
+from shardcore.formats.bloscpack.arrays import MAX_DIMENSIONS, ArrayInfo, is_length, parse_dtype
 from shardcore.formats.bloscpack.json_tree import parse_json
 from shardcore.sources.base import Folder
+from shardcore.sources.names import SourceName
 from shardcore.span import Span
 
 DATA, META = "data", "meta"
@@ -126,7 +127,7 @@ class Column:
         if size != wanted and not wanted < size <= self.chunk_bytes:
             file = self.file_of(number)
             message = f"chunk {number} holds {size} plain bytes; the column has {wanted} there"
-            raise FormatError(message, span=Span(file.name, 0, file.size))
+            raise FormatError(message, span=_span(file.name, file.size))
 
 
 def is_column(folder: Folder) -> bool:
@@ -162,7 +163,7 @@ def read_column(folder: Folder, name: str = "") -> Column:
         for entry in entries
         if not entry.is_folder and (found := _CHUNK_FILE.fullmatch(entry.name.rpartition("/")[2]))
     ]
-    array, span = _array(sizes, storage, lead), Span(lead + STORAGE, 0, len(texts[lead + STORAGE]))
+    array, span = _array(sizes, storage, texts, lead), _span(lead + STORAGE, len(texts[lead + STORAGE]))
     chunklen = storage.get("chunklen")
     if not is_length(chunklen) or not chunklen:
         raise FormatError(f"{lead}{STORAGE}: a chunklen of {str(chunklen)[:80]}", span=span)
@@ -185,13 +186,13 @@ def read_names(text: bytes) -> list[str]:
     """
     names = _mapping(text, ROOTDIRS).get("names")
     if not isinstance(names, list) or not all(name and isinstance(name, str) for name in names):
-        raise FormatError(f"{ROOTDIRS}: no list of names", span=Span(ROOTDIRS, 0, len(text)))
+        raise FormatError(f"{ROOTDIRS}: no list of names", span=_span(ROOTDIRS, len(text)))
     return list(dict.fromkeys(names))
 
 
 def _mapping(text: bytes, name: str) -> dict[str, Any]:
     """The JSON object in a file."""
-    span = Span(name, 0, len(text))
+    span = _span(name, len(text))
     try:
         value = parse_json(text)
     except ValueError as error:
@@ -201,14 +202,25 @@ def _mapping(text: bytes, name: str) -> dict[str, Any]:
     return value
 
 
-def _array(sizes: dict[str, Any], storage: dict[str, Any], lead: str) -> ArrayInfo:
+def _span(name: str, size: int) -> Span:
+    """All of a file."""
+    return Span(str(SourceName(name)), 0, size)
+
+
+def _array(sizes: dict[str, Any], storage: dict[str, Any], texts: dict[str, bytes], lead: str) -> ArrayInfo:
     """Type and shape of a column; both files have to agree about its bytes."""
+    span, kind_span = (_span(lead + name, len(texts[lead + name])) for name in (SIZES, STORAGE))
     shape, nbytes = sizes.get("shape"), sizes.get("nbytes")
-    if not isinstance(shape, list) or not 1 <= len(shape) <= 64 or not all(is_length(n) for n in shape):
-        raise FormatError(f"{lead}{SIZES}: {str(shape)[:80]} is not the shape of a column")
-    array = ArrayInfo(parse_dtype(storage.get("dtype")), tuple(shape), "C")
-    if nbytes != array.nbytes or not array.stride:
-        raise FormatError(
-            f"{lead}{SIZES}: {str(nbytes)[:80]} bytes, but {array.dtype} in the shape {shape} takes {array.nbytes}"
-        )
+    if not isinstance(shape, list) or not 1 <= len(shape) <= MAX_DIMENSIONS or not all(is_length(n) for n in shape):
+        raise FormatError(f"{lead}{SIZES}: {str(shape)[:80]} is not the shape of a column", span=span)
+    try:
+        array = ArrayInfo(parse_dtype(storage.get("dtype")), tuple(shape), "C")
+    except FormatError as error:
+        error.span = kind_span
+        raise
+    if not array.stride:
+        raise FormatError(f"{lead}{STORAGE}: items of {array.dtype} in the shape {shape} have no bytes", span=kind_span)
+    if nbytes != array.nbytes:
+        message = f"{str(nbytes)[:80]} bytes, but {array.dtype} in the shape {shape} takes {array.nbytes}"
+        raise FormatError(f"{lead}{SIZES}: {message}", span=span)
     return array

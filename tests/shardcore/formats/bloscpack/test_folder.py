@@ -254,8 +254,9 @@ def test_files_behind_the_end_are_noted(column: Path) -> None:
 def test_meta_files_that_make_no_sense(column: Path, name: str, values: dict[str, Any]) -> None:
     """They are an error that names what is wrong, on the command line, too."""
     edit(column / "meta" / name, **values)
-    with pytest.raises(FormatError):
+    with pytest.raises(FormatError) as caught:
         shardcore.open(column)
+    assert caught.value.span == shardcore.Span(f"meta/{name}", 0, (column / "meta" / name).stat().st_size)
     assert run(["info", str(column)]) == 3
 
 
