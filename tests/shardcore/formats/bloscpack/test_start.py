@@ -24,7 +24,7 @@ def test_listing_the_format_imports_no_reader() -> None:
 
 def test_opening_a_file_imports_no_codec() -> None:
     """Codecs come with the first chunk: looking at headers, metadata and the tree needs none."""
-    script = f"import shardcore; s = shardcore.open({str(DATA / 'meta_1.blp')!r}); s.load_index(); s.metadata; s.tree"
+    script = f"import shardcore; s = shardcore.open({str(DATA / 'array.blp')!r}); s.load_index(); s.metadata; s.tree"
     assert loaded(script, CODECS) == "[]"
     assert "'blosc2'" in loaded(f"{script}; s.read(s.find('all'))", CODECS)
 

@@ -29,7 +29,7 @@ def test_nodes_say_which_row_they_belong_to(name: str) -> None:
 
 def test_the_decoded_metadata_is_a_source_of_its_own() -> None:
     """It has bytes, a section and a tree under the name that the node of the stored text states."""
-    with shardcore.open(DATA / "meta_1.blp") as shard:
+    with shardcore.open(DATA / "array.blp") as shard:
         name = next(node.decoded for node in shard.tree.children[1].children if node.decoded)
         part = shard.part(name)
         assert part.source.read(0, part.source.size)[:1] == b"{"
