@@ -16,7 +16,7 @@ from shardcore.objects import NoObjects, ObjectRef, Objects
 from shardcore.options import Option, Purpose
 from shardcore.progress import Progress, no_progress
 from shardcore.record import FieldRole, Value
-from shardcore.shard import OpenOptions, Shard
+from shardcore.shard import Shard
 from shardcore.sources.base import Folder, Source
 from shardcore.sources.opening import PrefetchedSource
 from shardcore.span import Span
@@ -84,7 +84,6 @@ class OpenContext:
     """What a format is given to open something.
 
     Attributes:
-        options: What the caller said.
         opener: Opens sources of other formats.
         draft: Where the format notes what it knows so far.
         partial: Whether a shard with `damage` is wanted rather than an error, where something can be shown.
@@ -93,7 +92,6 @@ class OpenContext:
         forced: Whether the caller named the format, which lifts the bar of inference.
     """
 
-    options: OpenOptions
     opener: Opener
     draft: Draft = field(default_factory=Draft)
     partial: bool = False

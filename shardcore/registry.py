@@ -13,7 +13,7 @@ from shardcore.errors import FormatError, NotAShard, ShardError, SourceError, Us
 from shardcore.format import Certainty, Draft, Format, OpenContext, PartialShard, Verdict
 from shardcore.options import OptionType, Purpose, read_options
 from shardcore.progress import Progress, no_progress
-from shardcore.shard import OpenOptions, Shard
+from shardcore.shard import Shard
 from shardcore.sources.base import Folder, Source
 from shardcore.sources.local import FileSource, LocalFolder
 from shardcore.sources.memory import BytesSource
@@ -117,7 +117,6 @@ def open(
     target = source_of(where)
     name = format or named
     context = OpenContext(
-        OpenOptions(forced=name is not None, **values),
         _open_as,
         partial=partial,
         progress=progress,
@@ -266,7 +265,7 @@ def _check_mark(found: Format, verdict: Verdict, probe: PrefetchedSource) -> Non
     Raises:
         NotAShard: It cannot.
     """
-    context = OpenContext(OpenOptions(), _open_as)
+    context = OpenContext(_open_as)
     try:
         found.open(probe, context)
     except (FormatError, NotAShard) as error:
@@ -287,7 +286,7 @@ def _stranger(found: Format, verdict: Verdict, name: str) -> NotAShard:
 
 def _open_as(source: Source, name: str) -> Shard:
     """How formats open sources of other formats."""
-    return format_of(name).open(PrefetchedSource(source), OpenContext(OpenOptions(forced=True), _open_as, forced=True))
+    return format_of(name).open(PrefetchedSource(source), OpenContext(_open_as, forced=True))
 
 
 def _open_folder(folder: Folder, name: str | None, context: OpenContext) -> Shard:

@@ -20,7 +20,7 @@ from shardcore.nodes.sections import Section
 from shardcore.objects import ObjectRef, Objects
 from shardcore.progress import Progress, no_progress
 from shardcore.record import Value
-from shardcore.sources.base import Folder, Source
+from shardcore.sources.base import Source
 from shardcore.sources.names import SourceName
 from shardcore.trace import Look, Trace, tell
 
@@ -335,25 +335,6 @@ class Shard(ABC):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-
-@dataclass(frozen=True, slots=True)
-class OpenOptions:
-    """What the caller of `open` may say.
-
-    Attributes:
-        spec: neuroglancer: the sharding specification, as JSON text, a mapping, or the path of a file.
-        xorbs: mdb: the folder with the xorbs.
-        deleted: Whether tombstoned data is served.
-        forced: Whether the caller named the format, which lifts the bar of inference.
-        isolated: Whether codecs that could take the process with them run in one of their own.
-    """
-
-    spec: Any = None
-    xorbs: Folder | None = None
-    deleted: bool = False
-    forced: bool = False
-    isolated: bool = False
 
 
 def bounded(shard: Shard, ref: ObjectRef, limit: int | None) -> Iterator[bytes]:

@@ -42,8 +42,3 @@ class Span:
     def __str__(self) -> str:
         within = f" of {self.source}" if self.source else ""
         return f"{self.start}..{self.stop}{within}"
-
-
-def decoded_name(start: int, stop: int) -> str:
-    """The name of the source that holds what the bytes `[start, stop)` of the file decode to."""
-    return f"@{start}-{stop}"

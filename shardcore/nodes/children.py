@@ -86,11 +86,11 @@ class Grouped(Children):
             span,
             text=f"{last - first + 1} rows",
             doc=self._doc,
-            children=Part(self.base, first, last + 1),
+            children=RowRange(self.base, first, last + 1),
         )
 
 
-class Part(Children):
+class RowRange(Children):
     """The nodes number `first` to `last`, half-open, of a longer list."""
 
     def __init__(self, base: Children, first: int, last: int) -> None:
@@ -118,7 +118,7 @@ def grouped(children: Children, doc: str = "") -> Children:
     return Grouped(children, doc) if len(children) > GROUP_SIZE else children
 
 
-class Table(Children):
+class RecordTable(Children):
     """The rows of a table of records, computed from the row number.
 
     Args:

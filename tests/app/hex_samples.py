@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from shardcore import BytesSource, Field, FieldRole, Node, Record, Runs, Section, SectionRole, Source, Span
-from shardcore.nodes.children import Table, field_nodes
+from shardcore.nodes.children import RecordTable, field_nodes
 from shardcore.nodes.node import path_to, runs_of
 
 HEADER = Record(
@@ -50,7 +50,7 @@ SECTIONS = (
 
 def sample_tree() -> Node:
     """The nodes of the sample."""
-    table = Table(SLOT, INDEX, SLOTS, lambda first, last: _slots[first:last])
+    table = RecordTable(SLOT, INDEX, SLOTS, lambda first, last: _slots[first:last])
     kids = {"header": field_nodes(HEADER, HEADER.read(DATA)[0], 0), "index": table}
     return Node(
         "sample",

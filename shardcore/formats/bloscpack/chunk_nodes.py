@@ -11,7 +11,7 @@ from shardcore.errors import ShardError
 from shardcore.formats.bloscpack.blosc1 import HEADER_SIZE, ChunkHeader, ChunkMap, map_chunk, read_chunk_header
 from shardcore.formats.bloscpack.checksums import Checksum
 from shardcore.formats.bloscpack.layout import BLOCK_START, CHUNK_HEADER, STREAM_LENGTH, Flag
-from shardcore.nodes.children import Extents, Table, field_nodes, grouped
+from shardcore.nodes.children import Extents, RecordTable, field_nodes, grouped
 from shardcore.nodes.node import Node
 from shardcore.record import FieldRole
 from shardcore.span import Span
@@ -128,7 +128,7 @@ def _starts(chunk: bytes, found: ChunkMap, table: Span) -> Any:
             target=Span("", base + place, base + found.block_stop(number)),
         )
 
-    return grouped(Table(BLOCK_START, table.start, len(rows), lambda a, b: rows[a:b], describe=describe))
+    return grouped(RecordTable(BLOCK_START, table.start, len(rows), lambda a, b: rows[a:b], describe=describe))
 
 
 def _blocks(found: ChunkMap, base: int) -> Extents:

@@ -25,7 +25,7 @@ from shardcore.formats.bloscpack.layout import (
     section,
 )
 from shardcore.formats.bloscpack.metadata import MetadataSection, parse_metadata
-from shardcore.nodes.children import Deferred, Extents, Table, field_nodes, grouped
+from shardcore.nodes.children import Deferred, Extents, RecordTable, field_nodes, grouped
 from shardcore.nodes.node import Children, Node
 from shardcore.nodes.sections import Section, SectionRole
 from shardcore.record import FieldRole, Record
@@ -152,7 +152,7 @@ class BloscpackTree:
             roles = np.where(rows["offset"] == UNKNOWN, FieldRole.UNUSED, FieldRole.OFFSET)
             return roles.astype(np.uint8)[:, None]
 
-        rows = Table(OFFSET, offsets.start, offsets.count, read, describe=self._slot_node, paint=paint)
+        rows = RecordTable(OFFSET, offsets.start, offsets.count, read, describe=self._slot_node, paint=paint)
         return Node("offsets", Span("", part.start, part.stop), doc=part.doc, children=grouped(rows))
 
     def _slot_node(self, number: int, row: Any) -> Node:

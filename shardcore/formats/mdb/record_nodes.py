@@ -13,7 +13,7 @@ from shardcore.formats.mdb.geometry import CHUNK, FILE, XORB
 from shardcore.formats.mdb.index import MdbIndex
 from shardcore.formats.mdb.layout import CAS_ENTRY, FILE_ENTRY, FILE_HEADER, RECORD_SIZE, ChunkFlag, FileFlag
 from shardcore.formats.mdb.walk import RECORDS, Kind, WalkedSection
-from shardcore.nodes.children import Extents, Table, field_nodes, grouped
+from shardcore.nodes.children import Extents, RecordTable, field_nodes, grouped
 from shardcore.nodes.node import Children, Node
 from shardcore.nodes.runs import Runs
 from shardcore.record import FieldRole, Record
@@ -187,7 +187,7 @@ def _list_node(
     def plain(at: int, row: Any) -> Node:
         return _record_node(f"[{at}]", record, row, start + at * RECORD_SIZE)
 
-    rows: Children = Table(record, start, count, read, describe=describe or plain)
+    rows: Children = RecordTable(record, start, count, read, describe=describe or plain)
     span = Span("", start, start + count * RECORD_SIZE)
     return Node(name, span, text=f"{count} records", children=grouped(rows))
 

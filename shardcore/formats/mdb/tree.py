@@ -15,7 +15,7 @@ from shardcore.formats.mdb.index import MdbIndex
 from shardcore.formats.mdb.layout import FOOTER, FOOTER_SIZE, HEADER, NO_EXPIRY, RECORD, RECORD_SIZE
 from shardcore.formats.mdb.record_nodes import Blocks
 from shardcore.formats.mdb.walk import WalkedSection
-from shardcore.nodes.children import Table, field_nodes, grouped, section_nodes
+from shardcore.nodes.children import RecordTable, field_nodes, grouped, section_nodes
 from shardcore.nodes.node import Node
 from shardcore.nodes.sections import Section
 from shardcore.span import Span
@@ -128,7 +128,7 @@ def _lookup_node(file: MdbFile, table: LookupTable, section: Section) -> Node:
             row=row_there,
         )
 
-    children = grouped(Table(table.record, table.start, table.count, read, describe=describe))
+    children = grouped(RecordTable(table.record, table.start, table.count, read, describe=describe))
     span = Span("", section.start, section.stop)
     return Node(section.name, span, text=f"{table.count} entries", doc=section.doc, children=children)
 
@@ -142,7 +142,7 @@ def _records_node(section: Section, file: MdbFile, walked: WalkedSection | None,
             start, stop = section.start + first * RECORD_SIZE, section.start + last * RECORD_SIZE
             return RECORD.read(file.read(start, stop), count=last - first)
 
-        rows = Table(RECORD, section.start, section.size // RECORD_SIZE, read)
+        rows = RecordTable(RECORD, section.start, section.size // RECORD_SIZE, read)
         doc = f"{section.doc} What each record is, is known once the index is loaded."
         return Node(section.name, span, text=f"{len(rows)} records", doc=doc, children=grouped(rows))
     blocks = Blocks(walked, index, section.stop)

@@ -28,7 +28,7 @@ from shardcore.formats.neuroglancer.minishard import entries_of
 from shardcore.formats.neuroglancer.origin import INFO_NAME, Origin
 from shardcore.formats.neuroglancer.regions import REGION_SECTIONS, SHARD_INDEX, RegionKind, Regions, paint, regions_of
 from shardcore.formats.neuroglancer.volume import box_of, cell_of
-from shardcore.nodes.children import Deferred, Extents, Table, field_nodes, grouped, section_nodes
+from shardcore.nodes.children import Deferred, Extents, RecordTable, field_nodes, grouped, section_nodes
 from shardcore.nodes.node import Node
 from shardcore.nodes.runs import Runs
 from shardcore.nodes.sections import Section, SectionRole
@@ -140,7 +140,7 @@ class NeuroglancerTree:
 
     def _shard_index(self, section: Section) -> Node:
         """The node of the shard index."""
-        pairs = Table(
+        pairs = RecordTable(
             SHARD_INDEX_ENTRY,
             section.start,
             self._file.spec.minishards,

@@ -26,7 +26,7 @@ from shardcore.formats.swh.layout import (
     length_span,
 )
 from shardcore.formats.swh.slots import Order, read_slots, read_slots_at
-from shardcore.nodes.children import BitFields, Deferred, Extents, Table, field_nodes, grouped
+from shardcore.nodes.children import BitFields, Deferred, Extents, RecordTable, field_nodes, grouped
 from shardcore.nodes.node import Children, Node
 from shardcore.nodes.runs import Runs
 from shardcore.nodes.sections import Section
@@ -114,7 +114,7 @@ class SwhTree:
 
     def _index_node(self, section: Section) -> Node:
         geometry = self._geometry
-        table = Table(
+        table = RecordTable(
             SLOT,
             section.start,
             geometry.slots,
@@ -146,7 +146,7 @@ class SwhTree:
         span = parts.part(name)
         kids: Children
         if name == "select directory":
-            kids = Table(
+            kids = RecordTable(
                 DIRECTORY_ENTRY,
                 span.start,
                 span.size // DIRECTORY_ENTRY.size,

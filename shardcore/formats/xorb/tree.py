@@ -20,7 +20,7 @@ from shardcore.formats.xorb.layout import (
     read_u24,
 )
 from shardcore.formats.xorb.records import ReadMany, Records, read_headers, unpack
-from shardcore.nodes.children import Extents, Table, field_nodes, grouped, section_leaf, section_nodes
+from shardcore.nodes.children import Extents, RecordTable, field_nodes, grouped, section_leaf, section_nodes
 from shardcore.nodes.node import Children, Node
 from shardcore.nodes.runs import Runs
 from shardcore.nodes.sections import Section, SectionRole
@@ -201,5 +201,5 @@ def _part_node(data: bytes, start: int, part: InfoPart, records: Records) -> Nod
         part.name,
         span,
         text=f"{part.count} entries",
-        children=grouped(Table(part.record, span.start, part.count, read, describe=describe)),
+        children=grouped(RecordTable(part.record, span.start, part.count, read, describe=describe)),
     )

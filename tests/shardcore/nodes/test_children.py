@@ -12,8 +12,8 @@ from shardcore.nodes.children import (
     Deferred,
     Extents,
     Grouped,
-    Part,
-    Table,
+    RecordTable,
+    RowRange,
     field_nodes,
     gaps,
     grouped,
@@ -52,7 +52,7 @@ class Reads:
 def test_long_tables_are_grouped(rows: int) -> None:
     """Up to a thousand rows are children themselves; more are groups of a thousand, the last one with the rest."""
     read = Reads(rows)
-    table = Table(ROW, 16, rows, read)
+    table = RecordTable(ROW, 16, rows, read)
     kids = grouped(table, "A group.")
     assert kids.expandable == (rows > 0)
     if rows <= 1000:
@@ -75,7 +75,7 @@ def test_long_tables_are_grouped(rows: int) -> None:
 def test_groups_cost_nothing_but_their_edges() -> None:
     """Showing the groups of a long table reads no row in the middle; a path reads one row besides."""
     read = Reads(1_000_000)
-    kids = grouped(Table(ROW, 0, 1_000_000, read))
+    kids = grouped(RecordTable(ROW, 0, 1_000_000, read))
     list(kids[:3])
     assert sum(last - first for first, last in read.asked) <= 6
     read.asked.clear()
@@ -85,7 +85,7 @@ def test_groups_cost_nothing_but_their_edges() -> None:
 
 def test_groups_paint_as_the_table() -> None:
     """Grouping changes no colour."""
-    table = Table(ROW, 0, 1500, Reads(1500))
+    table = RecordTable(ROW, 0, 1500, Reads(1500))
     span = Span("", 0, 1500 * ROW.size)
     for start, stop in [(0, 12_000), (7_995, 8_005), (11_999, 12_000), (5, 5)]:
         plain, groups = (runs_of(Node("t", span, children=kids), start, stop) for kids in (table, Grouped(table)))
@@ -96,7 +96,7 @@ def test_groups_paint_as_the_table() -> None:
 def test_ranges_outside_ask_for_no_rows() -> None:
     """A range before or after a table touches no row, and a part of it none of the others."""
     read = Reads(2000)
-    table = Table(ROW, 100, 2000, read)
+    table = RecordTable(ROW, 100, 2000, read)
     end = 100 + 2000 * ROW.size
     for start, stop in [(0, 100), (end, end + 50), (50, 50)]:
         assert len(table.overlap(start, stop)) == 0
@@ -104,16 +104,16 @@ def test_ranges_outside_ask_for_no_rows() -> None:
         assert runs is not None
         assert len(runs) == 0
     assert read.asked == []
-    part = Part(table, 1000, 2000)
+    part = RowRange(table, 1000, 2000)
     assert part.overlap(100, 108) == range(0)
     assert part.overlap(100 + 999 * 8, 100 + 1001 * 8) == range(1)
-    assert Part(table, 0, 1000).overlap(end - 8, end) == range(0)
+    assert RowRange(table, 0, 1000).overlap(end - 8, end) == range(0)
 
 
 def test_roles_of_rows_may_differ() -> None:
     """A painter says the role of each field of each row."""
     roles = np.array([[FieldRole.KEY, FieldRole.UNUSED]] * 3, np.uint8)
-    table = Table(ROW, 0, 3, Reads(3), paint=lambda rows: roles[: len(rows)])
+    table = RecordTable(ROW, 0, 3, Reads(3), paint=lambda rows: roles[: len(rows)])
     runs = table.runs(0, 24)
     assert runs is not None
     assert runs.role.tolist() == [FieldRole.KEY, FieldRole.UNUSED] * 3

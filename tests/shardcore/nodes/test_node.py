@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shardcore.nodes.children import BitFields, Deferred, Extents, Table, grouped
+from shardcore.nodes.children import BitFields, Deferred, Extents, RecordTable, grouped
 from shardcore.nodes.node import Node, path_to, runs_of
 from shardcore.nodes.runs import Runs
 from shardcore.nodes.sections import MAX_SECTIONS, Section, SectionRole, tile
@@ -153,7 +153,7 @@ ROW = Record(
 def test_tables_paint_as_they_explain(rows: int, start: int) -> None:
     """A table, with bytes before and after it, without and with rows."""
     data = bytes(range(rows * ROW.size))
-    table = Table(ROW, start, rows, lambda a, b: ROW.read(data, a * ROW.size, b - a))
+    table = RecordTable(ROW, start, rows, lambda a, b: ROW.read(data, a * ROW.size, b - a))
     size = start + rows * ROW.size + 3
     root = Node("root", Span("", 0, size), children=table)
     agree(root, size)
