@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from shardcore import Node, ObjectRef, Shard, ShardError, Span
+from shardcore import Node, ObjectRef, Shard, ShardError, Span, State
 from shardcore.sources.names import SourceName
 
 
@@ -45,7 +45,11 @@ def of_span(shard: Shard, span: Span, path: tuple[Node, ...] = ()) -> Selection:
     if not path:
         path, error = _path_to(shard, span)
     row = row_of(path)
-    return Selection(span, row, path, _ref(shard, row), complete=True, error=error)
+    ref = _ref(shard, row)
+    if ref is not None and ref.state is State.UNUSED:
+        # The bytes of a slot without an object belong to none.
+        row = ref = None
+    return Selection(span, row, path, ref, complete=True, error=error)
 
 
 def of_row(shard: Shard, row: int) -> Selection:
