@@ -1,7 +1,7 @@
 """The calls that a key or an offset makes.
 
-`python -m tests.walk find URI KEY` and `python -m tests.walk select URI [SOURCE:]OFFSET` print them. Each function of the house is named once for every time in a row that it is called; what only passes on (properties,
-comprehensions) is left out.
+`python -m tests.walk find URI KEY` and `python -m tests.walk select URI [SOURCE:]OFFSET` print them. Each function of
+the house is named once for every time in a row that it is called; comprehensions are left out.
 """
 
 from __future__ import annotations
