@@ -82,11 +82,14 @@ class SwhLookup:
         if row["key"] != key.digest and known is None and self._file.is_signed(source):
             look.step(
                 "Another dialect",
-                "No key of this shard hashes to its slot; they do if key bytes count as signed, as in an old version "
-                "of the hash library. Once more with that rule. Current readers do not find this key.",
+                "The keys of this shard do not hash to their slots; they do if key bytes count as signed, as in an old "
+                "version of the hash library. Once more with that rule. Current readers do not find this key.",
             )
             slot = self._slot_of(key, source, look, signed=True)
             row = self._read_slot(slot, source)
+        if row["key"] != key.digest and self._file.misfit is not None:
+            # An empty or foreign slot proves nothing then.
+            raise self._file.misfit
         offset = self._told_slot(key, slot, row, look)
         return self._object(key, slot, offset, source, look)
 
@@ -95,6 +98,7 @@ class SwhLookup:
 
         Raises:
             UsageError: A key is not 64 hex digits.
+            FormatError: A key is not found, and the hash function fits none, so that this proves nothing.
         """
         if not len(texts):
             return np.empty(0, np.int64)
@@ -110,7 +114,10 @@ class SwhLookup:
         slots = read_slots_at(source, self._geometry, rows)
         live = self._geometry.states(slots["offset"]) == State.LIVE
         equal = (slots["key"].reshape(-1, 32).view("<u8") == np.ascontiguousarray(wanted).view("<u8")).all(axis=1)
-        return np.where(live & equal, rows, -1)
+        found = live & equal
+        if self._file.misfit is not None and not found.all():
+            raise self._file.misfit
+        return np.where(found, rows, -1)
 
     def _read_slot(self, slot: int, source: Source) -> dict[str, object]:
         span = self._geometry.slot_span(slot)
