@@ -115,7 +115,7 @@ def open(
         FormatError: The bytes are damaged.
         SourceError: The bytes cannot be had.
     """
-    values, named = _opening_options(options)
+    values, named, claim = _opening_options(options)
     target = source_of(where)
     name = format or named
     context = OpenContext(
@@ -128,32 +128,33 @@ def open(
     if isinstance(target, Folder):
         return _open_folder(target, name, context)
     try:
-        return _open_source(target, name, context)
+        return _open_source(target, name, context, claim="" if format else claim)
     except BaseException:
         if target is not where:
             target.close()
         raise
 
 
-def _opening_options(given: Mapping[str, Any]) -> tuple[dict[str, Any], str | None]:
-    """The values of options for opening, and the format that one of them names.
+def _opening_options(given: Mapping[str, Any]) -> tuple[dict[str, Any], str | None, str]:
+    """The values of options for opening, the format that one of them names, and which one that is.
 
     Raises:
         UsageError: No format declares an option, or its value is not of its type.
     """
     values: dict[str, Any] = {}
     named: str | None = None
+    claim = ""
     wanted = {name: value for name, value in given.items() if value not in (None, False, "")}
     if not wanted:
-        return values, named
+        return values, named, claim
     declared = {option.name: (one.name, option) for one in all_formats() for option in one.options_for(Purpose.OPEN)}
     for name, value in wanted.items():
         if name not in declared:
             raise UsageError(f"no format has an option {name!r} for opening; there is {', '.join(declared)}")
         format, option = declared[name]
         values[name] = folder_of(value) if option.type is OptionType.FOLDER else option.value_of(value)
-        named = format if option.names_format else named
-    return values, named
+        named, claim = (format, name) if option.names_format else (named, claim)
+    return values, named, claim
 
 
 def create(target: str | Path | None, *, format: str, force: bool = False, **options: Any) -> Writer:
@@ -240,8 +241,11 @@ def folder_of(where: str | Path | Folder) -> Folder:
     raise UsageError(f"{where} is a file; a folder is wanted")
 
 
-def _open_source(target: Source, name: str | None, context: OpenContext) -> Shard:
+def _open_source(target: Source, name: str | None, context: OpenContext, *, claim: str = "") -> Shard:
+    """Opens a file; `claim` is the option that named the format, when it was not the caller."""
     probe = PrefetchedSource(target)
+    if name and claim:
+        _check_claim(probe, name, claim)
     try:
         found, verdict = (format_of(name), Verdict(Certainty.MAGIC, "as asked")) if name else _judge(probe)
     except NotAShard as error:
@@ -261,6 +265,23 @@ def _open_source(target: Source, name: str | None, context: OpenContext) -> Shar
         shard = PartialShard(found.name, target, context.draft, error)
     shard.why = shard.why or verdict.why
     return shard
+
+
+def _check_claim(probe: PrefetchedSource, named: str, option: str) -> None:
+    """Refuses an option that names a format where the file says itself that it is of another one.
+
+    Raises:
+        UsageError: It does.
+    """
+    head = probe.head(LONGEST_BEGINNING)
+    for one in all_formats():
+        if one.name == named or (one.begins and not head.startswith(one.begins)):
+            continue
+        verdict = one.detect(probe)
+        if verdict is not None and verdict.certainty is Certainty.MAGIC:
+            mark = next((mark.rstrip(b"\0").decode("ascii") for mark in one.begins if head.startswith(mark)), "")
+            seen = f"begins with {mark}" if mark else f"has the {verdict.why}"
+            raise UsageError(f"{probe.name} {seen}: it is {one.name}, and {option} is an option of {named}")
 
 
 def _check_mark(found: Format, verdict: Verdict, probe: PrefetchedSource) -> None:

@@ -12,7 +12,7 @@ import typer
 
 import shardcore
 from shardcore.cli.options import Force, Json, format_options, progress_bar
-from shardcore.cli.output import print_json, print_line
+from shardcore.cli.output import print_json, print_line, tell_json, tell_line
 from shardcore.errors import SourceError, UsageError
 from shardcore.progress import Progress
 
@@ -55,9 +55,9 @@ def pack(
             "sha256": written.sha256,
         }
         if json:
-            print_json(line)
+            tell_json(line)
         else:
-            print_line("  ".join(str(value) for value in line.values()))
+            tell_line("  ".join(str(value) for value in line.values()))
     return 0
 
 

@@ -25,6 +25,8 @@ from shardcore.cli.output import (
     print_json,
     print_line,
     role_name,
+    tell_json,
+    tell_line,
     trace_json,
     warn,
 )
@@ -152,16 +154,16 @@ def trace(
     with how.open(uri) as shard:
         told = shard.trace(key)
     if json:
-        print_json(trace_json(told))
+        tell_json(trace_json(told))
     else:
         for number, step in enumerate(told.steps, 1):
             ranges = "1 range" if step.requests == 1 else f"{step.requests} ranges"
             cost = f"  [{ranges}, {step.bytes} bytes]" if step.requests else ""
-            print_line(f"{number:>2}. {step.title}{cost}")
-            print_line(f"    {step.text}")
+            tell_line(f"{number:>2}. {step.title}{cost}")
+            tell_line(f"    {step.text}")
             for span in step.spans:
-                print_line(f"    bytes {span}")
-        print_line(f"{told.outcome}: {told.key}" + (f" ({told.error})" if told.error else ""))
+                tell_line(f"    bytes {span}")
+        tell_line(f"{told.outcome}: {told.key}" + (f" ({told.error})" if told.error else ""))
     if told.outcome == FOUND:
         return 0
     return 1 if told.outcome == ABSENT else 3
@@ -178,16 +180,16 @@ def verify(
     with how.open_rest(uri) as shard, progress_bar("verifying") as progress:
         report = shard.verify(depth, progress)
     if json:
-        print_json(report.to_json())
+        tell_json(report.to_json())
     else:
         for finding in report.findings:
             place = f" [bytes {finding.span}]" if finding.span else ""
-            print_line(f"{finding.severity.value}: {finding.code}: {finding.message}{place}")
+            tell_line(f"{finding.severity.value}: {finding.code}: {finding.message}{place}")
         bad = sum(finding.severity is Severity.ERROR for finding in report.findings)
         verdict = "sound" if report.ok else f"{bad} error{'' if bad == 1 else 's'}"
         # The structure alone can be checked without a look at any object.
         checked = f"{report.objects} objects, " if report.objects or depth is not Depth.STRUCTURE else ""
-        print_line(f"{checked}depth {depth.value}: {verdict}")
+        tell_line(f"{checked}depth {depth.value}: {verdict}")
     return 0 if report.ok else 1
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,30 @@ def print_json(value: Any) -> None:
 def print_line(text: str = "") -> None:
     """One line of text; characters that would move the cursor are shown as escapes."""
     sys.stdout.write(printable(text) + "\n")
+
+
+def tell_line(text: str) -> None:
+    """One line about work that goes on whether or not somebody reads of it: a broken pipe ends the printing only."""
+    _write_on(printable(text) + "\n")
+
+
+def tell_json(value: Any) -> None:
+    """The same for one JSON value."""
+    _write_on(json.dumps(value, ensure_ascii=True) + "\n")
+
+
+def _write_on(text: str) -> None:
+    try:
+        sys.stdout.write(text)
+    except BrokenPipeError:
+        silence_output()
+
+
+def silence_output() -> None:
+    """Sends what is still to be printed nowhere, so that the interpreter does not fail over it at its end."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
 
 
 def printable(text: str) -> str:

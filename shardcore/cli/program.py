@@ -12,7 +12,7 @@ import typer
 
 import shardcore
 from shardcore.cli import changing, looking, taking
-from shardcore.cli.output import warn
+from shardcore.cli.output import silence_output, warn
 from shardcore.cli.plain import PlainCommand, PlainGroup
 from shardcore.errors import Cancelled, KeyAbsent, LimitExceeded, NotAShard, ShardError, SourceError, UsageError
 
@@ -35,6 +35,7 @@ def guarded(command: Callable[..., int]) -> Callable[..., int]:
 
     @functools.wraps(command)
     def call(*arguments: object, **options: object) -> int:
+        code = EXIT_FINE
         try:
             code = command(*arguments, **options)
             sys.stdout.flush()
@@ -43,9 +44,9 @@ def guarded(command: Callable[..., int]) -> Callable[..., int]:
         except (KeyboardInterrupt, Cancelled):
             return EXIT_INTERRUPTED
         except BrokenPipeError:
-            # Whoever reads our output has seen enough.
+            # Whoever reads our output has seen enough. What was to be told by the exit code still is.
             silence_output()
-            return EXIT_FINE
+            return code
         except OSError as error:
             # The library raises none: what is left is our own output.
             silence_output()
@@ -104,13 +105,6 @@ def exit_code(error: ShardError) -> int:
     if isinstance(error, SourceError):
         return EXIT_SOURCE
     return EXIT_DAMAGED
-
-
-def silence_output() -> None:
-    """Sends what is still to be printed nowhere, so that the interpreter does not fail over it at its end."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
-    os.close(nowhere)
 
 
 def run(arguments: list[str] | None = None) -> int:

@@ -23,7 +23,7 @@ from shardcore.cli.options import (
     opens,
     progress_bar,
 )
-from shardcore.cli.output import print_json, print_line, warn
+from shardcore.cli.output import tell_json, tell_line, warn
 from shardcore.errors import DEFAULT_LIMIT, UsageError
 
 if TYPE_CHECKING:
@@ -41,14 +41,14 @@ def ls(
     kind: Annotated[str | None, typer.Option(help="Only objects of this kind.")] = None,
     limit: Annotated[int | None, typer.Option(help="At most so many objects.", min=0)] = None,
     skip: Annotated[int, typer.Option(help="Leave out the first so many objects.", min=0)] = 0,
-    everything: Annotated[bool, typer.Option("--all", help="Unused and deleted rows, too.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Unused, deleted and tombstoned rows, too.")] = False,
     json: Json = False,
     how: Opening = USUAL,
 ) -> int:
     """List the objects."""
     if digest not in (None, "sha256"):
         raise UsageError(f"--digest knows sha256, not {digest!r}")
-    from shardcore.cli.rows import kind_code, list_rows, shown_rows, warn_unreadable
+    from shardcore.cli.rows import kind_code, list_rows, shown_rows, unserved, warn_unreadable
 
     errors = 0
     with how.open_rest(uri) as shard:
@@ -57,8 +57,11 @@ def ls(
                 shard.load_index(progress)
         errors += warn_unreadable(shard)
         code = kind_code(shard, kind)
-        for rows, columns in shown_rows(shard, code, skip, limit, everything):
-            errors += list_rows(shard, rows, columns, as_json=json, digest=digest is not None)
+        bare = unserved(bool(how.options["deleted"]))
+        for rows, columns in shown_rows(shard, code, skip, limit, () if everything else bare):
+            errors += list_rows(
+                shard, rows, columns, as_json=json, digest=digest is not None, without_content=bare
+            )
         if shard.damage is not None:
             warn(f"damaged: {shard.damage}")
             return 3
@@ -133,11 +136,11 @@ def extract(
             for done in results:
                 errors += bool(done.error)
                 if json:
-                    print_json(done.line())
+                    tell_json(done.line())
                 elif done.error:
                     warn(f"{done.key}: {done.error}")
                 else:
-                    print_line(f"{done.path}  {done.size}  {done.sha256}")
+                    tell_line(f"{done.path}  {done.size}  {done.sha256}")
         if shard.damage is not None:
             warn(f"damaged: {shard.damage}")
             return 3
