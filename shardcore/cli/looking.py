@@ -30,7 +30,7 @@ from shardcore.cli.output import (
     trace_json,
     warn,
 )
-from shardcore.errors import FormatError, UsageError
+from shardcore.errors import FormatError, UsageError, quoted
 from shardcore.finding import Depth, Severity
 
 if TYPE_CHECKING:
@@ -111,9 +111,11 @@ def explain(
     """What one byte is: the path from the file to the smallest thing that owns it."""
     number = whole_number(offset)
     if number is None:
-        raise UsageError(f"an offset is a number of a byte, not {offset!r}")
+        raise UsageError(f"an offset is the number of a byte, such as 4096 or 0x1000, not {quoted(offset)}")
     with how.open(uri, partial=True) as shard:
         _refuse_unknown(shard)
+        if shard.source is None and not source:
+            raise UsageError(_which_file(uri, shard))
         _load_small(shard)
         path = shard.explain(number, source)
         if len(path) <= ENDS_AT_SECTION and not shard.loaded:
@@ -220,6 +222,16 @@ def _refuse_unknown(shard: Shard) -> None:
     """Raises the damage of a file of which nothing can be shown."""
     if shard.damage is not None and not shard.fields and len(shard.sections) <= 1:
         raise shard.damage
+
+
+def _which_file(uri: str, shard: Shard) -> str:
+    """What to say when a byte of a folder is asked for."""
+    from shardcore.dataset import DataSet
+
+    if isinstance(shard, DataSet) and shard.members:
+        more = f", or another of its {len(shard.members)} files" if len(shard.members) > 1 else ""
+        return f"{uri} is a folder: add --in {shard.members[0].name}{more}"
+    return f"{uri} is a folder: give one of its files"
 
 
 def _load_small(shard: Shard) -> None:

@@ -7,7 +7,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
-from shardcore.errors import FormatError
+from shardcore.errors import FormatError, Remedy
 
 if TYPE_CHECKING:
     from shardcore.nodes.node import Node
@@ -63,6 +63,21 @@ def warn(text: str) -> None:
     if sys.stderr is None:
         return
     sys.stderr.write(f"shardcore: {printable(text)}\n")
+
+
+FLAGS = {
+    Remedy.DELETED: "add --deleted to read it",
+    Remedy.XORBS: "--xorbs DIR names the folder that holds them",
+    Remedy.SPEC: "give --spec, or one of the files",
+    Remedy.LIMIT: "--limit-bytes raises the limit",
+    Remedy.REPLACE: "--force replaces it",
+}
+"""What helps, in the words of the command line."""
+
+
+def worded(text: str, remedy: Remedy | None) -> str:
+    """What failed, and what to do about it here."""
+    return text if remedy is None else f"{text}; {FLAGS[remedy]}"
 
 
 def json_value(value: Value) -> Any:

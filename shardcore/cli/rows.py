@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.cli.options import progress_bar
-from shardcore.cli.output import object_json, print_json, print_line, printable, warn
+from shardcore.cli.output import object_json, print_json, print_line, printable, warn, worded
 from shardcore.dataset import DataSet
-from shardcore.errors import FormatError, ShardError, UsageError
+from shardcore.errors import FormatError, ShardError, UsageError, quoted
 from shardcore.objects import ObjectColumns, ObjectRef, State
 from shardcore.shard import Shard
 
@@ -39,7 +39,7 @@ def kind_code(shard: Shard, kind: str | None) -> int | None:
     if kind is None:
         return None
     if kind not in shard.objects.kinds:
-        raise UsageError(f"no objects of kind {kind!r} here; there is {', '.join(shard.objects.kinds)}")
+        raise UsageError(f"no objects of kind {quoted(kind)} here, only {', '.join(shard.objects.kinds)}")
     return shard.objects.kinds.index(kind)
 
 
@@ -159,7 +159,7 @@ def _add_digest(shard: Shard, row: int, found: dict[str, Any]) -> None:
             digest.update(piece)
             size += len(piece)
     except ShardError as error:
-        found["error"] = str(error)
+        found["error"] = worded(error.placed, error.remedy)
         return
     found["sha256"] = digest.hexdigest()
     found["size"] = size

@@ -66,7 +66,7 @@ def test_bytes_of_every_kind(data: Path) -> None:
         ("swh/small.shard", "begins with SWHShard: it is swh, and spec is an option of neuroglancer"),
         ("bloscpack/meta_0.blp", "begins with blpk: it is bloscpack"),
         ("mdb/derived/plain_no_tables.mdb", "begins with HFRepoMetaData: it is mdb"),
-        ("des/tiny.des", "has the magic DES2 and footer DESI: it is des"),
+        ("des/tiny.des", "begins with DES2: it is des"),
     ],
 )
 def test_an_option_does_not_override_a_magic(data: Path, name: str, sentence: str) -> None:

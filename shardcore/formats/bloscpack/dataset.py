@@ -88,7 +88,7 @@ class BloscpackDataSet(DataSet):
         if ref.shard:
             return super().read_range(ref, start, stop, limit=limit)
         if not 0 <= start <= stop:
-            raise UsageError(f"not a half-open range: {start}..{stop}")
+            raise UsageError(f"{start}..{stop} is no range: the first must not exceed the second")
         column = self._column_of(ref)
         first, last = min(start, column.nbytes), min(stop, column.nbytes)
         if last - first > limit:

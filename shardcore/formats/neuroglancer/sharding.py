@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shardcore.errors import FormatError, UsageError
+from shardcore.errors import FormatError, UsageError, quoted
 
 SHARDING_TYPE = "neuroglancer_uint64_sharded_v1"
 IDENTITY = "identity"
@@ -227,7 +227,7 @@ def parse_key(text: str) -> int:
     """
     number = int(text) if _KEY.fullmatch(text) else KEY_LIMIT
     if number >= KEY_LIMIT:
-        raise UsageError(f"a key is an unsigned 64-bit integer in decimal, not {text!r}")
+        raise UsageError(f"a key is an unsigned 64-bit integer in decimal, not {quoted(text)}")
     return number
 
 

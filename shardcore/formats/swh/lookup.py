@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import KeyAbsent, UsageError
+from shardcore.errors import KeyAbsent, UsageError, quoted
 from shardcore.formats.swh import chd
 from shardcore.formats.swh.displacement import bucket_place, single_displacement
 from shardcore.formats.swh.file import SwhFile
@@ -102,8 +102,8 @@ class SwhLookup:
         """
         if not len(texts):
             return np.empty(0, np.int64)
-        if any(len(text) != 64 for text in texts):
-            raise UsageError("a key of a swh shard is 64 hex digits")
+        if (odd := next((text for text in texts if len(text) != 64), None)) is not None:
+            raise UsageError(f"a key of a swh shard is 64 hex digits, not {quoted(odd)}")
         try:
             # `fromhex` skips blanks, which no key has: fewer bytes come out then.
             wanted = np.frombuffer(bytes.fromhex("".join(texts)), np.uint8).reshape(len(texts), 32)
