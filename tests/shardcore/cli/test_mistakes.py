@@ -83,7 +83,7 @@ MISTAKES: list[tuple[int, str, list[str]]] = [
     (2, f"{BLP_KEY}; not '-1'", ["get", "BLP", "--", "-1"]),
     (1, "there is no chunk 99999; there are 3", ["get", "BLP", "99999"]),
     (1, "there is no plain byte 99999999; there are 12001", ["get", "BLP", "@99999999"]),
-    (2, "a key of a xorb is the number of a chunk, its hash (64 hex digits), or `all`; not 'zz'", ["get", "XORB", "zz"]),
+    (2, "is the number of a chunk, its hash (64 hex digits), or `all`; not 'zz'", ["get", "XORB", "zz"]),
     (1, "there is no chunk 9999; there are", ["get", "XORB", "9999"]),
     (2, "an unsigned 64-bit integer in decimal, not 'abc'", ["get", "TINY", "abc"]),
     (2, "an unsigned 64-bit integer in decimal, not '18446744073709551616'", ["get", "TINY", str(1 << 64)]),
