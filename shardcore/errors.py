@@ -14,10 +14,10 @@ class Remedy(Enum):
     """What would help against a failure; the value says it to a program. The command line names its flags instead."""
 
     DELETED = "open with deleted=True to read it"
-    XORBS = "open with xorbs=, the folder that holds them"
-    SPEC = "open with spec=, or open one of the files"
-    LIMIT = "a higher limit= allows it"
-    REPLACE = "force=True replaces it"
+    XORBS = "name the folder that holds them (xorbs=)"
+    SPEC = "give the specification (spec=), or one of the files"
+    LIMIT = "a higher limit allows it"
+    REPLACE = "it is replaced with force=True"
 
 
 class Cancelled(BaseException):
