@@ -12,8 +12,8 @@ import typer
 
 import shardcore
 from shardcore.cli.options import Force, Json, format_options, progress_bar
-from shardcore.cli.output import print_json, print_line
-from shardcore.errors import SourceError, UsageError
+from shardcore.cli.output import print_json, print_line, tell_json, tell_line
+from shardcore.errors import SourceError
 from shardcore.progress import Progress
 
 if TYPE_CHECKING:
@@ -38,8 +38,10 @@ def pack(
     """Pack files into a new shard; it appears when it is complete."""
     files = list(_input_files(inputs))
     options = format_options(option)
+    from shardcore.writing.output import taken
+
     if plan and os.path.lexists(out) and not force:
-        raise UsageError(f"{out} exists already")
+        raise taken(out)
     with (
         shardcore.create(None if plan else out, format=format_name, force=force, **options) as writer,
         progress_bar("packing") as progress,
@@ -55,9 +57,9 @@ def pack(
             "sha256": written.sha256,
         }
         if json:
-            print_json(line)
+            tell_json(line)
         else:
-            print_line("  ".join(str(value) for value in line.values()))
+            tell_line("  ".join(str(value) for value in line.values()))
     return 0
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from shardcore.errors import ExternalMissing, FormatError
 from shardcore.formats.bloscpack.arrays import MAX_DIMENSIONS, ArrayInfo, is_length, parse_dtype
-from shardcore.formats.bloscpack.json_tree import parse_json
+from shardcore.json_text import parse_json
 from shardcore.sources.base import Folder
 from shardcore.sources.names import SourceName
 from shardcore.span import Span
@@ -193,10 +193,7 @@ def read_names(text: bytes) -> list[str]:
 def _mapping(text: bytes, name: str) -> dict[str, Any]:
     """The JSON object in a file."""
     span = _span(name, len(text))
-    try:
-        value = parse_json(text)
-    except ValueError as error:
-        raise FormatError(f"{name} is not JSON: {error}", span=span) from error
+    value = parse_json(text, name, span=span)
     if not isinstance(value, dict):
         raise FormatError(f"{name} is no JSON object", span=span)
     return value

@@ -17,9 +17,10 @@ from shardcore.formats.bloscpack.bcolz import (
     Column,
 )
 from shardcore.formats.bloscpack.folder_objects import chunk_of
-from shardcore.formats.bloscpack.json_tree import JsonTree, parse_json
+from shardcore.formats.bloscpack.json_tree import JsonTree
 from shardcore.formats.bloscpack.shard import BloscpackShard, open_shard
 from shardcore.formats.bloscpack.worker import Worker
+from shardcore.json_text import parse_json
 from shardcore.nodes.children import Deferred
 from shardcore.nodes.node import Node
 from shardcore.nodes.sections import Section, SectionRole
@@ -88,7 +89,7 @@ class BloscpackDataSet(DataSet):
         if ref.shard:
             return super().read_range(ref, start, stop, limit=limit)
         if not 0 <= start <= stop:
-            raise UsageError(f"not a half-open range: {start}..{stop}")
+            raise UsageError(f"{start}..{stop} is no range: the first must not exceed the second")
         column = self._column_of(ref)
         first, last = min(start, column.nbytes), min(stop, column.nbytes)
         if last - first > limit:
@@ -211,7 +212,7 @@ def _json_node(source: str, text: bytes) -> Node:
     """The tree of a JSON file."""
     span = Span(source, 0, len(text))
     try:
-        parse_json(text)
-    except ValueError as error:
-        return Node(source, span, role=FieldRole.TEXT, error=f"not JSON: {error}")
+        parse_json(text, "the text", span=span)
+    except FormatError as error:
+        return Node(source, span, role=FieldRole.TEXT, error=error.message)
     return Node(source, span, role=FieldRole.TEXT, children=(JsonTree(text, source).root(),))

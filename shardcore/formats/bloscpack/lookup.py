@@ -12,7 +12,7 @@ from enum import Enum
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import KeyAbsent, UsageError
+from shardcore.errors import KeyAbsent, UsageError, quoted
 from shardcore.formats.bloscpack.blosc1 import map_chunk
 from shardcore.formats.bloscpack.content import Stored
 from shardcore.formats.bloscpack.file import BloscpackFile
@@ -63,7 +63,8 @@ def parse_key(text: str) -> BloscpackKey:
         return BloscpackKey(Asked.ALL)
     digits = text.removeprefix("@")
     if not (digits.isascii() and digits.isdigit()) or len(digits) > 20:
-        raise UsageError(f"a key of a bloscpack file is a chunk number, `@` and a plain byte, or `all`; not {text!r}")
+        forms = "the number of a chunk, `@` and the number of a plain byte, or `all`"
+        raise UsageError(f"a key of a bloscpack file is {forms}; not {quoted(text)}")
     return BloscpackKey(Asked.BYTE if text.startswith("@") else Asked.CHUNK, int(digits))
 
 

@@ -19,4 +19,5 @@ FORMAT = Format(
         Option("n_bits", OptionType.INTEGER, "Bits of the shard number, 4 to 16.", Purpose.LOCATE),
         Option("zones", OptionType.TEXT, "A zones file: its path, or its text.", Purpose.LOCATE),
     ),
+    marks=(b"DES2",),
 )

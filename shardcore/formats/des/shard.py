@@ -152,7 +152,7 @@ class DesShard(Shard):
             SourceError: The bytes cannot be had.
         """
         if not 0 <= start <= stop:
-            raise UsageError(f"not a half-open range: {start}..{stop}")
+            raise UsageError(f"{start}..{stop} is no range: the first must not exceed the second")
         data = self.file.read_range(ref.row, start, stop, limit)
         return super().read_range(ref, start, stop, limit=limit) if data is None else data
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.caching import Once
-from shardcore.errors import UsageError
+from shardcore.errors import UsageError, quoted
 from shardcore.formats.des.entries import Entries
 from shardcore.formats.des.file import DesFile
 from shardcore.formats.des.layout import (
@@ -121,7 +121,7 @@ class DesTree:
                 rows = self._file.entries.rows_of_hash(raw)
                 row_of_all = int(rows[0]) if len(rows) == 1 else None
                 return content_part(folder.open_on_demand(name.path), name, row=row_of_all)
-        raise UsageError(f"no bytes are called {str(name)!r} here")
+        raise UsageError(f"no bytes are called {quoted(name)} here")
 
 
 def _span(section: Section) -> Span:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import FormatError, KeyAbsent, Truncated, UsageError
+from shardcore.errors import FormatError, KeyAbsent, Truncated, UsageError, quoted
 from shardcore.formats.mdb.file import MdbFile
 from shardcore.formats.mdb.geometry import CHUNK, FILE, KINDS, XORB, LookupTable, block_fault, descents
 from shardcore.formats.mdb.hashes import protect, protect_many
@@ -67,6 +67,9 @@ class Hit:
     row: int
 
 
+_FORMS = f"a key is the hash of a file, 64 hex digits; {XORB}: or {CHUNK}: before it names the others"
+
+
 class MdbLookup:
     """Finds files, xorbs and chunks of a shard.
 
@@ -86,8 +89,11 @@ class MdbLookup:
         """
         kind, colon, hash_text = text.rpartition(":")
         if colon and kind not in KINDS:
-            raise UsageError(f"no kind {kind!r}: keys are a file hash, {XORB}:… or {CHUNK}:…")
-        return MdbKey(kind if colon else FILE, from_text(hash_text))
+            raise UsageError(f"no kind {quoted(kind)}; {_FORMS}")
+        try:
+            return MdbKey(kind if colon else FILE, from_text(hash_text))
+        except UsageError as error:
+            raise UsageError(f"{quoted(text)} is no key of an mdb shard; {_FORMS}") from error
 
     def find(self, key: MdbKey, look: Look) -> ObjectRef:
         """The first object with this key. A told lookup goes on into the xorbs, as far as they are within reach.

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.dataset import DataSet, Member
-from shardcore.errors import NotAShard, SourceError, UsageError
+from shardcore.errors import NotAShard, Remedy, SourceError, UsageError
 from shardcore.finding import Depth, Finding, Report, Severity
 from shardcore.format import Certainty, OpenContext, Verdict
 from shardcore.formats.neuroglancer.lookup import tell_route
@@ -208,7 +208,7 @@ def detect_folder(folder: Folder) -> Verdict | None:
     """Whether a folder is a data set, or the folder of one of its key spaces."""
     found = find_info(folder, any_space=True)
     if found is None:
-        return None
+        return Verdict(Certainty.PARTLY, "shards, but no `info`") if _has_shards(folder) else None
     space = found.info.space_of(found.folder)
     what = space.name if space is not None else found.info.kind
     return Verdict(Certainty.BESIDE, f"{found.where}, {what}")
@@ -227,7 +227,7 @@ def open_folder(folder: Folder, context: OpenContext) -> NeuroglancerDataSet | N
         return _open_space(folder, given_origin(context.values.get("spec"), folder.name))
     found = find_info(folder, any_space=True)
     if found is None:
-        raise NotAShard(f"{folder.uri}: there is no info of a data set in the folder or above it")
+        raise NotAShard(f"{folder.uri}: no `info` of a data set in the folder or above it", remedy=Remedy.SPEC)
     space = found.info.space_of(found.folder)
     if space is not None:
         return _open_space(folder, origin_from(space, found.info, found.text, f"{found.where}, {space.name}"))
@@ -238,6 +238,14 @@ def open_folder(folder: Folder, context: OpenContext) -> NeuroglancerDataSet | N
     if spaces.spaces and context.partial:
         return NeuroglancerKeySpaces(folder, spaces)
     raise UsageError(spaces.choice_text(folder.uri))
+
+
+def _has_shards(folder: Folder) -> bool:
+    """Whether any file in a folder is called as a shard is."""
+    try:
+        return any(not entry.is_folder and shard_number(entry.name) is not None for entry in folder.list())
+    except SourceError:
+        return False
 
 
 def _open_space(folder: Folder, origin: Origin) -> NeuroglancerDataSet:

@@ -298,7 +298,7 @@ def locate(key: str, *, info: Any = None, spec: Any = None, folder: object = "")
             the info has several key spaces and `folder` names none of them.
     """
     if (info is None) == (spec is None):
-        raise UsageError("locate needs either info= or spec=")
+        raise UsageError("neuroglancer routes a key by either `info` or `spec`: give one of them")
     origin = given_origin(spec if info is None else info, str(folder))
     place = origin.spec.place(parse_key(key))
     name, inside = origin.spec.shard_name(place.shard), origin.space.folder

@@ -155,7 +155,7 @@ class NeuroglancerShard(Shard):
         if ref.codec != "none":
             return super().read_range(ref, start, stop, limit=limit)
         if not 0 <= start <= stop:
-            raise UsageError(f"not a half-open range: {start}..{stop}")
+            raise UsageError(f"{start}..{stop} is no range: the first must not exceed the second")
         return self.file.read_range(_content(ref), start, stop, limit)
 
     def read_part(self, ref: ObjectRef, part: str, *, limit: int = DEFAULT_LIMIT) -> bytes:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shardcore.caching import OnceEach
-from shardcore.errors import FormatError, LimitExceeded, UsageError
+from shardcore.errors import FormatError, LimitExceeded, UsageError, quoted
 from shardcore.formats.neuroglancer.file import NeuroglancerFile
 from shardcore.formats.neuroglancer.index_columns import column_nodes
 from shardcore.formats.neuroglancer.layout import (
@@ -67,7 +67,7 @@ class NeuroglancerTree:
         if name == SourceName(INFO_NAME) and self._file.origin.text:
             return info_part(self._file.origin)
         if name.path or len(name.stretches) != 1:
-            raise UsageError(f"no bytes are called {str(name)!r} here")
+            raise UsageError(f"no bytes are called {quoted(name)} here")
         start, stop = name.stretches[0]
         data = self._file.decoded(start, stop)
         source, span = BytesSource(data, str(name)), Span(str(name), 0, len(data))
