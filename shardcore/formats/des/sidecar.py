@@ -82,7 +82,7 @@ class Sidecar:
         try:
             tree = json.loads(data.decode())
         except (ValueError, RecursionError) as error:
-            reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
+            reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
             raise FormatError(f"{name} is not JSON: {reason}", span=place) from None
         if not isinstance(tree, dict):
             raise FormatError(f"{name} is not a JSON object", span=place)

@@ -28,6 +28,7 @@ from shardcore.formats.neuroglancer.sharding import (
 )
 from shardcore.payload import decompress
 from shardcore.sources.base import merged
+from shardcore.words import plural
 
 GZIP_START = b"\x1f\x8b\x08"
 MAX_MINISHARD_BITS = 24
@@ -127,8 +128,8 @@ class Candidate:
 
     def checks(self) -> tuple[Check, ...]:
         """The three tests in words."""
-        count = "1 value" if self.entries == 1 else f"{self.entries} values"
-        read = f"{self.minishards_read} of {self.minishards_used} minishard indices read"
+        count = plural(self.entries, "value")
+        read = f"{self.minishards_read:,} of {plural(self.minishards_used, 'minishard index')} read"
         fit = self.best_fit
         hashed = "no hash and preshift put every id in its minishard"
         if fit and self.minishard_bits == 0:
@@ -136,7 +137,7 @@ class Candidate:
         elif fit:
             hashed = f"{fit.hash} with preshift {fit.preshift_bits} puts every id in its minishard"
         return (
-            Check("shard index", True, f"{1 << self.minishard_bits} pairs, every range lies in the file"),
+            Check("shard index", True, f"{plural(1 << self.minishard_bits, 'entry')}, every range lies in the file"),
             Check("minishard indices", True, f"{self.index_encoding}, {read}: {count} in the file"),
             Check("hash", fit is not None, hashed),
         )
@@ -194,7 +195,7 @@ class Inference:
         if self.best.meshes:
             lines.append("values are mesh manifests: their fragments lie unlisted in front of them")
         if self.best.overlapping:
-            lines.append(f"{self.best.overlapping} values overlap others")
+            lines.append(plural(self.best.overlapping, "value overlaps", "values overlap") + " others")
         for other in self.candidates[1:]:
             lines.append(f"minishard_bits {other.minishard_bits} also parses ({other.score:.0%})")
         return tuple(lines)

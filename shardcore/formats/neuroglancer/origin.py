@@ -154,7 +154,7 @@ def origin_of(
     best, useless = inference.best, _useless_info(source.folder)
     if best is None or not (inference.certain or forced):
         raise NotAShard(
-            f"{source.name}: there is no info that serves, and the bytes fit no sharding specification",
+            f"{source.name}: no usable info, and the bytes fit no sharding specification",
             candidates=(*useless, *inference.evidence()),
         )
     kind = SpaceKind.MESH if best.meshes else SpaceKind.UNKNOWN
@@ -172,7 +172,7 @@ def given_origin(spec: Any, folder_name: str = "") -> Origin:
     try:
         info = _info_of(members)
     except FormatError as error:
-        raise UsageError(f"the specification given does not serve: {error.message}") from error
+        raise UsageError(f"the specification given is not usable: {error.message}") from error
     spaces = [space for space in info.spaces if space.folder.rsplit("/", 1)[-1] == folder_name] or list(info.spaces)
     if len(spaces) != 1:
         raise UsageError(choice_text("the specification given", info))
@@ -216,7 +216,7 @@ def read_info(folder: Folder) -> bytes | None:
 
 
 def _useless_info(folder: Folder | None) -> tuple[str, ...]:
-    """Why the info beside a guessed shard does not serve, one sentence each; none where there is no info."""
+    """Why the info beside a guessed shard is not usable, one sentence each; none where there is no info."""
     text = read_info(folder) if folder is not None else None
     if text is None:
         return ()
