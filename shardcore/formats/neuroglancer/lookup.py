@@ -129,13 +129,10 @@ def tell_route(place: Place, origin: Origin, look: Look) -> None:
     spec = origin.spec
     spans = (origin.place,) if origin.place is not None else ()
     look.step("Specification", f"{origin.why}: {spec_text(spec)}.", *spans, **spec.to_json())
-    look.step(
-        "Drop low bits",
-        f"The low {plural(spec.preshift_bits, 'bit is', 'bits are')} dropped, so neighbouring keys stay together: "
-        f"{place.key} >> {spec.preshift_bits} = {place.shifted}.",
-        key=str(place.key),
-        shifted=str(place.shifted),
-    )
+    dropped = plural(spec.preshift_bits, "bit is", "bits are")
+    text = f"The low {dropped} dropped, so neighbouring keys stay together: {place.key} >> {spec.preshift_bits}"
+    text = f"{text} = {place.shifted}." if spec.preshift_bits else "preshift_bits is 0: no bit of the key is dropped."
+    look.step("Drop low bits", text, key=str(place.key), shifted=str(place.shifted))
     hashed = "The shifted key itself is" if spec.hash == IDENTITY else "MurmurHash3 of the shifted key's 8 bytes gives"
     look.step(
         "Hash",
