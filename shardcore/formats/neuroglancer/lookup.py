@@ -214,7 +214,7 @@ def _position(file: NeuroglancerFile, entries: Entries, place: Place, rows: tupl
     if not len(found):
         hint = _elsewhere(file, place)
         look.step(
-            "Ids",
+            "Keys",
             f"Each key is stored as the difference from the one before; none of "
             f"{plural(len(entries), 'running sum')} is {place.key}: the key is not here{hint}.",
             rows[0],
@@ -224,7 +224,7 @@ def _position(file: NeuroglancerFile, entries: Entries, place: Place, rows: tupl
     at = int(found[0])
     more = f"; {plural(len(found) - 1, 'more has', 'more have')} the same key" if len(found) > 1 else ""
     look.step(
-        "Ids",
+        "Keys",
         f"Each key is stored as the difference from the one before; summed up, number {at} "
         f"of {plural(len(entries), 'key')} is {place.key}{more}.",
         rows[0],
