@@ -14,6 +14,7 @@ from typing import Self
 from shardcore.errors import LimitExceeded, SourceError, Truncated, UsageError
 from shardcore.progress import check_stopped
 from shardcore.span import Span
+from shardcore.words import plural
 
 MERGE_GAP = 4096
 """Ranges of a local file that lie at most this many bytes apart are read as one."""
@@ -237,7 +238,7 @@ class Folder(ABC):
         with self.open(name) as source:
             data = source.read_first(limit + 1)
             if len(data) > limit:
-                raise LimitExceeded(f"{name} has {source.size} bytes; at most {limit} are read")
+                raise LimitExceeded(f"{name} has {plural(source.size, 'byte')}; at most {limit:,} are read")
             return data
 
     @abstractmethod

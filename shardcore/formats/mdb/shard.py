@@ -138,7 +138,7 @@ class MdbShard(Shard):
         if not 0 <= start <= stop:
             raise UsageError(f"not a half-open range: {start}..{stop}")
         if min(stop, ref.size) - start > limit:
-            raise LimitExceeded(f"the range of {ref.key} has over {plural(limit, 'byte')}, the limit")
+            raise LimitExceeded(f"the range of {ref.key} has over {plural(limit, 'byte')}")
         return b"".join(read_range(self.file, ref, start, min(stop, ref.size)))
 
     def read_part(self, ref: ObjectRef, part: str, *, limit: int = DEFAULT_LIMIT) -> bytes:
