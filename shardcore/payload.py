@@ -151,7 +151,8 @@ def _bounded(
             raise LimitExceeded(f"{codec}: decompresses to more than the limit of {plural(limit, 'byte')}", span=span)
         yield piece
     if expected is not None and total != expected:
-        raise FormatError(f"{codec}: decompresses to {plural(total, 'byte')}; {expected:,} declared", span=span)
+        verb = "has" if codec == "none" else "decompresses to"
+        raise FormatError(f"{codec}: {verb} {plural(total, 'byte')}; {expected:,} declared", span=span)
 
 
 class _Corrupt(Exception):
