@@ -13,6 +13,7 @@ from typing import IO, Literal, cast, get_args
 
 from shardcore.errors import BadChecksum, BadMagic, FormatError, LimitExceeded, ShardError, Truncated, Unsupported
 from shardcore.span import Span
+from shardcore.words import plural
 
 Codec = Literal["none", "zstd", "lz4", "gzip", "zlib"]
 """The compressions: `lz4` is the LZ4 frame, `gzip` a single member, `zlib` an RFC 1950 stream."""
@@ -134,7 +135,7 @@ def _bounded(
 ) -> Iterator[bytes]:
     """Count what comes out, and stop where it becomes too much; give every failure its place."""
     if expected is not None and expected > limit:
-        raise LimitExceeded(f"{expected} bytes when expanded, over the limit of {limit}", span=span)
+        raise LimitExceeded(f"{plural(expected, 'byte')} when decompressed, over the limit of {limit:,}", span=span)
     total = 0
     while True:
         try:
@@ -145,12 +146,13 @@ def _bounded(
             break
         total += len(piece)
         if expected is not None and total > expected:
-            raise FormatError(f"{codec}: expands to more than the {expected} bytes declared", span=span)
+            raise FormatError(f"{codec}: decompresses to more than the {plural(expected, 'byte')} declared", span=span)
         if total > limit:
-            raise LimitExceeded(f"{codec}: expands to more than the limit of {limit} bytes", span=span)
+            raise LimitExceeded(f"{codec}: decompresses to more than the limit of {plural(limit, 'byte')}", span=span)
         yield piece
     if expected is not None and total != expected:
-        raise FormatError(f"{codec}: expands to {total} bytes, {expected} declared", span=span)
+        verb = "has" if codec == "none" else "decompresses to"
+        raise FormatError(f"{codec}: {verb} {plural(total, 'byte')}; {expected:,} declared", span=span)
 
 
 class _Corrupt(Exception):

@@ -15,6 +15,7 @@ from shardcore.cli.options import Force, Json, format_options, progress_bar
 from shardcore.cli.output import print_json, print_line, tell_json, tell_line
 from shardcore.errors import SourceError
 from shardcore.progress import Progress
+from shardcore.words import plural
 
 if TYPE_CHECKING:
     from shardcore.writing.plan import Plan, PlannedFile
@@ -102,7 +103,7 @@ def _print_plan(plan: Plan, out: Path, *, as_json: bool) -> None:
         print_json({"files": [_planned_json(file, out) for file in plan.files]})
         return
     for file in plan.files:
-        print_line(f"{_planned_path(file, out)}: {file.size} bytes, {len(file.objects)} objects")
+        print_line(f"{_planned_path(file, out)}: {plural(file.size, 'byte')}, {plural(len(file.objects), 'object')}")
         for section in file.sections:
             print_line(f"  {section.name:<16} {section.start:>14} .. {section.stop}")
         for size, key in zip(file.objects[:].size.tolist(), file.objects.keys[:], strict=True):

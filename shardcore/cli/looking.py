@@ -32,6 +32,7 @@ from shardcore.cli.output import (
 )
 from shardcore.errors import FormatError, UsageError, quoted
 from shardcore.finding import Depth, Severity
+from shardcore.words import plural
 
 if TYPE_CHECKING:
     from shardcore.nodes.node import Node
@@ -62,7 +63,8 @@ def info(
         size = shard.source.size if shard.source is not None else shard.index_bytes
         print_line(f"{uri}: {shard.format} {shard.version}".rstrip() + f" ({shard.why})")
         objects = shard.declared_objects
-        print_line(f"{size} bytes, " + ("objects not counted (--count)" if objects is None else f"{objects} objects"))
+        counted = "objects not counted (--count)" if objects is None else plural(objects, "object")
+        print_line(f"{plural(size, 'byte')}, {counted}")
         if shard.sections:
             width = max(len(s.name) for s in shard.sections)
             print_line()
@@ -159,8 +161,7 @@ def trace(
         tell_json(trace_json(told))
     else:
         for number, step in enumerate(told.steps, 1):
-            ranges = "1 range" if step.requests == 1 else f"{step.requests} ranges"
-            cost = f"  [{ranges}, {step.bytes} bytes]" if step.requests else ""
+            cost = f"  [{plural(step.requests, 'range')}, {plural(step.bytes, 'byte')}]" if step.requests else ""
             tell_line(f"{number:>2}. {step.title}{cost}")
             tell_line(f"    {step.text}")
             for span in step.spans:
@@ -188,9 +189,9 @@ def verify(
             place = f" [bytes {finding.span}]" if finding.span else ""
             tell_line(f"{finding.severity.value}: {finding.code}: {finding.message}{place}")
         bad = sum(finding.severity is Severity.ERROR for finding in report.findings)
-        verdict = "sound" if report.ok else f"{bad} error{'' if bad == 1 else 's'}"
+        verdict = "sound" if report.ok else plural(bad, "error")
         # The structure alone can be checked without a look at any object.
-        checked = f"{report.objects} objects, " if report.objects or depth is not Depth.STRUCTURE else ""
+        checked = f"{plural(report.objects, 'object')}, " if report.objects or depth is not Depth.STRUCTURE else ""
         tell_line(f"{checked}depth {depth.value}: {verdict}")
     return 0 if report.ok else 1
 

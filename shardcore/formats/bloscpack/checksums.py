@@ -79,5 +79,5 @@ def checksum(number: int, place: Span | None = None) -> Checksum:
         FormatError: No digest has it; the error lies at `place`.
     """
     if not 0 <= number < len(CHECKSUMS):
-        raise FormatError(f"checksum id {number}: known are 0 to {len(CHECKSUMS) - 1}", span=place)
+        raise FormatError(f"digest number {number} is not known; 0 to {len(CHECKSUMS) - 1} are", span=place)
     return CHECKSUMS[number]

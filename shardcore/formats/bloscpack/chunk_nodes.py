@@ -18,7 +18,7 @@ from shardcore.span import Span
 
 _FLAG_DOCS = {
     Flag.BYTE_SHUFFLE: "The bytes of each block are sorted by their place in the element.",
-    Flag.PLAIN_COPY: "The chunk is stored plain, behind its header.",
+    Flag.PLAIN_COPY: "The chunk is stored plain, after its header.",
     Flag.BIT_SHUFFLE: "The bits of each block are sorted by their place in the element.",
     Flag.RESERVED: "0 in Blosc-1 chunks.",
     Flag.NOT_SPLIT: "Each block is one stream, not one per byte of the element.",
@@ -179,7 +179,7 @@ def _digest_node(data: bytes, span: Span, start: int, checksum: Checksum) -> Nod
         except ShardError as problem:
             error = problem.message
     return Node(
-        f"checksum ({checksum.name})",
+        f"digest ({checksum.name})",
         span,
         value=stored if len(stored) == checksum.size else None,
         text=stored.hex(),

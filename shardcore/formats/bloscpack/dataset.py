@@ -155,7 +155,7 @@ class BloscpackDataSet(DataSet):
             findings.error("bloscpack.column-file-missing", span, message, key=str(number))
         for file in column.surplus:
             place = Span(str(SourceName(file.name)), 0, file.size)
-            findings.note("bloscpack.column-file-surplus", place, f"{file.name} lies behind the end of the column")
+            findings.note("bloscpack.column-file-surplus", place, f"{file.name} lies after the end of the column")
         if not depth.reaches(Depth.INDEX):
             return
         for file in column.files:

@@ -198,7 +198,7 @@ SENTENCES = {
     "metadata": "A JSON text about the content, with room to grow and a digest of its own.",
     "offsets": "Where each chunk begins; spare slots, -1, wait for chunks to be appended.",
     "chunks": "The content: compressed chunks, each followed by its digest.",
-    "trailing": "Bytes behind the last chunk. Appending can leave some; readers ignore them.",
+    "trailing": "Bytes after the last chunk. Appending can leave some; readers ignore them.",
     "unknown": "These bytes belong to no chunk that can be found.",
 }
 _ROLES = {

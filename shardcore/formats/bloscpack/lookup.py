@@ -22,6 +22,7 @@ from shardcore.objects import ObjectRef
 from shardcore.sources.base import Source
 from shardcore.span import Span
 from shardcore.trace import Look
+from shardcore.words import plural
 
 ALL = "all"
 """The key of the whole content."""
@@ -135,7 +136,7 @@ class BloscpackLookup:
         )
         look.step(
             "Header fields",
-            f"Options, checksum ({header.checksum.name}), sizes and counts.",
+            f"Options, digest of each chunk ({header.checksum.name}), sizes and counts.",
             Span("", 5, header.size),
             options=header.options,
             checksum=header.checksum.name,
@@ -184,7 +185,9 @@ class BloscpackLookup:
         if slots is not None and number < slots.count:
             slot = int(slots.read(through, number, number + 1)[0])
             good = slots.believes(slot)
-            text = f"Slot {number} of the offsets holds {slot}" + ("." if good else ", which leads nowhere: walk.")
+            why = "is not filled in" if slot == UNKNOWN else "cannot be the place of a chunk"
+            text = f"Slot {number} of the offsets holds {slot}"
+            text += "." if good else f", which {why}: follow the chunks from the first."
             look.step("Offset slot", text, slots.span(number), offset=slot)
             if good and table.place(number, through) == slot:
                 return slot
@@ -215,7 +218,7 @@ class BloscpackLookup:
         header = stored.header
         look.step(
             "Blosc header",
-            f"{header.nbytes} plain bytes in {header.ctbytes}; {', '.join(header.flag_names())}.",
+            f"{plural(header.nbytes, 'plain byte')} stored in {header.ctbytes:,}; {', '.join(header.flag_names())}.",
             blosc_header_span(stored.span.start),
             flags=f"{header.flags:#010b}",
             nbytes=header.nbytes,

@@ -109,7 +109,7 @@ def read_offsets(source: Source, header: Header, start: int) -> Offsets:
     first = int(kept[0])
     if start < first < geometry.first and (first - start) % OFFSET.size == 0:
         room = (first - start) // OFFSET.size
-        odd = f"the header counts {count} slots, but chunk 0 begins behind {room}"
+        odd = f"the header counts {count} slots, but chunk 0 begins after {room}"
         geometry = Geometry(first, header.nchunks, digest, size)
         return Offsets(start, room, Slots(start, kept[:room], min(used, room), geometry), geometry, odd)
     return Offsets(start, count, Slots(start, kept, used, geometry), geometry)

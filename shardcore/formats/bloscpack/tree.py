@@ -32,6 +32,7 @@ from shardcore.shard import Part
 from shardcore.sources.memory import BytesSource
 from shardcore.sources.names import SourceName
 from shardcore.span import Span
+from shardcore.words import plural
 
 KEPT = 64
 """Chunks whose nodes are kept."""
@@ -105,7 +106,7 @@ class BloscpackTree:
         if metadata.padding.size:
             kids.append(Node("room", metadata.padding, role=FieldRole.PADDING, doc="Zeros, for longer metadata."))
         if metadata.digest.size:
-            kids.append(Node("checksum", metadata.digest, role=FieldRole.HASH, doc=_DIGEST_DOC, error=problem))
+            kids.append(Node("digest", metadata.digest, role=FieldRole.HASH, doc=_DIGEST_DOC, error=problem))
         return kids
 
     def _stored_node(self, metadata: MetadataSection) -> Node:
@@ -201,7 +202,8 @@ class BloscpackTree:
         if number < 0:
             return Node("unclaimed", span, role=FieldRole.UNKNOWN, doc=SENTENCES["unknown"])
         header = self._table.header(number)
-        text = f"{header.nbytes} bytes in {header.ctbytes}, {header.codec_name}, {header.filter_name}"
+        sizes = f"{plural(header.nbytes, 'plain byte')} stored in {header.ctbytes:,}"
+        text = f"{sizes}, {header.codec_name}, {header.filter_name}"
         kids = Deferred(lambda: self._chunk_kids(number, span))
         doc = "A Blosc buffer and the digest over it."
         return Node(f"chunk {number}", span, text=text, role=FieldRole.DATA, doc=doc, children=kids, row=number)

@@ -73,7 +73,7 @@ class Verification:
             self._findings.error("bloscpack.metadata-digest", metadata.digest, digest)
         padding = metadata.padding
         if any(self._file.source.read(padding.start, padding.stop)):
-            self._findings.warning("bloscpack.metadata-room", padding, "the room behind the metadata is not zero")
+            self._findings.warning("bloscpack.metadata-room", padding, "the room after the metadata is not zero")
         try:
             value = parse_metadata(metadata, self._file.metadata_text())
         except (FormatError, LimitExceeded) as error:

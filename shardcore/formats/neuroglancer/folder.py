@@ -83,7 +83,11 @@ class NeuroglancerDataSet(DataSet):
         name = self._names.get(key.shard)
         if name is None:
             missing = self.origin.spec.shard_name(key.shard)
-            look.step("No such shard", f"There is no {missing}: no key of it was written.", file=missing)
+            look.step(
+                "No such shard",
+                f"There is no {missing}: writers leave out shards without keys, so the key is absent.",
+                file=missing,
+            )
             return ()
         return (name,)
 
@@ -107,7 +111,9 @@ class NeuroglancerDataSet(DataSet):
         """Verifies every shard, and names files that are shards of no key."""
         report = super().verify(depth, progress)
         spec = self.origin.spec
-        text = f"no key leads here: shards are called {spec.shard_name(0)} to {spec.shard_name(spec.shards - 1)}"
+        text = (
+            f"no key leads to this file: shards are called {spec.shard_name(0)} to {spec.shard_name(spec.shards - 1)}"
+        )
         more = tuple(
             Finding(Severity.WARNING, "neuroglancer.file-name", None, f"{name}: {text}") for name in self.strays
         )
@@ -154,7 +160,7 @@ class NeuroglancerKeySpaces(DataSet):
     @property
     def tree(self) -> Node:
         """One node for each key space."""
-        doc = "A key space of its own: open its folder."
+        doc = "A key space with shards of its own: open its folder."
         kids = tuple(
             Node(folder, Span("", 0, 0), text=name, doc=doc, children=(spec_node(each.origin),))
             for each, (folder, name) in zip(self.spaces, self.key_spaces.items(), strict=True)

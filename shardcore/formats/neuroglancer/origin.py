@@ -161,7 +161,7 @@ def origin_of(
     best, useless = inference.best, _useless_info(source.folder)
     if best is None or not (inference.certain or forced):
         raise NotAShard(
-            f"{source.name}: there is no info that serves, and the bytes fit no sharding specification",
+            f"{source.name}: no usable info, and the bytes fit no sharding specification",
             candidates=(*useless, *inference.evidence()),
         )
     kind = SpaceKind.MESH if best.meshes else SpaceKind.UNKNOWN
@@ -225,7 +225,7 @@ def read_info(folder: Folder) -> bytes | None:
 
 
 def _useless_info(folder: Folder | None) -> tuple[str, ...]:
-    """Why the info beside a guessed shard does not serve, one sentence each; none where there is no info."""
+    """Why the info beside a guessed shard is not usable, one sentence each; none where there is no info."""
     text = read_info(folder) if folder is not None else None
     if text is None:
         return ()

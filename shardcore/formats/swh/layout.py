@@ -111,7 +111,7 @@ SENTENCES = {
     "padding": "Zeros up to the first object; nobody checks them.",
     "objects": "Every object: its length in 8 bytes, then its content; in the order of writing.",
     "index": "One slot for each value of the hash function: the key and the place of its object.",
-    "hash function": "Gives every key a slot of its own, and every other key in the world some slot.",
+    "hash function": "Gives every key a slot of its own, and any other key an arbitrary slot.",
     "trailing": "Bytes after the end of the shard, as on a larger block device; `truncate` removes them.",
 }
 

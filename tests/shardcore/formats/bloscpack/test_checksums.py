@@ -33,5 +33,5 @@ def test_a_difference_names_the_place() -> None:
 @pytest.mark.parametrize("number", [-1, 9, 255])
 def test_an_unknown_id_is_refused(number: int) -> None:
     """Ids above 8 mean nothing."""
-    with pytest.raises(FormatError, match=f"checksum id {number}"):
+    with pytest.raises(FormatError, match=f"digest number {number} is not known"):
         checksum(number, Span("", 6, 7))

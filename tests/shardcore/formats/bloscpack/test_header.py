@@ -64,7 +64,7 @@ def test_version_2_has_no_spare_slots() -> None:
         ({"options": 4}, (5, 6), "0x04"),
         ({"options": 0xFF}, (5, 6), "0xfc"),
         ({"version": 2, "options": 2}, (5, 6), "0x02"),
-        ({"checksum": 9}, (6, 7), "checksum id 9"),
+        ({"checksum": 9}, (6, 7), "digest number 9 is not known"),
         ({"chunk_size": -2}, (8, 12), "chunk_size -2"),
         ({"chunk_size": 2**31 - 1}, (8, 12), "chunk_size"),
         ({"last_chunk": -2}, (12, 16), "last_chunk -2"),

@@ -148,7 +148,7 @@ def test_lookups_over_many_shards(tmp_path: Path, seed: int) -> None:
             "Split",
             "Shard index entry",
             "Minishard index",
-            "Ids",
+            "Keys",
             "Place of the value",
             "Value",
             "Meaning",
