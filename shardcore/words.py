@@ -1,0 +1,37 @@
+"""Numbers in sentences for people: grouped digits, and nouns that agree with them.
+
+Programs get raw numbers: the values of a step and everything in `--json` do not pass through here.
+"""
+
+from __future__ import annotations
+
+from typing import SupportsInt
+
+_IRREGULAR = {"index": "indices", "entry": "entries", "copy": "copies", "key": "keys"}
+_SIBILANTS = ("s", "x", "z", "ch", "sh")
+
+
+def grouped_digits(count: SupportsInt) -> str:
+    """A whole number with a comma before every three digits, for sentences: `2400` is `2,400`.
+
+    Offsets and hashes stay as they are: they are addresses, and somebody may want to copy them.
+    """
+    return f"{int(count):,}"
+
+
+def plural(count: SupportsInt, noun: str, many: str = "") -> str:
+    """A number and its noun, in agreement: `1 byte`, `2,400 bytes`, `0 entries`.
+
+    Args:
+        count: How many; NumPy's integers are fine.
+        noun: What is counted, in the singular; its last word takes the ending (`shard index` is `shard indices`).
+        many: The plural, where it is not formed by rule or a verb follows: `plural(n, "byte follows", "bytes follow")`.
+    """
+    number = int(count)
+    return f"{number:,} {noun if number == 1 else many or _many(noun)}"
+
+
+def _many(noun: str) -> str:
+    """The plural of a noun."""
+    head, space, last = noun.rpartition(" ")
+    return f"{head}{space}{_IRREGULAR.get(last) or last + ('es' if last.endswith(_SIBILANTS) else 's')}"
