@@ -117,21 +117,26 @@ def stream_file(xorbs: Xorbs, block: FileBlock) -> Iterator[bytes]:
 def _check_segment(block: FileBlock, number: int, size: int, hashes: HashArray, sizes: NDArray[np.int64]) -> None:
     if fault := size_fault(size, int(sizes.sum())):
         raise FormatError(f"segment {number}: {fault}", span=block.entry_span(number))
-    if block.ranges is not None and range_hash(hashes) != block.ranges[number].tobytes():
-        raise BadChecksum(f"the chunks of segment {number} do not have its range hash", span=block.range_span(number))
+    if block.ranges is None:
+        return
+    found, stored = range_hash(hashes), block.ranges[number].tobytes()
+    if found != stored:
+        message = f"range hash of segment {number}: computed {to_text(found)}, stored {to_text(stored)}"
+        raise BadChecksum(message, span=block.range_span(number))
 
 
 def _check_file(block: FileBlock, hashes: HashArray, sizes: NDArray[np.int64], digest: str) -> None:
     found = file_hash(hashes, sizes.astype(np.uint64))
     if found != block.header["file_hash"]:
         raise BadChecksum(
-            f"the chunks make the file {to_text(found)}, not {block.key}", span=Span("", block.start, block.start + 32)
+            f"hash of the file: computed {to_text(found)}, stored {block.key}",
+            span=Span("", block.start, block.start + 32),
         )
     # A shard has the zero SHA-256 for an empty file.
     if block.sha256 is not None and block.sha256 != ZERO:
         wanted = sha256_digest(block.sha256)
         if digest != wanted:
-            raise BadChecksum(f"the SHA-256 is {digest}, not {wanted}", span=block.metadata_span)
+            raise BadChecksum(f"SHA-256 of the file: computed {digest}, stored {wanted}", span=block.metadata_span)
 
 
 def read_range(file: MdbFile, ref: ObjectRef, start: int, stop: int) -> Iterator[bytes]:

@@ -13,6 +13,7 @@ from shardcore.nodes.sections import tile
 from shardcore.progress import Progress, no_progress
 from shardcore.sources.base import Source
 from shardcore.trace import Look
+from shardcore.words import grouped_digits
 
 MAX_INDEX_SIZE = 256 * 1024 * 1024
 """Bytes of the largest shard that is read whole; writers make none over 64 MiB."""
@@ -114,7 +115,9 @@ def read_whole(source: Source, progress: Progress) -> bytes:
     """
     size = source.size
     if size > MAX_INDEX_SIZE:
-        raise LimitExceeded(f"{size} bytes; shards of up to {MAX_INDEX_SIZE} are read whole")
+        raise LimitExceeded(
+            f"the shard has {grouped_digits(size)} bytes; at most {grouped_digits(MAX_INDEX_SIZE)} are read"
+        )
     pieces = []
     for start in range(0, size, READ_AT_ONCE):
         progress(start, size)

@@ -45,7 +45,7 @@ class MdbDataSet(DataSet):
         """All members: only their lookup tables tell."""
         names = [member.name for member in self.members]
         look.step(
-            "Go through the shards",
+            "Ask every shard",
             f"Any of the {len(names)} shards of the folder may list a {key.kind}; each is asked in turn.",
             shards=len(names),
         )
@@ -61,7 +61,7 @@ class MdbDataSet(DataSet):
         """
         probe = PrefetchedSource(source)
         if detect(probe) is None:
-            raise NotAShard("not an MDB shard: the tag HFRepoMetaData is not there")
+            raise NotAShard("not an MDB shard: it does not begin with the tag HFRepoMetaData")
         return open_shard(probe, self._context.member(), self._xorbs)
 
     def close(self) -> None:

@@ -26,6 +26,7 @@ from shardcore.formats.mdb.layout import (
 from shardcore.nodes.sections import Section, SectionRole
 from shardcore.record import Record
 from shardcore.span import Span
+from shardcore.words import plural
 from shardcore.xet_hashes import ZERO
 
 FILE, XORB, CHUNK = "file", "xorb", "chunk"
@@ -37,14 +38,17 @@ LOOKUPS: dict[str, Record] = {FILE: FILE_LOOKUP, XORB: XORB_LOOKUP, CHUNK: CHUNK
 FULL, SESSION, MINIMAL, ANSWER, UPLOAD = "full", "session", "minimal", "global dedup answer", "upload form"
 UNKNOWN = "unknown"
 
+FILE_INFO, XORB_INFO = "file info", "xorb info (CAS info)"
+"""The names of the two sections of records."""
+
 SENTENCES = {
     "header": "Says that this is a shard, and whether it has a footer.",
-    "file info": "For every file the segments it is rebuilt from: ranges of chunks of xorbs.",
-    "cas info": "For every xorb the chunks it holds.",
-    "file lookup": "The first word of every file hash, sorted, and where the file's records begin.",
-    "xorb lookup": "The first word of every xorb hash, sorted, and where the xorb's records begin.",
-    "chunk lookup": "The first word of every chunk hash, sorted, and its xorb and number there.",
-    "footer": "Says where the parts lie, under which key chunk hashes are stored, and until when the shard is used.",
+    FILE_INFO: "For every file, the segments that it is rebuilt from: ranges of chunks in xorbs.",
+    XORB_INFO: "For every xorb, its chunks: hash, place and size of each.",
+    "file lookup": "The table keys of all files (16 digits of their hashes), sorted, and where their records begin.",
+    "xorb lookup": "The table keys of all xorbs (16 digits of their hashes), sorted, and where their records begin.",
+    "chunk lookup": "The table keys of all chunks (16 digits of their hashes), sorted, with xorb and number of each.",
+    "footer": "Says where the parts lie, the HMAC key of the chunk hashes, and until when clients use the shard.",
 }
 """What each part of a shard is for."""
 
@@ -87,7 +91,7 @@ class Geometry:
         header: The header's fields.
         footer: The footer's fields; None in the upload form.
         file_info: Where the file info section lies, half-open.
-        cas_info: Where the CAS info section lies, half-open.
+        cas_info: Where the xorb info (CAS info) section lies, half-open.
         tables: The lookup tables that have entries, by kind.
     """
 
@@ -147,8 +151,8 @@ def claims(geometry: Geometry, *, with_footer: bool) -> list[Section]:
     """The parts that a shard claims; empty ones are left out."""
     parts = [
         Section("header", SectionRole.HEADER, 0, HEADER.size, SENTENCES["header"]),
-        Section("file info", SectionRole.INDEX, *geometry.file_info, SENTENCES["file info"]),
-        Section("cas info", SectionRole.INDEX, *geometry.cas_info, SENTENCES["cas info"]),
+        Section(FILE_INFO, SectionRole.INDEX, *geometry.file_info, SENTENCES[FILE_INFO]),
+        Section(XORB_INFO, SectionRole.INDEX, *geometry.cas_info, SENTENCES[XORB_INFO]),
     ]
     for kind, table in geometry.tables.items():
         name = f"{kind} lookup"
@@ -172,13 +176,15 @@ def read_header(data: bytes) -> dict[str, Any]:
         FormatError: `footer_size` is neither 0 nor 200.
     """
     if data[: len(TAG)] != TAG[: len(data)]:
-        raise BadMagic("not an MDB shard: the tag HFRepoMetaData is not there", span=Span("", 0, min(len(data), 32)))
+        raise BadMagic(
+            "not an MDB shard: it does not begin with the tag HFRepoMetaData", span=Span("", 0, min(len(data), 32))
+        )
     header = HEADER.read_one(data, place=Span("", 0, len(data)))
     if header["version"] != HEADER_VERSION:
         raise Unsupported(f"header version {header['version']}; only {HEADER_VERSION} is known", span=Span("", 32, 40))
     if header["footer_size"] not in (0, FOOTER_SIZE):
         raise FormatError(
-            f"footer_size is {header['footer_size']}; a footer has {FOOTER_SIZE} bytes, or there is none",
+            f"footer_size is {header['footer_size']}; it has to be {FOOTER_SIZE}, or 0 for no footer",
             span=Span("", 40, 48),
         )
     return header
@@ -196,7 +202,7 @@ def read_footer(data: bytes, size: int) -> dict[str, Any]:
     """
     if size < SECTIONS_START + FOOTER_SIZE:
         raise Truncated(
-            f"a header and a footer take {SECTIONS_START + FOOTER_SIZE} bytes, {size} are there",
+            f"header and footer take {SECTIONS_START + FOOTER_SIZE} bytes; the file has {size}",
             span=Span("", min(SECTIONS_START, size), size),
         )
     return FOOTER.read_one(data, len(data) - FOOTER_SIZE, place=Span("", size - len(data), size))
@@ -220,21 +226,21 @@ def locate(size: int, header: dict[str, Any], footer: dict[str, Any]) -> Geometr
         raise Unsupported(f"footer version {footer['version']}; only {FOOTER_VERSION} is known", span=place("version"))
     if footer["footer_offset"] != where:
         raise FormatError(
-            f"the footer begins at {where} and says {footer['footer_offset']}", span=place("footer_offset")
+            f"the footer begins at {where}; footer_offset says {footer['footer_offset']}", span=place("footer_offset")
         )
     names = ("file_info_offset", "cas_info_offset", *(f"{kind}_lookup_offset" for kind in KINDS), "footer_offset")
     last = SECTIONS_START
     for name in names:
         if not last <= footer[name] <= where:
-            raise FormatError(f"{name} is {footer[name]}, not from {last} to {where}", span=place(name))
+            raise FormatError(f"{name} is {footer[name]}; it has to be from {last} to {where}", span=place(name))
         last = footer[name]
     tables = {}
     for kind, following in zip(KINDS, names[3:], strict=True):
         table = LookupTable(kind, footer[f"{kind}_lookup_offset"], footer[f"{kind}_lookup_num_entry"])
         if table.stop > footer[following]:
             raise FormatError(
-                f"the {kind} lookup table has {table.count} entries and would end at {table.stop}, "
-                f"behind {following} {footer[following]}",
+                f"the {kind} lookup table has {plural(table.count, 'entry')} and would end at byte {table.stop}, "
+                f"after {following}, {footer[following]}",
                 span=place(f"{kind}_lookup_num_entry"),
             )
         if table.count:
@@ -251,7 +257,9 @@ def block_fault(what: str, records: int, left: int) -> str:
         records: Number of its records, the header included.
         left: Number of records from its header to the end of the section.
     """
-    return f"a {what} of {records} records does not fit into the {left} that are left" if records > left else ""
+    if records <= left:
+        return ""
+    return f"a {what} of {plural(records, 'record')} does not fit: {plural(left, 'is', 'are')} left in its section"
 
 
 def range_fault(first: int, last: int, count: int) -> str:
@@ -263,13 +271,13 @@ def range_fault(first: int, last: int, count: int) -> str:
         count: Number of chunks of the xorb; -1 when it is not known.
     """
     if first >= last:
-        return f"its chunks {first} to {last} are no range"
-    return f"its chunks {first} to {last} go past the {count} of the xorb" if 0 <= count < last else ""
+        return f"its chunk range is empty or reversed: first chunk {first}, end {last}"
+    return f"it names chunks {first} to {last - 1}; the xorb has {plural(count, 'chunk')}" if 0 <= count < last else ""
 
 
 def size_fault(size: int, total: int) -> str:
     """Why a segment of `size` bytes does not fit its chunks, which have `total` bytes; or empty."""
-    return f"it has {size} bytes, its chunks have {total}" if size != total else ""
+    return f"its size is given as {plural(size, 'byte')}; its chunks have {total:,}" if size != total else ""
 
 
 def descents(rows: NDArray[Any]) -> NDArray[np.int64]:

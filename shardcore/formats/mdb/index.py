@@ -36,7 +36,7 @@ class MdbIndex:
         data: The whole file.
         geometry: Its parts, as header and footer state them.
         files: The walked file info section.
-        xorbs: The walked CAS info section.
+        xorbs: The walked xorb info (CAS info) section.
     """
 
     def __init__(self, data: bytes, geometry: Geometry, files: WalkedSection, xorbs: WalkedSection) -> None:

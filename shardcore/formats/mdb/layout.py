@@ -1,7 +1,7 @@
 """The bytes of an MDB shard, stated once.
 
-Order in the file: header, file info section, CAS info section, file, xorb and chunk lookup table, footer. Both
-sections consist of 48-byte records, and positions inside them are counted in records. All numbers are
+Order in the file: header, file info section, xorb info (CAS info) section, file, xorb and chunk lookup table, footer.
+Both sections consist of 48-byte records, and positions inside them are counted in records. All numbers are
 little-endian. Names are those of the published page; where it says "reserved" but writers store something, the
 name is the one of the reference source, and the sentence says so.
 """
@@ -73,14 +73,14 @@ FILE_HEADER = Record(
     "FileDataSequenceHeader",
     source="2. File Info Section",
     fields=(
-        _hash("file_hash", FieldRole.KEY, "Hash of the file; zero for an empty file."),
+        _hash("file_hash", FieldRole.KEY, "Hash of the file; all zero for an empty file."),
         Field(
             "file_flags",
             "<u4",
             FieldRole.FLAGS,
-            "Bit 31: a verification entry per segment follows; bit 30: a metadata entry follows.",
+            "Bit 31: one verification entry per segment follows the segments; bit 30: one metadata entry comes last.",
         ),
-        Field("num_entries", "<u4", FieldRole.COUNT, "Number of segments the file is rebuilt from."),
+        Field("num_entries", "<u4", FieldRole.COUNT, "Number of segments that the file is rebuilt from."),
         _unused(8),
     ),
 )
@@ -89,11 +89,20 @@ FILE_ENTRY = Record(
     "FileDataSequenceEntry",
     source="2. File Info Section",
     fields=(
-        _hash("cas_hash", FieldRole.HASH, "The xorb that holds this segment (sources say `xorb_hash`)."),
-        Field("cas_flags", "<u4", FieldRole.FLAGS, "Reserved, 0 (sources say `xorb_flags`)."),
-        Field("unpacked_segment_bytes", "<u4", FieldRole.SIZE, "Bytes of the segment when unpacked."),
-        Field("chunk_index_start", "<u4", FieldRole.NUMBER, "First chunk of the segment in the xorb."),
-        Field("chunk_index_end", "<u4", FieldRole.NUMBER, "One past the last chunk of the segment."),
+        _hash(
+            "cas_hash",
+            FieldRole.HASH,
+            "Hash of the xorb that holds this segment (`xorb_hash` in the reference source).",
+        ),
+        Field("cas_flags", "<u4", FieldRole.FLAGS, "Reserved, 0 (`xorb_flags` in the reference source)."),
+        Field(
+            "unpacked_segment_bytes",
+            "<u4",
+            FieldRole.SIZE,
+            "Plain bytes of the segment: those of its chunks, decompressed.",
+        ),
+        Field("chunk_index_start", "<u4", FieldRole.NUMBER, "Number of the segment's first chunk in the xorb, from 0."),
+        Field("chunk_index_end", "<u4", FieldRole.NUMBER, "One past the number of the segment's last chunk."),
     ),
 )
 
@@ -101,7 +110,11 @@ FILE_VERIFICATION = Record(
     "FileVerificationEntry",
     source="2. File Info Section",
     fields=(
-        _hash("range_hash", FieldRole.HASH, "Keyed BLAKE3 of the chunk hashes of the segment of the same number."),
+        _hash(
+            "range_hash",
+            FieldRole.HASH,
+            "Range hash of the segment of the same number: BLAKE3 of its chunk hashes under a constant key.",
+        ),
         _unused(16),
     ),
 )
@@ -113,8 +126,8 @@ FILE_METADATA = Record(
         _hash(
             "sha256",
             FieldRole.HASH,
-            "SHA-256 of the file, each 8-byte group reversed, so that its text form is the digest; "
-            "zero for an empty file.",
+            "SHA-256 of the file, each 8-byte group reversed, so that its text form is the usual digest; "
+            "all zero for an empty file.",
         ),
         _unused(16),
     ),
@@ -124,7 +137,7 @@ BOOKEND = Record(
     "Bookend",
     source="2. File Info Section, 3. CAS Info Section",
     fields=(
-        Field("mark", ("u1", SIZE), FieldRole.MAGIC, "All ones: the section ends here.", END_MARK),
+        Field("mark", ("u1", SIZE), FieldRole.MAGIC, "All bits one: the section ends here.", END_MARK),
         Field("_zero", ("u1", 16), FieldRole.PADDING, "Zero."),
     ),
 )
@@ -133,10 +146,10 @@ CAS_HEADER = Record(
     "CASChunkSequenceHeader",
     source="3. CAS Info Section",
     fields=(
-        _hash("cas_hash", FieldRole.KEY, "Hash of the xorb (sources say `xorb_hash`)."),
-        Field("cas_flags", "<u4", FieldRole.FLAGS, "Reserved, 0 (sources say `xorb_flags`)."),
+        _hash("cas_hash", FieldRole.KEY, "Hash of the xorb (`xorb_hash` in the reference source)."),
+        Field("cas_flags", "<u4", FieldRole.FLAGS, "Reserved, 0 (`xorb_flags` in the reference source)."),
         Field("num_entries", "<u4", FieldRole.COUNT, "Number of chunks in the xorb."),
-        Field("num_bytes_in_cas", "<u4", FieldRole.SIZE, "Bytes of all chunks when unpacked."),
+        Field("num_bytes_in_cas", "<u4", FieldRole.SIZE, "Plain bytes of all its chunks, decompressed."),
         Field("num_bytes_on_disk", "<u4", FieldRole.SIZE, "Bytes of the xorb as stored; clients write 0."),
     ),
 )
@@ -145,9 +158,14 @@ CAS_ENTRY = Record(
     "CASChunkSequenceEntry",
     source="3. CAS Info Section",
     fields=(
-        _hash("chunk_hash", FieldRole.KEY, "Hash of the chunk, keyed when the footer has a key."),
-        Field("chunk_byte_range_start", "<u4", FieldRole.OFFSET, "Where the chunk begins in the unpacked xorb."),
-        Field("unpacked_segment_bytes", "<u4", FieldRole.SIZE, "Bytes of the chunk when unpacked."),
+        _hash("chunk_hash", FieldRole.KEY, "Hash of the chunk; under the HMAC key, when the footer has one."),
+        Field(
+            "chunk_byte_range_start",
+            "<u4",
+            FieldRole.OFFSET,
+            "First byte of the chunk in the plain xorb: all chunks decompressed and joined.",
+        ),
+        Field("unpacked_segment_bytes", "<u4", FieldRole.SIZE, "Plain bytes of the chunk, decompressed."),
         Field(
             "flags",
             "<u4",
@@ -163,19 +181,29 @@ RECORD = Record(
     source="2. File Info Section, 3. CAS Info Section",
     fields=(
         _hash("hash", FieldRole.HASH, "Every record begins with a hash."),
-        Field("value", ("u1", 16), FieldRole.NUMBER, "What these bytes are depends on the kind of record."),
+        Field("value", ("u1", 16), FieldRole.NUMBER, "What these bytes mean depends on the kind of the record."),
     ),
 )
 """What all records of the two sections have in common; used while their kinds are not known yet."""
 
-_KEY = Field("key", "<u8", FieldRole.KEY, "The first word of the hash: its first 16 digits as text.")
+_KEY = Field(
+    "key",
+    "<u8",
+    FieldRole.KEY,
+    "Table key: the first 8 bytes of the hash as one number, the first 16 digits of its text.",
+)
 
 FILE_LOOKUP = Record(
     "file lookup entry",
     source="reference source, file_lookup",
     fields=(
         _KEY,
-        Field("index", "<u4", FieldRole.OFFSET, "Number of the file's header record in the file info section."),
+        Field(
+            "index",
+            "<u4",
+            FieldRole.OFFSET,
+            "Position of the header in 48-byte records from the section's start (file info).",
+        ),
     ),
 )
 
@@ -184,7 +212,12 @@ XORB_LOOKUP = Record(
     source="reference source, xorb_lookup",
     fields=(
         _KEY,
-        Field("index", "<u4", FieldRole.OFFSET, "Number of the xorb's header record in the CAS info section."),
+        Field(
+            "index",
+            "<u4",
+            FieldRole.OFFSET,
+            "Position of the header in 48-byte records from the section's start (xorb info).",
+        ),
     ),
 )
 
@@ -193,8 +226,13 @@ CHUNK_LOOKUP = Record(
     source="reference source, chunk_lookup",
     fields=(
         _KEY,
-        Field("index", "<u4", FieldRole.OFFSET, "Number of the xorb's header record in the CAS info section."),
-        Field("chunk", "<u4", FieldRole.NUMBER, "Number of the chunk in that xorb."),
+        Field(
+            "index",
+            "<u4",
+            FieldRole.OFFSET,
+            "Position of the header in 48-byte records from the section's start (xorb info).",
+        ),
+        Field("chunk", "<u4", FieldRole.NUMBER, "Number of the chunk in that xorb, from 0."),
     ),
 )
 
@@ -208,34 +246,47 @@ FOOTER = Record(
     source="4. Footer",
     fields=(
         Field("version", "<u8", FieldRole.VERSION, "Version of the footer; 1.", FOOTER_VERSION),
-        Field("file_info_offset", "<u8", FieldRole.OFFSET, "Where the file info section begins; 48.", SECTIONS_START),
+        Field(
+            "file_info_offset",
+            "<u8",
+            FieldRole.OFFSET,
+            "First byte of the file info section; always 48.",
+            SECTIONS_START,
+        ),
         Field(
             "cas_info_offset",
             "<u8",
             FieldRole.OFFSET,
-            "Where the CAS info section begins (sources say `xorb_info_offset`).",
+            "First byte of the xorb info (CAS info) section (`xorb_info_offset` in the reference source).",
         ),
-        _live("file_lookup_offset", FieldRole.OFFSET, "Where the file lookup table begins."),
-        _live("file_lookup_num_entry", FieldRole.COUNT, "Entries of the file lookup table."),
-        _live("xorb_lookup_offset", FieldRole.OFFSET, "Where the xorb lookup table begins."),
-        _live("xorb_lookup_num_entry", FieldRole.COUNT, "Entries of the xorb lookup table."),
-        _live("chunk_lookup_offset", FieldRole.OFFSET, "Where the chunk lookup table begins."),
-        _live("chunk_lookup_num_entry", FieldRole.COUNT, "Entries of the chunk lookup table."),
-        _hash("chunk_hash_hmac_key", FieldRole.KEY, "Key under which chunk hashes are stored; zero for none."),
+        _live("file_lookup_offset", FieldRole.OFFSET, "First byte of the file lookup table."),
+        _live("file_lookup_num_entry", FieldRole.COUNT, "Number of entries of the file lookup table."),
+        _live("xorb_lookup_offset", FieldRole.OFFSET, "First byte of the xorb lookup table."),
+        _live("xorb_lookup_num_entry", FieldRole.COUNT, "Number of entries of the xorb lookup table."),
+        _live("chunk_lookup_offset", FieldRole.OFFSET, "First byte of the chunk lookup table."),
+        _live("chunk_lookup_num_entry", FieldRole.COUNT, "Number of entries of the chunk lookup table."),
+        _hash(
+            "chunk_hash_hmac_key",
+            FieldRole.KEY,
+            "HMAC key that chunk hashes are stored under: only who has a chunk can find it; all zero for none.",
+        ),
         Field(
-            "shard_creation_timestamp", "<u8", FieldRole.TIME, "When it was made, in Unix seconds; 0 if not recorded."
+            "shard_creation_timestamp",
+            "<u8",
+            FieldRole.TIME,
+            "When the shard was made, in Unix seconds; 0 if not recorded.",
         ),
         Field(
             "shard_key_expiry",
             "<u8",
             FieldRole.TIME,
-            "Until when clients use it, in Unix seconds; 0 if not recorded, all ones for ever.",
+            "Until when clients use the shard, in Unix seconds; 0 if not recorded, all bits one for ever.",
         ),
         Field("_buffer", ("u1", 48), FieldRole.UNUSED, "Reserved, 0."),
         _live("stored_bytes_on_disk", FieldRole.SIZE, "Sum of num_bytes_on_disk of all xorbs; 0 in client shards."),
-        _live("materialized_bytes", FieldRole.SIZE, "Sum of the sizes of all files."),
+        _live("materialized_bytes", FieldRole.SIZE, "Sum of the sizes of all files, in bytes."),
         _live("stored_bytes", FieldRole.SIZE, "Sum of num_bytes_in_cas of all xorbs."),
-        Field("footer_offset", "<u8", FieldRole.OFFSET, "Where this footer begins."),
+        Field("footer_offset", "<u8", FieldRole.OFFSET, "First byte of this footer."),
     ),
 )
 

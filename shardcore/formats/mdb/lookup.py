@@ -15,7 +15,17 @@ from numpy.typing import NDArray
 
 from shardcore.errors import FormatError, KeyAbsent, Truncated, UsageError
 from shardcore.formats.mdb.file import MdbFile
-from shardcore.formats.mdb.geometry import CHUNK, FILE, KINDS, XORB, LookupTable, block_fault, descents
+from shardcore.formats.mdb.geometry import (
+    CHUNK,
+    FILE,
+    FILE_INFO,
+    KINDS,
+    XORB,
+    XORB_INFO,
+    LookupTable,
+    block_fault,
+    descents,
+)
 from shardcore.formats.mdb.hashes import protect, protect_many
 from shardcore.formats.mdb.index import MdbIndex
 from shardcore.formats.mdb.layout import CAS_ENTRY, CAS_HEADER, FOOTER, FOOTER_SIZE, RECORD_SIZE
@@ -24,6 +34,7 @@ from shardcore.formats.mdb.recipe import tell_content
 from shardcore.objects import ObjectRef
 from shardcore.span import Span
 from shardcore.trace import Look
+from shardcore.words import plural
 from shardcore.xet_hashes import SIZE, ZERO, as_rows, from_text, to_text, truncated
 
 WHOLE_TABLE = 65536
@@ -86,7 +97,7 @@ class MdbLookup:
         """
         kind, colon, hash_text = text.rpartition(":")
         if colon and kind not in KINDS:
-            raise UsageError(f"no kind {kind!r}: keys are a file hash, {XORB}:… or {CHUNK}:…")
+            raise UsageError(f"no kind {kind!r}: a key is a file hash, {XORB}: and a hash, or {CHUNK}: and a hash")
         return MdbKey(kind if colon else FILE, from_text(hash_text))
 
     def find(self, key: MdbKey, look: Look) -> ObjectRef:
@@ -130,9 +141,9 @@ class MdbLookup:
         if key.kind == CHUNK and geometry.key != ZERO:
             at = geometry.size - FOOTER_SIZE + FOOTER.offsets["chunk_hash_hmac_key"]
             look.step(
-                "Apply the key",
-                "Chunk hashes of this shard are stored under a key: "
-                f"{to_text(plain)} would be stored as {to_text(raw)}.",
+                "Apply the HMAC key",
+                "The footer has an HMAC key, so chunk hashes are stored under it: "
+                f"the hash {to_text(plain)} is stored as {to_text(raw)}.",
                 Span("", at, at + SIZE),
                 plain=to_text(plain),
                 stored=to_text(raw),
@@ -142,7 +153,11 @@ class MdbLookup:
             found = True
             yield ref
         if not found and raw != plain:
-            look.step("Take it as stored", "No chunk has that hash; perhaps the hash given is keyed already.")
+            look.step(
+                "Retry: the hash may be keyed already",
+                "No chunk is stored under the keyed hash; the hash given may have come from such a shard, so it is "
+                "looked up as it is.",
+            )
             yield from _matches(self.file, key.kind, plain, look)
 
 
@@ -150,14 +165,16 @@ def _matches(file: MdbFile, kind: str, raw: bytes, look: Look) -> Iterator[Objec
     """The objects of a kind whose stored hash is `raw`."""
     key = truncated(raw)
     look.step(
-        "Take the key",
-        f"The first word of the hash, its first 16 digits, is the key: {key:016x} = {key}.",
+        "Table key",
+        f"Tables are sorted by the first 16 digits of each hash, read as one number: 0x{key:016x} = {key}.",
         key=key,
         hash=to_text(raw),
     )
     start, stop = file.geometry.section(kind)
     if stop - start <= RECORD_SIZE:
-        look.step("Look at the section", f"There is no {kind} in this shard.", Span("", start, stop))
+        name = FILE_INFO if kind == FILE else XORB_INFO
+        text = f"The {name} section has no record but its end mark: there is no {kind} in this shard."
+        look.step("Empty section", text, Span("", start, stop))
         return
     table = file.geometry.tables.get(kind)
     hits = _from_table(file, table, raw, look) if table else _from_walk(file, kind, raw, look)
@@ -168,12 +185,12 @@ def _matches(file: MdbFile, kind: str, raw: bytes, look: Look) -> Iterator[Objec
 def _from_table(file: MdbFile, table: LookupTable, raw: bytes, look: Look) -> Iterator[Hit]:
     """The entries of a lookup table that have the key."""
     first, rows = search(lambda a, b: file.read(a, b, look), table, truncated(raw))
-    text = "No entry has the key" if not len(rows) else f"Entry {first} has the key"
+    text = "No entry has this table key" if not len(rows) else f"Entry {first} has this table key"
     if len(rows) > 1:
-        text = f"Entries {first} to {first + len(rows) - 1} have the key"
+        text = f"Entries {first} to {first + len(rows) - 1} have this table key"
     look.step(
         f"Search the {table.kind} lookup table",
-        f"{text}; the table is sorted and has {table.count} entries.",
+        f"{text}; the table is sorted and has {plural(table.count, 'entry')}.",
         table.span(first, first + len(rows)),
         entry=first,
         entries=len(rows),
@@ -239,7 +256,7 @@ def _sorted_rows(read: Read, table: LookupTable, first: int, last: int) -> NDArr
     span = table.span(first, last)
     rows = table.record.read(read(span.start, span.stop), 0, last - first, place=span)
     if len(descents(rows)):
-        raise FormatError(f"the {table.kind} lookup table is not sorted", span=span)
+        raise FormatError(f"the {table.kind} lookup table is not sorted by table key: it cannot be searched", span=span)
     return rows
 
 
@@ -256,8 +273,8 @@ def _from_walk(file: MdbFile, kind: str, raw: bytes, look: Look) -> Iterator[Hit
         places = first + np.flatnonzero(same)
     look.step(
         "Walk the section",
-        f"There is no {kind} lookup table, so every record is looked at; "
-        f"{len(places) or 'none'} of {len(known.keys)} {kind}s have this hash.",
+        f"This shard has no {kind} lookup table, so every record is compared; "
+        f"{len(places) or 'none'} of {plural(len(known.keys), kind)} {'have' if len(places) > 1 else 'has'} this hash.",
         Span("", section.start, section.stop_byte),
         entries=len(places),
     )
@@ -274,22 +291,25 @@ def _compare(file: MdbFile, kind: str, raw: bytes, hit: Hit, look: Look) -> Iter
     if places is None:
         table = file.geometry.tables.get(kind)
         span = table.span(hit.row, hit.row + 1) if table else None
-        raise FormatError(f"the {kind} lookup entry {hit.row} leads past its section", span=span)
+        raise FormatError(f"entry {hit.row} of the {kind} lookup table points past the end of its section", span=span)
     header, place = places
     if index is not None and index.section(kind).block_of(hit.record) < 0:
         raise FormatError(
-            f"the {kind} lookup entry {hit.row} points at byte {header.start}, where no header is", span=header
+            f"entry {hit.row} of the {kind} lookup table points at byte {header.start}, where no header begins",
+            span=header,
         )
     data, entry = _records(file, kind, header, place, look)
     found = entry[:SIZE]
     if found[:8] != raw[:8]:
         raise FormatError(
-            f"the {kind} lookup entry {hit.row} points at a record with another key, {to_text(found)[:16]}", span=place
+            f"entry {hit.row} of the {kind} lookup table points at a record with another table key, "
+            f"{to_text(found)[:16]}",
+            span=place,
         )
     if found != raw:
         look.step(
             "Compare the whole hash",
-            f"The record has the same key but another hash, {to_text(found)}: go on.",
+            f"The record has the same table key but another hash, {to_text(found)}: the next entry is tried.",
             place,
             record=hit.record,
         )
@@ -326,7 +346,8 @@ def _object(file: MdbFile, kind: str, hit: Hit, places: tuple[Span, Span], data:
     header = CAS_HEADER.read_one(data, 0, place=span)
     count = header["num_entries"]
     if hit.chunk >= count:
-        raise FormatError(f"the chunk lookup entry {hit.row} names chunk {hit.chunk} of {count}", span=span)
+        what = f"names chunk {hit.chunk}; the xorb has {plural(count, 'chunk')}"
+        raise FormatError(f"entry {hit.row} of the chunk lookup table {what}", span=span)
     if kind != CHUNK:
         if fault := block_fault(XORB, 1 + count, (stop - at) // RECORD_SIZE):
             raise Truncated(fault, span=Span("", at, stop))
@@ -337,13 +358,14 @@ def _object(file: MdbFile, kind: str, hit: Hit, places: tuple[Span, Span], data:
 
 def _meaning(kind: str, hit: Hit, ref: ObjectRef) -> str:
     """What was found, in a sentence."""
-    where = f"record {hit.record} of the section"
+    where = f"record {hit.record} of the {FILE_INFO if kind == FILE else XORB_INFO} section"
     if kind == FILE:
-        segments = ref.extras["segments"]
-        return f"All 32 bytes match at {where}: a file of {ref.size} bytes in {len(segments)} segments."
+        segments = plural(len(ref.extras["segments"]), "segment")
+        return f"All 32 bytes match at {where}: a file of {plural(ref.size, 'byte')} in {segments}."
     if kind == CHUNK:
         return (
             f"All 32 bytes match: chunk {hit.chunk} of the xorb {ref.extras['xorb']}, which is {where}; "
-            f"{ref.size} bytes from {ref.extras['start']} on of the unpacked xorb."
+            f"{plural(ref.size, 'byte')} from byte {ref.extras['start']} on of the plain xorb."
         )
-    return f"All 32 bytes match at {where}: a xorb of {ref.extras['chunks']} chunks and {ref.size} bytes."
+    chunks = plural(ref.extras["chunks"], "chunk")
+    return f"All 32 bytes match at {where}: a xorb of {chunks} and {plural(ref.size, 'plain byte')}."

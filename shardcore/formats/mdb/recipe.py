@@ -15,6 +15,7 @@ from shardcore.formats.mdb.xorbs import SPAN_PREFIX, Xorb
 from shardcore.objects import ObjectRef
 from shardcore.span import Span
 from shardcore.trace import Look
+from shardcore.words import plural
 from shardcore.xet_hashes import to_texts
 
 TOLD_SEGMENTS = 16
@@ -53,14 +54,15 @@ def tell_content(file: MdbFile, ref: ObjectRef, look: Look) -> None:
 def _tell_file(file: MdbFile, ref: ObjectRef, look: Look) -> None:
     block = block_of(file, ref)
     if not len(block.segments):
-        look.step("Put it together", "The file is empty: it has no segments, and its hash is zero.", size=0)
+        look.step("Rebuild the file", "The file is empty: it has no segments, and its hash is zero.", size=0)
         return
     reached = True
     for number, segment in enumerate(block.segment_list[:TOLD_SEGMENTS]):
         place = block.entry_span(number)
         reached &= _tell_range(file, segment["xorb"], segment["start"], segment["end"], place, look)
     if len(block.segments) > TOLD_SEGMENTS:
-        look.step("Go on", f"{len(block.segments) - TOLD_SEGMENTS} more segments follow in the same way.")
+        more = plural(len(block.segments) - TOLD_SEGMENTS, "more segment follows", "more segments follow")
+        look.step("More segments", f"{more} in the same way; they are not told one by one.")
     if reached and ref.size <= TOLD_BYTES:
         _tell_check(lambda: sum(map(len, stream(file, ref))), look)
 
@@ -73,11 +75,11 @@ def _tell_range(file: MdbFile, text: str, first: int, last: int, place: Span, lo
     except ShardError as error:
         look.step("Open the xorb", f"{error.message}.", place, xorb=text)
         return False
-    chunks = f"chunk {first} lies" if last == first + 1 else f"chunks {first} to {last - 1} lie"
+    chunks = f"chunk {first} is" if last == first + 1 else f"chunks {first} to {last - 1} are"
     look.step(
         "Open the xorb",
-        f"In xorb {text[:16]}… {chunks} at stored bytes {span.start} to {span.stop}, "
-        f"unpacked {unpacked[0]} to {unpacked[1]}.",
+        f"In xorb {text[:16]}… {chunks} stored at bytes {span.start} to {span.stop} of its file, "
+        f"which decompress to bytes {unpacked[0]} to {unpacked[1]} of the plain xorb.",
         place,
         span,
         xorb=text,
@@ -99,6 +101,10 @@ def _tell_check(read: Callable[[], int], look: Look) -> None:
     try:
         size = read()
     except ShardError as error:
-        look.step("Unpack and check", f"Not right: {error.message}.", *([error.span] if error.span else []))
+        look.step("Decompress and check", f"Damaged: {error.message}.", *([error.span] if error.span else []))
         return
-    look.step("Unpack and check", f"{size} bytes; every hash that is stored for them is right.", size=size)
+    look.step(
+        "Decompress and check",
+        f"{plural(size, 'byte')}; every hash that shard and xorb store for them agrees.",
+        size=size,
+    )

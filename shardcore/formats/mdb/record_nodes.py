@@ -18,6 +18,7 @@ from shardcore.nodes.node import Children, Node
 from shardcore.nodes.runs import Runs
 from shardcore.record import FieldRole, Record
 from shardcore.span import Span
+from shardcore.words import plural
 from shardcore.xet_hashes import SIZE, to_text
 
 
@@ -55,9 +56,19 @@ class Blocks(Extents):
             record = RECORDS[Kind.BOOKEND]
             row = self.walked.rows(record)[self.walked.stop - 1]
             mark = Span("", span.start, span.start + RECORD_SIZE)
-            return Node("end mark", mark, doc="The section ends here.", children=field_nodes(record, row, span.start))
-        problem = self.walked.problem or "the section goes on behind its end mark"
-        return Node("unread", span, role=FieldRole.UNKNOWN, error=problem, doc="What no rule could follow.")
+            return Node(
+                "end mark",
+                mark,
+                doc="No record follows: the section ends here.",
+                children=field_nodes(record, row, span.start),
+            )
+        doc = (
+            "Unreadable after a damaged record."
+            if self.walked.problem
+            else "No rule explains bytes after the end mark."
+        )
+        problem = self.walked.problem or "the section goes on after its end mark"
+        return Node("unread", span, role=FieldRole.UNKNOWN, error=problem, doc=doc)
 
     def _paint(self, first: int, last: int) -> Runs:
         """Runs of all fields of the records of some blocks, by the kind of each record."""
@@ -115,7 +126,8 @@ def file_node(blocks: Blocks, number: int) -> Node:
                 low, high = (there + 1 + int(entry[f"chunk_index_{edge}"]) for edge in ("start", "end"))
                 targets["chunk_index_start"] = Span("", index.xorbs.byte_of(low), index.xorbs.byte_of(high))
         chunks = f"chunks {entry['chunk_index_start']}..{entry['chunk_index_end']}"
-        what = f"{entry['unpacked_segment_bytes']} bytes: {chunks} of {to_text(entry['cas_hash'].tobytes())[:16]}…"
+        size = plural(entry["unpacked_segment_bytes"], "plain byte")
+        what = f"{size}: {chunks} of xorb {to_text(entry['cas_hash'].tobytes())[:16]}…"
         return _record_node(
             f"segment {at}",
             FILE_ENTRY,
@@ -135,7 +147,7 @@ def file_node(blocks: Blocks, number: int) -> Node:
         record = RECORDS[Kind.FILE_METADATA]
         kids.append(_record_node("metadata", record, walked.rows(record)[last - 1], walked.byte_of(last - 1)))
     span = Span("", walked.byte_of(first), walked.byte_of(last))
-    what = f"{index.file_sizes[number]} bytes in {count} segments"
+    what = f"{plural(index.file_sizes[number], 'byte')} in {plural(count, 'segment')}"
     row = index.first_row(FILE) + number
     return Node(f"file {text}", span, text=what, error=index.file_fault(number), children=tuple(kids), row=row)
 
@@ -159,7 +171,7 @@ def xorb_node(blocks: Blocks, number: int) -> Node:
     if count:
         kids.append(_list_node("chunks", walked, Kind.CAS_ENTRY, first + 1, count, chunk))
     span = Span("", walked.byte_of(first), walked.byte_of(last))
-    text = f"{row['num_bytes_in_cas']} bytes in {count} chunks"
+    text = f"{plural(row['num_bytes_in_cas'], 'plain byte')} in {plural(count, 'chunk')}"
     return Node(
         f"xorb {to_text(row['cas_hash'].tobytes())}",
         span,
@@ -189,7 +201,7 @@ def _list_node(
 
     rows: Children = RecordTable(record, start, count, read, describe=describe or plain)
     span = Span("", start, start + count * RECORD_SIZE)
-    return Node(name, span, text=f"{count} records", children=grouped(rows))
+    return Node(name, span, text=plural(count, "record"), children=grouped(rows))
 
 
 def flags_text(value: int, flags: type[IntFlag]) -> str:

@@ -33,6 +33,7 @@ from shardcore.sources.base import Source
 from shardcore.sources.names import SourceName
 from shardcore.sources.opening import PrefetchedSource
 from shardcore.trace import Look
+from shardcore.words import plural
 
 SMALL = 65536
 """Shards of up to this many bytes are whole in what was fetched to recognise them."""
@@ -138,7 +139,7 @@ class MdbShard(Shard):
         if not 0 <= start <= stop:
             raise UsageError(f"not a half-open range: {start}..{stop}")
         if min(stop, ref.size) - start > limit:
-            raise LimitExceeded(f"the range of {ref.key} has over {limit} bytes")
+            raise LimitExceeded(f"the range of {ref.key} has over {plural(limit, 'byte')}, the limit")
         return b"".join(read_range(self.file, ref, start, min(stop, ref.size)))
 
     def read_part(self, ref: ObjectRef, part: str, *, limit: int = DEFAULT_LIMIT) -> bytes:
@@ -166,7 +167,7 @@ def detect(source: PrefetchedSource) -> Verdict | None:
     if head[: len(TAG)] == TAG:
         return Verdict(Certainty.MAGIC, _WHY)
     if head.startswith(TAG_TEXT):
-        return Verdict(Certainty.PARTLY, f"{_WHY}, but not the bytes after it")
+        return Verdict(Certainty.PARTLY, f"{_WHY}, but other bytes after it")
     return None
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from shardcore.formats.mdb.file import MdbFile
-from shardcore.formats.mdb.geometry import SENTENCES, Geometry, LookupTable
+from shardcore.formats.mdb.geometry import FILE_INFO, SENTENCES, XORB_INFO, Geometry, LookupTable
 from shardcore.formats.mdb.index import MdbIndex
 from shardcore.formats.mdb.layout import FOOTER, FOOTER_SIZE, HEADER, NO_EXPIRY, RECORD, RECORD_SIZE
 from shardcore.formats.mdb.record_nodes import Blocks
@@ -19,6 +19,7 @@ from shardcore.nodes.children import RecordTable, field_nodes, grouped, section_
 from shardcore.nodes.node import Node
 from shardcore.nodes.sections import Section
 from shardcore.span import Span
+from shardcore.words import plural
 from shardcore.xet_hashes import ZERO
 
 
@@ -38,14 +39,14 @@ class MdbTree:
         makers: dict[str, Callable[[Section], Node]] = {
             "header": lambda s: header_node(geometry.header),
             "footer": lambda s: footer_node(file.footer_fields, geometry),
-            "file info": lambda s: _records_node(s, file, index.files if index else None, index),
-            "cas info": lambda s: _records_node(s, file, index.xorbs if index else None, index),
+            FILE_INFO: lambda s: _records_node(s, file, index.files if index else None, index),
+            XORB_INFO: lambda s: _records_node(s, file, index.xorbs if index else None, index),
         }
         for kind, table in geometry.tables.items():
             makers[f"{kind} lookup"] = partial(_lookup_node, file, table)
         error = str(file.footer_damage) if file.footer_damage else ""
         span, kids = Span("", 0, geometry.size), section_nodes(file.sections, makers)
-        return Node(file.source.name, span, text=geometry.flavour, error=error, children=kids)
+        return Node(file.source.name, span, text=f"Xet MDB shard, {geometry.flavour}", error=error, children=kids)
 
 
 def header_node(header: dict[str, Any]) -> Node:
@@ -81,7 +82,7 @@ def date_text(seconds: int) -> str:
     try:
         return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     except (ValueError, OverflowError, OSError):
-        return f"{seconds} (no date)"
+        return f"{seconds} s after 1970, past the year 9999"
 
 
 def expiry_text(seconds: int, now: datetime | None = None) -> str:
@@ -115,7 +116,7 @@ def _lookup_node(file: MdbFile, table: LookupTable, section: Section) -> Node:
         span = table.span(number, number + 1)
         key = f"{values['key']:016x}"
         fields = field_nodes(table.record, values, span.start, texts={"key": key}, targets=targets)
-        error = "" if places else "it leads past its section"
+        error = "" if places else "points past the end of its section"
         index = file.index
         row_there = None if index is None else index.entry_row(table.kind, values["index"], values.get("chunk", -1))
         return Node(
@@ -130,7 +131,7 @@ def _lookup_node(file: MdbFile, table: LookupTable, section: Section) -> Node:
 
     children = grouped(RecordTable(table.record, table.start, table.count, read, describe=describe))
     span = Span("", section.start, section.stop)
-    return Node(section.name, span, text=f"{table.count} entries", doc=section.doc, children=children)
+    return Node(section.name, span, text=plural(table.count, "entry"), doc=section.doc, children=children)
 
 
 def _records_node(section: Section, file: MdbFile, walked: WalkedSection | None, index: MdbIndex | None) -> Node:
@@ -143,8 +144,8 @@ def _records_node(section: Section, file: MdbFile, walked: WalkedSection | None,
             return RECORD.read(file.read(start, stop), count=last - first)
 
         rows = RecordTable(RECORD, section.start, section.size // RECORD_SIZE, read)
-        doc = f"{section.doc} What each record is, is known once the index is loaded."
-        return Node(section.name, span, text=f"{len(rows)} records", doc=doc, children=grouped(rows))
+        doc = f"{section.doc} Loading the index tells what each record is."
+        return Node(section.name, span, text=plural(len(rows), "record"), doc=doc, children=grouped(rows))
     blocks = Blocks(walked, index, section.stop)
-    text = f"{len(walked.headers)} {'files' if walked.files else 'xorbs'}"
+    text = plural(len(walked.headers), "file" if walked.files else "xorb")
     return Node(section.name, span, text=text, doc=section.doc, error=walked.problem, children=grouped(blocks))

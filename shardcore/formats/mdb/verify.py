@@ -33,6 +33,7 @@ from shardcore.formats.mdb.walk import Kind, WalkedSection
 from shardcore.nodes.sections import SectionRole
 from shardcore.progress import Progress
 from shardcore.span import Span
+from shardcore.words import plural
 from shardcore.xet_hashes import to_text, tree_roots
 
 CHUNKS_AT_ONCE = 1 << 17
@@ -82,12 +83,14 @@ def _check_sections(file: MdbFile, index: MdbIndex, findings: Findings) -> None:
             findings.error("mdb.walk", Span("", min(section.stop_byte, stop), stop), section.problem)
             continue
         if section.stop_byte != stop:
-            what = f"the section ends at {stop}, its end mark at {section.stop_byte}"
+            what = f"the section's end mark ends at byte {section.stop_byte}; by the footer the section ends at {stop}"
             findings.error("mdb.section-end", Span("", section.stop_byte, stop), what)
         tail = section.rows(BOOKEND)[section.stop - 1]["_zero"]
         if tail.any():
             at = section.byte_of(section.stop - 1)
-            findings.warning("mdb.end-mark", Span("", at + 32, at + RECORD_SIZE), "the end mark does not end in zeros")
+            findings.warning(
+                "mdb.end-mark", Span("", at + 32, at + RECORD_SIZE), "the last 16 bytes of the end mark are not zero"
+            )
         _check_reserved(section, findings)
     for gap in file.sections:
         if gap.role is SectionRole.UNKNOWN and file.footer_damage is None:
@@ -98,7 +101,14 @@ def _listed(numbers: NDArray[np.int64], findings: Findings, severity: Severity, 
     """The numbers to make findings of; when there are very many, the first ones, and a finding that counts the rest."""
     yield from numbers[:LISTED].tolist()
     if len(numbers) > LISTED:
-        findings.add(Finding(severity, code, None, f"{len(numbers) - LISTED} more of these are not listed"))
+        findings.add(
+            Finding(
+                severity,
+                code,
+                None,
+                f"{plural(len(numbers) - LISTED, 'more of these is', 'more of these are')} not listed",
+            )
+        )
 
 
 _RESERVED = {Kind.FILE_HEADER: 40, Kind.FILE_VERIFICATION: 32, Kind.FILE_METADATA: 32, Kind.CAS_ENTRY: 44}
@@ -118,20 +128,26 @@ def _check_tables(index: MdbIndex, findings: Findings) -> None:
     counts = dict(zip(KINDS, index.counts, strict=True))
     for kind, table in index.geometry.tables.items():
         for at in _listed(descents(index.table_rows(kind)), findings, Severity.ERROR, "mdb.table-order"):
-            message = f"entry {at} of the {kind} lookup table has a lower key"
+            message = (
+                f"entry {at} of the {kind} lookup table has a lower table key than the one before: searches miss it"
+            )
             findings.error("mdb.table-order", table.span(at, at + 1), message)
         for at in _listed(index.tables[kind][1], findings, Severity.ERROR, "mdb.table-row"):
             what = "chunk" if kind == CHUNK else f"{kind} header"
-            findings.error("mdb.table-row", table.span(at, at + 1), f"entry {at} points at no {what} with its key")
+            message = f"entry {at} of the {kind} lookup table points at no {what} with its table key"
+            findings.error("mdb.table-row", table.span(at, at + 1), message)
         if table.count != counts[kind]:
             span = Span("", table.start, table.stop)
-            message = f"the {kind} lookup table has {table.count} entries for {counts[kind]} {kind}s"
+            message = (
+                f"the {kind} lookup table has {plural(table.count, 'entry')}, the shard {plural(counts[kind], kind)}"
+            )
             findings.error("mdb.table-count", span, message)
             continue
         known, wrong = index.tables[kind]
         lost = table.count - len(wrong) - _distinct(known.places)
         if lost:
-            message = f"{lost} {kind}s are not in the {kind} lookup table, and as many entries repeat others"
+            missing = plural(lost, f"{kind} is", f"{kind}s are")
+            message = f"{missing} not in the {kind} lookup table, and as many of its entries repeat others"
             findings.error("mdb.table-repeats", Span("", table.start, table.stop), message)
 
 
@@ -149,7 +165,8 @@ def _check_files(index: MdbIndex, findings: Findings) -> None:
         at = section.byte_of(int(section.entries[number]))
         file = int(np.searchsorted(section.bounds, number, "right")) - 1
         key = to_text(section.hashes[section.headers[file]].tobytes())
-        findings.error("mdb.segment", Span("", at, at + RECORD_SIZE), index.segment_fault(number), key=key)
+        message = f"segment {number - int(section.bounds[file])}: {index.segment_fault(number)}"
+        findings.error("mdb.segment", Span("", at, at + RECORD_SIZE), message, key=key)
     rows = section.rows(FILE_HEADER)[section.headers]
     verified = (rows["file_flags"] & np.uint32(FileFlag.WITH_VERIFICATION)) != 0
     if verified.any() and not verified.all():
@@ -159,7 +176,7 @@ def _check_files(index: MdbIndex, findings: Findings) -> None:
     zero = ~rows["file_hash"].any(axis=1)
     for number in _listed(np.flatnonzero(zero != (section.counts == 0)), findings, Severity.WARNING, "mdb.empty-file"):
         place = section.byte_of(int(section.headers[number]))
-        message = "the zero hash and no segments belong together: one is there without the other"
+        message = "only an empty file has the zero hash, and only it has no segments; here is one without the other"
         findings.warning("mdb.empty-file", Span("", place, place + RECORD_SIZE), message)
     _check_twice(section, FILE, findings)
 
@@ -185,7 +202,7 @@ def _check_xorbs(index: MdbIndex, findings: Findings) -> None:
     ):
         at = section.byte_of(int(section.headers[number]))
         declared = headers["num_bytes_in_cas"][number]
-        message = f"the xorb has {declared} bytes, its chunks have {index.xorb_sums[number]}"
+        message = f"num_bytes_in_cas is {declared:,}; the chunks have {plural(index.xorb_sums[number], 'byte')}"
         findings.error("mdb.xorb-size", Span("", at, at + RECORD_SIZE), message)
     totals = np.concatenate([[0], np.cumsum(rows["unpacked_segment_bytes"], dtype=np.int64)])
     wanted = totals[:-1] - np.repeat(totals[section.bounds[:-1]], section.counts)
@@ -194,7 +211,7 @@ def _check_xorbs(index: MdbIndex, findings: Findings) -> None:
     ):
         at = section.byte_of(int(section.entries[number]))
         declared = rows["chunk_byte_range_start"][number]
-        message = f"the chunk begins at {declared}, the ones before it end at {wanted[number]}"
+        message = f"chunk_byte_range_start is {declared}; the chunks before it end at {wanted[number]}"
         findings.error("mdb.chunk-start", Span("", at + 32, at + 36), message)
     _check_twice(section, XORB, findings)
 
@@ -213,7 +230,7 @@ def _check_footer(index: MdbIndex, findings: Findings) -> None:
     for name, total in sums.items():
         if footer[name] != total:
             at = start + FOOTER.offsets[name]
-            message = f"{name} is {footer[name]}, the records say {total}"
+            message = f"{name} is {footer[name]:,}; the records add up to {total:,}"
             findings.warning("mdb.footer-sum", Span("", at, at + 8), message)
     if footer["_buffer"].strip(b"\0"):
         at = start + FOOTER.offsets["_buffer"]
@@ -221,14 +238,16 @@ def _check_footer(index: MdbIndex, findings: Findings) -> None:
     expiry = footer["shard_key_expiry"]
     if 0 < expiry < NO_EXPIRY and expiry < datetime.now(UTC).timestamp():
         at = start + FOOTER.offsets["shard_key_expiry"]
-        message = f"expired since {date_text(expiry)}: clients no longer use it; it reads as before"
+        message = f"expired since {date_text(expiry)}: clients no longer use the shard; it can be read as before"
         findings.note("mdb.expired", Span("", at, at + 8), message)
 
 
 def _check_name(file: MdbFile, index: MdbIndex, findings: Findings) -> None:
     name = file.source.name
     if _NAME.fullmatch(name) and (real := shard_name([index.data])) != name:
-        findings.warning("mdb.name", None, f"the file is named {name}, its bytes hash to {real}")
+        findings.warning(
+            "mdb.name", None, f"a shard is named after the hash of its bytes: computed {real}, its name is {name}"
+        )
 
 
 def _batches(totals: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
@@ -239,6 +258,11 @@ def _batches(totals: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
         last = min(max(last, first + 1), count)
         yield first, last
         first = last
+
+
+def _computed(found: NDArray[np.uint8], stored: NDArray[np.uint8]) -> str:
+    """Two hashes that should be equal, in words."""
+    return f"computed {to_text(found.tobytes())}, stored {to_text(stored.tobytes())}"
 
 
 def _check_roots(index: MdbIndex, findings: Findings) -> None:
@@ -254,7 +278,8 @@ def _check_roots(index: MdbIndex, findings: Findings) -> None:
     wrong = np.flatnonzero((found != section.hashes[section.headers]).any(axis=1))
     for number in _listed(wrong, findings, Severity.ERROR, "mdb.xorb-hash"):
         at = section.byte_of(int(section.headers[number]))
-        message = f"the chunk hashes make the xorb {to_text(found[number].tobytes())}"
+        stored = section.hashes[section.headers[number]]
+        message = f"hash of the xorb from its chunk hashes: {_computed(found[number], stored)}"
         findings.error("mdb.xorb-hash", Span("", at, at + 32), message)
 
 
@@ -294,8 +319,9 @@ def _check_batch(index: MdbIndex, first: int, last: int, known: NDArray[np.bool_
         np.flatnonzero((found != section.hashes[headers]).any(axis=1)), findings, Severity.ERROR, "mdb.file-hash"
     ):
         at = section.byte_of(int(headers[number]))
-        message = f"the chunks make the file {to_text(found[number].tobytes())}"
-        key = to_text(section.hashes[headers[number]].tobytes())
+        stored = section.hashes[headers[number]]
+        message = f"hash of the file from its chunk hashes: {_computed(found[number], stored)}"
+        key = to_text(stored.tobytes())
         findings.error("mdb.file-hash", Span("", at, at + 32), message, key=key)
 
 
@@ -311,6 +337,6 @@ def _check_ranges(index: MdbIndex, segments: NDArray[np.int64], found: NDArray[A
         np.flatnonzero((stored != found[has]).any(axis=1)), findings, Severity.ERROR, "mdb.range-hash"
     ):
         at = section.byte_of(int(records[number]))
-        message = f"the chunks have the range hash {to_text(found[has][number].tobytes())}"
+        message = f"range hash of the segment from its chunk hashes: {_computed(found[has][number], stored[number])}"
         key = to_text(section.hashes[section.headers[file[has][number]]].tobytes())
         findings.error("mdb.range-hash", Span("", at, at + 32), message, key=key)

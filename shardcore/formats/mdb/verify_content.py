@@ -16,6 +16,7 @@ from shardcore.formats.mdb.objects import FileBlock, MdbObjects, block_of
 from shardcore.formats.mdb.xorbs import Xorb
 from shardcore.progress import Progress
 from shardcore.span import Span
+from shardcore.words import plural
 from shardcore.xet_hashes import HashArray, as_rows, chunk_hash, to_text
 
 
@@ -33,7 +34,7 @@ def check_content(file: MdbFile, objects: MdbObjects, index: MdbIndex, findings:
         progress(files + number, files + xorbs)
         _check_xorb(file, index, number, used, missing, findings)
     for text in missing:
-        findings.note("mdb.xorb-missing", None, f"xorb {text} is not within reach: its bytes are not checked")
+        findings.note("mdb.xorb-missing", None, f"xorb {text} was not found: its bytes are not checked")
 
 
 def _check_file(
@@ -89,7 +90,7 @@ def _check_xorb(
     try:
         xorb = file.xorbs.get(text)
         if xorb.chunk_count != last - first:
-            message = f"{last - first} chunks are listed, the xorb has {xorb.chunk_count}"
+            message = f"the shard lists {plural(last - first, 'chunk')}; the xorb itself has {xorb.chunk_count:,}"
             findings.error("mdb.xorb-chunks", place, message, key=f"xorb:{text}")
             return
         hashes = _hashes(file, xorb, text, used[first:last], place)
@@ -106,7 +107,7 @@ def _check_xorb(
     wrong |= xorb.chunk_sizes != index.chunks["unpacked_segment_bytes"][first:last]
     for record in records[wrong].tolist():
         start = section.byte_of(record)
-        message = f"the record is not that of chunk {record - records[0]} of the xorb"
+        message = f"hash or size differ from those of chunk {record - records[0]} in the xorb itself"
         findings.error("mdb.chunk", Span("", start, start + RECORD_SIZE), message, key=f"xorb:{text}")
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import FormatError
-from shardcore.formats.mdb.geometry import FILE, XORB, block_fault
+from shardcore.formats.mdb.geometry import FILE, FILE_INFO, XORB, XORB_INFO, block_fault
 from shardcore.formats.mdb.layout import (
     BOOKEND,
     CAS_ENTRY,
@@ -163,7 +163,7 @@ def walk(data: bytes | memoryview, start: int, *, files: bool) -> WalkedSection:
     Args:
         data: The bytes from its first record on; what follows the end mark is not looked at.
         start: Where `data` begins in the file.
-        files: Whether it is the file info section, else the CAS info section.
+        files: Whether it is the file info section, else the xorb info (CAS info) section.
     """
     count = len(data) // RECORD_SIZE
     data = memoryview(data)[: count * RECORD_SIZE]
@@ -175,7 +175,7 @@ def walk(data: bytes | memoryview, start: int, *, files: bool) -> WalkedSection:
     problem = ""
     if not ended:
         what = FILE if files else XORB
-        no_mark = f"the {'file info' if files else 'CAS info'} section has no end mark"
+        no_mark = f"the {FILE_INFO if files else XORB_INFO} section has no end mark"
         problem = block_fault(what, int(steps[at]), count - at) if at < count else no_mark
     firsts = np.array(headers, np.int64)
     return WalkedSection(start, data, firsts, np.append(firsts[1:], at), at + ended, problem, files)

@@ -181,13 +181,13 @@ class Xorbs:
         try:
             shard = self._opener(source, "xorb")
             if not isinstance(shard, Xorb):
-                raise UsageError("the opener gives no xorb")
+                raise UsageError("the file was not opened as a xorb")
         except FormatError as error:
             source.close()
             raise FormatError(f"xorb {text} is damaged: {error.message}", span=inside_xorb(error.span, text)) from error
         except NotAShard as error:
             source.close()
-            raise FormatError(f"what is named xorb {text} is none: {error.message}") from error
+            raise FormatError(f"the file named after xorb {text} is no xorb: {error.message}") from error
         except BaseException:
             source.close()
             raise

@@ -24,14 +24,14 @@ XORBS = DATA / "cas" / "xorbs"
 BETA = "d2ce46f5bde5faf0d28cbc8f1cfb0b6120b902adf166869afb45ae9f70ee794c"
 
 REFUSED = {
-    "magic": "the tag HFRepoMetaData is not there",
+    "magic": "does not begin with the tag HFRepoMetaData",
     "header_version": "header version",
     "footer_version": "footer version",
     "footer_size": "footer_size is",
     "footer_offset": "the footer begins at",
     "lookup_past_end": "would end at",
     "lookup_offset": "lookup",
-    "cut_in_file_section": "108 are there",
+    "cut_in_file_section": "the file has 108",
     "cut_footer": "footer version",
     "no_end_mark": "the footer begins at",
     "empty": "0 are there",
@@ -102,7 +102,7 @@ def test_a_backward_range_is_a_damaged_row() -> None:
     with shardcore.open(DATA / "damaged" / "range_backwards.mdb", xorbs=XORBS) as shard:
         ref = shard.find(BETA)
         assert ref.state is State.DAMAGED
-        assert "no range" in ref.error
+        assert "chunk range is empty or reversed" in ref.error
         with pytest.raises(shardcore.FormatError):
             shard.read(ref)
 

@@ -101,13 +101,13 @@ def test_trace_of_a_file_goes_to_its_bytes() -> None:
     with shardcore.open(next((DATA / "cas" / "shard-cache").glob("4605e746*"))) as shard:
         trace = shard.trace(BETA)
         assert [step.title for step in trace.steps] == [
-            "Take the key",
+            "Table key",
             "Search the file lookup table",
             "Compare the whole hash",
             "Open the xorb",
             "Open the xorb",
             "Open the xorb",
-            "Unpack and check",
+            "Decompress and check",
         ]
         assert trace.steps[0].values["key"] == 15190156614434159344
         assert trace.steps[1].spans == (shardcore.Span("", 720, 732),)
@@ -123,7 +123,7 @@ def test_trace_of_a_chunk_under_a_key() -> None:
     with shardcore.open(DATA / "derived" / "keyed_full.mdb") as shard:
         trace = shard.trace(f"chunk:{CHUNK}")
         first, key, table, whole = trace.steps[:4]
-        assert first.title == "Apply the key"
+        assert first.title == "Apply the HMAC key"
         assert first.values == {"plain": CHUNK, "stored": stored}
         assert first.spans == (shardcore.Span("", 1768 + 72, 1768 + 104),)
         assert key.values["key"] == 13644505297073737261
@@ -131,7 +131,7 @@ def test_trace_of_a_chunk_under_a_key() -> None:
         assert whole.values == {"record": 0, "chunk": 5}
         again = shard.trace(f"chunk:{stored}")
         assert again.ref == trace.ref
-        assert "Take it as stored" in [step.title for step in again.steps]
+        assert "Retry: the hash may be keyed already" in [step.title for step in again.steps]
 
 
 def test_trace_without_tables_walks() -> None:
@@ -139,12 +139,12 @@ def test_trace_without_tables_walks() -> None:
     with shardcore.open(DATA / "derived" / "plain_no_tables.mdb") as shard:
         trace = shard.trace(f"chunk:{CHUNK}")
         assert [step.title for step in trace.steps[:3]] == [
-            "Take the key",
+            "Table key",
             "Walk the section",
             "Compare the whole hash",
         ]
     with shardcore.open(DATA / "derived" / "keyed_reply.mdb") as shard:
-        assert shard.trace(BETA).steps[-1].title == "Look at the section"
+        assert shard.trace(BETA).steps[-1].title == "Empty section"
 
 
 def test_keyed_shards_of_any_size(make_shard: Callable[..., bytes]) -> None:

@@ -193,7 +193,7 @@ def test_ranges_need_only_the_chunks_they_touch(
         assert shard.read_range(shard.find(f"xorb:{text}"), 5, 15) == content[5:15]
         with pytest.raises(shardcore.ExternalMissing):
             shard.read_range(ref, size - 9, size + 1)
-        with pytest.raises(shardcore.FormatError, match="go past the 1 of the xorb"):
+        with pytest.raises(shardcore.FormatError, match="it names chunks 1 to 2; the xorb has 1 chunk"):
             shard.read_range(ref, len(content) - 9, len(content))
         with pytest.raises(shardcore.ShardError):
             shard.read(ref)
@@ -222,6 +222,6 @@ def test_sections_have_the_specified_names() -> None:
         with opened(path) as shard:
             names[path] = [section.name for section in shard.sections]
     lookups = ["file lookup", "xorb lookup", "chunk lookup"]
-    assert names["derived/keyed_full.mdb"] == ["header", "file info", "cas info", *lookups, "footer"]
-    assert names["derived/plain_no_tables.mdb"] == ["header", "file info", "cas info", "footer"]
-    assert names["derived/upload_form.mdb"] == ["header", "file info", "cas info"]
+    assert names["derived/keyed_full.mdb"] == ["header", "file info", "xorb info (CAS info)", *lookups, "footer"]
+    assert names["derived/plain_no_tables.mdb"] == ["header", "file info", "xorb info (CAS info)", "footer"]
+    assert names["derived/upload_form.mdb"] == ["header", "file info", "xorb info (CAS info)"]

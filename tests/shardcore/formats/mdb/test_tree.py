@@ -30,7 +30,7 @@ def test_dates() -> None:
     """Times are dates in UTC; none, for ever, and what no calendar has are said so."""
     assert date_text(1795213810) == "2026-11-20 22:30:10 UTC"
     assert date_text(0) == "not recorded"
-    assert "no date" in date_text(2**64 - 2)
+    assert "past the year 9999" in date_text(2**64 - 2)
     assert expiry_text(2**64 - 1) == "none: valid for ever"
     assert expiry_text(0) == "none recorded"
     day = datetime(2026, 12, 1, tzinfo=UTC)
@@ -83,7 +83,7 @@ def test_reserved_fields_are_named_and_noted() -> None:
         shard.load_index()
         for name in ("file_lookup_offset", "chunk_lookup_num_entry", "stored_bytes", "materialized_bytes"):
             assert "published page calls these bytes reserved" in named(shard.tree, "footer", name).doc
-        flags = named(shard.tree, "cas info", "xorb 6d9a", "chunks", "chunk 0", "flags")
+        flags = named(shard.tree, "xorb info (CAS info)", "xorb 6d9a", "chunks", "chunk 0", "flags")
         assert "published page calls these bytes reserved" in flags.doc
 
 
@@ -94,7 +94,7 @@ def test_before_loading_records_are_plain(make_shard: Callable[..., bytes]) -> N
         assert not shard.loaded
         check_explained(shard, complete=False)
         assert shard.explain(48)[1].name == "file info"
-        assert "once the index is loaded" in shard.explain(48)[1].doc
+        assert "Loading the index tells what each record is" in shard.explain(48)[1].doc
         shard.load_index()
         check_explained(shard)
         assert shard.explain(48)[-1].name == "file_hash"
@@ -159,4 +159,4 @@ def test_an_entry_that_leads_past_its_section_says_so() -> None:
     data[start + 8 : start + 12] = b"\xff" * 4
     with shardcore.open(bytes(data)) as shard:
         node = named(shard.tree, "file lookup").children[0]
-        assert (node.target, node.row, node.error) == (None, None, "it leads past its section")
+        assert (node.target, node.row, node.error) == (None, None, "points past the end of its section")
