@@ -55,7 +55,7 @@ def write_chunk(scheme: int, data: bytes) -> tuple[Scheme, bytes]:
         FormatError: The chunk is over its limit.
     """
     if len(data) > MAX_UNPACKED:
-        raise FormatError(f"a chunk may have {MAX_UNPACKED} bytes, this one has {len(data)}")
+        raise FormatError(f"a chunk has at most {MAX_UNPACKED:,} bytes; this one has {len(data):,}")
     if scheme not in tuple(Scheme):
         raise Unsupported(f"unknown compression scheme {scheme}")
     if scheme != Scheme.NONE:

@@ -18,6 +18,7 @@ from shardcore.nodes.sections import Section, SectionRole, tile
 from shardcore.progress import Progress, no_progress
 from shardcore.sources.base import Source
 from shardcore.span import Span
+from shardcore.words import plural
 from shardcore.xet_hashes import ZERO, HashArray, as_rows, chunk_hash
 
 HEADERS_AT_ONCE = 1024
@@ -32,7 +33,7 @@ INFO_BLOCK = "info block"
 TAIL = "tail"
 """The name of the section with an info block of which only the first bytes are there."""
 
-TAIL_FAULT = f"an info block begins with the letters of {IDENT.decode()} and does not go on to a length at its end"
+TAIL_FAULT = f"an info block begins here with letters of {IDENT.decode()}, but it is cut: no length follows it"
 """What is wrong with a tail. The published reference xorb ends so; some readers stop there, others fail."""
 
 _NAME = re.compile(r"(?:default\.)?([0-9a-f]{64})(?:\.xorb)?")
@@ -130,7 +131,9 @@ class XorbFile:
             SourceError: The bytes cannot be had.
         """
         if not 0 <= first <= last <= self.records.count:
-            raise FormatError(f"chunks {first} to {last} asked for, the xorb has {self.records.count}")
+            raise FormatError(
+                f"chunks {first} to {last} are asked for; the xorb has {plural(self.records.count, 'chunk')}"
+            )
         return chunks(self.source.read, self.records, first, last)
 
     def close(self) -> None:
@@ -172,11 +175,19 @@ class XorbFile:
 
     def _claims(self) -> list[Section]:
         stop, size = self.records.stop, self.source.size
-        parts = [Section(CHUNKS, SectionRole.DATA, 0, stop, "The chunk records, back to back.")]
+        parts = [
+            Section(
+                CHUNKS,
+                SectionRole.DATA,
+                0,
+                stop,
+                "The chunk records, one after the other: a header of 8 bytes and the stored chunk.",
+            )
+        ]
         if self.info is not None:
-            doc = "Hash, chunk hashes and ends of the xorb; it does not travel on upload."
+            doc = "Hash of the xorb, hashes and ends of its chunks; it is left out on upload."
             parts.append(Section(INFO_BLOCK, SectionRole.FOOTER, stop, size, doc))
         elif self.tail is not None:
-            doc = f"An info block begins here, with {IDENT.decode()}, and is not whole."
+            doc = f"An info block begins here, with letters of {IDENT.decode()}, and is cut."
             parts.append(Section(TAIL, SectionRole.TRAILING, self.tail.start, size, doc))
         return [part for part in parts if part.size]

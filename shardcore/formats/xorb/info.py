@@ -1,4 +1,4 @@
-"""The information block of a xorb: which records it consists of, both ways, and what it must say.
+"""The info block of a xorb: which records it consists of, both ways, and what it must say.
 
 It holds three lists of one entry per chunk, so it is a pair of functions, `read_info` and `write_info`, around records.
 """
@@ -30,6 +30,7 @@ from shardcore.formats.xorb.layout import (
 )
 from shardcore.record import Record
 from shardcore.span import Span
+from shardcore.words import plural
 from shardcore.xet_hashes import HashArray
 
 FIXED = {
@@ -137,7 +138,10 @@ def read_info(data: bytes, start: int) -> Info:
         raise Unsupported(f"info block version {version}; 0 and 1 are known", span=Span("", start + 7, start + 8))
     count, rest = divmod(len(data) - FIXED[version], PER_CHUNK[version])
     if count < 0 or rest:
-        raise FormatError(f"an info block of version {version} cannot have {len(data)} bytes", span=place)
+        raise FormatError(
+            f"an info block of version {version} cannot have {plural(len(data), 'byte')}",
+            span=place,
+        )
     values: dict[str, Any] = {}
     lists: dict[str, NDArray[Any]] = {}
     for part in info_parts(version, count):
@@ -152,9 +156,11 @@ def read_info(data: bytes, start: int) -> Info:
     unpacked = lists["unpacked ends"].astype(np.int64) if version else None
     _check_ends(ends, start, place)
     if unpacked is not None and (np.diff(unpacked, prepend=0) > MAX_UNPACKED).any():
-        raise FormatError(f"a chunk may have {MAX_UNPACKED} bytes; the unpacked ends say more", span=place)
+        raise FormatError(
+            f"a chunk has at most {MAX_UNPACKED:,} plain bytes; by the unpacked ends one has more", span=place
+        )
     if unpacked is not None and (np.diff(unpacked, prepend=0) < 0).any():
-        raise FormatError("the unpacked ends are not ascending", span=place)
+        raise FormatError("the unpacked ends do not ascend", span=place)
     return Info(version, header["cas_hash"], lists["chunk hashes"], ends, unpacked, values["_buffer"])
 
 
@@ -162,11 +168,11 @@ def _check_part(part: InfoPart, values: dict[str, Any], count: int, place: Span,
     """The idents, counts and distances of one fixed part."""
     if values.get("num_chunks", count) != count:
         raise FormatError(
-            f"{part.name}: {values['num_chunks']} chunks, the length of the info block says {count}", span=place
+            f"{part.name}: num_chunks is {values['num_chunks']:,}; the info block's length says {count:,}", span=place
         )
     for field in part.record.fields:
         if field.name.startswith("ident_") and values[field.name] != field.default:
-            raise FormatError(f"{part.name}: no {field.default!r} here", span=place)
+            raise FormatError(f"{part.name}: does not begin with {field.default!r}", span=place)
         if field.name in ("hashes_version", "boundaries_version") and values[field.name] != field.default:
             raise Unsupported(f"{part.name}: version {values[field.name]}", span=place)
     if part.record is TRAILER:
@@ -174,17 +180,22 @@ def _check_part(part: InfoPart, values: dict[str, Any], count: int, place: Span,
         wanted["boundary_section_offset_from_end"] = TRAILER.size + BOUNDARIES_HEADER.size + 8 * count
         for name, distance in wanted.items():
             if values[name] != distance:
-                raise FormatError(f"{name} is {values[name]}, not {distance}", span=place)
+                raise FormatError(f"{name} is {values[name]}; it has to be {distance}", span=place)
 
 
 def _check_ends(ends: NDArray[np.int64], start: int, place: Span) -> None:
     """The ends of the records: each has a header and not too many bytes, the last is where the info block begins."""
     sizes = np.diff(ends, prepend=0) - HEADER_SIZE
     if (sizes < 0).any() or (sizes > MAX_STORED).any():
-        raise FormatError("the stored ends are not those of chunk records", span=place)
+        raise FormatError(
+            f"the stored ends fit no chunk records: each has {HEADER_SIZE} to {HEADER_SIZE + MAX_STORED:,} bytes",
+            span=place,
+        )
     last = int(ends[-1]) if len(ends) else 0
     if last != start:
-        raise FormatError(f"the chunk records end at {last}, the info block begins at {start}", span=place)
+        raise FormatError(
+            f"by the stored ends the chunk records end at {last}; the info block begins at {start}", span=place
+        )
 
 
 def write_info(info: Info) -> bytes:

@@ -1,7 +1,7 @@
 """The bytes of a xorb, and the rules on its chunk records, stated once.
 
-Chunk records lie back to back from byte 0, then an information block, then its length. What travels on upload are
-the chunk records alone. All numbers are little-endian. How the records of the information block follow each other
+Chunk records lie back to back from byte 0, then an info block, then its length. What travels on upload are
+the chunk records alone. All numbers are little-endian. How the records of the info block follow each other
 is in `info`.
 """
 
@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.record import Field, FieldRole, Record
+from shardcore.words import plural
 from shardcore.xet_hashes import SIZE
 
 IDENT = b"XETBLOB"
@@ -58,9 +59,19 @@ CHUNK_HEADER = Record(
     source="xorb, chunk records",
     fields=(
         _version("Version of the record; 0."),
-        Field("compressed_size", ("u1", 3), FieldRole.SIZE, "Stored bytes that follow, 24 bits, little-endian."),
+        Field(
+            "compressed_size",
+            ("u1", 3),
+            FieldRole.SIZE,
+            "Stored bytes that follow this header; 24 bits, little-endian.",
+        ),
         Field("compression_type", "u1", FieldRole.CODEC, "0 none, 1 LZ4 frame, 2 LZ4 frame of the byte-grouped chunk."),
-        Field("uncompressed_size", ("u1", 3), FieldRole.SIZE, "Bytes of the unpacked chunk, 24 bits, little-endian."),
+        Field(
+            "uncompressed_size",
+            ("u1", 3),
+            FieldRole.SIZE,
+            "Plain bytes of the chunk, decompressed; 24 bits, little-endian.",
+        ),
     ),
 )
 
@@ -68,7 +79,7 @@ INFO_HEADER = Record(
     "info header",
     source="xorb, info block",
     fields=(
-        Field("ident", ("u1", 7), FieldRole.MAGIC, "XETBLOB: here the chunk records end.", IDENT),
+        Field("ident", ("u1", 7), FieldRole.MAGIC, "XETBLOB: the chunk records end, the info block begins.", IDENT),
         _version("Version of the info block: 1, or 0 in old files.", 1),
         Field("cas_hash", ("u1", SIZE), FieldRole.KEY, "Hash of the xorb: the tree root over its chunks."),
     ),
@@ -88,7 +99,13 @@ BOUNDARIES_HEADER = Record(
     "boundaries header",
     source="xorb, info block version 1",
     fields=(
-        Field("ident_boundary_section", ("u1", 7), FieldRole.MAGIC, "XBLBBND: the ends follow.", IDENT_BOUNDARIES),
+        Field(
+            "ident_boundary_section",
+            ("u1", 7),
+            FieldRole.MAGIC,
+            "XBLBBND: the ends of the chunks follow.",
+            IDENT_BOUNDARIES,
+        ),
         Field("boundaries_version", "u1", FieldRole.VERSION, "Version of the list; 1.", 1),
         Field("num_chunks", "<u4", FieldRole.COUNT, "Number of chunks."),
     ),
@@ -103,28 +120,40 @@ COUNT = Record(
 CHUNK_HASH = Record(
     "chunk hash",
     source="xorb, info block",
-    fields=(Field("chunk_hash", ("u1", SIZE), FieldRole.HASH, "Hash of the unpacked chunk."),),
+    fields=(Field("chunk_hash", ("u1", SIZE), FieldRole.HASH, "Hash of the plain chunk."),),
 )
 
 STORED_END = Record(
     "stored end",
     source="xorb, info block",
     fields=(
-        Field("chunk_boundary_offset", "<u4", FieldRole.OFFSET, "Where the chunk's record ends, headers included."),
+        Field(
+            "chunk_boundary_offset",
+            "<u4",
+            FieldRole.OFFSET,
+            "One past the last byte of the chunk's record in the file, headers counted.",
+        ),
     ),
 )
 
 UNPACKED_END = Record(
     "unpacked end",
     source="xorb, info block version 1",
-    fields=(Field("unpacked_chunk_offset", "<u4", FieldRole.OFFSET, "Where the chunk ends in the unpacked xorb."),),
+    fields=(
+        Field(
+            "unpacked_chunk_offset",
+            "<u4",
+            FieldRole.OFFSET,
+            "One past the last byte of the chunk in the plain xorb: all chunks decompressed and joined.",
+        ),
+    ),
 )
 
 TRAILER = Record(
     "info trailer",
     source="xorb, info block version 1",
     fields=(
-        Field("num_chunks", "<u4", FieldRole.COUNT, "Number of chunks, for the third time."),
+        Field("num_chunks", "<u4", FieldRole.COUNT, "Number of chunks, the same for the third time."),
         Field(
             "hashes_section_offset_from_end",
             "<u4",
@@ -137,7 +166,9 @@ TRAILER = Record(
             FieldRole.OFFSET,
             "Bytes from the end of the info block back to XBLBBND.",
         ),
-        Field("_buffer", ("u1", 16), FieldRole.UNUSED, "Not hashed; may begin with 4 bytes drawn for an upload."),
+        Field(
+            "_buffer", ("u1", 16), FieldRole.UNUSED, "Not hashed; may begin with 4 random bytes drawn for an upload."
+        ),
     ),
 )
 
@@ -180,8 +211,8 @@ def chunk_fault(scheme: int, stored: int, unpacked: int) -> str:
         return f"unknown compression scheme {scheme}"
     if stored > MAX_STORED or unpacked > MAX_UNPACKED:
         return (
-            f"a chunk may have {MAX_UNPACKED} bytes unpacked and {MAX_STORED} stored, "
-            f"this one declares {unpacked} and {stored}"
+            f"{plural(unpacked, 'plain byte')} and {stored:,} stored are declared; "
+            f"a chunk has at most {MAX_UNPACKED:,} and {MAX_STORED:,}"
         )
     return ""
 
@@ -200,9 +231,9 @@ def header_fault(header: dict[str, Any], stored: int, size: int) -> str:
     if fault := chunk_fault(header["compression_type"], packed, unpacked):
         return fault
     if stored not in (-1, packed):
-        return f"{packed} stored bytes declared, {stored} between the ends"
+        return f"its header declares {plural(packed, 'stored byte')}; by its ends in the info block it has {stored:,}"
     if size not in (-1, unpacked):
-        return f"{unpacked} unpacked bytes declared, {size} in the info block"
+        return f"its header declares {plural(unpacked, 'plain byte')}; the info block says {size:,}"
     return ""
 
 

@@ -15,6 +15,7 @@ from shardcore.objects import ObjectRef
 from shardcore.sources.base import Source
 from shardcore.span import Span
 from shardcore.trace import Look
+from shardcore.words import plural
 from shardcore.xet_hashes import from_text, to_text
 
 ALL = "all"
@@ -67,7 +68,7 @@ class XorbLookup:
         try:
             return XorbKey(raw=from_text(text))
         except UsageError as error:
-            raise UsageError(f"a key of a xorb is the number of a chunk, its hash, or {ALL}, not {text!r}") from error
+            raise UsageError(f"a key of a xorb is the number of a chunk, its hash, or {ALL}; not {text!r}") from error
 
     def find(self, key: XorbKey, look: Look) -> ObjectRef:
         """Finds a chunk and tells how; of several with one hash, the first.
@@ -84,7 +85,9 @@ class XorbLookup:
             number = next(iter(self._with_hash(key.raw, look)), None)
         if number is None or number >= self.file.records.count:
             if key.number is not None:
-                text = f"The xorb has {self.file.records.count} chunks, 0 to {self.file.records.count - 1}."
+                text = (
+                    f"The xorb has {plural(self.file.records.count, 'chunk')}, counted from 0: no number {key.number}."
+                )
                 look.step("Count the chunks", text, self._ends_span)
                 self._check_end()
             raise KeyAbsent(str(key))
@@ -118,7 +121,9 @@ class XorbLookup:
     def _all(self, look: Look) -> ObjectRef:
         records = self.file.records
         span = Span("", 0, records.stop)
-        look.step("Take all chunks", f"All {records.count} chunks, one after the other.", span, chunks=records.count)
+        look.step(
+            "Take all chunks", f"{plural(records.count, 'chunk')}, one after the other.", span, chunks=records.count
+        )
         size = -1 if records.unpacked_ends is None else int(records.unpacked_ends[-1]) if records.count else 0
         return ObjectRef(ALL, -1, (span,), size, span.size, codec=CODECS[-1], kind="chunk")
 
@@ -127,11 +132,11 @@ class XorbLookup:
         listed = self.file.records.hashes is not None
         hashes = self.file.hashes(look.meter(self.file.source))
         same = np.flatnonzero((hashes == np.frombuffer(raw, np.uint8)).all(axis=1)).tolist()
-        found = f"chunk {same[0]} has this hash" if same else "none of them has this hash"
+        found = f"chunk {same[0]} has this hash" if same else "no chunk has this hash"
         if listed:
-            text = f"The info block lists the hashes of {len(hashes)} chunks; {found}."
+            text = f"The info block lists the hashes of {plural(len(hashes), 'chunk')}; {found}."
         else:
-            text = f"No info block lists hashes, so all {len(hashes)} chunks are unpacked and hashed; {found}."
+            text = f"No info block lists hashes, so all were computed: {plural(len(hashes), 'chunk')}; {found}."
         look.step("Search the chunk hashes" if listed else "Compute the chunk hashes", text, self._ends_span)
         if not listed and not same:
             self._check_absence(hashes, look.meter(self.file.source))
@@ -153,8 +158,8 @@ class XorbLookup:
         """A chunk by its number, from where its record ends."""
         span = self.file.records.span(number)
         look.step(
-            "Take the ends",
-            f"Chunk {number} lies between the end of the record before it, {span.start}, and its own end, {span.stop}.",
+            "Place of the chunk",
+            f"Chunk {number}: its record lies from byte {span.start}, where the one before it ends, to {span.stop}.",
             self._ends_span,
             chunk=number,
             start=span.start,
@@ -163,7 +168,7 @@ class XorbLookup:
         ref = self.objects.ref_at(number, look.meter(self.file.source).read)
         look.step(
             "Read the record's header",
-            f"It is stored as {ref.codec}: {ref.stored_size} bytes, {ref.size} unpacked.",
+            f"{plural(ref.size, 'plain byte')} stored in {ref.stored_size:,}, codec {ref.codec}.",
             Span("", span.start, min(span.start + HEADER_SIZE, span.stop)),
             ref.spans[0],
             codec=ref.codec,

@@ -24,6 +24,7 @@ from shardcore.formats.xorb.layout import (
     u24_column,
 )
 from shardcore.span import Span
+from shardcore.words import plural
 from shardcore.xet_hashes import HashArray, chunk_hash, to_text
 
 Read = Callable[[int, int], bytes]
@@ -165,20 +166,20 @@ def is_info_start(rest: bytes) -> bool:
 def _fault_at(head: bytes, at: int, size: int, number: int) -> FormatError | None:
     """Why no record begins with the bytes `head` at `at`, or None; `number` counts the ones before."""
     if len(head) < HEADER_SIZE:
-        message = f"chunk {number}: a record has a header of {HEADER_SIZE} bytes, {len(head)} are left"
+        message = f"chunk {number}: its header takes {HEADER_SIZE} bytes; {plural(len(head), 'is', 'are')} left"
         return Truncated(message, span=Span("", at, size))
     header = CHUNK_HEADER.read_one(head)
     stop = at + HEADER_SIZE + read_u24(header["compressed_size"])
     fault = header_fault(header, -1, -1)
     if not fault and not read_u24(header["uncompressed_size"]):
-        fault = "a chunk of no bytes"
+        fault = "its header declares no bytes; a chunk has at least one"
     if not fault and number == MAX_CHUNKS:
-        fault = f"more than {MAX_CHUNKS} chunks"
+        fault = f"a xorb has at most {MAX_CHUNKS:,} chunks"
     if fault:
         kind = FormatError if header["compression_type"] in tuple(Scheme) else Unsupported
         return kind(f"chunk {number}: {fault}", span=Span("", at, at + HEADER_SIZE))
     if stop > size:
-        message = f"chunk {number}: {stop - at} bytes declared, {size - at} are left"
+        message = f"chunk {number}: its record takes {plural(stop - at, 'byte')}; {size - at:,} are left"
         return Truncated(message, span=Span("", at, size))
     return None
 
@@ -209,7 +210,8 @@ def chunks(read: Read, records: Records, first: int, last: int, *, check: bool =
             if check and records.hashes is not None:
                 found, wanted = chunk_hash(chunk), records.hashes[number].tobytes()
                 if found != wanted:
-                    raise BadChecksum(f"chunk {number} has the hash {to_text(found)}, not {to_text(wanted)}", span=span)
+                    what = f"hash of chunk {number}: computed {to_text(found)}, stored {to_text(wanted)}"
+                    raise BadChecksum(what, span=span)
             yield chunk
         first = upto
 

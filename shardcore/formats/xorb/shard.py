@@ -28,6 +28,7 @@ from shardcore.sources.names import SourceName
 from shardcore.sources.opening import PrefetchedSource
 from shardcore.span import Span
 from shardcore.trace import Look
+from shardcore.words import plural
 from shardcore.xet_hashes import HashArray, to_text
 
 
@@ -212,8 +213,12 @@ def infer(source: PrefetchedSource) -> Verdict | None:
         return None
     count = walked.records.count
     if walked.stop == source.size:
-        return Verdict(Certainty.INFERRED, f"inferred: {count} chunk records fill the file")
-    return Verdict(Certainty.INFERRED, f"inferred: {count} chunk records, then the first letters of an info block")
+        return Verdict(
+            Certainty.INFERRED, f"inferred: {plural(count, 'chunk record fills', 'chunk records fill')} the file"
+        )
+    return Verdict(
+        Certainty.INFERRED, f"inferred: {plural(count, 'chunk record')}, then the first letters of an info block"
+    )
 
 
 def _first_fits(source: PrefetchedSource) -> bool:

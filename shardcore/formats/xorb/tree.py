@@ -29,6 +29,7 @@ from shardcore.shard import Part
 from shardcore.sources.memory import BytesSource
 from shardcore.sources.names import SourceName, decoded_name
 from shardcore.span import Span
+from shardcore.words import plural
 from shardcore.xet_hashes import to_text
 
 _OFFSETS = np.fromiter((*CHUNK_HEADER.offsets.values(), HEADER_SIZE), np.int64)
@@ -57,7 +58,12 @@ class XorbTree:
             # What follows the records that could be followed is nobody's because of the damage.
             makers["unknown"] = lambda section: replace(section_leaf(section), error=damage.message)
         span = Span("", 0, self.file.source.size)
-        return Node(self.file.source.name, span, children=section_nodes(self.file.sections, makers))
+        return Node(
+            self.file.source.name,
+            span,
+            text=f"Xet xorb, {plural(self.file.records.count, 'chunk')}",
+            children=section_nodes(self.file.sections, makers),
+        )
 
     def part(self, name: SourceName) -> Part | None:
         """What the stored bytes of a chunk unpack to; None where no chunk has its stored bytes there.
@@ -71,7 +77,7 @@ class XorbTree:
             return None
         span = records.span(number)
         data = unpack(self.file.source.read(span.start, span.stop), records, number)
-        section = Section("chunk", SectionRole.DATA, 0, len(data), "An unpacked chunk.")
+        section = Section("chunk", SectionRole.DATA, 0, len(data), "A chunk, decompressed.")
         return Part(BytesSource(data, str(name)), (section,), lambda: _chunk_root(str(name), len(data), number))
 
     def _chunks_node(self, section: Section) -> Node:
@@ -79,7 +85,7 @@ class XorbTree:
         return Node(
             section.name,
             Span("", section.start, section.stop),
-            text=f"{records.count} chunks",
+            text=plural(records.count, "chunk"),
             doc=section.doc,
             children=chunk_children(self.file.source.read_many, records),
         )
@@ -111,8 +117,8 @@ class XorbTree:
 def _chunk_root(name: str, size: int, number: int) -> Node:
     """The root of the tree of an unpacked chunk."""
     span = Span(name, 0, size)
-    text = f"chunk {number}, {size} bytes"
-    kid = Node("chunk", span, text=text, role=FieldRole.DATA, doc="The bytes.")
+    text = f"chunk {number}, {plural(size, 'byte')}"
+    kid = Node("chunk", span, text=text, role=FieldRole.DATA, doc="The plain bytes of the chunk.")
     return Node(name, span, children=(kid,), row=number)
 
 
@@ -145,9 +151,9 @@ def chunk_node(head: bytes, records: Records, number: int) -> Node:
     data = Node(
         "data",
         stored,
-        text=f"{stored.size} bytes, {label}",
+        text=f"{plural(stored.size, 'byte')}, {label}",
         role=FieldRole.DATA,
-        doc="The stored chunk.",
+        doc="The chunk as it is stored.",
         decoded=decoded_name(stored.start, stored.stop) if packed else "",
     )
     text = "" if records.hashes is None else to_text(records.hashes[number].tobytes())
@@ -200,6 +206,6 @@ def _part_node(data: bytes, start: int, part: InfoPart, records: Records) -> Nod
     return Node(
         part.name,
         span,
-        text=f"{part.count} entries",
+        text=plural(part.count, "entry"),
         children=grouped(RecordTable(part.record, span.start, part.count, read, describe=describe)),
     )

@@ -11,6 +11,7 @@ from shardcore.formats.xorb.layout import CHUNK_HEADER, MAX_CHUNKS, MAX_XORB_SIZ
 from shardcore.formats.xorb.records import chunks
 from shardcore.progress import Progress
 from shardcore.span import Span
+from shardcore.words import plural
 from shardcore.xet_hashes import ZERO, HashArray, as_rows, chunk_hash, to_text, tree_root
 
 
@@ -42,11 +43,17 @@ def _check_structure(file: XorbFile, findings: Findings) -> None:
     if file.tail is not None:
         findings.error("xorb.tail", file.tail, TAIL_FAULT)
     if count > MAX_CHUNKS:
-        findings.warning("xorb.many-chunks", whole, f"{count} chunks; writers make at most {MAX_CHUNKS}")
+        findings.warning(
+            "xorb.many-chunks", whole, f"the xorb has {plural(count, 'chunk')}; writers make at most {MAX_CHUNKS:,}"
+        )
     if whole.size > MAX_XORB_SIZE + (1 << 20):
-        findings.warning("xorb.large", whole, f"{whole.size} bytes; writers make at most {MAX_XORB_SIZE}")
+        findings.warning(
+            "xorb.large", whole, f"the xorb has {plural(whole.size, 'byte')}; writers make at most {MAX_XORB_SIZE:,}"
+        )
     if file.info is None and file.info_damage is None:
-        findings.note("xorb.no-info-block", None, "bare chunk records: what the chunks should be is not known")
+        findings.note(
+            "xorb.no-info-block", None, "no info block: there are no stored hashes to compare the chunks with"
+        )
 
 
 def _check_headers(file: XorbFile, findings: Findings) -> None:
@@ -63,11 +70,13 @@ def _check_root(file: XorbFile, hashes: HashArray, findings: Findings) -> None:
     """The root over the chunk hashes against the hash in the info block and in the file's name."""
     root = to_text(tree_root(hashes, file.chunk_sizes().astype(np.uint64)))
     if file.info is not None and root != to_text(file.info.cas_hash):
-        message = f"the chunk hashes make the xorb {root}, not {to_text(file.info.cas_hash)}"
+        message = f"hash of the xorb from its chunk hashes: computed {root}, stored {to_text(file.info.cas_hash)}"
         findings.error("xorb.hash", file.info_span, message)
     if file.expected_hash not in ("", root):
         place = file.info_span if file.info is not None else None
-        findings.error("xorb.name", place, f"the file is named {file.expected_hash}, its chunks make {root}")
+        findings.error(
+            "xorb.name", place, f"a xorb is named after its hash: computed {root}, its name is {file.expected_hash}"
+        )
 
 
 def _check_chunks(file: XorbFile, findings: Findings, progress: Progress) -> None:
@@ -83,7 +92,8 @@ def _check_chunks(file: XorbFile, findings: Findings, progress: Progress) -> Non
             continue
         found.append(chunk_hash(chunk))
         if records.hashes is not None and found[-1] != records.hashes[number].tobytes():
-            text = f"chunk {number} has the hash {to_text(found[-1])}, not {to_text(records.hashes[number].tobytes())}"
+            stored = to_text(records.hashes[number].tobytes())
+            text = f"hash of chunk {number}: computed {to_text(found[-1])}, stored {stored}"
             findings.error("xorb.chunk-hash", records.span(number), text, key=str(number))
         progress(int(records.ends[number]), max(records.stop, 1))
     # Of records that were cut the root would say the same once more.
