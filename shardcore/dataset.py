@@ -139,7 +139,7 @@ class DataSet(Shard):
     @property
     def tree(self) -> Node:
         """One node for each member, and below it the tree of the member."""
-        return Node(self.uri, Span("", 0, 0), children=tuple(self._member_node(member) for member in self.members))
+        return Node(self.uri, Span("", 0, 0), children=tuple(self.member_node(member) for member in self.members))
 
     @property
     def fields(self) -> dict[str, Value]:
@@ -219,7 +219,7 @@ class DataSet(Shard):
                 look.steps[before:] = [
                     replace(step, spans=tuple(placed_span(s, name) for s in step.spans)) for step in look.steps[before:]
                 ]
-            return located(ref, name, self._first_row(name))
+            return located(ref, name, self.first_row_of(name))
         raise damage or absent or KeyAbsent(str(key))
 
     def lookup_all(self, key: Any) -> tuple[ObjectRef, ...]:
@@ -234,7 +234,7 @@ class DataSet(Shard):
                 continue
             except ShardError as error:
                 raise _placed_error(error, name) from error
-            found += [located(ref, name, self._first_row(name)) for ref in refs]
+            found += [located(ref, name, self.first_row_of(name)) for ref in refs]
         if damage is not None and not found:
             raise damage
         return tuple(found)
@@ -290,7 +290,7 @@ class DataSet(Shard):
             return self._part(parsed)
         with _relocating(member):
             part = self.member(member).part(str(parsed.inside(member)))
-        return Part(part.source, part.sections, lambda: self._placed_tree(member, part))
+        return Part(part.source, part.sections, lambda: self.member_tree(member, part))
 
     def _part(self, name: SourceName) -> Part:
         raise UsageError(f"no bytes are called {str(name)!r} here")
@@ -308,7 +308,12 @@ class DataSet(Shard):
         for shard in self._opened.clear():
             shard.close()
 
-    def _member_node(self, member: Member) -> Node:
+    def is_open(self, name: str) -> bool:
+        """Whether a member is open already; never waits."""
+        return self._opened.value(name) is not None
+
+    def member_node(self, member: Member) -> Node:
+        """The node of a member in the tree of the data set; reads when its children are asked for."""
         source = str(SourceName(member.name))
         return Node(
             member.name,
@@ -317,11 +322,13 @@ class DataSet(Shard):
             children=Deferred(lambda: list(self.tree_of(source).children), source),
         )
 
-    def _placed_tree(self, member: str, part: Part) -> Node:
+    def member_tree(self, member: str, part: Part) -> Node:
+        """The tree of a source of a member, in the words of the data set."""
         with _relocating(member):
-            return placed(part.tree(), member, self._first_row(member))
+            return placed(part.tree(), member, self.first_row_of(member))
 
-    def _first_row(self, name: str) -> int | None:
+    def first_row_of(self, name: str) -> int | None:
+        """The row of the data set at which the objects of a member begin; None while that is not known."""
         joined = self._joining.value
         return joined.first_row(name) if joined is not None and joined.has(name) else None
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from shardcore import Node, ObjectRef, Shard, ShardError, Span
+from shardcore import Node, ObjectRef, Shard, ShardError, Span, State
+from shardcore.nodes.node import nearest_row
 from shardcore.sources.names import SourceName
 
 
@@ -44,8 +44,12 @@ def of_span(shard: Shard, span: Span, path: tuple[Node, ...] = ()) -> Selection:
     error = ""
     if not path:
         path, error = _path_to(shard, span)
-    row = row_of(path)
-    return Selection(span, row, path, _ref(shard, row), complete=True, error=error)
+    row = nearest_row(path)
+    ref = _ref(shard, row)
+    if ref is not None and ref.state is State.UNUSED:
+        # The bytes of a slot without an object belong to none.
+        row = ref = None
+    return Selection(span, row, path, ref, complete=True, error=error)
 
 
 def of_row(shard: Shard, row: int) -> Selection:
@@ -61,11 +65,6 @@ def of_row(shard: Shard, row: int) -> Selection:
     # A content without a byte of its own begins where something else does; that is not explained as the object.
     path, error = _path_to(shard, span) if span.size else ((), "")
     return Selection(span, row, path, ref, complete=True, error=error)
-
-
-def row_of(path: Sequence[Node]) -> int | None:
-    """The row of the object that the last node of a path belongs to; None when it belongs to none."""
-    return next((node.row for node in reversed(path) if node.row is not None), None)
 
 
 def main_span(ref: ObjectRef) -> Span | None:

@@ -175,11 +175,13 @@ class Places(QWidget):
     # --- what is open ---
 
     def _opened(self, shard: Shard) -> None:
-        members = isinstance(shard, DataSet)
-        self.tabs.setTabText(0, "Members" if members else Group.NEAR.value)
         self._near, self._status = (), ""
+        spaces = shard.key_spaces if isinstance(shard, DataSet) else {}
+        kind = "Key spaces" if spaces else "Members" if isinstance(shard, DataSet) else Group.NEAR.value
+        self.tabs.setTabText(0, kind)
         if isinstance(shard, DataSet):
-            self._near = [Place(member.name, member.name, size=member.size) for member in shard.members]
+            self._near = [Place(_inside(shard.folder, folder), folder, what) for folder, what in spaces.items()]
+            self._near += [Place(member.name, member.name, size=member.size) for member in shard.members]
         elif shard.source is not None and shard.source.folder is not None:
             self._list_folder(shard.source.folder, shard.source.name)
         self.tabs.setCurrentIndex(0)
@@ -255,13 +257,15 @@ class Places(QWidget):
             }[self.group]
         else:
             text = f"{shown:,} of {total:,}" if shown != total else f"{total:,}"
-            text += " members" if isinstance(self._session.shard, DataSet) and self.group is Group.NEAR else ""
+            shard = self._session.shard
+            if isinstance(shard, DataSet) and self.group is Group.NEAR:
+                text += " key spaces" if shard.key_spaces else " members"
         self.note.setText(text)
 
     def _go(self, index: Index) -> None:
         place = self.model.place(index)
         shard = self._session.shard
-        if self.group is not Group.NEAR or not isinstance(shard, DataSet):
+        if self.group is not Group.NEAR or not isinstance(shard, DataSet) or place.title in shard.key_spaces:
             if place.where != self._here():
                 self.chosen.emit(place.where)
             return

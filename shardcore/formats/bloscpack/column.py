@@ -132,8 +132,9 @@ class BloscpackColumn(BloscpackDataSet):
     def _check_columns(self, findings: Findings, depth: Depth) -> None:
         self._check_column(self.column, findings, depth)
 
-    def _first_row(self, name: str) -> int | None:
+    def first_row_of(self, name: str) -> int | None:
+        """The row of the chunk in a file."""
         return self._rows.get(name)
 
     def _is_known(self, name: str) -> bool:
-        return name in self.unreadable or self._opened.value(name) is not None
+        return name in self.unreadable or self.is_open(name)

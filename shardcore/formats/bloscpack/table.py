@@ -133,12 +133,14 @@ class BloscpackTable(BloscpackDataSet):
         errors = (f"{file}: {error}" for file, error in self.unreadable.items() if self._rows[file] == row)
         return next(errors, "")
 
-    def _member_node(self, member: Member) -> Node:
-        return replace(super()._member_node(member), row=self._rows[member.name])
+    def member_node(self, member: Member) -> Node:
+        """The node of a file; it belongs to its column."""
+        return replace(super().member_node(member), row=self._rows[member.name])
 
-    def _placed_tree(self, member: str, part: Part) -> Node:
-        # All of a file belongs to its column, headers, too.
-        return replace(super()._placed_tree(member, part), row=self._rows[member])
+    def member_tree(self, member: str, part: Part) -> Node:
+        """The tree of a file; all of it belongs to its column, headers, too."""
+        return replace(super().member_tree(member, part), row=self._rows[member])
 
-    def _first_row(self, name: str) -> int | None:
+    def first_row_of(self, name: str) -> int | None:
+        """The row of the column that a file belongs to."""
         return self._rows.get(name)

@@ -158,7 +158,7 @@ class DesDataSet(DataSet):
         # Files that no packer named come last.
         for name in (name for _, names in sorted(self._by_hex.items(), reverse=True) for name in names):
             left = np.array([number for number in by_member.get(name, ()) if rows[number] < 0], np.int64)
-            first = self._first_row(name)
+            first = self.first_row_of(name)
             if first is not None and len(left):
                 member = self.member(name)
                 assert isinstance(member, DesShard)

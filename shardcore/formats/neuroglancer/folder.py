@@ -95,7 +95,7 @@ class NeuroglancerDataSet(DataSet):
         rows = np.full(len(wanted), -1, np.int64)
         for shard in np.unique(shards).tolist():
             name = self._names.get(shard)
-            first = self._first_row(name) if name is not None else None
+            first = self.first_row_of(name) if name is not None else None
             if name is None or first is None:
                 continue
             places = np.flatnonzero(shards == np.uint64(shard))

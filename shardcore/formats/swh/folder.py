@@ -105,7 +105,7 @@ class SwhDataSet(DataSet):
             except (FormatError, NotAShard):
                 damaged = True
                 continue
-            first = self._first_row(member.name) or 0
+            first = self.first_row_of(member.name) or 0
             rows[missing] = np.where(found >= 0, found + first, -1)
         missing = np.flatnonzero(rows < 0)
         if damaged and len(missing):

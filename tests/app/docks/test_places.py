@@ -10,7 +10,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
-from shardcore import Node, Span
+from shardcore import DataSet, Node, Span
 from shardscope import assets
 from shardscope.docks.places import Group, Places
 from shardscope.models.place_model import DETAIL_ROLE, HERE_ROLE, PROBLEM_ROLE, Place, PlaceModel
@@ -71,6 +71,23 @@ def test_the_selection_moves_the_mark(qtbot: QtBot, session: Session, places: Pl
     assert places.model.index(1).data(HERE_ROLE)
     assert not places.model.index(0).data(HERE_ROLE)
     assert places.list.currentIndex().row() == 1
+
+
+def test_key_spaces_are_listed(qtbot: QtBot, session: Session, places: Places, data: Path, tmp_path: Path) -> None:
+    """A root with several key spaces lists them all with what they hold; a click asks for one to be opened."""
+    root = tmp_path / "volume"
+    shutil.copytree(data / "neuroglancer" / "volume", root)
+    open_in(session, qtbot, root)
+    assert isinstance(session.shard, DataSet)
+    spaces = session.shard.key_spaces
+    assert len(spaces) > 1
+    assert places.tabs.tabText(0) == "Key spaces"
+    assert titles(places) == list(spaces)
+    assert [places.model.index(n).data(DETAIL_ROLE) for n in range(len(spaces))] == list(spaces.values())
+    assert places.note.text() == f"{len(spaces)} key spaces"
+    with qtbot.waitSignal(places.chosen) as caught:
+        click(places, 1)
+    assert caught.args == [str(root / list(spaces)[1])]
 
 
 def test_an_unreadable_member_says_why(

@@ -7,9 +7,7 @@ from typing import ClassVar
 
 import pytest
 
-from shardcore.sources.local import LocalFolder
 from shardcore.testing import DataSetContract, ShardContract, rounds
-from shardcore.testing.sources import CountingFolder
 from tests.data.bloscpack.make import made
 
 DATA = Path(__file__).parents[3] / "data" / "bloscpack"
@@ -95,42 +93,17 @@ def test_made_samples_are_what_the_script_makes() -> None:
     assert {path.name: path.read_bytes() for path in (DATA / "made").iterdir()} == made()
 
 
-class KnownFromTheStart(DataSetContract):
-    """Folders whose objects are told by their names: they are listed before anything is loaded."""
-
-    def test_plain_words_are_true_at_once(self, sample: Path) -> None:
-        """Length, keys and order are those after `load_index`, also when nobody called it; sizes come with it."""
-        with self.opened(sample) as late, self.opened(sample) as early:
-            late.load_index()
-            assert early.objects.keys[:] == late.objects.keys[:]
-            assert early.declared_objects == late.declared_objects == len(late.objects) == len(early.objects)
-            told, known = early.objects[:].size, late.objects[:].size
-            assert told[:-1].tolist() == known[:-1].tolist()
-            assert told[-1] in (-1, known[-1])
-
-    def test_what_is_cheap_reads_nothing(self, sample: Path) -> None:
-        """What the window asks on its own thread is answered from memory, before and after `load_index`."""
-        folder = CountingFolder(LocalFolder(sample))
-        with self.opened(folder) as found:
-            for _ in range(2):
-                before = len(folder.ranges), folder.listed
-                assert found.listing is not None
-                assert found.declared_objects == len(found.listing) == len(found.objects)
-                _ = found.members, found.fields, found.index_bytes, found.parameters, found.listing.keys[:]
-                assert [node.name for node in found.tree.children]
-                assert (len(folder.ranges), folder.listed) == before
-                found.load_index()
-
-
-class TestColumns(KnownFromTheStart):
+class TestColumns(DataSetContract):
     """Columns of bcolz."""
 
+    listed = True
     samples = (DATA / "bcolz" / "samples", DATA / "bcolz" / "prices" / "close")
     absent = ("13", "@12000", "99999999999999999999")
 
 
-class TestTables(KnownFromTheStart):
+class TestTables(DataSetContract):
     """Tables of bcolz."""
 
+    listed = True
     samples = (DATA / "bcolz" / "prices",)
     absent = ("volume", "", "all", "0", "close/data/__0.blp")
