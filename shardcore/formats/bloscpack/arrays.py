@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import FormatError, Unsupported
+from shardcore.words import grouped_digits, plural
 
 MAX_DTYPE_TEXT = 65536
 MAX_DIMENSIONS = 64
@@ -47,7 +48,8 @@ class ArrayInfo:
             FormatError: They are more or fewer than the array has.
         """
         if self.nbytes != len(data):
-            raise FormatError(f"an array of {self.nbytes} bytes is described, the content has {len(data)}")
+            described = plural(self.nbytes, "byte")
+            raise FormatError(f"the metadata describes an array of {described}; the content has {len(data):,}")
         flat = np.frombuffer(data, self.dtype) if len(data) else np.zeros(0, self.dtype)
         return flat.reshape(self.shape, order="C" if self.order == "C" else "F")
 
@@ -87,7 +89,9 @@ def parse_dtype(text: Any) -> np.dtype[Any]:
     try:
         if isinstance(text, str):
             if len(text) > MAX_DTYPE_TEXT:
-                raise FormatError(f"metadata: a dtype of {len(text)} letters")
+                raise FormatError(
+                    f"metadata: a dtype of {plural(len(text), 'letter')}; {grouped_digits(MAX_DTYPE_TEXT)} are allowed"
+                )
             # A plain type string of old versions is no literal: `<f8`, `int64`.
             descr = ast.literal_eval(text) if text[:1] in "'\"[(" else text
         if not isinstance(descr, (str, list)):

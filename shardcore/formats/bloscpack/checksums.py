@@ -55,7 +55,7 @@ class Checksum:
         computed = self.compute(data)
         if computed != stored:
             raise BadChecksum(
-                f"{what}: the {self.name} says {stored.hex()}, the bytes give {computed.hex()}", span=place
+                f"{what}: {self.name} digest: computed {computed.hex()}, stored {stored.hex()}", span=place
             )
 
 
@@ -79,5 +79,5 @@ def checksum(number: int, place: Span | None = None) -> Checksum:
         FormatError: No digest has it; the error lies at `place`.
     """
     if not 0 <= number < len(CHECKSUMS):
-        raise FormatError(f"checksum id {number}: known are 0 to {len(CHECKSUMS) - 1}", span=place)
+        raise FormatError(f"digest number {number} is not known; 0 to {len(CHECKSUMS) - 1} are", span=place)
     return CHECKSUMS[number]

@@ -21,6 +21,7 @@ from shardcore.errors import FormatError
 from shardcore.formats.bloscpack.blosc1 import DEFAULT_LIMIT, HEADER_SIZE, ChunkHeader, check_chunk
 from shardcore.formats.bloscpack.layout import CHUNK_HEADER, Flag
 from shardcore.span import Span
+from shardcore.words import grouped_digits, plural
 
 _UNSHUFFLE_SLAB = 2**20
 """Plain bytes whose bits are spread out at a time; spread out they take eight times as much."""
@@ -55,7 +56,9 @@ def decompress(
     """
     header = check_chunk(chunk, limit=limit, place=place)
     if out is not None and len(out) != header.nbytes:
-        raise FormatError(f"the chunk holds {header.nbytes} plain bytes, not {len(out)}", span=place)
+        raise FormatError(
+            f"the chunk holds {plural(header.nbytes, 'plain byte')}, not {grouped_digits(len(out))}", span=place
+        )
     if header.nbytes == 0:
         return b""
     if header.plain_copy:
@@ -105,7 +108,7 @@ def _run(chunk: bytes | memoryview, threads: int, out: memoryview | None, place:
     try:
         plain = _blosc2().decompress2(chunk, dst=out, nthreads=threads)
     except (RuntimeError, ValueError) as error:
-        raise FormatError(f"the codec refuses the chunk: {error}", span=place) from error
+        raise FormatError(f"the decompressor refuses the chunk: {error}", span=place) from error
     return plain if plain is not None else b""
 
 
