@@ -262,7 +262,7 @@ class BloscpackLookup:
             verdict = "they are equal" if computed == stored.digest.hex() else "they differ, so the chunk is damaged"
             look.step(
                 "Digest",
-                f"The digest ({self._header.checksum.name}) of the stored bytes is compared: computed {computed}, stored "
+                f"The digest ({self._header.checksum.name}) covers the stored bytes: computed {computed}, stored "
                 f"{stored.digest.hex()}: {verdict}.",
                 stored.digest_span,
                 stored=stored.digest.hex(),
