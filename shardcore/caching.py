@@ -103,11 +103,11 @@ class OnceEach(Generic[K, T]):
         return kept
 
 
-class ByteCache(Generic[K, T]):
-    """Keeps what was used last, as long as it fits into a number of bytes.
+class LruCache(Generic[K, T]):
+    """Keeps what was used last, as long as it fits.
 
     Args:
-        limit: How many bytes; one value may be larger, and is kept alone.
+        limit: How much fits: bytes, or a number of values. One value may be larger, and is kept alone.
     """
 
     def __init__(self, limit: int) -> None:
@@ -124,17 +124,36 @@ class ByteCache(Generic[K, T]):
             self._kept.move_to_end(key)
             return self._kept[key][0]
 
-    def put(self, key: K, value: T, size: int) -> T:
-        """Keeps a value of `size` bytes, and drops those that were not used for longest; returns the value."""
+    def put(self, key: K, value: T, size: int = 1) -> T:
+        """Keeps a value that takes `size`, and drops those that were not used for longest; returns the value."""
         with self._lock:
-            self._size += size - self._kept.pop(key, (None, 0))[1]
-            self._kept[key] = (value, size)
-            while self._size > self._limit and len(self._kept) > 1:
-                self._size -= self._kept.popitem(last=False)[1][1]
-        return value
+            return self._put(key, value, size)
 
-    def clear(self) -> None:
-        """Drops everything."""
+    def setdefault(self, key: K, value: T, size: int = 1) -> T:
+        """The value of a key; where none is kept, the one given, which is kept from now on."""
         with self._lock:
+            if key not in self._kept:
+                return self._put(key, value, size)
+            self._kept.move_to_end(key)
+            return self._kept[key][0]
+
+    def drop(self, key: K, value: T) -> None:
+        """Drops a value, if it is still the one of its key."""
+        with self._lock:
+            if key in self._kept and self._kept[key][0] is value:
+                self._size -= self._kept.pop(key)[1]
+
+    def clear(self) -> list[T]:
+        """Drops everything; returns what was kept."""
+        with self._lock:
+            kept = [value for value, _ in self._kept.values()]
             self._kept.clear()
             self._size = 0
+        return kept
+
+    def _put(self, key: K, value: T, size: int) -> T:
+        self._size += size - self._kept.pop(key, (None, 0))[1]
+        self._kept[key] = (value, size)
+        while self._size > self._limit and len(self._kept) > 1:
+            self._size -= self._kept.popitem(last=False)[1][1]
+        return value

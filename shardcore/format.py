@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shardcore.errors import FormatError, KeyAbsent, ShardError, UsageError
 from shardcore.finding import Depth, Findings, Report
@@ -21,7 +21,9 @@ from shardcore.sources.base import Folder, Source
 from shardcore.sources.opening import PrefetchedSource
 from shardcore.span import Span
 from shardcore.trace import Look
-from shardcore.writing.writer import Writer
+
+if TYPE_CHECKING:
+    from shardcore.writing.writer import Writer
 
 
 class Certainty(IntEnum):
@@ -122,6 +124,8 @@ class Format:
         options: What can be chosen for opening, writing and locating.
         begins: The bytes with one of which every file of the format begins, as far as it can be recognised at all; a
             file that begins otherwise is not shown to `detect`. Empty where files may begin with anything.
+        folder_names: Patterns of names, one of which usually lies in a data set of the format: it is asked about such a
+            folder first, and about others only when nobody else knows them.
     """
 
     name: str
@@ -136,6 +140,7 @@ class Format:
     locate: Callable[..., dict[str, Any]] | None = None
     options: tuple[Option, ...] = ()
     begins: tuple[bytes, ...] = ()
+    folder_names: tuple[str, ...] = ()
 
     def options_for(self, purpose: Purpose) -> tuple[Option, ...]:
         """The options for one purpose."""

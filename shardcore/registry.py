@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shardcore.errors import FormatError, NotAShard, ShardError, SourceError, UsageError
 from shardcore.format import Certainty, Draft, Format, OpenContext, PartialShard, Verdict
@@ -18,8 +19,9 @@ from shardcore.sources.base import Folder, Source
 from shardcore.sources.local import FileSource, LocalFolder
 from shardcore.sources.memory import BytesSource
 from shardcore.sources.opening import PrefetchedSource
-from shardcore.writing.output import Output
-from shardcore.writing.writer import Writer
+
+if TYPE_CHECKING:
+    from shardcore.writing.writer import Writer
 
 # One line for each format: the name of its folder under `shardcore/formats`. They are asked in this order, and the
 # first that is certain ends the asking: formats that look at the end of a file or beside it come last.
@@ -170,6 +172,8 @@ def create(target: str | Path | None, *, format: str, force: bool = False, **opt
     if found.create is None:
         raise UsageError(f"{format} cannot be written")
     values = read_options(found.options, options, Purpose.WRITE, format)
+    from shardcore.writing.output import Output
+
     output = Output(target, force=force)
     try:
         return found.create(output, **values)
@@ -307,7 +311,23 @@ def _judge(probe: PrefetchedSource) -> tuple[Format, Verdict]:
 
 
 def _judge_folder(folder: Folder) -> tuple[Format, Verdict]:
-    verdicts = _ask(lambda f: f.detect_folder(folder) if f.detect_folder else None)
+    """Asks the formats that the names in the folder speak for, and the others only when none of these is sure."""
+    try:
+        names = [entry.name for entry in folder.list()]
+    except SourceError:
+        names = []  # some folders cannot be listed, and are known by what can be opened in them
+    likely = {
+        one.name
+        for one in all_formats()
+        if any(fnmatchcase(name, pattern) for pattern in one.folder_names for name in names)
+    }
+
+    def asked(one: Format, first: bool) -> Verdict | None:
+        return one.detect_folder(folder) if one.detect_folder and (one.name in likely) is first else None
+
+    verdicts = _ask(lambda one: asked(one, True))
+    if all(verdict.certainty < Certainty.BESIDE for _, verdict in verdicts):
+        verdicts += _ask(lambda one: asked(one, False))
     return _surest(verdicts, folder.uri)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ import typer
 
 import shardcore
 from shardcore.errors import FormatError, NotAShard, SourceError, UsageError
+from shardcore.json_text import parse_json
 from shardcore.progress import Progress, no_progress
 
 if TYPE_CHECKING:
@@ -133,8 +133,8 @@ def all_keys(keys: list[str] | None, key_file: str | None) -> list[str]:
         if not line.strip():
             continue
         try:
-            key = json.loads(line)
-        except ValueError:
+            key = parse_json(line, "the key")
+        except FormatError:
             key = None
         if not isinstance(key, str):
             raise UsageError(f"{key_file}, line {number}: not a JSON string")

@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from shardcore.errors import FormatError
+from shardcore.text import visible
 
 if TYPE_CHECKING:
     from shardcore.nodes.node import Node
@@ -27,10 +28,8 @@ def print_line(text: str = "") -> None:
 
 
 def printable(text: str) -> str:
-    """Text without control characters and lone surrogates: a key may hold anything."""
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+    """Text without control characters, marks of direction and lone surrogates: a key may hold anything."""
+    return visible(text)
 
 
 def warn(text: str) -> None:

@@ -14,6 +14,7 @@ from typing import Self
 from shardcore.errors import LimitExceeded, SourceError, Truncated, UsageError
 from shardcore.progress import check_stopped
 from shardcore.span import Span
+from shardcore.text import short
 
 MERGE_GAP = 4096
 """Ranges of a local file that lie at most this many bytes apart are read as one."""
@@ -257,12 +258,18 @@ class Folder(ABC):
         return True
 
 
+NAME_LIMIT = 4096
+"""Letters that a relative name may have; more than a path on disk or the key of a bucket can have."""
+
+
 def check_name(name: str) -> str:
     """Lets only names pass that stay inside a folder: relative, normalised, without `..`, NUL or backslash.
 
     Raises:
         SourceError: The name is none of these.
     """
+    if len(name) > NAME_LIMIT:
+        raise SourceError(f"refused to follow the name {short(name)} of {len(name)} letters: at most {NAME_LIMIT}")
     parts = name.split("/")
     if not name or "\0" in name or "\\" in name or any(part in ("", ".", "..") for part in parts):
         raise SourceError(f"refused to follow the name {name!r}: it is not a plain relative name")

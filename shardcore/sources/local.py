@@ -178,11 +178,17 @@ class LocalFolder(Folder):
         return LocalFolder(above) if above != self.path.absolute() else None
 
     def _inside(self, name: str) -> Path:
-        path = self.path
-        for part in check_name(name).split("/"):
-            path = path / part
-            if os.path.islink(path):  # noqa: PTH114 - Path.is_symlink raises for names that are too long
-                raise SourceError(f"refused to follow the link {path}")
+        path = self.path / check_name(name)
+        # Each step down is looked at; below what is not there, nothing is.
+        step = str(self.path)
+        for part in name.split("/"):
+            step = f"{step}/{part}"
+            try:
+                mode = os.lstat(step).st_mode
+            except (OSError, ValueError):
+                break
+            if stat.S_ISLNK(mode):
+                raise SourceError(f"refused to follow the link {step}")
         return path
 
 

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from shardcore.caching import ByteCache, Once, OnceEach
+from shardcore.caching import LruCache, Once, OnceEach
 from shardcore.errors import Cancelled
 from shardcore.progress import stopped_by
 
@@ -86,7 +86,7 @@ def test_values_by_key() -> None:
 
 def test_what_was_used_last_is_kept() -> None:
     """The least recently used values go when the bytes do not fit; a value larger than all room is kept alone."""
-    cache: ByteCache[str, str] = ByteCache(10)
+    cache: LruCache[str, str] = LruCache(10)
     for key in "abc":
         assert cache.put(key, key.upper(), 4) == key.upper()
         assert cache.get("a") == "A"
@@ -95,5 +95,19 @@ def test_what_was_used_last_is_kept() -> None:
     assert [cache.get(key) for key in "ac"] == ["again", None]
     cache.put("huge", "x", 1000)
     assert (cache.get("huge"), cache.get("a")) == ("x", None)
-    cache.clear()
+    assert cache.clear() == ["x"]
     assert cache.get("huge") is None
+
+
+def test_what_is_kept_first_stays() -> None:
+    """Of two that make a value for one key, both get the first; only that one can be dropped."""
+    cache: LruCache[str, list[int]] = LruCache(2)
+    first, second = [1], [2]
+    assert cache.setdefault("a", first) is cache.setdefault("a", second) is first
+    cache.drop("a", second)
+    assert cache.get("a") is first
+    cache.drop("a", first)
+    assert cache.get("a") is None
+    for key in "abc":
+        cache.setdefault(key, [ord(key)])
+    assert [cache.get(key) for key in "abc"] == [None, [98], [99]]

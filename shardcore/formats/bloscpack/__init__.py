@@ -9,6 +9,7 @@ FORMAT = Format(
     suffixes=(".blp",),
     detect=lazily("shardcore.formats.bloscpack.shard:detect"),
     open=lazily("shardcore.formats.bloscpack.shard:open_shard"),
+    folder_names=("__rootdirs__", "meta"),
     detect_folder=lazily("shardcore.formats.bloscpack.folder:detect_folder"),
     open_folder=lazily("shardcore.formats.bloscpack.folder:open_folder"),
     options=(

@@ -11,9 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import FormatError, Unsupported
-from shardcore.words import grouped_digits, plural
+from shardcore.text import SHOWN, short
+from shardcore.words import plural
 
 MAX_DTYPE_TEXT = 65536
+MAX_TYPE_LETTERS = 128
+"""Letters of one type string: NumPy takes the square of them in time for what looks like repeated shapes."""
+MAX_FIELDS = 4096
+"""Fields of a structured type, those of inner ones included."""
 MAX_DIMENSIONS = 64
 
 
@@ -90,13 +95,13 @@ def parse_dtype(text: Any) -> np.dtype[Any]:
         if isinstance(text, str):
             if len(text) > MAX_DTYPE_TEXT:
                 raise FormatError(
-                    f"metadata: a dtype of {plural(len(text), 'letter')}; {grouped_digits(MAX_DTYPE_TEXT)} are allowed"
+                    f"metadata: a dtype of {plural(len(text), 'letter')}; {MAX_DTYPE_TEXT:,} are allowed"
                 )
             # A plain type string of old versions is no literal: `<f8`, `int64`.
             descr = ast.literal_eval(text) if text[:1] in "'\"[(" else text
         if not isinstance(descr, (str, list)):
             raise FormatError(f"metadata: {_short(text)} is not an element type")
-        dtype = np.dtype(_fields(descr) if isinstance(descr, list) else descr)
+        dtype = np.dtype(_fields(descr, [MAX_FIELDS]) if isinstance(descr, list) else _type_string(descr))
     except (TypeError, ValueError, SyntaxError, KeyError, MemoryError, RecursionError, OverflowError) as error:
         raise FormatError(f"metadata: {_short(text)} is not an element type ({_short(error)})") from error
     if dtype.hasobject:
@@ -104,14 +109,23 @@ def parse_dtype(text: Any) -> np.dtype[Any]:
     return dtype
 
 
-def _fields(descr: list[Any]) -> list[Any]:
-    """Fields as NumPy wants them: tuples of name, type and perhaps shape."""
+def _type_string(text: str) -> str:
+    if len(text) > MAX_TYPE_LETTERS:
+        raise ValueError(f"a type of {len(text)} letters")
+    return text
+
+
+def _fields(descr: list[Any], room: list[int]) -> list[Any]:
+    """Fields as NumPy wants them: tuples of name, type and perhaps shape; `room[0]` counts how many may come."""
+    room[0] -= len(descr)
+    if room[0] < 0:
+        raise ValueError(f"more than {MAX_FIELDS} fields")
     fields: list[Any] = []
     for field in descr:
         if not isinstance(field, (list, tuple)) or not 2 <= len(field) <= 3:
             raise ValueError("a field is a name, a type and perhaps a shape")
         name, kind, *shape = field
-        kind = _fields(kind) if isinstance(kind, list) else kind
+        kind = _fields(kind, room) if isinstance(kind, list) else _type_string(kind) if isinstance(kind, str) else kind
         fields.append((name, kind, *(tuple(s) if isinstance(s, list) else s for s in shape)))
     return fields
 
@@ -122,5 +136,6 @@ def is_length(value: Any) -> TypeGuard[int]:
 
 
 def _short(value: Any) -> str:
-    text = str(value)
-    return text if len(text) <= 80 else text[:80] + "…"
+    value = str(value) if isinstance(value, Exception) else value
+    text = value[: SHOWN + 1] if isinstance(value, str) else short(value)
+    return text if len(text) <= SHOWN else text[:SHOWN] + "…"

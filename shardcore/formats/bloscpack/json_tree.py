@@ -1,15 +1,16 @@
-"""JSON text as nodes, each with its bytes."""
+"""JSON text as nodes, each with its bytes: made from where its brackets, commas and colons stand."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shardcore.caching import Once
+from shardcore.json_text import structure
 from shardcore.nodes.children import Deferred, Extents, grouped
 from shardcore.nodes.node import Node
 from shardcore.record import FieldRole
@@ -17,16 +18,18 @@ from shardcore.span import Span
 
 MAX_DEPTH = 64
 """Deeper values are shown as one node."""
+TEXT_LETTERS = 200
+"""Letters of a value, or of a name, that are shown."""
 
-MAX_NESTING = 200
-"""Deeper texts are refused: the parser would run out of stack."""
+I64 = NDArray[np.int64]
 
-_STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
-_SPACE = " \t\n\r"
+_SPACE = re.compile(rb"[ \t\n\r]*")
+_SPACES = np.isin(np.arange(256), np.frombuffer(b" \t\n\r", np.uint8))
+_INDENT = 64  # spaces passed over for all members at once
 
 
 class JsonTree:
-    """The nodes of one JSON text, which has been parsed already and is known to be whole.
+    """The nodes of one JSON text, which `parse_json` has taken already: it is whole and within limits.
 
     Args:
         data: The text, UTF-8.
@@ -35,82 +38,100 @@ class JsonTree:
     """
 
     def __init__(self, data: bytes, source: str, base: int = 0) -> None:
-        self._text = data.decode()
+        self._data = data
         self._source = source
         self._base = base
-        self._decoder = json.JSONDecoder()
-        # Places in the text count letters, places in the file bytes.
-        leads = np.frombuffer(data, np.uint8) & 0xC0 != 0x80
-        self._bytes: NDArray[np.int64] = np.append(np.flatnonzero(leads), len(data)).astype(np.int64)
+        self._marks: Once[tuple[I64, NDArray[np.uint8], NDArray[np.int32]]] = Once()
 
     def root(self, name: str = "JSON") -> Node:
         """The node of the whole value."""
         start = self._skip_space(0)
-        return self._node(name, start, start, self._value_end(start), 0)
+        return self._node(name, start, start, len(self._data.rstrip()), 0)
 
     def _node(self, name: str, start: int, value_at: int, stop: int, depth: int) -> Node:
         """A value; its bytes begin at `start`, with its name where it has one."""
         span = self._span(start, stop)
-        if self._text[value_at] in "{[" and depth < MAX_DEPTH:
+        if self._data[value_at] in b"{[" and depth < MAX_DEPTH:
             kids = Deferred(lambda: self._members(value_at, depth + 1), self._source)
-            kind = "object" if self._text[value_at] == "{" else "array"
+            kind = "object" if self._data[value_at] == ord("{") else "array"
             return Node(name, span, text=kind, role=FieldRole.TEXT, children=kids)
-        value = self._decoder.raw_decode(self._text, value_at)[0] if depth < MAX_DEPTH else None
-        text = self._text[value_at : min(stop, value_at + 200)]
+        value = json.loads(self._data[value_at:stop]) if depth < MAX_DEPTH else None
+        text = self._data[value_at : min(stop, value_at + 4 * TEXT_LETTERS)].decode(errors="ignore")[:TEXT_LETTERS]
         plain = isinstance(value, (int, float, str))
         return Node(name, span, value=value if plain else None, text=text, role=FieldRole.TEXT)
 
     def _members(self, at: int, depth: int) -> Sequence[Node]:
-        """The members of the object or array that begins at the letter `at`."""
-        found = self._scan(at)
-        if not found:
+        """The members of the object or array that begins at the byte `at`."""
+        places, kinds, levels = self._marks.get(self._find_marks)
+        first = int(np.searchsorted(places, at))
+        level = levels[first]
+        last = first + 1 + int(np.argmax(levels[first + 1 :] < level))
+        inner = levels[first + 1 : last] == level
+        # Where each member is followed by a comma or by the closing bracket, as numbers of marks.
+        ends = np.append(np.flatnonzero(inner & (kinds[first + 1 : last] == ord(","))) + first + 1, last)
+        before = np.append(first, ends[:-1])
+        if last == first + 1 and self._skip_space(at + 1) == places[last]:
             return ()
-        starts = self._base + self._bytes[[start for _, start, _, _ in found]]
-        stops = self._base + self._bytes[[stop for _, _, _, stop in found]]
+        named = self._data[at] == ord("{")
+        starts = self._values_at(places[before] + 1)
+        # The first mark within a member of an object is the colon behind its name.
+        values = self._values_at(places[before + 1] + 1) if named else starts
+        stops = self._stops(starts, places[ends])
 
-        def describe(first: int, last: int) -> list[Node]:
-            return [self._node(*member, depth) for member in found[first:last]]
+        def describe(low: int, high: int) -> list[Node]:
+            found = []
+            for number in range(low, high):
+                start, value, stop = int(starts[number]), int(values[number]), int(stops[number])
+                name = self._name(start, int(places[before[number] + 1])) if named else f"[{number}]"
+                found.append(self._node(name, start, value, stop, depth))
+            return found
 
-        return list(grouped(Extents(starts, stops, describe, source=self._source)))
+        return list(grouped(Extents(starts + self._base, stops + self._base, describe, source=self._source)))
 
-    def _scan(self, at: int) -> list[tuple[str, int, int, int]]:
-        """Name, start, start of the value and stop of each member."""
-        closing = {"{": "}", "[": "]"}[self._text[at]]
-        found: list[tuple[str, int, int, int]] = []
-        at = self._skip_space(at + 1)
-        while self._text[at] != closing:
-            start, name = at, f"[{len(found)}]"
-            if closing == "}":
-                name, at = self._decoder.raw_decode(self._text, at)
-                at = self._skip_space(self._skip_space(at) + 1)
-            stop = self._value_end(at)
-            found.append((str(name), start, at, stop))
-            at = self._skip_space(stop)
-            if self._text[at] == ",":
-                at = self._skip_space(at + 1)
-        return found
+    def _find_marks(self) -> tuple[I64, NDArray[np.uint8], NDArray[np.int32]]:
+        """Places of the marks, the marks, and how many brackets are open behind each."""
+        blocks = list(structure(self._data))
+        places = np.concatenate([found for found, _ in blocks]) if blocks else np.zeros(0, np.int64)
+        kinds = np.concatenate([kind for _, kind in blocks]) if blocks else np.zeros(0, np.uint8)
+        steps = np.zeros(len(kinds), np.int8)
+        steps[(kinds == ord("[")) | (kinds == ord("{"))] = 1
+        steps[(kinds == ord("]")) | (kinds == ord("}"))] = -1
+        return places, kinds, np.cumsum(steps, dtype=np.int32)
 
-    def _value_end(self, at: int) -> int:
-        return int(self._decoder.raw_decode(self._text, at)[1])
+    def _name(self, start: int, colon: int) -> str:
+        name = str(json.loads(self._data[start:colon]))
+        return name if len(name) <= TEXT_LETTERS else name[:TEXT_LETTERS] + "…"
+
+    def _values_at(self, places: I64) -> I64:
+        """The first bytes from some places on that are no space."""
+        data, places = np.frombuffer(self._data, np.uint8), places.copy()
+        moving = np.arange(len(places))
+        for _ in range(_INDENT):
+            moving = moving[_SPACES[data[places[moving]]]]
+            if not len(moving):
+                return places
+            places[moving] += 1
+        for number in moving.tolist():
+            places[number] = self._skip_space(int(places[number]))
+        return places
+
+    def _stops(self, starts: I64, ends: I64) -> I64:
+        """One past the last bytes before some places that are no space."""
+        data, stops = np.frombuffer(self._data, np.uint8), ends.copy()
+        moving = np.arange(len(stops))
+        for _ in range(_INDENT):
+            moving = moving[_SPACES[data[stops[moving] - 1]]]
+            if not len(moving):
+                return stops
+            stops[moving] -= 1
+        for number in moving.tolist():
+            start = int(starts[number])
+            stops[number] = start + len(self._data[start : int(stops[number])].rstrip(b" \t\n\r"))
+        return stops
 
     def _skip_space(self, at: int) -> int:
-        while at < len(self._text) and self._text[at] in _SPACE:
-            at += 1
-        return at
+        found = _SPACE.match(self._data, at)
+        return found.end() if found else at
 
     def _span(self, start: int, stop: int) -> Span:
-        return Span(self._source, self._base + int(self._bytes[start]), self._base + int(self._bytes[stop]))
-
-
-def parse_json(data: bytes) -> Any:
-    """The value of a JSON text.
-
-    Raises:
-        ValueError: It is not UTF-8, not JSON, or nested too deeply.
-    """
-    text = data.decode()
-    brackets = np.frombuffer(re.sub(r"[^][{}]", "", _STRING.sub("", text)).encode(), np.uint8)
-    steps = np.where(np.isin(brackets, np.frombuffer(b"[{", np.uint8)), 1, -1)
-    if len(steps) and int(np.cumsum(steps).max()) > MAX_NESTING:
-        raise ValueError(f"nested more than {MAX_NESTING} deep")
-    return json.loads(text)
+        return Span(self._source, self._base + start, self._base + stop)

@@ -12,14 +12,14 @@ from typing import Any
 from shardcore import payload
 from shardcore.errors import FormatError, ShardError, Truncated, Unsupported, UsageError
 from shardcore.formats.bloscpack.checksums import CHECKSUMS, Checksum, checksum
-from shardcore.formats.bloscpack.json_tree import parse_json
 from shardcore.formats.bloscpack.layout import METADATA_HEADER
+from shardcore.json_text import FREE, parse_json
 from shardcore.sources.names import decoded_name
 from shardcore.span import Span
 from shardcore.words import grouped_digits, plural
 
 CODECS = ("none", "zlib")
-DEFAULT_LIMIT = 2**26
+DEFAULT_LIMIT = FREE.size
 """Plain bytes that metadata may have."""
 
 
@@ -176,10 +176,7 @@ def parse_metadata(section: MetadataSection, text: bytes) -> Any:
     for name, message in section.problems():
         if name == "magic_format":
             raise FormatError(message, span=section.header)
-    try:
-        return parse_json(text)
-    except ValueError as error:
-        raise FormatError(f"the metadata is not JSON: {error}", span=section.stored) from error
+    return parse_json(text, "the metadata", limits=FREE, span=section.stored)
 
 
 def check_digest(section: MetadataSection, stored: bytes, digest: bytes) -> str:

@@ -20,7 +20,6 @@ from shardcore.formats.bloscpack.metadata import parse_metadata, read_metadata_s
 from shardcore.formats.bloscpack.objects import BloscpackObjects
 from shardcore.formats.bloscpack.slots import read_offsets
 from shardcore.formats.bloscpack.tree import BloscpackTree, header_node
-from shardcore.formats.bloscpack.verify import verify
 from shardcore.nodes.node import Node
 from shardcore.nodes.sections import Section
 from shardcore.objects import ObjectRef
@@ -184,6 +183,8 @@ class BloscpackShard(Shard):
 
     def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
         """Checks header and metadata, then offsets and Blosc headers, then every chunk."""
+        from shardcore.formats.bloscpack.verify import verify
+
         return verify(self.file, self._objects, Depth(depth), progress)
 
     def _part(self, name: SourceName) -> Part:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shardcore.caching import LruCache
 from shardcore.errors import ShardError
 from shardcore.formats.bloscpack.checksums import CHECKSUMS
 from shardcore.formats.bloscpack.chunk_nodes import chunk_nodes
@@ -64,8 +63,7 @@ class BloscpackTree:
     def __init__(self, file: BloscpackFile) -> None:
         self._file = file
         self._table = file.table
-        self._kept: OrderedDict[int, Sequence[Node]] = OrderedDict()
-        self._lock = threading.Lock()
+        self._kept: LruCache[int, Sequence[Node]] = LruCache(KEPT)
 
     def root(self) -> Node:
         """The root, with one child for each section; the chunks are in it after `load`."""
@@ -222,17 +220,11 @@ class BloscpackTree:
 
     def _chunk_kids(self, number: int, span: Span) -> Sequence[Node]:
         """What a chunk is made of; the last few are kept."""
-        with self._lock:
-            if number in self._kept:
-                self._kept.move_to_end(number)
-                return self._kept[number]
+        if (kept := self._kept.get(number)) is not None:
+            return kept
         stop = span.stop if span.size <= DETAIL_LIMIT else span.start + CHUNK_HEADER.size
-        nodes = chunk_nodes(self._file.source.read(span.start, stop), span, self._file.header.checksum)
-        with self._lock:
-            self._kept[number] = nodes
-            while len(self._kept) > KEPT:
-                self._kept.popitem(last=False)
-        return nodes
+        stored = self._file.source.read(span.start, stop)
+        return self._kept.put(number, chunk_nodes(stored, span, self._file.header.checksum))
 
 
 _DIGEST_DOC = "The digest of the stored metadata, without the zeros behind it: it shows damage."

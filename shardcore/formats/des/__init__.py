@@ -9,6 +9,7 @@ FORMAT = Format(
     suffixes=(".des",),
     detect=lazily("shardcore.formats.des.shard:detect"),
     open=lazily("shardcore.formats.des.shard:open_shard"),
+    folder_names=("*.des",),
     detect_folder=lazily("shardcore.formats.des.folder:detect_folder"),
     open_folder=lazily("shardcore.formats.des.folder:open_folder"),
     locate=lazily("shardcore.formats.des.lookup:locate"),

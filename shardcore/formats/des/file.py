@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.caching import ByteCache, Once
+from shardcore.caching import LruCache, Once
 from shardcore.errors import FormatError, ShardError, UsageError
 from shardcore.formats.des.content import cut, inline_place, open_bigfile, read_chunks, stream_bigfile, stream_inline
 from shardcore.formats.des.data_map import DataMap
@@ -46,7 +46,7 @@ class DesFile:
         self._map: Once[DataMap] = Once()
         self._sidecar: Once[tuple[Sidecar | None, ShardError | None]] = Once()
         self._tombstoned: Once[NDArray[np.int64]] = Once()
-        self._decoded: ByteCache[int, bytes] = ByteCache(KEPT_DECODED)
+        self._decoded: LruCache[int, bytes] = LruCache(KEPT_DECODED)
 
     @property
     def data_map(self) -> DataMap:

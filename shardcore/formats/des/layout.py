@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import FormatError, Truncated
+from shardcore.json_text import FREE, parse_json
 from shardcore.nodes.sections import Section, SectionRole
 from shardcore.record import Field, FieldRole, Record
 from shardcore.span import Span
@@ -168,14 +169,7 @@ def read_meta(data: bytes, *, place: Span | None = None) -> dict[str, Any]:
     """
     if not data:
         return {}
-    try:
-        tree = json.loads(data.decode())
-    except UnicodeDecodeError:
-        raise FormatError("metadata that is not UTF-8", span=place) from None
-    except RecursionError:
-        raise FormatError("metadata that is nested too deeply", span=place) from None
-    except ValueError as error:
-        raise FormatError(f"metadata that is not JSON: {error}", span=place) from None
+    tree = parse_json(data, "the metadata", limits=FREE, span=place)
     if not isinstance(tree, dict):
         raise FormatError(f"metadata that is a JSON {_JSON_NAMES[type(tree)]}, not an object", span=place)
     return tree

@@ -27,7 +27,6 @@ from shardcore.formats.des.lookup import DesLookup
 from shardcore.formats.des.objects import DesObjects
 from shardcore.formats.des.routing import Uid
 from shardcore.formats.des.tree import DesTree
-from shardcore.formats.des.verify import verify
 from shardcore.nodes.children import field_nodes
 from shardcore.nodes.node import Node
 from shardcore.nodes.sections import Section, SectionRole, tile
@@ -159,6 +158,8 @@ class DesShard(Shard):
 
     def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
         """Checks ends and index; then entries, names and sidecar; then every content."""
+        from shardcore.formats.des.verify import verify
+
         return verify(self.file, Depth(depth), progress)
 
     def close(self) -> None:

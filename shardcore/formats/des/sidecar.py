@@ -5,21 +5,24 @@ A tombstone never changes the shard: a reader that does not look here serves wha
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import Any
 
 from shardcore.errors import ExternalMissing, FormatError, LimitExceeded, ShardError, SourceError, UsageError
 from shardcore.formats.des.layout import SUFFIX as SHARD_SUFFIX
 from shardcore.formats.des.routing import utc_stamp
+from shardcore.json_text import JsonLimits, parse_json
 from shardcore.sources.base import Folder
 from shardcore.sources.names import SourceName
 from shardcore.span import Span
+from shardcore.text import short
 
 SUFFIX = ".meta"
 VERSION = 1
 MAX_SIDECAR = 1 << 28
 """Largest sidecar read, 256 MiB."""
+SIDECAR_LIMITS = JsonLimits(size=MAX_SIDECAR)
+FACT_LETTERS = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,15 +82,11 @@ class Sidecar:
             FormatError: It is not JSON, not of this form, or of another version.
         """
         place = Span(str(SourceName(name)), 0, len(data))
-        try:
-            tree = json.loads(data.decode())
-        except (ValueError, RecursionError) as error:
-            reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
-            raise FormatError(f"{name} is not JSON: {reason}", span=place) from None
+        tree = parse_json(data, name, limits=SIDECAR_LIMITS, span=place)
         if not isinstance(tree, dict):
             raise FormatError(f"{name} is not a JSON object", span=place)
         if tree.get("version") != VERSION:
-            raise FormatError(f"{name} is of version {tree.get('version')!r}; {VERSION} is known", span=place)
+            raise FormatError(f"{name} is of version {short(tree.get('version'))}; {VERSION} is known", span=place)
         index, tombs = (_objects(tree, key, name, place) for key in ("index", "tombstones"))
         return cls(name, len(data), _plain_fields(tree), index, _tombstones(tombs))
 
@@ -164,11 +163,16 @@ def _plain_fields(tree: dict[str, Any]) -> dict[str, int | float | str | bool | 
 
 
 def _tombstones(found: dict[str, dict[str, Any]]) -> dict[str, tuple[Tombstone, ...]]:
-    tombs: dict[str, tuple[Tombstone, ...]] = {}
+    tombs: dict[str, list[Tombstone]] = {}
     for key, item in found.items():
         # The key is `uid:timestamp`, and a uid may have colons; an item without its uid is taken by its whole key.
         uid = item.get("uid")
         uid = uid if isinstance(uid, str) else key
-        facts = {name: str(value) for name, value in item.items() if name not in ("uid", "created_at") and value}
-        tombs[uid] = (*tombs.get(uid, ()), Tombstone(uid, created_at_of(item), facts))
-    return tombs
+        facts = {name: _fact(value) for name, value in item.items() if name not in ("uid", "created_at") and value}
+        tombs.setdefault(uid, []).append(Tombstone(uid, created_at_of(item), facts))
+    return {uid: tuple(listed) for uid, listed in tombs.items()}
+
+
+def _fact(value: object) -> str:
+    text = value if isinstance(value, str) else short(value, FACT_LETTERS)
+    return text if len(text) <= FACT_LETTERS else text[:FACT_LETTERS] + "…"

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import importlib
-import json
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 from shardcore.errors import FormatError, UsageError
 from shardcore.formats.des.routing import check_bits
+from shardcore.json_text import USUAL, parse_json, structure_fault
 
 MAX_TEXT = 1 << 20
 
@@ -83,16 +83,18 @@ def _parse_text(text: str | bytes) -> Any:
         raise FormatError(f"zones: the file is larger than {MAX_TEXT} bytes")
     try:
         text = text.decode() if isinstance(text, bytes) else text
-        return json.loads(text)
     except UnicodeDecodeError:
         raise FormatError("zones: the file is not UTF-8") from None
-    except RecursionError:
-        raise FormatError("zones: nested too deeply") from None
-    except ValueError as error:
+    fault = structure_fault(text, USUAL)
+    if fault and text.lstrip()[:1] in ("{", "["):
+        raise FormatError(f"zones: {fault}")
+    try:
+        return parse_json(text, "the file")
+    except FormatError as error:
         return _parse_yaml(text, error)
 
 
-def _parse_yaml(text: str | bytes, json_error: ValueError) -> Any:
+def _parse_yaml(text: str, json_error: FormatError) -> Any:
     try:
         yaml = importlib.import_module("yaml")
     except ImportError:

@@ -21,7 +21,6 @@ from shardcore.formats.mdb.lookup import MdbKey, MdbLookup
 from shardcore.formats.mdb.objects import RECIPE, MdbObjects
 from shardcore.formats.mdb.recipe import recipe_of
 from shardcore.formats.mdb.tree import MdbTree, header_node
-from shardcore.formats.mdb.verify import verify
 from shardcore.formats.mdb.xorbs import Xorbs
 from shardcore.nodes.node import Node
 from shardcore.nodes.sections import Section, SectionRole
@@ -150,6 +149,8 @@ class MdbShard(Shard):
 
     def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
         """Checks the shard; see `docs/formats/mdb.md` for what each depth does."""
+        from shardcore.formats.mdb.verify import verify
+
         return verify(self.file, self._objects, Depth(depth), progress)
 
     def close(self) -> None:

@@ -6,15 +6,13 @@ few things that `Xorb` names.
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Iterator
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.caching import Once
+from shardcore.caching import LruCache, Once
 from shardcore.errors import ExternalMissing, FormatError, NotAShard, SourceError, UsageError
 from shardcore.format import Opener
 from shardcore.nodes.placed import placed, placed_span
@@ -79,11 +77,10 @@ class Xorbs:
         self._given = given
         self._beside = beside
         self._opener = opener
-        self._kept: OrderedDict[str, Once[Xorb]] = OrderedDict()
+        self._kept: LruCache[str, Once[Xorb]] = LruCache(MOST_KEPT)
         self._places: Once[list[tuple[Folder, str]]] = Once()
         self._last_place: tuple[Folder, str] | None = None
         self._closed = False
-        self._lock = threading.Lock()
 
     def get(self, text: str) -> Xorb:
         """The xorb with a hash.
@@ -96,20 +93,15 @@ class Xorbs:
             FormatError: It is damaged.
             SourceError: The shard is closed.
         """
-        with self._lock:
-            if self._closed:
-                raise SourceError("the shard is closed")
-            once = self._kept.setdefault(text, Once())
-            self._kept.move_to_end(text)
-            while len(self._kept) > MOST_KEPT:
-                self._kept.popitem(last=False)
+        if self._closed:
+            raise SourceError("the shard is closed")
+        once = self._kept.setdefault(text, Once())
         try:
             return once.get(lambda: self._opened(self._source(text), text))
         finally:
             # What is missing takes no room.
-            with self._lock:
-                if once.value is None and self._kept.get(text) is once:
-                    del self._kept[text]
+            if once.value is None:
+                self._kept.drop(text, once)
 
     def part(self, name: SourceName) -> Part | None:
         """The source `xorb:<hash>`, or `xorb:<hash>@start-stop`, what its chunk unpacks to; None for other names.
@@ -143,13 +135,10 @@ class Xorbs:
 
     def close(self) -> None:
         """Closes all that are kept; asking for one afterwards is an error."""
-        with self._lock:
-            self._closed = True
-            kept = [once.value for once in self._kept.values()]
-            self._kept.clear()
-        for xorb in kept:
-            if xorb is not None:
-                xorb.close()
+        self._closed = True
+        for once in self._kept.clear():
+            if once.value is not None:
+                once.value.close()
 
     @property
     def _hint(self) -> str:

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.caching import ByteCache, Once
+from shardcore.caching import LruCache, Once
 from shardcore.errors import LimitExceeded, ShardError, UsageError
 from shardcore.formats.neuroglancer.info import SpaceKind
 from shardcore.formats.neuroglancer.layout import fragments_span, read_manifest
@@ -53,7 +53,7 @@ class NeuroglancerFile:
         self.number = number
         self.split = split
         self._meshes: Once[Meshes] = Once()
-        self._decoded: ByteCache[tuple[int, int], bytes] = ByteCache(KEPT_DECODED)
+        self._decoded: LruCache[tuple[int, int], bytes] = LruCache(KEPT_DECODED)
 
     @property
     def spec(self) -> ShardingSpec:

@@ -6,7 +6,6 @@ by related object and by grid cell. Each has a sharding object of its own and a 
 
 from __future__ import annotations
 
-import json
 import posixpath
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,13 +15,21 @@ from typing import Any
 from shardcore.errors import FormatError, SourceError
 from shardcore.formats.neuroglancer.morton import bit_owners, grid_of
 from shardcore.formats.neuroglancer.sharding import SHARDING_TYPE, ShardingSpec
-from shardcore.sources.base import check_name
+from shardcore.json_text import JsonLimits, parse_json, whole_number
+from shardcore.sources.base import NAME_LIMIT, check_name
+from shardcore.span import Span
+from shardcore.text import short
 
 VOLUME_TYPE = "neuroglancer_multiscale_volume"
 MESH_TYPE = "neuroglancer_multilod_draco"
 SKELETON_TYPE = "neuroglancer_skeletons"
 ANNOTATION_TYPE = "neuroglancer_annotations_v1"
 INFO_LIMIT = 16 << 20
+AXES_LIMIT = 64
+"""Axes of a grid: a compressed Morton code has 64 bits, and an axis of one cell takes none of them."""
+TITLE_LETTERS = 200
+LENGTH_LIMIT = 1 << 64
+INFO_LIMITS = JsonLimits(size=INFO_LIMIT)
 _FOLDER_MEMBERS = ("mesh", "skeletons")
 """Members of a volume's info that name folders."""
 
@@ -133,7 +140,7 @@ def parse_info(text: str | bytes | Mapping[str, Any]) -> Info:
     if kind == SHARDING_TYPE:
         return Info(kind, (KeySpace(SpaceKind.UNKNOWN, "keys", "", ShardingSpec.parse(members)),), ())
     if not isinstance(kind, str) or kind not in _READERS:
-        raise FormatError(f"an info of type {kind!r}: not a volume, mesh, skeleton or annotation data set")
+        raise FormatError(f"an info of type {short(kind)}: not a volume, mesh, skeleton or annotation data set")
     spaces, others = [], []
     for name, make in _READERS[kind](members):
         try:
@@ -189,7 +196,7 @@ _Named = Iterator[tuple[str, _Maker]]
 
 def _volume(top: Mapping[str, Any]) -> _Named:
     for number, scale in enumerate(_list("scales", top.get("scales"))):
-        key = scale.get("key", number) if isinstance(scale, Mapping) else number
+        key = _title(scale.get("key", number) if isinstance(scale, Mapping) else number)
         yield f"scale {key}", _Maker(SpaceKind.VOLUME, f"scale {key}", scale, True, top)
 
 
@@ -204,11 +211,11 @@ def _skeletons(top: Mapping[str, Any]) -> _Named:
 def _annotations(top: Mapping[str, Any]) -> _Named:
     yield "by id", _Maker(SpaceKind.ANNOTATION_ID, "annotations by id", top.get("by_id"), True, top)
     for number, part in enumerate(_list("relationships", top.get("relationships", []))):
-        title = part.get("id", number) if isinstance(part, Mapping) else number
+        title = _title(part.get("id", number) if isinstance(part, Mapping) else number)
         name = f"annotations by relation {title}"
         yield name, _Maker(SpaceKind.ANNOTATION_RELATION, name, part, True, top)
     for number, part in enumerate(_list("spatial", top.get("spatial", []))):
-        title = part.get("key", number) if isinstance(part, Mapping) else number
+        title = _title(part.get("key", number) if isinstance(part, Mapping) else number)
         name = f"annotations by cell {title}"
         yield name, _Maker(SpaceKind.ANNOTATION_SPATIAL, name, part, True, top)
 
@@ -227,27 +234,30 @@ def _scale(part: Mapping[str, Any], top: Mapping[str, Any]) -> Scale:
         raise FormatError(f"a sharded scale has one chunk size, this one {len(chunk_sizes)}")
     offset = part.get("voxel_offset", [0, 0, 0])
     channels = top.get("num_channels", 1)
-    if isinstance(channels, bool) or not isinstance(channels, int) or channels < 1:
-        raise FormatError(f"num_channels is {channels!r}")
+    if isinstance(channels, bool) or not isinstance(channels, int) or not 1 <= channels < 1 << 32:
+        raise FormatError(f"num_channels is {short(channels)}")
     return Scale(
         size=_lengths("size", part.get("size")),
         chunk_size=_lengths("chunk_sizes", chunk_sizes[0]),
         voxel_offset=_lengths("voxel_offset", offset, signed=True),
-        encoding=str(part.get("encoding", "raw")),
-        data_type=str(top.get("data_type", "")).lower(),
+        encoding=_title(part.get("encoding", "raw")),
+        data_type=_title(top.get("data_type", "")).lower(),
         num_channels=channels,
     )
 
 
 def _lengths(name: str, value: object, *, signed: bool = False) -> tuple[int, ...]:
     numbers = []
-    for number in _list(name, value):
+    listed = _list(name, value)
+    for number in listed[: AXES_LIMIT + 1]:
         whole = isinstance(number, int) or (isinstance(number, float) and number.is_integer())
         if isinstance(number, bool) or not whole or (number < 0 and not signed):
-            raise FormatError(f"{name} is {value!r}: not a list of whole numbers")
-        numbers.append(int(number))
-    if name != "grid_shape" and len(numbers) != 3:
-        raise FormatError(f"{name} is {value!r}: not three numbers")
+            raise FormatError(f"{name} is {short(value)}: not a list of whole numbers")
+        numbers.append(whole_number(number, f"a number of {name}", -LENGTH_LIMIT, LENGTH_LIMIT))
+    if name != "grid_shape" and len(listed) != 3:
+        raise FormatError(f"{name} is {short(value)}: not three numbers")
+    if len(listed) > AXES_LIMIT:
+        raise FormatError(f"{name} has {len(listed)} axes; at most {AXES_LIMIT} are read")
     return tuple(numbers)
 
 
@@ -260,16 +270,22 @@ def _list(name: str, value: object) -> Sequence[Any]:
 def _folder(key: object) -> str:
     """A key as a folder below the info: normalised, then refused if it leads elsewhere."""
     if not isinstance(key, str):
-        raise FormatError(f"key is {key!r}, not a name")
+        raise FormatError(f"key is {short(key)}, not a name")
+    if len(key) > NAME_LIMIT:
+        return check_name(key)
     normal = posixpath.normpath(key) if key else "."
     return "" if normal == "." else check_name(normal)
 
 
+def _title(value: object) -> str:
+    """What a part of the info calls itself, not more of it than a person reads."""
+    text = value if isinstance(value, str) else str(value) if isinstance(value, int) else short(value)
+    return text if len(text) <= TITLE_LETTERS else text[:TITLE_LETTERS] + "…"
+
+
 def _json_object(text: str | bytes) -> Mapping[str, Any]:
-    try:
-        members = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise FormatError(f"the info is not JSON: {error}") from error
+    place = Span("info", 0, len(text)) if isinstance(text, bytes) else None
+    members = parse_json(text, "the info", limits=INFO_LIMITS, span=place, encoding="utf-8-sig")
     if not isinstance(members, Mapping):
         raise FormatError(f"the info is not an object but {type(members).__name__}")
     return members

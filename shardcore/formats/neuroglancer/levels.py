@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from shardcore.caching import ByteCache, Once
+from shardcore.caching import LruCache, Once
 from shardcore.errors import FormatError, LimitExceeded, ShardError
 from shardcore.formats.neuroglancer.layout import (
     ENTRY_SIZE,
@@ -81,7 +81,7 @@ class IndexLevels:
         self.source = source
         self.spec = spec
         self._head = head if len(head) >= spec.index_size else b""
-        self._kept: ByteCache[int, tuple[Entries, int]] = ByteCache(KEPT_ENTRIES)
+        self._kept: LruCache[int, tuple[Entries, int]] = LruCache(KEPT_ENTRIES)
         self._table: Once[MinishardTable] = Once()
 
     @property

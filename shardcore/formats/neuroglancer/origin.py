@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -11,8 +12,9 @@ from typing import Any
 
 from shardcore.errors import FormatError, LimitExceeded, NotAShard, SourceError, UsageError
 from shardcore.formats.neuroglancer.infer import Inference, infer
-from shardcore.formats.neuroglancer.info import INFO_LIMIT, Info, KeySpace, SpaceKind, parse_info
+from shardcore.formats.neuroglancer.info import INFO_LIMIT, INFO_LIMITS, Info, KeySpace, SpaceKind, parse_info
 from shardcore.formats.neuroglancer.sharding import ShardingSpec
+from shardcore.json_text import parse_json
 from shardcore.record import Value
 from shardcore.sources.base import Folder, Source
 from shardcore.sources.local import FileSource
@@ -22,6 +24,8 @@ from shardcore.span import Span
 INFO_NAME = "info"
 _INFO_NOTE = "neuroglancer info"
 _INFERENCE_NOTE = "neuroglancer inference"
+CHOICES_TOLD = 50
+"""Key spaces, or reasons against them, that one sentence lists."""
 LEVELS_ABOVE = 2
 """A key space's folder may be a path of several parts; the info is looked for this many levels above a shard."""
 
@@ -241,9 +245,17 @@ def choices_text(what: str, choices: Sequence[tuple[str, str]], others: Sequence
         others: Why further ones cannot be used.
     """
     if not choices:
-        return f"{what} has no sharded key space: {'; '.join(others) or 'it names none'}"
-    listed = ", ".join(f"{folder or '.'} ({name})" for folder, name in choices)
+        return f"{what} has no sharded key space: {told_reasons(others) or 'it names none'}"
+    listed = ", ".join(f"{folder or '.'} ({name})" for folder, name in choices[:CHOICES_TOLD])
+    if len(choices) > CHOICES_TOLD:
+        listed += f", and {len(choices) - CHOICES_TOLD} more"
     return f"{what} has {len(choices)} key spaces; choose one by its folder: {listed}"
+
+
+def told_reasons(reasons: Sequence[str]) -> str:
+    """Reasons as one sentence; of very many the first."""
+    more = [f"and {len(reasons) - CHOICES_TOLD} more"] if len(reasons) > CHOICES_TOLD else []
+    return "; ".join([*reasons[:CHOICES_TOLD], *more])
 
 
 def origin_from(space: KeySpace, info: Info, text: bytes, why: str) -> Origin:
@@ -254,18 +266,33 @@ def origin_from(space: KeySpace, info: Info, text: bytes, why: str) -> Origin:
 
 def _sharding_place(text: bytes, spec: ShardingSpec) -> tuple[Span, Mapping[str, Any] | None]:
     """The first sharding object in an info that states `spec`, and its place in bytes."""
+    return _sharding_places(text).get(spec, (Span(INFO_NAME, 0, len(text)), None))
+
+
+@functools.lru_cache(maxsize=1)
+def _sharding_places(text: bytes) -> Mapping[ShardingSpec, tuple[Span, Mapping[str, Any]]]:
+    """The sharding objects of an info by what they state, of equal ones the first; the text was parsed before.
+
+    All at once and kept for a while: an info may have ten thousand key spaces, and each asks.
+    """
     whole = text.decode("utf-8", "replace")
     decoder = json.JSONDecoder()
+    found: dict[ShardingSpec, tuple[Span, Mapping[str, Any]]] = {}
+    seen = at = at_byte = 0
     for match in re.finditer(r'"sharding"\s*:\s*(?=\{)|^\s*(?=\{)', whole):
+        if match.end() < seen:
+            continue
         try:
             value, stop = decoder.raw_decode(whole, match.end())
-            if ShardingSpec.parse(value) != spec:
-                continue
+            seen = stop if match.start() else 0
+            spec = ShardingSpec.parse(value)
         except (ValueError, RecursionError, FormatError):
             continue
-        start = len(whole[: match.end()].encode())
-        return Span(INFO_NAME, start, start + len(whole[match.end() : stop].encode())), value
-    return Span(INFO_NAME, 0, len(text)), None
+        if spec not in found:
+            at_byte += len(whole[at : match.end()].encode())
+            at = match.end()
+            found[spec] = Span(INFO_NAME, at_byte, at_byte + len(whole[at:stop].encode())), value
+    return found
 
 
 def _info_of(members: Mapping[str, Any]) -> Info:
@@ -295,9 +322,9 @@ def _given(spec: Any) -> tuple[bytes, Mapping[str, Any]]:
     else:
         raise UsageError(f"a specification is JSON text, a mapping or a file, not {type(spec).__name__}")
     try:
-        members = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise UsageError(f"the specification given is not JSON: {error}") from error
+        members = parse_json(text, "the specification given", limits=INFO_LIMITS, encoding="utf-8-sig")
+    except FormatError as error:
+        raise UsageError(error.message) from error
     if not isinstance(members, Mapping):
         raise UsageError("the specification given is not a JSON object")
     return text, members

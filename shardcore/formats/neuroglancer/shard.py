@@ -19,7 +19,6 @@ from shardcore.formats.neuroglancer.regions import SHARD_INDEX, sections_of
 from shardcore.formats.neuroglancer.sharding import Place, ShardingSpec, parse_key, shard_number
 from shardcore.formats.neuroglancer.split import joined
 from shardcore.formats.neuroglancer.tree import NeuroglancerTree
-from shardcore.formats.neuroglancer.verify import verify
 from shardcore.nodes.node import Node
 from shardcore.nodes.sections import Section, SectionRole, tile
 from shardcore.objects import ObjectRef, State
@@ -175,6 +174,8 @@ class NeuroglancerShard(Shard):
 
     def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
         """Checks the shard to a depth."""
+        from shardcore.formats.neuroglancer.verify import verify
+
         return verify(self.file, Depth(depth), progress)
 
     def close(self) -> None:

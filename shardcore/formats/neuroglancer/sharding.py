@@ -6,7 +6,6 @@ Keys are unsigned 64-bit integers: Python ints one at a time, `uint64` arrays fo
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,6 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from shardcore.errors import FormatError, UsageError
+from shardcore.json_text import parse_json
+from shardcore.text import short
 
 SHARDING_TYPE = "neuroglancer_uint64_sharded_v1"
 IDENTITY = "identity"
@@ -23,6 +24,8 @@ MURMUR = "murmurhash3_x86_128"
 HASHES = (IDENTITY, MURMUR)
 ENCODINGS = ("raw", "gzip")
 KEY_LIMIT = 1 << 64
+FAULTS_TOLD = 20
+"""Unknown members that are named; more of them are counted."""
 
 _BIT_MEMBERS = ("preshift_bits", "minishard_bits", "shard_bits")
 _ENCODING_MEMBERS = ("minishard_index_encoding", "data_encoding")
@@ -121,10 +124,10 @@ class ShardingSpec:
     def __post_init__(self) -> None:
         fault = _range_fault(self.preshift_bits, self.minishard_bits, self.shard_bits)
         if self.hash not in HASHES:
-            fault = f"unknown hash {self.hash!r}: {' or '.join(HASHES)}"
+            fault = f"unknown hash {short(self.hash)}: {' or '.join(HASHES)}"
         for member in _ENCODING_MEMBERS:
             if getattr(self, member) not in ENCODINGS:
-                fault = f"unknown {member} {getattr(self, member)!r}: raw or gzip"
+                fault = f"unknown {member} {short(getattr(self, member))}: raw or gzip"
         if fault:
             raise FormatError(f"sharding: {fault}")
 
@@ -142,7 +145,7 @@ class ShardingSpec:
         if strict and (faults := strict_faults(members)):
             raise FormatError("sharding: " + "; ".join(faults))
         if members.get("@type", SHARDING_TYPE) != SHARDING_TYPE:
-            raise FormatError(f"sharding: @type is {members['@type']!r}, not {SHARDING_TYPE!r}")
+            raise FormatError(f"sharding: @type is {short(members['@type'])}, not {SHARDING_TYPE!r}")
         if missing := [name for name in (*_BIT_MEMBERS, "hash") if name not in members]:
             raise FormatError(f"sharding: {', '.join(missing)} missing")
         preshift, minishard, shard = (_whole_number(name, members[name]) for name in _BIT_MEMBERS)
@@ -250,26 +253,25 @@ def shift_right(values: Keys, bits: int) -> Keys:
 def strict_faults(value: Mapping[str, Any]) -> tuple[str, ...]:
     """What strict readers refuse in a sharding object that tolerant ones take, one phrase each."""
     faults = [f"{name} missing" for name in _MEMBERS[:5] if name not in value]
-    faults += [f"unknown member {name!r}" for name in value if name not in _MEMBERS]
+    unknown = [name for name in value if name not in _MEMBERS]
+    faults += [f"unknown member {short(name)}" for name in unknown[:FAULTS_TOLD]]
+    faults += [f"{len(unknown) - FAULTS_TOLD} more unknown members"] if len(unknown) > FAULTS_TOLD else []
     faults += [
-        f"{name} is {value[name]!r}, not a whole number"
+        f"{name} is {short(value[name])}, not a whole number"
         for name in _BIT_MEMBERS
         if name in value and (isinstance(value[name], bool) or not isinstance(value[name], int))
     ]
     given = {name: value.get(name, "raw") for name in _ENCODING_MEMBERS}
-    faults += [f"{name} is {encoding!r}" for name, encoding in given.items() if encoding not in ENCODINGS]
+    faults += [f"{name} is {short(encoding)}" for name, encoding in given.items() if encoding not in ENCODINGS]
     minishard_bits = value.get("minishard_bits")
     if isinstance(minishard_bits, int) and minishard_bits > 32:
-        faults.append(f"minishard_bits is {minishard_bits}: some readers stop at 32")
+        faults.append(f"minishard_bits is {short(minishard_bits)}: some readers stop at 32")
     return tuple(faults)
 
 
 def _as_mapping(value: object) -> Mapping[str, Any]:
     if isinstance(value, (str, bytes)):
-        try:
-            value = json.loads(value)
-        except (ValueError, RecursionError) as error:
-            raise FormatError(f"sharding is not JSON: {error}") from error
+        value = parse_json(value, "sharding")
     if not isinstance(value, Mapping):
         raise FormatError(f"sharding is not an object but {type(value).__name__}")
     return value
@@ -282,14 +284,14 @@ def _whole_number(name: str, value: object) -> int:
         return int(value)
     if isinstance(value, int) and not isinstance(value, bool):
         return value
-    raise FormatError(f"sharding: {name} is {value!r}, not a whole number")
+    raise FormatError(f"sharding: {name} is {short(value)}, not a whole number")
 
 
 def _range_fault(preshift_bits: int, minishard_bits: int, shard_bits: int) -> str:
     if not 0 <= preshift_bits <= 64:
-        return f"preshift_bits is {preshift_bits}, outside 0 to 64"
+        return f"preshift_bits is {short(preshift_bits)}, outside 0 to 64"
     if minishard_bits < 0 or shard_bits < 0:
         return "minishard_bits and shard_bits cannot be negative"
     if minishard_bits + shard_bits > 64:
-        return f"minishard_bits + shard_bits is {minishard_bits + shard_bits}: a hash has 64 bits"
+        return f"minishard_bits + shard_bits is {short(minishard_bits + shard_bits)}: a hash has 64 bits"
     return ""

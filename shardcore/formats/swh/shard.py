@@ -17,7 +17,6 @@ from shardcore.formats.swh.hash_section import HashParts, read_hash_parts, read_
 from shardcore.formats.swh.lookup import SwhKey, SwhLookup
 from shardcore.formats.swh.objects import SwhObjects
 from shardcore.formats.swh.tree import SwhTree, cut_nodes, header_node
-from shardcore.formats.swh.verify import verify
 from shardcore.nodes.node import Node
 from shardcore.objects import ObjectRef
 from shardcore.progress import Progress, no_progress
@@ -119,6 +118,8 @@ class SwhShard(Shard):
 
     def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
         """Checks the shard; see `docs/formats/swh.md` for what each depth does."""
+        from shardcore.formats.swh.verify import verify
+
         return verify(self.file, Depth(depth), progress)
 
     def close(self) -> None:

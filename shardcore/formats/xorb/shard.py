@@ -17,7 +17,6 @@ from shardcore.formats.xorb.lookup import ALL, XorbKey, XorbLookup
 from shardcore.formats.xorb.objects import XorbObjects
 from shardcore.formats.xorb.records import Records, unpack, walk
 from shardcore.formats.xorb.tree import XorbTree
-from shardcore.formats.xorb.verify import verify
 from shardcore.nodes.node import Node
 from shardcore.objects import ObjectRef
 from shardcore.progress import Progress, no_progress
@@ -168,6 +167,8 @@ class XorbShard(Shard):
 
     def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
         """Checks the xorb; see `docs/formats/xorb.md` for what each depth does."""
+        from shardcore.formats.xorb.verify import verify
+
         return verify(self.file, Depth(depth), progress)
 
     def _part(self, name: SourceName) -> Part:

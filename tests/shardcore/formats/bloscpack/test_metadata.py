@@ -12,11 +12,12 @@ from shardcore.errors import FormatError, LimitExceeded, Truncated, Unsupported,
 from shardcore.finding import Severity
 from shardcore.formats.bloscpack.arrays import ArrayInfo, array_info, parse_dtype
 from shardcore.formats.bloscpack.checksums import CHECKSUMS, Checksum
-from shardcore.formats.bloscpack.json_tree import JsonTree, parse_json
+from shardcore.formats.bloscpack.json_tree import JsonTree
 from shardcore.formats.bloscpack.layout import METADATA_HEADER
 from shardcore.formats.bloscpack.metadata import (
     check_digest,
     decode_metadata,
+    parse_metadata,
     read_metadata_section,
     write_metadata_section,
 )
@@ -200,9 +201,32 @@ def test_long_json_arrays_are_grouped() -> None:
 @pytest.mark.parametrize("text", [b"[" * 300 + b"]" * 300, b'{"a":' * 300 + b"1" + b"}" * 300])
 def test_deep_json_is_refused(text: bytes) -> None:
     """Nesting that would exhaust the stack is refused; brackets inside texts do not count."""
-    with pytest.raises(ValueError, match="deep"):
-        parse_json(text)
-    assert parse_json(json.dumps("[" * 300).encode()) == "[" * 300
+    with opened(metadata=text) as shard, pytest.raises(FormatError, match="deep"):
+        parse_metadata(shard.file.metadata, shard.file.metadata_text())
+    deep = json.dumps("[" * 300).encode()
+    with opened(metadata=deep) as shard:
+        assert parse_metadata(shard.file.metadata, shard.file.metadata_text()) == "[" * 300
+
+
+def test_json_nodes_with_much_space() -> None:
+    """Spaces belong to no member, however many there are."""
+    data = b'{%b"a" :%b[1%b,2],"b":3%b}' % ((b" " * 300,) * 4)
+    root = JsonTree(data, "").root()
+    spans = [data[node.span.start : node.span.stop] for node in root.children]
+    assert spans == [data[data.index(b'"a"') : data.index(b"]") + 1], b'"b":3']
+    inner = root.children[0].children
+    assert [(node.name, node.value, node.span.size) for node in inner] == [("[0]", 1, 1), ("[1]", 2, 1)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["9" * 60000, "'" + " " * 60000 + "'", "(" * 60000, [["a", " " * 60000]], [[["a", "i4"]] * 2] * 9999],
+    ids=lambda text: str(text)[:9],
+)
+def test_types_that_numpy_takes_long_over_are_refused(text: object) -> None:
+    """NumPy's own parser of types takes the square of their length: long ones never reach it."""
+    with pytest.raises(FormatError, match="is not an element type"):
+        parse_dtype(text)
 
 
 @pytest.mark.parametrize(
