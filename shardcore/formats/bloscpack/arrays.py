@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from shardcore.errors import FormatError, Unsupported
 from shardcore.text import SHOWN, short
+from shardcore.words import plural
 
 MAX_DTYPE_TEXT = 65536
 MAX_TYPE_LETTERS = 128
@@ -52,7 +53,8 @@ class ArrayInfo:
             FormatError: They are more or fewer than the array has.
         """
         if self.nbytes != len(data):
-            raise FormatError(f"an array of {self.nbytes} bytes is described, the content has {len(data)}")
+            described = plural(self.nbytes, "byte")
+            raise FormatError(f"the metadata describes an array of {described}; the content has {len(data):,}")
         flat = np.frombuffer(data, self.dtype) if len(data) else np.zeros(0, self.dtype)
         return flat.reshape(self.shape, order="C" if self.order == "C" else "F")
 
@@ -92,7 +94,9 @@ def parse_dtype(text: Any) -> np.dtype[Any]:
     try:
         if isinstance(text, str):
             if len(text) > MAX_DTYPE_TEXT:
-                raise FormatError(f"metadata: a dtype of {len(text)} letters")
+                raise FormatError(
+                    f"metadata: a dtype of {plural(len(text), 'letter')}; {MAX_DTYPE_TEXT:,} are allowed"
+                )
             # A plain type string of old versions is no literal: `<f8`, `int64`.
             descr = ast.literal_eval(text) if text[:1] in "'\"[(" else text
         if not isinstance(descr, (str, list)):

@@ -20,6 +20,7 @@ from shardcore.json_text import parse_json
 from shardcore.sources.base import Folder
 from shardcore.sources.names import SourceName
 from shardcore.span import Span
+from shardcore.words import plural
 
 DATA, META = "data", "meta"
 SIZES, STORAGE, ATTRS, ROOTDIRS = "meta/sizes", "meta/storage", "__attrs__", "__rootdirs__"
@@ -29,10 +30,10 @@ MAX_TEXT = 1 << 22
 _CHUNK_FILE = re.compile(r"__(0|[1-9]\d{0,17})\.blp", re.ASCII)
 
 DOCS = {
-    SIZES: "Items and bytes of the column: `shape`, `nbytes` plain, `cbytes` stored.",
-    STORAGE: "How it is stored: `dtype`, `chunklen` (items of a chunk), `cparams` of the compressor, `dflt`.",
-    ATTRS: "What users noted down; usually nothing.",
-    ROOTDIRS: "The columns of the table, in order.",
+    SIZES: "How large the column is: `shape` in items, `nbytes` plain and `cbytes` stored bytes.",
+    STORAGE: "How it is stored: type of an item, `chunklen` (items of a chunk), `cparams` of the compressor, `dflt`.",
+    ATTRS: "What users noted about the column or table; usually nothing.",
+    ROOTDIRS: "The names of the columns of the table, in order.",
 }
 
 
@@ -99,7 +100,7 @@ class Column:
 
     @property
     def surplus(self) -> list[ChunkFile]:
-        """Files behind the last chunk."""
+        """Files after the last chunk."""
         return [file for file in self.files if file.number >= self.chunks]
 
     def file_of(self, number: int) -> ChunkFile:
@@ -110,7 +111,7 @@ class Column:
         """
         if number not in self.by_number:
             name = f"{self.inside(DATA)}/__{number}.blp"
-            raise ExternalMissing(f"{name} is not there; the column has {self.chunks} chunks")
+            raise ExternalMissing(f"{name} is not there, but the column has {plural(self.chunks, 'chunk')}")
         return self.by_number[number]
 
     def inside(self, name: str) -> str:
@@ -118,7 +119,7 @@ class Column:
         return f"{self.name}/{name}" if self.name else name
 
     def check_chunk(self, number: int, size: int) -> None:
-        """Checks how many plain bytes a chunk has; behind the end of the column the last one may have more.
+        """Checks how many plain bytes a chunk has; after the end of the column the last one may have more.
 
         Raises:
             FormatError: They are not those that `chunklen` and the shape leave to it.
@@ -126,7 +127,7 @@ class Column:
         wanted = min(self.chunk_bytes, self.nbytes - number * self.chunk_bytes)
         if size != wanted and not wanted < size <= self.chunk_bytes:
             file = self.file_of(number)
-            message = f"chunk {number} holds {size} plain bytes; the column has {wanted} there"
+            message = f"chunk {number} holds {plural(size, 'plain byte')}; by its shape the column has {wanted:,}"
             raise FormatError(message, span=_span(file.name, file.size))
 
 
@@ -166,7 +167,9 @@ def read_column(folder: Folder, name: str = "") -> Column:
     array, span = _array(sizes, storage, texts, lead), _span(lead + STORAGE, len(texts[lead + STORAGE]))
     chunklen = storage.get("chunklen")
     if not is_length(chunklen) or not chunklen:
-        raise FormatError(f"{lead}{STORAGE}: a chunklen of {str(chunklen)[:80]}", span=span)
+        raise FormatError(
+            f"{lead}{STORAGE}: chunklen says {str(chunklen)[:80]}; it is a number of items, 1 or more", span=span
+        )
     cbytes = sizes.get("cbytes")
     return Column(
         name,
@@ -186,7 +189,7 @@ def read_names(text: bytes) -> list[str]:
     """
     names = _mapping(text, ROOTDIRS).get("names")
     if not isinstance(names, list) or not all(name and isinstance(name, str) for name in names):
-        raise FormatError(f"{ROOTDIRS}: no list of names", span=_span(ROOTDIRS, len(text)))
+        raise FormatError(f"{ROOTDIRS}: `names` is no list of names", span=_span(ROOTDIRS, len(text)))
     return list(dict.fromkeys(names))
 
 
@@ -195,7 +198,7 @@ def _mapping(text: bytes, name: str) -> dict[str, Any]:
     span = _span(name, len(text))
     value = parse_json(text, name, span=span)
     if not isinstance(value, dict):
-        raise FormatError(f"{name} is no JSON object", span=span)
+        raise FormatError(f"{name} holds no JSON object", span=span)
     return value
 
 
@@ -218,6 +221,6 @@ def _array(sizes: dict[str, Any], storage: dict[str, Any], texts: dict[str, byte
     if not array.stride:
         raise FormatError(f"{lead}{STORAGE}: items of {array.dtype} in the shape {shape} have no bytes", span=kind_span)
     if nbytes != array.nbytes:
-        message = f"{str(nbytes)[:80]} bytes, but {array.dtype} in the shape {shape} takes {array.nbytes}"
+        message = f"nbytes says {str(nbytes)[:80]}; {array.dtype} in the shape {shape} takes {array.nbytes}"
         raise FormatError(f"{lead}{SIZES}: {message}", span=span)
     return array

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from shardcore.errors import FormatError, LimitExceeded, Truncated, Unsupported
 from shardcore.formats.bloscpack.layout import BLOCK_START, CHUNK_HEADER, CODECS, STREAM_LENGTH, Flag
 from shardcore.span import Span
+from shardcore.words import grouped_digits, plural
 
 DEFAULT_LIMIT = 2**30
 """Plain bytes that one chunk may have unless the caller allows more."""
@@ -158,26 +159,34 @@ def check_chunk_header(header: ChunkHeader, *, limit: int = DEFAULT_LIMIT, place
     if header.version not in (1, 2):
         raise Unsupported(f"Blosc chunk version {header.version}: only 1 and 2 are Blosc-1", span=place)
     if header.versionlz != 1:
-        raise FormatError(f"codec format version {header.versionlz} instead of 1", span=place)
+        raise FormatError(f"versionlz says {header.versionlz}; every codec has 1", span=place)
     if header.flags & _BYTE_SHUFFLE and header.flags & _BIT_SHUFFLE:
-        raise Unsupported("both shuffles are flagged: an extended Blosc-2 header", span=place)
+        raise Unsupported(
+            "byte shuffle and bit shuffle are both set: that marks a Blosc-2 chunk, which is not read here", span=place
+        )
     if header.flags & _RESERVED:
-        raise FormatError("the reserved flag 0x08 is set", span=place)
+        raise FormatError("the reserved flag 0x08 is set; it is always 0 in Blosc-1 chunks", span=place)
     if header.typesize == 0:
-        raise FormatError("the chunk's typesize is 0", span=place)
+        raise FormatError("typesize of the chunk says 0; 1 to 255 are possible", span=place)
     if header.ctbytes < HEADER_SIZE:
-        raise FormatError(f"ctbytes {header.ctbytes} is less than the {HEADER_SIZE} of the header", span=place)
+        raise FormatError(
+            f"ctbytes says {plural(header.ctbytes, 'byte')}, fewer than the {HEADER_SIZE} of the Blosc header",
+            span=place,
+        )
     if header.plain_copy and header.ctbytes != header.nbytes + HEADER_SIZE:
         raise FormatError(
-            f"{header.nbytes} plain bytes and the header are not {header.ctbytes} bytes",
+            f"a plain copy of {plural(header.nbytes, 'byte')} has {header.nbytes + HEADER_SIZE:,} with its header; "
+            f"ctbytes says {grouped_digits(header.ctbytes)}",
             span=place,
         )
     if header.nbytes and not 0 < header.blocksize <= header.nbytes:
-        raise FormatError(f"blocksize {header.blocksize} is not in 1..{header.nbytes} (nbytes)", span=place)
+        raise FormatError(f"blocksize says {header.blocksize}; 1 to {header.nbytes} (nbytes) are possible", span=place)
     if header.nbytes > limit:
-        raise LimitExceeded(f"the chunk claims {header.nbytes} plain bytes; the limit is {limit}", span=place)
+        raise LimitExceeded(
+            f"the chunk claims {plural(header.nbytes, 'plain byte')}; the limit is {grouped_digits(limit)}", span=place
+        )
     if not header.plain_copy and header.nbytes and header.codec not in _EXPANSION:
-        raise Unsupported(f"the codec is {header.codec_name}, which no library here decodes", span=place)
+        raise Unsupported(f"the codec is {header.codec_name}, which cannot be decompressed here", span=place)
 
 
 def plausible(headers: NDArray[Any], limit: int = DEFAULT_LIMIT) -> NDArray[np.bool_]:
@@ -242,12 +251,17 @@ def _checked_header(chunk: bytes | memoryview, limit: int, place: Span | None) -
     header = read_chunk_header(chunk, place=place)
     check_chunk_header(header, limit=limit, place=place)
     if len(chunk) < header.ctbytes:
-        raise Truncated(f"the chunk has {header.ctbytes} bytes, {len(chunk)} are there", span=place)
+        raise Truncated(
+            f"the chunk has {plural(header.ctbytes, 'byte')}; only {grouped_digits(len(chunk))} are there", span=place
+        )
     if len(chunk) > header.ctbytes:
-        raise FormatError(f"the chunk ends after {header.ctbytes} of {len(chunk)} bytes", span=place)
+        raise FormatError(
+            f"the chunk ends after {grouped_digits(header.ctbytes)} of {plural(len(chunk), 'byte')}", span=place
+        )
     if header.streams > 1 and header.nblocks and header.blocksize % header.typesize:
         raise FormatError(
-            f"blocks of {header.blocksize} bytes cannot be split by typesize {header.typesize}", span=place
+            f"blocks of {plural(header.blocksize, 'byte')} cannot be split into {header.typesize} streams (typesize)",
+            span=place,
         )
     return header
 
@@ -276,16 +290,19 @@ def _is_sound(chunk: bytes | memoryview, header: ChunkHeader) -> bool:
 
 
 def _read_starts(chunk: bytes | memoryview, header: ChunkHeader, place: Span | None) -> NDArray[np.int64]:
-    """The table of block starts, each checked to lie behind the table and before the end."""
+    """The table of block starts, each checked to lie after the table and before the end."""
     first = HEADER_SIZE + header.nblocks * BLOCK_START.size
     if first > header.ctbytes:
-        raise FormatError(f"a table of {header.nblocks} blocks does not fit in {header.ctbytes} bytes", span=place)
+        raise FormatError(
+            f"the starts of {plural(header.nblocks, 'block')} do not fit in {plural(header.ctbytes, 'byte')}",
+            span=place,
+        )
     starts = BLOCK_START.read(chunk, HEADER_SIZE, header.nblocks)["start"].astype(np.int64)
     wrong = (starts < first) | (starts > header.ctbytes - STREAM_LENGTH.size)
     if wrong.any():
         block = int(wrong.argmax())
         raise FormatError(
-            f"block {block} starts at byte {starts[block]}, outside {first}..{header.ctbytes}",
+            f"block {block} begins at byte {starts[block]} of the chunk, outside {first} to {header.ctbytes}",
             span=_within(place, HEADER_SIZE + block * BLOCK_START.size, BLOCK_START.size),
         )
     return starts
@@ -300,11 +317,11 @@ def _follow_streams(
     if wrong.any():
         block, number = divmod(int(wrong.argmax()), header.streams)
         at, size = int(stream_at[block, number]), int(stream_size[block, number])
-        what = f"{size} stored bytes cannot hold {plain[block, number]} plain bytes"
+        what = f"{plural(size, 'stored byte')} cannot hold {plural(plain[block, number], 'plain byte')}"
         if at > header.ctbytes - STREAM_LENGTH.size:
-            what = "the chunk ends before its length"
+            what = "the chunk ends before the length of the stream does"
         raise FormatError(
-            f"block {block}, stream {number} at byte {at} of {header.ctbytes}: {what}",
+            f"block {block}, stream {number}, at byte {at} of {header.ctbytes} of the chunk: {what}",
             span=_within(place, at, STREAM_LENGTH.size),
         )
     return ChunkMap(header, starts, stream_at, stream_size)
@@ -319,7 +336,7 @@ def _leads_outside(header: ChunkHeader, at: Any, size: Any, plain: Any) -> Any:
 def _walk_streams(chunk: bytes | memoryview, header: ChunkHeader, starts: NDArray[np.int64]) -> tuple[Any, Any, Any]:
     """Place, stored and plain size of each stream, shape `(nblocks, streams)`; all blocks at once.
 
-    Behind a stream that leads outside, the numbers mean nothing. A short last block has only its first stream; the
+    After a stream that leads outside, the numbers mean nothing. A short last block has only its first stream; the
     others have place -1.
     """
     streams, nblocks, last = header.streams, len(starts), header.ctbytes - STREAM_LENGTH.size

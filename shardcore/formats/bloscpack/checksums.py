@@ -55,7 +55,7 @@ class Checksum:
         computed = self.compute(data)
         if computed != stored:
             raise BadChecksum(
-                f"{what}: the {self.name} says {stored.hex()}, the bytes give {computed.hex()}", span=place
+                f"{what}: {self.name} digest: computed {computed.hex()}, stored {stored.hex()}", span=place
             )
 
 

@@ -15,15 +15,17 @@ from shardcore.nodes.children import Extents, RecordTable, field_nodes, grouped
 from shardcore.nodes.node import Node
 from shardcore.record import FieldRole
 from shardcore.span import Span
+from shardcore.words import plural
 
 _FLAG_DOCS = {
-    Flag.BYTE_SHUFFLE: "The bytes of each block are sorted by their place in the element.",
-    Flag.PLAIN_COPY: "The chunk is stored plain, after its header.",
-    Flag.BIT_SHUFFLE: "The bits of each block are sorted by their place in the element.",
-    Flag.RESERVED: "0 in Blosc-1 chunks.",
-    Flag.NOT_SPLIT: "Each block is one stream, not one per byte of the element.",
+    Flag.BYTE_SHUFFLE: "In each block, bytes are sorted by their place in the element: like stands beside like.",
+    Flag.PLAIN_COPY: "Nothing is compressed: the plain bytes follow the header.",
+    Flag.BIT_SHUFFLE: "In each block, bits are sorted by their place in the element: like stands beside like.",
+    Flag.RESERVED: "Always 0 in Blosc-1 chunks.",
+    Flag.NOT_SPLIT: "Each block is one stream; when clear, it may be a stream for each byte of the element.",
 }
-_DIGEST_DOC = "The digest over the chunk with its Blosc header."
+_STREAM_DOC = "The stored bytes of the stream."
+_DIGEST_DOC = "The digest of the stored chunk with its Blosc header: it shows damage."
 
 
 def chunk_nodes(data: bytes, span: Span, checksum: Checksum) -> tuple[Node, ...]:
@@ -35,13 +37,20 @@ def chunk_nodes(data: bytes, span: Span, checksum: Checksum) -> tuple[Node, ...]
         checksum: The digest.
     """
     if len(data) < HEADER_SIZE:
-        return (Node("cut chunk", span, role=FieldRole.UNKNOWN, error="too short for a Blosc header"),)
+        return (
+            Node(
+                "cut chunk",
+                span,
+                role=FieldRole.UNKNOWN,
+                error=f"{plural(len(data), 'byte')}: too short for a Blosc header, which has 16",
+            ),
+        )
     header = read_chunk_header(data)
     stop = min(max(span.start + header.ctbytes, span.start + HEADER_SIZE), span.stop)
     body = Span("", span.start + HEADER_SIZE, stop)
     nodes = [_header_node(header, span.start)]
     if body.size and len(data) < span.size:
-        doc = "The blocks of a chunk that is too long to be shown in parts."
+        doc = "The blocks of the chunk, which is too long to be shown in parts."
         nodes.append(Node("blocks", body, role=FieldRole.DATA, doc=doc))
     elif body.size:
         nodes += _body_nodes(data[: stop - span.start], header, body)
@@ -70,7 +79,7 @@ def flag_nodes(header: ChunkHeader, at: Span) -> tuple[Node, ...]:
         value=header.codec,
         text=header.codec_name,
         role=FieldRole.CODEC,
-        doc="Number of the codec.",
+        doc="What compressed the streams.",
         bits=(5, 8),
     )
     return (*bits, codec)
@@ -102,12 +111,12 @@ def _body_nodes(chunk: bytes, header: ChunkHeader, body: Span) -> list[Node]:
     except ShardError as error:
         return [Node("damaged blocks", body, role=FieldRole.DATA, error=str(error))]
     if header.plain_copy or header.nbytes == 0:
-        doc = "The plain bytes, as they are."
+        doc = "The plain bytes of the chunk; nothing is compressed."
         return [Node("plain bytes", body, role=FieldRole.DATA, doc=doc)]
     table = Span("", body.start, body.start + header.nblocks * BLOCK_START.size)
-    starts = Node("block starts", table, text=f"{header.nblocks} blocks", children=_starts(chunk, found, table))
+    starts = Node("block starts", table, text=plural(header.nblocks, "block"), children=_starts(chunk, found, table))
     blocks = Span("", table.stop, body.stop)
-    doc = "Blocks may lie in any order: several threads wrote them."
+    doc = "Blocks may lie in any order, because several threads may have written them."
     return [starts, Node("blocks", blocks, role=FieldRole.DATA, doc=doc, children=grouped(_blocks(found, start)))]
 
 
@@ -163,10 +172,10 @@ def _block_node(found: ChunkMap, number: int, base: int) -> Node:
                 role=FieldRole.SIZE,
                 doc=STREAM_LENGTH.fields[0].doc,
             ),
-            Node(f"{name}data", Span("", data, data + size), text=how, role=FieldRole.DATA),
+            Node(f"{name}data", Span("", data, data + size), text=how, role=FieldRole.DATA, doc=_STREAM_DOC),
         ]
     span = Span("", base + places[0][0], base + found.block_stop(number))
-    text = f"{plain} plain bytes, {len(places)} streams" if len(places) > 1 else f"{plain} plain bytes"
+    text = plural(plain, "plain byte") + (f" in {plural(len(places), 'stream')}" if len(places) > 1 else "")
     return Node(f"block {number}", span, text=text, role=FieldRole.DATA, children=tuple(nodes))
 
 

@@ -22,6 +22,7 @@ from shardcore.formats.bloscpack.slots import Slots
 from shardcore.progress import Progress, no_progress
 from shardcore.sources.base import Source
 from shardcore.span import Span
+from shardcore.words import plural
 
 WALK_WINDOW = 65536
 """While chunks are small, the walk reads this many bytes at a time instead of each header alone."""
@@ -88,7 +89,7 @@ class Walk:
         """Notes that there are too few bytes for the next header."""
         at, size = self.next, self._geometry.size
         self.cut = at < size
-        message = f"chunk {len(self.places)} should begin at byte {at}, the file ends at {size}"
+        message = f"chunk {len(self.places)} should begin at byte {at}; the file ends at {size}"
         self.end = Truncated(message, span=Span("", at, max(at, size)))
 
     def _take(self, raw: bytes, at: int) -> None:
@@ -99,7 +100,7 @@ class Walk:
         self.next = at + stored + self._geometry.digest
         if stored < HEADER_SIZE:
             self.end = FormatError(
-                f"chunk {number} says that it has {stored} bytes, less than its header; what follows cannot be found",
+                f"ctbytes of chunk {number} says {stored}, less than its header takes: what follows cannot be found",
                 span=blosc_header_span(at),
             )
         else:
@@ -190,7 +191,7 @@ class ChunkTable:
             return self.walk.places[chunk]
         if self.walk.end is not None and (self.geometry.nchunks == UNKNOWN or chunk < self.geometry.nchunks):
             raise FormatError(f"chunk {chunk} cannot be found: {self.walk.end.message}", span=self.walk.end.span)
-        raise KeyAbsent(str(chunk), f"there is no chunk {chunk}; there are {len(self.walk.places)}")
+        raise KeyAbsent(str(chunk), f"there is no chunk {chunk}; the file has {plural(len(self.walk.places), 'chunk')}")
 
     def slot_place(self, chunk: int, source: Source | None = None) -> int:
         """The offset of a chunk before `load`, without walking; -1 when there is none to believe."""
@@ -244,7 +245,7 @@ class ChunkTable:
         return bool((chunks.places == np.append(self.geometry.first, ends)[:-1]).all())
 
     def _from_slots(self, source: Source, progress: Progress) -> AllChunks:
-        """Places by the offsets, and where one is missing, behind the chunk before."""
+        """Places by the offsets, and where one is missing, after the chunk before."""
         assert self.slots is not None
         count = self.geometry.most
         known = min(self.slots.count, count)
@@ -273,7 +274,7 @@ class ChunkTable:
         return int(places[chunk - 1]) + stored + self.geometry.digest
 
     def _from_walk(self, source: Source, progress: Progress) -> AllChunks:
-        """Places by walking; chunks that the header promises behind the end stay -1."""
+        """Places by walking; chunks that the header promises after the end stay -1."""
         self.walk.to(source, 2**63, progress)
         found = len(self.walk.places)
         count = found if self.geometry.nchunks == UNKNOWN else max(self.geometry.most, found)

@@ -27,6 +27,7 @@ from shardcore.shard import DEFAULT_LIMIT
 from shardcore.sources.base import Folder
 from shardcore.span import Span
 from shardcore.trace import Look
+from shardcore.words import plural
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +96,9 @@ class BloscpackColumn(BloscpackDataSet):
         column = self.column
         look.step(
             "The column",
-            f"{list(column.array.shape)} items of {column.array.dtype}: {column.nbytes} plain bytes, in chunks of "
-            f"{column.chunklen} items or {column.chunk_bytes} bytes.",
+            f"An array of {column.array.dtype} with the shape {list(column.array.shape)}: "
+            f"{plural(column.nbytes, 'plain byte')}, in chunks of {plural(column.chunklen, 'item')}, which are "
+            f"{plural(column.chunk_bytes, 'byte')}.",
             *(Span(name, 0, len(self._texts[name])) for name in (SIZES, STORAGE)),
             nbytes=column.nbytes,
             chunklen=column.chunklen,
@@ -110,20 +112,29 @@ class BloscpackColumn(BloscpackDataSet):
         if key.asked is Asked.BYTE:
             number, within = divmod(key.number, column.chunk_bytes)
             if key.number >= column.nbytes:
-                look.step("Which chunk", f"None: the column has {column.nbytes} bytes.", nbytes=column.nbytes)
-                raise KeyAbsent(str(key), f"there is no plain byte {key.number}; there are {column.nbytes}")
-            text = f"{key.number} // {column.chunk_bytes} = {number}, rest {within}."
+                size = plural(column.nbytes, "byte")
+                look.step("Which chunk", f"None: the column has {size}.", nbytes=column.nbytes)
+                raise KeyAbsent(str(key), f"there is no plain byte {key.number}; the column has {size}")
+            text = (
+                f"Plain byte {key.number} is byte {within} of chunk {number}: {key.number} // {column.chunk_bytes} = "
+                f"{number}, {key.number} mod {column.chunk_bytes} = {within}."
+            )
             look.step("Which chunk", text, chunk=number, within=within)
             inside = ColumnKey(Asked.BYTE, within, number)
         if inside.chunk not in column.by_number and inside.chunk >= column.chunks:
-            look.step("No such chunk", f"There are {column.chunks} chunks.", chunks=column.chunks)
-            raise KeyAbsent(str(key), f"there is no chunk {inside.chunk}; there are {column.chunks}")
+            count = plural(column.chunks, "chunk")
+            look.step("No such chunk", f"The column has {count}, numbered from 0.", chunks=column.chunks)
+            raise KeyAbsent(str(key), f"there is no chunk {inside.chunk}; the column has {count}")
         return replace(super().lookup(inside, look), key=str(inside.chunk))
 
     def route(self, key: ColumnKey, look: Look) -> Sequence[str]:
         """The one file that is named after the chunk."""
         name = self.column.file_of(key.chunk).name
-        look.step("Which file", f"Chunk {key.chunk} of a column is the file {name}.", file=name)
+        look.step(
+            "Which file",
+            f"Each file of a column is named after its one chunk: chunk {key.chunk} is in {name}.",
+            file=name,
+        )
         return (name,)
 
     def _column_of(self, ref: ObjectRef) -> Column:

@@ -29,6 +29,7 @@ from shardcore.formats.bloscpack.layout import UNKNOWN, blosc_header_span
 from shardcore.sources.base import Source
 from shardcore.sources.wrapped import KeptSource
 from shardcore.span import Span
+from shardcore.words import grouped_digits, plural
 
 T = TypeVar("T")
 
@@ -63,7 +64,7 @@ class Stored:
         span: Its bytes, without the digest.
         header: Its Blosc header.
         chunk: The bytes of `span`.
-        digest: The digest behind them.
+        digest: The digest after them.
     """
 
     number: int
@@ -189,7 +190,7 @@ class Content:
         starts = self.starts()
         total = int(starts[-1])
         if total > limit:
-            raise LimitExceeded(f"the content has {total} bytes; the limit is {limit}")
+            raise LimitExceeded(f"the content has {plural(total, 'byte')}; the limit is {grouped_digits(limit)}")
         credible = total <= CREDIBLE * self.source.size
         if self.decoder is not None or not credible or self.source.size <= SMALL_FILE or len(starts) < 3:
             return b"".join(self.plains(0, None, limit=limit))
@@ -235,7 +236,7 @@ class Content:
             wanted -= len(part)
             skip = max(skip - len(plain), 0)
             if stop - start - wanted > limit:
-                raise LimitExceeded(f"the range has over {limit} bytes; that is the limit")
+                raise LimitExceeded(f"the range has over {plural(limit, 'byte')}, which is the limit")
         return b"".join(parts)
 
     def _into(self, number: int, out: memoryview, limit: int, source: Source) -> None:
@@ -257,11 +258,15 @@ class Content:
             total = self.header.plain_size
             if total != UNKNOWN:
                 if offset >= total:
-                    raise KeyAbsent(f"@{offset}", f"there is no plain byte {offset}; there are {total}")
+                    raise KeyAbsent(
+                        f"@{offset}", f"there is no plain byte {offset}; the content has {plural(total, 'byte')}"
+                    )
                 return divmod(offset, size)
         starts = self.starts()
         if offset >= starts[-1]:
-            raise KeyAbsent(f"@{offset}", f"there is no plain byte {offset}; there are {starts[-1]}")
+            raise KeyAbsent(
+                f"@{offset}", f"there is no plain byte {offset}; the content has {plural(starts[-1], 'byte')}"
+            )
         number = int(np.searchsorted(starts, offset, "right")) - 1
         return number, offset - int(starts[number])
 
@@ -387,7 +392,7 @@ class Content:
         likely = []
         if self.header.plain_size_of(number) != UNKNOWN:
             likely.append(self.header.plain_size_of(number) + HEADER_SIZE + digest)
-        behind = self.table.slot_place(number + 1)
-        if behind > place:
-            likely.append(behind - place)
+        after = self.table.slot_place(number + 1)
+        if after > place:
+            likely.append(after - place)
         return max(min(likely, default=GUESS), HEADER_SIZE + digest)

@@ -33,6 +33,7 @@ from shardcore.sources.memory import BytesSource
 from shardcore.sources.names import SourceName
 from shardcore.sources.opening import PrefetchedSource
 from shardcore.span import Span
+from shardcore.words import grouped_digits, plural
 
 
 class BloscpackDataSet(DataSet):
@@ -64,7 +65,10 @@ class BloscpackDataSet(DataSet):
         """
         shard = open_shard(PrefetchedSource(source), self._context.member())
         if (count := len(shard.objects)) != 1:
-            raise Unsupported(f"{count} chunks; the files of a column have one each", span=Span("", 0, source.size))
+            raise Unsupported(
+                f"the file has {plural(count, 'chunk')}; the files of a column have one each",
+                span=Span("", 0, source.size),
+            )
         if self._worker is not None:
             shard.file.isolate(self._worker)
         return shard
@@ -93,7 +97,7 @@ class BloscpackDataSet(DataSet):
         column = self._column_of(ref)
         first, last = min(start, column.nbytes), min(stop, column.nbytes)
         if last - first > limit:
-            raise LimitExceeded(f"the range has {last - first} bytes; the limit is {limit}")
+            raise LimitExceeded(f"the range has {plural(last - first, 'byte')}; the limit is {grouped_digits(limit)}")
         return b"".join(self._pieces(column, first, last))
 
     def read_part(self, ref: ObjectRef, part: str, *, limit: int = DEFAULT_LIMIT) -> bytes:
@@ -142,7 +146,7 @@ class BloscpackDataSet(DataSet):
             start += len(plain)
 
     def _chunk(self, column: Column, number: int) -> bytes:
-        """The plain bytes of a chunk, those behind the end of the column included."""
+        """The plain bytes of a chunk, those after the end of the column included."""
         data = b"".join(super().stream(chunk_of(column.file_of(number).name, -1)))
         column.check_chunk(number, len(data))
         return data
@@ -151,11 +155,15 @@ class BloscpackDataSet(DataSet):
         """Reports files that are missing or too many, and chunks of another size than the column says."""
         span = Span(str(SourceName(column.inside(SIZES))), 0, len(self._texts[column.inside(SIZES)]))
         for number in column.missing:
-            message = f"chunk {number} of {column.chunks} has no file"
+            message = f"chunk {number} has no file; the column has {plural(column.chunks, 'chunk')}"
             findings.error("bloscpack.column-file-missing", span, message, key=str(number))
         for file in column.surplus:
             place = Span(str(SourceName(file.name)), 0, file.size)
-            findings.note("bloscpack.column-file-surplus", place, f"{file.name} lies after the end of the column")
+            findings.note(
+                "bloscpack.column-file-surplus",
+                place,
+                f"{file.name} is after the end of the column, which has {plural(column.chunks, 'chunk')}",
+            )
         if not depth.reaches(Depth.INDEX):
             return
         for file in column.files:
@@ -174,7 +182,7 @@ class BloscpackDataSet(DataSet):
         """The node of a JSON file; its children are read from its own tree."""
         source, size = str(SourceName(name)), len(self._texts[name])
         kids = Deferred(lambda: list(self.part(source).tree().children), source)
-        return Node(name, Span(source, 0, size), text=f"{size} bytes", doc=_doc_of(name), children=kids)
+        return Node(name, Span(source, 0, size), text=plural(size, "byte"), doc=_doc_of(name), children=kids)
 
     def _part(self, name: SourceName) -> Part:
         """A JSON file."""

@@ -1,8 +1,8 @@
-"""Plain bytes out of a chunk: `blosc2`, behind the structural check and with two remedies.
+"""Plain bytes out of a chunk: `blosc2`, after the structural check and with two remedies.
 
 `blosc2` reads Blosc-1 chunks, with two exceptions that it does not notice or wrongly refuses:
 
-- bit shuffle in blocks that are not whole elements: the bytes behind the last whole element come back as
+- bit shuffle in blocks that are not whole elements: the bytes after the last whole element come back as
   garbage. The flag is cleared in a copy, and the bit shuffle undone here;
 - chunks of Blosc before 1.5 leave flag 0x10 clear although blocks of their sizes are never split: it is set
   in a copy.
@@ -21,6 +21,7 @@ from shardcore.errors import FormatError
 from shardcore.formats.bloscpack.blosc1 import DEFAULT_LIMIT, HEADER_SIZE, ChunkHeader, check_chunk
 from shardcore.formats.bloscpack.layout import CHUNK_HEADER, Flag
 from shardcore.span import Span
+from shardcore.words import grouped_digits, plural
 
 _UNSHUFFLE_SLAB = 2**20
 """Plain bytes whose bits are spread out at a time; spread out they take eight times as much."""
@@ -55,7 +56,9 @@ def decompress(
     """
     header = check_chunk(chunk, limit=limit, place=place)
     if out is not None and len(out) != header.nbytes:
-        raise FormatError(f"the chunk holds {header.nbytes} plain bytes, not {len(out)}", span=place)
+        raise FormatError(
+            f"the chunk holds {plural(header.nbytes, 'plain byte')}, not {grouped_digits(len(out))}", span=place
+        )
     if header.nbytes == 0:
         return b""
     if header.plain_copy:
@@ -105,7 +108,7 @@ def _run(chunk: bytes | memoryview, threads: int, out: memoryview | None, place:
     try:
         plain = _blosc2().decompress2(chunk, dst=out, nthreads=threads)
     except (RuntimeError, ValueError) as error:
-        raise FormatError(f"the codec refuses the chunk: {error}", span=place) from error
+        raise FormatError(f"the decompressor refuses the chunk: {error}", span=place) from error
     return plain if plain is not None else b""
 
 
@@ -123,7 +126,7 @@ def _undo_in_blocks(blocks: NDArray[np.uint8], typesize: int) -> None:
     """Undoes the bit shuffle in place, in blocks of equal size (one per row).
 
     In a block of n whole elements, plane j of `8 * typesize` planes holds bit j of all n, lowest bit first;
-    what is left behind the last whole element is as it was. Blocks whose n is not a multiple of 8 were
+    what is left after the last whole element is as it was. Blocks whose n is not a multiple of 8 were
     never shuffled.
     """
     elements = blocks.shape[1] // typesize

@@ -10,6 +10,7 @@ from shardcore.formats.bloscpack.checksums import CHECKSUMS, Checksum, checksum
 from shardcore.formats.bloscpack.layout import HEADERS, MAGIC, MAX_CHUNK, OFFSET, UNKNOWN, VERSIONS, Option
 from shardcore.record import Record
 from shardcore.span import Span
+from shardcore.words import plural
 
 MAX_CHUNKS = 2**63 - 1
 
@@ -23,7 +24,7 @@ class Header:
         values: The fields as they stand in the file, by name.
         version: 1, 2 or 3.
         options: Bits of `Option`.
-        checksum: The digest behind every chunk.
+        checksum: The digest after every chunk.
         typesize: Bytes of one element; 0 when the version does not say.
         chunk_size: Plain bytes of every chunk but the last.
         last_chunk: Plain bytes of the last chunk.
@@ -91,12 +92,15 @@ def header_size(data: bytes) -> int:
         Unsupported: The version is none of 1, 2 and 3.
     """
     if data[:4] != MAGIC[: len(data)] or not data:
-        raise BadMagic(f"no `blpk` at the start: {data[:4].hex(' ')}", span=Span("", 0, min(4, len(data))))
+        raise BadMagic(
+            f"the file does not begin with `blpk` but with {data[:4].hex(' ') or 'nothing'}",
+            span=Span("", 0, min(4, len(data))),
+        )
     if len(data) <= len(MAGIC):
-        raise Truncated("the file ends before the version", span=Span("", 0, len(data)))
+        raise Truncated("the file ends before its version, byte 4", span=Span("", 0, len(data)))
     version = data[4]
     if version not in VERSIONS:
-        raise Unsupported(f"Bloscpack version {version}; known are 1, 2 and 3", span=Span("", 4, 5))
+        raise Unsupported(f"Bloscpack version {version} is not known; 1, 2 and 3 are", span=Span("", 4, 5))
     return HEADERS[version].size
 
 
@@ -150,8 +154,8 @@ def check_slots(header: Header, table: int, size: int) -> None:
     stop = table + header.slots * OFFSET.size
     if stop > size:
         raise Truncated(
-            f"{header.nchunks} chunks and {header.max_app_chunks} spare slots need offsets up to byte {stop}; the "
-            f"file has {size}",
+            f"{plural(max(header.nchunks, 0), 'chunk')} and {plural(header.max_app_chunks, 'spare slot')} need offsets "
+            f"up to byte {stop}; the file ends at {size}",
             span=Span("", min(table, size), size),
         )
 
@@ -159,18 +163,25 @@ def check_slots(header: Header, table: int, size: int) -> None:
 def _check(header: Header) -> None:
     allowed = int(Option.OFFSETS | Option.METADATA) if header.version == 3 else int(Option.OFFSETS)
     if header.options & ~allowed:
-        _refuse(header, "options", f"option bits {header.options & ~allowed:#04x} mean nothing in this version")
+        _refuse(
+            header,
+            "options",
+            f"option bits {header.options & ~allowed:#04x} are set, which mean nothing in version {header.version}",
+        )
     for name, value in (("chunk_size", header.chunk_size), ("last_chunk", header.last_chunk)):
         if not UNKNOWN <= value <= MAX_CHUNK:
-            _refuse(header, name, f"{name} {value} is not in -1..{MAX_CHUNK}")
+            _refuse(header, name, f"{name} says {value}; -1 to {MAX_CHUNK} are possible")
     if UNKNOWN not in (header.chunk_size, header.last_chunk) and header.last_chunk > header.chunk_size:
-        _refuse(header, "last_chunk", f"last_chunk {header.last_chunk} exceeds chunk_size {header.chunk_size}")
+        _refuse(header, "last_chunk", f"last_chunk says {header.last_chunk}, more than chunk_size, {header.chunk_size}")
     if header.nchunks < UNKNOWN:
-        _refuse(header, "nchunks", f"nchunks {header.nchunks} is negative")
-    if header.max_app_chunks < 0 or (header.nchunks == UNKNOWN and header.max_app_chunks):
-        _refuse(header, "max_app_chunks", f"max_app_chunks {header.max_app_chunks} with nchunks {header.nchunks}")
+        _refuse(header, "nchunks", f"nchunks says {header.nchunks}; only -1, unknown, may be negative")
+    if header.max_app_chunks < 0:
+        _refuse(header, "max_app_chunks", f"max_app_chunks says {header.max_app_chunks}; it cannot be negative")
+    if header.nchunks == UNKNOWN and header.max_app_chunks:
+        message = f"max_app_chunks says {header.max_app_chunks}; while nchunks is -1, unknown, it must be 0"
+        _refuse(header, "max_app_chunks", message)
     if header.nchunks + header.max_app_chunks > MAX_CHUNKS:
-        _refuse(header, "max_app_chunks", "nchunks and max_app_chunks together exceed 63 bits")
+        _refuse(header, "max_app_chunks", "nchunks and max_app_chunks together exceed 2^63 - 1")
 
 
 def _refuse(header: Header, name: str, message: str) -> None:

@@ -59,7 +59,7 @@ _SIZE_FIELDS = (
         "options",
         "u1",
         Role.FLAGS,
-        "Bit 0: offsets are present. Bit 1: a metadata section is present (version 3). The rest must be 0.",
+        "Bit 0: offsets are present. Bit 1: a metadata section is present (version 3). The other bits must be 0.",
     ),
     Field(
         "checksum",
@@ -68,10 +68,10 @@ _SIZE_FIELDS = (
         "Which digest follows every chunk: 0 none, 1 adler32, 2 crc32, 3 md5, 4 sha1, 5 sha224, 6 sha256, "
         "7 sha384, 8 sha512.",
     ),
-    Field("typesize", "u1", Role.NUMBER, "Bytes of one element; informative, each chunk has its own."),
+    Field("typesize", "u1", Role.NUMBER, "Bytes of one element; only informs: each chunk has its own."),
     Field("chunk_size", "<i4", Role.SIZE, "Plain bytes of every chunk but the last; -1 when unknown."),
     Field("last_chunk", "<i4", Role.SIZE, "Plain bytes of the last chunk; -1 when unknown."),
-    Field("nchunks", "<i8", Role.COUNT, "Number of chunks; -1 means: read until the end of the file."),
+    Field("nchunks", "<i8", Role.COUNT, "Number of chunks; -1 when unknown: then they go on to the end of the file."),
 )
 
 HEADER_V1 = Record(
@@ -81,7 +81,9 @@ HEADER_V1 = Record(
         _MAGIC_FIELD,
         Field("format_version", "u1", Role.VERSION, "1 in this layout.", 1),
         Field("unused", ("u1", 3), Role.UNUSED, "Ignored; writers put zeros."),
-        Field("nchunks", "<i8", Role.COUNT, "Number of chunks; -1 means: read until the end of the file."),
+        Field(
+            "nchunks", "<i8", Role.COUNT, "Number of chunks; -1 when unknown: then they go on to the end of the file."
+        ),
     ),
 )
 
@@ -125,19 +127,31 @@ METADATA_HEADER = Record(
             "`JSON`, padded with zero bytes (the published text says spaces).",
             b"JSON",
         ),
-        Field("meta_options", "u1", Role.FLAGS, "0; no option is defined."),
-        Field("meta_checksum", "u1", Role.CODEC, "Digest over the stored metadata, numbered like `checksum`."),
-        Field("meta_codec", "u1", Role.CODEC, "0: stored as is. 1: zlib."),
+        Field("meta_options", "u1", Role.FLAGS, "Always 0: no option is defined."),
+        Field(
+            "meta_checksum",
+            "u1",
+            Role.CODEC,
+            "Which digest ends the section, numbered as in `checksum`; it covers the stored text.",
+        ),
+        Field("meta_codec", "u1", Role.CODEC, "How the text is stored: 0 plain, 1 compressed by zlib."),
         Field(
             "meta_level",
             "u1",
             Role.NUMBER,
-            "The level asked of the codec. Writers leave it set even where nothing was compressed.",
+            "Compression level that was asked for. Writers leave it set even where nothing was compressed.",
         ),
-        Field("meta_size", "<u4", Role.SIZE, "Plain bytes of the metadata."),
-        Field("max_meta_size", "<u4", Role.SIZE, "Bytes reserved for the stored metadata."),
-        Field("meta_comp_size", "<u4", Role.SIZE, "Bytes of the stored metadata; the rest of the room is 0."),
-        Field("user_codec", ("u1", 8), Role.UNUSED, "For codecs of one's own; zero."),
+        Field("meta_size", "<u4", Role.SIZE, "Plain bytes of the metadata: the text, decompressed."),
+        Field(
+            "max_meta_size", "<u4", Role.SIZE, "Bytes reserved for the stored metadata, so that it can grow in place."
+        ),
+        Field(
+            "meta_comp_size",
+            "<u4",
+            Role.SIZE,
+            "Bytes of the stored metadata; zeros fill the rest of the reserved bytes.",
+        ),
+        Field("user_codec", ("u1", 8), Role.UNUSED, "Room for what a codec of one's own needs; zero."),
     ),
 )
 
@@ -149,7 +163,7 @@ OFFSET = Record(
             "offset",
             "<i8",
             Role.OFFSET,
-            "Where the chunk's Blosc header begins, from the start of the file; -1 when unused or unknown.",
+            "First byte of the chunk, its Blosc header, in the file; -1 in spare slots, and when not filled in.",
         ),
     ),
 )
@@ -164,20 +178,22 @@ CHUNK_HEADER = Record(
             "flags",
             "u1",
             Role.FLAGS,
-            "0x01 byte shuffle, 0x02 plain copy, 0x04 bit shuffle, 0x08 zero, 0x10 blocks not split; "
+            "0x01 byte shuffle, 0x02 plain copy, 0x04 bit shuffle, 0x08 always 0, 0x10 blocks not split; "
             "bits 5-7: codec 0 blosclz, 1 lz4 and lz4hc, 2 snappy, 3 zlib, 4 zstd.",
         ),
-        Field("typesize", "u1", Role.NUMBER, "Bytes of one element, 1 to 255: the step of the shuffle."),
-        Field("nbytes", "<u4", Role.SIZE, "Plain bytes of the chunk."),
-        Field("blocksize", "<u4", Role.SIZE, "Plain bytes of each block but the last."),
-        Field("ctbytes", "<u4", Role.SIZE, "Stored bytes of the chunk, with this header."),
+        Field(
+            "typesize", "u1", Role.NUMBER, "Bytes of one element, 1 to 255; the shuffles sort by place in the element."
+        ),
+        Field("nbytes", "<u4", Role.SIZE, "Plain bytes of the chunk: decompressed."),
+        Field("blocksize", "<u4", Role.SIZE, "Plain bytes of each block but the last, which may have fewer."),
+        Field("ctbytes", "<u4", Role.SIZE, "Stored bytes of the chunk, with this header and without the digest."),
     ),
 )
 
 BLOCK_START = Record(
     "block start",
     source=BLOSC_SOURCE + "starts",
-    fields=(Field("start", "<i4", Role.OFFSET, "Where the block begins, from the start of the chunk."),),
+    fields=(Field("start", "<i4", Role.OFFSET, "First byte of the block, from the start of the chunk."),),
 )
 
 STREAM_LENGTH = Record(
@@ -188,15 +204,15 @@ STREAM_LENGTH = Record(
             "length",
             "<i4",
             Role.SIZE,
-            "Stored bytes of the stream; equal to its plain length when it is stored plain.",
+            "Stored bytes of the stream that follow; as many as its plain bytes when it is stored plain.",
         ),
     ),
 )
 
 SENTENCES = {
-    "header": "Version, options, sizes and counts.",
+    "header": "Version and options of the file; sizes and number of its chunks.",
     "metadata": "A JSON text about the content, with room to grow and a digest of its own.",
-    "offsets": "Where each chunk begins; spare slots, -1, wait for chunks to be appended.",
+    "offsets": "Where each chunk begins; spare slots, -1, are for chunks that are appended later.",
     "chunks": "The content: compressed chunks, each followed by its digest.",
     "trailing": "Bytes after the last chunk. Appending can leave some; readers ignore them.",
     "unknown": "These bytes belong to no chunk that can be found.",
@@ -228,7 +244,7 @@ class Geometry:
     Attributes:
         first: First byte of chunk 0.
         nchunks: Number of chunks; -1 means: until the end of the file.
-        digest: Bytes of the digest behind each chunk.
+        digest: Bytes of the digest after each chunk.
         size: Bytes of the file.
     """
 
@@ -244,7 +260,7 @@ class Geometry:
         return fit if self.nchunks == UNKNOWN else min(self.nchunks, fit + 1)
 
     def allows(self, place: int) -> bool:
-        """Whether a chunk's header can begin here: behind the offsets, and whole in the file."""
+        """Whether a chunk's header can begin here: after the offsets, and whole in the file."""
         return self.first <= place <= self.size - CHUNK_HEADER.size
 
     def allowed(self, places: NDArray[np.int64]) -> NDArray[np.bool_]:

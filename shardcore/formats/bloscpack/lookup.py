@@ -16,18 +16,24 @@ from shardcore.errors import KeyAbsent, UsageError, quoted
 from shardcore.formats.bloscpack.blosc1 import map_chunk
 from shardcore.formats.bloscpack.content import Stored
 from shardcore.formats.bloscpack.file import BloscpackFile
-from shardcore.formats.bloscpack.layout import BLOCK_START, CHUNK_HEADER, UNKNOWN, blosc_header_span
+from shardcore.formats.bloscpack.layout import (
+    BLOCK_START,
+    CHUNK_HEADER,
+    METADATA_HEADER,
+    UNKNOWN,
+    blosc_header_span,
+)
 from shardcore.formats.bloscpack.objects import BloscpackObjects
 from shardcore.objects import ObjectRef
 from shardcore.sources.base import Source
 from shardcore.span import Span
 from shardcore.trace import Look
-from shardcore.words import plural
+from shardcore.words import grouped_digits, plural
 
 ALL = "all"
 """The key of the whole content."""
 WALK_STEPS = 20
-"""Steps of a walk that a trace tells one by one."""
+"""Chunks that a trace tells one by one while it follows the chunks from the first."""
 
 
 class Asked(Enum):
@@ -136,7 +142,7 @@ class BloscpackLookup:
         )
         look.step(
             "Header fields",
-            f"Options, digest of each chunk ({header.checksum.name}), sizes and counts.",
+            f"{self._chunk_sizes()} {self._digests()}",
             Span("", 5, header.size),
             options=header.options,
             checksum=header.checksum.name,
@@ -149,10 +155,30 @@ class BloscpackLookup:
             room, digest = metadata.values["max_meta_size"], metadata.checksum.size
             look.step(
                 "Skip the metadata",
-                f"32 bytes of header, {room} of room and {digest} of digest: the section ends at byte {metadata.stop}.",
+                f"Its section has {METADATA_HEADER.size} bytes of header, {grouped_digits(room)} for the text and "
+                f"{digest} of digest: it ends at byte {metadata.stop}.",
                 metadata.header,
                 next=metadata.stop,
             )
+
+    def _chunk_sizes(self) -> str:
+        """What the header says of the chunks, as a sentence."""
+        header = self._header
+        if header.nchunks == UNKNOWN:
+            return "The header does not say how many chunks there are: they go on to the end of the file."
+        count = plural(header.nchunks, "chunk")
+        if header.plain_size == UNKNOWN:
+            return f"{count}; their sizes stand in the chunks only."
+        if header.nchunks < 2:
+            return f"{count} of {plural(header.plain_size, 'plain byte')}."
+        return f"{count} of {plural(header.chunk_size, 'plain byte')} each, the last of {header.last_chunk:,}."
+
+    def _digests(self) -> str:
+        """Whether chunks have digests, as a sentence."""
+        checksum = self._header.checksum
+        if not checksum.size:
+            return "Chunks have no digest."
+        return f"Each chunk is followed by its digest ({checksum.name}, {plural(checksum.size, 'byte')})."
 
     def _whole(self, look: Look) -> ObjectRef:
         """The whole content: the chunks one after the other."""
@@ -170,24 +196,28 @@ class BloscpackLookup:
         except KeyAbsent as error:
             look.step("Which chunk", f"None: {error.message}.", size=self._header.plain_size)
             raise
-        how = f"{offset} // {size} = {number}, rest {within}" if size > 0 else "by the sizes in the Blosc headers"
-        look.step(
-            "Which chunk", f"Byte {offset} is byte {within} of chunk {number}: {how}.", chunk=number, within=within
-        )
+        how = f"{offset} // {size} = {number}, {offset} mod {size} = {within}"
+        if size <= 0:
+            how = "the plain sizes in the Blosc headers, added up, tell"
+        text = f"Plain byte {offset} is byte {within} of chunk {number}: {how}."
+        look.step("Which chunk", text, chunk=number, within=within)
         return number, within
 
     def _place(self, number: int, look: Look, through: Source) -> int:
         """Step 5: the offset slot, or the walk."""
         table, slots = self._file.table, self._file.table.slots
         if number >= max(len(table), self._header.nchunks) and (table.loaded or self._header.nchunks != UNKNOWN):
-            look.step("No such chunk", f"There are {len(table)} chunks.", chunks=len(table))
-            raise KeyAbsent(str(number), f"there is no chunk {number}; there are {len(table)}")
+            count = plural(len(table), "chunk")
+            look.step("No such chunk", f"The file has {count}, numbered from 0.", chunks=len(table))
+            raise KeyAbsent(str(number), f"there is no chunk {number}; the file has {count}")
         if slots is not None and number < slots.count:
             slot = int(slots.read(through, number, number + 1)[0])
             good = slots.believes(slot)
-            why = "is not filled in" if slot == UNKNOWN else "cannot be the place of a chunk"
-            text = f"Slot {number} of the offsets holds {slot}"
-            text += "." if good else f", which {why}: follow the chunks from the first."
+            why = "the first byte of the chunk"
+            if not good:
+                reason = "not filled in" if slot == UNKNOWN else "where the chunk cannot be"
+                why = f"{reason}: follow the chunks from the first"
+            text = f"Slot {number} of the offsets holds {slot}, {why}."
             look.step("Offset slot", text, slots.span(number), offset=slot)
             if good and table.place(number, through) == slot:
                 return slot
@@ -196,7 +226,7 @@ class BloscpackLookup:
         return place
 
     def _tell_walk(self, number: int, look: Look) -> None:
-        """The walk, one step for each chunk; the middle of a long one is left out."""
+        """The chunks before, one step for each; of many the middle is left out."""
         walk = self._file.table.walk
         steps = list(range(min(number, len(walk.places) - 1)))
         if not look.telling or not steps:
@@ -205,12 +235,13 @@ class BloscpackLookup:
             steps = [*steps[: WALK_STEPS // 2], *steps[-(WALK_STEPS // 2) :]]
         digest = self._header.checksum.size
         for chunk in steps:
-            place, behind = walk.places[chunk], walk.places[chunk + 1]
+            place, after = walk.places[chunk], walk.places[chunk + 1]
             look.step(
                 f"Walk past chunk {chunk}",
-                f"{place} + {behind - place - digest} stored bytes + {digest} of digest = {behind}.",
+                f"It begins at byte {place}: {place} + {after - place - digest} stored bytes + {digest} of digest = "
+                f"{after}, where chunk {chunk + 1} begins.",
                 blosc_header_span(place),
-                next=behind,
+                next=after,
             )
 
     def _tell_chunk(self, stored: Stored, within: int | None, look: Look) -> None:
@@ -218,7 +249,8 @@ class BloscpackLookup:
         header = stored.header
         look.step(
             "Blosc header",
-            f"{plural(header.nbytes, 'plain byte')} stored in {header.ctbytes:,}; {', '.join(header.flag_names())}.",
+            f"{plural(header.nbytes, 'plain byte')} stored in {grouped_digits(header.ctbytes)}, this header included; "
+            f"flags: {', '.join(header.flag_names())}.",
             blosc_header_span(stored.span.start),
             flags=f"{header.flags:#010b}",
             nbytes=header.nbytes,
@@ -228,10 +260,11 @@ class BloscpackLookup:
         )
         if stored.digest:
             computed = self._header.checksum.compute(stored.chunk).hex()
-            same = "the same as" if computed == stored.digest.hex() else "not"
+            verdict = "they are equal" if computed == stored.digest.hex() else "they differ, so the chunk is damaged"
             look.step(
                 "Digest",
-                f"The {self._header.checksum.name} over the chunk is {computed}, {same} the stored one.",
+                f"The digest ({self._header.checksum.name}) covers the stored bytes: computed {computed}, stored "
+                f"{stored.digest.hex()}: {verdict}.",
                 stored.digest_span,
                 stored=stored.digest.hex(),
                 computed=computed,
@@ -249,10 +282,11 @@ class BloscpackLookup:
             block = within // header.blocksize
             slot = start + CHUNK_HEADER.size + block * BLOCK_START.size
             spans = [Span("", start + int(found.starts[block]), start + found.block_stop(block))]
+            streams = int((found.stream_at[block] >= 0).sum())
             look.step(
                 "Block",
-                f"{within} // {header.blocksize} = block {block}, which begins at byte {int(found.starts[block])} of "
-                f"the chunk and has {int((found.stream_at[block] >= 0).sum())} streams.",
+                f"{within} // {header.blocksize} (blocksize) = {block}: block {block} begins at byte "
+                f"{int(found.starts[block])} of the chunk and has {plural(streams, 'stream')}.",
                 Span("", slot, slot + BLOCK_START.size),
                 *spans,
                 block=block,
@@ -262,12 +296,14 @@ class BloscpackLookup:
         if within >= len(plain):
             return
         element, part = divmod(within, header.typesize)
-        how = "The chunk is a plain copy"
+        how = "The chunk is a plain copy, nothing is decompressed"
         if not header.plain_copy:
-            how = f"{header.codec_name}, then undo the filter ({header.filter_name})"
+            undo = "" if header.filter_name == "none" else f", then undo the filter ({header.filter_name})"
+            how = f"Decompress with {header.codec_name}{undo}"
         look.step(
             "Decode",
-            f"{how}: byte {within} is {plain[within]:#04x}, byte {part} of element {element}.",
+            f"{how}: byte {within} of the chunk is {plain[within]:#04x}, byte {part} of element {element} "
+            f"({plural(header.typesize, 'byte')} each).",
             *spans,
             byte=plain[within],
             element=element,

@@ -16,6 +16,7 @@ from shardcore.formats.bloscpack.layout import METADATA_HEADER
 from shardcore.json_text import FREE, parse_json
 from shardcore.sources.names import decoded_name
 from shardcore.span import Span
+from shardcore.words import grouped_digits, plural
 
 CODECS = ("none", "zlib")
 DEFAULT_LIMIT = FREE.size
@@ -49,7 +50,7 @@ class MetadataSection:
 
     @property
     def padding(self) -> Span:
-        """The room behind it."""
+        """The room after it."""
         return Span("", self.stored.stop, self.header.stop + self.values["max_meta_size"])
 
     @property
@@ -77,13 +78,16 @@ class MetadataSection:
         """Fields that break a rule, with what is wrong."""
         values, found = self.values, []
         if values["magic_format"].rstrip(b"\0 ") != b"JSON":
-            found.append(("magic_format", f"the metadata format {values['magic_format']!r} is not known"))
+            found.append(("magic_format", f"the metadata format {values['magic_format']!r} is not known; JSON is"))
         if values["meta_options"]:
-            found.append(("meta_options", f"no option {values['meta_options']:#04x} is defined"))
+            found.append(("meta_options", f"meta_options says {values['meta_options']:#04x}, but no option is defined"))
         if values["meta_codec"] >= len(CODECS):
-            found.append(("meta_codec", f"metadata codec {values['meta_codec']}: known are 0 and 1"))
+            found.append(
+                ("meta_codec", f"metadata codec {values['meta_codec']} is not known; 0 (plain) and 1 (zlib) are")
+            )
         if values["meta_comp_size"] > values["max_meta_size"]:
-            found.append(("meta_comp_size", "the stored metadata does not fit into its room"))
+            stored, room = plural(values["meta_comp_size"], "byte"), grouped_digits(values["max_meta_size"])
+            found.append(("meta_comp_size", f"the stored metadata has {stored}, but only {room} are reserved for it"))
         return found
 
 
@@ -129,7 +133,9 @@ def write_metadata_section(
         codec, packed = 0, text
     room = 10 * len(text) if room is None else room
     if len(packed) > room:
-        raise UsageError(f"the metadata takes {len(packed)} bytes, the room has {room}")
+        raise UsageError(
+            f"the metadata takes {plural(len(packed), 'byte')}; {grouped_digits(room)} are reserved for it"
+        )
     header = METADATA_HEADER.pack(
         meta_checksum=kind.number,
         meta_codec=codec,

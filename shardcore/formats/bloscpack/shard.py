@@ -29,6 +29,7 @@ from shardcore.shard import DEFAULT_LIMIT, PIECE, Part, Shard
 from shardcore.sources.names import SourceName
 from shardcore.sources.opening import PrefetchedSource
 from shardcore.trace import Look
+from shardcore.words import grouped_digits, plural
 
 HEAD = 65536
 """Bytes that the first read brings; files up to this size are known as a whole when they are open."""
@@ -159,7 +160,7 @@ class BloscpackShard(Shard):
             return self.file.content.plain_range(start, stop, limit=limit)
         part = self.file.content.plain(_number(ref), limit=DEFAULT_LIMIT)[start:stop]
         if len(part) > limit:
-            raise LimitExceeded(f"the range has {len(part)} bytes; the limit is {limit}")
+            raise LimitExceeded(f"the range has {plural(len(part), 'byte')}; the limit is {grouped_digits(limit)}")
         return part
 
     def read_array(self, *, limit: int = DEFAULT_LIMIT) -> NDArray[Any]:
@@ -210,7 +211,7 @@ def detect(source: PrefetchedSource) -> Verdict | None:
 
 
 def open_shard(source: PrefetchedSource, context: OpenContext) -> BloscpackShard:
-    """Opens a file; one range, a second when the offsets go on behind the first 64 KiB.
+    """Opens a file; one range, a second when the offsets go on after the first 64 KiB.
 
     Raises:
         BadMagic: It does not begin with `blpk`.

@@ -11,6 +11,7 @@ from shardcore.formats.bloscpack.header import Header
 from shardcore.formats.bloscpack.layout import OFFSET, UNKNOWN, Geometry
 from shardcore.sources.base import Source
 from shardcore.span import Span
+from shardcore.words import plural
 
 SLOTS_AT_OPEN = 2**19
 """Offset slots read at once when a file is opened; of longer tables the rest is read when asked for."""
@@ -109,7 +110,7 @@ def read_offsets(source: Source, header: Header, start: int) -> Offsets:
     first = int(kept[0])
     if start < first < geometry.first and (first - start) % OFFSET.size == 0:
         room = (first - start) // OFFSET.size
-        odd = f"the header counts {count} slots, but chunk 0 begins after {room}"
+        odd = f"the header counts {plural(count, 'offset slot')}, but chunk 0 begins after {room:,} of them"
         geometry = Geometry(first, header.nchunks, digest, size)
         return Offsets(start, room, Slots(start, kept[:room], min(used, room), geometry), geometry, odd)
     return Offsets(start, count, Slots(start, kept, used, geometry), geometry)

@@ -31,6 +31,7 @@ from shardcore.sources.base import Folder
 from shardcore.sources.names import SourceName
 from shardcore.span import Span
 from shardcore.trace import Look
+from shardcore.words import grouped_digits, plural
 
 MOST_FIELDS = 1000
 """Columns of a table whose type and shape stand among its fields."""
@@ -89,20 +90,21 @@ class BloscpackTable(BloscpackDataSet):
         """Finds a column by its name."""
         look.step(
             "The names",
-            f"The table has {len(self.names)} columns; {key!r} is {'one' if key in self.names else 'none'} of them.",
+            f"The table has {plural(len(self.names), 'column')}; "
+            f"{key!r} is {'one' if key in self.names else 'none'} of them.",
             Span(ROOTDIRS, 0, len(self._texts[ROOTDIRS])),
             columns=list(self.names[:100]),
         )
         if key not in self.names:
-            raise KeyAbsent(key, f"there is no column {key!r}")
+            raise KeyAbsent(key, f"there is no column {key!r}; the table has {plural(len(self.names), 'column')}")
         ref = self._objects.ref(self.names.index(key))
         if key in self._damaged:
             raise self._damaged[key]
         column, names = self.columns[key], self.route(key, look)
         look.step(
             "The column",
-            f"{list(column.array.shape)} items of {column.array.dtype}: {column.nbytes} plain bytes in {len(names)} "
-            "files.",
+            f"An array of {column.array.dtype} with the shape {list(column.array.shape)}: "
+            f"{plural(column.nbytes, 'plain byte')} in {plural(len(names), 'file')}.",
             *(Span(str(SourceName(name)), 0, len(text)) for name, text in column.texts.items()),
             nbytes=column.nbytes,
             chunklen=column.chunklen,
@@ -126,7 +128,9 @@ class BloscpackTable(BloscpackDataSet):
         for column in self.columns.values():
             self._check_column(column, findings, depth)
         if len(lengths := {column.array.shape[0] for column in self.columns.values()}) > 1:
-            findings.error("bloscpack.column-length", place, f"the columns differ in length: {sorted(lengths)[:10]}")
+            found = ", ".join(map(grouped_digits, sorted(lengths)[:10]))
+            message = f"the columns of a table have as many items each; these have {found}"
+            findings.error("bloscpack.column-length", place, message)
 
     def _file_damage(self, name: str) -> str:
         row = self.names.index(name)

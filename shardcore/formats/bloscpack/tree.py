@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from shardcore.caching import LruCache
 from shardcore.errors import ShardError
+from shardcore.formats.bloscpack.checksums import CHECKSUMS
 from shardcore.formats.bloscpack.chunk_nodes import chunk_nodes
 from shardcore.formats.bloscpack.file import BloscpackFile
 from shardcore.formats.bloscpack.json_tree import JsonTree
@@ -32,7 +33,7 @@ from shardcore.shard import Part
 from shardcore.sources.memory import BytesSource
 from shardcore.sources.names import SourceName
 from shardcore.span import Span
-from shardcore.words import plural
+from shardcore.words import grouped_digits, plural
 
 KEPT = 64
 """Chunks whose nodes are kept."""
@@ -46,6 +47,8 @@ def header_node(record: Record, values: dict[str, Any]) -> Node:
     if "options" in values:
         options = [str(option.name).lower() for option in Option if values["options"] & option]
         texts["options"] = f"{values['options']:#04x} {', '.join(options)}".rstrip()
+    if values.get("checksum", len(CHECKSUMS)) < len(CHECKSUMS):
+        texts["checksum"] = f"{values['checksum']} {CHECKSUMS[values['checksum']].name}"
     kids = field_nodes(record, values, 0, texts=texts)
     return Node("header", Span("", 0, record.size), doc=SENTENCES["header"], children=kids)
 
@@ -72,7 +75,8 @@ class BloscpackTree:
             "chunks": self._chunks_node,
         }
         kids = tuple(makers.get(part.name, _rest_node)(part) for part in file.sections)
-        return Node(file.source.name, Span("", 0, file.source.size), children=kids)
+        text = f"Bloscpack, version {file.header.version}"
+        return Node(file.source.name, Span("", 0, file.source.size), text=text, children=kids)
 
     def part(self, name: SourceName) -> Part | None:
         """The source that the metadata decodes to; None when `name` is another.
@@ -104,14 +108,16 @@ class BloscpackTree:
         problem = self._file.metadata_problem()
         kids = [Node("metadata header", metadata.header, children=fields), self._stored_node(metadata)]
         if metadata.padding.size:
-            kids.append(Node("room", metadata.padding, role=FieldRole.PADDING, doc="Zeros, for longer metadata."))
+            kids.append(
+                Node("room", metadata.padding, role=FieldRole.PADDING, doc="Zeros: reserved for longer metadata.")
+            )
         if metadata.digest.size:
             kids.append(Node("digest", metadata.digest, role=FieldRole.HASH, doc=_DIGEST_DOC, error=problem))
         return kids
 
     def _stored_node(self, metadata: MetadataSection) -> Node:
         """The stored text: as JSON where it is plain, else with the name of what it decodes to."""
-        doc, error = "The metadata text as stored.", ""
+        doc, error = "The metadata text, as it is stored.", ""
         kids: Sequence[Node] = ()
         try:
             text = self._file.metadata_text()
@@ -156,16 +162,18 @@ class BloscpackTree:
 
     def _slot_node(self, number: int, row: Any) -> Node:
         start, place = self._file.offsets.start + number * OFFSET.size, int(row["offset"])
-        spare = "spare, " if number >= self._file.header.nchunks else ""
+        unused = "-1: a spare slot" if number >= self._file.header.nchunks else "-1: not filled in"
         fine = self._file.offsets.geometry.allows(place)
         return Node(
             f"[{number}]",
             Span("", start, start + OFFSET.size),
             value=place,
-            text=f"{place}" if place != UNKNOWN else f"{spare}unused",
+            text=f"{place}" if place != UNKNOWN else unused,
             role=FieldRole.UNUSED if place == UNKNOWN else FieldRole.OFFSET,
             doc=OFFSET.fields[0].doc,
-            error="" if fine or place == UNKNOWN else "no chunk can begin there",
+            error=""
+            if fine or place == UNKNOWN
+            else "no chunk can begin there: it is not between the offsets and the end of the file",
             target=blosc_header_span(place) if fine else None,
             row=number if number < len(self._table) else None,
         )
@@ -173,8 +181,10 @@ class BloscpackTree:
     def _chunks_node(self, part: Section) -> Node:
         span = Span("", part.start, part.stop)
         if not self._table.loaded:
-            return Node("chunks", span, text="not read yet", doc=part.doc)
-        return Node("chunks", span, text=f"{len(self._table)} chunks", doc=part.doc, children=self._chunk_rows(part))
+            return Node("chunks", span, text="load the index to see each chunk", doc=part.doc)
+        return Node(
+            "chunks", span, text=plural(len(self._table), "chunk"), doc=part.doc, children=self._chunk_rows(part)
+        )
 
     def _chunk_rows(self, part: Section) -> Children:
         """The chunks by place, and between them what belongs to none."""
@@ -202,10 +212,10 @@ class BloscpackTree:
         if number < 0:
             return Node("unclaimed", span, role=FieldRole.UNKNOWN, doc=SENTENCES["unknown"])
         header = self._table.header(number)
-        sizes = f"{plural(header.nbytes, 'plain byte')} stored in {header.ctbytes:,}"
-        text = f"{sizes}, {header.codec_name}, {header.filter_name}"
+        how = "a plain copy" if header.plain_copy else f"{header.codec_name}, filter {header.filter_name}"
+        text = f"{plural(header.nbytes, 'plain byte')} stored in {grouped_digits(header.ctbytes)}, {how}"
         kids = Deferred(lambda: self._chunk_kids(number, span))
-        doc = "A Blosc buffer and the digest over it."
+        doc = "A Blosc-1 buffer, which can be decompressed alone, and its digest, where the file has digests."
         return Node(f"chunk {number}", span, text=text, role=FieldRole.DATA, doc=doc, children=kids, row=number)
 
     def _chunk_kids(self, number: int, span: Span) -> Sequence[Node]:
@@ -217,7 +227,7 @@ class BloscpackTree:
         return self._kept.put(number, chunk_nodes(stored, span, self._file.header.checksum))
 
 
-_DIGEST_DOC = "The digest over the stored metadata, without the room."
+_DIGEST_DOC = "The digest of the stored metadata, without the zeros after it: it shows damage."
 
 
 def _rest_node(part: Section) -> Node:

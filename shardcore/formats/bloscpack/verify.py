@@ -13,6 +13,7 @@ from shardcore.formats.bloscpack.metadata import MetadataSection, parse_metadata
 from shardcore.formats.bloscpack.objects import BloscpackObjects
 from shardcore.progress import Progress
 from shardcore.span import Span
+from shardcore.words import grouped_digits, plural
 
 SLOTS_AT_ONCE = 2**16
 
@@ -58,10 +59,12 @@ class Verification:
         for name in ("unused", "reserved"):
             if any(header.values.get(name, b"")):
                 span = header.field_span(name)
-                self._findings.warning("bloscpack.reserved", span, f"the {name} bytes of the header are not 0")
+                self._findings.warning("bloscpack.reserved", span, f"the bytes `{name}` of the header are not all zero")
         if header.max_app_chunks and not header.has_offsets:
             span = header.field_span("max_app_chunks")
-            self._findings.warning("bloscpack.spare-slots", span, "spare slots are declared, but there are no offsets")
+            self._findings.warning(
+                "bloscpack.spare-slots", span, "max_app_chunks declares spare slots, but the file has no offsets"
+            )
         if self._file.metadata is not None:
             self._metadata_section(self._file.metadata)
 
@@ -73,7 +76,9 @@ class Verification:
             self._findings.error("bloscpack.metadata-digest", metadata.digest, digest)
         padding = metadata.padding
         if any(self._file.source.read(padding.start, padding.stop)):
-            self._findings.warning("bloscpack.metadata-room", padding, "the room after the metadata is not zero")
+            self._findings.warning(
+                "bloscpack.metadata-room", padding, "the bytes reserved after the metadata are not all zero"
+            )
         try:
             value = parse_metadata(metadata, self._file.metadata_text())
         except (FormatError, LimitExceeded) as error:
@@ -86,7 +91,8 @@ class Verification:
             return
         size = self._header.plain_size
         if info is not None and size not in (UNKNOWN, info.nbytes):
-            message = f"the metadata describes an array of {info.nbytes} bytes, the content has {size}"
+            described = plural(info.nbytes, "byte")
+            message = f"the metadata describes an array of {described}; the content has {grouped_digits(size)}"
             self._findings.error("bloscpack.array", metadata.stored, message)
 
     def _offsets(self) -> None:
@@ -97,7 +103,9 @@ class Verification:
         if not slots.used:
             span = Span("", slots.span(0).start, slots.span(slots.count).start)
             self._findings.note(
-                "bloscpack.offsets-unused", span, "no offset was filled in; chunks are found by walking"
+                "bloscpack.offsets-unused",
+                span,
+                "no offset was filled in: the chunks are found by following them from the first",
             )
             return
         for first in range(0, min(slots.count, len(self._table)), SLOTS_AT_ONCE):
@@ -106,8 +114,8 @@ class Verification:
             places = self._table.places[first:last]
             for row in np.flatnonzero(got != places).tolist():
                 number, slot, place = first + row, int(got[row]), int(places[row])
-                where = f"chunk {number} is at {place}" if place != UNKNOWN else f"chunk {number} is not there"
-                message = f"the offset of chunk {number} is {slot}, but {where}"
+                where = f"the chunk begins at byte {place}" if place != UNKNOWN else "the chunk cannot be found"
+                message = f"the offset of chunk {number} says {slot}, but {where}"
                 add = self._findings.warning if slot == UNKNOWN else self._findings.error
                 add("bloscpack.offset", slots.span(number), message, key=str(number))
 
@@ -123,7 +131,9 @@ class Verification:
             if (rows != UNKNOWN).any():
                 place = at + int((rows != UNKNOWN).argmax()) * OFFSET.size
                 span = Span("", place, place + OFFSET.size)
-                self._findings.warning("bloscpack.spare-slots", span, "a spare slot holds an offset")
+                self._findings.warning(
+                    "bloscpack.spare-slots", span, "a spare offset slot holds something other than -1"
+                )
                 return
 
     def _headers(self) -> None:
@@ -142,17 +152,20 @@ class Verification:
             wished[-1] = UNKNOWN
         for row in np.flatnonzero(~damaged & (wished != UNKNOWN) & (sizes != wished)).tolist():
             span = blosc_header_span(int(table.places[row]))
-            message = f"chunk {row} has {sizes[row]} plain bytes, the header says {wished[row]}"
+            found = plural(sizes[row], "plain byte")
+            message = f"chunk {row} has {found}; the header of the file says {grouped_digits(wished[row])}"
             self._findings.error("bloscpack.chunk-size", span, message, key=str(row))
 
     def _end(self) -> None:
         if self._header.nchunks != UNKNOWN and len(self._table) < self._header.nchunks:
-            message = f"the header says {self._header.nchunks} chunks; no more than {len(self._table)} fit"
+            fit = plural(len(self._table), "chunk")
+            message = f"nchunks says {grouped_digits(self._header.nchunks)}; no more than {fit} can be in the file"
             self._findings.error("bloscpack.chunk-count", Span("", 0, self._header.size), message)
         places, end = self._table.places, self._file.chunks_end
         if len(places) and (places != UNKNOWN).all() and end < self._file.source.size:
             span = Span("", end, self._file.source.size)
-            message = f"{span.size} bytes follow the last chunk; appending leaves some, and readers ignore them"
+            what = plural(span.size, "byte follows", "bytes follow")
+            message = f"{what} the last chunk: appending can leave some, and readers ignore them"
             self._findings.note("bloscpack.trailing", span, message)
 
     def _chunks(self, progress: Progress) -> None:

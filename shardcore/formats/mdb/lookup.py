@@ -41,7 +41,7 @@ WHOLE_TABLE = 65536
 """Tables of up to this many bytes are read at once; of longer ones a piece of this size around the likely place."""
 
 FAR = 1 << 19
-"""A chunk's record up to this many bytes behind the header of its xorb is read together with it."""
+"""A chunk's record up to this many bytes after the header of its xorb is read together with it."""
 
 _GUESSES = 6  # after so many pieces in the wrong place the keys are not spread evenly: halve instead
 _MANY = 64  # entries of one key that are looked at one by one

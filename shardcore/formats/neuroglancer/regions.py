@@ -1,4 +1,4 @@
-"""What lies behind the shard index, as columns: values, minishard indices, mesh fragments, unlisted bytes."""
+"""What lies after the shard index, as columns: values, minishard indices, mesh fragments, unlisted bytes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class RegionKind(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Regions:
-    """The regions behind the shard index that have bytes, sorted by the first one. Arrays of one length.
+    """The regions after the shard index that have bytes, sorted by the first one. Arrays of one length.
 
     Attributes:
         starts: First bytes, int64.

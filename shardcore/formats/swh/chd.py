@@ -4,8 +4,8 @@ A key is hashed to three numbers, they choose a bucket, and the bucket's *displa
 that no other key of the shard has. This module hashes and finds slots; `chd_build` finds displacements for a set of
 keys; `chd_code` is the compressed form that the file keeps.
 
-Words used throughout: *n* slots, *B* buckets; *g* the bucket, *f* the start and *h* the step of a key. Numbers such
-as §3 are those of the format notes, `docs/formats/swh.md`.
+Words used throughout: *n* slots, *B* buckets; *g* the bucket, *f* the first slot and *h* the step of a key. Numbers
+such as §3 are those of the format notes, `docs/formats/swh.md`.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ def _mix_integers(a: int, b: int, c: int) -> Triple:
 
 
 def place(a: U32, b: U32, c: U32, buckets: int, slots: int) -> tuple[I64, I64, I64]:
-    """Bucket g, start f and step h of many hashes (§3, search step 2); shapes as given.
+    """Bucket g, first slot f and step h of many hashes (§3, search step 2); shapes as given.
 
     Args:
         a: First number of each hash, likewise `b` and `c`.
@@ -168,7 +168,7 @@ def slot(f: I64, h: I64, displacements: U32, slots: int) -> I64:
     """The slot of many keys (§3, search steps 3 and 4); shapes as given.
 
     Args:
-        f: Starts.
+        f: First slots.
         h: Steps.
         displacements: The displacement of each key's bucket.
         slots: n, below 2**32; then no sum here reaches 2**64.
@@ -213,7 +213,7 @@ class Function:
         return len(self.displacements)
 
     def slots_of(self, keys: U8) -> I64:
-        """The slot of every key; a key that was never stored gets some slot, too.
+        """The slot of every key; a key that was never stored gets an arbitrary one.
 
         Args:
             keys: Shape (m, 32), bytes.

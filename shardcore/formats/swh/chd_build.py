@@ -5,7 +5,7 @@ its keys to free slots. A Python loop over buckets and displacements would take 
 them are tried at once, with the result that the loop would give: equal keys and seed give the bytes that the C library
 writes.
 
-Words used throughout: *m* keys, *n* slots, *B* buckets; *g* the bucket, *f* the start and *h* the step of a key; a
+Words used throughout: *m* keys, *n* slots, *B* buckets; *g* the bucket, *f* the first slot and *h* the step of a key; a
 *probe* is a displacement that is tried. Numbers such as §4.1 are those of the format notes, `docs/formats/swh.md`.
 """
 
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from shardcore.errors import ShardError
 from shardcore.formats.swh.chd import Function, jenkins, place
+from shardcore.words import plural
 
 U8 = NDArray[np.uint8]
 U32 = NDArray[np.uint32]
@@ -59,7 +60,7 @@ def table_sizes(keys: int) -> tuple[int, int]:
     while not _passes_for_prime(slots):
         slots += 2
     if slots >= 1 << 32:
-        raise ShardError(f"{keys} objects need {slots} slots; the hash function of a shard ends at 2**32 - 1")
+        raise ShardError(f"{keys:,} objects need {slots:,} slots; a shard has at most 2^32 - 1")
     return keys // KEYS_PER_BUCKET + 1, slots
 
 
@@ -138,7 +139,9 @@ def build(
         except _Inseparable:
             continue
         return Function(seed, slots, displacements, signed)
-    raise ShardError(f"no perfect hash function for {total} keys after {tried} seeds; is a key there twice?")
+    raise ShardError(
+        f"no perfect hash function for {plural(total, 'key')} after {plural(tried, 'seed')}; is a key there twice?"
+    )
 
 
 def _counting_from(seeds: int | Iterable[int]) -> Iterator[int]:

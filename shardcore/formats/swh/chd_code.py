@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from shardcore.errors import FormatError, ShardError
 from shardcore.span import Span
+from shardcore.words import plural
 
 U32 = NDArray[np.uint32]
 I64 = NDArray[np.int64]
@@ -128,7 +129,7 @@ def decode(encoded: Encoded, buckets: int, where: Where | None = None) -> Decode
         FormatError: The parts contradict each other or the counts.
     """
     if buckets < 1 or not 1 <= encoded.r <= MAX_LENGTH or encoded.total_bits < 0:
-        raise FormatError(f"hash function: impossible counts: B {buckets}, r {encoded.r}, T {encoded.total_bits}")
+        raise FormatError(f"hash function: impossible counts: B = {buckets}, r = {encoded.r}, T = {encoded.total_bits}")
     sizes = part_sizes(buckets, encoded.r, encoded.total_bits)
     for part, data, size in (
         ("unary bits", encoded.unary, sizes.unary),
@@ -136,7 +137,9 @@ def decode(encoded: Encoded, buckets: int, where: Where | None = None) -> Decode
         ("value store", encoded.store, sizes.store),
     ):
         if len(data) != size:
-            raise FormatError(f"hash function: {len(data)} bytes of {part}, not {size}", span=_span(where, part, 0, 0))
+            raise FormatError(
+                f"hash function: {part}: {plural(len(data), 'byte')} instead of {size:,}", span=_span(where, part, 0, 0)
+            )
     positions = _one_bits(encoded.unary, buckets, buckets + (encoded.total_bits >> encoded.r), where)
     each = np.arange(buckets, dtype=np.int64)
     low_parts = _bit_fields(encoded.low_bits, each * encoded.r, np.full(buckets, encoded.r, np.int64))
@@ -162,7 +165,7 @@ def encode(displacements: U32) -> Encoded:
     ends = np.cumsum(lengths)
     buckets, total_bits = len(displacements), int(ends[-1])
     if total_bits >= 1 << 32:
-        raise ShardError(f"hash function: {total_bits} bits of displacements do not fit; the limit is 2**32 - 1")
+        raise ShardError(f"hash function: the displacements take {total_bits:,} bits; the limit is 2^32 - 1")
     r = max(1, (total_bits // buckets).bit_length() - 1)
     sizes = part_sizes(buckets, r, total_bits)
     each = np.arange(buckets, dtype=np.int64)
@@ -198,12 +201,17 @@ def _one_bits(unary: bytes, buckets: int, limit: int, where: Where | None) -> I6
     count = int(np.count_nonzero(bits))
     if count != buckets:
         place_of_all = _span(where, "unary bits", 0, len(unary))
-        raise FormatError(f"hash function: {count} one-bits for {buckets} buckets", span=place_of_all)
+        raise FormatError(
+            f"hash function: {plural(count, 'one-bit')} in the unary bits for {plural(buckets, 'bucket')}",
+            span=place_of_all,
+        )
     positions: I64 = np.flatnonzero(bits).astype(np.int64, copy=False)
     last = int(positions[-1])
     if last >= limit:
         place_of_last = _span(where, "unary bits", last // 8, last // 8 + 1)
-        raise FormatError(f"hash function: a one-bit at {last}, past the {limit} bits in use", span=place_of_last)
+        raise FormatError(
+            f"hash function: a one-bit at bit {last} of the unary bits, past the {limit} in use", span=place_of_last
+        )
     return positions
 
 
@@ -213,11 +221,13 @@ def _check_lengths(ends: I64, lengths: I64, encoded: Encoded, where: Where | Non
     if len(bad):
         bucket = int(bad[0])
         span = _span(where, "low bits", *byte_range(bucket * encoded.r, encoded.r))
-        raise FormatError(f"hash function: bucket {bucket} has a value of {int(lengths[bucket])} bits", span=span)
+        message = f"hash function: the value of bucket {bucket} has {int(lengths[bucket])} bits, not 0 to {MAX_LENGTH}"
+        raise FormatError(message, span=span)
     if int(ends[-1]) != encoded.total_bits:
         span = _span(where, "low bits", *byte_range((len(ends) - 1) * encoded.r, encoded.r))
         raise FormatError(
-            f"hash function: the values end at bit {int(ends[-1])}, the store at {encoded.total_bits}", span=span
+            f"hash function: the last value ends at store bit {int(ends[-1])}; store_bits says {encoded.total_bits}",
+            span=span,
         )
 
 
@@ -261,7 +271,9 @@ def bit_field(data: bytes, first_bit: int, bits: int) -> int:
         FormatError: The field reaches past the data.
     """
     if bits and first_bit + bits > 8 * len(data):
-        raise FormatError(f"hash function: {bits} bits at {first_bit} of a string of {8 * len(data)} bits")
+        raise FormatError(
+            f"hash function: a number of {plural(bits, 'bit')} at bit {first_bit} reaches past {8 * len(data)} bits"
+        )
     return (int.from_bytes(data, "little") >> first_bit) & ((1 << bits) - 1)
 
 
@@ -321,7 +333,7 @@ def find_bucket_bits(
         return -1, directory_entry
     if len(ones) < 2:
         raise FormatError(
-            f"hash function: no one-bit in the {_MAX_GAP} bits before {directory_entry}",
+            f"hash function: no one-bit in the {_MAX_GAP} unary bits before bit {directory_entry}",
             span=_span(where, "unary bits", start, stop),
         )
     return int(ones[-2]), directory_entry
@@ -348,7 +360,9 @@ def value_place(
     start = ((positions[0] - bucket + 1) << r) + low_parts[0]
     end = ((positions[1] - bucket) << r) + low_parts[1]
     if not (0 <= start <= end <= total_bits and end - start <= MAX_LENGTH):
-        raise FormatError(f"hash function: bucket {bucket} has its value at bits {start} to {end} of {total_bits}")
+        raise FormatError(
+            f"hash function: bucket {bucket} has its value at bits {start} to {end}; the store has {total_bits}"
+        )
     return start, end - start
 
 
@@ -370,7 +384,7 @@ def _ones_from(read: Read, entry: int, count: int, limit_bits: int, where: Where
         raise _no_one_bit(entry, where)
     if len(ones) < count:
         raise FormatError(
-            f"hash function: {len(ones)} one-bits from bit {entry} on, expected {count}",
+            f"hash function: {plural(len(ones), 'one-bit')} from unary bit {entry} on, not {count}",
             span=_span(where, "unary bits", start, stop),
         )
     return ones[:count].astype(np.int64, copy=False)
@@ -379,12 +393,13 @@ def _ones_from(read: Read, entry: int, count: int, limit_bits: int, where: Where
 def _check_entry(entry: int, limit_bits: int, where: Where | None) -> None:
     if not 0 <= entry < limit_bits:
         span = _span(where, "unary bits", 0, _word_bytes(limit_bits))
-        raise FormatError(f"hash function: directory entry {entry} is outside the {limit_bits} bits in use", span=span)
+        message = f"hash function: the select directory says bit {entry}, outside the {limit_bits} unary bits in use"
+        raise FormatError(message, span=span)
 
 
 def _no_one_bit(entry: int, where: Where | None) -> FormatError:
     span = _span(where, "unary bits", entry // 8, entry // 8 + 1)
-    return FormatError(f"hash function: the directory points at bit {entry}, which is not set", span=span)
+    return FormatError(f"hash function: the select directory says unary bit {entry}, which is not one", span=span)
 
 
 def _read_bits(read: Read, start: int, stop: int) -> NDArray[np.uint8]:

@@ -19,7 +19,7 @@ class Place:
     """Where the displacement of a bucket is kept.
 
     Attributes:
-        positions: P[g - 1] and P[g], bits of the unary bits.
+        positions: P[g - 1] and P[g], bits of the unary bits; P[-1] is -1.
         start: First bit of the value in the store.
         length: Bits of the value.
         spans: The bytes looked at.

@@ -26,6 +26,7 @@ from shardcore.shard import PIECE
 from shardcore.sources.base import Source
 from shardcore.sources.wrapped import KeptSource
 from shardcore.span import Span
+from shardcore.words import grouped_digits, plural
 
 SAMPLE_SLOTS = 200
 """Slots in which live keys are sought at once, to tell the dialect of the hash."""
@@ -120,7 +121,7 @@ class SwhFile:
         try:
             yield
         except MemoryError as error:
-            raise ShardError(f"there is not enough memory for {self.geometry.slots} slots") from error
+            raise ShardError(f"there is not enough memory for {plural(self.geometry.slots, 'slot')}") from error
 
     # --- the hash function -----------------------------------------------------------------------------------------
 
@@ -273,4 +274,7 @@ def _check_length(piece: bytes, content: Span) -> None:
     place = length_span(content.start - OBJECT.size)
     size = OBJECT.read_one(piece, place=place)["size"]
     if size != content.size:
-        raise FormatError(f"the object says {size} bytes, but takes {content.size}", span=place)
+        raise FormatError(
+            f"the object's length says {plural(size, 'byte')}; by the index it has {grouped_digits(content.size)}",
+            span=place,
+        )

@@ -17,6 +17,7 @@ from shardcore.formats.swh.shard import SwhShard, open_shard
 from shardcore.sources.base import Entry, Folder, Source
 from shardcore.sources.opening import PrefetchedSource
 from shardcore.trace import Look
+from shardcore.words import plural
 
 SUFFIX = ".shard"
 """How these files are usually called; so are those of neuroglancer, so that the magic decides."""
@@ -34,7 +35,7 @@ def detect_folder(folder: Folder) -> Verdict | None:
     found = sum(_has_magic(folder, entry.name) for entry in looked_at)
     if not found:
         return None
-    return Verdict(Certainty.INFERRED, f"magic SWHShard in {found} of the first {len(looked_at)} files")
+    return Verdict(Certainty.INFERRED, f"magic SWHShard in {found} of the first {plural(len(looked_at), 'file')}")
 
 
 def open_folder(folder: Folder, context: OpenContext) -> SwhDataSet:
@@ -50,7 +51,7 @@ def open_folder(folder: Folder, context: OpenContext) -> SwhDataSet:
     rest = [entry for entry in entries[MOST_ASKED:] if PurePosixPath(entry.name).suffix in endings]
     members = [Member(entry.name, entry.size) for entry in sorted([*asked, *rest], key=lambda entry: entry.name)]
     if not members:
-        raise NotAShard(f"{folder.uri}: no file begins with SWHShard")
+        raise NotAShard(f"{folder.uri}: no file in it begins with SWHShard")
     return SwhDataSet(folder, members, context)
 
 
@@ -80,8 +81,8 @@ class SwhDataSet(DataSet):
         names = [member.name for member in self.members]
         look.step(
             "Which shard",
-            f"Nothing in a key tells which shard holds it, and Read Shards have no routing: all {len(names)} are "
-            "asked, one after the other.",
+            "Nothing in a key tells which shard holds it, and Read Shards have no routing rule: "
+            f"{plural(len(names), 'shard')} to ask, one after the other, until one has the key.",
             candidates=names[:100],
         )
         return names

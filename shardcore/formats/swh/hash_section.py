@@ -15,6 +15,7 @@ from shardcore.errors import BadMagic, FormatError, Truncated, Unsupported
 from shardcore.formats.swh.chd_code import Encoded, PartSizes, part_sizes
 from shardcore.formats.swh.layout import DIRECTORY_ENTRY, HASH_FIXED_SIZE, HASH_HEAD, HASH_TAIL, VARIABLE_PARTS
 from shardcore.span import Span
+from shardcore.words import grouped_digits, plural
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,26 +108,47 @@ def read_hash_parts(data: bytes, start: int, slots: int, size: int) -> HashParts
             raise FormatError(f"hash function: {message}", span=place(name))
 
     if values["algorithm"] != b"chd_ph\0":
-        raise BadMagic("no chd_ph hash function where the header says", span=place("algorithm"))
+        raise BadMagic("no hash function `chd_ph` begins where hash_position says", span=place("algorithm"))
     if values["table_size"] != slots and int.from_bytes(values["table_size"].to_bytes(4, "little"), "big") == slots:
         raise Unsupported("the hash function was written on a big-endian machine", span=place("table_size"))
-    check(values["table_size"] == slots, "table_size", f"made for {values['table_size']} slots; the index has {slots}")
-    check(values["hash_state_length"] == 12, "hash_state_length", "the hash state is not 12 bytes")
-    if values["hash_name"] != b"jenkins\0":
-        raise BadMagic("the key hash is not jenkins", span=place("hash_name"))
-    buckets, low_width, store_bits = (values[name] for name in ("displacements_count", "low_bits_width", "store_bits"))
-    check(buckets >= 1, "displacements_count", "no buckets")
-    check(1 <= low_width <= 31, "low_bits_width", f"{low_width} low bits; 1 to 31 are possible")
-    check(values["select_count"] == buckets, "select_count", "its two counts of buckets differ")
-    check(values["select_top"] == store_bits >> low_width, "select_top", "zero-bits do not fit the value store")
-    sizes = part_sizes(buckets, low_width, store_bits)
-    check(values["select_length"] == sizes.select, "select_length", f"the select block takes {sizes.select} bytes")
     check(
-        values["sequence_length"] == sizes.sequence, "sequence_length", f"the displacements take {sizes.sequence} bytes"
+        values["table_size"] == slots,
+        "table_size",
+        f"table_size says {values['table_size']}; the index has {plural(slots, 'slot')}",
     )
+    check(
+        values["hash_state_length"] == 12,
+        "hash_state_length",
+        f"the state of the key hash has {plural(values['hash_state_length'], 'byte')}, not 12",
+    )
+    if values["hash_name"] != b"jenkins\0":
+        raise BadMagic("the key hash is not called `jenkins`, the only one that shards use", span=place("hash_name"))
+    buckets, low_width, store_bits = (values[name] for name in ("displacements_count", "low_bits_width", "store_bits"))
+    check(buckets >= 1, "displacements_count", "it has no buckets; there is at least 1")
+    check(1 <= low_width <= 31, "low_bits_width", f"low_bits_width says {low_width}; 1 to 31 are possible")
+    check(
+        values["select_count"] == buckets,
+        "select_count",
+        f"displacements_count says {buckets}; select_count says {values['select_count']}",
+    )
+    check(
+        values["select_top"] == store_bits >> low_width,
+        "select_top",
+        f"T >> r is {store_bits >> low_width}; select_top says {values['select_top']}",
+    )
+    sizes = part_sizes(buckets, low_width, store_bits)
+    check(
+        values["select_length"] == sizes.select,
+        "select_length",
+        f"the select block has {grouped_digits(sizes.select)} bytes; the field says {values['select_length']}",
+    )
+    sequence = f"the displacements have {grouped_digits(sizes.sequence)} bytes; the field says"
+    check(values["sequence_length"] == sizes.sequence, "sequence_length", f"{sequence} {values['sequence_length']}")
     parts = HashParts(start, values, sizes)
     if parts.stop > size:
-        raise Truncated(f"the hash function ends at {parts.stop}, the file at {size}", span=place("sequence_length"))
+        raise Truncated(
+            f"the hash function ends at byte {parts.stop}, the file at {size}", span=place("sequence_length")
+        )
     return parts
 
 
@@ -139,7 +161,11 @@ def read_hash_tail(data: bytes, parts: HashParts) -> dict[str, Any]:
     at = parts.stop - HASH_TAIL.size
     values = HASH_TAIL.read_one(data, place=Span("", at, parts.stop))
     if (values["slots_count"], values["buckets_count"]) != (parts.slots, parts.buckets):
-        raise FormatError("hash function: its last two counts contradict its first ones", span=Span("", at, parts.stop))
+        message = (
+            f"hash function: it begins with n = {parts.slots} and B = {parts.buckets}; "
+            f"it ends with n = {values['slots_count']} and B = {values['buckets_count']}"
+        )
+        raise FormatError(message, span=Span("", at, parts.stop))
     return values
 
 

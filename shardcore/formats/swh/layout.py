@@ -18,6 +18,7 @@ from shardcore.nodes.sections import Section, SectionRole
 from shardcore.objects import State
 from shardcore.record import Field, FieldRole, Record
 from shardcore.span import Span
+from shardcore.words import grouped_digits, plural
 
 MAGIC = b"SWHShard"
 WHOLE_MAGIC = MAGIC + b"\0"
@@ -28,7 +29,7 @@ DATA_START = 512
 """Where every known writer lets the objects begin."""
 
 NO_OBJECT = 2**64 - 1
-"""Offset of a slot without object."""
+"""What the offset of a slot holds that has no object."""
 
 HEADER = Record(
     "header",
@@ -36,27 +37,32 @@ HEADER = Record(
     fields=(
         Field("magic", ("u1", 32), FieldRole.MAGIC, "`SWHShard`, then zeros; readers compare 9 bytes.", MAGIC),
         Field("version", ">u8", FieldRole.VERSION, "Version of the format; 1 is the only one.", VERSION),
-        Field("objects_count", ">u8", FieldRole.COUNT, "Objects that were written; deletions do not lower it."),
-        Field("objects_position", ">u8", FieldRole.OFFSET, "Where the objects begin; 512 in every known file."),
-        Field("objects_size", ">u8", FieldRole.SIZE, "Bytes of the objects, with the 8 bytes of length before each."),
-        Field("index_position", ">u8", FieldRole.OFFSET, "Where the index begins: right after the objects."),
+        Field("objects_count", ">u8", FieldRole.COUNT, "Number of objects written; deletions do not lower it."),
+        Field("objects_position", ">u8", FieldRole.OFFSET, "First byte of the objects; 512 in every known file."),
+        Field("objects_size", ">u8", FieldRole.SIZE, "Bytes of all objects, each with the 8 bytes of its length."),
+        Field("index_position", ">u8", FieldRole.OFFSET, "First byte of the index, directly after the objects."),
         Field("index_size", ">u8", FieldRole.SIZE, "Bytes of the index: 40 for each slot."),
-        Field("hash_position", ">u8", FieldRole.OFFSET, "Where the hash function begins: right after the index."),
+        Field("hash_position", ">u8", FieldRole.OFFSET, "First byte of the hash function, directly after the index."),
     ),
 )
 
 OBJECT = Record(
     "object",
     source="format.rst, Objects",
-    fields=(Field("size", ">u8", FieldRole.SIZE, "Bytes of the content, which follows at once."),),
+    fields=(Field("size", ">u8", FieldRole.SIZE, "Bytes of the content, which follows directly."),),
 )
 
 SLOT = Record(
     "index entry",
     source="format.rst, Index",
     fields=(
-        Field("key", ("u1", 32), FieldRole.KEY, "Key of the object, or zeros in a slot without object."),
-        Field("offset", ">u8", FieldRole.OFFSET, "Where the object's length stands, from the start of the file."),
+        Field("key", ("u1", 32), FieldRole.KEY, "Key of the object; all zero in a slot without object."),
+        Field(
+            "offset",
+            ">u8",
+            FieldRole.OFFSET,
+            "First byte of the object, its length field, in the file; 2^64 - 1 (older writers: 0) without object.",
+        ),
     ),
 )
 
@@ -64,18 +70,38 @@ HASH_HEAD = Record(
     "hash function",
     source="cmph: chd_ph_dump, compressed_seq_dump, select_dump",
     fields=(
-        Field("algorithm", ("u1", 7), FieldRole.TEXT, "Name of the algorithm, `chd_ph` and a NUL.", b"chd_ph\0"),
-        Field("table_size", "<u4", FieldRole.COUNT, "n, the number of slots; a prime."),
-        Field("hash_state_length", "<u4", FieldRole.SIZE, "Bytes of the next two fields: 12.", 12),
-        Field("hash_name", ("u1", 8), FieldRole.TEXT, "Name of the key hash, `jenkins` and a NUL.", b"jenkins\0"),
-        Field("seed", "<u4", FieldRole.NUMBER, "Seed of the key hash: start value of its third number."),
-        Field("sequence_length", "<u4", FieldRole.SIZE, "L, bytes of the compressed displacements that follow."),
+        Field("algorithm", ("u1", 7), FieldRole.TEXT, "Name of the algorithm: `chd_ph` and a zero byte.", b"chd_ph\0"),
+        Field(
+            "table_size",
+            "<u4",
+            FieldRole.COUNT,
+            "n, the number of slots; a prime, so that any step reaches every slot.",
+        ),
+        Field("hash_state_length", "<u4", FieldRole.SIZE, "Bytes of the next two fields, name and seed: 12.", 12),
+        Field("hash_name", ("u1", 8), FieldRole.TEXT, "Name of the key hash: `jenkins` and a zero byte.", b"jenkins\0"),
+        Field("seed", "<u4", FieldRole.NUMBER, "Seed of the key hash: what its third state number, c, starts as."),
+        Field(
+            "sequence_length",
+            "<u4",
+            FieldRole.SIZE,
+            "L, bytes of the compressed displacements: from the next field to the end of the value store.",
+        ),
         Field("displacements_count", "<u4", FieldRole.COUNT, "B, the number of displacements: one for each bucket."),
-        Field("low_bits_width", "<u4", FieldRole.NUMBER, "r, low bits kept of each end of a value; at least 1."),
-        Field("store_bits", "<u4", FieldRole.COUNT, "T, bits used in the value store."),
-        Field("select_length", "<u4", FieldRole.SIZE, "Ls, bytes of the select block that follows."),
-        Field("select_count", "<u4", FieldRole.COUNT, "One-bits in the unary bits: B."),
-        Field("select_top", "<u4", FieldRole.COUNT, "Zero-bits in the unary bits: T >> r."),
+        Field(
+            "low_bits_width",
+            "<u4",
+            FieldRole.NUMBER,
+            "r: how many bits of each value's end stand in the low bits; at least 1.",
+        ),
+        Field("store_bits", "<u4", FieldRole.COUNT, "T, the number of bits in use in the value store."),
+        Field(
+            "select_length",
+            "<u4",
+            FieldRole.SIZE,
+            "Ls, bytes of the select block: the next two fields, the unary bits and the select directory.",
+        ),
+        Field("select_count", "<u4", FieldRole.COUNT, "Number of one-bits in the unary bits: B."),
+        Field("select_top", "<u4", FieldRole.COUNT, "Number of zero-bits in the unary bits: T >> r."),
     ),
 )
 
@@ -83,8 +109,8 @@ HASH_TAIL = Record(
     "hash function end",
     source="cmph: chd_ph_dump",
     fields=(
-        Field("slots_count", "<u4", FieldRole.COUNT, "n, the number of slots, again."),
-        Field("buckets_count", "<u4", FieldRole.COUNT, "B, the number of buckets, again."),
+        Field("slots_count", "<u4", FieldRole.COUNT, "n, the number of slots, again: `table_size`."),
+        Field("buckets_count", "<u4", FieldRole.COUNT, "B, the number of buckets, again: `displacements_count`."),
     ),
 )
 
@@ -92,7 +118,12 @@ DIRECTORY_ENTRY = Record(
     "select directory entry",
     source="cmph: select_dump",
     fields=(
-        Field("position", "<u4", FieldRole.OFFSET, "Bit at which one-bit number 128·j stands; 0 when there is none."),
+        Field(
+            "position",
+            "<u4",
+            FieldRole.OFFSET,
+            "Entry j: at which of the unary bits one-bit number 128·j stands; 0 when there is none.",
+        ),
     ),
 )
 
@@ -100,19 +131,19 @@ HASH_FIXED_SIZE = HASH_HEAD.offsets["displacements_count"] + HASH_TAIL.size
 """Bytes of a hash function section that `sequence_length` does not count."""
 
 VARIABLE_PARTS = {
-    "unary bits": "High parts of the ends of all values: end i as a one-bit at (end >> r) + i.",
-    "select directory": "The place of every 128th one-bit, so that one displacement is found without reading all.",
-    "low bits": "The r low bits of the end of every value, packed.",
-    "value store": "The displacements, each in as many bits as it needs, packed.",
+    "unary bits": "High part of where each value ends in the value store: a one-bit at (end >> r) + i for value i.",
+    "select directory": "Where every 128th one-bit stands, so that one displacement is found without reading all.",
+    "low bits": "The r low bits of where each value ends in the value store, without gaps.",
+    "value store": "The displacements of all buckets, each in as many bits as it needs, without gaps.",
 }
 
 SENTENCES = {
-    "header": "Says where the parts of the shard lie.",
-    "padding": "Zeros up to the first object; nobody checks them.",
-    "objects": "Every object: its length in 8 bytes, then its content; in the order of writing.",
-    "index": "One slot for each value of the hash function: the key and the place of its object.",
-    "hash function": "Gives every key a slot of its own, and any other key an arbitrary slot.",
-    "trailing": "Bytes after the end of the shard, as on a larger block device; `truncate` removes them.",
+    "header": "Says where the parts of the shard lie, and how many objects were written.",
+    "padding": "Unused bytes up to the first object: zeros in new files, but readers do not check them.",
+    "objects": "Every object, in the order of writing: its length in 8 bytes, then its content.",
+    "index": "One slot for each value of the hash function: a key, and where its object begins.",
+    "hash function": "Gives every key of the shard a slot of its own, and any other key an arbitrary slot.",
+    "trailing": "Bytes after the end of the shard, as on a larger block device; readers ignore them.",
 }
 
 
@@ -173,7 +204,9 @@ class Geometry:
 
     def outside(self, slot: int, offset: int) -> FormatError:
         """What is wrong with a slot whose state is damaged."""
-        return FormatError(f"slot {slot} points to {offset}, outside the objects", span=self.offset_span(slot))
+        inside = f"which are bytes {self.objects_start} to {self.index_start}"
+        message = f"slot {slot} points to byte {offset}, outside the objects, {inside}"
+        return FormatError(message, span=self.offset_span(slot))
 
     def room(self, offset: int) -> int:
         """Bytes that the content of an object can have whose length stands at `offset`: objects end at the index."""
@@ -184,7 +217,7 @@ class Geometry:
         room = self.room(offset)
         if size <= room:
             return None
-        message = f"the object says {size} bytes; the objects end after {room}"
+        message = f"the object's length says {plural(size, 'byte')}, but the objects end after {grouped_digits(room)}"
         return FormatError(message, span=length_span(offset))
 
 
@@ -199,23 +232,31 @@ def read_header(data: bytes) -> dict[str, Any]:
     """
     values = HEADER.read_one(data, place=Span("", 0, len(data)))
     if not values["magic"].startswith(WHOLE_MAGIC):
-        raise BadMagic("no SWHShard magic", span=Span("", 0, len(WHOLE_MAGIC)))
+        raise BadMagic("the file does not begin with `SWHShard` and a zero byte", span=Span("", 0, len(WHOLE_MAGIC)))
     if values["version"] != VERSION:
-        raise Unsupported(f"version {values['version']} of the format; 1 is known", span=field_span("version"))
+        message = f"version {values['version']} of the format is not known; only 1 is"
+        raise Unsupported(message, span=field_span("version"))
     objects, index, hashes = (values[f"{name}_position"] for name in ("objects", "index", "hash"))
     if objects < HEADER.size:
-        raise FormatError("the objects begin inside the header", span=field_span("objects_position"))
+        message = f"objects_position says {objects}, which is inside the header of {HEADER.size} bytes"
+        raise FormatError(message, span=field_span("objects_position"))
     if index != objects + values["objects_size"]:
-        raise FormatError("the index does not begin where the objects end", span=field_span("index_position"))
+        message = f"the objects end at {objects + values['objects_size']}; index_position says {index}"
+        raise FormatError(message, span=field_span("index_position"))
     if hashes != index + values["index_size"]:
-        raise FormatError("the hash function does not begin where the index ends", span=field_span("hash_position"))
+        message = f"the index ends at {index + values['index_size']}; hash_position says {hashes}"
+        raise FormatError(message, span=field_span("hash_position"))
     if values["index_size"] % SLOT.size:
-        raise FormatError("the index is not a whole number of slots", span=field_span("index_size"))
+        message = f"index_size says {values['index_size']}, which is no whole number of slots of {SLOT.size} bytes"
+        raise FormatError(message, span=field_span("index_size"))
     slots = values["index_size"] // SLOT.size
     if not 2 <= slots < 2**32:
-        raise FormatError(f"an index of {slots} slots", span=field_span("index_size"))
+        message = f"index_size makes {plural(slots, 'slot')}; an index has at least 2 and fewer than 2^32"
+        raise FormatError(message, span=field_span("index_size"))
     if values["objects_count"] > slots:
-        raise FormatError(f"{values['objects_count']} objects in {slots} slots", span=field_span("objects_count"))
+        objects_text = plural(values["objects_count"], "object")
+        message = f"objects_count says {objects_text}, but the index has only {plural(slots, 'slot')}"
+        raise FormatError(message, span=field_span("objects_count"))
     return values
 
 
@@ -227,9 +268,10 @@ def check_reach(header: dict[str, Any], size: int) -> None:
     """
     hashes = header["hash_position"]
     if hashes + HASH_FIXED_SIZE > size:
-        raise Truncated(
-            f"the hash function begins at {hashes}, the file ends at {size}", span=field_span("hash_position")
+        message = (
+            f"the hash function begins at {hashes} and has at least {HASH_FIXED_SIZE} bytes; the file ends at {size}"
         )
+        raise Truncated(message, span=field_span("hash_position"))
 
 
 def cut_header(head: bytes) -> dict[str, Any]:
@@ -273,7 +315,7 @@ def sections_of(header: dict[str, Any], hash_stop: int, size: int) -> list[Secti
 
 
 def cut_sections(header: dict[str, Any], size: int) -> Iterator[tuple[Section, int]]:
-    """What a file that was cut to `size` bytes still has of the parts behind the header, and how long each was.
+    """What a file that was cut to `size` bytes still has of the parts after the header, and how long each was.
 
     How long the hash function was is not known: 0.
     """

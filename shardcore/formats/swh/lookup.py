@@ -19,6 +19,7 @@ from shardcore.objects import ObjectRef, State
 from shardcore.sources.base import Source
 from shardcore.span import Span
 from shardcore.trace import Look
+from shardcore.words import plural
 
 CONTENT_GUESS = 65536
 """Bytes fetched with an object's length, in the hope that they hold its content."""
@@ -69,7 +70,8 @@ class SwhLookup:
         geometry = self._geometry
         look.step(
             "Is this a shard?",
-            f"The header says: version 1, {geometry.declared} objects, {geometry.slots} slots.",
+            f"The header says: version 1, {plural(geometry.declared, 'object')} written, an index of "
+            f"{plural(geometry.slots, 'slot')}.",
             Span("", 0, HEADER.size),
             version=1,
             objects_count=geometry.declared,
@@ -130,14 +132,15 @@ class SwhLookup:
         words = [f"{word:08x}" for word in chd.key_words(key.digest)]
         look.step(
             "The key as eight numbers",
-            f"Its 32 bytes are read as little-endian 32-bit numbers: {' '.join(words)}.",
+            f"Its 32 bytes are read as eight little-endian 32-bit numbers, w0 to w7: {' '.join(words)}.",
             **{f"w{number}": word for number, word in enumerate(words)},
         )
         parts = self._file.hash_parts()
         seed = parts.start + HASH_HEAD.offsets["seed"]
         look.step(
             "The seed",
-            f"The hash starts with 9e3779b9, 9e3779b9 and the seed, {parts.seed}.",
+            "The key is hashed by Bob Jenkins' hash, which works on three 32-bit state numbers, a, b and c. They start "
+            f"as a = b = 9e3779b9 and c = the seed, {parts.seed}.",
             Span("", seed, seed + HASH_HEAD.sizes["seed"]),
             seed=parts.seed,
         )
@@ -147,9 +150,9 @@ class SwhLookup:
         parts = self._file.hash_parts()
         bucket, first, step = chd.place_one(self._hashed(key, look, signed=signed), parts.buckets, parts.slots)
         look.step(
-            "Bucket, start, step",
-            f"a mod {parts.buckets} is bucket {bucket}; b mod {parts.slots} is start {first}; "
-            f"c mod {parts.slots - 1}, plus 1, is step {step}.",
+            "Bucket, first slot, step",
+            f"With n = {plural(parts.slots, 'slot')} and B = {plural(parts.buckets, 'bucket')}: "
+            f"bucket g = a mod B = {bucket}; first_slot f = b mod n = {first}; step h = c mod (n - 1) + 1 = {step}.",
             Span("", parts.stop - HASH_TAIL.size, parts.stop),
             n=parts.slots,
             B=parts.buckets,
@@ -163,7 +166,9 @@ class SwhLookup:
         span = self._geometry.slot_span(slot)
         look.step(
             "The slot",
-            f"({first} + {step} · {probes} + {turns}) mod {parts.slots} is slot {slot}, at byte {span.start}.",
+            "(first_slot + step · p0 + p1) mod n = "
+            f"({first} + {step} · {probes} + {turns}) mod {parts.slots} = {slot}. "
+            f"Slot {slot} of the index begins at byte {span.start}.",
             span,
             slot=slot,
             position=span.start,
@@ -176,9 +181,11 @@ class SwhLookup:
         if look.telling:
             states = {f"round {n} mixed": " ".join(f"{x:08x}" for x in r.mixed) for n, r in enumerate(rounds, 1)}
             added = {f"round {n} added": " ".join(f"{x:08x}" for x in r.added) for n, r in enumerate(rounds, 1)}
+            result = ", ".join(f"{name} = {x:08x}" for name, x in zip("abc", rounds[-1].mixed, strict=True))
             look.step(
                 "Three rounds of mixing",
-                f"Words 0 to 2, 3 to 5, then 6, 7 and the length 32 are added and mixed: {states['round 3 mixed']}.",
+                "Each round adds to a, b, c and mixes them: w0, w1, w2; then w3, w4, w5; then w6, w7 and 32, the key's "
+                f"length in bytes. They end as {result}.",
                 **{name: value for pair in zip(added.items(), states.items(), strict=True) for name, value in pair},
             )
         return rounds[-1].mixed
@@ -187,21 +194,35 @@ class SwhLookup:
         """Steps 6 and 7: the displacement of a bucket."""
         parts, hashes = self._file.hash_parts(), self._file.hash_source(source)
         place = bucket_place(hashes, parts, bucket)
+        end = place.start + place.length
+        if bucket == 0:
+            text = (
+                "Values are packed one after the other; that of bucket 0 begins at store bit 0. One-bit 0 stands at "
+                f"bit {place.positions[1]} of the unary bits; with its low bits, the value ends at store bit {end}"
+            )
+        else:
+            text = (
+                "Values are packed one after the other, and the end of each is kept. "
+                f"One-bits {bucket - 1} and {bucket} stand at bits {place.positions[0]} and {place.positions[1]} of "
+                f"the unary bits; with their low bits, values {bucket - 1} and {bucket} end at store bits "
+                f"{place.start} and {end}"
+            )
         look.step(
             f"Where bucket {bucket}'s displacement is stored",
-            f"One-bits {bucket - 1} and {bucket} stand at bits {place.positions[0]} and {place.positions[1]}; with "
-            f"their low bits the value has {place.length} bits, from bit {place.start} of the store on.",
+            f"{text}: first_bit = {place.start}, length = {plural(place.length, 'bit')}.",
             *place.spans,
             P_before=place.positions[0],
             P=place.positions[1],
-            start=place.start,
+            first_bit=place.start,
             len=place.length,
         )
         displacement, span = single_displacement(hashes, parts, place)
         turns, probes = divmod(displacement, parts.slots)
         look.step(
             "The displacement",
-            f"The {place.length} bits, plus 2^{place.length} - 1, are {displacement} = {turns} · n + {probes}.",
+            f"It is kept in {plural(place.length, 'bit')} from store bit {place.start} on, and k bits count from "
+            f"2^k - 1: stored {displacement - (1 << place.length) + 1} + 2^{place.length} - 1 = {displacement}; "
+            f"p1 = {displacement} // {parts.slots} = {turns}, p0 = {displacement} mod {parts.slots} = {probes}.",
             span,
             d=displacement,
             p0=probes,
@@ -217,12 +238,12 @@ class SwhLookup:
         assert isinstance(offset, int)
         state = self._geometry.state(offset)
         equal = stored == key.digest
-        verdict = "they are equal" if equal else "they differ, so the key is not in this shard"
+        verdict = "it is this key" if equal else "it is another key, so this one is not in the shard"
         if state is State.UNUSED:
-            verdict = "the slot holds no object; its offset tells"
+            verdict = "whether it holds an object, its offset tells"
         look.step(
             "Is it really this key?",
-            f"Slot {slot} holds {stored.hex()}: {verdict}.",
+            f"Any key leads to some slot, so the key in it is compared. Slot {slot} holds {stored.hex()}: {verdict}.",
             key_span,
             stored=stored.hex(),
             equal=equal,
@@ -232,12 +253,17 @@ class SwhLookup:
         if state is State.UNUSED:
             look.step(
                 "Where the object is",
-                "There is no object: the slot was never used, or its object was deleted.",
+                "Its offset says that there is no object: the slot was never used, or its object was deleted.",
                 offset_span,
                 offset=offset,
             )
             raise KeyAbsent(str(key), span=offset_span)
-        look.step("Where the object is", f"Its length stands at byte {offset}.", offset_span, offset=offset)
+        look.step(
+            "Where the object is",
+            f"The object begins at byte {offset}, with the 8 bytes of its length.",
+            offset_span,
+            offset=offset,
+        )
         if state is State.DAMAGED:
             raise self._geometry.outside(slot, offset)
         return offset
@@ -251,5 +277,10 @@ class SwhLookup:
         if (error := self._geometry.too_long(offset, size)) is not None:
             raise error
         ref = live_ref(str(key), slot, offset, size)
-        look.step("The object", f"Its length is {size}; the content follows.", *reversed(ref.spans), length=size)
+        look.step(
+            "The object",
+            f"Its length says {plural(size, 'byte')}; the content follows.",
+            *reversed(ref.spans),
+            length=size,
+        )
         return ref

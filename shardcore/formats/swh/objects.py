@@ -97,7 +97,9 @@ class SwhObjects(Objects):
         """
         if ref.state is not State.LIVE or not ref.spans:
             span = self._geometry.slot_span(ref.row)
-            raise FormatError(ref.error or f"slot {ref.row} holds no object", span=span)
+            raise FormatError(
+                ref.error or f"slot {ref.row} holds no object: it is unused, or its object was deleted", span=span
+            )
         return ref.spans[0]
 
     def _states(self, slots: NDArray[Any]) -> NDArray[np.uint8]:

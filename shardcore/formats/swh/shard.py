@@ -24,6 +24,7 @@ from shardcore.record import Value
 from shardcore.shard import DEFAULT_LIMIT, Shard
 from shardcore.sources.opening import PrefetchedSource
 from shardcore.trace import Look
+from shardcore.words import grouped_digits, plural
 
 SECTION_GUESS = 65536
 """Bytes of the hash function fetched when opening; shards of up to about 250,000 objects fit whole."""
@@ -112,7 +113,7 @@ class SwhShard(Shard):
         content = self._objects.content_of(ref)
         first, last = min(content.start + start, content.stop), min(content.start + stop, content.stop)
         if last - first > limit:
-            raise LimitExceeded(f"the range has {last - first} bytes; the limit is {limit}")
+            raise LimitExceeded(f"the range has {plural(last - first, 'byte')}; the limit is {grouped_digits(limit)}")
         return self.file.source.read(first, last)
 
     def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:

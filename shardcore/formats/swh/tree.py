@@ -33,6 +33,7 @@ from shardcore.nodes.sections import Section
 from shardcore.objects import State
 from shardcore.record import FieldRole
 from shardcore.span import Span
+from shardcore.words import grouped_digits, plural
 
 _LEAVES = {"padding": FieldRole.PADDING, "trailing": FieldRole.UNUSED}
 """Sections without parts, and the role of their bytes."""
@@ -53,13 +54,15 @@ def header_node(values: dict[str, Any], targets: dict[str, Span] | None = None, 
 
 
 def cut_nodes(header: dict[str, Any], size: int) -> list[tuple[Section, Node]]:
-    """The sections that a file cut to `size` bytes has behind its header, with their nodes."""
+    """The sections that a file cut to `size` bytes has after its header, with their nodes."""
     roles = {"padding": FieldRole.PADDING, "objects": FieldRole.DATA}
     nodes = []
     for section, whole in cut_sections(header, size):
-        text = f"{section.size} bytes" if section.size == whole else f"{section.size} of {whole} bytes"
+        text = plural(section.size, "byte")
         if not whole:
-            text = f"its first {section.size} bytes"
+            text = f"the first {text}; the file ends here"
+        elif section.size < whole:
+            text = f"the first {grouped_digits(section.size)} of {plural(whole, 'byte')}; the file ends here"
         nodes.append((section, _leaf(section, roles.get(section.name, FieldRole.UNKNOWN), text)))
     return nodes
 
@@ -105,9 +108,11 @@ class SwhTree:
     def _objects_node(self, section: Section) -> Node:
         order = self._file.order
         if order is None:
-            return _leaf(section, FieldRole.DATA, f"{self._geometry.declared} objects; load the index to see each")
+            return _leaf(
+                section, FieldRole.DATA, f"{plural(self._geometry.declared, 'object')}; load the index to see each"
+            )
         kids = ObjectExtents(self._file, order)
-        text = f"{len(order.slots)} objects" + (f", {kids.gaps} deleted stretches" if kids.gaps else "")
+        text = plural(len(order.slots), "object") + (f", {plural(kids.gaps, 'deleted stretch')}" if kids.gaps else "")
         role = FieldRole.GROUP if section.size else FieldRole.DATA
         span = Span("", section.start, section.stop)
         return Node("objects", span, role=role, text=text, doc=section.doc, children=grouped(kids))
@@ -123,7 +128,7 @@ class SwhTree:
             paint=lambda rows: _slot_roles(geometry, rows),
         )
         span = Span("", section.start, section.stop)
-        return Node("index", span, text=f"{geometry.slots} slots", doc=section.doc, children=grouped(table))
+        return Node("index", span, text=plural(geometry.slots, "slot"), doc=section.doc, children=grouped(table))
 
     def _hash_node(self, section: Section) -> Node:
         span = Span("", section.start, section.stop)
@@ -137,9 +142,14 @@ class SwhTree:
         kids = (
             *head,
             *(self._part_node(parts, name) for name in VARIABLE_PARTS),
-            Node("end", end, doc="The two counts once more.", children=fields),
+            Node(
+                "end",
+                end,
+                doc="The numbers of slots and buckets once more; they must equal the first ones.",
+                children=fields,
+            ),
         )
-        text = f"CHD, {parts.slots} slots, {parts.buckets} buckets, seed {parts.seed}"
+        text = f"CHD, {plural(parts.slots, 'slot')}, {plural(parts.buckets, 'bucket')}, seed {parts.seed}"
         return Node("hash function", span, text=text, doc=section.doc, children=kids)
 
     def _part_node(self, parts: HashParts, name: str) -> Node:
@@ -153,10 +163,9 @@ class SwhTree:
                 lambda first, last: self._read_entries(span, first, last),
                 describe=lambda number, row: _directory_node(parts, number, row),
             )
-            text = "1 entry" if len(kids) == 1 else f"{len(kids)} entries"
-            return Node(name, span, text=text, doc=VARIABLE_PARTS[name], children=grouped(kids))
+            return Node(name, span, text=plural(len(kids), "entry"), doc=VARIABLE_PARTS[name], children=grouped(kids))
         kids = BitFields(span, parts.buckets, lambda first, last: self._bit_nodes(parts, name, first, last))
-        text = f"{8 * span.size} bits for {parts.buckets} buckets"
+        text = f"{plural(8 * span.size, 'bit')} for {plural(parts.buckets, 'bucket')}"
         return Node(name, span, role=FieldRole.BITS, text=text, doc=VARIABLE_PARTS[name], children=grouped(kids))
 
     def _read_entries(self, span: Span, first: int, last: int) -> NDArray[Any]:
@@ -176,20 +185,20 @@ class SwhTree:
             end, length = int(decoded.ends[bucket]), int(decoded.lengths[bucket])
             if name == "unary bits":
                 at = int(decoded.positions[bucket])
-                bits, value, text = (at, at + 1), at, f"bit {at}: high part {at - bucket}"
+                bits, value, text = (at, at + 1), at, f"one-bit {bucket} stands at bit {at}: high part {at - bucket}"
             elif name == "low bits":
                 bits = (bucket * parts.low_width, (bucket + 1) * parts.low_width)
                 value = end & ((1 << parts.low_width) - 1)
-                text = f"{value}: the value ends at bit {end}"
+                text = f"low part {value}: the value ends at store bit {end}"
             else:
                 bits, value = (end - length, end), int(decoded.displacements[bucket])
-                text = f"displacement {value}, {length} bits"
+                text = f"displacement {value} in {plural(length, 'bit')}"
             nodes.append(Node(f"bucket {bucket}", span, value=value, text=text, role=FieldRole.BITS, bits=bits))
         return nodes
 
 
 def _rest_node(section: Section) -> Node:
-    return _leaf(section, _LEAVES.get(section.name, FieldRole.UNKNOWN), f"{section.size} bytes")
+    return _leaf(section, _LEAVES.get(section.name, FieldRole.UNKNOWN), plural(section.size, "byte"))
 
 
 class ObjectExtents(Extents):
@@ -235,7 +244,7 @@ class ObjectExtents(Extents):
             Node(
                 "content",
                 content,
-                text=f"{size} bytes",
+                text=plural(size, "byte"),
                 role=FieldRole.DATA,
                 doc="The object as it was given to the writer; nothing is compressed.",
             ),
@@ -243,7 +252,7 @@ class ObjectExtents(Extents):
         return Node(
             key,
             Span("", length.start, content.stop),
-            text=f"{size} bytes, slot {slot}",
+            text=f"{plural(size, 'byte')}, slot {slot}",
             doc="One object: its length, then its content.",
             children=kids,
             target=self._file.geometry.slot_span(slot),
@@ -252,12 +261,13 @@ class ObjectExtents(Extents):
 
     def _gap(self, number: int) -> Node:
         start, stop = int(self.starts[number]), int(self.stops[number])
+        content = max(stop - start - OBJECT.size, 0)
         return Node(
             "deleted",
             Span("", start, stop),
-            text=f"{stop - start} bytes: one object of {max(stop - start - OBJECT.size, 0)}, or several",
+            text=f"{plural(stop - start, 'byte')}: one object of {plural(content, 'byte')}, or several",
             role=FieldRole.UNUSED,
-            doc="Deleting overwrites length and content with zeros; neighbours can no longer be told apart.",
+            doc="Deleting overwrites length and content with zeros; deleted neighbours can no longer be told apart.",
         )
 
     def _runs(self, first: int, last: int) -> Runs:
@@ -290,14 +300,13 @@ def _slot_node(geometry: Geometry, number: int, row: Any) -> Node:
         targets["offset"] = length_span(values["offset"])
     elif state is State.UNUSED:
         text = "no object: unused, or deleted"
-        if values["offset"] == NO_OBJECT:
-            texts["offset"] = "2^64 - 1: no object"
+        texts["offset"] = "2^64 - 1: no object" if values["offset"] == NO_OBJECT else "0: no object, by an older writer"
     else:
         text = "points outside the objects"
         errors["offset"] = geometry.outside(number, values["offset"]).message
     roles = _slot_roles(geometry, np.asarray(row).reshape(1))[0].tolist()
     fields = field_nodes(SLOT, values, span.start, texts=texts, targets=targets, errors=errors, roles=roles)
-    doc = "One slot: a key, and where its object begins."
+    doc = "One slot of the index: a key, and where its object begins."
     error = errors.get("offset", "")
     return Node(f"slot {number}", span, text=text, doc=doc, children=fields, error=error, row=number)
 
@@ -307,11 +316,14 @@ def _directory_node(parts: HashParts, number: int, row: Any) -> Node:
     position = int(row["position"])
     byte = parts.part("unary bits").start + position // 8
     node = field_nodes(DIRECTORY_ENTRY, row, start)[0]
+    text = f"one-bit {128 * number} stands at bit {position}"
+    if 128 * number >= parts.buckets:
+        text = f"unused: there are only {plural(parts.buckets, 'one-bit')}"
     return Node(
         f"entry {number}",
         node.span,
         value=position,
-        text=f"one-bit {128 * number} at bit {position}",
+        text=text,
         role=node.role,
         doc=node.doc,
         target=Span("", byte, byte + 1) if byte < parts.part("unary bits").stop else None,

@@ -19,6 +19,7 @@ from shardcore.objects import State
 from shardcore.progress import Progress
 from shardcore.sources.base import Source
 from shardcore.span import Span
+from shardcore.words import grouped_digits, plural
 
 CONTENT_WINDOW = 1 << 23
 """Bytes of the objects read at once."""
@@ -60,18 +61,30 @@ def _verify(file: SwhFile, depth: Depth, progress: Progress) -> Report:
 def _check_structure(file: SwhFile, findings: Findings) -> None:
     magic = file.header["magic"]
     if magic[9:].strip(b"\0"):
-        findings.note("swh.magic-rest", Span("", 9, 32), "the magic is followed by bytes that are not zero")
+        findings.note(
+            "swh.magic-rest",
+            Span("", 9, 32),
+            "bytes 9 to 31 of the magic are not all zero; readers do not look at them",
+        )
     padding = next((s for s in file.sections if s.name == "padding"), None)
     if padding is not None and padding.size <= WINDOW and file.source.read(padding.start, padding.stop).strip(b"\0"):
         span = Span("", padding.start, padding.stop)
-        findings.note("swh.padding", span, "the padding is not zero: the shard may lie on a reused device")
+        findings.note("swh.padding", span, "the padding is not all zero: the shard may lie on a reused device")
     trailing = next((s for s in file.sections if s.name == "trailing"), None)
     if trailing is not None:
         span = Span("", trailing.start, trailing.stop)
-        findings.note("swh.trailing", span, f"{trailing.size} bytes follow the end of the shard")
+        findings.note(
+            "swh.trailing",
+            span,
+            plural(trailing.size, "byte follows the end of the shard", "bytes follow the end of the shard"),
+        )
     if file.header["objects_position"] != 512:
         place = field_span("objects_position")
-        findings.note("swh.objects-position", place, "every known writer lets the objects begin at 512")
+        findings.note(
+            "swh.objects-position",
+            place,
+            f"objects_position says {file.header['objects_position']}; every known writer says 512",
+        )
 
 
 def _live_slots(file: SwhFile, findings: Findings, progress: Progress) -> tuple[I64, I64, NDArray[np.uint8]]:
@@ -101,12 +114,13 @@ def _check_empty(file: SwhFile, first: int, rows: Any, states: NDArray[np.uint8]
     empty = states == State.UNUSED
     for at in np.flatnonzero(empty & rows["key"].any(axis=1)).tolist():
         place = geometry.key_span(first + at)
-        findings.warning("swh.empty-slot-key", place, f"slot {first + at} holds no object, but its key is not zero")
+        findings.warning("swh.empty-slot-key", place, f"slot {first + at} holds no object, but its key is not all zero")
     zeros = np.flatnonzero(rows["offset"] == 0)
     if len(zeros):
         at = int(zeros[0])
         place = geometry.offset_span(first + at)
-        message = f"{len(zeros)} slots without object have offset 0, as an older writer made them"
+        count = plural(len(zeros), "slot without object has", "slots without object have")
+        message = f"{count} offset 0 instead of 2^64 - 1, as by an older writer"
         findings.note("swh.legacy-unused", place, message)
 
 
@@ -114,16 +128,21 @@ def _check_counts(file: SwhFile, live: int, findings: Findings) -> None:
     declared = file.geometry.declared
     place = field_span("objects_count")
     if live > declared:
-        findings.error("swh.objects-count", place, f"{live} slots hold objects, the header says {declared}")
+        slots = plural(live, "slot holds an object", "slots hold objects")
+        findings.error("swh.objects-count", place, f"{slots}; objects_count says {grouped_digits(declared)}")
     elif live < declared:
-        findings.note("swh.deleted", place, f"{declared - live} of {declared} objects were deleted")
+        findings.note(
+            "swh.deleted",
+            place,
+            f"{grouped_digits(declared - live)} of {plural(declared, 'object was', 'objects were')} deleted",
+        )
 
 
 def _check_duplicates(file: SwhFile, slots: I64, keys: NDArray[np.uint8], findings: Findings) -> None:
     twins = find_duplicate(keys) if len(keys) else None
     if twins is not None:
         first, second = (int(slots[at]) for at in twins)
-        message = f"slots {first} and {second} hold the same key"
+        message = f"slots {first} and {second} hold the same key; a key stands in one slot only"
         findings.error("swh.duplicate-key", file.geometry.key_span(second), message, key=keys[twins[1]].tobytes().hex())
 
 
@@ -136,10 +155,15 @@ def _check_function(file: SwhFile, slots: I64, keys: NDArray[np.uint8], findings
         findings.error("swh.hash-function", error.span, error.message)
         return
     wrong = chd_code.wrong_directory_entries(function.encoded.directory, function.decoded.positions)
+    counted = chd_code.directory_of(function.decoded.positions)
     directory = file.parts.part("select directory")
     for entry in wrong[:100].tolist():
         place = Span("", directory.start + 4 * entry, directory.start + 4 * entry + 4)
-        findings.error("swh.select-directory", place, f"entry {entry} of the select directory is wrong")
+        message = (
+            f"entry {entry} of the select directory says bit {int(function.encoded.directory[entry])}; "
+            f"counting the one-bits gives {int(counted[entry])}"
+        )
+        findings.error("swh.select-directory", place, message)
     if not len(slots):
         return
     missed = np.flatnonzero(file.slots_of(keys, signed=False) != slots)
@@ -256,7 +280,7 @@ class Contents:
         if offset > reach:
             self._check_gap(reach, offset, progress)
             return
-        message = f"the object in slot {int(self.slots[number])} begins before the one in front of it ends"
+        message = f"the object of slot {int(self.slots[number])} begins before the object in front of it ends"
         self.findings.error("swh.overlap", Span("", offset, reach), message, key=self._key(number))
 
     def _check_gap(self, start: int, stop: int, progress: Progress) -> None:
@@ -265,15 +289,20 @@ class Contents:
             return
         span = Span("", start, stop)
         if not self.deleted:
-            message = f"{stop - start} bytes belong to no object, though none was deleted"
+            what = plural(stop - start, "byte belongs", "bytes belong")
+            message = f"{what} to no object, although objects_count says that none was deleted"
             self.findings.error("swh.gap", span, message)
             return
         if stop - start < OBJECT.size:
-            self.findings.error("swh.gap", span, f"{stop - start} bytes are too few for a deleted object")
+            self.findings.error(
+                "swh.gap", span, f"a gap of {plural(stop - start, 'byte')} is too small for a deleted object"
+            )
         for piece in range(start, stop, CONTENT_WINDOW):
             progress(piece - self.start, max(self.stop - self.start, 1))
             if self.source.read(piece, min(piece + CONTENT_WINDOW, stop)).strip(b"\0"):
-                self.findings.warning("swh.gap-not-zero", span, "deleted bytes are not zero: something is left of them")
+                self.findings.warning(
+                    "swh.gap-not-zero", span, "the bytes of deleted objects are not all zero: something is left of them"
+                )
                 return
 
     def _report_strangers(self) -> None:
@@ -281,13 +310,15 @@ class Contents:
         if not self.strangers:
             return
         if len(self.strangers) > len(self.offsets) // 2:
-            message = f"{len(self.strangers)} of {len(self.offsets)} keys are not the sha256 of their content"
+            strangers = grouped_digits(len(self.strangers))
+            message = f"{strangers} of {plural(len(self.offsets), 'key')} are not the sha256 of their content"
             self.findings.note("swh.keys-not-sha256", None, message)
             return
         for number, size in self.strangers:
             start = int(self.offsets[number]) + OBJECT.size
             span = Span("", start, start + size)
-            message = f"the content in slot {int(self.slots[number])} does not have the sha256 that its key says"
+            slot = int(self.slots[number])
+            message = f"the content of slot {slot} has another sha256 than its key says: one of them changed"
             self.findings.error("swh.content-hash", span, message, key=self._key(number))
 
     def _key(self, number: int) -> str:

@@ -58,7 +58,7 @@ class SwhWriter(Writer):
         super().__init__(output)
         given: object = seed
         if not isinstance(given, int) or not 0 <= given < 2**32:
-            raise UsageError(f"a seed is a 32-bit number, not {seed!r}")
+            raise UsageError(f"a seed is a whole number from 0 to 2^32 - 1, not {seed!r}")
         self._seed = seed
         self._progress = progress
         self._file = output.open()

@@ -32,7 +32,7 @@ def test_chunks_of_the_written_rules_are_read(codec: int, how: int, typesize: in
 
 
 def test_bit_shuffle_with_a_tail() -> None:
-    """The bytes behind the last whole element come back right, which blosc2 alone gets wrong."""
+    """The bytes after the last whole element come back right, which blosc2 alone gets wrong."""
     plain = sample(8 * 100 + 3)
     assert decompress(make_chunk(plain, how=BIT, typesize=8)) == plain
 
@@ -60,7 +60,7 @@ def test_old_chunks_without_the_split_flag(typesize: int, size: int) -> None:
 
 @pytest.mark.parametrize("size", [0, 1, 4000])
 def test_plain_copies_are_read(size: int) -> None:
-    """A plain copy gives the bytes behind the header."""
+    """A plain copy gives the bytes after the header."""
     assert decompress(plain_copy(sample(size))) == sample(size)
 
 
@@ -70,7 +70,7 @@ def test_into_a_buffer(chunk: bytes) -> None:
     out = np.zeros(5000, np.uint8)
     assert decompress(chunk, out=memoryview(out)) == b""
     assert out.tobytes() == sample(5000)
-    with pytest.raises(FormatError, match="5000 plain bytes, not 4999"):
+    with pytest.raises(FormatError, match="5,000 plain bytes, not 4,999"):
         decompress(chunk, out=memoryview(np.zeros(4999, np.uint8)))
 
 
@@ -78,7 +78,7 @@ def test_a_refusing_codec_is_an_error_with_a_place() -> None:
     """What the codec cannot read is a FormatError that says where the chunk lies."""
     chunk = bytearray(make_chunk(sample(5000), blocksize=5000))
     chunk[24:40] = bytes(16)
-    with pytest.raises(FormatError, match="codec refuses") as caught:
+    with pytest.raises(FormatError, match="decompressor refuses") as caught:
         decompress(bytes(chunk), place=Span("", 72, 72 + len(chunk)))
     assert caught.value.span == Span("", 72, 72 + len(chunk))
 

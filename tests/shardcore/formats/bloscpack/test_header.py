@@ -64,15 +64,15 @@ def test_version_2_has_no_spare_slots() -> None:
         ({"options": 4}, (5, 6), "0x04"),
         ({"options": 0xFF}, (5, 6), "0xfc"),
         ({"version": 2, "options": 2}, (5, 6), "0x02"),
-        ({"checksum": 9}, (6, 7), "digest number 9 is not known"),
-        ({"chunk_size": -2}, (8, 12), "chunk_size -2"),
+        ({"checksum": 9}, (6, 7), "digest number 9"),
+        ({"chunk_size": -2}, (8, 12), "chunk_size says -2"),
         ({"chunk_size": 2**31 - 1}, (8, 12), "chunk_size"),
-        ({"last_chunk": -2}, (12, 16), "last_chunk -2"),
-        ({"last_chunk": 101}, (12, 16), "exceeds"),
-        ({"nchunks": -2}, (16, 24), "nchunks -2"),
-        ({"max_app_chunks": -1}, (24, 32), "max_app_chunks -1"),
-        ({"nchunks": -1, "max_app_chunks": 1}, (24, 32), "max_app_chunks 1"),
-        ({"nchunks": 2**62, "max_app_chunks": 2**62}, (24, 32), "63 bits"),
+        ({"last_chunk": -2}, (12, 16), "last_chunk says -2"),
+        ({"last_chunk": 101}, (12, 16), "last_chunk says 101, more than chunk_size, 100"),
+        ({"nchunks": -2}, (16, 24), "nchunks says -2"),
+        ({"max_app_chunks": -1}, (24, 32), "max_app_chunks says -1"),
+        ({"nchunks": -1, "max_app_chunks": 1}, (24, 32), "max_app_chunks says 1; while nchunks is -1"),
+        ({"nchunks": 2**62, "max_app_chunks": 2**62}, (24, 32), "together exceed 2\\^63 - 1"),
     ],
 )
 def test_impossible_fields_are_refused_at_their_place(
@@ -87,7 +87,7 @@ def test_impossible_fields_are_refused_at_their_place(
 @pytest.mark.parametrize("version", [0, 4, 9, 255])
 def test_other_versions_are_named(version: int) -> None:
     """A version that nobody knows is refused by its number."""
-    with pytest.raises(Unsupported, match=f"version {version};") as caught:
+    with pytest.raises(Unsupported, match=f"version {version} is not known") as caught:
         read_header(header(version))
     assert caught.value.span == Span("", 4, 5)
 
@@ -126,7 +126,7 @@ def test_plain_size(fields: dict[str, int], size: int) -> None:
 def test_slots_are_compared_with_the_file_first() -> None:
     """A table that does not fit in the file is refused before it is read."""
     got: Header = read_header(header(nchunks=2**60))
-    with pytest.raises(Truncated, match=str(2**60)):
+    with pytest.raises(Truncated, match=f"{2**60:,} chunks and 0 spare slots"):
         check_slots(got, 32, 1000)
     check_slots(read_header(header(nchunks=3)), 32, 56)
     with pytest.raises(Truncated):

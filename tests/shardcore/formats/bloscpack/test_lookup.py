@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import struct
 from pathlib import Path
 
 import pytest
@@ -81,6 +82,34 @@ def test_trace_skips_the_metadata() -> None:
         assert step.spans == (Span("", 32, 64),)
 
 
+def test_steps_say_units_and_reasons() -> None:
+    """Sentences group digits, agree in number, and say what follows from what they show."""
+    with shardcore.open(DATA / "no_offsets.blp") as shard:
+        texts = {step.title: step.text for step in shard.trace("@5000").steps}
+    assert "Plain byte 5000 is byte 904 of chunk 1: 5000 // 4096 = 1, 5000 mod 4096 = 904." in texts["Which chunk"]
+    assert texts["Walk past chunk 0"].endswith("32 + 407 stored bytes + 4 of digest = 443, where chunk 1 begins.")
+    assert texts["Blosc header"].startswith("4,096 plain bytes stored in 407, this header included")
+    with shardcore.open(DATA / "tiny.blp") as shard:
+        steps = {step.title: step for step in shard.trace("@9").steps}
+        chunk = next(node for node in shard.tree.children if node.name == "chunks").children[0]
+    assert "crc32, 4 bytes" in steps["Header fields"].text
+    assert steps["Digest"].text.endswith("computed e48d8445, stored e48d8445: they are equal.")
+    assert "(1 byte each)" in steps["Decode"].text
+    assert chunk.text == "4 plain bytes stored in 20, a plain copy"
+
+
+@pytest.mark.parametrize(("count", "plain", "ranges"), [(11_700, 100, 22), (100, 9000, 100)])
+def test_walking_costs_at_most_one_range_per_chunk(count: int, plain: int, ranges: int) -> None:
+    """Without offsets a chunk costs the headers before it: one range for each, or for many of up to 8 KiB together."""
+    chunk = struct.pack("<4B3I", 2, 1, 0x02, 1, plain, plain, plain + 16) + bytes(plain)
+    header = b"blpk" + struct.pack("<4B2i2q", 3, 0, 0, 1, plain, plain, count, 0)
+    source = CountingSource(header + count * chunk)
+    with shardcore.open(source) as shard:
+        source.ranges.clear()
+        shard.find(str(count - 1))
+        assert len(source.ranges) == ranges
+
+
 def test_trace_of_a_walk() -> None:
     """Without offsets the walk is told, one step for each chunk that is passed."""
     with shardcore.open(DATA / "no_offsets.blp") as shard:
@@ -112,7 +141,7 @@ def test_long_walks_are_told_in_part() -> None:
 
 @pytest.mark.parametrize("key", ["3", "@11", "99999999999999999999", "@99999999999999999999"])
 def test_absent_keys_end_at_the_proof(key: str) -> None:
-    """The trace of a key behind the end ends absent, with the count that proves it."""
+    """The trace of a key after the end ends absent, with the count that proves it."""
     with shardcore.open(DATA / "tiny.blp") as shard:
         trace = shard.trace(key)
         assert trace.outcome == "absent"

@@ -159,7 +159,7 @@ def test_sizes_of_minishard_indices() -> None:
 
 
 def test_places_of_values() -> None:
-    """A value lies behind the shard index and ends in the file; sums of 64-bit numbers do not wrap."""
+    """A value lies after the shard index and ends in the file; sums of 64-bit numbers do not wrap."""
     places = [(32, 0), (32, 84), (31, 1), (32, 85), (116, 0), (117, 0)]
     places += [(2**64 - 1, 1), (40, 2**64 - 1), (40, 2**64 - 40)]
     starts, sizes = (np.array(column, np.uint64) for column in zip(*places, strict=True))
@@ -168,7 +168,7 @@ def test_places_of_values() -> None:
 
 
 def test_places_of_fragments() -> None:
-    """The fragments of a segment lie in front of its manifest, behind the shard index."""
+    """The fragments of a segment lie in front of its manifest, after the shard index."""
     manifest = read_manifest(MANIFEST)
     assert fragments_span(manifest, 143, 32).start == 32
     with pytest.raises(FormatError, match="111 bytes of fragments do not fit"):

@@ -68,7 +68,7 @@ def test_values_that_share_bytes() -> None:
 
 
 def test_values_inside_an_index() -> None:
-    """A value that reaches into the index behind it is a warning."""
+    """A value that reaches into the index after it is a warning."""
     assert codes(verified(one_minishard(b"abcdef", (1, 0, 10)), ALONE)) == {"overlap"}
 
 

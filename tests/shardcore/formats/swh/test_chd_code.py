@@ -118,7 +118,7 @@ def test_too_many_bits_to_count(monkeypatch: pytest.MonkeyPatch) -> None:
     """A total that the file's 32 bits cannot hold is refused, not cut."""
     huge = np.int64(2**32)
     monkeypatch.setattr(chd_code.np, "cumsum", lambda lengths: np.full(len(lengths), huge))
-    with pytest.raises(ShardError, match="4294967296 bits"):
+    with pytest.raises(ShardError, match="4,294,967,296 bits"):
         encode(np.array([1], np.uint32))
 
 
@@ -187,7 +187,7 @@ def test_bit_fields() -> None:
     assert byte_range(7, 2) == (0, 2)
     assert byte_range(8, 8) == (1, 2)
     assert byte_range(24, 0) == (3, 3)
-    with pytest.raises(FormatError, match="9 bits at 8"):
+    with pytest.raises(FormatError, match="9 bits at bit 8 reaches past 16 bits"):
         bit_field(b"ab", 8, 9)
 
 
@@ -202,16 +202,16 @@ def where(part: str, start: int, stop: int) -> Span:
 @pytest.mark.parametrize(
     ("damage", "message", "span"),
     [
-        ({"unary": ones(1, 2)}, "2 one-bits for 3", Span("unary bits", 0, 4)),
-        ({"unary": ones(1, 2, 5, 6)}, "4 one-bits for 3", Span("unary bits", 0, 4)),
-        ({"unary": ones(1, 2, 7)}, "one-bit at 7, past the 7 bits", Span("unary bits", 0, 1)),
-        ({"unary": ones(1, 2, 31)}, "one-bit at 31, past the 7 bits", Span("unary bits", 3, 4)),
-        ({"unary": ones(1, 2, 5)}, "end at bit 6, the store at 8", Span("low bits", 0, 1)),
-        ({"low_bits": bytes([0b110, 0, 0, 0])}, "end at bit 9, the store at 8", Span("low bits", 0, 1)),
-        ({"unary": ones(0, 1, 6), "low_bits": bytes([1, 0, 0, 0])}, "bucket 1 has a value of -1 bits", None),
-        ({"unary": b"F"}, "1 bytes of unary bits, not 4", None),
-        ({"low_bits": bytes(8)}, "8 bytes of low bits, not 4", None),
-        ({"store": b""}, "0 bytes of value store, not 4", None),
+        ({"unary": ones(1, 2)}, "2 one-bits in the unary bits for 3 buckets", Span("unary bits", 0, 4)),
+        ({"unary": ones(1, 2, 5, 6)}, "4 one-bits in the unary bits for 3 buckets", Span("unary bits", 0, 4)),
+        ({"unary": ones(1, 2, 7)}, "one-bit at bit 7 of the unary bits, past the 7 in use", Span("unary bits", 0, 1)),
+        ({"unary": ones(1, 2, 31)}, "one-bit at bit 31 of the unary bits, past the 7 in use", Span("unary bits", 3, 4)),
+        ({"unary": ones(1, 2, 5)}, "ends at store bit 6; store_bits says 8", Span("low bits", 0, 1)),
+        ({"low_bits": bytes([0b110, 0, 0, 0])}, "ends at store bit 9; store_bits says 8", Span("low bits", 0, 1)),
+        ({"unary": ones(0, 1, 6), "low_bits": bytes([1, 0, 0, 0])}, "the value of bucket 1 has -1 bits", None),
+        ({"unary": b"F"}, "unary bits: 1 byte instead of 4", None),
+        ({"low_bits": bytes(8)}, "low bits: 8 bytes instead of 4", None),
+        ({"store": b""}, "value store: 0 bytes instead of 4", None),
         ({"r": 0}, "impossible counts", None),
         ({"r": 32}, "impossible counts", None),
         ({"total_bits": -1}, "impossible counts", None),
@@ -237,7 +237,7 @@ def test_values_of_more_than_31_bits() -> None:
     encoded = Encoded(1, 31, ones(15), np.array([15], np.uint32), ones(0), ones(30))
     assert decode(encoded, 1).displacements.tolist() == [2**30 + 2**31 - 1]
     encoded = Encoded(1, 32, ones(16), np.array([16], np.uint32), ones(), ones(31))
-    with pytest.raises(FormatError, match="bucket 0 has a value of 32 bits"):
+    with pytest.raises(FormatError, match="the value of bucket 0 has 32 bits, not 0 to 31"):
         decode(encoded, 1)
 
 
@@ -302,13 +302,13 @@ def reader(unary: bytes) -> Callable[[int, int], bytes]:
 @pytest.mark.parametrize(
     ("entry", "bucket", "message"),
     [
-        (7, 0, "entry 7 is outside the 7 bits"),
-        (2**32 - 1, 1, "outside the 7 bits"),
-        (-1, 1, "outside the 7 bits"),
-        (0, 0, "points at bit 0, which is not set"),
-        (3, 1, "points at bit 3, which is not set"),
-        (2, 2, "2 one-bits from bit 2 on, expected 3"),
-        (1, 128, "no one-bit in the 17 bits before 1"),
+        (7, 0, "says bit 7, outside the 7 unary bits in use"),
+        (2**32 - 1, 1, "outside the 7 unary bits in use"),
+        (-1, 1, "outside the 7 unary bits in use"),
+        (0, 0, "says unary bit 0, which is not one"),
+        (3, 1, "says unary bit 3, which is not one"),
+        (2, 2, "2 one-bits from unary bit 2 on, not 3"),
+        (1, 128, "no one-bit in the 17 unary bits before bit 1"),
     ],
 )
 def test_wrong_entries_are_refused(entry: int, bucket: int, message: str) -> None:
@@ -320,8 +320,8 @@ def test_wrong_entries_are_refused(entry: int, bucket: int, message: str) -> Non
 
 
 def test_one_bits_past_the_limit_do_not_count() -> None:
-    """Bits behind those in use are not taken for one-bits of the function."""
-    with pytest.raises(FormatError, match="1 one-bits from bit 3 on, expected 2"):
+    """Bits after those in use are not taken for one-bits of the function."""
+    with pytest.raises(FormatError, match="1 one-bit from unary bit 3 on, not 2"):
         find_one_bits(reader(ones(3, 8)), 3, 0, 1, 8)
     assert find_one_bits(reader(ones(3, 8)), 3, 0, 1, 9) == 8
 
@@ -335,7 +335,7 @@ def test_long_gaps_end_the_search() -> None:
         reads.append(stop - start)
         return unary[start:stop]
 
-    with pytest.raises(FormatError, match="1 one-bits from bit 0 on, expected 128"):
+    with pytest.raises(FormatError, match="1 one-bit from unary bit 0 on, not 128"):
         find_bucket_bits(read, 0, 127, 8 << 20)
     assert sum(reads) <= 272
 

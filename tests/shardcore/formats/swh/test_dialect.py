@@ -42,7 +42,7 @@ def test_a_shard_without_a_telling_key_is_searched_once(tmp_path: Path) -> None:
 
 
 def test_one_damaged_key_does_not_make_a_dialect() -> None:
-    """A foreign key that falls into its slot by the signed rule is outvoted by the keys behind it."""
+    """A foreign key that falls into its slot by the signed rule is outvoted by the keys after it."""
     data = bytearray((DATA / "small.shard").read_bytes())
     with opened(bytes(data)) as shard:
         start = shard.file.geometry.index_start
@@ -128,7 +128,7 @@ def test_a_lookup_before_does_not_hide_a_wrong_length() -> None:
         shard.load_index()
         listed = shard.objects.ref(slot)
         for _ in range(2):
-            with pytest.raises(FormatError, match="but takes"):
+            with pytest.raises(FormatError, match="by the index it has"):
                 shard.read(listed)
             # The lookup believes the length field, and keeps what it read with it.
             assert shard.find(str(ref.key)).size != listed.size

@@ -113,7 +113,7 @@ def test_the_eleven_steps_of_a_lookup(described: tuple[Path, dict[str, Any]]) ->
             "The key as eight numbers",
             "The seed",
             "Three rounds of mixing",
-            "Bucket, start, step",
+            "Bucket, first slot, step",
         ]
         assert titles[-5:] == [
             "The displacement",
@@ -124,6 +124,26 @@ def test_the_eleven_steps_of_a_lookup(described: tuple[Path, dict[str, Any]]) ->
         ]
         if path.stem != "signed_dialect":
             assert len(titles) == 11
+
+
+def test_steps_define_what_they_count_with(tmp_path: Path) -> None:
+    """Each symbol of a step is named in it or in a step before, numbers are computed in it, and nouns agree."""
+    path = tmp_path / "ten.shard"
+    with shardcore.create(path, format="swh", seed=6) as writer:
+        keys = [writer.add(None, str(n).encode()) for n in range(10)]
+    with shardcore.open(path) as shard:
+        first, other = ({step.title: step.text for step in shard.trace(keys[n]).steps} for n in (1, 5))
+        values = {step.title: step.values for step in shard.trace(keys[5]).steps}
+    assert "three 32-bit state numbers, a, b and c" in other["The seed"]
+    assert "They end as a = e9475689, b = e19de21c, c = 628a4ffb." in other["Three rounds of mixing"]
+    assert "first_slot f = b mod n = 10; step h = c mod (n - 1) + 1 = 2." in other["Bucket, first slot, step"]
+    assert "that of bucket 0 begins at store bit 0" in first["Where bucket 0's displacement is stored"]
+    assert "bits -1" not in first["Where bucket 0's displacement is stored"]
+    assert "values 1 and 2 end at store bits 3 and 8" in other["Where bucket 2's displacement is stored"]
+    assert values["Where bucket 2's displacement is stored"] == {"P_before": 2, "P": 6, "first_bit": 3, "len": 5}
+    assert "stored 11 + 2^5 - 1 = 42; p1 = 42 // 11 = 3, p0 = 42 mod 11 = 9." in other["The displacement"]
+    assert "(10 + 2 · 9 + 3) mod 11 = 9. Slot 9 of the index" in other["The slot"]
+    assert "Its length says 1 byte;" in other["The object"]
 
 
 def test_worked_example_of_a_lookup() -> None:

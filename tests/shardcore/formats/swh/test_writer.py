@@ -137,7 +137,8 @@ def test_options_are_checked() -> None:
     with pytest.raises(shardcore.UsageError, match="swh takes seed, not 'colour'"):
         shardcore.create(None, format="swh", colour="red")
     for seed in (2**32, -1, "x", None, 1.5):
-        with pytest.raises(shardcore.UsageError, match=r"a seed is a 32-bit number|^seed=.* is wanted"):
+        message = r"a seed is a whole number from 0 to 2\^32 - 1|^seed=.* is wanted"
+        with pytest.raises(shardcore.UsageError, match=message):
             shardcore.create(None, format="swh", seed=seed)
 
 
