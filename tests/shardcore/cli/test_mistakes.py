@@ -53,7 +53,7 @@ MISTAKES: list[tuple[int, str, list[str]]] = [
     (3, "no `info` of a data set in the folder or above it", ["ls", "BARE", "--format", "neuroglancer"]),
     (2, "has 2 key spaces; choose one by its folder: 4_4_40 (scale 4_4_40)", ["get", "VOLUME", "5"]),
     # --- damaged files ---
-    (3, "the hash function begins at 4985 and has at least 39 bytes; the file ends at 100 (bytes 80..88)", ["ls", "CUT"]),
+    (3, "begins at 4985 and has at least 39 bytes; the file ends at 100 (bytes 80..88)", ["ls", "CUT"]),
     (3, "the hash function begins at 4985", ["get", "CUT", A]),
     (3, "the file does not end with a DESI footer", ["verify", "CUTDES"]),
     (3, "needs 32 bytes; 8 are there", ["get", "CUTBLP", "all"]),
