@@ -343,7 +343,7 @@ class Content:
         elif header.nbytes <= TRIED_RATIO * header.ctbytes:
             self.decoded(stored)
         else:
-            text = f"{header.ctbytes} stored bytes claim {header.nbytes} plain ones: not expanded"
+            text = f"{header.ctbytes} stored bytes claim {header.nbytes} plain ones: not decompressed"
             raise LimitExceeded(text, span=stored.span)
 
     def _some(self, numbers: Sequence[int], limit: int) -> list[bytes | ShardError]:

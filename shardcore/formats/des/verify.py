@@ -224,11 +224,20 @@ def _check_contents(file: DesFile, findings: Findings, progress: Progress) -> No
         place = (int(c.offset[row]), int(c.compressed[row]), int(c.length[row]), int(c.codec[row]), int(c.size[row]))
         if place == last.place and not c.big[row]:
             _compare(file, row, last, findings)
-        # A BigFile costs what it has, and lies outside the file.
-        elif work.takes(0 if c.big[row] else min(place[4] if place[3] else place[2], DEFAULT_LIMIT)):
+        elif work.takes(_cost(file, row)):
             last = _content_digest(file, row, place)
             _compare(file, row, last, findings)
     work.tell(findings, "des.unchecked")
+
+
+def _cost(file: DesFile, row: int) -> int:
+    """Bytes that checking an entry produces; 0 for BigFiles, which are outside the file, and for what is refused."""
+    c = file.entries.columns
+    if c.big[row]:
+        return 0
+    if not c.codec[row]:
+        return int(c.length[row])
+    return 0 if c.size[row] > DEFAULT_LIMIT else int(c.size[row])
 
 
 @dataclass(frozen=True, slots=True)
