@@ -28,6 +28,7 @@ from shardcore.sources.base import Folder, Source
 from shardcore.sources.names import SourceName
 from shardcore.span import Span
 from shardcore.trace import Look
+from shardcore.words import plural
 
 _PARTS = 1000
 """Steps of progress that one member of a data set makes."""
@@ -318,7 +319,7 @@ class DataSet(Shard):
         return Node(
             member.name,
             Span(source, 0, member.size),
-            text=f"{member.size} bytes",
+            text=plural(member.size, "byte"),
             children=Deferred(lambda: list(self.tree_of(source).children), source),
         )
 

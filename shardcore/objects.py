@@ -19,6 +19,7 @@ from shardcore.nodes.sections import Section
 from shardcore.record import FieldRole
 from shardcore.sources.names import SourceName
 from shardcore.span import Span
+from shardcore.words import plural
 
 
 class State(IntEnum):
@@ -259,9 +260,7 @@ def located(ref: ObjectRef, member: str, first_row: int | None) -> ObjectRef:
 
 def inside_member(ref: ObjectRef) -> ObjectRef:
     """The exact inverse of `located`."""
-    spans = tuple(
-        Span(str(SourceName.parse(s.source).inside(ref.shard)), s.start, s.stop) for s in ref.spans
-    )
+    spans = tuple(Span(str(SourceName.parse(s.source).inside(ref.shard)), s.start, s.stop) for s in ref.spans)
     extras = dict(ref.extras)
     row = extras.pop(MEMBER_ROW, ref.row)
     return replace(ref, row=row, spans=spans, shard="", extras=extras)
@@ -388,7 +387,13 @@ def object_extents(objects: Objects, section: Section) -> Extents:
         rows = order[first:last]
         places = zip(rows.tolist(), columns.start[rows].tolist(), columns.stop[rows].tolist(), strict=True)
         return [
-            Node(key or f"[{row}]", Span("", start, stop), text=f"{stop - start} bytes", role=FieldRole.DATA, row=row)
+            Node(
+                key or f"[{row}]",
+                Span("", start, stop),
+                text=plural(stop - start, "byte"),
+                role=FieldRole.DATA,
+                row=row,
+            )
             for key, (row, start, stop) in zip(objects.key_texts(rows), places, strict=True)
         ]
 

@@ -13,6 +13,7 @@ from typing import IO, Literal, cast, get_args
 
 from shardcore.errors import BadChecksum, BadMagic, FormatError, LimitExceeded, ShardError, Truncated, Unsupported
 from shardcore.span import Span
+from shardcore.words import plural
 
 Codec = Literal["none", "zstd", "lz4", "gzip", "zlib"]
 """The compressions: `lz4` is the LZ4 frame, `gzip` a single member, `zlib` an RFC 1950 stream."""
@@ -134,7 +135,7 @@ def _bounded(
 ) -> Iterator[bytes]:
     """Count what comes out, and stop where it becomes too much; give every failure its place."""
     if expected is not None and expected > limit:
-        raise LimitExceeded(f"{expected} bytes when expanded, over the limit of {limit}", span=span)
+        raise LimitExceeded(f"{plural(expected, 'byte')} when decompressed, over the limit of {limit:,}", span=span)
     total = 0
     while True:
         try:
@@ -145,12 +146,14 @@ def _bounded(
             break
         total += len(piece)
         if expected is not None and total > expected:
-            raise FormatError(f"{codec}: expands to more than the {expected} bytes declared", span=span)
+            raise FormatError(f"{codec}: decompresses to more than the declared {plural(expected, 'byte')}", span=span)
         if total > limit:
-            raise LimitExceeded(f"{codec}: expands to more than the limit of {limit} bytes", span=span)
+            raise LimitExceeded(f"{codec}: decompresses to more than the limit of {plural(limit, 'byte')}", span=span)
         yield piece
     if expected is not None and total != expected:
-        raise FormatError(f"{codec}: expands to {total} bytes, {expected} declared", span=span)
+        raise FormatError(
+            f"{codec}: decompresses to {plural(total, 'byte')}, not to the declared {expected:,}", span=span
+        )
 
 
 class _Corrupt(Exception):
@@ -170,7 +173,7 @@ def _call(engine: Callable[..., bytes], *arguments: object, raised: type[Excepti
         if "heck" in text and ("data check" in text or "hecksum" in text):
             raise _Corrupt(text, BadChecksum) from error
         if "too much memory" in text:
-            raise _Corrupt(f"the window is larger than {MAX_WINDOW} bytes", Unsupported) from error
+            raise _Corrupt(f"the window is larger than {plural(MAX_WINDOW, 'byte')}", Unsupported) from error
         raise _Corrupt(text) from error
 
 
@@ -311,7 +314,7 @@ class _ZstdFrame:
         return chunk[:inside]
 
     def finish(self, total: int) -> None:
-        """Refuse a frame that is not complete, not the last thing there is, or states another size than `total`.
+        """Refuse a frame that is not complete, not the last of the input, or states another size than `total`.
 
         (The library compares the content size, but not when the last block is empty.)
         """
@@ -322,7 +325,7 @@ class _ZstdFrame:
         if self._rest or next(self._chunks, b""):
             raise _Corrupt(_TRAILING)
         if self._content_size not in (None, total):
-            raise _Corrupt(f"the frame states {self._content_size} bytes of content and has {total}")
+            raise _Corrupt(f"the frame states {plural(self._content_size, 'byte')} of content and has {total:,}")
 
     def _walk(self, chunk: bytes) -> int:
         """How many bytes of `chunk` belong to the frame."""

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from shardcore.errors import Truncated
 from shardcore.span import Span
+from shardcore.words import plural
 
 _CODES = {"u1": "B", "i1": "b", "u2": "H", "i2": "h", "u4": "I", "i4": "i", "u8": "Q", "i8": "q", "f4": "f", "f8": "d"}
 
@@ -144,7 +145,7 @@ class Record:
         stop = at + count * self.size
         if at < 0 or count < 0 or stop > len(data):
             raise Truncated(
-                f"{self.name} needs {count * self.size} bytes, {max(len(data) - at, 0)} are there",
+                f"{self.name} needs {plural(count * self.size, 'byte')}; {max(len(data) - at, 0):,} are there",
                 span=_error_span(place, at, len(data)),
             )
         rows = np.frombuffer(data, self.dtype, count, at)
@@ -221,7 +222,7 @@ class Columns:
         at, count = int(at), int(count)  # sums of NumPy numbers wrap
         if at < 0 or count < 0 or at + count * self.row_size > len(data):
             raise Truncated(
-                f"{self.name} needs {count * self.row_size} bytes, {max(len(data) - at, 0)} are there",
+                f"{self.name} needs {plural(count * self.row_size, 'byte')}; {max(len(data) - at, 0):,} are there",
                 span=_error_span(place, at, len(data)),
             )
         columns = {}

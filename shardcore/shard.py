@@ -23,6 +23,7 @@ from shardcore.record import Value
 from shardcore.sources.base import Source
 from shardcore.sources.names import SourceName
 from shardcore.trace import Look, Trace, tell
+from shardcore.words import plural
 
 PIECE = 1 << 20
 """Streams come in pieces of at most about this many bytes."""
@@ -213,7 +214,7 @@ class Shard(ABC):
         for piece in self.stream(ref):
             kept += piece[max(start - at, 0) : stop - at]
             if len(kept) > limit:
-                raise LimitExceeded(f"the range of {ref.key} has over {limit} bytes")
+                raise LimitExceeded(f"the range of {ref.key} has over {plural(limit, 'byte')}, which is the limit")
             at += len(piece)
             if at >= stop:
                 break
@@ -344,10 +345,10 @@ def bounded(shard: Shard, ref: ObjectRef, limit: int | None) -> Iterator[bytes]:
         LimitExceeded: It has, or says that it has, more bytes.
     """
     if limit is not None and ref.size > limit:
-        raise LimitExceeded(f"{ref.key} has {ref.size} bytes; the limit is {limit}")
+        raise LimitExceeded(f"{ref.key} has {plural(ref.size, 'byte')}; the limit is {limit:,}")
     total = 0
     for piece in shard.stream(ref):
         total += len(piece)
         if limit is not None and total > limit:
-            raise LimitExceeded(f"{ref.key} has over {limit} bytes; that is the limit")
+            raise LimitExceeded(f"{ref.key} has over {plural(limit, 'byte')}, which is the limit")
         yield piece

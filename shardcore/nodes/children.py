@@ -13,6 +13,7 @@ from shardcore.nodes.runs import Runs
 from shardcore.nodes.sections import Section, SectionRole
 from shardcore.record import FieldRole, Record, Value
 from shardcore.span import Span
+from shardcore.words import plural
 
 GROUP_SIZE = 1000
 """Rows of a long table are grouped by this many."""
@@ -84,7 +85,7 @@ class Grouped(Children):
         return Node(
             f"[{first}..{last}]",
             span,
-            text=f"{last - first + 1} rows",
+            text=plural(last - first + 1, "row"),
             doc=self._doc,
             children=RowRange(self.base, first, last + 1),
         )
@@ -189,7 +190,7 @@ class RecordTable(Children):
 
 
 class Extents(Children):
-    """Things of any length, sorted by their first byte: objects, chunks, payloads.
+    """Nodes of any length, sorted by their first byte: objects, chunks, payloads.
 
     Args:
         starts: First bytes, int64, ascending.
@@ -297,7 +298,7 @@ def section_leaf(section: Section, role: FieldRole | None = None, text: str = ""
     return Node(
         section.name,
         Span(source, section.start, section.stop),
-        text=text or f"{section.size} bytes",
+        text=text or plural(section.size, "byte"),
         role=_LEAF_ROLES.get(section.role, FieldRole.UNKNOWN) if role is None else role,
         doc=section.doc,
     )
@@ -367,5 +368,5 @@ def value_text(value: Value) -> str:
     if value is None:
         return ""
     if isinstance(value, bytes):
-        return value.hex() if len(value) <= 32 else f"{value[:32].hex()}… ({len(value)} bytes)"
+        return value.hex() if len(value) <= 32 else f"{value[:32].hex()}… ({plural(len(value), 'byte')})"
     return str(value)

@@ -15,6 +15,7 @@ from shardcore.errors import LimitExceeded, SourceError, Truncated, UsageError
 from shardcore.progress import check_stopped
 from shardcore.span import Span
 from shardcore.text import short
+from shardcore.words import plural
 
 MERGE_GAP = 4096
 """Ranges of a local file that lie at most this many bytes apart are read as one."""
@@ -127,7 +128,7 @@ class Source(ABC):
         size = self.size
         if stop > size:
             raise Truncated(
-                f"{self.name}: bytes {start}..{stop} asked for, {size} are there",
+                f"{self.name}: bytes {start}..{stop} were asked for; it ends at {size}",
                 span=Span("", min(start, size), size),
             )
 
@@ -238,7 +239,7 @@ class Folder(ABC):
         with self.open(name) as source:
             data = source.read_first(limit + 1)
             if len(data) > limit:
-                raise LimitExceeded(f"{name} has {source.size} bytes; at most {limit} are read")
+                raise LimitExceeded(f"{name} has {plural(source.size, 'byte')}; at most {limit:,} are read")
             return data
 
     @abstractmethod
