@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         KeyAbsent,
         LimitExceeded,
         NotAShard,
+        Remedy,
         ShardError,
         SourceChanged,
         SourceError,
@@ -72,6 +73,7 @@ __all__ = [
     "Plan",
     "PlannedFile",
     "Record",
+    "Remedy",
     "Report",
     "Runs",
     "Section",
@@ -101,7 +103,7 @@ __all__ = [
 _NAMES = {
     "dataset": "DataSet Member",
     "errors": "BadChecksum BadMagic Cancelled ExternalMissing FormatError KeyAbsent LimitExceeded "
-    "NotAShard ShardError SourceChanged SourceError Truncated Unsupported UsageError",
+    "NotAShard Remedy ShardError SourceChanged SourceError Truncated Unsupported UsageError",
     "finding": "Depth Finding Report Severity",
     "nodes.node": "Node",
     "nodes.runs": "Runs",

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.caching import Once, OnceEach
-from shardcore.errors import FormatError, KeyAbsent, NotAShard, ShardError, SourceError, UsageError
+from shardcore.errors import FormatError, KeyAbsent, NotAShard, ShardError, SourceError, UsageError, quoted
 from shardcore.finding import Depth, Findings, Report
 from shardcore.joined import JoinedObjects
 from shardcore.nodes.children import Deferred
@@ -101,7 +101,7 @@ class DataSet(Shard):
         """
         member = self._by_name.get(name)
         if member is None:
-            raise UsageError(f"no member is called {name!r}")
+            raise UsageError(f"no file of this data set is called {quoted(name)}")
         self._check_open()
         shard = self._opened.get(name, lambda: self._open(member))
         if self._closed:
@@ -202,7 +202,8 @@ class DataSet(Shard):
         """Routes the key, then looks in the members named; a damaged one does not hide what lies in the others."""
         absent: ShardError | None = None
         damage: ShardError | None = None
-        for name in self.route(key, look):
+        names = self.route(key, look)
+        for name in names:
             before = len(look.steps)
             try:
                 ref = self.member(name).lookup(key, look)
@@ -221,6 +222,9 @@ class DataSet(Shard):
                     replace(step, spans=tuple(placed_span(s, name) for s in step.spans)) for step in look.steps[before:]
                 ]
             return located(ref, name, self.first_row_of(name))
+        if damage is None and len(names) != 1:
+            where = f"in none of the {len(names)} files that may hold it" if names else "no file here may hold it"
+            raise KeyAbsent(str(key), f"not in this data set: {key}, {where}")
         raise damage or absent or KeyAbsent(str(key))
 
     def lookup_all(self, key: Any) -> tuple[ObjectRef, ...]:
@@ -294,7 +298,8 @@ class DataSet(Shard):
         return Part(part.source, part.sections, lambda: self.member_tree(member, part))
 
     def _part(self, name: SourceName) -> Part:
-        raise UsageError(f"no bytes are called {str(name)!r} here")
+        such = f", such as {self.members[0].name}" if self.members else ""
+        raise UsageError(f"no bytes are called {quoted(name)} here; a name begins with one of the files{such}")
 
     def whole_path(self, offset: int, source: str = "") -> tuple[Node, ...]:
         """The path to a byte from the root of the data set's tree, through the member."""

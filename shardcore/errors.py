@@ -5,7 +5,19 @@ Nothing but these errors (and `Cancelled`, which is nobody's fault) leaves the l
 
 from __future__ import annotations
 
+from enum import Enum
+
 from shardcore.span import Span
+
+
+class Remedy(Enum):
+    """What would help against a failure; the value says it to a program. The command line names its flags instead."""
+
+    DELETED = "open with deleted=True to read it"
+    XORBS = "name the folder that holds them (xorbs=)"
+    SPEC = "give the specification (spec=), or one of the files"
+    LIMIT = "a higher limit allows it"
+    REPLACE = "it is replaced with force=True"
 
 
 class Cancelled(BaseException):
@@ -16,16 +28,27 @@ class ShardError(Exception):
     """Any failure of shardcore.
 
     Attributes:
+        message: One sentence.
         span: Where in the file, when the failure has a place.
+        remedy: What would help, where the caller can do something.
     """
 
-    def __init__(self, message: str, *, span: Span | None = None) -> None:
+    remedy: Remedy | None = None
+
+    def __init__(self, message: str, *, span: Span | None = None, remedy: Remedy | None = None) -> None:
         super().__init__(message)
         self.message = message
         self.span = span
+        if remedy is not None:
+            self.remedy = remedy
+
+    @property
+    def placed(self) -> str:
+        """The message and the place, without a remedy."""
+        return f"{self.message} (bytes {self.span})" if self.span else self.message
 
     def __str__(self) -> str:
-        return f"{self.message} (bytes {self.span})" if self.span else self.message
+        return f"{self.placed}; {self.remedy.value}" if self.remedy else self.placed
 
 
 class UsageError(ShardError):
@@ -39,8 +62,15 @@ class NotAShard(ShardError):
         candidates: One sentence for each format that came near.
     """
 
-    def __init__(self, message: str, *, candidates: tuple[str, ...] = (), span: Span | None = None) -> None:
-        super().__init__(message, span=span)
+    def __init__(
+        self,
+        message: str,
+        *,
+        candidates: tuple[str, ...] = (),
+        span: Span | None = None,
+        remedy: Remedy | None = None,
+    ) -> None:
+        super().__init__(message, span=span, remedy=remedy)
         self.candidates = candidates
 
 
@@ -94,6 +124,20 @@ DEFAULT_LIMIT = 1 << 30
 
 class LimitExceeded(ShardError):
     """More bytes than the limit allows: one decoded object over 1 GiB unless asked for."""
+
+    remedy = Remedy.LIMIT
+
+
+QUOTED = 80
+"""Characters of a text that a message repeats at most."""
+
+
+def quoted(text: object) -> str:
+    """What somebody typed, as messages repeat it: in quotation marks, its middle left out where it is long."""
+    whole = str(text)
+    if len(whole) > QUOTED:
+        whole = f"{whole[: QUOTED // 2]}…{whole[-QUOTED // 4 :]}"
+    return f"'{whole}'"
 
 
 def reason_of(error: Exception) -> str:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from shardcore.errors import ShardError, SourceError
+from shardcore.errors import Remedy, ShardError, SourceError, reason_of
 from shardcore.objects import ObjectRef
 from shardcore.progress import Progress, no_progress
 from shardcore.shard import PIECE, Shard, bounded
@@ -38,6 +39,7 @@ class Extracted:
         sha256: Of the content, hexadecimal.
         error: Why there is no file, or empty.
         part: The name of the part (`fragments`); empty for the content itself.
+        remedy: What would help against the error, where there is something.
     """
 
     key: str | None
@@ -46,10 +48,17 @@ class Extracted:
     sha256: str = ""
     error: str = ""
     part: str = ""
+    remedy: Remedy | None = None
+
+    @classmethod
+    def failed(cls, key: str | None, error: ShardError, part: str = "") -> Extracted:
+        """What became of an object that there is no file for."""
+        return cls(key, "", error=error.placed, part=part, remedy=error.remedy)
 
     def line(self) -> dict[str, Any]:
         """As the manifest and the command line tell it: `error` and `part` only where they say something."""
-        return {name: value for name, value in asdict(self).items() if value or name not in ("error", "part")}
+        told = {"key": self.key, "path": self.path, "size": self.size, "sha256": self.sha256}
+        return told | {name: value for name, value in (("error", self.error), ("part", self.part)) if value}
 
 
 class Names:
@@ -119,13 +128,14 @@ def extract(
     try:
         where.mkdir(parents=True, exist_ok=True)
     except (OSError, ValueError) as error:
-        reason = (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
-        raise SourceError(f"cannot make the folder {where}: {reason}") from error
+        # Path.is_file raises for names that are too long, and where looking is not allowed.
+        what = "it is a file" if os.path.isfile(where) else reason_of(error)  # noqa: PTH113
+        raise SourceError(f"cannot make the folder {where}: {what}") from error
     names = Names(["manifest.json"])
     done: list[Extracted] = []
     for number, ref in enumerate(_each(refs)):
         if isinstance(ref, ShardError):
-            results = [Extracted(None, "", error=str(ref))]
+            results = [Extracted.failed(None, ref)]
         else:
             results = _extract_one(shard, ref, where, names, force=force, limit=limit, each_piece=each_piece)
         done += results
@@ -210,14 +220,14 @@ def _extract_one(shard: Shard, ref: ObjectRef, where: Path, names: Names, **opti
     try:
         files = shard.file_names(ref)
     except ShardError as error:
-        return [Extracted(ref.key, "", error=str(error))]
+        return [Extracted.failed(ref.key, error)]
     results = []
     for part, name in files.items():
         path = where / names.give(name)
         try:
             size, digest = write_object(shard, ref, path, part=part, **options)
         except ShardError as error:
-            results.append(Extracted(ref.key, "", error=str(error), part=part))
+            results.append(Extracted.failed(ref.key, error, part))
         else:
             results.append(Extracted(ref.key, str(path), size, digest, part=part))
     return results

@@ -9,6 +9,7 @@ from typing import Any
 
 from shardcore.errors import UsageError
 from shardcore.span import Span
+from shardcore.words import plural
 
 MAX_PER_CODE = 1000
 """Findings of one code that are listed one by one; the rest is counted."""
@@ -97,7 +98,12 @@ class Findings:
     def all(self) -> tuple[Finding, ...]:
         """What was collected, in order; codes with too many end with a finding that counts the rest."""
         more = [
-            Finding(self._severities[code], code, None, f"{count - MAX_PER_CODE} more of these are not listed")
+            Finding(
+                self._severities[code],
+                code,
+                None,
+                f"{plural(count - MAX_PER_CODE, 'more of these is', 'more of these are')} not listed",
+            )
             for code, count in self._counts.items()
             if count > MAX_PER_CODE
         ]

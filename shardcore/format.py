@@ -126,6 +126,8 @@ class Format:
             file that begins otherwise is not shown to `detect`. Empty where files may begin with anything.
         folder_names: Patterns of names, one of which usually lies in a data set of the format: it is asked about such a
             folder first, and about others only when nobody else knows them.
+        marks: The same for formats whose files can be recognised without them, too: a file that begins so says what it
+            is, and one that does not may still be of the format.
     """
 
     name: str
@@ -141,6 +143,7 @@ class Format:
     options: tuple[Option, ...] = ()
     begins: tuple[bytes, ...] = ()
     folder_names: tuple[str, ...] = ()
+    marks: tuple[bytes, ...] = ()
 
     def options_for(self, purpose: Purpose) -> tuple[Option, ...]:
         """The options for one purpose."""

@@ -146,14 +146,13 @@ def _bounded(
             break
         total += len(piece)
         if expected is not None and total > expected:
-            raise FormatError(f"{codec}: decompresses to more than the declared {plural(expected, 'byte')}", span=span)
+            raise FormatError(f"{codec}: decompresses to more than the {plural(expected, 'byte')} declared", span=span)
         if total > limit:
             raise LimitExceeded(f"{codec}: decompresses to more than the limit of {plural(limit, 'byte')}", span=span)
         yield piece
     if expected is not None and total != expected:
-        raise FormatError(
-            f"{codec}: decompresses to {plural(total, 'byte')}, not to the declared {expected:,}", span=span
-        )
+        verb = "has" if codec == "none" else "decompresses to"
+        raise FormatError(f"{codec}: {verb} {plural(total, 'byte')}; {expected:,} declared", span=span)
 
 
 class _Corrupt(Exception):

@@ -10,7 +10,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shardcore.errors import FormatError, NotAShard, ShardError, SourceError, UsageError
+from shardcore.errors import FormatError, NotAShard, Remedy, ShardError, SourceError, UsageError, quoted
 from shardcore.format import Certainty, Draft, Format, OpenContext, PartialShard, Verdict
 from shardcore.options import OptionType, Purpose, read_options
 from shardcore.progress import Progress, no_progress
@@ -59,7 +59,7 @@ def format_of(name: str) -> Format:
         UsageError: There is none.
     """
     if name not in FORMATS:
-        raise UsageError(f"no format is called {name!r}; there is {', '.join(FORMATS)}")
+        raise UsageError(f"no format is called {quoted(name)}; there is {', '.join(FORMATS)}")
     found: Format = import_module(f"shardcore.formats.{name}").FORMAT
     return found
 
@@ -115,7 +115,7 @@ def open(
         FormatError: The bytes are damaged.
         SourceError: The bytes cannot be had.
     """
-    values, named = _opening_options(options)
+    values, named, claim = _opening_options(options)
     target = source_of(where)
     name = format or named
     context = OpenContext(
@@ -128,32 +128,33 @@ def open(
     if isinstance(target, Folder):
         return _open_folder(target, name, context)
     try:
-        return _open_source(target, name, context)
+        return _open_source(target, name, context, claim="" if format else claim)
     except BaseException:
         if target is not where:
             target.close()
         raise
 
 
-def _opening_options(given: Mapping[str, Any]) -> tuple[dict[str, Any], str | None]:
-    """The values of options for opening, and the format that one of them names.
+def _opening_options(given: Mapping[str, Any]) -> tuple[dict[str, Any], str | None, str]:
+    """The values of options for opening, the format that one of them names, and which one that is.
 
     Raises:
         UsageError: No format declares an option, or its value is not of its type.
     """
     values: dict[str, Any] = {}
     named: str | None = None
+    claim = ""
     wanted = {name: value for name, value in given.items() if value not in (None, False, "")}
     if not wanted:
-        return values, named
+        return values, named, claim
     declared = {option.name: (one.name, option) for one in all_formats() for option in one.options_for(Purpose.OPEN)}
     for name, value in wanted.items():
         if name not in declared:
-            raise UsageError(f"no format has an option {name!r} for opening; there is {', '.join(declared)}")
+            raise UsageError(f"no format has an option {quoted(name)} for opening; there is {', '.join(declared)}")
         format, option = declared[name]
         values[name] = folder_of(value) if option.type is OptionType.FOLDER else option.value_of(value)
-        named = format if option.names_format else named
-    return values, named
+        named, claim = (format, name) if option.names_format else (named, claim)
+    return values, named, claim
 
 
 def create(target: str | Path | None, *, format: str, force: bool = False, **options: Any) -> Writer:
@@ -170,7 +171,8 @@ def create(target: str | Path | None, *, format: str, force: bool = False, **opt
     """
     found = format_of(format)
     if found.create is None:
-        raise UsageError(f"{format} cannot be written")
+        there = ", ".join(one.name for one in all_formats() if one.create is not None)
+        raise UsageError(f"{format} cannot be written; there is {there}")
     values = read_options(found.options, options, Purpose.WRITE, format)
     from shardcore.writing.output import Output
 
@@ -196,7 +198,8 @@ def locate(format: str, key: str, **options: Any) -> dict[str, Any]:
     """
     found = format_of(format)
     if found.locate is None:
-        raise UsageError(f"{format} does not route keys to shards")
+        there = ", ".join(one.name for one in all_formats() if one.locate is not None)
+        raise UsageError(f"{format} does not route keys to shards; there is {there}")
     return found.locate(key, **read_options(found.options, options, Purpose.LOCATE, format))
 
 
@@ -220,7 +223,7 @@ def source_of(where: str | Path | bytes | Source | Folder) -> Source | Folder:
 
         text = url2pathname(urlsplit(text).path)
     elif "://" in text:
-        raise UsageError(f"no source for {text.split('://')[0]}:// addresses")
+        raise UsageError(f"{text.split('://')[0]}:// addresses cannot be opened; give a path or a file:// address")
     path = Path(text)
     # Path.is_dir raises for names that are too long, and where looking is not allowed.
     return LocalFolder(path) if os.path.isdir(path) else FileSource(path)  # noqa: PTH112
@@ -240,8 +243,11 @@ def folder_of(where: str | Path | Folder) -> Folder:
     raise UsageError(f"{where} is a file; a folder is wanted")
 
 
-def _open_source(target: Source, name: str | None, context: OpenContext) -> Shard:
+def _open_source(target: Source, name: str | None, context: OpenContext, *, claim: str = "") -> Shard:
+    """Opens a file; `claim` is the option that named the format, when it was not the caller."""
     probe = PrefetchedSource(target)
+    if name and claim:
+        _check_claim(probe, name, claim)
     try:
         found, verdict = (format_of(name), Verdict(Certainty.MAGIC, "as asked")) if name else _judge(probe)
     except NotAShard as error:
@@ -261,6 +267,24 @@ def _open_source(target: Source, name: str | None, context: OpenContext) -> Shar
         shard = PartialShard(found.name, target, context.draft, error)
     shard.why = shard.why or verdict.why
     return shard
+
+
+def _check_claim(probe: PrefetchedSource, named: str, option: str) -> None:
+    """Refuses an option that names a format where the file says itself that it is of another one.
+
+    Raises:
+        UsageError: It does.
+    """
+    head = probe.head(LONGEST_BEGINNING)
+    for one in all_formats():
+        marks = (*one.begins, *one.marks)
+        if one.name == named or not head.startswith(marks):
+            continue
+        verdict = one.detect(probe)
+        if verdict is not None and verdict.certainty is Certainty.MAGIC:
+            mark = next(mark.rstrip(b"\0").decode("ascii") for mark in marks if head.startswith(mark))
+            what = f"begins with {mark}: it is {one.name}"
+            raise UsageError(f"{probe.name} {what}, and {option} is an option of {named}")
 
 
 def _check_mark(found: Format, verdict: Verdict, probe: PrefetchedSource) -> None:
@@ -296,7 +320,7 @@ def _open_as(source: Source, name: str) -> Shard:
 def _open_folder(folder: Folder, name: str | None, context: OpenContext) -> Shard:
     found, verdict = (format_of(name), Verdict(Certainty.MAGIC, "as asked")) if name else _judge_folder(folder)
     if found.open_folder is None:
-        raise UsageError(f"{found.name} has no data sets: give one of the files")
+        raise UsageError(f"{folder.uri} is a folder, and {found.name} has no data sets: give one of the files")
     shard = found.open_folder(folder, context)
     shard.why = shard.why or verdict.why
     return shard
@@ -305,6 +329,8 @@ def _open_folder(folder: Folder, name: str | None, context: OpenContext) -> Shar
 def _judge(probe: PrefetchedSource) -> tuple[Format, Verdict]:
     head = probe.head(LONGEST_BEGINNING)
     verdicts = _ask(lambda f: f.detect(probe) if not f.begins or head.startswith(f.begins) else None)
+    if not verdicts and not probe.size:
+        raise NotAShard(f"{probe.name} is empty")
     if not verdicts:
         verdicts = _ask(lambda f: f.infer(probe) if f.infer else None)
     return _surest(verdicts, probe.name)
@@ -328,7 +354,14 @@ def _judge_folder(folder: Folder) -> tuple[Format, Verdict]:
     verdicts = _ask(lambda one: asked(one, True))
     if all(verdict.certainty < Certainty.BESIDE for _, verdict in verdicts):
         verdicts += _ask(lambda one: asked(one, False))
-    return _surest(verdicts, folder.uri)
+    if not verdicts:
+        raise NotAShard(f"{folder.uri}: no format recognises the folder; give one of its files")
+    found, verdict = _surest(verdicts, folder.uri)
+    if verdict.certainty is Certainty.PARTLY:
+        # Nothing of a folder can be shown when nothing says how its files belong together.
+        remedy = Remedy.SPEC if any(one.names_format for one in found.options_for(Purpose.OPEN)) else None
+        raise NotAShard(f"{folder.uri}: {found.name}: {verdict.why}", remedy=remedy)
+    return found, verdict
 
 
 def _ask(question: Callable[[Format], Verdict | None]) -> list[tuple[Format, Verdict]]:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import DEFAULT_LIMIT as DEFAULT_LIMIT  # noqa: PLC0414 - formats take it from here
-from shardcore.errors import KeyAbsent, LimitExceeded, ShardError, UsageError
+from shardcore.errors import KeyAbsent, LimitExceeded, ShardError, UsageError, quoted
 from shardcore.finding import Depth, Report
 from shardcore.nodes.node import Node, path_to, runs_of
 from shardcore.nodes.runs import Runs
@@ -207,14 +207,14 @@ class Shard(ABC):
             SourceError: The bytes cannot be had.
         """
         if not 0 <= start <= stop:
-            raise UsageError(f"not a half-open range: {start}..{stop}")
+            raise UsageError(f"{start}..{stop} is no range: the first must not exceed the second")
         kept, at = bytearray(), 0
         if start == stop:
             return b""
         for piece in self.stream(ref):
             kept += piece[max(start - at, 0) : stop - at]
             if len(kept) > limit:
-                raise LimitExceeded(f"the range of {ref.key} has over {plural(limit, 'byte')}, which is the limit")
+                raise LimitExceeded(f"the range of {ref.key} has over {plural(limit, 'byte')}")
             at += len(piece)
             if at >= stop:
                 break
@@ -226,7 +226,7 @@ class Shard(ABC):
         Raises:
             UsageError: The object has no such part.
         """
-        raise UsageError(f"{ref.key} has no part {part!r}; it has {', '.join(ref.parts) or 'none'}")
+        raise UsageError(f"{quoted(ref.key)} has no part {quoted(part)}; it has {', '.join(ref.parts) or 'none'}")
 
     def file_names(self, ref: ObjectRef) -> dict[str, str]:
         """The files that an object becomes when it is extracted: part to name, which need not be safe.
@@ -275,7 +275,8 @@ class Shard(ABC):
 
     def _part(self, name: SourceName) -> Part:
         """A source other than the file; formats that have any say which."""
-        raise UsageError(f"no bytes are called {str(name)!r} here")
+        hint = "@A-B for what the bytes A to B decode to, or a file beside that the tree names"
+        raise UsageError(f"no bytes are called {quoted(name)} here; a name is {hint}")
 
     def bytes_of(self, name: str) -> Source:
         """The source behind a span's `source`; see `part`."""
@@ -296,9 +297,11 @@ class Shard(ABC):
             UsageError: There is no such byte.
             SourceError: The bytes cannot be had.
         """
+        if self.source is None and not source:
+            raise UsageError("a folder has no bytes of its own: name one of its files")
         root = self.tree_of(source)
         if not root.span.covers(offset):
-            raise UsageError(f"there is no byte {offset}; {source or 'the file'} has {root.span.size}")
+            raise UsageError(f"there is no byte {offset}; {source or 'the file'} has {root.span.size} bytes")
         return path_to(root, offset, source)
 
     def whole_path(self, offset: int, source: str = "") -> tuple[Node, ...]:
@@ -350,5 +353,5 @@ def bounded(shard: Shard, ref: ObjectRef, limit: int | None) -> Iterator[bytes]:
     for piece in shard.stream(ref):
         total += len(piece)
         if limit is not None and total > limit:
-            raise LimitExceeded(f"{ref.key} has over {plural(limit, 'byte')}, which is the limit")
+            raise LimitExceeded(f"{ref.key} has over {plural(limit, 'byte')}; that is the limit")
         yield piece

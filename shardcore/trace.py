@@ -113,8 +113,8 @@ def tell(key: str, lookup: Callable[[Look], ObjectRef]) -> Trace:
     try:
         ref = lookup(look)
     except KeyAbsent as error:
-        return Trace(key, ABSENT, tuple(look.steps), error=str(error))
+        return Trace(key, ABSENT, tuple(look.steps), error=error.placed)
     except (FormatError, NotAShard, LimitExceeded) as error:
         look.damaged(error)
-        return Trace(key, DAMAGED, tuple(look.steps), error=str(error))
+        return Trace(key, DAMAGED, tuple(look.steps), error=error.placed)
     return Trace(key, FOUND, tuple(look.steps), ref=ref)

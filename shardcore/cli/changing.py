@@ -12,9 +12,10 @@ import typer
 
 import shardcore
 from shardcore.cli.options import Force, Json, format_options, progress_bar
-from shardcore.cli.output import print_json, print_line
-from shardcore.errors import SourceError, UsageError
+from shardcore.cli.output import print_json, print_line, tell_json, tell_line
+from shardcore.errors import SourceError
 from shardcore.progress import Progress
+from shardcore.words import plural
 
 if TYPE_CHECKING:
     from shardcore.writing.plan import Plan, PlannedFile
@@ -38,8 +39,10 @@ def pack(
     """Pack files into a new shard; it appears when it is complete."""
     files = list(_input_files(inputs))
     options = format_options(option)
+    from shardcore.writing.output import taken
+
     if plan and os.path.lexists(out) and not force:
-        raise UsageError(f"{out} exists already")
+        raise taken(out)
     with (
         shardcore.create(None if plan else out, format=format_name, force=force, **options) as writer,
         progress_bar("packing") as progress,
@@ -55,9 +58,9 @@ def pack(
             "sha256": written.sha256,
         }
         if json:
-            print_json(line)
+            tell_json(line)
         else:
-            print_line("  ".join(str(value) for value in line.values()))
+            tell_line("  ".join(str(value) for value in line.values()))
     return 0
 
 
@@ -100,7 +103,7 @@ def _print_plan(plan: Plan, out: Path, *, as_json: bool) -> None:
         print_json({"files": [_planned_json(file, out) for file in plan.files]})
         return
     for file in plan.files:
-        print_line(f"{_planned_path(file, out)}: {file.size} bytes, {len(file.objects)} objects")
+        print_line(f"{_planned_path(file, out)}: {plural(file.size, 'byte')}, {plural(len(file.objects), 'object')}")
         for section in file.sections:
             print_line(f"  {section.name:<16} {section.start:>14} .. {section.stop}")
         for size, key in zip(file.objects[:].size.tolist(), file.objects.keys[:], strict=True):

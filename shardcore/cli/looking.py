@@ -25,11 +25,14 @@ from shardcore.cli.output import (
     print_json,
     print_line,
     role_name,
+    tell_json,
+    tell_line,
     trace_json,
     warn,
 )
-from shardcore.errors import FormatError, UsageError
+from shardcore.errors import FormatError, UsageError, quoted
 from shardcore.finding import Depth, Severity
+from shardcore.words import plural
 
 if TYPE_CHECKING:
     from shardcore.nodes.node import Node
@@ -60,7 +63,8 @@ def info(
         size = shard.source.size if shard.source is not None else shard.index_bytes
         print_line(f"{uri}: {shard.format} {shard.version}".rstrip() + f" ({shard.why})")
         objects = shard.declared_objects
-        print_line(f"{size} bytes, " + ("objects not counted (--count)" if objects is None else f"{objects} objects"))
+        counted = "objects not counted (--count)" if objects is None else plural(objects, "object")
+        print_line(f"{plural(size, 'byte')}, {counted}")
         if shard.sections:
             width = max(len(s.name) for s in shard.sections)
             print_line()
@@ -109,9 +113,11 @@ def explain(
     """What one byte is: the path from the file to the smallest thing that owns it."""
     number = whole_number(offset)
     if number is None:
-        raise UsageError(f"an offset is a number of a byte, not {offset!r}")
+        raise UsageError(f"an offset is the number of a byte, such as 4096 or 0x1000, not {quoted(offset)}")
     with how.open(uri, partial=True) as shard:
         _refuse_unknown(shard)
+        if shard.source is None and not source:
+            raise UsageError(_which_file(uri, shard))
         _load_small(shard)
         path = shard.explain(number, source)
         if len(path) <= ENDS_AT_SECTION and not shard.loaded:
@@ -152,16 +158,15 @@ def trace(
     with how.open(uri) as shard:
         told = shard.trace(key)
     if json:
-        print_json(trace_json(told))
+        tell_json(trace_json(told))
     else:
         for number, step in enumerate(told.steps, 1):
-            ranges = "1 range" if step.requests == 1 else f"{step.requests} ranges"
-            cost = f"  [{ranges}, {step.bytes} bytes]" if step.requests else ""
-            print_line(f"{number:>2}. {step.title}{cost}")
-            print_line(f"    {step.text}")
+            cost = f"  [{plural(step.requests, 'range')}, {plural(step.bytes, 'byte')}]" if step.requests else ""
+            tell_line(f"{number:>2}. {step.title}{cost}")
+            tell_line(f"    {step.text}")
             for span in step.spans:
-                print_line(f"    bytes {span}")
-        print_line(f"{told.outcome}: {told.key}" + (f" ({told.error})" if told.error else ""))
+                tell_line(f"    bytes {span}")
+        tell_line(f"{told.outcome}: {told.key}" + (f" ({told.error})" if told.error else ""))
     if told.outcome == FOUND:
         return 0
     return 1 if told.outcome == ABSENT else 3
@@ -178,16 +183,16 @@ def verify(
     with how.open_rest(uri) as shard, progress_bar("verifying") as progress:
         report = shard.verify(depth, progress)
     if json:
-        print_json(report.to_json())
+        tell_json(report.to_json())
     else:
         for finding in report.findings:
             place = f" [bytes {finding.span}]" if finding.span else ""
-            print_line(f"{finding.severity.value}: {finding.code}: {finding.message}{place}")
+            tell_line(f"{finding.severity.value}: {finding.code}: {finding.message}{place}")
         bad = sum(finding.severity is Severity.ERROR for finding in report.findings)
-        verdict = "sound" if report.ok else f"{bad} error{'' if bad == 1 else 's'}"
+        verdict = "sound" if report.ok else plural(bad, "error")
         # The structure alone can be checked without a look at any object.
-        checked = f"{report.objects} objects, " if report.objects or depth is not Depth.STRUCTURE else ""
-        print_line(f"{checked}depth {depth.value}: {verdict}")
+        checked = f"{plural(report.objects, 'object')}, " if report.objects or depth is not Depth.STRUCTURE else ""
+        tell_line(f"{checked}depth {depth.value}: {verdict}")
     return 0 if report.ok else 1
 
 
@@ -218,6 +223,16 @@ def _refuse_unknown(shard: Shard) -> None:
     """Raises the damage of a file of which nothing can be shown."""
     if shard.damage is not None and not shard.fields and len(shard.sections) <= 1:
         raise shard.damage
+
+
+def _which_file(uri: str, shard: Shard) -> str:
+    """What to say when a byte of a folder is asked for."""
+    from shardcore.dataset import DataSet
+
+    if isinstance(shard, DataSet) and shard.members:
+        more = f", or another of its {len(shard.members)} files" if len(shard.members) > 1 else ""
+        return f"{uri} is a folder: add --in {shard.members[0].name}{more}"
+    return f"{uri} is a folder: give one of its files"
 
 
 def _load_small(shard: Shard) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 import typer
 
 import shardcore
-from shardcore.errors import FormatError, NotAShard, SourceError, UsageError
+from shardcore.errors import FormatError, NotAShard, SourceError, UsageError, quoted, reason_of
 from shardcore.json_text import parse_json
 from shardcore.progress import Progress, no_progress
 
@@ -126,8 +126,10 @@ def all_keys(keys: list[str] | None, key_file: str | None) -> list[str]:
         return found
     try:
         text = sys.stdin.read() if key_file == "-" else Path(key_file).read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise SourceError(f"cannot read the keys in {key_file}: it is not UTF-8 text") from error
     except (OSError, ValueError) as error:
-        raise SourceError(f"cannot read the keys in {key_file}: {error}") from error
+        raise SourceError(f"cannot read the keys in {key_file}: {reason_of(error)}") from error
     # Not `splitlines`: JSON strings may hold other line ends as they are.
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
@@ -137,7 +139,8 @@ def all_keys(keys: list[str] | None, key_file: str | None) -> list[str]:
         except FormatError:
             key = None
         if not isinstance(key, str):
-            raise UsageError(f"{key_file}, line {number}: not a JSON string")
+            text = f"{key_file}, line {number}: {quoted(line.strip())} is not a JSON string, such as \"key\""
+            raise UsageError(text)
         found.append(key)
     return found
 
@@ -152,8 +155,10 @@ def byte_range(text: str | None) -> tuple[int, int] | None:
         return None
     first, _, last = text.partition(":")
     start, stop = whole_number(first or "0"), whole_number(last)
-    if start is None or stop is None or start > stop:
-        raise UsageError(f"--range is A:B, two offsets of bytes, not {text!r}")
+    if start is None or stop is None:
+        raise UsageError(f"--range is A:B, two offsets of bytes, not {quoted(text)}")
+    if start > stop:
+        raise UsageError(f"--range {text}: A exceeds B")
     return start, stop
 
 
@@ -196,7 +201,7 @@ def format_options(pairs: list[str] | None) -> dict[str, str]:
     for pair in pairs or []:
         name, equals, value = pair.partition("=")
         if not equals or not name.isidentifier():
-            raise UsageError(f"-O takes NAME=VALUE, not {pair!r}")
+            raise UsageError(f"-O takes NAME=VALUE, not {quoted(pair)}")
         if name in found:
             raise UsageError(f"-O {name} is given twice")
         found[name] = value

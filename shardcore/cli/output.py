@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from typing import TYPE_CHECKING, Any
 
-from shardcore.errors import FormatError
+from shardcore.errors import FormatError, Remedy
 from shardcore.text import visible
 
 if TYPE_CHECKING:
@@ -27,6 +28,30 @@ def print_line(text: str = "") -> None:
     sys.stdout.write(printable(text) + "\n")
 
 
+def tell_line(text: str) -> None:
+    """One line about work that goes on whether or not somebody reads of it: a broken pipe ends the printing only."""
+    _write_on(printable(text) + "\n")
+
+
+def tell_json(value: Any) -> None:
+    """The same for one JSON value."""
+    _write_on(json.dumps(value, ensure_ascii=True) + "\n")
+
+
+def _write_on(text: str) -> None:
+    try:
+        sys.stdout.write(text)
+    except BrokenPipeError:
+        silence_output()
+
+
+def silence_output() -> None:
+    """Sends what is still to be printed nowhere, so that the interpreter does not fail over it at its end."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
+
+
 def printable(text: str) -> str:
     """Text without control characters, marks of direction and lone surrogates: a key may hold anything."""
     return visible(text)
@@ -37,6 +62,21 @@ def warn(text: str) -> None:
     if sys.stderr is None:
         return
     sys.stderr.write(f"shardcore: {printable(text)}\n")
+
+
+FLAGS = {
+    Remedy.DELETED: "add --deleted to read it",
+    Remedy.XORBS: "--xorbs DIR names the folder that holds them",
+    Remedy.SPEC: "give --spec, or one of the files",
+    Remedy.LIMIT: "--limit-bytes raises the limit",
+    Remedy.REPLACE: "--force replaces it",
+}
+"""What helps, in the words of the command line."""
+
+
+def worded(text: str, remedy: Remedy | None) -> str:
+    """What failed, and what to do about it here."""
+    return text if remedy is None else f"{text}; {FLAGS[remedy]}"
 
 
 def json_value(value: Value) -> Any:

@@ -12,9 +12,9 @@ import typer
 
 import shardcore
 from shardcore.cli import changing, looking, taking
-from shardcore.cli.output import warn
+from shardcore.cli.output import silence_output, warn, worded
 from shardcore.cli.plain import PlainCommand, PlainGroup
-from shardcore.errors import Cancelled, KeyAbsent, LimitExceeded, NotAShard, ShardError, SourceError, UsageError
+from shardcore.errors import Cancelled, KeyAbsent, NotAShard, ShardError, SourceError, UsageError
 
 EXIT_FINE = 0
 EXIT_ABSENT = 1
@@ -35,6 +35,7 @@ def guarded(command: Callable[..., int]) -> Callable[..., int]:
 
     @functools.wraps(command)
     def call(*arguments: object, **options: object) -> int:
+        code = EXIT_FINE
         try:
             code = command(*arguments, **options)
             sys.stdout.flush()
@@ -43,9 +44,9 @@ def guarded(command: Callable[..., int]) -> Callable[..., int]:
         except (KeyboardInterrupt, Cancelled):
             return EXIT_INTERRUPTED
         except BrokenPipeError:
-            # Whoever reads our output has seen enough.
+            # Whoever reads our output has seen enough. What was to be told by the exit code still is.
             silence_output()
-            return EXIT_FINE
+            return code
         except OSError as error:
             # The library raises none: what is left is our own output.
             silence_output()
@@ -87,8 +88,7 @@ def _options(
 
 def told(error: ShardError) -> int:
     """Tells an error on standard error; returns its exit code."""
-    hint = "; --limit-bytes raises the limit" if isinstance(error, LimitExceeded) else ""
-    warn(f"{error}{hint}")
+    warn(worded(error.placed, error.remedy))
     if isinstance(error, NotAShard):
         for candidate in error.candidates:
             warn(f"  {candidate}")
@@ -104,13 +104,6 @@ def exit_code(error: ShardError) -> int:
     if isinstance(error, SourceError):
         return EXIT_SOURCE
     return EXIT_DAMAGED
-
-
-def silence_output() -> None:
-    """Sends what is still to be printed nowhere, so that the interpreter does not fail over it at its end."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
-    os.close(nowhere)
 
 
 def run(arguments: list[str] | None = None) -> int:
@@ -157,9 +150,31 @@ def allow_many_files() -> None:
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
+_PLAIN_WORDS = {
+    "Input should be a valid integer, unable to parse string as an integer": "a whole number is wanted",
+    "Input should be greater than or equal to": "it has to be at least",
+    "No such option:": "there is no option",
+    "No such command": "there is no command",
+    "Possible options:": "perhaps",
+    ". Did you mean": ", perhaps",
+    "Missing argument": "missing:",
+    "requires an argument": "needs a value",
+    "Got unexpected extra argument(s)": "too many arguments:",
+    "Got unexpected extra argument": "too many arguments:",
+}
+"""What the library that reads command lines says, and what is told instead."""
+
+
 def _argument_text(error: Exception) -> str:
     """What is wrong with the command line, in one line."""
     message = getattr(error, "format_message", error.__str__)()
-    where = getattr(getattr(error, "ctx", None), "command_path", "shardcore")
+    context = getattr(error, "ctx", None)
+    where = getattr(context, "command_path", "shardcore")
     what = " ".join(message.replace("Value error, ", "").split()).rstrip(".")
+    for theirs, plain in _PLAIN_WORDS.items():
+        what = what.replace(theirs, plain)
+    what = what.rstrip("?")
+    parameters = getattr(getattr(context, "command", None), "params", ())
+    if what.startswith("there is no option") and any(one.name in ("key", "keys") for one in parameters):
+        what += "; put keys that begin with a dash after --"
     return f"{what}; {where} --help tells more"

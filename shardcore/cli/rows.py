@@ -5,23 +5,29 @@ from __future__ import annotations
 import fnmatch
 import hashlib
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.cli.options import progress_bar
-from shardcore.cli.output import object_json, print_json, print_line, printable, warn
+from shardcore.cli.output import object_json, print_json, print_line, printable, warn, worded
 from shardcore.dataset import DataSet
-from shardcore.errors import FormatError, ShardError, UsageError
+from shardcore.errors import FormatError, ShardError, UsageError, quoted
 from shardcore.objects import ObjectColumns, ObjectRef, State
 from shardcore.shard import Shard
 
 ROWS_AT_ONCE = 1 << 16
 """Rows listed from one read."""
 
-HIDDEN = (State.UNUSED, State.DELETED)
+def unserved(deleted: bool) -> tuple[State, ...]:
+    """The states of rows that cannot be had; `ls` leaves them out without `--all`.
+
+    Args:
+        deleted: Whether tombstoned objects are served.
+    """
+    return (State.UNUSED, State.DELETED) if deleted else (State.UNUSED, State.DELETED, State.TOMBSTONED)
 
 
 def kind_code(shard: Shard, kind: str | None) -> int | None:
@@ -33,12 +39,12 @@ def kind_code(shard: Shard, kind: str | None) -> int | None:
     if kind is None:
         return None
     if kind not in shard.objects.kinds:
-        raise UsageError(f"no objects of kind {kind!r} here; there is {', '.join(shard.objects.kinds)}")
+        raise UsageError(f"no objects of kind {quoted(kind)} here, only {', '.join(shard.objects.kinds)}")
     return shard.objects.kinds.index(kind)
 
 
 def shown_rows(
-    shard: Shard, kind: int | None, skip: int, limit: int | None, everything: bool
+    shard: Shard, kind: int | None, skip: int, limit: int | None, hidden: Collection[State]
 ) -> Iterator[tuple[NDArray[np.int64], ObjectColumns]]:
     """The rows to list, with their columns, in the order of the slots."""
     left = limit
@@ -47,7 +53,7 @@ def shown_rows(
             return
         rows = np.arange(first, min(first + ROWS_AT_ONCE, len(shard.objects)), dtype=np.int64)
         columns = shard.objects.columns(rows)
-        keep = np.ones(len(rows), bool) if everything else ~np.isin(columns.state, HIDDEN)
+        keep = ~np.isin(columns.state, list(hidden))
         if kind is not None:
             keep &= columns.kind == kind
         chosen = rows[keep]
@@ -61,8 +67,26 @@ def shown_rows(
             yield chosen, sized
 
 
-def list_rows(shard: Shard, rows: NDArray[np.int64], columns: ObjectColumns, *, as_json: bool, digest: bool) -> int:
-    """Prints some rows; returns how many of them have an error."""
+def list_rows(
+    shard: Shard,
+    rows: NDArray[np.int64],
+    columns: ObjectColumns,
+    *,
+    as_json: bool,
+    digest: bool,
+    without_content: Collection[State],
+) -> int:
+    """Prints some rows; returns how many of them have an error.
+
+    Args:
+        shard: Whose rows they are.
+        rows: Which.
+        columns: What is known of them.
+        as_json: Whether each is a JSON value.
+        digest: Whether the sha256 of the content is told, too.
+        without_content: States of rows that have none to digest.
+    """
+    bare = {state.name.lower() for state in without_content}
     damaged = int(np.count_nonzero(columns.state == State.DAMAGED))
     if not as_json and not digest:
         _print_rows(shard, rows, columns)
@@ -73,7 +97,7 @@ def list_rows(shard: Shard, rows: NDArray[np.int64], columns: ObjectColumns, *, 
             found = object_json(shard.objects.ref(row))
         except FormatError as error:
             found = {"key": None, "state": "damaged", "size": None, "error": str(error)}
-        if digest and found["state"] not in ("unused", "deleted") and "error" not in found:
+        if digest and found["state"] not in bare and "error" not in found:
             _add_digest(shard, row, found)
         errors += "error" in found
         if as_json:
@@ -135,7 +159,7 @@ def _add_digest(shard: Shard, row: int, found: dict[str, Any]) -> None:
             digest.update(piece)
             size += len(piece)
     except ShardError as error:
-        found["error"] = str(error)
+        found["error"] = worded(error.placed, error.remedy)
         return
     found["sha256"] = digest.hexdigest()
     found["size"] = size

@@ -23,8 +23,8 @@ from shardcore.cli.options import (
     opens,
     progress_bar,
 )
-from shardcore.cli.output import print_json, print_line, warn
-from shardcore.errors import DEFAULT_LIMIT, UsageError
+from shardcore.cli.output import tell_json, tell_line, warn, worded
+from shardcore.errors import DEFAULT_LIMIT, UsageError, quoted
 
 if TYPE_CHECKING:
     from shardcore.objects import ObjectRef
@@ -41,14 +41,14 @@ def ls(
     kind: Annotated[str | None, typer.Option(help="Only objects of this kind.")] = None,
     limit: Annotated[int | None, typer.Option(help="At most so many objects.", min=0)] = None,
     skip: Annotated[int, typer.Option(help="Leave out the first so many objects.", min=0)] = 0,
-    everything: Annotated[bool, typer.Option("--all", help="Unused and deleted rows, too.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Unused, deleted and tombstoned rows, too.")] = False,
     json: Json = False,
     how: Opening = USUAL,
 ) -> int:
     """List the objects."""
     if digest not in (None, "sha256"):
         raise UsageError(f"--digest knows sha256, not {digest!r}")
-    from shardcore.cli.rows import kind_code, list_rows, shown_rows, warn_unreadable
+    from shardcore.cli.rows import kind_code, list_rows, shown_rows, unserved, warn_unreadable
 
     errors = 0
     with how.open_rest(uri) as shard:
@@ -57,8 +57,11 @@ def ls(
                 shard.load_index(progress)
         errors += warn_unreadable(shard)
         code = kind_code(shard, kind)
-        for rows, columns in shown_rows(shard, code, skip, limit, everything):
-            errors += list_rows(shard, rows, columns, as_json=json, digest=digest is not None)
+        bare = unserved(bool(how.options["deleted"]))
+        for rows, columns in shown_rows(shard, code, skip, limit, () if everything else bare):
+            errors += list_rows(
+                shard, rows, columns, as_json=json, digest=digest is not None, without_content=bare
+            )
         if shard.damage is not None:
             warn(f"damaged: {shard.damage}")
             return 3
@@ -80,7 +83,7 @@ def get(
     """Write the content of objects to standard output, one after the other."""
     wanted = all_keys(keys, key_file)
     if not wanted:
-        raise UsageError("which objects? give keys")
+        raise UsageError("which objects? give keys; those that begin with a dash after --")
     from shardcore.extract import ANY_SIZE, write_object
     from shardcore.writing.output import write_whole
 
@@ -118,6 +121,8 @@ def extract(
     from shardcore.extract import extract as extract_objects
 
     wanted = all_keys(keys, key_file)
+    if wanted and (pattern is not None or kind is not None):
+        raise UsageError("give keys, or choose by --match and --kind; not both")
     errors = 0
     with how.open_rest(uri) as shard:
         if wanted:
@@ -126,6 +131,9 @@ def extract(
         else:
             refs, total = all_refs(shard, pattern, kind, deleted=bool(how.options["deleted"]))
             errors += warn_unreadable(shard)
+            if not total and pattern is not None:
+                warn(f"no key matches {quoted(pattern)}; nothing was written")
+                return 1
         with progress_bar("extracting") as progress:
             results = extract_objects(
                 shard, refs, folder, force=force, total=total, limit=limit_bytes or None, progress=progress
@@ -133,11 +141,12 @@ def extract(
             for done in results:
                 errors += bool(done.error)
                 if json:
-                    print_json(done.line())
+                    tell_json(done.line())
                 elif done.error:
-                    warn(f"{done.key}: {done.error}")
+                    what = worded(done.error, done.remedy)
+                    warn(what if done.key is None else f"{done.key}: {what}")
                 else:
-                    print_line(f"{done.path}  {done.size}  {done.sha256}")
+                    tell_line(f"{done.path}  {done.size}  {done.sha256}")
         if shard.damage is not None:
             warn(f"damaged: {shard.damage}")
             return 3
@@ -154,8 +163,16 @@ def _pieces(
 
     if part is not None:
         data = shard.read_part(ref, part, limit=limit)
+        _check_window(window, len(data), ref)
         yield data if window is None else data[window[0] : window[1]]
     elif window is not None:
+        _check_window(window, ref.size, ref)
         yield shard.read_range(ref, *window, limit=limit)
     else:
         yield from bounded(shard, ref, limit)
+
+
+def _check_window(window: tuple[int, int] | None, size: int, ref: ObjectRef) -> None:
+    """Refuses a range that begins behind the end; one that only ends there is cut."""
+    if window is not None and 0 <= size < window[0]:
+        raise UsageError(f"--range begins at {window[0]}; {quoted(ref.key)} has {size} bytes")

@@ -100,7 +100,7 @@ def tile(claims: Sequence[Section], size: int) -> tuple[tuple[Section, ...], tup
             sections.insert(place, empty)
     if len(sections) > MAX_SECTIONS:
         start = sections[MAX_SECTIONS - 1].start
-        doc = f"{len(sections) - MAX_SECTIONS + 1} more parts: a file is shown as {MAX_SECTIONS} at most."
+        doc = f"{len(sections) - MAX_SECTIONS + 1:,} more parts: a file is shown as {MAX_SECTIONS:,} at most."
         sections[MAX_SECTIONS - 1 :] = [Section("more", SectionRole.UNKNOWN, start, size, doc)]
     return tuple(sections), tuple(overlaps)
 

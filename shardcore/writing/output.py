@@ -9,7 +9,7 @@ import secrets
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from shardcore.errors import ShardError, SourceError, UsageError, reason_of
+from shardcore.errors import Remedy, ShardError, SourceError, UsageError, reason_of
 from shardcore.sources.base import check_name
 from shardcore.writing.plan import WrittenFile
 
@@ -57,7 +57,9 @@ class TemporaryFile(Draining):
         try:
             self._file = self.path.open("x+b", buffering=1 << 20)
         except (OSError, ValueError) as error:
-            raise SourceError(f"cannot write {final}: {reason_of(error)}") from error
+            gone = isinstance(error, FileNotFoundError) and not os.path.isdir(final.parent)  # noqa: PTH112
+            reason = f"there is no folder {final.parent}" if gone else reason_of(error)
+            raise SourceError(f"cannot write {final}: {reason}") from error
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
         """Appends bytes.
@@ -147,7 +149,7 @@ class TemporaryFile(Draining):
                 self.path.rename(self.final)
                 return
         except FileExistsError as error:
-            raise UsageError(f"{self.final} exists already") from error
+            raise UsageError(f"{self.final} exists already", remedy=Remedy.REPLACE) from error
         except OSError as error:
             raise SourceError(f"cannot write {self.final}: {reason_of(error)}") from error
         with contextlib.suppress(OSError):
@@ -290,7 +292,7 @@ class Output:
             self._staged.rename(self.target)
         except OSError as error:
             if _is_there(self.target):
-                raise UsageError(f"{self.target} exists already") from error
+                raise UsageError(f"{self.target} exists already", remedy=Remedy.REPLACE) from error
             raise SourceError(f"cannot write {self.target}: {reason_of(error)}") from error
 
     def _taken_back(self, error: ShardError, appeared: list[TemporaryFile]) -> ShardError:
@@ -301,11 +303,18 @@ class Output:
                 with contextlib.suppress(OSError):
                     file.final.unlink()
         message = f"{error.message}; already in place: {', '.join(stay)}" if stay else error.message
-        return type(error)(message, span=error.span)
+        return type(error)(message, span=error.span, remedy=error.remedy)
 
     def _check_free(self, path: Path) -> None:
         if _is_there(path) and (os.path.isdir(path) or not self.force):  # noqa: PTH112
-            raise UsageError(f"{path} exists already")
+            raise taken(path)
+
+
+def taken(path: Path) -> UsageError:
+    """The error where a name is not free for a file."""
+    if os.path.isdir(path):  # noqa: PTH112
+        return UsageError(f"{path} is a folder; give the name of a file")
+    return UsageError(f"{path} exists already", remedy=Remedy.REPLACE)
 
 
 def write_whole(path: Path, pieces: Iterable[bytes], *, force: bool = False) -> int:
@@ -315,8 +324,8 @@ def write_whole(path: Path, pieces: Iterable[bytes], *, force: bool = False) -> 
         UsageError: The file exists already, and `force` is not set.
         SourceError: It cannot be written.
     """
-    if not force and os.path.lexists(path):
-        raise UsageError(f"{path} exists already")
+    if os.path.lexists(path) and (os.path.isdir(path) or not force):  # noqa: PTH112
+        raise taken(path)
     file = TemporaryFile(path)
     try:
         for piece in pieces:

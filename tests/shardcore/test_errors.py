@@ -7,7 +7,17 @@ import pickle
 import pytest
 
 from shardcore import errors
-from shardcore.errors import Cancelled, KeyAbsent, NotAShard, ShardError, Truncated
+from shardcore.errors import (
+    Cancelled,
+    KeyAbsent,
+    LimitExceeded,
+    NotAShard,
+    Remedy,
+    ShardError,
+    Truncated,
+    UsageError,
+    quoted,
+)
 from shardcore.span import Span
 
 
@@ -30,6 +40,22 @@ def test_spans_as_json_leave_out_the_file_itself() -> None:
     """`source` is told only when it is not the file."""
     assert Span("", 1, 2).to_json() == {"start": 1, "stop": 2}
     assert Span("@0-9", 1, 2).to_json() == {"source": "@0-9", "start": 1, "stop": 2}
+
+
+def test_an_error_tells_what_helps() -> None:
+    """A remedy ends the text; who has other words for it takes the text without. It survives pickling."""
+    error = UsageError("there already", span=Span("", 0, 8), remedy=Remedy.REPLACE)
+    assert error.placed == "there already (bytes 0..8)"
+    assert str(error) == "there already (bytes 0..8); it is replaced with force=True"
+    assert str(pickle.loads(pickle.dumps(error))) == str(error)
+    assert LimitExceeded("too long").remedy is Remedy.LIMIT
+    assert NotAShard("none", remedy=Remedy.SPEC).remedy is Remedy.SPEC
+
+
+def test_quoted_texts_are_short() -> None:
+    """What somebody typed is repeated as it is, without its middle where it is long."""
+    assert quoted("it's") == "'it's'"
+    assert quoted("x" * 500) == f"'{'x' * 40}…{'x' * 20}'"
 
 
 def test_an_error_tells_its_place() -> None:

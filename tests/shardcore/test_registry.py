@@ -60,6 +60,26 @@ def test_bytes_of_every_kind(data: Path) -> None:
         assert shardcore.detect(where).format == "swh"  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("swh/small.shard", "begins with SWHShard: it is swh, and spec is an option of neuroglancer"),
+        ("bloscpack/meta_0.blp", "begins with blpk: it is bloscpack"),
+        ("mdb/derived/plain_no_tables.mdb", "begins with HFRepoMetaData: it is mdb"),
+        ("des/tiny.des", "begins with DES2: it is des"),
+    ],
+)
+def test_an_option_does_not_override_a_magic(data: Path, name: str, sentence: str) -> None:
+    """A specification names the format of files that do not say it themselves; `format` is the caller's own word."""
+    spec = {"@type": "neuroglancer_uint64_sharded_v1", "preshift_bits": 0, "hash": "identity"}
+    spec |= {"minishard_bits": 0, "shard_bits": 0}
+    for partial in (False, True):
+        with pytest.raises(UsageError, match=sentence):
+            shardcore.open(data / name, spec=spec, partial=partial)
+    with shardcore.open(data / name, spec=spec, format="neuroglancer") as shard:
+        assert shard.format == "neuroglancer"
+
+
 def test_sources_of_others_stay_open(data: Path) -> None:
     """A source that the caller gave is not closed when opening fails; one that `open` made is."""
     source = shardcore.FileSource(data / "swh/README.md")

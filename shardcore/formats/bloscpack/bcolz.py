@@ -16,7 +16,7 @@ from typing import Any
 
 from shardcore.errors import ExternalMissing, FormatError
 from shardcore.formats.bloscpack.arrays import MAX_DIMENSIONS, ArrayInfo, is_length, parse_dtype
-from shardcore.formats.bloscpack.json_tree import parse_json
+from shardcore.json_text import parse_json
 from shardcore.sources.base import Folder
 from shardcore.sources.names import SourceName
 from shardcore.span import Span
@@ -100,7 +100,7 @@ class Column:
 
     @property
     def surplus(self) -> list[ChunkFile]:
-        """Files behind the last chunk."""
+        """Files after the last chunk."""
         return [file for file in self.files if file.number >= self.chunks]
 
     def file_of(self, number: int) -> ChunkFile:
@@ -119,7 +119,7 @@ class Column:
         return f"{self.name}/{name}" if self.name else name
 
     def check_chunk(self, number: int, size: int) -> None:
-        """Checks how many plain bytes a chunk has; behind the end of the column the last one may have more.
+        """Checks how many plain bytes a chunk has; after the end of the column the last one may have more.
 
         Raises:
             FormatError: They are not those that `chunklen` and the shape leave to it.
@@ -196,10 +196,7 @@ def read_names(text: bytes) -> list[str]:
 def _mapping(text: bytes, name: str) -> dict[str, Any]:
     """The JSON object in a file."""
     span = _span(name, len(text))
-    try:
-        value = parse_json(text)
-    except ValueError as error:
-        raise FormatError(f"{name} is not JSON: {error}", span=span) from error
+    value = parse_json(text, name, span=span)
     if not isinstance(value, dict):
         raise FormatError(f"{name} holds no JSON object", span=span)
     return value

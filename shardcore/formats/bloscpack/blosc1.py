@@ -290,7 +290,7 @@ def _is_sound(chunk: bytes | memoryview, header: ChunkHeader) -> bool:
 
 
 def _read_starts(chunk: bytes | memoryview, header: ChunkHeader, place: Span | None) -> NDArray[np.int64]:
-    """The table of block starts, each checked to lie behind the table and before the end."""
+    """The table of block starts, each checked to lie after the table and before the end."""
     first = HEADER_SIZE + header.nblocks * BLOCK_START.size
     if first > header.ctbytes:
         raise FormatError(
@@ -336,7 +336,7 @@ def _leads_outside(header: ChunkHeader, at: Any, size: Any, plain: Any) -> Any:
 def _walk_streams(chunk: bytes | memoryview, header: ChunkHeader, starts: NDArray[np.int64]) -> tuple[Any, Any, Any]:
     """Place, stored and plain size of each stream, shape `(nblocks, streams)`; all blocks at once.
 
-    Behind a stream that leads outside, the numbers mean nothing. A short last block has only its first stream; the
+    After a stream that leads outside, the numbers mean nothing. A short last block has only its first stream; the
     others have place -1.
     """
     streams, nblocks, last = header.streams, len(starts), header.ctbytes - STREAM_LENGTH.size

@@ -245,7 +245,7 @@ class ChunkTable:
         return bool((chunks.places == np.append(self.geometry.first, ends)[:-1]).all())
 
     def _from_slots(self, source: Source, progress: Progress) -> AllChunks:
-        """Places by the offsets, and where one is missing, behind the chunk before."""
+        """Places by the offsets, and where one is missing, after the chunk before."""
         assert self.slots is not None
         count = self.geometry.most
         known = min(self.slots.count, count)
@@ -274,7 +274,7 @@ class ChunkTable:
         return int(places[chunk - 1]) + stored + self.geometry.digest
 
     def _from_walk(self, source: Source, progress: Progress) -> AllChunks:
-        """Places by walking; chunks that the header promises behind the end stay -1."""
+        """Places by walking; chunks that the header promises after the end stay -1."""
         self.walk.to(source, 2**63, progress)
         found = len(self.walk.places)
         count = found if self.geometry.nchunks == UNKNOWN else max(self.geometry.most, found)

@@ -64,7 +64,7 @@ class Stored:
         span: Its bytes, without the digest.
         header: Its Blosc header.
         chunk: The bytes of `span`.
-        digest: The digest behind them.
+        digest: The digest after them.
     """
 
     number: int
@@ -392,7 +392,7 @@ class Content:
         likely = []
         if self.header.plain_size_of(number) != UNKNOWN:
             likely.append(self.header.plain_size_of(number) + HEADER_SIZE + digest)
-        behind = self.table.slot_place(number + 1)
-        if behind > place:
-            likely.append(behind - place)
+        after = self.table.slot_place(number + 1)
+        if after > place:
+            likely.append(after - place)
         return max(min(likely, default=GUESS), HEADER_SIZE + digest)

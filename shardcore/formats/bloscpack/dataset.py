@@ -17,9 +17,10 @@ from shardcore.formats.bloscpack.bcolz import (
     Column,
 )
 from shardcore.formats.bloscpack.folder_objects import chunk_of
-from shardcore.formats.bloscpack.json_tree import JsonTree, parse_json
+from shardcore.formats.bloscpack.json_tree import JsonTree
 from shardcore.formats.bloscpack.shard import BloscpackShard, open_shard
 from shardcore.formats.bloscpack.worker import Worker
+from shardcore.json_text import parse_json
 from shardcore.nodes.children import Deferred
 from shardcore.nodes.node import Node
 from shardcore.nodes.sections import Section, SectionRole
@@ -92,7 +93,7 @@ class BloscpackDataSet(DataSet):
         if ref.shard:
             return super().read_range(ref, start, stop, limit=limit)
         if not 0 <= start <= stop:
-            raise UsageError(f"not a half-open range: {start}..{stop}")
+            raise UsageError(f"{start}..{stop} is no range: the first must not exceed the second")
         column = self._column_of(ref)
         first, last = min(start, column.nbytes), min(stop, column.nbytes)
         if last - first > limit:
@@ -145,7 +146,7 @@ class BloscpackDataSet(DataSet):
             start += len(plain)
 
     def _chunk(self, column: Column, number: int) -> bytes:
-        """The plain bytes of a chunk, those behind the end of the column included."""
+        """The plain bytes of a chunk, those after the end of the column included."""
         data = b"".join(super().stream(chunk_of(column.file_of(number).name, -1)))
         column.check_chunk(number, len(data))
         return data
@@ -161,7 +162,7 @@ class BloscpackDataSet(DataSet):
             findings.note(
                 "bloscpack.column-file-surplus",
                 place,
-                f"{file.name} is behind the end of the column, which has {plural(column.chunks, 'chunk')}",
+                f"{file.name} is after the end of the column, which has {plural(column.chunks, 'chunk')}",
             )
         if not depth.reaches(Depth.INDEX):
             return
@@ -219,7 +220,7 @@ def _json_node(source: str, text: bytes) -> Node:
     """The tree of a JSON file."""
     span = Span(source, 0, len(text))
     try:
-        parse_json(text)
-    except ValueError as error:
-        return Node(source, span, role=FieldRole.TEXT, error=f"not JSON: {error}")
+        parse_json(text, "the text", span=span)
+    except FormatError as error:
+        return Node(source, span, role=FieldRole.TEXT, error=error.message)
     return Node(source, span, role=FieldRole.TEXT, children=(JsonTree(text, source).root(),))

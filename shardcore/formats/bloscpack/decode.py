@@ -1,8 +1,8 @@
-"""Plain bytes out of a chunk: `blosc2`, behind the structural check and with two remedies.
+"""Plain bytes out of a chunk: `blosc2`, after the structural check and with two remedies.
 
 `blosc2` reads Blosc-1 chunks, with two exceptions that it does not notice or wrongly refuses:
 
-- bit shuffle in blocks that are not whole elements: the bytes behind the last whole element come back as
+- bit shuffle in blocks that are not whole elements: the bytes after the last whole element come back as
   garbage. The flag is cleared in a copy, and the bit shuffle undone here;
 - chunks of Blosc before 1.5 leave flag 0x10 clear although blocks of their sizes are never split: it is set
   in a copy.
@@ -126,7 +126,7 @@ def _undo_in_blocks(blocks: NDArray[np.uint8], typesize: int) -> None:
     """Undoes the bit shuffle in place, in blocks of equal size (one per row).
 
     In a block of n whole elements, plane j of `8 * typesize` planes holds bit j of all n, lowest bit first;
-    what is left behind the last whole element is as it was. Blocks whose n is not a multiple of 8 were
+    what is left after the last whole element is as it was. Blocks whose n is not a multiple of 8 were
     never shuffled.
     """
     elements = blocks.shape[1] // typesize

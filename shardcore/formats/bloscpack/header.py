@@ -24,7 +24,7 @@ class Header:
         values: The fields as they stand in the file, by name.
         version: 1, 2 or 3.
         options: Bits of `Option`.
-        checksum: The digest behind every chunk.
+        checksum: The digest after every chunk.
         typesize: Bytes of one element; 0 when the version does not say.
         chunk_size: Plain bytes of every chunk but the last.
         last_chunk: Plain bytes of the last chunk.

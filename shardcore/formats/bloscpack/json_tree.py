@@ -74,7 +74,7 @@ class JsonTree:
             return ()
         named = self._data[at] == ord("{")
         starts = self._values_at(places[before] + 1)
-        # The first mark within a member of an object is the colon behind its name.
+        # The first mark within a member of an object is the colon after its name.
         values = self._values_at(places[before + 1] + 1) if named else starts
         stops = self._stops(starts, places[ends])
 
@@ -89,7 +89,7 @@ class JsonTree:
         return list(grouped(Extents(starts + self._base, stops + self._base, describe, source=self._source)))
 
     def _find_marks(self) -> tuple[I64, NDArray[np.uint8], NDArray[np.int32]]:
-        """Places of the marks, the marks, and how many brackets are open behind each."""
+        """Places of the marks, the marks, and how many brackets are open after each."""
         blocks = list(structure(self._data))
         places = np.concatenate([found for found, _ in blocks]) if blocks else np.zeros(0, np.int64)
         kinds = np.concatenate([kind for _, kind in blocks]) if blocks else np.zeros(0, np.uint8)

@@ -214,7 +214,7 @@ SENTENCES = {
     "metadata": "A JSON text about the content, with room to grow and a digest of its own.",
     "offsets": "Where each chunk begins; spare slots, -1, are for chunks that are appended later.",
     "chunks": "The content: compressed chunks, each followed by its digest.",
-    "trailing": "Bytes behind the last chunk. Appending can leave some; readers ignore them.",
+    "trailing": "Bytes after the last chunk. Appending can leave some; readers ignore them.",
     "unknown": "These bytes belong to no chunk that can be found.",
 }
 _ROLES = {
@@ -244,7 +244,7 @@ class Geometry:
     Attributes:
         first: First byte of chunk 0.
         nchunks: Number of chunks; -1 means: until the end of the file.
-        digest: Bytes of the digest behind each chunk.
+        digest: Bytes of the digest after each chunk.
         size: Bytes of the file.
     """
 
@@ -260,7 +260,7 @@ class Geometry:
         return fit if self.nchunks == UNKNOWN else min(self.nchunks, fit + 1)
 
     def allows(self, place: int) -> bool:
-        """Whether a chunk's header can begin here: behind the offsets, and whole in the file."""
+        """Whether a chunk's header can begin here: after the offsets, and whole in the file."""
         return self.first <= place <= self.size - CHUNK_HEADER.size
 
     def allowed(self, places: NDArray[np.int64]) -> NDArray[np.bool_]:

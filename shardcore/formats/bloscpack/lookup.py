@@ -12,7 +12,7 @@ from enum import Enum
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import KeyAbsent, UsageError
+from shardcore.errors import KeyAbsent, UsageError, quoted
 from shardcore.formats.bloscpack.blosc1 import map_chunk
 from shardcore.formats.bloscpack.content import Stored
 from shardcore.formats.bloscpack.file import BloscpackFile
@@ -70,7 +70,8 @@ def parse_key(text: str) -> BloscpackKey:
         return BloscpackKey(Asked.ALL)
     digits = text.removeprefix("@")
     if not (digits.isascii() and digits.isdigit()) or len(digits) > 20:
-        raise UsageError(f"a key of a bloscpack file is a chunk number, `@` and a plain byte, or `all`; not {text!r}")
+        forms = "the number of a chunk, `@` and the number of a plain byte, or `all`"
+        raise UsageError(f"a key of a bloscpack file is {forms}; not {quoted(text)}")
     return BloscpackKey(Asked.BYTE if text.startswith("@") else Asked.CHUNK, int(digits))
 
 
@@ -234,13 +235,13 @@ class BloscpackLookup:
             steps = [*steps[: WALK_STEPS // 2], *steps[-(WALK_STEPS // 2) :]]
         digest = self._header.checksum.size
         for chunk in steps:
-            place, behind = walk.places[chunk], walk.places[chunk + 1]
+            place, after = walk.places[chunk], walk.places[chunk + 1]
             look.step(
                 f"Walk past chunk {chunk}",
-                f"It begins at byte {place}: {place} + {behind - place - digest} stored bytes + {digest} of digest = "
-                f"{behind}, where chunk {chunk + 1} begins.",
+                f"It begins at byte {place}: {place} + {after - place - digest} stored bytes + {digest} of digest = "
+                f"{after}, where chunk {chunk + 1} begins.",
                 blosc_header_span(place),
-                next=behind,
+                next=after,
             )
 
     def _tell_chunk(self, stored: Stored, within: int | None, look: Look) -> None:

@@ -50,7 +50,7 @@ class MetadataSection:
 
     @property
     def padding(self) -> Span:
-        """The room behind it."""
+        """The room after it."""
         return Span("", self.stored.stop, self.header.stop + self.values["max_meta_size"])
 
     @property

@@ -155,7 +155,7 @@ class BloscpackShard(Shard):
     def read_range(self, ref: ObjectRef, start: int, stop: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
         """Plain bytes `[start, stop)` of a chunk or of all; only the chunks that hold them are read."""
         if not 0 <= start <= stop:
-            raise UsageError(f"not a half-open range: {start}..{stop}")
+            raise UsageError(f"{start}..{stop} is no range: the first must not exceed the second")
         if ref.key == ALL:
             return self.file.content.plain_range(start, stop, limit=limit)
         part = self.file.content.plain(_number(ref), limit=DEFAULT_LIMIT)[start:stop]
@@ -211,7 +211,7 @@ def detect(source: PrefetchedSource) -> Verdict | None:
 
 
 def open_shard(source: PrefetchedSource, context: OpenContext) -> BloscpackShard:
-    """Opens a file; one range, a second when the offsets go on behind the first 64 KiB.
+    """Opens a file; one range, a second when the offsets go on after the first 64 KiB.
 
     Raises:
         BadMagic: It does not begin with `blpk`.

@@ -110,7 +110,7 @@ def read_offsets(source: Source, header: Header, start: int) -> Offsets:
     first = int(kept[0])
     if start < first < geometry.first and (first - start) % OFFSET.size == 0:
         room = (first - start) // OFFSET.size
-        odd = f"the header counts {plural(count, 'offset slot')}, but chunk 0 begins behind {room:,} of them"
+        odd = f"the header counts {plural(count, 'offset slot')}, but chunk 0 begins after {room:,} of them"
         geometry = Geometry(first, header.nchunks, digest, size)
         return Offsets(start, room, Slots(start, kept[:room], min(used, room), geometry), geometry, odd)
     return Offsets(start, count, Slots(start, kept, used, geometry), geometry)

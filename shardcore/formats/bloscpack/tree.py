@@ -226,7 +226,7 @@ class BloscpackTree:
 
 
 _OUTSIDE = "no chunk can begin there: it is not between the offsets and the end of the file"
-_DIGEST_DOC = "The digest of the stored metadata, without the zeros behind it: it shows damage."
+_DIGEST_DOC = "The digest of the stored metadata, without the zeros after it: it shows damage."
 
 
 def _rest_node(part: Section) -> Node:

@@ -77,7 +77,7 @@ class Verification:
         padding = metadata.padding
         if any(self._file.source.read(padding.start, padding.stop)):
             self._findings.warning(
-                "bloscpack.metadata-room", padding, "the bytes reserved behind the metadata are not all zero"
+                "bloscpack.metadata-room", padding, "the bytes reserved after the metadata are not all zero"
             )
         try:
             value = parse_metadata(metadata, self._file.metadata_text())

@@ -31,7 +31,7 @@ class Worker:
     """One process that decompresses chunks, started at the first one and again after it died.
 
     Calls from several threads wait for each other. The process is started by the `spawn` method, so a
-    script that uses a worker keeps its own work behind `if __name__ == "__main__":`.
+    script that uses a worker keeps its own work after `if __name__ == "__main__":`.
 
     Args:
         timeout: Seconds that one chunk may take before the process is killed.

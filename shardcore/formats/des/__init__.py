@@ -14,9 +14,10 @@ FORMAT = Format(
     open_folder=lazily("shardcore.formats.des.folder:open_folder"),
     locate=lazily("shardcore.formats.des.lookup:locate"),
     options=(
-        Option("deleted", OptionType.FLAG, "Serve what a tombstone covers, too."),
+        Option("deleted", OptionType.FLAG, "Serve objects with a tombstone (deleted ones), too."),
         Option("date", OptionType.TEXT, "created_at of the object in ISO 8601; its date counts.", Purpose.LOCATE),
         Option("n_bits", OptionType.INTEGER, "Bits of the shard number, 4 to 16.", Purpose.LOCATE),
         Option("zones", OptionType.TEXT, "A zones file: its path, or its text.", Purpose.LOCATE),
     ),
+    marks=(b"DES2",),
 )

@@ -11,6 +11,7 @@ from shardcore.formats.des.layout import CODECS, bigfile_name
 from shardcore.payload import decompress_stream
 from shardcore.sources.base import Folder, Source
 from shardcore.span import Span
+from shardcore.words import plural
 
 ONE_READ = 1 << 24
 """A payload up to this size is one request; longer ones come in pieces of it."""
@@ -56,9 +57,7 @@ def open_bigfile(folder: Folder | None, entries: Entries, row: int) -> Source:
     entries.check_readable(row)
     name, entry = bigfile_name(entries.hash(row)), entries.span(row)
     if folder is None:
-        raise ExternalMissing(
-            f"the content is in {name} beside the shard, and this shard lies in no folder", span=entry
-        )
+        raise ExternalMissing(f"the content is in {name} beside the shard; this shard lies in no folder", span=entry)
     try:
         source = folder.open(name)
     except SourceError as error:
@@ -67,7 +66,7 @@ def open_bigfile(folder: Folder | None, entries: Entries, row: int) -> Source:
     if source.size != declared:
         size = source.size
         source.close()
-        raise FormatError(f"{name} has {size} bytes, the entry says {declared}", span=entry)
+        raise FormatError(f"{name} has {plural(size, 'byte')}; the entry says {declared:,}", span=entry)
     return source
 
 
@@ -89,7 +88,7 @@ def stream_bigfile(folder: Folder | None, entries: Entries, row: int) -> Iterato
         if digest.hexdigest() != wanted:
             name = bigfile_name(entries.hash(row))
             raise BadChecksum(
-                f"{name} holds other content: its sha256 is {digest.hexdigest()}", span=Span(name, 0, source.size)
+                f"sha256 of {name}: computed {digest.hexdigest()}, stored in its name", span=Span(name, 0, source.size)
             )
 
 
@@ -102,7 +101,7 @@ def cut(source: Source, first: int, last: int, start: int, stop: int, limit: int
     """
     first, last = min(first + start, last), min(first + stop, last)
     if last - first > limit:
-        raise LimitExceeded(f"a range of {last - first} bytes; the limit is {limit}")
+        raise LimitExceeded(f"the range has {plural(last - first, 'byte')}; the limit is {limit:,}")
     return source.read(first, last) if last > first else b""
 
 

@@ -10,7 +10,7 @@ from shardcore.formats.des.entries import Entries
 class DataMap:
     """Who owns the bytes of the data section: payloads in the order of their offsets, and the gaps between them.
 
-    Where payloads overlap, the one that begins later owns the common bytes, and behind its end the one that reaches
+    Where payloads overlap, the one that begins later owns the common bytes, and after its end the one that reaches
     farthest goes on. (No writer makes overlaps or gaps.)
 
     Args:
@@ -32,7 +32,7 @@ class DataMap:
         last = np.maximum(np.minimum((c.offset[rows] + c.length[rows]).astype(np.int64), stop), first)
         ahead = np.append(first[1:], stop)[: len(rows)]
         reach = np.maximum.accumulate(last)
-        # Behind the end of a payload an earlier, longer one may go on; then comes a gap.
+        # After the end of a payload an earlier, longer one may go on; then comes a gap.
         keeper = np.maximum.accumulate(np.where(last == reach, np.arange(len(rows)), 0))
         end = np.minimum(last, ahead)
         resumed = np.maximum(np.minimum(reach, ahead), end)

@@ -160,7 +160,7 @@ class Entries:
         """Why the content of a row cannot be read; empty when it can."""
         c = self.columns
         if c.big[row]:
-            return "" if is_hash(self.hash(row)) else "the BigFile's hash is not 64 hex digits: it is not followed"
+            return "" if is_hash(self.hash(row)) else "the BigFile's hash is not 64 hex digits: no file is opened by it"
         fault = int(self._faults(np.array([row], np.int64))[0])
         offset, length, codec, size = (int(column[row]) for column in (c.offset, c.length, c.codec, c.size))
         return payload_fault_text(fault, offset, length, codec, size, self.data_stop)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.caching import LruCache, Once
-from shardcore.errors import FormatError, ShardError, UsageError
+from shardcore.errors import FormatError, Remedy, ShardError, UsageError, quoted
 from shardcore.formats.des.content import cut, inline_place, open_bigfile, read_chunks, stream_bigfile, stream_inline
 from shardcore.formats.des.data_map import DataMap
 from shardcore.formats.des.entries import Entries
@@ -120,10 +120,11 @@ class DesFile:
         if self.deleted:
             return
         if self.sidecar_error is not None:
-            raise FormatError(f"what was deleted is not known: {self.sidecar_error.message}; open with deleted=True")
+            text = f"what was deleted is not known: {self.sidecar_error.message}"
+            raise FormatError(text, remedy=Remedy.DELETED)
         if row in self.tombstoned:
-            deletion = f"{self.uid(row)!r} was deleted ({self.tombstone(row)})"
-            raise UsageError(f"{deletion}; open with deleted=True to read it")
+            text = f"{quoted(self.uid(row))} was deleted ({self.tombstone(row)})"
+            raise UsageError(text, remedy=Remedy.DELETED)
 
     def stream(self, row: int) -> Iterator[bytes]:
         """The plain content of an entry in pieces; of a BigFile from beside the file.

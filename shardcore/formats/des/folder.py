@@ -30,6 +30,7 @@ from shardcore.sources.names import SourceName
 from shardcore.sources.opening import PrefetchedSource
 from shardcore.span import Span
 from shardcore.trace import Look
+from shardcore.words import plural
 
 ZONES_NAMES = ("zones.json", "zones.yaml", "zones.yml")
 
@@ -130,14 +131,14 @@ class DesDataSet(DataSet):
         """The parts in which a uid may lie: those of its shard number, of all dates; then files with other names."""
         route, found = self._candidates(key)
         if route is None:
-            text = f"The number of bits of the shard numbers is not known: all {len(found)} files may hold the uid."
+            text = f"n_bits is not known, so any of {plural(len(found), 'file')} may hold the uid."
             look.step("Route", text, n_bits=None, candidates=found[:100])
             return found
-        why = "read as a number" if route.rule == "digits" else "by its CRC-32"
+        why = "read as a number" if route.rule == "digits" else "hashed with CRC-32"
         zone = self.zones.zone_of(route.number) if self.zones else None
         text = f"The uid, {why}, modulo 2^{route.n_bits} gives shard number {route.number}, printed {route.hex}"
         text += f", of zone {zone.name}" if zone else ""
-        text += f": {len(found)} of {len(self.members)} files may hold it."
+        text += f": {len(found):,} of {plural(len(self.members), 'file')} may hold it."
         values: dict[str, Any] = {"n_bits": route.n_bits, "rule": route.rule, "number": route.number, "hex": route.hex}
         look.step("Route", text, **values, candidates=found[:100])
         return found
@@ -180,7 +181,7 @@ class DesDataSet(DataSet):
             ref = _copy_ref(copies[0])
         if copies:
             names = [copy.name for copy in copies]
-            text = f"{len(copies)} copies are kept for extended retention; readers of that project prefer them."
+            text = f"{plural(len(copies), 'copy is', 'copies are')} kept longer; the reference prefers them."
             look.step("Retention", text, *(copy.span for copy in copies), copies=names)
             ref.extras["copies"] = names
         return ref
@@ -202,7 +203,7 @@ class DesDataSet(DataSet):
         if ref.kind != "copy":
             return super().read_range(ref, start, stop, limit=limit)
         if not 0 <= start <= stop:
-            raise UsageError(f"not a half-open range: {start}..{stop}")
+            raise UsageError(f"{start}..{stop} is no range: the first must not exceed the second")
         with self._open_copy(ref) as source:
             return cut(source, 0, source.size, start, stop, limit)
 
@@ -223,9 +224,9 @@ class DesDataSet(DataSet):
         return Node(root.name, root.span, children=(*root.children, copies))
 
     def _copy_nodes(self) -> list[Node]:
-        doc = "A copy that is kept longer."
+        doc = "A copy of an object, kept longer than its shard."
         return [
-            Node(copy.name, copy.span, text=f"{copy.size} bytes", role=FieldRole.DATA, doc=doc)
+            Node(copy.name, copy.span, text=plural(copy.size, "byte"), role=FieldRole.DATA, doc=doc)
             for copy in self.retention.copies.all
         ]
 

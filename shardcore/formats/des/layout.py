@@ -19,6 +19,7 @@ from shardcore.json_text import FREE, parse_json
 from shardcore.nodes.sections import Section, SectionRole
 from shardcore.record import Field, FieldRole, Record
 from shardcore.span import Span
+from shardcore.words import plural
 
 MAGIC = b"DES2"
 FOOTER_MAGIC = b"DESI"
@@ -72,7 +73,7 @@ UID_HEAD = Record(
 
 _FLAGS = Field("flags", "u1", FieldRole.FLAGS, "Bit 0: the content is a BigFile; the reference ignores the other bits.")
 _PLACE = (
-    Field("offset", "<u8", FieldRole.OFFSET, "First byte of the payload, from the start of the file."),
+    Field("offset", "<u8", FieldRole.OFFSET, "First byte of the payload, counted from the start of the file."),
     Field("length", "<u8", FieldRole.SIZE, "Stored bytes of the payload; the reference's local reader uses it."),
 )
 _CODING = (
@@ -87,7 +88,7 @@ _CODING = (
         "uncompressed_size",
         "<u8",
         FieldRole.SIZE,
-        "Bytes of the plain content; the reference does not compare it when codec is none.",
+        "Plain bytes of the content, decompressed; the reference does not compare it when codec is none.",
     ),
 )
 _META_LENGTH = Field("meta_length", "<u4", FieldRole.SIZE, "Bytes of the metadata that follows; 0 for none.")
@@ -108,7 +109,10 @@ BIGFILE_HEAD = Record(
 BIGFILE_TAIL = Record(
     "BigFile tail",
     source="des_core.shard_io, index entry",
-    fields=(Field("size", "<u8", FieldRole.SIZE, "Bytes of the external file, which is plain."), _META_LENGTH),
+    fields=(
+        Field("size", "<u8", FieldRole.SIZE, "Bytes of the external file, which is never compressed."),
+        _META_LENGTH,
+    ),
 )
 
 PLACE_V1 = Record("place, version 1", source="des_core.shard_io, index entry", fields=(*_PLACE, *_CODING))
@@ -157,7 +161,7 @@ def write_uid(uid: str) -> bytes:
     except UnicodeEncodeError:
         raise FormatError(f"the uid {uid!r} has no UTF-8 form") from None
     if len(data) > MAX_UID:
-        raise FormatError(f"a uid has at most {MAX_UID} bytes, this one {len(data)}")
+        raise FormatError(f"a uid has at most {MAX_UID:,} bytes; this one has {len(data):,}")
     return UID_HEAD.pack(uid_length=len(data)) + data
 
 
@@ -171,7 +175,7 @@ def read_meta(data: bytes, *, place: Span | None = None) -> dict[str, Any]:
         return {}
     tree = parse_json(data, "the metadata", limits=FREE, span=place)
     if not isinstance(tree, dict):
-        raise FormatError(f"metadata that is a JSON {_JSON_NAMES[type(tree)]}, not an object", span=place)
+        raise FormatError(f"the metadata is a JSON {_JSON_NAMES[type(tree)]}, not an object", span=place)
     return tree
 
 
@@ -189,16 +193,26 @@ def write_meta(meta: dict[str, Any] | None) -> bytes:
     try:
         return json.dumps(meta, separators=(",", ":"), allow_nan=False).encode()
     except (TypeError, ValueError, RecursionError) as error:
-        raise FormatError(f"metadata without a JSON form: {error}") from None
+        raise FormatError(f"the metadata has no JSON form: {error}") from None
 
 
 def section_claims(index_start: int, index_stop: int, size: int) -> list[Section]:
     """The four sections of a shard; BigFiles add no bytes to any of them."""
     return [
         Section("header", SectionRole.HEADER, 0, HEADER.size, "Says what the file is, and the layout of its entries."),
-        Section("data", SectionRole.DATA, HEADER.size, index_start, "The payloads, as they came, without padding."),
         Section(
-            "index", SectionRole.INDEX, index_start, index_stop, "One entry for each object: uid, place, metadata."
+            "data",
+            SectionRole.DATA,
+            HEADER.size,
+            index_start,
+            "The payloads (stored contents), in the order they came, without padding.",
+        ),
+        Section(
+            "index",
+            SectionRole.INDEX,
+            index_start,
+            index_stop,
+            "One entry for each object: uid, place of its content, metadata.",
         ),
         Section(
             "footer", SectionRole.FOOTER, index_stop, size, "Says where the index begins: a shard is read from here."
@@ -274,10 +288,10 @@ def payload_fault_text(fault: int, offset: int, length: int, codec: int, size: i
     return {
         PayloadFault.NONE: "",
         PayloadFault.OUTSIDE: (
-            f"bytes {offset}..{offset + length} are not all before the index, which begins at {data_stop}"
+            f"its payload, bytes {offset} to {offset + length}, is not all before the index, which is at {data_stop}"
         ),
         PayloadFault.CODEC: f"codec {codec} is not known",
-        PayloadFault.SIZE: f"{length} bytes stored without compression, {size} declared",
+        PayloadFault.SIZE: f"stored without compression in {plural(length, 'byte')}; uncompressed_size says {size:,}",
     }[PayloadFault(fault)]
 
 
@@ -295,7 +309,9 @@ def index_start(size: int, footer: dict[str, Any]) -> int:
     index_size = footer["index_size"]
     span = Span("", size - FOOTER.size + FOOTER.offsets["index_size"], size)
     if index_size > room:
-        raise Truncated(f"an index of {index_size} bytes; between header and footer are {max(room, 0)}", span=span)
+        raise Truncated(
+            f"index_size is {index_size:,}; between header and footer are {plural(max(room, 0), 'byte')}", span=span
+        )
     if index_size < INDEX_HEAD.size:
-        raise Truncated(f"an index of {index_size} bytes has no room for its entry count", span=span)
+        raise Truncated(f"index_size is {index_size}; the entry count alone takes {INDEX_HEAD.size} bytes", span=span)
     return size - FOOTER.size - int(index_size)

@@ -22,6 +22,7 @@ from shardcore.sources.local import FileSource
 from shardcore.sources.names import SourceName
 from shardcore.span import Span
 from shardcore.trace import Look
+from shardcore.words import plural
 
 MAX_TOLD = 1 << 24
 """Contents up to 16 MiB are read by a told lookup to show what comes out."""
@@ -61,10 +62,10 @@ class DesLookup:
         _tell_ends(file, look)
         if not len(rows):
             index = Span("", entries.data_stop, file.index_stop)
-            text = f"None of the {len(entries)} entries has this uid."
+            text = f"No entry has this uid; {plural(len(entries), 'entry was', 'entries were')} walked."
             look.step("Walk", text, index, entries=len(entries), uid_bytes=len(key.raw))
             if entries.walk.error:
-                message = f"not among the entries that can be read: {entries.walk.error}"
+                message = f"not among the entries that can be read; the index is damaged: {entries.walk.error}"
                 raise FormatError(message, span=entries.lost_span)
             raise KeyAbsent(key.text, span=index)
         ref = self._objects.ref(int(rows[-1]))
@@ -93,7 +94,7 @@ def _tell_ends(file: DesFile, look: Look) -> None:
     declared = file.footer["index_size"]
     look.step(
         "Footer",
-        f"The last {FOOTER.size} bytes say that the index has {declared} bytes: it begins at {start}.",
+        f"The last {FOOTER.size} bytes say that the index has {plural(declared, 'byte')}: it begins at byte {start}.",
         Span("", size - FOOTER.size, size),
         index_size=declared,
         index_start=start,
@@ -106,14 +107,16 @@ def _tell_ends(file: DesFile, look: Look) -> None:
         version=version,
     )
     count = file.entries.declared
-    look.step("Count", f"The index has {count} entries.", Span("", start, start + INDEX_HEAD.size), entry_count=count)
+    look.step(
+        "Count", f"The index has {plural(count, 'entry')}.", Span("", start, start + INDEX_HEAD.size), entry_count=count
+    )
 
 
 def _tell_entry(file: DesFile, ref: ObjectRef, rows: NDArray[np.int64], look: Look) -> None:
     c, row, entry = file.entries.columns, ref.row, file.entries.span(ref.row)
-    text = f"Entry by entry the uid lengths lead to entry {row}, which has this uid."
+    text = f"Entries differ in length, so they are walked one by one, up to entry {row}: it has this uid."
     if len(rows) > 1:
-        text += f" {len(rows)} entries have it, and the last one counts."
+        text += f" {plural(len(rows), 'entry has', 'entries have')} it, and the last one counts."
     uid = Span("", entry.start + UID_HEAD.size, entry.start + UID_HEAD.size + int(c.uid_length[row]))
     look.step("Walk", text, entry, uid, entry=row, start=entry.start, stop=entry.stop)
     at = uid.stop
@@ -124,12 +127,12 @@ def _tell_entry(file: DesFile, ref: ObjectRef, rows: NDArray[np.int64], look: Lo
     meta = Span("", file.entries.data_stop + int(c.meta_start[row]), entry.stop)
     if big:
         digest = str(ref.extras["hash"])
-        text = f"The content is the external file {digest}, {int(c.size[row])} bytes."
+        text = f"The content is the external file {digest}, {plural(c.size[row], 'byte')}."
         look.step("Place", text, Span("", at + 1, meta.start), hash=digest, size=int(c.size[row]))
     else:
         _tell_place(file, ref, look, at)
     if meta.size:
-        look.step("Metadata", "The metadata is a JSON object.", meta, meta=ref.extras["meta"])
+        look.step("Metadata", "The entry ends with metadata, a JSON object.", meta, meta=ref.extras["meta"])
 
 
 def _tell_place(file: DesFile, ref: ObjectRef, look: Look, at: int) -> None:
@@ -139,7 +142,7 @@ def _tell_place(file: DesFile, ref: ObjectRef, look: Look, at: int) -> None:
     offset, length, size = int(c.offset[row]), int(c.length[row]), int(c.size[row])
     code = int(c.codec[row])
     codec = CODECS[code] if code < len(CODECS) else f"number {code}"
-    text = f"{length} bytes at {offset}, codec {codec}, {size} bytes when plain."
+    text = f"{plural(size, 'plain byte')} stored in {length:,} from byte {offset} on, codec {codec}."
     values = {"offset": offset, "length": length, "codec": codec, "compressed_size": int(c.compressed[row])}
     look.step("Place", text, Span("", at + skip, stop), **values, uncompressed_size=size)
 
@@ -147,13 +150,21 @@ def _tell_place(file: DesFile, ref: ObjectRef, look: Look, at: int) -> None:
 def _tell_sidecar(file: DesFile, ref: ObjectRef, look: Look) -> None:
     if file.sidecar_error is not None:
         place = Span(str(SourceName(file.sidecar_name)), 0, 0)
-        look.step("Sidecar", f"It cannot be used: {file.sidecar_error.message}.", place)
+        look.step(
+            "Sidecar",
+            f"The sidecar cannot be used, so nobody knows what was deleted: {file.sidecar_error.message}.",
+            place,
+        )
     elif file.sidecar is None:
-        look.step("Sidecar", "There is none beside the shard: nothing is known to be deleted.", sidecar=False)
+        look.step("Sidecar", "No sidecar lies beside the shard: nothing is known to be deleted.", sidecar=False)
     else:
         tombstone = file.tombstone(ref.row)
         checksum = ref.extras.get("checksum", "")
-        said = f"A tombstone says that it was deleted: {tombstone}." if tombstone else "It has no tombstone."
+        said = (
+            f"A tombstone says that the object was deleted: {tombstone}."
+            if tombstone
+            else "The sidecar has no tombstone for the object: it was not deleted."
+        )
         look.step("Sidecar", said, file.sidecar.span, tombstone=tombstone is not None, checksum=checksum)
 
 
@@ -165,10 +176,10 @@ def _tell_content(file: DesFile, ref: ObjectRef, look: Look) -> None:
         SourceError: They cannot be had.
     """
     if file.sidecar_error is not None or (not file.deleted and ref.row in file.tombstoned):
-        look.step("Payload", "It is not read, because it may be deleted.", *ref.spans[:1])
+        look.step("Payload", "The content is not read, because the object is or may be deleted.", *ref.spans[:1])
         return
     if max(ref.size, ref.stored_size) > MAX_TOLD:
-        look.step("Payload", f"{ref.size} bytes; too many to show what comes out.", *ref.spans[:1])
+        look.step("Payload", f"{plural(ref.size, 'byte')}: too many to read along.", *ref.spans[:1])
         return
     entries, row = file.entries, ref.row
     if entries.columns.big[row]:
@@ -178,10 +189,14 @@ def _tell_content(file: DesFile, ref: ObjectRef, look: Look) -> None:
             look.step("Payload", f"{error.message}.", *ref.spans[:1])
             return
         pieces = stream_bigfile(file.source.folder, entries, row)
-        text = "The external file has the size and the digest of the entry."
+        text = "The external file has the size and the sha256 that the entry says."
     else:
         pieces = stream_inline(look.meter(file.source), entries, row)
-        text = "The stored bytes are the content." if ref.codec == "none" else f"The {ref.codec} frame is expanded."
+        text = (
+            "The stored bytes are the content as it is."
+            if ref.codec == "none"
+            else f"The {ref.codec} frame is decompressed."
+        )
     digest, size = hashlib.sha256(), 0
     for piece in pieces:
         digest.update(piece)
@@ -212,7 +227,7 @@ def locate(key: str, *, date: str = "", n_bits: int | None = None, zones: Any = 
     day = shard_date(str(date))
     found = read_zones(zones) if zones is not None else None
     if found is not None and n_bits not in (None, found.n_bits):
-        raise UsageError(f"n_bits {n_bits} asked for; the zones file has {found.n_bits}")
+        raise UsageError(f"n_bits is given as {n_bits}; the zones file says {found.n_bits}")
     route = Uid.parse(key).route(found.n_bits if found else DEFAULT_BITS if n_bits is None else n_bits)
     place: dict[str, Any] = {
         "uid": key,

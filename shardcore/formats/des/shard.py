@@ -38,6 +38,7 @@ from shardcore.sources.names import SourceName
 from shardcore.sources.opening import PrefetchedSource
 from shardcore.span import Span
 from shardcore.trace import Look
+from shardcore.words import plural
 
 MAX_INDEX = 1 << 30
 """Largest index read, 1 GiB: some ten million entries."""
@@ -47,7 +48,7 @@ def detect(probe: PrefetchedSource) -> Verdict | None:
     """DES by the magic numbers of both ends; the other family of that name is known, too, and refused when opened."""
     head = probe.head(len(OTHER_FAMILY))
     if head == OTHER_FAMILY:
-        return Verdict(Certainty.MAGIC, "magic DESHEAD1, the other family of that name")
+        return Verdict(Certainty.MAGIC, "magic DESHEAD1: another format that is called Data Easy Store, too")
     front = head.startswith(MAGIC)
     back = probe.read_last(FOOTER.size).startswith(FOOTER_MAGIC)
     if front and back:
@@ -152,7 +153,7 @@ class DesShard(Shard):
             SourceError: The bytes cannot be had.
         """
         if not 0 <= start <= stop:
-            raise UsageError(f"not a half-open range: {start}..{stop}")
+            raise UsageError(f"{start}..{stop} is no range: the first must not exceed the second")
         data = self.file.read_range(ref.row, start, stop, limit)
         return super().read_range(ref, start, stop, limit=limit) if data is None else data
 
@@ -183,7 +184,9 @@ def open_shard(probe: PrefetchedSource, context: OpenContext) -> DesShard:
     header, footer, start = _read_ends(probe, context.draft)
     at = probe.size - FOOTER.size
     if at - start > MAX_INDEX:
-        raise LimitExceeded(f"an index of {at - start} bytes; the limit is {MAX_INDEX}", span=Span("", start, at))
+        raise LimitExceeded(
+            f"the index has {plural(at - start, 'byte')}; the limit is {MAX_INDEX:,}", span=Span("", start, at)
+        )
     entries = Entries(probe.read(start, at), int(header["version"]), start)
     shard = DesShard(DesFile(probe.base, entries, header, footer, deleted=bool(context.values.get("deleted"))))
     if entries.walk.error:
@@ -198,12 +201,14 @@ def _read_ends(probe: PrefetchedSource, draft: Draft) -> tuple[dict[str, Any], d
     """Header, footer, and where the index begins."""
     size = probe.size
     if size < HEADER.size:
-        raise Truncated(f"{size} bytes are too few for a header", span=Span("", 0, size))
+        raise Truncated(f"{plural(size, 'byte')}: too few for a header", span=Span("", 0, size))
     if probe.head(len(OTHER_FAMILY)) == OTHER_FAMILY:
-        raise Unsupported("a file of the DESHEAD1 family: another format of the same name", span=Span("", 0, 8))
+        raise Unsupported(
+            "begins with DESHEAD1: another format of the same name, which is not read", span=Span("", 0, 8)
+        )
     if size < HEADER.size + FOOTER.size:
         _draft(draft, HEADER, SectionRole.HEADER, 0, probe.head(HEADER.size))
-        raise Truncated(f"{size} bytes are too few for header and footer", span=Span("", 0, size))
+        raise Truncated(f"{plural(size, 'byte')}: too few for header and footer", span=Span("", 0, size))
     at = size - FOOTER.size
     tail = probe.read_last(FOOTER.size)
     header = _draft(draft, HEADER, SectionRole.HEADER, 0, probe.head(HEADER.size))
@@ -233,6 +238,6 @@ def _check_header(header: dict[str, Any]) -> None:
         raise BadMagic("the file does not begin with DES2", span=_span(HEADER, "magic"))
     if header["version"] not in VERSIONS:
         known = " and ".join(map(str, VERSIONS))
-        raise Unsupported(f"version {header['version']}; {known} are known", span=_span(HEADER, "version"))
+        raise Unsupported(f"version {header['version']} is not known; {known} are", span=_span(HEADER, "version"))
     if header["reserved"] != bytes(HEADER.sizes["reserved"]):
         raise FormatError("the reserved bytes of the header are not zero", span=_span(HEADER, "reserved"))

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.caching import Once
-from shardcore.errors import UsageError
+from shardcore.errors import UsageError, quoted
 from shardcore.formats.des.entries import Entries
 from shardcore.formats.des.file import DesFile
 from shardcore.formats.des.layout import (
@@ -38,6 +38,7 @@ from shardcore.sources.base import Source
 from shardcore.sources.memory import BytesSource
 from shardcore.sources.names import SourceName, decoded_name
 from shardcore.span import Span
+from shardcore.words import plural
 
 _SHOWN = 200  # characters of a text in the tree
 
@@ -62,7 +63,8 @@ class DesTree:
         size = file.source.size
         claims = section_claims(file.entries.data_stop, file.index_stop, size)
         makers = {"header": self._header, "data": self._data, "index": self._index, "footer": self._footer}
-        return Node(file.source.name, Span("", 0, size), children=section_nodes(claims, makers))
+        text = f"Data Easy Store shard, {plural(file.entries.declared, 'object')}"
+        return Node(file.source.name, Span("", 0, size), text=text, children=section_nodes(claims, makers))
 
     def _header(self, section: Section) -> Node:
         return Node(section.name, _span(section), children=field_nodes(HEADER, self._file.header, section.start))
@@ -70,12 +72,12 @@ class DesTree:
     def _data(self, section: Section) -> Node:
         file = self._file
         if not file.mapped:
-            waiting = "not yet looked at: load the index to see the payloads"
+            waiting = "not yet read: load the index to see the payloads"
             return Node(section.name, _span(section), text=waiting)
         return Node(section.name, _span(section), children=self._payloads.get(lambda: PayloadNodes(file).children()))
 
     def _index(self, section: Section) -> Node:
-        text = f"{len(self._file.entries)} entries"
+        text = plural(len(self._file.entries), "entry")
         return Node(section.name, _span(section), text=text, children=self._entries.get(self._index_nodes))
 
     def _footer(self, section: Section) -> Node:
@@ -90,13 +92,18 @@ class DesTree:
         kids = [field_nodes(INDEX_HEAD, {"entry_count": entries.declared}, start)[0]]
         if len(entries):
             span = Span("", start + INDEX_HEAD.size, start + entries.walk.end)
-            kids.append(Node("entries", span, text=f"{len(entries)}", children=EntryNodes(entries).children()))
+            kids.append(Node("entries", span, text=f"{len(entries):,}", children=EntryNodes(entries).children()))
         lost, error = entries.lost_span, entries.walk.error
         if error:
             kids.append(Node("lost", lost, role=FieldRole.UNKNOWN, error=error))
         elif lost.size:
             kids.append(
-                Node("after the entries", lost, role=FieldRole.UNKNOWN, doc="The reference ignores these bytes.")
+                Node(
+                    "after the entries",
+                    lost,
+                    role=FieldRole.UNKNOWN,
+                    doc="Bytes of the index after the last entry; the reference ignores them.",
+                )
             )
         return tuple(kids)
 
@@ -121,7 +128,7 @@ class DesTree:
                 rows = self._file.entries.rows_of_hash(raw)
                 row_of_all = int(rows[0]) if len(rows) == 1 else None
                 return content_part(folder.open_on_demand(name.path), name, row=row_of_all)
-        raise UsageError(f"no bytes are called {str(name)!r} here")
+        raise UsageError(f"no bytes are called {quoted(name)} here")
 
 
 def _span(section: Section) -> Span:
@@ -139,7 +146,7 @@ def content_part(source: Source, name: SourceName, role: FieldRole = FieldRole.D
     """
     span, doc = Span(str(name), 0, source.size), "The content of one object."
     if role is FieldRole.TEXT:
-        doc = "Checksums and deletions, as JSON."
+        doc = "The sidecar, JSON: the sha256 of each content, and the tombstones of what was deleted."
     root = Node(span.source, span, children=(Node("content", span, role=role, doc=doc),), row=row)
     return Part(source, (Section("content", SectionRole.DATA, 0, source.size, doc),), lambda: root)
 
@@ -183,7 +190,7 @@ class EntryNodes:
             f"[{row}]",
             entries.span(row),
             text=_shown(uid),
-            doc="One object.",
+            doc="One object: its uid, where its content is, its metadata.",
             children=tuple(kids),
             target=self._target(row),
             error=error,
@@ -266,7 +273,7 @@ class PayloadNodes:
         return Node(
             f"payload of [{row}]",
             Span("", start, stop),
-            text=f"{_shown(self._entries.uid(row))}: {whole[1] - whole[0]} bytes, {codec}",
+            text=f"{_shown(self._entries.uid(row))}: {plural(whole[1] - whole[0], 'stored byte')}, {codec}",
             role=FieldRole.DATA,
             doc=f"{part} of one object.",
             target=self._entries.span(row),

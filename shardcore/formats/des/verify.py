@@ -14,11 +14,12 @@ from shardcore.finding import MAX_PER_CODE, Depth, Finding, Findings, Report, Se
 from shardcore.formats.des.content import stream_bigfile, stream_inline
 from shardcore.formats.des.file import DesFile
 from shardcore.formats.des.layout import BIGFILE_FLAG, CODECS, HEADER
-from shardcore.formats.des.routing import ShardName, infer_n_bits
+from shardcore.formats.des.routing import MAX_BITS, MIN_BITS, ShardName, infer_n_bits
 from shardcore.formats.des.sidecar import entry_key
 from shardcore.progress import Progress
 from shardcore.shard import DEFAULT_LIMIT
 from shardcore.span import Span
+from shardcore.words import plural
 
 
 def verify(file: DesFile, depth: Depth, progress: Progress) -> Report:
@@ -44,7 +45,9 @@ def _check_structure(file: DesFile, findings: Findings) -> None:
     if file.entries.walk.error:
         findings.error("des.index-cut", file.entries.lost_span, file.entries.walk.error)
     elif file.entries.trailing:
-        message = f"{file.entries.trailing} bytes of the index follow the last entry; the reference ignores them"
+        message = (
+            f"{plural(file.entries.trailing, 'byte')} of the index after the last entry: the reference ignores them"
+        )
         findings.warning("des.index-trailing", file.entries.lost_span, message)
     version = file.entries.shape.name
     if version == "1":
@@ -68,12 +71,18 @@ def _check_entries(file: DesFile, findings: Findings, progress: Progress) -> Non
         "des.two-lengths",
         differing,
         lambda row: (
-            f"length {int(c.length[row])} and compressed_size {int(c.compressed[row])} differ, and so do readers"
+            f"length is {int(c.length[row]):,}, compressed_size {int(c.compressed[row]):,}: "
+            "readers use one or the other and get different bytes"
         ),
     )
     flagged = np.flatnonzero(c.flags & np.uint8(255 - BIGFILE_FLAG))
     _tell(
-        file, findings, Severity.NOTE, "des.flags", flagged, lambda row: f"flags {int(c.flags[row])} have unknown bits"
+        file,
+        findings,
+        Severity.NOTE,
+        "des.flags",
+        flagged,
+        lambda row: f"flags are {int(c.flags[row])}; only bit 0 is known",
     )
 
 
@@ -110,7 +119,7 @@ def _check_duplicates(file: DesFile, findings: Findings) -> None:
     for rows in file.entries.duplicates():
         last = int(rows[-1])
         before = ", ".join(map(str, rows[:-1][:10].tolist()))
-        message = f"the uid of entry {last} is also that of entry {before}: readers see the last one only"
+        message = f"entry {last} has the same uid as entry {before}: readers see the last one only"
         findings.warning("des.duplicate-uid", file.entries.span(last), message, key=file.uid(last))
 
 
@@ -118,15 +127,19 @@ def _check_places(file: DesFile, findings: Findings) -> None:
     c = file.entries.columns
     rows = np.arange(len(file.entries), dtype=np.int64)
     low = ~c.big & (c.length > 0) & (c.offset < HEADER.size) & ~file.entries.unreadable(rows)
-    text = "its payload begins inside the header; the reference reads it all the same"
+    text = "its payload begins inside the header, which no writer does; it is read as it stands"
     _tell(file, findings, Severity.WARNING, "des.offset-in-header", np.flatnonzero(low), lambda row: text)
     data = file.data_map
     for first, second in data.overlaps[:2000].tolist():
         span = Span("", int(c.offset[second]), int(c.offset[second]) + int(c.length[second]))
-        message = f"the payloads of entries {first} and {second} overlap"
+        message = f"the payloads of entries {first} and {second} share bytes"
         findings.warning("des.overlap", span, message, key=file.uid(second))
     for start, stop in data.gaps:
-        findings.note("des.gap", Span("", start, stop), f"{stop - start} bytes of the data belong to no entry")
+        findings.note(
+            "des.gap",
+            Span("", start, stop),
+            f"{plural(stop - start, 'byte of the data belongs', 'bytes of the data belong')} to no entry",
+        )
 
 
 def _check_name(file: DesFile, findings: Findings) -> None:
@@ -136,7 +149,10 @@ def _check_name(file: DesFile, findings: Findings) -> None:
     uids = [uid for uid in file.entries.uids(rows) if uid is not None]
     if name is None or not uids or infer_n_bits({name.hex: uids}) is not None:
         return
-    message = f"by no number of bits do all uids belong to the shard number {name.hex} of the file name"
+    message = (
+        f"no n_bits from {MIN_BITS} to {MAX_BITS} routes all uids to {name.hex}, the number in the file name: "
+        "lookups that route go to other files"
+    )
     findings.warning("des.routing", None, message)
 
 
@@ -150,10 +166,14 @@ def _check_sidecar(file: DesFile, findings: Findings) -> None:
     for field, value in (("shard_size", file.source.size), ("shard_file", file.source.name)):
         stated = sidecar.fields.get(field, value)
         if stated != value:
-            findings.error("des.sidecar-shard", place, f"the sidecar says {field} {stated!r}, the shard has {value!r}")
+            findings.error(
+                "des.sidecar-shard", place, f"{field} in the sidecar is {stated!r}; that of the shard is {value!r}"
+            )
     if len(file.tombstoned):
         findings.note(
-            "des.tombstones", place, f"{len(file.tombstoned)} entries were deleted; their bytes are still here"
+            "des.tombstones",
+            place,
+            f"{plural(len(file.tombstoned), 'object is', 'objects are')} tombstoned; the bytes are still in the file",
         )
     known = set()
     for row in range(len(file.entries)):
@@ -165,15 +185,15 @@ def _check_sidecar(file: DesFile, findings: Findings) -> None:
         said = sidecar.entry(uid, created_at)
         if said is None:
             findings.warning(
-                "des.sidecar-missing", file.entries.span(row), f"the sidecar does not know {uid!r}", key=uid
+                "des.sidecar-missing", file.entries.span(row), f"the sidecar has no entry for {uid!r}", key=uid
             )
             continue
         wrong = [field for field, value in _facts(file, row).items() if field in said and said[field] != value]
         if wrong:
-            message = f"sidecar and index differ on {uid!r}: {', '.join(wrong)}"
+            message = f"sidecar and index differ on {uid!r}, in {', '.join(wrong)}"
             findings.error("des.sidecar-entry", file.entries.span(row), message, key=uid)
     for key in sidecar.index.keys() - known:
-        findings.warning("des.sidecar-extra", place, f"the sidecar knows {key!r}, the shard does not")
+        findings.warning("des.sidecar-extra", place, f"the sidecar has an entry for {key!r}; the shard has none")
 
 
 def _facts(file: DesFile, row: int) -> dict[str, Any]:
@@ -205,7 +225,7 @@ def _check_contents(file: DesFile, findings: Findings, progress: Progress) -> No
 def _check_content(file: DesFile, row: int, findings: Findings) -> None:
     c, entry, key = file.entries.columns, file.entries.span(row), file.uid(row)
     if not c.big[row] and c.codec[row] and int(c.size[row]) > DEFAULT_LIMIT:
-        message = f"entry {row}: {int(c.size[row])} bytes declared, over the limit of {DEFAULT_LIMIT}: not expanded"
+        message = f"entry {row}: not decompressed: {plural(c.size[row], 'byte')} declared, {DEFAULT_LIMIT:,} at most"
         findings.error("des.over-limit", entry, message, key=key)
         return
     digest = hashlib.sha256()
@@ -226,7 +246,10 @@ def _check_content(file: DesFile, row: int, findings: Findings) -> None:
         said = _checksum(file, row, key)
         if said and said != digest.hexdigest():
             findings.error(
-                "des.checksum", entry, f"entry {row}: the content has not the sha256 of the sidecar", key=key
+                "des.checksum",
+                entry,
+                f"entry {row}: sha256 of the content: computed {digest.hexdigest()}, in the sidecar {said}",
+                key=key,
             )
 
 

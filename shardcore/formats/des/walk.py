@@ -28,6 +28,7 @@ from shardcore.formats.des.layout import (
     PLACE_V1_SHORT,
     UID_HEAD,
 )
+from shardcore.words import plural
 
 Positions = NDArray[np.int64]
 
@@ -70,11 +71,11 @@ class Shape(ABC):
     def why_cut(self, start: int) -> str:
         """What of the entry at `start`, which does not end inside the index, is missing."""
         if start + UID_HEAD.size > self.end:
-            return "the index ends before the next entry"
+            return "the index ends before it"
         length = self._u16(start)
         if start + UID_HEAD.size + length > self.end:
-            return f"a uid of {length} bytes runs past the end of the index"
-        return "the index ends inside the entry"
+            return f"its uid of {plural(length, 'byte')} ends after the end of the index"
+        return "the index ends inside it"
 
     def number(self, starts: Positions, dtype: str) -> NDArray[np.int64]:
         """Numbers of type `dtype` at any positions; where the index ends before, some other number."""
@@ -245,7 +246,7 @@ def _result(shape: Shape, bounds: Positions, count: int) -> Walk:
     whole = len(bounds) - 1
     error = ""
     if whole < count:
-        error = f"{count} entries declared, {whole} are there: {shape.why_cut(int(bounds[-1]))}"
+        error = f"{whole:,} of {plural(count, 'entry')} can be read; entry {whole}: {shape.why_cut(int(bounds[-1]))}"
     return Walk(bounds[:-1], bounds[1:], count, error)
 
 

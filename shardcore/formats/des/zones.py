@@ -80,7 +80,7 @@ class Zones:
 
 def _parse_text(text: str | bytes) -> Any:
     if len(text) > MAX_TEXT:
-        raise FormatError(f"zones: the file is larger than {MAX_TEXT} bytes")
+        raise FormatError(f"zones: the file has more than {MAX_TEXT:,} bytes")
     try:
         text = text.decode() if isinstance(text, bytes) else text
     except UnicodeDecodeError:

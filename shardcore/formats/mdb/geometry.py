@@ -198,7 +198,7 @@ def read_footer(data: bytes, size: int) -> dict[str, Any]:
         size: Bytes of the file.
 
     Raises:
-        Truncated: The file is too short to have a footer behind two sections.
+        Truncated: The file is too short to have a footer after two sections.
     """
     if size < SECTIONS_START + FOOTER_SIZE:
         raise Truncated(

@@ -143,5 +143,5 @@ def sha256_field(digest: str) -> bytes:
 
 
 def sha256_digest(field: bytes) -> str:
-    """The ordinary hexadecimal digest behind the `sha256` field of a metadata entry."""
+    """The ordinary hexadecimal digest after the `sha256` field of a metadata entry."""
     return to_text(field)

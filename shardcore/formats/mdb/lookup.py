@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import FormatError, KeyAbsent, Truncated, UsageError
+from shardcore.errors import FormatError, KeyAbsent, Truncated, UsageError, quoted
 from shardcore.formats.mdb.file import MdbFile
 from shardcore.formats.mdb.geometry import (
     CHUNK,
@@ -41,7 +41,7 @@ WHOLE_TABLE = 65536
 """Tables of up to this many bytes are read at once; of longer ones a piece of this size around the likely place."""
 
 FAR = 1 << 19
-"""A chunk's record up to this many bytes behind the header of its xorb is read together with it."""
+"""A chunk's record up to this many bytes after the header of its xorb is read together with it."""
 
 _GUESSES = 6  # after so many pieces in the wrong place the keys are not spread evenly: halve instead
 _MANY = 64  # entries of one key that are looked at one by one
@@ -78,6 +78,9 @@ class Hit:
     row: int
 
 
+_FORMS = f"a key is the hash of a file, 64 hex digits; {XORB}: or {CHUNK}: before it names the others"
+
+
 class MdbLookup:
     """Finds files, xorbs and chunks of a shard.
 
@@ -97,8 +100,11 @@ class MdbLookup:
         """
         kind, colon, hash_text = text.rpartition(":")
         if colon and kind not in KINDS:
-            raise UsageError(f"no kind {kind!r}: a key is a file hash, {XORB}: and a hash, or {CHUNK}: and a hash")
-        return MdbKey(kind if colon else FILE, from_text(hash_text))
+            raise UsageError(f"no kind {quoted(kind)}; {_FORMS}")
+        try:
+            return MdbKey(kind if colon else FILE, from_text(hash_text))
+        except UsageError as error:
+            raise UsageError(f"{quoted(text)} is no key of an mdb shard; {_FORMS}") from error
 
     def find(self, key: MdbKey, look: Look) -> ObjectRef:
         """The first object with this key. A told lookup goes on into the xorbs, as far as they are within reach.

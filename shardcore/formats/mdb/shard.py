@@ -136,9 +136,9 @@ class MdbShard(Shard):
     def read_range(self, ref: ObjectRef, start: int, stop: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
         """A range of the content, from the chunks that it touches alone."""
         if not 0 <= start <= stop:
-            raise UsageError(f"not a half-open range: {start}..{stop}")
+            raise UsageError(f"{start}..{stop} is no range: the first must not exceed the second")
         if min(stop, ref.size) - start > limit:
-            raise LimitExceeded(f"the range of {ref.key} has over {plural(limit, 'byte')}, the limit")
+            raise LimitExceeded(f"the range of {ref.key} has over {plural(limit, 'byte')}")
         return b"".join(read_range(self.file, ref, start, min(stop, ref.size)))
 
     def read_part(self, ref: ObjectRef, part: str, *, limit: int = DEFAULT_LIMIT) -> bytes:

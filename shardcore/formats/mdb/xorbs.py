@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.caching import LruCache, Once
-from shardcore.errors import ExternalMissing, FormatError, NotAShard, SourceError, UsageError
+from shardcore.errors import ExternalMissing, FormatError, NotAShard, Remedy, SourceError, UsageError
 from shardcore.format import Opener
 from shardcore.nodes.placed import placed, placed_span
 from shardcore.shard import Part
@@ -131,7 +131,8 @@ class Xorbs:
                 missing.append(text)
         if missing:
             named = ", ".join(missing[:8]) + (f" and {len(missing) - 8} more" if len(missing) > 8 else "")
-            raise ExternalMissing(f"missing {'xorb' if len(missing) == 1 else 'xorbs'}: {named}{self._hint}")
+            what = "missing xorb" if len(missing) == 1 else "missing xorbs"
+            raise ExternalMissing(f"{what}: {named} ({self._looked})", remedy=self._remedy)
 
     def close(self) -> None:
         """Closes all that are kept; asking for one afterwards is an error."""
@@ -141,10 +142,12 @@ class Xorbs:
                 once.value.close()
 
     @property
-    def _hint(self) -> str:
-        if self._given is not None:
-            return f" (looked in {self._given.uri})"
-        return " (looked beside the shard; name the folder of the xorbs)"
+    def _looked(self) -> str:
+        return f"looked in {self._given.uri}" if self._given is not None else "looked beside the shard"
+
+    @property
+    def _remedy(self) -> Remedy | None:
+        return Remedy.XORBS if self._given is None else None
 
     def _source(self, text: str) -> Source:
         places = self._places.get(self._candidates)
@@ -158,7 +161,7 @@ class Xorbs:
                 continue
             self._last_place = place
             return source
-        raise ExternalMissing(f"missing xorb: {text}{self._hint}")
+        raise ExternalMissing(f"missing xorb: {text} ({self._looked})", remedy=self._remedy)
 
     def _candidates(self) -> list[tuple[Folder, str]]:
         above = self._beside.parent() if self._beside is not None else None

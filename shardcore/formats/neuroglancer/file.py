@@ -20,6 +20,7 @@ from shardcore.payload import decompress, decompress_many, decompress_stream
 from shardcore.progress import Progress, no_progress
 from shardcore.sources.base import Source
 from shardcore.span import Span
+from shardcore.words import plural
 
 CODECS = ("none", "gzip")
 BLOCK = 16 << 20
@@ -130,7 +131,7 @@ class NeuroglancerFile:
         """
         first, last = (min(span.start + at, span.stop) for at in (start, stop))
         if last - first > limit:
-            raise LimitExceeded(f"the range has {last - first} bytes; the limit is {limit}", span=span)
+            raise LimitExceeded(f"the range has {plural(last - first, 'byte')}; the limit is {limit:,}", span=span)
         return self.source.read(first, last)
 
     def fragments_of(self, manifest: Span) -> Span:

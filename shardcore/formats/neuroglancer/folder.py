@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.dataset import DataSet, Member
-from shardcore.errors import NotAShard, SourceError, UsageError
+from shardcore.errors import NotAShard, Remedy, SourceError, UsageError
 from shardcore.finding import Depth, Finding, Report, Severity
 from shardcore.format import Certainty, OpenContext, Verdict
 from shardcore.formats.neuroglancer.lookup import tell_route
@@ -83,7 +83,11 @@ class NeuroglancerDataSet(DataSet):
         name = self._names.get(key.shard)
         if name is None:
             missing = self.origin.spec.shard_name(key.shard)
-            look.step("No such shard", f"There is no {missing}: no key of it was written.", file=missing)
+            look.step(
+                "No such shard",
+                f"There is no {missing}: writers leave out shards without keys, so the key is absent.",
+                file=missing,
+            )
             return ()
         return (name,)
 
@@ -107,7 +111,9 @@ class NeuroglancerDataSet(DataSet):
         """Verifies every shard, and names files that are shards of no key."""
         report = super().verify(depth, progress)
         spec = self.origin.spec
-        text = f"no key leads here: shards are called {spec.shard_name(0)} to {spec.shard_name(spec.shards - 1)}"
+        text = (
+            f"no key leads to this file: shards are called {spec.shard_name(0)} to {spec.shard_name(spec.shards - 1)}"
+        )
         more = tuple(
             Finding(Severity.WARNING, "neuroglancer.file-name", None, f"{name}: {text}") for name in self.strays
         )
@@ -154,7 +160,7 @@ class NeuroglancerKeySpaces(DataSet):
     @property
     def tree(self) -> Node:
         """One node for each key space."""
-        doc = "A key space of its own: open its folder."
+        doc = "A key space with shards of its own: open its folder."
         kids = tuple(
             Node(folder, Span("", 0, 0), text=name, doc=doc, children=(spec_node(each.origin),))
             for each, (folder, name) in zip(self.spaces, self.key_spaces.items(), strict=True)
@@ -208,7 +214,7 @@ def detect_folder(folder: Folder) -> Verdict | None:
     """Whether a folder is a data set, or the folder of one of its key spaces."""
     found = find_info(folder, any_space=True)
     if found is None:
-        return None
+        return Verdict(Certainty.PARTLY, "shards, but no `info`") if _has_shards(folder) else None
     space = found.info.space_of(found.folder)
     what = space.name if space is not None else found.info.kind
     return Verdict(Certainty.BESIDE, f"{found.where}, {what}")
@@ -227,7 +233,7 @@ def open_folder(folder: Folder, context: OpenContext) -> NeuroglancerDataSet | N
         return _open_space(folder, given_origin(context.values.get("spec"), folder.name))
     found = find_info(folder, any_space=True)
     if found is None:
-        raise NotAShard(f"{folder.uri}: there is no info of a data set in the folder or above it")
+        raise NotAShard(f"{folder.uri}: no `info` of a data set in the folder or above it", remedy=Remedy.SPEC)
     space = found.info.space_of(found.folder)
     if space is not None:
         return _open_space(folder, origin_from(space, found.info, found.text, f"{found.where}, {space.name}"))
@@ -238,6 +244,14 @@ def open_folder(folder: Folder, context: OpenContext) -> NeuroglancerDataSet | N
     if spaces.spaces and context.partial:
         return NeuroglancerKeySpaces(folder, spaces)
     raise UsageError(spaces.choice_text(folder.uri))
+
+
+def _has_shards(folder: Folder) -> bool:
+    """Whether any file in a folder is called as a shard is."""
+    try:
+        return any(not entry.is_folder and shard_number(entry.name) is not None for entry in folder.list())
+    except SourceError:
+        return False
 
 
 def _open_space(folder: Folder, origin: Origin) -> NeuroglancerDataSet:

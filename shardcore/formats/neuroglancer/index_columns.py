@@ -14,6 +14,7 @@ from shardcore.nodes.node import Children, Node
 from shardcore.nodes.runs import Runs
 from shardcore.record import FieldRole
 from shardcore.span import Span
+from shardcore.words import plural
 
 
 class ColumnCells(Children):
@@ -109,6 +110,6 @@ def column_nodes(
             return texts(column)
 
         cells = ColumnCells(start + at, field.role, values, count, source, field.doc, first_row)
-        text = f"{count} numbers"
+        text = plural(count, "number")
         nodes.append(Node(field.name, span, text=text, role=field.role, doc=field.doc, children=grouped(cells)))
     return tuple(nodes)

@@ -28,6 +28,7 @@ from shardcore.formats.neuroglancer.sharding import (
 )
 from shardcore.payload import decompress
 from shardcore.sources.base import merged
+from shardcore.words import plural
 
 GZIP_START = b"\x1f\x8b\x08"
 MAX_MINISHARD_BITS = 24
@@ -127,16 +128,16 @@ class Candidate:
 
     def checks(self) -> tuple[Check, ...]:
         """The three tests in words."""
-        count = "1 value" if self.entries == 1 else f"{self.entries} values"
-        read = f"{self.minishards_read} of {self.minishards_used} minishard indices read"
+        count = plural(self.entries, "value")
+        read = f"{self.minishards_read:,} of {plural(self.minishards_used, 'minishard index')} read"
         fit = self.best_fit
-        hashed = "no hash and preshift put every id in its minishard"
+        hashed = "no hash and preshift_bits put every key in its minishard"
         if fit and self.minishard_bits == 0:
-            hashed = "there is a single minishard: every id is in its place"
+            hashed = "there is a single minishard: every key is in its place"
         elif fit:
-            hashed = f"{fit.hash} with preshift {fit.preshift_bits} puts every id in its minishard"
+            hashed = f"{fit.hash} with preshift_bits {fit.preshift_bits} puts every key in its minishard"
         return (
-            Check("shard index", True, f"{1 << self.minishard_bits} pairs, every range lies in the file"),
+            Check("shard index", True, f"{plural(1 << self.minishard_bits, 'entry')}, every range lies in the file"),
             Check("minishard indices", True, f"{self.index_encoding}, {read}: {count} in the file"),
             Check("hash", fit is not None, hashed),
         )
@@ -153,7 +154,7 @@ class Candidate:
             first, last = fit.shard_bits[0], fit.shard_bits[-1]
             open_points.append(f"shard_bits may be {first} to {last}: it does not matter for this file")
         if fit and not fit.shard_bits:
-            open_points.append("shard_bits unknown: the file's name is not that of a shard with these ids")
+            open_points.append("shard_bits unknown: the file's name is not that of a shard with these keys")
         return tuple(open_points)
 
 
@@ -194,7 +195,7 @@ class Inference:
         if self.best.meshes:
             lines.append("values are mesh manifests: their fragments lie unlisted in front of them")
         if self.best.overlapping:
-            lines.append(f"{self.best.overlapping} values overlap others")
+            lines.append(plural(self.best.overlapping, "value overlaps", "values overlap") + " others")
         for other in self.candidates[1:]:
             lines.append(f"minishard_bits {other.minishard_bits} also parses ({other.score:.0%})")
         return tuple(lines)
@@ -294,9 +295,9 @@ def _decode_indices(stored: Sequence[bytes]) -> tuple[str, list[bytes]]:
 
 def _refuse_implausible(entries: Entries) -> None:
     if entries.wrapped.any():
-        raise FormatError("a sum of id deltas passes 2**64")
+        raise FormatError("the running sum of chunk_ids passes 2^64")
     if (entries.ids[1:] == entries.ids[:-1])[entries.slots[1:] > 0].any():
-        raise FormatError("an id is listed twice in a row")
+        raise FormatError("a key is listed twice in a row")
     if not entries.inside.all():
         raise FormatError("a value leaves the file")
 
@@ -380,4 +381,4 @@ def _fit_texts(fits: Sequence[Fit]) -> Iterator[str]:
         firsts = [shift for shift in shifts if shift - 1 not in shifts]
         lasts = [shift for shift in shifts if shift + 1 not in shifts]
         for first, last in zip(firsts, lasts, strict=True):
-            yield f"{function} with preshift {first}" + (f" to {last}" if last > first else "")
+            yield f"{function} with preshift_bits {first}" + (f" to {last}" if last > first else "")

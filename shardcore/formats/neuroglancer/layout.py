@@ -17,6 +17,7 @@ from shardcore.errors import FormatError
 from shardcore.record import Columns, Field, Record
 from shardcore.record import FieldRole as Role
 from shardcore.span import Span
+from shardcore.words import plural
 
 SHARD_INDEX_ENTRY = Record(
     "shard index entry",
@@ -41,7 +42,7 @@ MINISHARD_INDEX = Columns(
     "minishard index",
     source="Sharded format, Minishard index format",
     fields=(
-        Field("chunk_ids", "<u8", Role.KEY, "Each key minus the one before; the first as it is."),
+        Field("chunk_ids", "<u8", Role.KEY, "Each key minus the one before it; the first key as it is."),
         Field(
             "offsets",
             "<u8",
@@ -105,9 +106,9 @@ def range_fault(minishard: int, start: int, end: int, index_size: int, file_size
 def range_fault_text(fault: int, minishard: int, start: int, end: int, index_size: int, file_size: int) -> str:
     """A `RangeFault` of a minishard in words; empty for none."""
     if fault == RangeFault.BACKWARD:
-        return f"minishard {minishard}: its index ends at {end}, before its start, {start}"
+        return f"minishard {minishard}: end_offset {end} is before start_offset {start}"
     if fault == RangeFault.OUTSIDE:
-        return f"minishard {minishard}: its index ends at {index_size + end}, the file at {file_size}"
+        return f"minishard {minishard}: its index ends at byte {index_size + end}; the file ends at {file_size}"
     return ""
 
 
@@ -123,7 +124,7 @@ def entry_count(decoded_size: int) -> int:
         FormatError: The size is not a multiple of 24.
     """
     if not is_whole(np.array([decoded_size]))[0]:
-        raise FormatError(f"a minishard index has {decoded_size} bytes, not a multiple of {ENTRY_SIZE}")
+        raise FormatError(f"a minishard index has {plural(decoded_size, 'byte')}, not a multiple of {ENTRY_SIZE}")
     return decoded_size // ENTRY_SIZE
 
 
@@ -138,7 +139,7 @@ def values_inside(
 
 def outside_text(start: int, size: int, file_size: int) -> str:
     """Where a value lies that is not inside, in words."""
-    return f"{size} bytes at {start}: outside the {file_size} bytes of the file"
+    return f"its value, {plural(size, 'byte')} from {start} on, is not inside the file, which ends at {file_size}"
 
 
 LOD_SIZE = 20
@@ -212,11 +213,15 @@ def manifest_arrays(data: bytes, place: Span | None = None) -> tuple[Array, ...]
     lods = MANIFEST_HEAD.read_one(data, place=place)["num_lods"]
     counts_at = MANIFEST_HEAD.size + 16 * lods
     if len(data) < counts_at + 4 * lods:
-        raise FormatError(f"a manifest of {len(data)} bytes cannot hold {lods} levels of detail", span=place)
+        raise FormatError(
+            f"the manifest has {plural(len(data), 'byte')}: too few for {plural(lods, 'level')} of detail", span=place
+        )
     counts = np.frombuffer(data, "<u4", lods, counts_at)
     expected = MANIFEST_HEAD.size + LOD_SIZE * lods + FRAGMENT_SIZE * int(counts.sum(dtype=np.uint64))
     if len(data) != expected:
-        raise FormatError(f"a manifest of {len(data)} bytes, but its counts say {expected}", span=place)
+        raise FormatError(
+            f"the manifest has {plural(len(data), 'byte')}; by its counts it has to have {expected:,}", span=place
+        )
     at = MANIFEST_HEAD.size
     arrays = []
     for name, dtype, count, role, doc in _parts(lods, counts.tolist()):
@@ -229,9 +234,9 @@ def manifest_arrays(data: bytes, place: Span | None = None) -> tuple[Array, ...]
 def _parts(lods: int, counts: Sequence[int]) -> list[tuple[str, str, int, Role, str]]:
     """Name, type, length, role and sentence of each array of a manifest."""
     parts = [
-        ("lod_scales", "<f4", lods, Role.NUMBER, "How much coarser each level of detail is."),
-        ("vertex_offsets", "<f4", 3 * lods, Role.NUMBER, "x, y, z to add to the vertices of each level."),
-        ("num_fragments_per_lod", "<u4", lods, Role.COUNT, "Fragments of each level."),
+        ("lod_scales", "<f4", lods, Role.NUMBER, "How much coarser each level of detail is than the finest."),
+        ("vertex_offsets", "<f4", 3 * lods, Role.NUMBER, "For each level x, y, z, which are added to its vertices."),
+        ("num_fragments_per_lod", "<u4", lods, Role.COUNT, "Number of fragments of each level."),
     ]
     for lod, count in enumerate(counts):
         cells = "Cells of the fragments: all x, all y, all z, in Z-curve order."
@@ -287,7 +292,7 @@ def fragments_span(manifest: Manifest, start: int, index_size: int) -> Span:
     first = start - manifest.fragments_size
     if first < index_size:
         raise FormatError(
-            f"{manifest.fragments_size} bytes of fragments do not fit between the shard index and the manifest",
+            f"{plural(manifest.fragments_size, 'byte')} of fragments do not fit before the manifest",
             span=Span("", min(index_size, start), start),
         )
     return Span("", first, start)

@@ -180,7 +180,7 @@ class IndexLevels:
         number = self.lister(start, stop)
         place = Span("", start, stop)
         if number is None:
-            raise FormatError("no minishard index lies here", span=place)
+            raise FormatError("no minishard index lies at these bytes", span=place)
         return self._decoded(number, self.source.read(start, stop), place)
 
     def lister(self, start: int, stop: int) -> int | None:
@@ -272,7 +272,7 @@ def pair_span(minishard: int) -> Span:
 
 
 def _shared(number: int, place: Span) -> FormatError:
-    return FormatError(f"minishard {number}: its index lies where those of many others do", span=place)
+    return FormatError(f"minishard {number}: its index shares its bytes with those of many others", span=place)
 
 
 def _without_frames(error: FormatError) -> FormatError:

@@ -28,6 +28,7 @@ from shardcore.sources.base import Source
 from shardcore.sources.names import decoded_name
 from shardcore.span import Span
 from shardcore.trace import Look
+from shardcore.words import plural
 
 TOLD_LIMIT = 64 << 20
 """Values of up to this many stored bytes are read and hashed while a lookup is told."""
@@ -68,10 +69,10 @@ class NeuroglancerLookup:
         start, stop = _pair(file, key, source, look)
         entries, size = file.levels.minishard(key.minishard, source, (start, stop))
         gzipped = file.spec.minishard_index_encoding == "gzip"
-        text = f"{stop - start} stored bytes decode to {size}" if gzipped else f"{size} bytes"
+        text = _decompressed(stop - start, size) if gzipped else plural(size, "byte")
         look.step(
             "Minishard index",
-            f"{text}: {len(entries)} keys.",
+            f"{text}: {plural(len(entries), 'key')}.",
             Span("", start, stop),
             encoding=file.spec.minishard_index_encoding,
             decoded_size=size,
@@ -128,16 +129,14 @@ def tell_route(place: Place, origin: Origin, look: Look) -> None:
     spec = origin.spec
     spans = (origin.place,) if origin.place is not None else ()
     look.step("Specification", f"{origin.why}: {spec_text(spec)}.", *spans, **spec.to_json())
-    look.step(
-        "Drop low bits",
-        f"{place.key} >> {spec.preshift_bits} = {place.shifted}.",
-        key=str(place.key),
-        shifted=str(place.shifted),
-    )
-    hashed = "The shifted key as it is." if spec.hash == IDENTITY else "MurmurHash3 of its 8 little-endian bytes."
+    dropped = plural(spec.preshift_bits, "bit is", "bits are")
+    text = f"The low {dropped} dropped, so neighbouring keys stay together: {place.key} >> {spec.preshift_bits}"
+    text = f"{text} = {place.shifted}." if spec.preshift_bits else "preshift_bits is 0: no bit of the key is dropped."
+    look.step("Drop low bits", text, key=str(place.key), shifted=str(place.shifted))
+    hashed = "The shifted key itself is" if spec.hash == IDENTITY else "MurmurHash3 of the shifted key's 8 bytes gives"
     look.step(
         "Hash",
-        f"{hashed} The result is {place.hashed:#018x}.",
+        f"{hashed} the hash: {place.hashed:#018x}.",
         input=place.shifted.to_bytes(8, "little").hex(),
         hash=f"{place.hashed:#018x}",
         bits=f"{place.hashed:064b}",
@@ -147,8 +146,8 @@ def tell_route(place: Place, origin: Origin, look: Look) -> None:
     name = spec.shard_name(place.shard)
     look.step(
         "Split",
-        f"The low {spec.minishard_bits} bits are minishard {place.minishard}, "
-        f"the next {spec.shard_bits} shard {place.shard}: the file {name}.",
+        f"The low {plural(spec.minishard_bits, 'bit')} of the hash say minishard {place.minishard}, "
+        f"the next {plural(spec.shard_bits, 'bit')} say shard {place.shard}: the file {name}.",
         minishard=place.minishard,
         shard=place.shard,
         file=name,
@@ -158,8 +157,9 @@ def tell_route(place: Place, origin: Origin, look: Look) -> None:
 def spec_text(spec: ShardingSpec) -> str:
     """A specification in a few words."""
     return (
-        f"{spec.hash}, {spec.preshift_bits} low bits dropped, {spec.minishard_bits} minishard bits, "
-        f"{spec.shard_bits} shard bits; indices {spec.minishard_index_encoding}, values {spec.data_encoding}"
+        f"{spec.hash}, {plural(spec.preshift_bits, 'low bit')} dropped, "
+        f"{plural(spec.minishard_bits, 'minishard bit')}, {plural(spec.shard_bits, 'shard bit')}; "
+        f"indices {spec.minishard_index_encoding}, values {spec.data_encoding}"
     )
 
 
@@ -175,7 +175,8 @@ def _pair(file: NeuroglancerFile, place: Place, source: Source, look: Look) -> t
         raise KeyAbsent(str(place.key), message, span=span)
     look.step(
         "Shard index entry",
-        f"Bytes {start - base} to {stop - base} after the shard index, which is {base} bytes long: {start} to {stop}.",
+        f"Its index is at {start - base} to {stop - base}, counted from the end of the shard index, {base}: "
+        f"bytes {start} to {stop} of the file.",
         span,
         start_offset=start - base,
         end_offset=stop - base,
@@ -202,7 +203,9 @@ def _elsewhere(file: NeuroglancerFile, place: Place) -> str:
     found = np.flatnonzero(entries.ids == np.uint64(place.key))
     if not len(found):
         return ""
-    return f", but minishard {int(entries.minishards[found[0]])} lists it: hash or preshift differ from the writer's"
+    return (
+        f", but minishard {int(entries.minishards[found[0]])} lists it: hash or preshift_bits differ from the writer's"
+    )
 
 
 def _position(file: NeuroglancerFile, entries: Entries, place: Place, rows: tuple[Span, Span, Span], look: Look) -> int:
@@ -210,14 +213,20 @@ def _position(file: NeuroglancerFile, entries: Entries, place: Place, rows: tupl
     found = np.flatnonzero(entries.ids == np.uint64(place.key))
     if not len(found):
         hint = _elsewhere(file, place)
-        look.step("Ids", f"None of the {len(entries)} running sums is {place.key}: the key is not here{hint}.", rows[0])
+        look.step(
+            "Keys",
+            f"Each key is stored as the difference from the one before; none of "
+            f"{plural(len(entries), 'running sum')} is {place.key}: the key is not here{hint}.",
+            rows[0],
+        )
         message = f"minishard {place.minishard} does not list the key {place.key}{hint}"
         raise KeyAbsent(str(place.key), message, span=rows[0])
     at = int(found[0])
-    more = f", and {len(found) - 1} more with the same key" if len(found) > 1 else ""
+    more = f"; {plural(len(found) - 1, 'more has', 'more have')} the same key" if len(found) > 1 else ""
     look.step(
-        "Ids",
-        f"The running sum at position {at} of {len(entries)} is {place.key}{more}.",
+        "Keys",
+        f"Each key is stored as the difference from the one before; summed up, number {at} "
+        f"of {plural(len(entries), 'key')} is {place.key}{more}.",
         rows[0],
         position=at,
         equal=len(found),
@@ -229,7 +238,9 @@ def _tell_place(entries: Entries, at: int, rows: tuple[Span, Span, Span], look: 
     """Step eight: where the value lies."""
     start, size = int(entries.starts[at]), int(entries.sizes[at])
     used = tuple(Span(row.source, row.start, row.start + WORD * (at + 1)) for row in rows[1:])
-    text = f"Gaps and sizes up to position {at} add up: {size} bytes at {start}."
+    text = (
+        f"Adding up gaps and sizes as far as number {at}: the value has {plural(size, 'byte')}, from byte {start} on."
+    )
     look.step("Place of the value", text, *used, start=str(start), size=str(size))
 
 
@@ -237,7 +248,7 @@ def _tell_value(file: NeuroglancerFile, ref: ObjectRef, source: Source, look: Lo
     """Steps nine and ten: the value, and what it means."""
     span = ref.spans[0]
     if span.size > TOLD_LIMIT:
-        look.step("Value", f"{span.size} stored bytes: too many to read along.", span, stored_size=span.size)
+        look.step("Value", f"{plural(span.size, 'stored byte')}: too many to read along.", span, stored_size=span.size)
         return
     stored = source.read(span.start, span.stop)
     digest, size, head = hashlib.sha256(), 0, b""
@@ -248,11 +259,21 @@ def _tell_value(file: NeuroglancerFile, ref: ObjectRef, source: Source, look: Lo
             if len(head) < TOLD_LIMIT:
                 head += piece
     except ShardError as error:
-        look.step("Value", f"{span.size} stored bytes cannot be decoded: {error.message}.", span, error=error.message)
+        look.step(
+            "Value",
+            f"{plural(span.size, 'stored byte')} cannot be decompressed: {error.message}.",
+            span,
+            error=error.message,
+        )
         return
-    text = f"{span.size} stored bytes are {size} bytes of gzip content." if ref.codec == "gzip" else f"{size} bytes."
+    text = f"{_decompressed(span.size, size)}." if ref.codec == "gzip" else f"{plural(size, 'byte')}, not compressed."
     look.step("Value", text, span, stored_size=span.size, size=size, sha256=digest.hexdigest())
     _tell_meaning(file, ref, head, look)
+
+
+def _decompressed(stored: int, plain: int) -> str:
+    """What a gzip member becomes, in words."""
+    return f"{plural(stored, 'gzip byte decompresses', 'gzip bytes decompress')} to {plain:,}"
 
 
 def _tell_meaning(file: NeuroglancerFile, ref: ObjectRef, data: bytes, look: Look) -> None:
@@ -264,7 +285,10 @@ def _tell_meaning(file: NeuroglancerFile, ref: ObjectRef, data: bytes, look: Loo
             manifest = read_manifest(data, span)
             fragments = fragments_span(manifest, span.start, file.base)
             lods, count = len(manifest.lod_scales), manifest.fragments
-            text = f"A manifest of {lods} levels of detail; its {count} fragments lie in front: {fragments.size} bytes."
+            text = (
+                f"A manifest of {plural(lods, 'level')} of detail; in front of it lie its fragments: "
+                f"{count:,} of {plural(fragments.size, 'byte')} in all."
+            )
             look.step("Meaning", text, fragments, lods=lods, fragments=count, fragments_size=fragments.size)
             return
         cell = cell_of(space, int(ref.key or 0))
@@ -298,7 +322,7 @@ def locate(key: str, *, info: Any = None, spec: Any = None, folder: object = "")
             the info has several key spaces and `folder` names none of them.
     """
     if (info is None) == (spec is None):
-        raise UsageError("locate needs either info= or spec=")
+        raise UsageError("neuroglancer routes a key by either `info` or `spec`: give one of them")
     origin = given_origin(spec if info is None else info, str(folder))
     place = origin.spec.place(parse_key(key))
     name, inside = origin.spec.shard_name(place.shard), origin.space.folder

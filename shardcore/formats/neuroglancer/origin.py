@@ -26,6 +26,9 @@ _INFO_NOTE = "neuroglancer info"
 _INFERENCE_NOTE = "neuroglancer inference"
 CHOICES_TOLD = 50
 """Key spaces, or reasons against them, that one sentence lists."""
+_OF_SHARDING = ("hash", "minishard_bits")
+"""Members by one of which a sharding object is known."""
+
 LEVELS_ABOVE = 2
 """A key space's folder may be a path of several parts; the info is looked for this many levels above a shard."""
 
@@ -158,7 +161,7 @@ def origin_of(
     best, useless = inference.best, _useless_info(source.folder)
     if best is None or not (inference.certain or forced):
         raise NotAShard(
-            f"{source.name}: there is no info that serves, and the bytes fit no sharding specification",
+            f"{source.name}: no usable info, and the bytes fit no sharding specification",
             candidates=(*useless, *inference.evidence()),
         )
     kind = SpaceKind.MESH if best.meshes else SpaceKind.UNKNOWN
@@ -173,10 +176,12 @@ def given_origin(spec: Any, folder_name: str = "") -> Origin:
         SourceError: The file it names cannot be read.
     """
     text, members = _given(spec)
+    if not {"@type", "scales", *_OF_SHARDING} & set(members):
+        raise UsageError("the specification given is neither a sharding object nor an info")
     try:
         info = _info_of(members)
     except FormatError as error:
-        raise UsageError(f"the specification given does not serve: {error.message}") from error
+        raise UsageError(f"the specification given cannot be used: {error.message}") from error
     spaces = [space for space in info.spaces if space.folder.rsplit("/", 1)[-1] == folder_name] or list(info.spaces)
     if len(spaces) != 1:
         raise UsageError(choice_text("the specification given", info))
@@ -220,7 +225,7 @@ def read_info(folder: Folder) -> bytes | None:
 
 
 def _useless_info(folder: Folder | None) -> tuple[str, ...]:
-    """Why the info beside a guessed shard does not serve, one sentence each; none where there is no info."""
+    """Why the info beside a guessed shard is not usable, one sentence each; none where there is no info."""
     text = read_info(folder) if folder is not None else None
     if text is None:
         return ()
@@ -297,7 +302,7 @@ def _sharding_places(text: bytes) -> Mapping[ShardingSpec, tuple[Span, Mapping[s
 
 def _info_of(members: Mapping[str, Any]) -> Info:
     """The info a mapping states; a sharding object alone is one key space of unknown kind."""
-    if "hash" in members or "minishard_bits" in members:
+    if any(name in members for name in _OF_SHARDING):
         return Info("", (KeySpace(SpaceKind.UNKNOWN, "keys", "", ShardingSpec.parse(members)),), ())
     return parse_info(members)
 
@@ -311,7 +316,7 @@ def _given(spec: Any) -> tuple[bytes, Mapping[str, Any]]:
             return json.dumps(spec, indent=1).encode(), spec
         except (TypeError, ValueError, RecursionError) as error:
             raise UsageError(f"the specification given is not JSON: {error}") from error
-    if isinstance(spec, (str, bytes)) and spec.lstrip()[:1] in ("{", b"{"):
+    if isinstance(spec, (str, bytes)) and spec.lstrip()[:1] in ("{", "[", b"{", b"["):
         text = spec.encode() if isinstance(spec, str) else spec
     elif isinstance(spec, (str, Path)):
         path = Path(spec)

@@ -1,4 +1,4 @@
-"""What lies behind the shard index, as columns: values, minishard indices, mesh fragments, unlisted bytes."""
+"""What lies after the shard index, as columns: values, minishard indices, mesh fragments, unlisted bytes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class RegionKind(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Regions:
-    """The regions behind the shard index that have bytes, sorted by the first one. Arrays of one length.
+    """The regions after the shard index that have bytes, sorted by the first one. Arrays of one length.
 
     Attributes:
         starts: First bytes, int64.
@@ -96,7 +96,7 @@ def sections_of(levels: IndexLevels, size: int) -> tuple[Section, ...]:
     are in one section.
     """
     base = levels.base
-    claims = [Section(SHARD_INDEX, SectionRole.INDEX, 0, base, "Where the index of each minishard lies.")]
+    claims = [Section(SHARD_INDEX, SectionRole.INDEX, 0, base, "For each minishard, where its index lies.")]
     pairs = levels.known_pairs()
     used = pairs[pairs[:, 0] < pairs[:, 1]] if pairs is not None else None
     if used is not None and len(used):
@@ -106,12 +106,18 @@ def sections_of(levels: IndexLevels, size: int) -> tuple[Section, ...]:
             first, last = base + int(used[0, 0]), base + int(used[-1, 1])
             claims += [
                 _data_section(base, first),
-                Section(MINISHARD_INDICES, SectionRole.INDEX, first, last, "Keys, places and sizes of the values."),
+                Section(
+                    MINISHARD_INDICES,
+                    SectionRole.INDEX,
+                    first,
+                    last,
+                    "For each minishard, the keys, places and sizes of its values.",
+                ),
                 _data_section(last, size),
             ]
             return tuple(claim for claim in claims if claim.size)
     if used is None or len(used):
-        text = "Values, and behind those of each minishard its index."
+        text = "Values, and after those of each minishard its index."
         claims.append(Section(MIXED, SectionRole.DATA, base, size, text))
     return tuple(claim for claim in claims if claim.size)
 

@@ -30,6 +30,7 @@ from shardcore.sources.names import SourceName
 from shardcore.sources.opening import PrefetchedSource
 from shardcore.span import Span
 from shardcore.trace import Look
+from shardcore.words import plural
 
 VERSION = "1"
 
@@ -155,7 +156,7 @@ class NeuroglancerShard(Shard):
         if ref.codec != "none":
             return super().read_range(ref, start, stop, limit=limit)
         if not 0 <= start <= stop:
-            raise UsageError(f"not a half-open range: {start}..{stop}")
+            raise UsageError(f"{start}..{stop} is no range: the first must not exceed the second")
         return self.file.read_range(_content(ref), start, stop, limit)
 
     def read_part(self, ref: ObjectRef, part: str, *, limit: int = DEFAULT_LIMIT) -> bytes:
@@ -164,7 +165,7 @@ class NeuroglancerShard(Shard):
             return super().read_part(ref, part, limit=limit)
         span = self.file.fragments_of(_content(ref))
         if span.size > limit:
-            raise LimitExceeded(f"the fragments of {ref.key} have {span.size} bytes; the limit is {limit}")
+            raise LimitExceeded(f"the fragments of {ref.key} have {plural(span.size, 'byte')}; the limit is {limit:,}")
         return self.file.source.read(span.start, span.stop)
 
     def file_names(self, ref: ObjectRef) -> dict[str, str]:
@@ -252,9 +253,9 @@ def _head(whole: Source, spec: ShardingSpec, index_size: int | None, draft: Draf
     if size < base or index_size not in (None, base):
         place = Span("", 0, min(size, whole.size))
         draft.version = VERSION
-        doc = "Where the index of each minishard lies."
+        doc = "For each minishard, where its index lies."
         draft.add(Section(SHARD_INDEX, SectionRole.INDEX, place.start, place.stop, doc))
-        message = f"{size} bytes; the shard index of {spec.minishards} minishards takes {base}"
+        message = f"{plural(size, 'byte')}; the shard index of {plural(spec.minishards, 'minishard')} takes {base:,}"
         raise Truncated(message, span=place)
     return whole.read(0, base) if base <= KEPT_WHOLE else b""
 

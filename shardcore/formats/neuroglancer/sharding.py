@@ -1,4 +1,4 @@
-"""Where a key lives: the sharding specification and the hash behind it.
+"""Where a key lives: the sharding specification and the hash after it.
 
 Follows the page "Sharded format" of the precomputed specification, section "Sharding specification".
 Keys are unsigned 64-bit integers: Python ints one at a time, `uint64` arrays for many, never a float.
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shardcore.errors import FormatError, UsageError
+from shardcore.errors import FormatError, UsageError, quoted
 from shardcore.json_text import parse_json
 from shardcore.text import short
 
@@ -230,7 +230,7 @@ def parse_key(text: str) -> int:
     """
     number = int(text) if _KEY.fullmatch(text) else KEY_LIMIT
     if number >= KEY_LIMIT:
-        raise UsageError(f"a key is an unsigned 64-bit integer in decimal, not {text!r}")
+        raise UsageError(f"a key is an unsigned 64-bit integer in decimal, not {quoted(text)}")
     return number
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shardcore.caching import OnceEach
-from shardcore.errors import FormatError, LimitExceeded, UsageError
+from shardcore.errors import FormatError, LimitExceeded, UsageError, quoted
 from shardcore.formats.neuroglancer.file import NeuroglancerFile
 from shardcore.formats.neuroglancer.index_columns import column_nodes
 from shardcore.formats.neuroglancer.layout import (
@@ -37,6 +37,7 @@ from shardcore.shard import Part
 from shardcore.sources.memory import BytesSource
 from shardcore.sources.names import SourceName, decoded_name
 from shardcore.span import Span
+from shardcore.words import plural
 
 
 class NeuroglancerTree:
@@ -67,13 +68,13 @@ class NeuroglancerTree:
         if name == SourceName(INFO_NAME) and self._file.origin.text:
             return info_part(self._file.origin)
         if name.path or len(name.stretches) != 1:
-            raise UsageError(f"no bytes are called {str(name)!r} here")
+            raise UsageError(f"no bytes are called {quoted(name)} here")
         start, stop = name.stretches[0]
         data = self._file.decoded(start, stop)
         source, span = BytesSource(data, str(name)), Span(str(name), 0, len(data))
         if self._file.levels.lists(start, stop):
             return self._index_part(source, span, self._file.levels.lister(start, stop))
-        section = Section("value", SectionRole.DATA, 0, len(data), "The content of a key.")
+        section = Section("value", SectionRole.DATA, 0, len(data), "The value of a key, decompressed.")
         row = self._file.row_at(start, stop)
         root = Node(span.source, span, children=self._value_nodes(data, span), row=row)
         return Part(source, (section,), lambda: root)
@@ -93,7 +94,7 @@ class NeuroglancerTree:
     def _value_nodes(self, data: bytes, span: Span) -> tuple[Node, ...]:
         if self._file.is_mesh:
             return tuple(manifest_nodes(data, span.source, 0))
-        return (Node("value", span, text=f"{span.size} bytes", role=FieldRole.DATA),)
+        return (Node("value", span, text=plural(span.size, "byte"), role=FieldRole.DATA),)
 
     @staticmethod
     def _first_row(minishard: int | None, table: MinishardTable | None) -> int | None:
@@ -112,7 +113,12 @@ class NeuroglancerTree:
         makers |= dict.fromkeys(REGION_SECTIONS, lambda section: self._regions(section, regions, table))
         kids = (spec_node(self._file.origin), *section_nodes(self._sections, makers))
         name = self._file.source.name
-        return Node(name, Span("", 0, size), text=self._file.origin.space.name, children=kids)
+        return Node(
+            name,
+            Span("", 0, size),
+            text=f"Neuroglancer precomputed shard, {self._file.origin.space.name}",
+            children=kids,
+        )
 
     def _known_indices(self) -> Regions:
         """The minishard indices alone, as far as the shard index is in memory."""
@@ -175,7 +181,7 @@ class NeuroglancerTree:
             return Node(name, span, role=FieldRole.UNKNOWN, doc=doc, error=error)
         count, row = entry_count(stop - start), self._first_row(number, table)
         kids = column_nodes(lambda: self._file.source.read(start, stop), "", start, count, self._file.base, row)
-        return Node(name, span, text=f"{count} keys", doc=doc, error=error, children=kids)
+        return Node(name, span, text=plural(count, "key"), doc=doc, error=error, children=kids)
 
     def value_node(self, row: int, start: int, stop: int, table: MinishardTable) -> Node:
         """The node of one value."""
@@ -189,7 +195,7 @@ class NeuroglancerTree:
         if self._file.is_mesh:
             kids = Deferred(lambda: manifest_nodes(self._file.source.read(start, stop), "", start))
             return Node(name, span, text="manifest", role=FieldRole.DATA, children=kids, row=row)
-        return Node(name, span, text=text or f"{stop - start} bytes", role=FieldRole.DATA, error=error, row=row)
+        return Node(name, span, text=text or plural(stop - start, "byte"), role=FieldRole.DATA, error=error, row=row)
 
     def fragments_node(self, row: int, start: int, stop: int, table: MinishardTable) -> Node:
         """The node of the fragments in front of a manifest."""
@@ -198,9 +204,9 @@ class NeuroglancerTree:
         return Node(
             f"fragments of {key}",
             Span("", start, stop),
-            text=f"{stop - start} bytes",
+            text=plural(stop - start, "byte"),
             role=FieldRole.DATA,
-            doc="Draco meshes that no index lists: the manifest behind them tells their sizes.",
+            doc="Draco meshes, which no index lists: the manifest after them tells their sizes.",
             children=Deferred(lambda: self._fragments(Span("", at, at + size), start)),
             row=row,
         )
@@ -214,7 +220,15 @@ class NeuroglancerTree:
                 span = Span("", start, start + size)
                 where = ", ".join(map(str, cell))
                 name = f"lod {lod} fragment {number}"
-                nodes.append(Node(name, span, text=f"cell {where}", role=FieldRole.DATA, doc="A Draco mesh."))
+                nodes.append(
+                    Node(
+                        name,
+                        span,
+                        text=f"cell {where}",
+                        role=FieldRole.DATA,
+                        doc="A Draco mesh, one cell of one level of detail.",
+                    )
+                )
                 start += size
         return nodes
 
@@ -252,8 +266,8 @@ class _Describer:
             return tree.value_node(number, start, stop, self._table)
         if kind is RegionKind.FRAGMENTS:
             return tree.fragments_node(number, start, stop, self._table)
-        span, doc = Span("", start, stop), "No index lists these bytes."
-        return Node("unlisted bytes", span, text=f"{span.size} bytes", role=FieldRole.UNKNOWN, doc=doc)
+        span, doc = Span("", start, stop), "No minishard index lists these bytes, so no lookup reads them."
+        return Node("unlisted bytes", span, text=plural(span.size, "byte"), role=FieldRole.UNKNOWN, doc=doc)
 
 
 def _pair_roles(rows: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
@@ -282,7 +296,7 @@ def manifest_nodes(data: bytes, source: str, start: int) -> list[Node]:
 def info_part(origin: Origin) -> Part:
     """The info that states the specification."""
     span = Span(INFO_NAME, 0, len(origin.text))
-    section = Section(INFO_NAME, SectionRole.METADATA, 0, span.size, "Describes the data set.")
+    section = Section(INFO_NAME, SectionRole.METADATA, 0, span.size, "The description of the data set, JSON.")
     root = Node(INFO_NAME, span, role=FieldRole.TEXT, children=(spec_node(origin),))
     return Part(BytesSource(origin.text, INFO_NAME), (section,), lambda: root)
 
@@ -306,10 +320,10 @@ def spec_node(origin: Origin) -> Node:
 
 _SPEC_DOCS = {
     "@type": "The name of the sharded format; its older split form has the same.",
-    "preshift_bits": "Low bits of a key that do not take part in the hash.",
-    "hash": "What is done with the shifted key: nothing, or MurmurHash3_x86_128.",
-    "minishard_bits": "The lowest bits of the hash: the number of the minishard.",
-    "shard_bits": "The next bits of the hash: the number of the shard, and so the name of its file.",
-    "minishard_index_encoding": "Whether minishard indices are gzip members.",
-    "data_encoding": "Whether values are gzip members; fragments of meshes never are.",
+    "preshift_bits": "How many low bits of a key do not take part in the hash: neighbouring keys stay together.",
+    "hash": "How the shifted key is hashed: identity leaves it as it is, or MurmurHash3_x86_128.",
+    "minishard_bits": "How many of the lowest bits of the hash are the number of the minishard.",
+    "shard_bits": "How many of the next bits of the hash are the number of the shard, which names its file.",
+    "minishard_index_encoding": "Whether minishard indices are stored as gzip or raw.",
+    "data_encoding": "Whether values are stored as gzip or raw; fragments of meshes are always raw.",
 }

@@ -18,6 +18,7 @@ from shardcore.formats.neuroglancer.sharding import shard_number, strict_faults
 from shardcore.formats.neuroglancer.volume import chunk_sizes
 from shardcore.progress import Progress
 from shardcore.span import Span
+from shardcore.words import plural
 
 PROGRESS_EVERY = 256
 LISTED = 1000
@@ -58,7 +59,11 @@ def _check_origin(file: NeuroglancerFile, findings: Findings) -> None:
         if not other.endswith("not sharded"):
             findings.warning("neuroglancer.info", None, other)
     if origin.inference is not None:
-        findings.note("neuroglancer.inferred", None, f"there is no info that serves; {origin.why}")
+        findings.note(
+            "neuroglancer.inferred",
+            None,
+            f"no usable info; the specification is inferred: {origin.why.removeprefix('inferred, ')}",
+        )
         best = origin.inference.best
         for sentence in best.ambiguity() if best is not None else ():
             findings.note("neuroglancer.open", None, sentence)
@@ -88,7 +93,7 @@ def _check_shard_index(file: NeuroglancerFile, table: MinishardTable, findings: 
     reach = np.maximum.accumulate(ends[order]) if len(order) else ends[order]
     for at in np.flatnonzero(starts[order][1:] < reach[:-1]).tolist():
         first, second = int(order[at]), int(order[at + 1])
-        message = f"the indices of minishards {first} and {second} share bytes"
+        message = f"the indices of minishards {first} and {second} share bytes of the file"
         findings.error("neuroglancer.shared-index", pair_span(second), message)
     if not (starts != ends).any():
         findings.note("neuroglancer.empty", None, "every minishard is empty: writers leave such a file out")
@@ -112,10 +117,10 @@ def _check_entries(file: NeuroglancerFile, table: MinishardTable, findings: Find
     entries = table.entries
 
     def overflows(row: int) -> str:
-        return f"the running sum of ids passes 2**64 and comes to {_key(table, row)}"
+        return f"the running sum of chunk_ids passes 2^64 and wraps to {_key(table, row)}"
 
     def repeats(row: int) -> str:
-        return f"key {_key(table, row)} is listed again: some readers take the first, some the last"
+        return f"key {_key(table, row)} is listed twice: some readers serve the first value, some the last"
 
     def outside(row: int) -> str:
         place = outside_text(int(entries.starts[row]), int(entries.sizes[row]), file.source.size)
@@ -131,7 +136,9 @@ def _check_entries(file: NeuroglancerFile, table: MinishardTable, findings: Find
     falling = np.zeros(len(entries), np.bool_)
     falling[1:] = (entries.ids[1:] < entries.ids[:-1]) & (entries.slots[1:] > 0)
     for number in np.unique(entries.minishards[falling & ~entries.wrapped]).tolist()[:LISTED]:
-        findings.note("neuroglancer.id-order", _index_span(file, table, number), f"ids of minishard {number} fall")
+        findings.note(
+            "neuroglancer.id-order", _index_span(file, table, number), f"the keys of minishard {number} do not ascend"
+        )
     told.tell(Severity.ERROR, "neuroglancer.value-outside", ~entries.inside, outside)
     _check_overlaps(file, table, findings)
 
@@ -142,8 +149,8 @@ def _check_overlaps(file: NeuroglancerFile, table: MinishardTable, findings: Fin
     for at in np.flatnonzero(regions.starts[1:] < reach[:-1]).tolist()[:LISTED]:
         span = Span("", int(regions.starts[at + 1]), int(min(regions.stops[at + 1], reach[at])))
         values = RegionKind.INDEX not in (regions.kinds[at], regions.kinds[at + 1])
-        text = "two values" if values else "a value and an index, or two indices,"
-        findings.warning("neuroglancer.overlap", span, f"{text} share bytes")
+        text = "two values" if values else "a value and a minishard index, or two indices,"
+        findings.warning("neuroglancer.overlap", span, f"{text} share these bytes")
 
 
 def _check_places(file: NeuroglancerFile, table: MinishardTable, findings: Findings) -> None:
@@ -152,11 +159,11 @@ def _check_places(file: NeuroglancerFile, table: MinishardTable, findings: Findi
 
     def in_wrong_minishard(row: int) -> str:
         listed, right = int(entries.minishards[row]), int(minishards[row])
-        return f"key {_key(table, row)} is listed under minishard {listed} but belongs in {right}: no lookup finds it"
+        return f"key {_key(table, row)} is listed in minishard {listed}, but routed to {right}: no lookup finds it"
 
     def in_wrong_shard(row: int) -> str:
         name = file.spec.shard_name(int(shards[row]))
-        return f"key {_key(table, row)} belongs in {name}: no lookup finds it here"
+        return f"key {_key(table, row)} is routed to {name}: no lookup finds it in this file"
 
     told = _Rows(file, table, findings)
     wrong = minishards != entries.minishards.astype(np.uint64)
@@ -173,11 +180,11 @@ def _check_space(file: NeuroglancerFile, table: MinishardTable, findings: Findin
     shape = ", ".join(map(str, grid))
 
     def without_cell(row: int) -> str:
-        return f"key {_key(table, row)} is the code of no cell of the grid {shape}"
+        return f"key {_key(table, row)} is the Morton code of no cell of the grid {shape}"
 
     _Rows(file, table, findings).tell(Severity.WARNING, "neuroglancer.no-cell", ~valid, without_cell)
     if not valid.all() and _fits_older_rule(table, grid):
-        text = "all keys are codes by an older rule, with one bit more on axes whose length is a power of two"
+        text = "all keys are Morton codes by an older rule, with one bit more on axes whose length is a power of two"
         findings.note("neuroglancer.older-codes", None, text)
 
 
@@ -199,7 +206,7 @@ def _check_meshes(file: NeuroglancerFile, table: MinishardTable, findings: Findi
     regions = regions_of(table, meshes, file.base, file.source.size)
     gaps = int((regions.stops - regions.starts)[regions.kinds == RegionKind.GAP].sum())
     if gaps:
-        text = f"{gaps} bytes belong to no value, no index and no fragment of a mesh"
+        text = f"{plural(gaps, 'byte belongs', 'bytes belong')} to no value, no index and no fragment of a mesh"
         findings.note("neuroglancer.unlisted", None, text)
 
 
@@ -207,7 +214,11 @@ def _check_unlisted(file: NeuroglancerFile, table: MinishardTable, findings: Fin
     regions = regions_of(table, None, file.base, file.source.size)
     gaps = int((regions.stops - regions.starts)[regions.kinds == RegionKind.GAP].sum())
     if gaps:
-        findings.note("neuroglancer.unlisted", None, f"no index lists {gaps} bytes of the file")
+        findings.note(
+            "neuroglancer.unlisted",
+            None,
+            f"{plural(gaps, 'byte of the file is', 'bytes of the file are')} listed by no index",
+        )
 
 
 def _check_values(file: NeuroglancerFile, table: MinishardTable, findings: Findings, progress: Progress) -> None:
@@ -235,7 +246,7 @@ def _check_values(file: NeuroglancerFile, table: MinishardTable, findings: Findi
         return
 
     def of_other_size(row: int) -> str:
-        return f"chunk {_key(table, row)} has {sizes[row]} bytes; its voxels take {expected[row]}"
+        return f"chunk {_key(table, row)} has {plural(sizes[row], 'byte')}; its voxels take {expected[row]:,}"
 
     def stored(row: int) -> Span:
         start = int(entries.starts[row])
@@ -264,7 +275,7 @@ class _Rows:
         """One finding for each marked row, with the minishard index that lists it, or another `place`."""
         rows = np.flatnonzero(marked)
         if len(rows) > LISTED:
-            text = f"{len(rows)} keys in all; the first {LISTED} are listed"
+            text = f"{plural(len(rows), 'key')} in all; the first {LISTED:,} are listed"
             self._findings.add(Finding(severity, code, None, text))
         for row in rows[:LISTED].tolist():
             span = place(row) if place else self._listing(row)

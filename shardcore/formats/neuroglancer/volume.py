@@ -14,6 +14,7 @@ import numpy.typing as npt
 from shardcore.errors import FormatError, Unsupported
 from shardcore.formats.neuroglancer.info import KeySpace, Scale
 from shardcore.formats.neuroglancer.morton import Codes, decode, decode_many, encode
+from shardcore.words import plural
 
 DATA_TYPES = ("uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64", "float32")
 
@@ -96,8 +97,8 @@ def chunk_array(space: KeySpace, key: int, data: bytes) -> npt.NDArray[np.generi
     scale, grid, dtype = _raw_type(space)
     shape = (*box_of(scale, decode(key, grid)).shape, scale.num_channels)
     if len(data) != math.prod(shape) * dtype.itemsize:
-        text = f"{'×'.join(map(str, shape))} values of {dtype.name} take {math.prod(shape) * dtype.itemsize}"
-        raise FormatError(f"chunk {key} has {len(data)} bytes; {text}")
+        text = f"{'×'.join(map(str, shape))} values of {dtype.name} take {math.prod(shape) * dtype.itemsize:,}"
+        raise FormatError(f"chunk {key} has {plural(len(data), 'byte')}; {text}")
     return np.frombuffer(data, dtype).reshape(shape, order="F")
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -27,7 +29,16 @@ from shardcore.span import Span
 from shardcore.words import grouped_digits, plural
 
 SAMPLE_SLOTS = 200
-"""Slots in which a live key is sought to tell the dialect of the hash."""
+"""Slots in which live keys are sought at once, to tell the dialect of the hash."""
+
+SAMPLE_KEYS = 16
+"""Live keys that are hashed at most to tell it."""
+
+FEW_KEYS = 2
+"""So few keys that do not hash to their slots may all be damaged."""
+
+CERTAIN = 10_000
+"""Keys that hash to their slots tell the dialect when chance would do the same less than once in so many shards."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,6 +68,7 @@ class SwhFile:
         geometry: Where the parts of the shard lie.
         sections: They tile the file.
         signed: Whether key bytes count as signed (an old dialect no current reader follows); None until known.
+        misfit: Where keys hash to their slots in neither dialect, so that no lookup can tell what is absent: why.
     """
 
     def __init__(
@@ -75,6 +87,7 @@ class SwhFile:
         hash_stop = parts.stop if parts is not None else source.size
         self.sections, _ = tile(sections_of(header, hash_stop, source.size), source.size)
         self.signed: bool | None = None
+        self.misfit: FormatError | None = None
         whole = parts is not None and parts.stop - parts.start <= len(window)
         self._section = window[: parts.stop - parts.start] if parts is not None and whole else None
         self._function: Once[WholeFunction] = Once()
@@ -154,21 +167,43 @@ class SwhFile:
             SourceError: The bytes cannot be had.
         """
         if self.signed is None:
-            parts = self.hash_parts()
-            votes = 0
-            for slot, key in self._sample_keys(source):
-                hashes = self.hash_source(source)
-                plain, other = (slot_of_key(hashes, parts, key, signed=signed) for signed in (False, True))
-                if slot == plain != other:
-                    votes = 0
-                    break
-                # One damaged key may fall into its slot by chance: a second one has to agree, where there is one.
-                votes += slot == other != plain
-                if votes == 2:
-                    break
-            # Where no key tells, it is the dialect that everybody writes, and the slots are not searched again.
-            self.signed = votes > 0
-        return self.signed is True
+            self.signed = self._sampled_dialect(source)
+        return self.signed
+
+    def _sampled_dialect(self, source: Source) -> bool:
+        """Hashes some live keys in both dialects; where neither fits them, says so in `misfit`."""
+        parts = self.hash_parts()
+        plain, other, neither = 0, 0, 0
+        for slot, key in islice(self._sample_keys(source), SAMPLE_KEYS):
+            hashes = self.hash_source(source)
+            usual, signed = (slot_of_key(hashes, parts, key, signed=signed) for signed in (False, True))
+            plain += slot == usual
+            other += slot == signed != usual
+            neither += slot not in (usual, signed)
+            if plain and is_certain(plain, parts.slots):
+                return False
+            # One damaged key may fall into its slot by chance: a second one has to agree, where there is one.
+            if other > 1 and is_certain(other, parts.slots) and fits(other, plain + neither):
+                return True
+        if fits(other, plain + neither):
+            return True
+        # A few damaged keys are not the function's fault.
+        hashed = plain + other + neither
+        if hashed > FEW_KEYS and not 2 * plain > hashed:
+            self.misfit = self.misfit_of(hashed - plain, hashed)
+        # Where no key tells, it is the dialect that everybody writes, and the slots are not searched again.
+        return False
+
+    def misfit_of(self, missed: int, keys: int) -> FormatError:
+        """The error where keys do not hash to their slots.
+
+        Args:
+            missed: How many do not.
+            keys: How many were hashed.
+        """
+        span = Span("", self.hash_parts().start, self.hash_parts().stop)
+        text = f"the hash function does not fit these keys: {missed} of {keys} do not hash to their slots"
+        return FormatError(text, span=span)
 
     # --- the objects -----------------------------------------------------------------------------------------------
 
@@ -220,8 +255,18 @@ class SwhFile:
             rows = read_slots(source, self.geometry, first, last)
             live = self.geometry.states(rows["offset"]) == State.LIVE
             differs = (rows["key"] >= 0x80).any(axis=1)
-            for at in np.flatnonzero(live & differs)[:4].tolist():
+            for at in np.flatnonzero(live & differs)[:SAMPLE_KEYS].tolist():
                 yield first + at, rows["key"][at].tobytes()
+
+
+def fits(agree: int, strangers: int) -> bool:
+    """Whether keys follow a dialect: nearly all do; the few strangers may be damaged."""
+    return agree > 0 and 10 * strangers <= agree
+
+
+def is_certain(agree: int, slots: int) -> bool:
+    """Whether it is no chance that so many keys hash to their slots; each does with a chance of one in `slots`."""
+    return agree * math.log(max(slots, 2)) >= math.log(CERTAIN)
 
 
 def _check_length(piece: bytes, content: Span) -> None:

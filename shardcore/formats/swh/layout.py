@@ -40,9 +40,9 @@ HEADER = Record(
         Field("objects_count", ">u8", FieldRole.COUNT, "Number of objects written; deletions do not lower it."),
         Field("objects_position", ">u8", FieldRole.OFFSET, "First byte of the objects; 512 in every known file."),
         Field("objects_size", ">u8", FieldRole.SIZE, "Bytes of all objects, each with the 8 bytes of its length."),
-        Field("index_position", ">u8", FieldRole.OFFSET, "First byte of the index, directly behind the objects."),
+        Field("index_position", ">u8", FieldRole.OFFSET, "First byte of the index, directly after the objects."),
         Field("index_size", ">u8", FieldRole.SIZE, "Bytes of the index: 40 for each slot."),
-        Field("hash_position", ">u8", FieldRole.OFFSET, "First byte of the hash function, directly behind the index."),
+        Field("hash_position", ">u8", FieldRole.OFFSET, "First byte of the hash function, directly after the index."),
     ),
 )
 
@@ -143,7 +143,7 @@ SENTENCES = {
     "objects": "Every object, in the order of writing: its length in 8 bytes, then its content.",
     "index": "One slot for each value of the hash function: a key, and where its object begins.",
     "hash function": "Gives every key of the shard a slot of its own, and any other key an arbitrary slot.",
-    "trailing": "Bytes behind the end of the shard, as on a larger block device; readers ignore them.",
+    "trailing": "Bytes after the end of the shard, as on a larger block device; readers ignore them.",
 }
 
 
@@ -315,7 +315,7 @@ def sections_of(header: dict[str, Any], hash_stop: int, size: int) -> list[Secti
 
 
 def cut_sections(header: dict[str, Any], size: int) -> Iterator[tuple[Section, int]]:
-    """What a file that was cut to `size` bytes still has of the parts behind the header, and how long each was.
+    """What a file that was cut to `size` bytes still has of the parts after the header, and how long each was.
 
     How long the hash function was is not known: 0.
     """

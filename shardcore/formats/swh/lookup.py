@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import KeyAbsent
+from shardcore.errors import KeyAbsent, UsageError, quoted
 from shardcore.formats.swh import chd
 from shardcore.formats.swh.displacement import bucket_place, single_displacement
 from shardcore.formats.swh.file import SwhFile
@@ -84,11 +84,14 @@ class SwhLookup:
         if row["key"] != key.digest and known is None and self._file.is_signed(source):
             look.step(
                 "Another dialect",
-                "No key of this shard hashes to its slot; they do if key bytes count as signed, as in an old version "
-                "of the hash library. Once more with that rule. Current readers do not find this key.",
+                "The keys of this shard do not hash to their slots; they do if key bytes count as signed, as in an old "
+                "version of the hash library. Once more with that rule. Current readers do not find this key.",
             )
             slot = self._slot_of(key, source, look, signed=True)
             row = self._read_slot(slot, source)
+        if row["key"] != key.digest and self._file.misfit is not None:
+            # An empty or foreign slot proves nothing then.
+            raise self._file.misfit
         offset = self._told_slot(key, slot, row, look)
         return self._object(key, slot, offset, source, look)
 
@@ -97,13 +100,14 @@ class SwhLookup:
 
         Raises:
             UsageError: A key is not 64 hex digits.
+            FormatError: A key is not found, and the hash function fits none, so that this proves nothing.
         """
         if not len(texts):
             return np.empty(0, np.int64)
+        if (odd := next((text for text in texts if len(text) != 64), None)) is not None:
+            raise UsageError(f"a key of a swh shard is 64 hex digits, not {quoted(odd)}")
         try:
             # `fromhex` skips blanks, which no key has: fewer bytes come out then.
-            if any(len(text) != 64 for text in texts):
-                raise ValueError
             wanted = np.frombuffer(bytes.fromhex("".join(texts)), np.uint8).reshape(len(texts), 32)
         except ValueError:
             wanted = np.frombuffer(b"".join(key_bytes(text) for text in texts), np.uint8).reshape(-1, 32)
@@ -112,7 +116,10 @@ class SwhLookup:
         slots = read_slots_at(source, self._geometry, rows)
         live = self._geometry.states(slots["offset"]) == State.LIVE
         equal = (slots["key"].reshape(-1, 32).view("<u8") == np.ascontiguousarray(wanted).view("<u8")).all(axis=1)
-        return np.where(live & equal, rows, -1)
+        found = live & equal
+        if self._file.misfit is not None and not found.all():
+            raise self._file.misfit
+        return np.where(found, rows, -1)
 
     def _read_slot(self, slot: int, source: Source) -> dict[str, object]:
         span = self._geometry.slot_span(slot)

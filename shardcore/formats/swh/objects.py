@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import FormatError, UsageError
+from shardcore.errors import FormatError, UsageError, quoted
 from shardcore.formats.swh.file import SwhFile
 from shardcore.formats.swh.layout import NO_OBJECT, OBJECT, length_span
 from shardcore.formats.swh.slots import read_lengths, read_slots, read_slots_at
@@ -135,5 +135,5 @@ def key_bytes(key: str) -> bytes:
     except ValueError:
         raw = b""
     if len(raw) != 32:
-        raise UsageError(f"a key of a swh shard is 64 hex digits, not {key!r}")
+        raise UsageError(f"a key of a swh shard is 64 hex digits, not {quoted(key)}")
     return raw

@@ -109,7 +109,7 @@ class SwhShard(Shard):
     def read_range(self, ref: ObjectRef, start: int, stop: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
         """A range of the content, read alone."""
         if not 0 <= start <= stop:
-            raise UsageError(f"not a half-open range: {start}..{stop}")
+            raise UsageError(f"{start}..{stop} is no range: the first must not exceed the second")
         content = self._objects.content_of(ref)
         first, last = min(content.start + start, content.stop), min(content.start + stop, content.stop)
         if last - first > limit:

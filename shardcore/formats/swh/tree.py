@@ -54,7 +54,7 @@ def header_node(values: dict[str, Any], targets: dict[str, Span] | None = None, 
 
 
 def cut_nodes(header: dict[str, Any], size: int) -> list[tuple[Section, Node]]:
-    """The sections that a file cut to `size` bytes has behind its header, with their nodes."""
+    """The sections that a file cut to `size` bytes has after its header, with their nodes."""
     roles = {"padding": FieldRole.PADDING, "objects": FieldRole.DATA}
     nodes = []
     for section, whole in cut_sections(header, size):

@@ -12,7 +12,7 @@ from shardcore.errors import FormatError
 from shardcore.finding import Depth, Findings, Report
 from shardcore.formats.swh import chd_code
 from shardcore.formats.swh.chd_build import find_duplicate
-from shardcore.formats.swh.file import SwhFile
+from shardcore.formats.swh.file import FEW_KEYS, SwhFile, fits, is_certain
 from shardcore.formats.swh.layout import OBJECT, SLOT, field_span
 from shardcore.formats.swh.slots import WINDOW, read_slots
 from shardcore.objects import State
@@ -167,15 +167,18 @@ def _check_function(file: SwhFile, slots: I64, keys: NDArray[np.uint8], findings
     if not len(slots):
         return
     missed = np.flatnonzero(file.slots_of(keys, signed=False) != slots)
-    if len(missed) and len(missed) > len(slots) // 2:
+    if len(missed) > max(FEW_KEYS, len(slots) // 2):
         strangers = np.flatnonzero(file.slots_of(keys, signed=True) != slots)
-        if len(strangers) < len(missed):
-            file.signed = True
-            message = (
-                "keys are hashed with signed bytes, as by an old version of the library: current readers miss them"
-            )
-            findings.error("swh.signed-dialect", Span("", file.parts.start, file.parts.stop), message)
-            missed = strangers
+        agree = len(slots) - len(strangers)
+        file.signed = fits(agree, len(strangers)) and is_certain(agree, file.parts.slots)
+        if not file.signed:
+            # One sentence about the function, not one about each key.
+            file.misfit = file.misfit_of(len(missed), len(slots))
+            findings.error("swh.hash-misfit", file.misfit.span, file.misfit.message)
+            return
+        message = "keys are hashed with signed bytes, as by an old version of the library: current readers miss them"
+        findings.error("swh.signed-dialect", Span("", file.parts.start, file.parts.stop), message)
+        missed = strangers
     for at in missed.tolist():
         slot = int(slots[at])
         key = keys[at].tobytes().hex()

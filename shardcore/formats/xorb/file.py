@@ -170,7 +170,7 @@ class XorbFile:
                 for chunk in chunks(source.read, self.records, len(found), self.records.count):
                     found.append(chunk_hash(chunk))
             except FormatError:
-                found.append(ZERO)  # go on behind it
+                found.append(ZERO)  # go on after it
         return as_rows(found)
 
     def _claims(self) -> list[Section]:

@@ -121,7 +121,7 @@ def read_info(data: bytes, start: int) -> Info:
     """Reads an info block.
 
     Args:
-        data: Exactly the block, without the length behind it.
+        data: Exactly the block, without the length after it.
         start: Where it begins in the file; the chunk records end there.
 
     Raises:
@@ -199,7 +199,7 @@ def _check_ends(ends: NDArray[np.int64], start: int, place: Span) -> None:
 
 
 def write_info(info: Info) -> bytes:
-    """The info block and the length behind it; the inverse of `read_info`."""
+    """The info block and the length after it; the inverse of `read_info`."""
     count = info.count
     length = FIXED[info.version] + PER_CHUNK[info.version] * count
     fixed = {

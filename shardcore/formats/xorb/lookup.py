@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import FormatError, KeyAbsent, UsageError
+from shardcore.errors import FormatError, KeyAbsent, UsageError, quoted
 from shardcore.formats.xorb.file import XorbFile
 from shardcore.formats.xorb.layout import HEADER_SIZE
 from shardcore.formats.xorb.objects import CODECS, XorbObjects
@@ -68,7 +68,8 @@ class XorbLookup:
         try:
             return XorbKey(raw=from_text(text))
         except UsageError as error:
-            raise UsageError(f"a key of a xorb is the number of a chunk, its hash, or {ALL}; not {text!r}") from error
+            forms = f"the number of a chunk, its hash (64 hex digits), or `{ALL}`"
+            raise UsageError(f"a key of a xorb is {forms}; not {quoted(text)}") from error
 
     def find(self, key: XorbKey, look: Look) -> ObjectRef:
         """Finds a chunk and tells how; of several with one hash, the first.
@@ -90,6 +91,7 @@ class XorbLookup:
                 )
                 look.step("Count the chunks", text, self._ends_span)
                 self._check_end()
+                raise KeyAbsent(str(key), f"there is no chunk {key}; there are {self.file.records.count}")
             raise KeyAbsent(str(key))
         return self._chunk(number, look)
 

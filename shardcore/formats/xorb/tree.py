@@ -161,7 +161,7 @@ def chunk_node(head: bytes, records: Records, number: int) -> Node:
 
 
 def info_children(data: bytes, start: int, info: Info, records: Records) -> tuple[Node, ...]:
-    """The nodes of the info block and of the length behind it.
+    """The nodes of the info block and of the length after it.
 
     Args:
         data: The block and the length.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import signal
 import subprocess
@@ -138,6 +139,55 @@ def test_help_whose_reader_is_gone() -> None:
     done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
     os.close(writer)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pipes break otherwise there")
+@pytest.mark.parametrize("form", [[], ["--json"]])
+def test_a_reader_that_leaves_ends_the_printing_only(form: list[str], tmp_path: Path) -> None:
+    """`extract … | head` writes every file and the manifest; the exit code is that of the work."""
+    objects = 300
+    with shardcore.create(tmp_path / "many", format="swh") as writer:
+        for number in range(objects):
+            writer.add(f"{number:064x}", b"%d" % number)
+    out = tmp_path / "out"
+    taken = f"{5:064x}"
+    for code in (0, 1):
+        reader, output = os.pipe()
+        os.close(reader)
+        command = [sys.executable, "-m", "shardcore", "extract", str(tmp_path / "many"), str(out), *form]
+        done = subprocess.run(command, stdout=output, stderr=subprocess.PIPE, text=True, check=False)
+        os.close(output)
+        # The second time one file is there already.
+        assert done.returncode == code
+        assert "Traceback" not in done.stderr
+        assert "Exception ignored" not in done.stderr
+        files = {path.name for path in out.iterdir()}
+        assert len(files) == objects + 1
+        assert len(json.loads((out / "manifest.json").read_text())["objects"]) == objects
+        for path in out.iterdir():
+            if path.name != taken:
+                path.unlink()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pipes break otherwise there")
+def test_findings_count_even_when_nobody_reads_them(tmp_path: Path) -> None:
+    """`verify … | head -1` answers 1 for a damaged shard."""
+    with shardcore.create(tmp_path / "many", format="swh") as writer:
+        for number in range(300):
+            writer.add(f"{number:064x}", b"%d" % number)
+    content = bytearray((tmp_path / "many").read_bytes())
+    with shardcore.open(bytes(content)) as shard:
+        start = shard.fields["header.index_position"]
+    assert isinstance(start, int)
+    for slot in range(200):
+        content[start + 40 * slot + 32 : start + 40 * slot + 40] = b"\x7f" * 8
+    (tmp_path / "many").write_bytes(content)
+    reader, output = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-m", "shardcore", "verify", str(tmp_path / "many")]
+    done = subprocess.run(command, stdout=output, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(output)
+    assert (done.returncode, done.stderr) == (1, "")
 
 
 def test_interrupting_leaves_nothing(tmp_path: Path) -> None:

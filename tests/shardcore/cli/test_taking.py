@@ -34,6 +34,12 @@ def expected(data: Path) -> list[str]:
         return [key for key in shard.objects.keys if key is not None]
 
 
+@pytest.fixture
+def samples(data: Path) -> Path:
+    """The samples that come with the program."""
+    return data.parents[1] / "resources" / "samples"
+
+
 def lines(capsys: pytest.CaptureFixture[str]) -> list[Any]:
     """The JSON values on standard output, one on each line."""
     return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
@@ -69,6 +75,25 @@ def test_ls_all_shows_unused_slots(small: str, capsys: pytest.CaptureFixture[str
     assert run(["ls", small, "--all"]) == 0
     states = [line.split()[0] for line in capsys.readouterr().out.splitlines()]
     assert (states.count("unused"), states.count("live")) == (1, 12)
+
+
+def test_ls_lists_what_can_be_had(
+    samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Tombstoned rows come with `--all`, or with `--deleted`; every key that `ls` lists can be extracted."""
+    store = str(samples / "des")
+    live, dead = ["live"], ["tombstoned"]
+    # What a tombstone covers is listed with `--all`, too, but not served.
+    for option, states, code in [("", live * 2, 0), ("--all", live * 2 + dead, 1), ("--deleted", None, 0)]:
+        assert run(["ls", store, "--json", *filter(None, [option])]) == 0
+        rows = lines(capsys)
+        assert states is None or sorted(row["state"] for row in rows) == states
+        monkeypatch.setattr(sys, "stdin", io.StringIO("".join(json.dumps(row["key"]) + "\n" for row in rows)))
+        more = [option] if option == "--deleted" else []
+        assert run(["extract", store, str(tmp_path / f"out{option}"), "--keys", "-", *more]) == code
+        capsys.readouterr()
+    assert run(["ls", store, "--json", "--all", "--digest", "sha256"]) == 0
+    assert [row["state"] for row in lines(capsys) if "sha256" not in row] == ["tombstoned"]
 
 
 @pytest.mark.parametrize(("limit", "skip"), [(None, 5), (3, 0), (3, 5), (0, 0), (99, 11), (5, 12)])

@@ -220,6 +220,6 @@ def test_sections_become_nodes() -> None:
     assert [(n.name, n.text, n.role, n.doc) for n in made] == [
         ("header", "8", FieldRole.GROUP, "Says."),
         ("data", "12 bytes", FieldRole.DATA, "Holds."),
-        ("rest", "1 bytes", FieldRole.UNKNOWN, ""),
+        ("rest", "1 byte", FieldRole.UNKNOWN, ""),
     ]
     assert made[1].span == Span("a.des", 8, 20)

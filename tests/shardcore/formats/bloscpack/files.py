@@ -71,7 +71,7 @@ class File:
         return head + stored.ljust(room, b"\0") + DIGESTS[self.meta_checksum](stored)
 
     def places(self) -> list[int]:
-        """First byte of each chunk, and behind them of what would be the next."""
+        """First byte of each chunk, and after them of what would be the next."""
         slots = len(self.chunks) + self.spare if self.offsets else 0
         at = [len(self.header_bytes()) + len(self.metadata_bytes()) + 8 * slots]
         for chunk in self.chunks:
@@ -79,7 +79,7 @@ class File:
         return at
 
     def digest(self, chunk: bytes) -> bytes:
-        """The digest behind a chunk."""
+        """The digest after a chunk."""
         return b"" if self.version == 1 else DIGESTS[self.checksum](chunk)
 
     def write(self) -> bytes:

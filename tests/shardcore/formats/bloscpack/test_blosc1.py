@@ -134,7 +134,7 @@ def test_a_cut_chunk_is_refused_at_every_length() -> None:
 
 @pytest.mark.parametrize("start", [0, 15, 27, -1, 10**6, 2**31 - 1])
 def test_a_block_start_outside_is_refused_at_its_slot(start: int) -> None:
-    """A start before the end of the table or behind the chunk is named, with the slot's place."""
+    """A start before the end of the table or after the chunk is named, with the slot's place."""
     chunk = bytearray(make_chunk(sample(3000), blocksize=1000))
     chunk[20:24] = (start & 0xFFFFFFFF).to_bytes(4, "little")
     with pytest.raises(FormatError, match=r"block 1 begins at byte .* of the chunk, outside 28 to 2708") as caught:

@@ -126,7 +126,7 @@ def test_bytes_behind_a_stream_are_damage(extra: int) -> None:
 
 
 def test_damage_ends_the_walk_but_not_what_came_before() -> None:
-    """Without offsets the chunks behind a broken length cannot be found: they are damaged rows with a reason."""
+    """Without offsets the chunks after a broken length cannot be found: they are damaged rows with a reason."""
     file = File(CHUNKS, SIZES, offsets=False)
     data = bytearray(file.write())
     data[file.places()[5] + 12 : file.places()[5] + 16] = (7).to_bytes(4, "little")

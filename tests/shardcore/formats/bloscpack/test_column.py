@@ -27,7 +27,7 @@ from tests.shardcore.formats.bloscpack.files import File
 
 
 def test_a_column_has_type_and_shape() -> None:
-    """The meta files say what the chunks are; the bytes behind the last item do not count."""
+    """The meta files say what the chunks are; the bytes after the last item do not count."""
     assert shardcore.detect(COLUMN).why == "bcolz column, meta/storage"
     with opened_column() as shard:
         assert (shard.array.dtype, shard.array.shape) == (np.dtype("float64"), (500, 3))
@@ -138,7 +138,7 @@ def test_damage_in_a_chunk_costs_that_chunk(column: Path) -> None:
 
 
 def test_a_missing_chunk_is_named(column: Path) -> None:
-    """Chunks behind the hole keep their numbers; the whole ends at the hole."""
+    """Chunks after the hole keep their numbers; the whole ends at the hole."""
     (column / "data/__4.blp").unlink()
     with opened_column(column) as shard:
         assert shard.read(shard.find("5")) == samples().tobytes()[5 * 960 : 6 * 960]

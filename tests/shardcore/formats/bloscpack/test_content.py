@@ -58,7 +58,7 @@ def test_opening_and_reading_a_chunk_takes_two_ranges(key: str) -> None:
 
 
 def test_long_offsets_take_one_more_range() -> None:
-    """Offsets that go on behind the first 64 KiB are read in one more range."""
+    """Offsets that go on after the first 64 KiB are read in one more range."""
     chunks = [plain_copy(b"%05d" % n) for n in range(9000)]
     source = CountingSource(File(chunks, [5] * 9000).write())
     with opened(source) as shard:

@@ -32,7 +32,7 @@ def test_chunks_of_the_written_rules_are_read(codec: int, how: int, typesize: in
 
 
 def test_bit_shuffle_with_a_tail() -> None:
-    """The bytes behind the last whole element come back right, which blosc2 alone gets wrong."""
+    """The bytes after the last whole element come back right, which blosc2 alone gets wrong."""
     plain = sample(8 * 100 + 3)
     assert decompress(make_chunk(plain, how=BIT, typesize=8)) == plain
 
@@ -60,7 +60,7 @@ def test_old_chunks_without_the_split_flag(typesize: int, size: int) -> None:
 
 @pytest.mark.parametrize("size", [0, 1, 4000])
 def test_plain_copies_are_read(size: int) -> None:
-    """A plain copy gives the bytes behind the header."""
+    """A plain copy gives the bytes after the header."""
     assert decompress(plain_copy(sample(size))) == sample(size)
 
 

@@ -141,7 +141,7 @@ def test_long_walks_are_told_in_part() -> None:
 
 @pytest.mark.parametrize("key", ["3", "@11", "99999999999999999999", "@99999999999999999999"])
 def test_absent_keys_end_at_the_proof(key: str) -> None:
-    """The trace of a key behind the end ends absent, with the count that proves it."""
+    """The trace of a key after the end ends absent, with the count that proves it."""
     with shardcore.open(DATA / "tiny.blp") as shard:
         trace = shard.trace(key)
         assert trace.outcome == "absent"

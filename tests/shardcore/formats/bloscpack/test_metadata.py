@@ -182,7 +182,7 @@ def test_plain_metadata_is_explained_in_the_file() -> None:
 
 
 def test_json_nodes_have_exact_bytes() -> None:
-    """The bytes of each member are its text in the file, also behind letters of several bytes."""
+    """The bytes of each member are its text in the file, also after letters of several bytes."""
     tree = JsonTree(TEXT, "", 100)
     root = tree.root()
     assert (root.span.start, root.span.stop) == (100, 100 + len(TEXT))

@@ -71,7 +71,7 @@ def test_headers_and_metadata_are_as_expected(case: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_bytes_behind_the_last_chunk(case: dict[str, Any]) -> None:
-    """What appending left behind the last chunk is a section of its own and a note; other files have none."""
+    """What appending left after the last chunk is a section of its own and a note; other files have none."""
     with opened(case["path"]) as shard:
         trailing = [section.size for section in shard.sections if section.name == "trailing"]
         assert trailing == ([case["trailing"]] if case["trailing"] else [])
@@ -81,7 +81,7 @@ def test_bytes_behind_the_last_chunk(case: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_ranges_of_the_whole(case: dict[str, Any]) -> None:
-    """Any range of the plain content is the same slice of the whole, and so is the chunk behind `@N`."""
+    """Any range of the plain content is the same slice of the whole, and so is the chunk after `@N`."""
     with opened(case["path"]) as shard:
         ref = shard.find("all")
         data = shard.read(ref)

@@ -23,7 +23,7 @@ def worker() -> Iterator[Worker]:
 
 
 def pid(worker: Worker) -> int:
-    """The process behind a worker that has worked."""
+    """The process after a worker that has worked."""
     process = worker._process
     assert process is not None
     assert process.pid is not None

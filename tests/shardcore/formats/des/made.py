@@ -71,7 +71,7 @@ def entry_v1(one: Stored, offset: int, stored: bytes, *, short: bool = False) ->
 def shard(
     stored_objects: list[Stored], *, version: int = 2, short: bool = False, gap: bytes = b"", after: bytes = b""
 ) -> bytes:
-    """A whole shard; `gap` comes before every payload, `after` behind the last entry."""
+    """A whole shard; `gap` comes before every payload, `after` after the last entry."""
     data = bytearray(b"DES2" + bytes([version, 0, 0, 0]))
     index = bytearray(struct.pack("<I", len(stored_objects)))
     for one in stored_objects:

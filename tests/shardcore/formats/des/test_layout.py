@@ -169,12 +169,12 @@ def test_start_of_the_index() -> None:
         (8, 10, 0, 10, PayloadFault.NONE, ""),
         (18, 0, 0, 0, PayloadFault.NONE, ""),
         (8, 10, 1, 99, PayloadFault.NONE, ""),
-        (8, 11, 0, 11, PayloadFault.OUTSIDE, "bytes 8..19 are not all before the index, which begins at 18"),
-        (19, 0, 0, 0, PayloadFault.OUTSIDE, "bytes 19..19 are not all before the index, which begins at 18"),
-        (2**64 - 1, 2, 9, 3, PayloadFault.OUTSIDE, f"bytes {2**64 - 1}..{2**64 + 1} are not all before the index"),
+        (8, 11, 0, 11, PayloadFault.OUTSIDE, "bytes 8 to 19, is not all before the index, which is at 18"),
+        (19, 0, 0, 0, PayloadFault.OUTSIDE, "bytes 19 to 19, is not all before the index, which is at 18"),
+        (2**64 - 1, 2, 9, 3, PayloadFault.OUTSIDE, f"bytes {2**64 - 1} to {2**64 + 1}, is not all before the index"),
         (9, 2**64 - 1, 0, 3, PayloadFault.OUTSIDE, "before the index"),
         (8, 10, 3, 9, PayloadFault.CODEC, "codec 3 is not known"),
-        (8, 10, 0, 9, PayloadFault.SIZE, "10 bytes stored without compression, 9 declared"),
+        (8, 10, 0, 9, PayloadFault.SIZE, "stored without compression in 10 bytes; uncompressed_size says 9"),
     ],
 )
 def test_places_of_payloads(offset: int, length: int, codec: int, size: int, fault: PayloadFault, text: str) -> None:

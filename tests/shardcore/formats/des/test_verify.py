@@ -67,7 +67,7 @@ def test_every_duplicate_is_one_finding() -> None:
     with shardcore.open(shard(stored_objects)) as opened:
         messages = {f.key: f.message for f in opened.verify(Depth.INDEX).findings}
     assert sorted(messages) == ["", "a"]
-    assert "uid of entry 4 is also that of entry 0, 2" in messages["a"]
+    assert "entry 4 has the same uid as entry 0, 2" in messages["a"]
 
 
 def test_uids_have_to_fit_the_file_name(tmp_path: Path) -> None:

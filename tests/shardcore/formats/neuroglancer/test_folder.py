@@ -148,7 +148,7 @@ def test_lookups_over_many_shards(tmp_path: Path, seed: int) -> None:
             "Split",
             "Shard index entry",
             "Minishard index",
-            "Ids",
+            "Keys",
             "Place of the value",
             "Value",
             "Meaning",
@@ -260,7 +260,7 @@ def test_a_given_specification_opens_a_folder_without_info(tmp_path: Path) -> No
         shardcore.open(tmp_path)
     with opened(tmp_path, spec=PLAIN.to_json()) as found:
         assert found.read(found.find("12")) == b"twelve"
-    with pytest.raises(NotAShard, match="no info"):
+    with pytest.raises(NotAShard, match="no `info`"):
         shardcore.open(tmp_path, format="neuroglancer")
 
 

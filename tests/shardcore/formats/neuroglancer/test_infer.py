@@ -98,7 +98,7 @@ def test_few_keys_are_ambiguous_in_words() -> None:
     best = infer(BytesSource(files["0.shard"]), "0.shard").best
     assert best is not None
     text = best.ambiguity()[0]
-    assert "identity with preshift 0, or identity with preshift 3 to 63" in text
+    assert "identity with preshift_bits 0, or identity with preshift_bits 3 to 63" in text
 
 
 def test_ids_in_no_place_of_any_hash() -> None:

@@ -132,10 +132,15 @@ def test_sizes_are_summed_beyond_32_bits() -> None:
         (0, 0, RangeFault.NONE, ""),
         (7, 55, RangeFault.NONE, ""),
         (0, 84, RangeFault.NONE, ""),
-        (0, 85, RangeFault.OUTSIDE, "minishard 3: its index ends at 117, the file at 116"),
-        (2**64 - 2, 2**64 - 1, RangeFault.OUTSIDE, f"minishard 3: its index ends at {2**64 + 31}, the file at 116"),
-        (55, 7, RangeFault.BACKWARD, "minishard 3: its index ends at 7, before its start, 55"),
-        (2**64 - 1, 0, RangeFault.BACKWARD, f"minishard 3: its index ends at 0, before its start, {2**64 - 1}"),
+        (0, 85, RangeFault.OUTSIDE, "minishard 3: its index ends at byte 117; the file ends at 116"),
+        (
+            2**64 - 2,
+            2**64 - 1,
+            RangeFault.OUTSIDE,
+            f"minishard 3: its index ends at byte {2**64 + 31}; the file ends at 116",
+        ),
+        (55, 7, RangeFault.BACKWARD, "minishard 3: end_offset 7 is before start_offset 55"),
+        (2**64 - 1, 0, RangeFault.BACKWARD, f"minishard 3: end_offset 0 is before start_offset {2**64 - 1}"),
         (2**64 - 1, 2**64 - 1, RangeFault.NONE, ""),
     ],
 )
@@ -154,7 +159,7 @@ def test_sizes_of_minishard_indices() -> None:
 
 
 def test_places_of_values() -> None:
-    """A value lies behind the shard index and ends in the file; sums of 64-bit numbers do not wrap."""
+    """A value lies after the shard index and ends in the file; sums of 64-bit numbers do not wrap."""
     places = [(32, 0), (32, 84), (31, 1), (32, 85), (116, 0), (117, 0)]
     places += [(2**64 - 1, 1), (40, 2**64 - 1), (40, 2**64 - 40)]
     starts, sizes = (np.array(column, np.uint64) for column in zip(*places, strict=True))
@@ -163,7 +168,7 @@ def test_places_of_values() -> None:
 
 
 def test_places_of_fragments() -> None:
-    """The fragments of a segment lie in front of its manifest, behind the shard index."""
+    """The fragments of a segment lie in front of its manifest, after the shard index."""
     manifest = read_manifest(MANIFEST)
     assert fragments_span(manifest, 143, 32).start == 32
     with pytest.raises(FormatError, match="111 bytes of fragments do not fit"):

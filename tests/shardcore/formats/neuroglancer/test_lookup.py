@@ -93,7 +93,7 @@ def test_meshes_end_in_fragments() -> None:
 @pytest.mark.parametrize(
     ("path", "key", "last"),
     [
-        ("tiny_worked_example/0.shard", "2", "Ids"),
+        ("tiny_worked_example/0.shard", "2", "Keys"),
         ("tiny_worked_example/1.shard", "14", "Shard index entry"),
         ("tiny_worked_example/0.shard", "12", "Split"),
     ],

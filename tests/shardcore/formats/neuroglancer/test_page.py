@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import ClassVar
 
+import shardcore.formats.neuroglancer
 from shardcore.formats.neuroglancer.layout import MANIFEST_HEAD, MINISHARD_INDEX, SHARD_INDEX_ENTRY
 from shardcore.formats.neuroglancer.morton import encode
 from shardcore.formats.neuroglancer.sharding import murmur_low64
@@ -31,6 +32,14 @@ def test_hashes_on_the_page_are_right() -> None:
     assert len(pairs) >= 4
     for key, hashed in pairs:
         assert murmur_low64(int(key)) == int(hashed, 16)
+
+
+def test_every_finding_is_in_the_table() -> None:
+    """The table of verifications has each code of the format, and no other."""
+    sources = Path(shardcore.formats.neuroglancer.__file__).parent.glob("*.py")
+    used = {code for path in sources for code in re.findall(r'"(neuroglancer\.[a-z-]+)"', path.read_text())}
+    told = re.findall(r"^\|[^|]*\| `(neuroglancer\.[a-z-]+)` \|", PAGE.read_text(), re.MULTILINE)
+    assert sorted(told) == sorted(used | {"neuroglancer.unreadable"})
 
 
 def test_codes_on_the_page_are_right() -> None:

@@ -68,7 +68,7 @@ def test_values_that_share_bytes() -> None:
 
 
 def test_values_inside_an_index() -> None:
-    """A value that reaches into the index behind it is a warning."""
+    """A value that reaches into the index after it is a warning."""
     assert codes(verified(one_minishard(b"abcdef", (1, 0, 10)), ALONE)) == {"overlap"}
 
 
@@ -148,7 +148,7 @@ def test_many_findings_are_counted(count: int) -> None:
     data = struct.pack("<2Q", 0, len(body)) + body
     report = verified(data, ALONE, "index")
     assert len(report.findings) <= 1002
-    assert f"{count} keys in all" in report.findings[0].message
+    assert f"{count:,} keys in all" in report.findings[0].message
 
 
 @pytest.mark.parametrize("count", [100, 1500, 2500])
@@ -164,7 +164,7 @@ def test_many_warnings_stay_warnings(tmp_path: Path, count: int) -> None:
         report = shard.verify()
     assert report.ok
     assert {finding.severity for finding in report.findings} == {Severity.WARNING}
-    assert any(f"{count} keys in all" in finding.message for finding in report.findings) == (count > 1000)
+    assert any(f"{count:,} keys in all" in finding.message for finding in report.findings) == (count > 1000)
 
 
 def test_codes_by_the_older_rule(tmp_path: Path) -> None:

@@ -320,7 +320,7 @@ def test_wrong_entries_are_refused(entry: int, bucket: int, message: str) -> Non
 
 
 def test_one_bits_past_the_limit_do_not_count() -> None:
-    """Bits behind those in use are not taken for one-bits of the function."""
+    """Bits after those in use are not taken for one-bits of the function."""
     with pytest.raises(FormatError, match="1 one-bit from unary bit 3 on, not 2"):
         find_one_bits(reader(ones(3, 8)), 3, 0, 1, 8)
     assert find_one_bits(reader(ones(3, 8)), 3, 0, 1, 9) == 8

@@ -7,7 +7,9 @@ import pytest
 
 import shardcore
 from shardcore.errors import FormatError, KeyAbsent, UsageError
+from shardcore.formats.swh.layout import HASH_HEAD
 from shardcore.formats.swh.shard import SwhShard
+from shardcore.testing.sampling import sampled
 from shardcore.testing.sources import CountingSource
 
 DATA = Path(__file__).parents[3] / "data" / "swh"
@@ -40,7 +42,7 @@ def test_a_shard_without_a_telling_key_is_searched_once(tmp_path: Path) -> None:
 
 
 def test_one_damaged_key_does_not_make_a_dialect() -> None:
-    """A foreign key that falls into its slot by the signed rule is outvoted by the keys behind it."""
+    """A foreign key that falls into its slot by the signed rule is outvoted by the keys after it."""
     data = bytearray((DATA / "small.shard").read_bytes())
     with opened(bytes(data)) as shard:
         start = shard.file.geometry.index_start
@@ -54,6 +56,51 @@ def test_one_damaged_key_does_not_make_a_dialect() -> None:
         with pytest.raises(KeyAbsent):
             shard.find(ABSENT)
         assert shard.file.signed is False
+
+
+@pytest.mark.parametrize("name", ["one", "small", "deleted", "legacy", "medium", "signed_dialect"])
+def test_a_wrong_seed_is_no_dialect(name: str) -> None:
+    """With any bit of the seed wrong, verification and lookups say that the function does not fit, nothing else."""
+    good = (DATA / f"{name}.shard").read_bytes()
+    with opened(good) as shard:
+        keys = [key for key in shard.objects.keys if key is not None][:20]
+        seed = shard.file.hash_parts().start + HASH_HEAD.offsets["seed"]
+    for bit in sampled(range(8 * HASH_HEAD.sizes["seed"]), 8):
+        data = bytearray(good)
+        data[seed + bit // 8] ^= 1 << bit % 8
+        with opened(bytes(data)) as shard:
+            traces = [shard.trace(key) for key in keys]
+            titles = {step.title for trace in traces for step in trace.steps}
+            # One key alone may fall into its slot by the signed rule, by chance; it is found then.
+            if name != "one":
+                assert "Another dialect" not in titles
+                # A few keys fall into their slots by chance; the others are not said to be absent.
+                assert {trace.outcome for trace in traces} <= {"found", "damaged"}
+                assert "the hash function does not fit these keys" in "".join(trace.error for trace in traces)
+                with pytest.raises(FormatError, match="does not fit these keys"):
+                    shard.find_many(keys)
+        with opened(bytes(data)) as shard:
+            wrong = {f.code for f in shard.verify("index").findings if f.severity is shardcore.Severity.ERROR}
+            # One key alone may as well be damaged itself, or fall into its slot.
+            assert wrong == {"swh.hash-misfit"} if name != "one" else wrong <= {"swh.slot-mismatch"}
+            assert not shard.file.signed
+
+
+@pytest.mark.parametrize("strangers", [0, 1])
+def test_a_damaged_key_does_not_hide_the_dialect(strangers: int) -> None:
+    """A shard of the signed dialect stays one when one of its keys is damaged; that key is a finding of its own."""
+    data = bytearray((DATA / "signed_dialect.shard").read_bytes())
+    with opened(bytes(data)) as shard:
+        refs = [shard.objects.ref(row) for row in range(len(shard.objects))]
+        live = [ref for ref in refs if ref.state is shardcore.State.LIVE]
+        start = shard.file.geometry.slot_start(live[0].row)
+    if strangers:
+        data[start + 5] ^= 1
+    with opened(bytes(data)) as shard:
+        codes = [f.code for f in shard.verify("index").findings if f.severity is shardcore.Severity.ERROR]
+        assert codes == ["swh.signed-dialect"] + ["swh.slot-mismatch"] * strangers
+    with opened(bytes(data)) as shard:
+        assert shard.find(str(live[1].key)).row == live[1].row
 
 
 def _slots(shard: SwhShard, key: bytes) -> tuple[bool, bool]:

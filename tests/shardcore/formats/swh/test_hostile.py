@@ -144,7 +144,7 @@ FOUND: dict[str, tuple[list[Patch], str, str]] = {
     "slot points past the objects": ([slot_patch(1, offset=HEAD["index_position"] - 7)], "index", "swh.slot-offset"),
     "slot points beyond the file": ([slot_patch(1, offset=2**63)], "index", "swh.slot-offset"),
     "wrong key in a slot": ([slot_patch(1, key=b"k" * 32)], "index", "swh.slot-mismatch"),
-    "wrong seed": ([hash_field("seed", 8)], "index", "swh.slot-mismatch"),
+    "wrong seed": ([hash_field("seed", 8)], "index", "swh.hash-misfit"),
     "more live slots than objects": ([header("objects_count", 11)], "index", "swh.objects-count"),
     "the same key twice": (
         [slot_patch(2, key=SMALL[HEAD["index_position"] + 40 : HEAD["index_position"] + 72])],

@@ -47,7 +47,7 @@ def test_a_bomb_is_not_expanded() -> None:
     """A frame that holds more than the record declares is refused at the first byte too many."""
     bomb = lz4.frame.compress(bytes(60_000_000))
     assert len(bomb) <= MAX_STORED
-    with pytest.raises(FormatError, match="more than the 1000 bytes"):
+    with pytest.raises(FormatError, match="more than the 1,000 bytes"):
         read_chunk(Scheme.LZ4, bomb, 1000)
 
 
@@ -61,13 +61,13 @@ def test_damaged_frames(scheme: Scheme) -> None:
             read_chunk(scheme, stored[:cut], len(data))
     with pytest.raises(FormatError, match="bytes follow"):
         read_chunk(scheme, stored + b"\0", len(data))
-    with pytest.raises(FormatError, match="2000 bytes, 2001 declared"):
+    with pytest.raises(FormatError, match="2,000 bytes; 2,001 declared"):
         read_chunk(scheme, stored, len(data) + 1)
 
 
 def test_plain_chunk_of_another_length() -> None:
     """A chunk stored as it is must have the declared length."""
-    with pytest.raises(FormatError, match="3 bytes, 4 declared"):
+    with pytest.raises(FormatError, match="none: has 3 bytes; 4 declared"):
         read_chunk(Scheme.NONE, b"abc", 4)
 
 

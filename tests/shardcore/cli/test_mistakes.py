@@ -1,0 +1,238 @@
+"""What people type wrong, and what they are told: one line, what is wrong and what to do, and the exit code."""
+
+from __future__ import annotations
+
+import io
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+import shardcore
+from shardcore.cli.program import run
+
+A = "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb"  # sha256 of "a"
+ABSENT = "00" * 31 + "aa"
+MDB_KEY = "is no key of an mdb shard; a key is the hash of a file, 64 hex digits; xorb: or chunk: before it names"
+BLP_KEY = "a key of a bloscpack file is the number of a chunk, `@` and the number of a plain byte, or `all`"
+NUMBER = "an offset is the number of a byte, such as 4096 or 0x1000"
+KEY_TYPE = "neuroglancer routes a key by either `info` or `spec`: give one of them"
+
+PYTHON = re.compile(r"Traceback|Errno|<class|<shardcore|object at 0x|\bNone\b|\bTrue\b|Error\b|\bb'|\\\\")
+"""What only a programmer of this program understands."""
+
+# Exit code, sentence, command. Words in capitals are the files of `places`; a sentence is part of the line.
+MISTAKES: list[tuple[int, str, list[str]]] = [
+    # --- the command line itself ---
+    (2, "there is no command 'lst', perhaps 'ls'; shardcore --help tells more", ["lst", "SWH"]),
+    (2, "there is no option --colour", ["--colour", "ls", "SWH"]),
+    (2, "missing: 'URI'; shardcore ls --help tells more", ["ls"]),
+    (2, "missing: 'KEY'", ["trace", "SWH"]),
+    (2, "missing: 'OFFSET'", ["explain", "SWH"]),
+    (2, "missing: 'DIR'", ["extract", "SWH"]),
+    (2, "too many arguments: (x)", ["ls", "SWH", "x"]),
+    (2, "there is no option --limt (perhaps --limit)", ["ls", "SWH", "--limt", "3"]),
+    (2, "'--depth' needs a value", ["tree", "SWH", "--depth"]),
+    (2, "'--limit': a whole number is wanted", ["ls", "SWH", "--limit", "many"]),
+    (2, "'--limit': it has to be at least 0", ["ls", "SWH", "--limit", "-1"]),
+    (2, "'deep' is not one of 'structure', 'index', 'content'", ["verify", "SWH", "--depth", "deep"]),
+    (2, "--digest knows sha256, not 'md5'", ["ls", "SWH", "--digest", "md5"]),
+    (2, "no format is called 'SWH'; there is swh, bloscpack, des", ["info", "SWHFILE", "--format", "SWH"]),
+    # --- paths and addresses ---
+    (4, "cannot open nowhere.shard: No such file or directory", ["info", "nowhere.shard"]),
+    (2, "no path is given", ["info", ""]),
+    (2, "s3:// addresses cannot be opened; give a path or a file:// address", ["info", "s3://bucket/key"]),
+    (4, "not a regular file", ["info", "/dev/null"]),
+    (3, "TEXT: no format recognises it", ["info", "TEXT"]),
+    (3, "no format recognises it", ["verify", "TEXT"]),
+    (3, "empty is empty", ["ls", "EMPTY"]),
+    (3, "no format recognises the folder; give one of its files", ["ls", "NOTHING"]),
+    (3, "bare: neuroglancer: shards, but no `info`; give --spec, or one of the files", ["info", "BARE"]),
+    (3, "no `info` of a data set in the folder or above it", ["ls", "BARE", "--format", "neuroglancer"]),
+    (2, "has 2 key spaces; choose one by its folder: 4_4_40 (scale 4_4_40)", ["get", "VOLUME", "5"]),
+    # --- damaged files ---
+    (3, "the hash function begins at 4985, the file ends at 100 (bytes 80..88)", ["ls", "CUT"]),
+    (3, "the hash function begins at 4985", ["get", "CUT", A]),
+    (3, "the file does not end with a DESI footer", ["verify", "CUTDES"]),
+    (3, "needs 32 bytes, 8 are there", ["get", "CUTBLP", "all"]),
+    # --- options that contradict the file ---
+    (2, "begins with SWHShard: it is swh, and spec is an option of neuroglancer", ["info", "SWH", "--spec", "{}"]),
+    (2, "begins with DES2: it is des", ["ls", "DES", "--spec", "{}"]),
+    (2, "is neither a sharding object nor an info", ["ls", "BARE", "--spec", "{}"]),
+    (2, "is neither a sharding object nor an info", ["info", "BAREFILE", "--spec", '{"preshift_bits": 0}']),
+    (2, "the specification given is not JSON", ["ls", "BARE", "--spec", "{"]),
+    (2, "the specification given is not a JSON object", ["ls", "BARE", "--spec", "[1]"]),
+    (4, "cannot open spec.json: No such file", ["ls", "BARE", "--spec", "spec.json"]),
+    (2, "preshift_bits, minishard_bits, shard_bits missing", ["ls", "BARE", "--spec", '{"hash": "identity"}']),
+    (2, "TEXT is a file; a folder is wanted", ["info", "MDB", "--xorbs", "TEXT"]),
+    (4, "cannot open noxorbs: No such file", ["info", "MDB", "--xorbs", "noxorbs"]),
+    # --- keys ---
+    (2, "which objects? give keys; those that begin with a dash after --", ["get", "SWH"]),
+    (2, "there is no option -1; put keys that begin with a dash after --", ["get", "BLP", "-1"]),
+    (2, "put keys that begin with a dash after --", ["trace", "SWH", "--odd"]),
+    (2, "a key of a swh shard is 64 hex digits, not '12ab'", ["get", "SWH", "12ab"]),
+    (2, "a key of a swh shard is 64 hex digits, not 'all'", ["extract", "SWH", "OUT", "all"]),
+    (2, f"64 hex digits, not '{A[:40]}…{A[-20:]}'", ["trace", "SWH", A + A]),
+    (1, f"not in this shard: {ABSENT}", ["get", "SWH", ABSENT]),
+    (2, f"'12ab' {MDB_KEY}", ["get", "MDB", "12ab"]),
+    (2, f"'chunk:zz' {MDB_KEY}", ["trace", "MDB", "chunk:zz"]),
+    (2, "no kind 'blob'; a key is the hash of a file", ["get", "MDB", f"blob:{A}"]),
+    (2, f"{BLP_KEY}; not 'first'", ["get", "BLP", "first"]),
+    (2, f"{BLP_KEY}; not '-1'", ["get", "BLP", "--", "-1"]),
+    (1, "there is no chunk 99999; there are 3", ["get", "BLP", "99999"]),
+    (1, "there is no plain byte 99999999; there are 12001", ["get", "BLP", "@99999999"]),
+    (2, "is the number of a chunk, its hash (64 hex digits), or `all`; not 'zz'", ["get", "XORB", "zz"]),
+    (1, "there is no chunk 9999; there are", ["get", "XORB", "9999"]),
+    (2, "an unsigned 64-bit integer in decimal, not 'abc'", ["get", "TINY", "abc"]),
+    (2, "an unsigned 64-bit integer in decimal, not '18446744073709551616'", ["get", "TINY", str(1 << 64)]),
+    (1, "does not list the key 77", ["get", "TINY", "77"]),
+    (1, "not in this shard: nobody", ["get", "DES", "nobody"]),
+    (1, "not in this data set: nobody, in none of the 12 files that may hold it", ["get", "STORE", "nobody"]),
+    (1, f"not in this data set: {ABSENT}, in none of the 2 files that may hold it", ["get", "CAS", ABSENT]),
+    (2, "; add --deleted to read it", ["get", "SAMPLE", "gone"]),
+    (1, "gone: 'gone' was deleted", ["extract", "SAMPLE", "MADE", "gone"]),
+    (4, "(looked beside the shard); --xorbs DIR names the folder that holds them", ["get", "LONELY", "FILEHASH"]),
+    (4, "(looked in NOTHING)", ["get", "LONELY", "FILEHASH", "--xorbs", "NOTHING"]),
+    # --- keys in a file ---
+    (4, "cannot read the keys in nofile: No such file or directory", ["get", "SWH", "--keys", "nofile"]),
+    (4, "cannot read the keys in NOTHING: Is a directory", ["get", "SWH", "--keys", "NOTHING"]),
+    (2, "TEXT, line 1: 'hello' is not a JSON string, such as \"key\"", ["get", "SWH", "--keys", "TEXT"]),
+    (4, "it is not UTF-8 text", ["get", "SWH", "--keys", "BINARY"]),
+    (2, "-, line 2: 'null' is not a JSON string", ["get", "SWH", "--keys", "-"]),
+    # --- places in a file ---
+    (2, "STORE is a folder: add --in empty.des, or another of its 12 files", ["explain", "STORE", "10"]),
+    (2, "SAMPLE is a folder: add --in 20261103_51_0000.des", ["explain", "SAMPLE", "10"]),
+    (2, f"{NUMBER}, not 'start'", ["explain", "SWH", "start"]),
+    (2, f"{NUMBER}, not '1e3'", ["explain", "SWH", "1e3"]),
+    (2, f"{NUMBER}, not '-5'", ["explain", "SWH", "--", "-5"]),
+    (2, "there is no byte 99999; the file has 5064 bytes", ["explain", "SWH", "99999"]),
+    (2, "there is no byte 999; tiny.des has 116 bytes", ["explain", "STORE", "999", "--in", "tiny.des"]),
+    (2, "no bytes are called 'index' here", ["explain", "SWH", "5", "--in", "index"]),
+    (2, "no bytes are called 'no.des' here", ["tree", "STORE", "--in", "no.des"]),
+    # --- parts, ranges, kinds ---
+    (2, "--range 5:2: A exceeds B", ["get", "SWH", A, "--range", "5:2"]),
+    (2, "--range is A:B, two offsets of bytes, not '5'", ["get", "SWH", A, "--range", "5"]),
+    (2, "--range is A:B, two offsets of bytes, not '-1:5'", ["get", "SWH", A, "--range=-1:5"]),
+    (2, f"--range begins at 5; '{A}' has 1 bytes", ["get", "SWH", A, "--range", "5:9"]),
+    (2, "has no part 'fragments'; it has none", ["get", "SWH", A, "--part", "fragments"]),
+    (2, "no objects of kind 'xorb' here, only object", ["ls", "SWH", "--kind", "xorb"]),
+    (2, "no objects of kind 'files' here, only file, xorb, chunk", ["extract", "MDB", "OUT", "--kind", "files"]),
+    (1, "no key matches 'zzz*'; nothing was written", ["extract", "SWH", "OUT", "--match", "zzz*"]),
+    (2, "give keys, or choose by --match and --kind; not both", ["extract", "SWH", "OUT", A, "--match", "a*"]),
+    # --- what is written ---
+    (2, "THERE exists already; --force replaces it", ["get", "SWH", A, "-o", "THERE"]),
+    (2, "NOTHING is a folder; give the name of a file", ["get", "SWH", A, "-o", "NOTHING"]),
+    (2, "NOTHING is a folder; give the name of a file", ["get", "SWH", A, "-o", "NOTHING", "--force"]),
+    (4, "there is no folder OUT", ["get", "SWH", A, "-o", "OUT/x"]),
+    (4, "cannot make the folder THERE: it is a file", ["extract", "SWH", "THERE"]),
+    (4, "cannot make the folder /proc/x", ["extract", "SWH", "/proc/x"]),
+    (1, f"{A}: TAKEN/{A} exists already; --force replaces it", ["extract", "SWH", "TAKEN", A]),
+    (2, "THERE exists already; --force replaces it", ["pack", "swh", "THERE", "TEXT"]),
+    (2, "THERE exists already; --force replaces it", ["pack", "swh", "THERE", "TEXT", "--plan"]),
+    (2, "there is no folder OUT", ["pack", "swh", "OUT/x", "TEXT"]),
+    (4, "there is no file nofile", ["pack", "swh", "OUT", "nofile"]),
+    (2, "have the same key", ["pack", "swh", "OUT", "TEXT", "TEXT"]),
+    (2, "mdb cannot be written; there is swh", ["pack", "mdb", "OUT", "TEXT"]),
+    (2, "swh takes seed, not 'sed'", ["pack", "swh", "OUT", "TEXT", "-O", "sed=1"]),
+    (2, "-O takes NAME=VALUE, not 'seed'", ["pack", "swh", "OUT", "TEXT", "-O", "seed"]),
+    (2, "-O seed is given twice", ["pack", "swh", "OUT", "TEXT", "-O", "seed=1", "-O", "seed=2"]),
+    (2, "seed=one: a whole number is wanted", ["pack", "swh", "OUT", "TEXT", "-O", "seed=one"]),
+    # --- locate ---
+    (2, "des takes date, n_bits, zones, not 'bits'", ["locate", "des", "5", "-O", "bits=8"]),
+    (2, "give `date`, the object's created_at", ["locate", "des", "5"]),
+    (2, "not a date or time in ISO 8601: 'today'", ["locate", "des", "5", "-O", "date=today"]),
+    (2, "from 4 to 16", ["locate", "des", "5", "-O", "date=2026-01-31", "-O", "n_bits=99"]),
+    (4, "cannot open nofile", ["locate", "des", "5", "-O", "date=2026-01-31", "-O", "zones=nofile"]),
+    (2, "swh does not route keys to shards; there is des, neuroglancer", ["locate", "swh", A]),
+    (2, KEY_TYPE, ["locate", "neuroglancer", "5"]),
+    (2, KEY_TYPE, ["locate", "neuroglancer", "5", "-O", "spec={}", "-O", "info={}"]),
+    (2, "2 key spaces; choose one by its folder", ["locate", "neuroglancer", "5", "-O", "info=VOLUME"]),
+]
+
+
+@pytest.fixture(scope="module")
+def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The files that the commands name, by words in capitals."""
+    data = Path(__file__).parents[2] / "data"
+    samples = data.parents[1] / "resources" / "samples"
+    own = tmp_path_factory.mktemp("mistakes")
+    cuts = {"CUT": ("swh/small.shard", 100), "CUTDES": ("des/tiny.des", 60), "CUTBLP": ("bloscpack/meta_0.blp", 40)}
+    for name, (sample, size) in cuts.items():
+        (own / name).write_bytes((data / sample).read_bytes()[:size])
+    contents = {"TEXT": b"hello\n", "empty": b"", "BINARY": b"\xff", "THERE": b"x", f"TAKEN/{A}": b"x"}
+    for name, content in contents.items():
+        (own / name).parent.mkdir(exist_ok=True)
+        (own / name).write_bytes(content)
+    (own / "NOTHING").mkdir()
+    (own / "bare").mkdir()
+    shutil.copy(data / "neuroglancer/bare_shard/0.shard", own / "bare")
+    (own / "LONELY").mkdir()
+    shard = next((data / "mdb/cas/shards").iterdir())
+    shutil.copy(shard, own / "LONELY" / shard.name)
+    with shardcore.open(shard) as opened:
+        refs = map(opened.objects.ref, range(len(opened.objects)))
+        file_hash = next(ref.key for ref in refs if ref.kind == "file" and ref.size > 0)
+    found = {
+        "SWH": data / "swh/small.shard",
+        "SWHFILE": data / "swh/small.shard",
+        "DES": data / "des/tiny.des",
+        "STORE": data / "des",
+        "SAMPLE": samples / "des",
+        "MDB": data / "mdb/derived/plain_no_tables.mdb",
+        "CAS": data / "mdb/cas/shards",
+        "LONELY": own / "LONELY" / shard.name,
+        "BLP": data / "bloscpack/meta_0.blp",
+        "XORB": samples / "xorb.xorb",
+        "TINY": data / "neuroglancer/tiny_worked_example",
+        "VOLUME": data / "neuroglancer/volume",
+        "BARE": own / "bare",
+        "BAREFILE": own / "bare/0.shard",
+        "EMPTY": own / "empty",
+        "FILEHASH": file_hash,
+    }
+    mine = ("CUT", "CUTDES", "CUTBLP", "MADE", "TEXT", "BINARY", "THERE", "TAKEN", "NOTHING", "OUT")
+    return {name: str(place) for name, place in (found | {name: own / name for name in mine}).items()}
+
+
+def _filled(text: str, places: dict[str, str]) -> str:
+    """A word of a command, with the file that it stands for; `--format SWH` means the text."""
+    return re.sub(r"^(info=)?([A-Z]+)(?=/|$)", lambda m: (m[1] or "") + places.get(m[2], m[2]), text)
+
+
+@pytest.mark.parametrize(
+    ("code", "sentence", "command"), MISTAKES, ids=[" ".join(command)[:60] for _, _, command in MISTAKES]
+)
+def test_a_mistake_is_told_in_one_plain_line(
+    code: int,
+    sentence: str,
+    command: list[str],
+    places: dict[str, str],
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """The exit code of the contract; one line that says what is wrong; nothing of Python, and nothing written."""
+    monkeypatch.setattr(sys, "stdin", io.StringIO(f'"{A}"\nnull\n'))
+    pairs = zip(["", *command], command, strict=False)
+    words = [word if before == "--format" else _filled(word, places) for before, word in pairs]
+    assert run(words) == code
+    both = capfd.readouterr()
+    assert both.err.startswith("shardcore: ")
+    assert both.err.count("\n") == 1, both.err
+    wanted = re.sub(r"\b(STORE|SAMPLE|TEXT|THERE|NOTHING|OUT|TAKEN)\b", lambda m: places[m[0]], sentence)
+    shown = both.err if wanted in both.err else both.err.replace(str(Path(places["TEXT"]).parent) + "/", "")
+    assert wanted in both.err or sentence in shown
+    assert not PYTHON.search(both.err)
+    assert both.out == ""
+    assert not Path(places["OUT"]).exists()
+    assert Path(places["THERE"]).read_bytes() == b"x"
+
+
+def test_the_table_is_long() -> None:
+    """Every mistake once; at least one for each command."""
+    commands = [tuple(command) for _, _, command in MISTAKES]
+    assert len(MISTAKES) > 55
+    assert len(set(commands)) >= len(MISTAKES) - 1
+    for name in ("info", "ls", "tree", "explain", "get", "extract", "trace", "verify", "pack", "locate"):
+        assert any(name in command for command in commands), name

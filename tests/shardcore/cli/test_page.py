@@ -1,0 +1,53 @@
+"""The page about the command line says what the formats declare."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from shardcore import State
+from shardcore.cli.options import _FLAGS
+from shardcore.cli.output import FLAGS
+from shardcore.errors import Remedy
+from shardcore.options import Purpose
+from shardcore.registry import FORMATS, all_formats
+
+PAGE = (Path(__file__).parents[3] / "docs" / "command-line.md").read_text(encoding="utf-8")
+
+
+def rows(first: str) -> list[str]:
+    """The lines of tables whose first cell is this."""
+    return [line for line in PAGE.splitlines() if line.startswith(f"| `{first}` |")]
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_format_says_its_keys(name: str) -> None:
+    """One row for each format."""
+    assert len(rows(name)) == 1
+
+
+@pytest.mark.parametrize("state", State)
+def test_every_state_is_explained(state: State) -> None:
+    """One row for each state, with what three commands do."""
+    (row,) = rows(state.name.lower())
+    assert row.count("|") == 6
+
+
+def test_every_option_is_listed() -> None:
+    """The names that `-O` takes are those that the formats declare, no more and no fewer."""
+    for purpose, command in ((Purpose.WRITE, "pack"), (Purpose.LOCATE, "locate")):
+        for one in all_formats():
+            declared = [option.name for option in one.options_for(purpose) if not option.hidden]
+            told = rows(f"{command} {one.name}")
+            assert len(told) == bool(declared), (command, one.name)
+            assert not declared or re.findall(r"`(\w+)`:", told[0]) == declared
+
+
+def test_every_remedy_names_a_flag() -> None:
+    """What helps against a failure is said in the words of the command line, with flags that exist."""
+    assert set(FLAGS) == set(Remedy)
+    known = {*_FLAGS, "limit-bytes", "force"}
+    for words in FLAGS.values():
+        assert set(re.findall(r"--([a-z-]+)", words)) <= known

@@ -1,0 +1,186 @@
+"""The words that people are shown: none of the left side of `docs/words.md` occurs.
+
+Texts are the sentences in the code (`doc=`, steps, findings, messages, labels), as string literals, and the pages.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+LIST = ROOT / "docs" / "words.md"
+
+ALLOWED = (
+    "xorb info (CAS info)",
+    "3. CAS Info Section",  # the section of the specification
+    'Older texts say "CAS block" for xorb.',
+)
+"""Phrases in which a word of the left side may stand: quotations of specifications."""
+
+
+def _pattern(words: Iterable[str]) -> re.Pattern[str]:
+    """Any of some words, whole, in small or capital letters."""
+    return re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, words))})(?!\w)", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One row of the table: words that are not shown, and under which paths."""
+
+    words: tuple[str, ...]
+    places: tuple[str, ...]
+
+    @cached_property
+    def pattern(self) -> re.Pattern[str]:
+        """Any of its words."""
+        return _pattern(self.words)
+
+    def holds(self, path: str) -> bool:
+        """Whether the rule is about the texts of a file, named from the root of the repository."""
+        return any(path.startswith(place) for place in self.places)
+
+    def hits(self, text: str) -> list[str]:
+        """Which of its words stand in a text."""
+        if not self.pattern.search(text):
+            return []
+        return [word for word in self.words if _pattern([word]).search(text)]
+
+
+@dataclass(frozen=True)
+class Text:
+    """A sentence that somebody is shown, and where it stands."""
+
+    path: str
+    line: int
+    text: str
+
+
+def rules(page: str) -> list[Rule]:
+    """The rows of the table."""
+    table = page.partition("<!-- words -->")[2].partition("<!-- end of words -->")[0]
+    rows = [[cell.strip() for cell in row.strip("|").split("|")] for row in table.strip().splitlines()[2:]]
+    return [Rule(tuple(left.split(", ")), tuple(_places(where))) for left, _, where in rows]
+
+
+def _places(where: str) -> Iterator[str]:
+    """The beginnings of paths that the third column names: everything, folders, or formats."""
+    for name in where.split(", "):
+        if name == "everywhere":
+            yield ""
+        elif (ROOT / name).exists():
+            yield f"{name}/"
+        else:
+            assert (ROOT / "shardcore" / "formats" / name).is_dir(), f"neither a folder nor a format: {name}"
+            yield f"shardcore/formats/{name}/"
+            yield f"docs/formats/{name}.md"
+
+
+def literals(source: str) -> Iterator[tuple[int, str]]:
+    """The string literals of a module that may be sentences: no docstrings, and no bare names of fields and codes.
+
+    What is filled into an f-string stands there as `{}`.
+    """
+    tree = ast.parse(source)
+    parts: set[int] = set()
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        for statement in body if isinstance(body, list) else ():
+            if isinstance(statement, ast.Expr):
+                parts.add(id(statement.value))
+        if isinstance(node, ast.JoinedStr):
+            parts.update(id(value) for value in node.values)
+            pieces = [v.value if isinstance(v, ast.Constant) else "{}" for v in node.values]
+            yield node.lineno, "".join(map(str, pieces))
+    for node in ast.walk(tree):
+        text = node.value if isinstance(node, ast.Constant) and id(node) not in parts else None
+        if isinstance(text, str) and not re.fullmatch(r"[a-z0-9_.:-]*", text):
+            yield node.lineno, text
+
+
+def paragraphs(page: str) -> Iterator[tuple[int, str]]:
+    """The lines of a page, without what is quoted as code and without comments."""
+    page = re.sub(r"```.*?```|<!--.*?-->", lambda found: "\n" * found[0].count("\n"), page, flags=re.DOTALL)
+    yield from enumerate(page.splitlines(), 1)
+
+
+@cache
+def texts() -> tuple[Text, ...]:
+    """Everything that somebody is shown."""
+    return tuple(_texts())
+
+
+def _texts() -> Iterator[Text]:
+    for folder in ("shardcore", "app"):
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            name = path.relative_to(ROOT).as_posix()
+            yield from (Text(name, line, text) for line, text in literals(path.read_text()))
+    for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
+        name = path.relative_to(ROOT).as_posix()
+        page = path.read_text()
+        if path == LIST:
+            table = re.compile(r"<!-- words -->.*?<!-- end of words -->", re.DOTALL)
+            page = table.sub(lambda found: "\n" * found[0].count("\n"), page)
+        yield from (Text(name, line, text) for line, text in paragraphs(page))
+
+
+_QUOTED = re.compile("|".join(["`[^`]*`", *map(re.escape, ALLOWED)]), re.IGNORECASE)
+
+
+def cleaned(text: str) -> str:
+    """A text without the phrases that are allowed, and without names of fields and other code."""
+    return _QUOTED.sub("…", text)
+
+
+def test_no_word_of_the_left_side_is_shown() -> None:
+    """Each thing has one word, and the others are not used."""
+    table = rules(LIST.read_text())
+    assert len(table) >= 20
+    hits = [
+        f"{text.path}:{text.line}: {word!r} in {text.text!r}"
+        for text in texts()
+        for shown in [cleaned(text.text)]
+        for rule in table
+        if rule.holds(text.path)
+        for word in rule.hits(shown)
+    ]
+    assert hits == []
+
+
+def test_what_is_allowed_is_there() -> None:
+    """No phrase is allowed that nobody uses."""
+    shown = "\n".join(text.text for text in texts()).lower()
+    assert [phrase for phrase in ALLOWED if phrase.lower() not in shown] == []
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ('Field("mark", doc="Where the CAS info section begins.")', ["CAS info", "CAS info section"]),
+        ('look.step("Take the key", f"No {kind} has it.")', ["take the key"]),
+        ('raise FormatError(f"{name} was corrupted.")', ["corrupted"]),
+        ('"""The truncated hash, in a docstring."""', []),
+        ('values = {"xorb info (CAS info)": 1}', []),
+    ],
+)
+def test_a_wrong_word_is_found(source: str, found: list[str]) -> None:
+    """The test bites: sentences are found in calls and f-strings, not in docstrings; quotations pass."""
+    table = rules(LIST.read_text())
+    hits = [word for _, text in literals(source) for rule in table for word in rule.hits(cleaned(text))]
+    assert hits == found
+
+
+def test_rules_hold_where_they_say() -> None:
+    """A row about one format does not reach another; a row about a folder does not reach its neighbours."""
+    by_word = {word: rule for rule in rules(LIST.read_text()) for word in rule.words}
+    assert by_word["checksum"].holds("docs/formats/bloscpack.md")
+    assert not by_word["checksum"].holds("docs/formats/des.md")
+    assert by_word["behind"].holds("shardcore/payload.py")
+    assert not by_word["behind"].holds("app/shardscope/jobs.py")
+    assert by_word["corrupted"].holds("app/shardscope/jobs.py")
