@@ -42,7 +42,7 @@ class Depth(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that verification found.
+    """One fact that verification found.
 
     Attributes:
         severity: How bad.

@@ -172,7 +172,7 @@ def _call(engine: Callable[..., bytes], *arguments: object, raised: type[Excepti
         if "heck" in text and ("data check" in text or "hecksum" in text):
             raise _Corrupt(text, BadChecksum) from error
         if "too much memory" in text:
-            raise _Corrupt(f"the window is larger than {MAX_WINDOW} bytes", Unsupported) from error
+            raise _Corrupt(f"the window is larger than {plural(MAX_WINDOW, 'byte')}", Unsupported) from error
         raise _Corrupt(text) from error
 
 
@@ -313,7 +313,7 @@ class _ZstdFrame:
         return chunk[:inside]
 
     def finish(self, total: int) -> None:
-        """Refuse a frame that is not complete, not the last thing there is, or states another size than `total`.
+        """Refuse a frame that is not complete, not the last of the input, or states another size than `total`.
 
         (The library compares the content size, but not when the last block is empty.)
         """
@@ -324,7 +324,7 @@ class _ZstdFrame:
         if self._rest or next(self._chunks, b""):
             raise _Corrupt(_TRAILING)
         if self._content_size not in (None, total):
-            raise _Corrupt(f"the frame states {self._content_size} bytes of content and has {total}")
+            raise _Corrupt(f"the frame states {plural(self._content_size, 'byte')} of content and has {total:,}")
 
     def _walk(self, chunk: bytes) -> int:
         """How many bytes of `chunk` belong to the frame."""

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from shardcore.errors import UsageError
 from shardcore.sources.base import Source
 from shardcore.span import Span
+from shardcore.words import plural
 
 CHUNK = 4 * 1024 * 1024
 """Bytes read at a time; how soon a search stops follows from it."""
@@ -58,7 +59,7 @@ class Pattern:
         if not self.value or len(self.value) != len(self.mask):
             raise UsageError("a pattern needs at least one byte")
         if len(self.value) > MAX_PATTERN:
-            raise UsageError(f"a pattern has at most {MAX_PATTERN} bytes; this one has {len(self.value)}")
+            raise UsageError(f"a pattern has at most {plural(MAX_PATTERN, 'byte')}; this one has {len(self.value):,}")
         if not any(self.mask):
             raise UsageError("a pattern of wildcards only would be found everywhere")
 

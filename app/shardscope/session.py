@@ -7,6 +7,7 @@ from dataclasses import replace
 from PySide6.QtCore import QObject, Signal
 
 from shardcore import Depth, Node, Report, Shard, ShardError, Span
+from shardcore.words import plural
 from shardscope import selection as completing
 from shardscope.history import History
 from shardscope.jobs import Job, Jobs, Pool, Priority
@@ -200,7 +201,7 @@ class Session(Opened):
             ended()
             self.report = report
             if job is not None:
-                job.note = f"{report.objects:,} objects, {len(report.findings):,} findings"
+                job.note = f"{plural(report.objects, 'object')}, {plural(len(report.findings), 'finding')}"
             self.findings_changed.emit(report)
 
         def failed(error: BaseException) -> None:

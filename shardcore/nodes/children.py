@@ -190,7 +190,7 @@ class RecordTable(Children):
 
 
 class Extents(Children):
-    """Things of any length, sorted by their first byte: objects, chunks, payloads.
+    """Nodes of any length, sorted by their first byte: objects, chunks, payloads.
 
     Args:
         starts: First bytes, int64, ascending.

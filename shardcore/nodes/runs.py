@@ -17,7 +17,7 @@ class Runs:
     Attributes:
         start: First byte of each run, int64, ascending.
         stop: One past the last byte, int64.
-        role: `FieldRole` of the smallest thing that owns the bytes, uint8.
+        role: `FieldRole` of the smallest node that owns the bytes, uint8.
         parity: 0 or 1, alternating between neighbours of one kind, uint8.
     """
 

@@ -128,7 +128,7 @@ class Source(ABC):
         size = self.size
         if stop > size:
             raise Truncated(
-                f"{self.name}: bytes {start}..{stop} asked for, {size} are there",
+                f"{self.name}: bytes {start}..{stop} were asked for; it ends at {size}",
                 span=Span("", min(start, size), size),
             )
 

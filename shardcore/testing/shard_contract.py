@@ -74,7 +74,7 @@ class ShardContract:
             check_tiling(shard)
 
     def test_every_byte_explains_itself(self, sample: Path) -> None:
-        """After `load_index` every byte has a path to a named thing, and the colours agree with it."""
+        """After `load_index` every byte has a path to a named node, and the colours agree with it."""
         with self.opened(sample) as shard:
             shard.load_index()
             check_explained(shard)

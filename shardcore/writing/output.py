@@ -345,7 +345,7 @@ def _temporary_path(final: Path) -> Path:
 
 
 def _is_there(path: Path) -> bool:
-    """Whether something has this name, be it a link that leads nowhere.
+    """Whether something has this name, a link without a target included.
 
     Raises:
         SourceError: The system takes no such name, or does not let us look.

@@ -38,7 +38,7 @@ class Entry:
 
 
 class Legend(QWidget):
-    """One line; what does not fit is told by the tool tip."""
+    """One line; the tool tip has what does not fit."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)

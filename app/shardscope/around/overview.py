@@ -10,9 +10,10 @@ from PySide6.QtGui import QBrush, QColor, QFontMetricsF, QHelpEvent, QKeyEvent, 
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from shardcore import Finding, Section, Severity
+from shardcore.words import plural
 from shardscope.around.overview_scale import StripScale
 from shardscope.looks import theme
-from shardscope.looks.words import counted, share_text, size_text
+from shardscope.looks.words import share_text, size_text
 from shardscope.models.marks import Marks
 from shardscope.pages import PageCache
 
@@ -259,7 +260,7 @@ class Overview(QWidget):
             f"<b>{theme.SECTION_LETTERS[section.role]} · {escape(section.name)}</b>",
             escape(section.doc),
             f"bytes {section.start:,}..{section.stop:,}",
-            f"{size_text(section.size)} ({counted(section.size, 'byte')}), {share} of the file",
+            f"{size_text(section.size)} ({plural(section.size, 'byte')}), {share} of the file",
             f"here: byte {offset:,} · {offset:#x}",
         ]
         near = self._marks.inside(self.offset_at(x - 4), self.offset_at(x + 4) + 1, 3)

@@ -19,6 +19,7 @@ from PySide6.QtWidgets import (
 )
 
 from shardcore import Depth, Finding, Report, Severity
+from shardcore.words import plural
 from shardscope.jobs import Job
 from shardscope.looks import theme
 from shardscope.models.finding_model import FINDING_ROLE, FindingModel
@@ -197,4 +198,4 @@ def _checked(report: Report) -> str:
     """What was looked at: no single object at the first depth."""
     if report.depth is Depth.STRUCTURE:
         return "structure checked"
-    return f"{report.objects:,} object{'s' if report.objects != 1 else ''} checked"
+    return f"{plural(report.objects, 'object')} checked"

@@ -6,10 +6,10 @@ from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QGuiApplication
 
 from shardcore import Cancelled, Source
+from shardcore.words import plural
 from shardscope.copying import CopyAs, TooMuchToCopy, check_size, copied
 from shardscope.hex.state import HexState
 from shardscope.jobs import Job
-from shardscope.looks.words import counted
 
 
 class HexCopier(QObject):
@@ -40,7 +40,7 @@ class HexCopier(QObject):
         def done(text: str | None, error: BaseException | None) -> None:
             if text is not None:
                 QGuiApplication.clipboard().setText(text)
-                self.message.emit(f"{counted(span.size, 'byte')} copied {form.value}")
+                self.message.emit(f"{plural(span.size, 'byte')} copied {form.value}")
             elif not isinstance(error, Cancelled):
                 self.message.emit(f"Nothing was copied: {error}")
 

@@ -8,8 +8,9 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QWidget
 
 from shardcore import Node, Section, Span
+from shardcore.words import plural
 from shardscope.hex.tip import path_text
-from shardscope.looks.words import counted, size_text
+from shardscope.looks.words import size_text
 
 
 class HexStatus(QWidget):
@@ -34,9 +35,9 @@ class HexStatus(QWidget):
     def show_selection(self, span: Span, size: int, path: Sequence[Node], sections: Sequence[Section]) -> None:
         """Tells what is selected in a source of `size` bytes."""
         self.offset.setText(f"offset {span.start:,} · {span.start:#x}" if size else "no bytes")
-        self.length.setText(f"{counted(span.size, 'byte')} · {span.size:#x}" if size else "")
+        self.length.setText(f"{plural(span.size, 'byte')} · {span.size:#x}" if size else "")
         self.place.setText(path_text(path, span.start, sections) if size else "")
-        self.whole.setText(f"{counted(size, 'byte')} · {size_text(size)}" if size >= 1024 else counted(size, "byte"))
+        self.whole.setText(f"{plural(size, 'byte')} · {size_text(size)}" if size >= 1024 else plural(size, "byte"))
 
     def _label(self, name: str, meaning: str) -> QLabel:
         label = QLabel()

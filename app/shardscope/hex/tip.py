@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from html import escape
 
 from shardcore import Node, Section
-from shardscope.looks.words import counted, cut_end, cut_middle
+from shardcore.words import plural
+from shardscope.looks.words import cut_end, cut_middle
 from shardscope.models.marks import Mark
 from shardscope.models.sections import section_at
 
@@ -57,4 +58,4 @@ def path_text(path: Sequence[Node], offset: int, sections: Sequence[Section]) ->
 
 def range_text(start: int, stop: int) -> str:
     """A range in words: `bytes 32..40 · 8 bytes`."""
-    return f"bytes {start:,}..{stop:,} · {counted(stop - start, 'byte')}"
+    return f"bytes {start:,}..{stop:,} · {plural(stop - start, 'byte')}"

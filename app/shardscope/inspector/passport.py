@@ -10,7 +10,8 @@ from typing import Any
 from shardcore import FieldRole, Node, ObjectRef, Span, State
 from shardcore.record import Value
 from shardcore.sources.base import Source
-from shardscope.looks.words import counted, known_size
+from shardcore.words import plural
+from shardscope.looks.words import known_size
 
 RAW = 48
 """Bytes that are shown raw."""
@@ -71,7 +72,7 @@ def node_rows(node: Node, raw: bytes | None) -> list[Row]:
     rows.append(_place_row("bytes", node.span, link=False))
     if node.bits is not None:
         first, last = node.bits
-        rows.append(Row("bits", f"{first:,} … {last:,} · {counted(last - first, 'bit')}"))
+        rows.append(Row("bits", f"{first:,} … {last:,} · {plural(last - first, 'bit')}"))
     if node.span.size:
         rows.append(_raw_row(node.span.size, raw))
     shown = value_texts(node.value)
@@ -133,7 +134,7 @@ def first_bytes(source: Source, start: int, count: int) -> bytes:
 
 def _place_row(name: str, span: Span, *, link: bool) -> Row:
     within = f" of {span.source}" if span.source else ""
-    text = f"{span.start:,} … {span.stop:,}{within} · {counted(span.size, 'byte')}"
+    text = f"{span.start:,} … {span.stop:,}{within} · {plural(span.size, 'byte')}"
     return Row(name, f"→ {text}" if link else text, f"{span.start}..{span.stop}", target=span if link else None)
 
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
+from shardcore.words import plural
+
 LONGEST_NAME = 22
 """Characters of a name that are shown; of longer ones the middle is left out."""
 
 _UNITS = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
-
-
-def counted(number: int, noun: str) -> str:
-    """A number with its noun: `1 byte`, `1,024 bytes`."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def size_text(size: int) -> str:
@@ -29,7 +26,7 @@ def short_size(size: int) -> str:
 
 def known_size(size: int) -> str:
     """A number of bytes in words; -1 is one that is not known before reading."""
-    return "not known before reading" if size < 0 else counted(size, "byte")
+    return "not known before reading" if size < 0 else plural(size, "byte")
 
 
 def share_text(part: int, whole: int) -> str:

@@ -10,6 +10,7 @@ from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, QPersistent
 
 from shardcore import Node, Shard
 from shardcore.nodes.node import Children
+from shardcore.words import plural
 from shardscope.jobs import Job, Priority
 from shardscope.looks.words import short_size
 from shardscope.session import Session
@@ -289,7 +290,7 @@ class NodeModel(QAbstractItemModel):
             case Qt.ItemDataRole.DisplayRole:
                 return _texts(node)[index.column()]
             case Qt.ItemDataRole.ToolTipRole:
-                place = f"{node.span.size:,} bytes from {node.span.start:,}" if node.bits is None else ""
+                place = f"{plural(node.span.size, 'byte')} from byte {node.span.start:,}" if node.bits is None else ""
                 return "\n".join(text for text in (node.doc, node.error, place) if text) or None
             case Qt.ItemDataRole.AccessibleTextRole:
                 return f"{_texts(node)[index.column()]}{', damaged' if node.error else ''}"

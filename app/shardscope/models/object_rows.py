@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from shardcore import KeyAbsent, ObjectRef, Objects, Shard, ShardError, SourceError, State, UsageError
 from shardcore.progress import Progress, no_progress
+from shardcore.words import plural
 
 STEP = 1 << 16
 """Rows looked at between two calls of `progress`."""
@@ -178,7 +179,8 @@ def seek_file(shard: Shard, path: Path, progress: Progress = no_progress) -> Sou
         if _same(shard, ref, digest, size):
             return Sought(name, ref, f"{name} is here: row {ref.row:,} has the same content.")
     looked = f"no key is its SHA-256 ({digest[:12]}…)"
-    rest = f"{len(rows)} objects of its {size:,} bytes have other contents" if len(rows) else "no object has its size"
+    others = plural(len(rows), "object of its size has another content", "objects of its size have other contents")
+    rest = f"{others} ({plural(size, 'byte')})" if len(rows) else f"no object has its size, {plural(size, 'byte')}"
     more = f"; only the first {MAX_COMPARED} were compared" if len(rows) > MAX_COMPARED else ""
     return Sought(name, None, f"{name} is not here: {looked}, and {rest}{more}.")
 

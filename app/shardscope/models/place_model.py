@@ -8,7 +8,7 @@ from typing import Any
 
 from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 
-from shardscope.looks.words import counted
+from shardcore.words import plural
 
 Index = QModelIndex | QPersistentModelIndex
 
@@ -21,7 +21,7 @@ HERE_ROLE = DETAIL_ROLE + 2
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Somewhere to go.
+    """An entry of the list of places: a shard, a member or a folder to go to.
 
     Attributes:
         where: The name of a member, or what to open.
@@ -117,7 +117,7 @@ class PlaceModel(QAbstractListModel):
         count = self.count_of(place.where)
         parts = [place.detail]
         if place.size >= 0:
-            parts.append(counted(place.size, "byte"))
+            parts.append(plural(place.size, "byte"))
         if count is not None:
-            parts.append(counted(count, "object"))
+            parts.append(plural(count, "object"))
         return "  ·  ".join(part for part in parts if part)

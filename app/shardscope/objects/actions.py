@@ -14,9 +14,9 @@ from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QApplication, QFileDialog, QMessageBox, QWidget
 
 from shardcore import Cancelled, ObjectRef, Shard, ShardError, State
+from shardcore.words import plural
 from shardscope.extraction import Extracted, Extraction, write
 from shardscope.jobs import Job, Pool, Priority
-from shardscope.looks.words import counted
 from shardscope.objects.table import ObjectTable
 from shardscope.session import Session
 from shardscope.settings import Settings
@@ -107,7 +107,7 @@ class ObjectActions(QObject):
                 job.note = f"{found.files:,} files in {wanted.where}{wrong}{left}"
                 self._session.message.emit(job.note)
 
-        title = f"Extract {counted(len(wanted.rows), 'object')}"
+        title = f"Extract {plural(len(wanted.rows), 'object')}"
         job = self._session.jobs.submit(
             lambda job: write(wanted, job.progress), priority=Priority.SCAN, title=title, lasting=True, done=done
         )
@@ -145,7 +145,7 @@ class ObjectActions(QObject):
 
         def take(keys: list[str]) -> None:
             QApplication.clipboard().setText("\n".join(keys))
-            self._session.message.emit(f"{counted(len(keys), 'key')} copied")
+            self._session.message.emit(f"{plural(len(keys), 'key')} copied")
 
         self._keys(self._table.selected_rows(MAX_KEYS), take)
 
@@ -197,7 +197,7 @@ class ObjectActions(QObject):
                 job.note = told
             self._session.message.emit(told)
 
-        title = f"Verify {counted(len(rows), 'object')}"
+        title = f"Verify {plural(len(rows), 'object')}"
         job = self._session.ask(work, take, failed="Not verified", pool=Pool.CPU, priority=Priority.SCAN, title=title)
         return job
 

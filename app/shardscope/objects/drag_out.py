@@ -14,6 +14,7 @@ from PySide6.QtGui import QCursor, QDrag, QGuiApplication, QKeyEvent, QMouseEven
 from PySide6.QtWidgets import QApplication, QTableView, QToolTip
 
 from shardcore import Cancelled, Shard
+from shardcore.words import plural
 from shardscope.jobs import Job, Priority
 from shardscope.objects.drag_files import MOST_FILES, SMALL, DragFolders, Prepared, TooLarge, prepare
 from shardscope.objects.drag_pixmap import drag_pixmap, files_text
@@ -195,7 +196,7 @@ class DragOut(QObject):
             elif then is not None:
                 self._submit(shard, key, whole=True)
 
-        title = f"Prepare {len(rows):,} object{'' if len(rows) == 1 else 's'} to drag" if whole and old is None else ""
+        title = f"Prepare {plural(len(rows), 'object')} to drag" if whole and old is None else ""
         job = self._session.jobs.submit(
             work, key=("drag", self), title=title, done=done, discard=lambda prepared: _discard(prepared, old)
         )

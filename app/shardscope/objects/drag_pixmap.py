@@ -6,14 +6,15 @@ from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPen, QPixmap
 from PySide6.QtWidgets import QWidget
 
+from shardcore.words import plural
 from shardscope.looks import theme
-from shardscope.looks.words import counted, size_text
+from shardscope.looks.words import size_text
 from shardscope.objects.drag_files import Prepared
 
 
 def files_text(prepared: Prepared) -> str:
     """Number and size of files, in words."""
-    return f"{counted(len(prepared.files), 'file')} ({size_text(prepared.size)})"
+    return f"{plural(len(prepared.files), 'file')} ({size_text(prepared.size)})"
 
 
 def drag_pixmap(prepared: Prepared, widget: QWidget) -> QPixmap:

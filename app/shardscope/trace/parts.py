@@ -10,8 +10,8 @@ from PySide6.QtGui import QColor, QMouseEvent, QPainter, QPaintEvent, QPen, QPol
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
 from shardcore import Step
+from shardcore.words import plural
 from shardscope.looks import theme
-from shardscope.looks.words import counted
 from shardscope.looks.wrap_text import WrapText
 
 MOST_VALUES = 24
@@ -146,7 +146,7 @@ class StepCard(QWidget):
         column.setSpacing(2)
         for span in self.step.spans:
             within = f" of {span.source}" if span.source else ""
-            link = WrapText(f"→ {span.start:,} … {span.stop:,}{within} · {counted(span.size, 'byte')}", link=True)
+            link = WrapText(f"→ {span.start:,} … {span.stop:,}{within} · {plural(span.size, 'byte')}", link=True)
             link.setToolTip(f"Show bytes {span}")
             link.clicked.connect(lambda span=span: self.followed.emit(span))
             column.addWidget(link)
@@ -184,7 +184,7 @@ def cost_text(requests: int, size: int) -> str:
     """What a step cost, in words: `2 ranges, 44 bytes`, or `known already`."""
     if not requests:
         return "nothing read: known already"
-    return f"read {counted(requests, 'range')}, {counted(size, 'byte')}"
+    return f"read {plural(requests, 'range')}, {plural(size, 'byte')}"
 
 
 def value_text(value: Any) -> str:

@@ -171,9 +171,7 @@ class BloscpackTree:
             text=f"{place}" if place != UNKNOWN else unused,
             role=FieldRole.UNUSED if place == UNKNOWN else FieldRole.OFFSET,
             doc=OFFSET.fields[0].doc,
-            error=""
-            if fine or place == UNKNOWN
-            else "no chunk can begin there: it is not between the offsets and the end of the file",
+            error="" if fine or place == UNKNOWN else _OUTSIDE,
             target=blosc_header_span(place) if fine else None,
             row=number if number < len(self._table) else None,
         )
@@ -227,6 +225,7 @@ class BloscpackTree:
         return self._kept.put(number, chunk_nodes(stored, span, self._file.header.checksum))
 
 
+_OUTSIDE = "no chunk can begin there: it is not between the offsets and the end of the file"
 _DIGEST_DOC = "The digest of the stored metadata, without the zeros after it: it shows damage."
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shardscope.looks.words import counted, cut_end, known_size, share_text, short_name, short_size, size_text
+from shardscope.looks.words import cut_end, known_size, share_text, short_name, short_size, size_text
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_small_sizes_are_exact(size: int, text: str) -> None:
 
 def test_numbers_have_their_noun() -> None:
     """One is one, and what is not known is not a number."""
-    assert (counted(1, "byte"), counted(1024, "byte")) == ("1 byte", "1,024 bytes")
+    assert (known_size(1), known_size(1024)) == ("1 byte", "1,024 bytes")
     assert (known_size(0), known_size(-1)) == ("0 bytes", "not known before reading")
 
 
