@@ -19,7 +19,7 @@ _MARGIN = 10.0
 
 
 @dataclass(frozen=True)
-class Entry:
+class LegendEntry:
     """One line of the legend.
 
     Attributes:
@@ -53,11 +53,13 @@ class Legend(QWidget):
         self.setAccessibleName("Legend: " + ", ".join(f"{e.letter} {e.name}" for e in self.entries()))
         self.update()
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[LegendEntry]:
         """What is shown, sections first; a field role once, in the colour of the first section that has it."""
         colours = theme.of(self)
         shown = [
-            Entry(theme.SECTION_LETTERS[role], role.value, colours.section(role), theme.HATCHES[role], field=False)
+            LegendEntry(
+                theme.SECTION_LETTERS[role], role.value, colours.section(role), theme.HATCHES[role], field=False
+            )
             for role in self._sections
         ]
         seen: set[FieldRole] = set()
@@ -67,7 +69,7 @@ class Legend(QWidget):
             seen.add(field)
             shade = colours.field(section, field, 1)
             shown.append(
-                Entry(theme.FIELD_LETTERS[field], field.name.lower(), shade, Qt.BrushStyle.NoBrush, field=True)
+                LegendEntry(theme.FIELD_LETTERS[field], field.name.lower(), shade, Qt.BrushStyle.NoBrush, field=True)
             )
         return shown
 
@@ -114,7 +116,7 @@ class Legend(QWidget):
             x += _SWATCH + _GAP + text + _SPACE
         painter.end()
 
-    def _paint_entry(self, painter: QPainter, colours: theme.Palette, entry: Entry, place: QRectF) -> None:
+    def _paint_entry(self, painter: QPainter, colours: theme.Palette, entry: LegendEntry, place: QRectF) -> None:
         painter.fillRect(place, entry.colour)
         over = QColor(colours.base)
         over.setAlpha(70)

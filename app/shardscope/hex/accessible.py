@@ -21,7 +21,7 @@ from PySide6.QtWidgets import QAccessibleWidget
 from shiboken6 import VoidPtr
 
 from shardscope.copying import as_seen
-from shardscope.hex.grid import Part
+from shardscope.hex.grid import HexPart
 from shardscope.hex.layout import HexLayout, cell_at_column, hex_column
 from shardscope.hex.state import HexState
 
@@ -170,7 +170,7 @@ class _Text(QAccessibleTextInterface):
     def offsetAtPoint(self, point: QPoint) -> int:
         """The character of the byte at a point of the screen; -1 outside the row."""
         inside = self._state.area.viewport().mapFromGlobal(point)
-        found = self._state.offset_at(QPointF(inside), Part.HEX)
+        found = self._state.offset_at(QPointF(inside), HexPart.HEX)
         row = self._news.row_text()
         return row.position(found[0]) if found is not None and row.start <= found[0] < row.stop else -1
 

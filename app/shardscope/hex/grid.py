@@ -17,7 +17,7 @@ _MOST_DRIFT = 0.5
 _SHORTEST = 25
 
 
-class Part(Enum):
+class HexPart(Enum):
     """Which of the two pictures of the bytes."""
 
     HEX = "hex"
@@ -81,16 +81,16 @@ class HexGrid:
         """The upper edge of a row, counted from the top of the screen."""
         return self.header + row * self.row
 
-    def edge(self, cell: int, part: Part) -> float:
+    def edge(self, cell: int, part: HexPart) -> float:
         """The left edge of a cell; of the cell after the last one, the right edge of the row."""
-        if part is Part.TEXT:
+        if part is HexPart.TEXT:
             return self.text_x + cell * self.cell
         if cell == self.layout.width:
             return self.hex_x + (self.layout.hex_columns + 0.5) * self.cell
         gap = 1.0 if cell % GROUP == 0 and cell > 0 else 0.5
         return self.hex_x + (hex_column(cell) - gap) * self.cell
 
-    def rect(self, block: Block, part: Part) -> QRectF:
+    def rect(self, block: Block, part: HexPart) -> QRectF:
         """The pixels of a block."""
         left, right = self.edge(block.cell, part), self.edge(block.stop, part)
         return QRectF(left, self.row_y(block.row), right - left, (block.last - block.row) * self.row)
@@ -115,7 +115,7 @@ class HexGrid:
         if right < layout.width:
             yield Block(last, last + 1, 0, right)
 
-    def outlines(self, start: int, stop: int, top: int, rows: int, part: Part) -> list[QPolygonF]:
+    def outlines(self, start: int, stop: int, top: int, rows: int, part: HexPart) -> list[QPolygonF]:
         """The outline of the bytes `[start, stop)`: one polygon, or two where the rows do not touch.
 
         Edges above and below the screen lie outside it.
@@ -134,11 +134,11 @@ class HexGrid:
             right += [rect.topRight(), rect.bottomRight()]
         return [QPolygonF([*right, *reversed(left)])]
 
-    def cell_at(self, point: QPointF, part: Part | None = None) -> tuple[int, Part]:
+    def cell_at(self, point: QPointF, part: HexPart | None = None) -> tuple[int, HexPart]:
         """The cell nearest to a point, and in which part; `part` decides beforehand."""
         if part is None:
-            part = Part.TEXT if point.x() >= self.text_x - self.margin else Part.HEX
-        if part is Part.TEXT:
+            part = HexPart.TEXT if point.x() >= self.text_x - self.margin else HexPart.HEX
+        if part is HexPart.TEXT:
             cell = int((point.x() - self.text_x) // self.cell)
             return min(max(cell, 0), self.layout.width - 1), part
         return cell_at_column((point.x() - self.hex_x) / self.cell, self.layout.width), part

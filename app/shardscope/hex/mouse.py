@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QToolTip
 
 from shardcore import Node
 from shardscope.hex.cells import run_at
-from shardscope.hex.grid import Part
+from shardscope.hex.grid import HexPart
 from shardscope.hex.state import HexState
 from shardscope.hex.tip import tip_text
 
@@ -25,7 +25,7 @@ class HexMouse(QObject):
         super().__init__(state)
         self._state = state
         self._viewport = state.area.viewport()
-        self._part: Part | None = None
+        self._part: HexPart | None = None
         self._pointer = QPointF()
         self._tip: tuple[str, int, QPoint] | None = None
         self._timer = QTimer(self)

@@ -16,7 +16,7 @@ from PySide6.QtGui import QBrush, QColor, QFontMetricsF, QImage, QPainter, QPen,
 
 from shardcore import FieldRole, Section, Severity
 from shardscope.hex.cells import SECTION_ROLES, SHADES, Cells, CellState
-from shardscope.hex.grid import HexGrid, Part
+from shardscope.hex.grid import HexGrid, HexPart
 from shardscope.hex.layout import hex_column
 from shardscope.hex.rows import Pieces, RowCache
 from shardscope.looks.theme import Palette
@@ -48,7 +48,7 @@ class Scene:
     selection: tuple[int, int] | None
     caret: int
     focused: bool
-    part: Part
+    part: HexPart
     hover: tuple[int, int] | None
     marks: Marks
     letters: bool
@@ -97,11 +97,11 @@ class HexPainter:
         for chosen, colour in ((scene.hover, self.palette.hover), (scene.selection, self.palette.selection)):
             if chosen is not None:
                 _tint(colours.ravel()[max(chosen[0] - cells.first, 0) : max(chosen[1] - cells.first, 0)], colour)
-        for part, owner in ((Part.HEX, self.grid.layout.half_cells), (Part.TEXT, self._text_half)):
+        for part, owner in ((HexPart.HEX, self.grid.layout.half_cells), (HexPart.TEXT, self._text_half)):
             picture: NDArray[np.uint32] = np.ascontiguousarray(colours[:, owner])
             height, width = picture.shape
             image = QImage(picture.data, width, height, 4 * width, QImage.Format.Format_ARGB32_Premultiplied)
-            left = self.grid.hex_x - self.grid.cell / 2 if part is Part.HEX else self.grid.text_x
+            left = self.grid.hex_x - self.grid.cell / 2 if part is HexPart.HEX else self.grid.text_x
             target = QRectF(left, self.grid.header, width * self.grid.cell / 2, height * self.grid.row)
             painter.drawImage(target, image)
 
@@ -117,7 +117,7 @@ class HexPainter:
 
     def _fill(self, painter: QPainter, scene: Scene, start: int, stop: int, brush: QBrush) -> None:
         for block in self.grid.blocks(start, stop, scene.top, scene.rows):
-            for part in Part:
+            for part in HexPart:
                 painter.fillRect(self.grid.rect(block, part), brush)
 
     # --- the text ---
@@ -166,7 +166,7 @@ class HexPainter:
             for block in self.grid.blocks(mark.start, mark.stop, scene.top, scene.rows):
                 for row in range(block.row, block.last):
                     bottom = self.grid.row_y(row + 1) - thick
-                    for part in Part:
+                    for part in HexPart:
                         left, right = self.grid.edge(block.cell, part), self.grid.edge(block.stop, part)
                         painter.fillRect(QRectF(left, bottom, right - left, thick), colours[mark.severity])
 
@@ -180,7 +180,7 @@ class HexPainter:
                 continue
             row, cell = layout.row_of(section.start) - scene.top, layout.column_of(section.start)
             colour = self.palette.section(section.role)
-            for part in Part:
+            for part in HexPart:
                 left, middle = self.grid.edge(0, part), self.grid.edge(cell, part)
                 right, y = self.grid.edge(layout.width, part), self.grid.row_y(row)
                 painter.fillRect(QRectF(middle, y, right - middle, thin), colour)
@@ -197,7 +197,7 @@ class HexPainter:
         if scene.caret < 0:
             return
         for block in self.grid.blocks(scene.caret, scene.caret + 1, scene.top, scene.rows):
-            for part in Part:
+            for part in HexPart:
                 strong = scene.focused and part is scene.part
                 width = self.grid.rounded(2) if strong else thin
                 painter.setPen(QPen(self.palette.accent if scene.focused else self.palette.muted, width))
@@ -207,7 +207,7 @@ class HexPainter:
     def _outline(self, painter: QPainter, scene: Scene, start: int, stop: int, pen: QPen) -> None:
         painter.setPen(pen)
         painter.setBrush(Qt.BrushStyle.NoBrush)
-        for part in Part:
+        for part in HexPart:
             for polygon in self.grid.outlines(start, stop, scene.top, scene.rows, part):
                 painter.drawPolygon(polygon)
 
@@ -220,7 +220,7 @@ class HexPainter:
             row = max(self.grid.layout.row_of(gap.start) - scene.top, 0)
             text = f" not readable: {gap.reason} "
             wide = QFontMetricsF(self.grid.font).horizontalAdvance(text)
-            place = QRectF(self.grid.edge(0, Part.HEX), self.grid.row_y(row), wide, self.grid.row)
+            place = QRectF(self.grid.edge(0, HexPart.HEX), self.grid.row_y(row), wide, self.grid.row)
             painter.fillRect(place, self.palette.base)
             painter.setPen(self.palette.error)
             painter.drawText(place, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, text)

@@ -15,7 +15,7 @@ from PySide6.QtWidgets import QAbstractScrollArea
 
 from shardcore import FieldRole, Finding, Node, Section, SectionRole, Span
 from shardscope.hex.cells import SECTION_ROLES, Cells, CellState, gather, run_at
-from shardscope.hex.grid import HexGrid, Part
+from shardscope.hex.grid import HexGrid, HexPart
 from shardscope.hex.layout import MAX_WIDTH, HexLayout
 from shardscope.hex.scroll import RowScroller
 from shardscope.looks import theme
@@ -78,7 +78,7 @@ class HexState(QObject):
         self.name = ""
         self.sections: Sequence[Section] = ()
         self.marks = Marks()
-        self.part = Part.HEX
+        self.part = HexPart.HEX
         self.hover: tuple[int, int] | None = None
         self.letters = True
         self.layout = HexLayout(0)
@@ -221,7 +221,7 @@ class HexState(QObject):
         """Scrolls to the right, or to the left when negative."""
         self._across.setValue(self._across.value() + round(steps * self._across.singleStep()))
 
-    def move_caret(self, offset: int, *, extend: bool = False, part: Part | None = None) -> None:
+    def move_caret(self, offset: int, *, extend: bool = False, part: HexPart | None = None) -> None:
         """What keys and mouse do: the caret goes to a byte, and the selection with it."""
         self.part = part or self.part
         self._caret = self.layout.clamp(offset)
@@ -316,7 +316,7 @@ class HexState(QObject):
         elif right - bar.value() > self.area.viewport().width():
             bar.setValue(int(right + grid.margin) - self.area.viewport().width())
 
-    def offset_at(self, point: QPointF, part: Part | None = None) -> tuple[int, Part] | None:
+    def offset_at(self, point: QPointF, part: HexPart | None = None) -> tuple[int, HexPart] | None:
         """The byte nearest to a point of the viewport, and the part; None beside and below the bytes."""
         grid = self.grid
         place = QPointF(point.x() + self._across.value(), point.y())

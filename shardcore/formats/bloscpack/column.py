@@ -19,7 +19,7 @@ from shardcore.formats.bloscpack.bcolz import (
     read_column,
 )
 from shardcore.formats.bloscpack.dataset import BloscpackDataSet, column_fields
-from shardcore.formats.bloscpack.folder_objects import ColumnObjects, column_ref
+from shardcore.formats.bloscpack.folder_objects import BcolzChunks, column_ref
 from shardcore.formats.bloscpack.lookup import ALL, Asked, BloscpackKey, parse_key
 from shardcore.objects import ObjectRef
 from shardcore.record import Value
@@ -55,7 +55,7 @@ class BloscpackColumn(BloscpackDataSet):
     def __init__(self, folder: Folder, context: OpenContext) -> None:
         self.column = read_column(folder)
         super().__init__(folder, [self.column], {}, context)
-        self._chunks = ColumnObjects(self.column, self.member, self._is_known)
+        self._chunks = BcolzChunks(self.column, self.member, self._is_known)
         self._rows = {file.name: row for row, file in enumerate(self.column.files)}
 
     @property
@@ -64,7 +64,7 @@ class BloscpackColumn(BloscpackDataSet):
         return self.column.array
 
     @property
-    def objects(self) -> ColumnObjects:
+    def objects(self) -> BcolzChunks:
         """The chunks, one for each file."""
         return self._chunks
 

@@ -19,7 +19,7 @@ from shardcore.span import Span
 I64 = NDArray[np.int64]
 
 
-class ColumnObjects(Objects):
+class BcolzChunks(Objects):
     """One row for each file of a column, which holds one chunk.
 
     Args:

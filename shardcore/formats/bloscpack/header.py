@@ -7,7 +7,7 @@ from typing import Any
 
 from shardcore.errors import BadMagic, FormatError, Truncated, Unsupported
 from shardcore.formats.bloscpack.checksums import CHECKSUMS, Checksum, checksum
-from shardcore.formats.bloscpack.layout import HEADERS, MAGIC, MAX_CHUNK, OFFSET, UNKNOWN, VERSIONS, Option
+from shardcore.formats.bloscpack.layout import HEADERS, MAGIC, MAX_CHUNK, OFFSET, UNKNOWN, VERSIONS, HeaderOption
 from shardcore.record import Record
 from shardcore.span import Span
 from shardcore.words import plural
@@ -23,7 +23,7 @@ class Header:
         record: The layout of this version.
         values: The fields as they stand in the file, by name.
         version: 1, 2 or 3.
-        options: Bits of `Option`.
+        options: Bits of `HeaderOption`.
         checksum: The digest after every chunk.
         typesize: Bytes of one element; 0 when the version does not say.
         chunk_size: Plain bytes of every chunk but the last.
@@ -51,12 +51,12 @@ class Header:
     @property
     def has_offsets(self) -> bool:
         """Whether a table of offsets follows."""
-        return bool(self.options & Option.OFFSETS)
+        return bool(self.options & HeaderOption.OFFSETS)
 
     @property
     def has_metadata(self) -> bool:
         """Whether a metadata section follows."""
-        return bool(self.options & Option.METADATA)
+        return bool(self.options & HeaderOption.METADATA)
 
     @property
     def slots(self) -> int:
@@ -161,7 +161,7 @@ def check_slots(header: Header, table: int, size: int) -> None:
 
 
 def _check(header: Header) -> None:
-    allowed = int(Option.OFFSETS | Option.METADATA) if header.version == 3 else int(Option.OFFSETS)
+    allowed = int(HeaderOption.OFFSETS | HeaderOption.METADATA) if header.version == 3 else int(HeaderOption.OFFSETS)
     if header.options & ~allowed:
         _refuse(
             header,

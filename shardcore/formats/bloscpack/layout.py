@@ -33,7 +33,7 @@ SOURCE = "Bloscpack format, "
 BLOSC_SOURCE = "Blosc chunk format, "
 
 
-class Option(IntFlag):
+class HeaderOption(IntFlag):
     """The bits of `options`. The other six must be 0."""
 
     OFFSETS = 0x01

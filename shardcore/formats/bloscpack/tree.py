@@ -20,7 +20,7 @@ from shardcore.formats.bloscpack.layout import (
     OFFSET,
     SENTENCES,
     UNKNOWN,
-    Option,
+    HeaderOption,
     blosc_header_span,
     section,
 )
@@ -45,7 +45,7 @@ def header_node(record: Record, values: dict[str, Any]) -> Node:
     """The header and its fields, whatever they say."""
     texts = {}
     if "options" in values:
-        options = [str(option.name).lower() for option in Option if values["options"] & option]
+        options = [str(option.name).lower() for option in HeaderOption if values["options"] & option]
         texts["options"] = f"{values['options']:#04x} {', '.join(options)}".rstrip()
     if values.get("checksum", len(CHECKSUMS)) < len(CHECKSUMS):
         texts["checksum"] = f"{values['checksum']} {CHECKSUMS[values['checksum']].name}"

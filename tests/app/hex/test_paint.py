@@ -10,7 +10,7 @@ from pytestqt.qtbot import QtBot
 
 from shardcore import FieldRole, SectionRole
 from shardscope.hex.cells import CellState, gather, run_at
-from shardscope.hex.grid import Block, HexGrid, Part
+from shardscope.hex.grid import Block, HexGrid, HexPart
 from shardscope.hex.layout import HexLayout
 from shardscope.hex.paint import HexPainter, Scene
 from shardscope.looks import theme
@@ -37,7 +37,7 @@ def scene(rows: int, **changes: object) -> Scene:
         selection=None,
         caret=-1,
         focused=False,
-        part=Part.HEX,
+        part=HexPart.HEX,
         hover=None,
         marks=Marks(),
         letters=False,
@@ -76,7 +76,7 @@ def test_every_cell_has_the_colour_of_its_field(full: PageCache, ratio: float) -
     }
     for offset, (section, role, parity) in wanted.items():
         row, cell = layout.row_of(offset), layout.column_of(offset)
-        place = grid.rect(Block(row, row + 1, cell, cell + 1), Part.HEX)
+        place = grid.rect(Block(row, row + 1, cell, cell + 1), HexPart.HEX)
         # Beside the digits, which begin half a character inside.
         for x in (place.left() + 2 / ratio, place.right() - 2 / ratio):
             pixel = image.pixelColor(round(x * ratio), round(place.center().y() * ratio))
@@ -131,11 +131,11 @@ def test_a_selection_is_seen(full: PageCache, name: str) -> None:
     colours = theme.palette(name)
     HexPainter(grid, colours).paint(painter, scene(6, selection=(20, 60)), cells, QRectF(image.rect()), 0)
     painter.end()
-    left = round(grid.edge(4, Part.HEX))
+    left = round(grid.edge(4, HexPart.HEX))
     column = {image.pixel(left + dx, round(grid.row_y(1) + grid.row / 2)) for dx in (-1, 0, 1)}
     assert colours.accent.rgb() in column
     shade = colours.field(SectionRole.INDEX, FieldRole.KEY, 0)
-    inside = image.pixelColor(round(grid.edge(6, Part.HEX)) + 2, round(grid.row_y(2) + grid.row / 2))
+    inside = image.pixelColor(round(grid.edge(6, HexPart.HEX)) + 2, round(grid.row_y(2) + grid.row / 2))
     tint, alpha = colours.selection, colours.selection.alphaF()
     for got, back, front in zip(inside.getRgb(), shade.getRgb(), tint.getRgb()[:3], strict=False):
         assert abs(got - (back * (1 - alpha) + front * alpha)) <= 1
@@ -144,11 +144,11 @@ def test_a_selection_is_seen(full: PageCache, name: str) -> None:
 def test_outlines_go_around_the_bytes() -> None:
     """One polygon around touching rows, two where they do not touch, none outside the screen."""
     grid = HexGrid(QFont("DejaVu Sans Mono", 10), HexLayout(1000), 1.0)
-    assert len(grid.outlines(20, 90, 0, 10, Part.HEX)) == 1
-    assert len(grid.outlines(31, 33, 0, 10, Part.HEX)) == 2
-    assert grid.outlines(500, 600, 0, 10, Part.HEX) == []
-    assert len(grid.outlines(0, 2**62, 0, 10, Part.TEXT)) == 1
-    (polygon,) = grid.outlines(20, 90, 0, 10, Part.HEX)
+    assert len(grid.outlines(20, 90, 0, 10, HexPart.HEX)) == 1
+    assert len(grid.outlines(31, 33, 0, 10, HexPart.HEX)) == 2
+    assert grid.outlines(500, 600, 0, 10, HexPart.HEX) == []
+    assert len(grid.outlines(0, 2**62, 0, 10, HexPart.TEXT)) == 1
+    (polygon,) = grid.outlines(20, 90, 0, 10, HexPart.HEX)
     box = polygon.boundingRect()
     assert (box.top(), box.bottom()) == (grid.row_y(1), grid.row_y(6))
 

@@ -11,7 +11,7 @@ from pytestqt.qtbot import QtBot
 
 from shardcore import Finding, Severity, SourceError, Span
 from shardcore.testing import PatternSource
-from shardscope.hex.grid import Part
+from shardscope.hex.grid import HexPart
 from shardscope.hex.state import HexSelection
 from shardscope.hex.view import HexView
 from shardscope.looks import theme
@@ -44,7 +44,7 @@ def loaded(pages: PageCache, view: HexView) -> bool:
     return all(page is not None and page.runs is not None for page in found)
 
 
-def middle_of(view: HexView, offset: int, part: Part = Part.HEX) -> QPoint:
+def middle_of(view: HexView, offset: int, part: HexPart = HexPart.HEX) -> QPoint:
     """The middle of the cell of a byte that is on the screen."""
     row, cell = view.state.layout.row_of(offset) - view.state.top_row, view.state.layout.column_of(offset)
     x = (view.state.grid.edge(cell, part) + view.state.grid.edge(cell + 1, part)) / 2
@@ -154,8 +154,8 @@ def test_shift_extends_both_ways(qtbot: QtBot, view: HexView) -> None:
     assert view.state.selection.span == Span("", 0, SIZE)
 
 
-@pytest.mark.parametrize("part", Part)
-def test_dragging_selects(qtbot: QtBot, view: HexView, part: Part) -> None:
+@pytest.mark.parametrize("part", HexPart)
+def test_dragging_selects(qtbot: QtBot, view: HexView, part: HexPart) -> None:
     """A drag selects from byte to byte, in the hex part and in the text part, whichever way it goes."""
     told: list[HexSelection] = []
     view.state.selection_changed.connect(told.append)
@@ -281,8 +281,8 @@ def test_rows_start_at_records(view: HexView) -> None:
     assert view.state.layout.lead == SLOT.size - INDEX
     for number in range(5):
         assert view.state.layout.column_of(INDEX + number * SLOT.size) == 0
-    assert view.state.offset_at(QPointF(middle_of(view, INDEX))) == (INDEX, Part.HEX)
-    blank = QPointF(view.state.grid.edge(0, Part.HEX) + 4, view.state.grid.row_y(0) + 4)
+    assert view.state.offset_at(QPointF(middle_of(view, INDEX))) == (INDEX, HexPart.HEX)
+    blank = QPointF(view.state.grid.edge(0, HexPart.HEX) + 4, view.state.grid.row_y(0) + 4)
     assert view.state.offset_at(blank) is None
 
 
@@ -326,7 +326,7 @@ def test_painting_never_reads(qtbot: QtBot, pages: PageCache, reader: SampleRead
     view.state.set_source("", SIZE, SECTIONS)
     view.show()
     held = view.viewport().grab().toImage()
-    area = view.state.grid.rect(next(view.state.grid.blocks(0, 64, 0, 4)), Part.HEX).toRect()
+    area = view.state.grid.rect(next(view.state.grid.blocks(0, 64, 0, 4)), HexPart.HEX).toRect()
     colours = {
         held.pixel(x, y) for x in range(area.left(), area.right()) for y in range(area.top() + 25, area.bottom())
     }
