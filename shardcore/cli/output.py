@@ -123,8 +123,60 @@ def info_json(shard: Shard, uri: str) -> dict[str, Any]:
     return found
 
 
-def node_json(node: Node, depth: int) -> dict[str, Any]:
-    """A node and what is below it, to a depth."""
+class NodeCount:
+    """How many nodes may still be printed.
+
+    Args:
+        most: How many; None for all.
+    """
+
+    def __init__(self, most: int | None) -> None:
+        self.most = most
+        self.left = most
+
+    def take(self) -> bool:
+        """Takes one; False when there is none left."""
+        if self.left is not None:
+            if not self.left:
+                return False
+            self.left -= 1
+        return True
+
+    @property
+    def over(self) -> str:
+        """What is said where the rest is left out."""
+        return f"more than can be shown: {self.most} nodes are printed; --nodes 0 prints all"
+
+
+def print_node_json(node: Node, depth: int, count: NodeCount) -> None:
+    """Prints a node and what is below it to a depth, as one JSON value on one line, while it is made."""
+    count.take()
+    _write_node(node, depth, count)
+    sys.stdout.write("\n")
+
+
+def _write_node(node: Node, depth: int, count: NodeCount) -> None:
+    """Writes a node; its error, which damage among the children may bring, comes last."""
+    found = node_json(node)
+    error = found.pop("error")
+    sys.stdout.write(json.dumps(found, ensure_ascii=True)[:-1] + ', "children": [')
+    separator = ""
+    if depth > 0:
+        try:
+            for child in node.children:
+                if not count.take():
+                    error = error or count.over
+                    break
+                sys.stdout.write(separator)
+                _write_node(child, depth - 1, count)
+                separator = ", "
+        except FormatError as damage:
+            error = error or str(damage)
+    sys.stdout.write(f'], "error": {json.dumps(error, ensure_ascii=True)}}}')
+
+
+def node_json(node: Node) -> dict[str, Any]:
+    """A node, without what is below it."""
     found: dict[str, Any] = {
         "name": node.name,
         "span": node.span.to_json(),
@@ -140,28 +192,7 @@ def node_json(node: Node, depth: int) -> dict[str, Any]:
         found["target"] = node.target.to_json()
     if node.decoded:
         found["decoded"] = node.decoded
-    if depth > 0:
-        children, error = children_of(node)
-        found["children"] = [node_json(child, depth - 1) for child in children]
-        found["error"] = found["error"] or error
-    else:
-        found["children"] = []
     return found
-
-
-def children_of(node: Node) -> tuple[list[Node], str]:
-    """The children of a node, up to damage; and what is damaged, or nothing.
-
-    Raises:
-        SourceError: The bytes cannot be had.
-    """
-    children: list[Node] = []
-    try:
-        for child in node.children:
-            children.append(child)
-    except FormatError as error:
-        return children, str(error)
-    return children, ""
 
 
 def trace_json(trace: Trace) -> dict[str, Any]:

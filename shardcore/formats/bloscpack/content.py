@@ -23,7 +23,7 @@ from shardcore.formats.bloscpack.blosc1 import (
     read_chunk_header,
 )
 from shardcore.formats.bloscpack.chunks import ChunkTable
-from shardcore.formats.bloscpack.decode import decompress
+from shardcore.formats.bloscpack.decode import decompress, stream_chunk
 from shardcore.formats.bloscpack.header import Header
 from shardcore.formats.bloscpack.layout import UNKNOWN, blosc_header_span
 from shardcore.sources.base import Source
@@ -44,6 +44,11 @@ CREDIBLE = 64
 """A content is made room for at once when it is at most this many times as large as the file."""
 SMALL_CHUNK = 2**18
 """Chunks below this many plain bytes are decompressed by one thread."""
+MOST_AT_ONCE = 4096
+TRIED_WHOLE = 2**26
+"""Chunks of up to this many plain bytes are expanded at once where they are only verified."""
+TRIED_RATIO = 8
+STREAMED = ("zlib", "zstd")
 LARGE_CHUNK = 2**25
 """Chunks of this many plain bytes are decompressed one at a time, by several threads together."""
 
@@ -169,13 +174,16 @@ class Content:
                 raise one
             yield one
 
-    def problems(self) -> Iterator[ShardError | None]:
+    def problems(self, last: int | None = None) -> Iterator[ShardError | None]:
         """What is wrong with each chunk, in order: it is read, its digest compared, and decompressed.
+
+        Args:
+            last: The first chunk that is not looked at; all are by default.
 
         Raises:
             SourceError: The bytes cannot be had.
         """
-        return self._in_order(self._problems, 0, None)
+        return self._in_order(self._problems, 0, last)
 
     def whole(self, *, limit: int = DEFAULT_LIMIT) -> bytes:
         """The plain bytes of all chunks.
@@ -310,7 +318,7 @@ class Content:
         found: list[ShardError | None] = []
         for number in numbers:
             try:
-                self.plain(number, source=source)
+                self._try(self.stored(number, source))
             except SourceError:
                 raise
             except ShardError as error:
@@ -318,6 +326,25 @@ class Content:
             else:
                 found.append(None)
         return found
+
+    def _try(self, stored: Stored) -> None:
+        """Decompresses a chunk and keeps nothing; a large one in pieces where its codec lets have them.
+
+        Raises:
+            FormatError: It is damaged.
+            LimitExceeded: Expanded at once it would take very much more memory than the file has bytes.
+        """
+        header = stored.header
+        if header.nbytes <= TRIED_WHOLE or header.plain_copy:
+            self.decoded(stored)
+        elif header.codec_name in STREAMED:
+            self.check(stored)
+            stream_chunk(stored.chunk, header.codec_name, place=stored.span)
+        elif header.nbytes <= TRIED_RATIO * header.ctbytes:
+            self.decoded(stored)
+        else:
+            text = f"{header.ctbytes} stored bytes claim {header.nbytes} plain ones: not decompressed"
+            raise LimitExceeded(text, span=stored.span)
 
     def _some(self, numbers: Sequence[int], limit: int) -> list[bytes | ShardError]:
         """The plain bytes of some neighbours, read at once; up to the first that is damaged, and its error."""
@@ -347,7 +374,10 @@ class Content:
     def _batches(self, first: int, last: int | None) -> Iterator[Sequence[int]]:
         """The chunk numbers `[first, last)`, as many at a time as a thread should get at once."""
         size = self.header.chunk_size
-        count = max(BATCH // size, 1) if size > 0 else 1
+        if size <= 0 and (rows := len(self.table)) > 0:
+            # Chunks without plain bytes, or of sizes that nobody states: by what they have in the file.
+            size = max(self.table.geometry.size // rows, 1)
+        count = min(max(BATCH // size, 1), MOST_AT_ONCE) if size > 0 else 1
         numbers = self._numbers(first, last)
         while batch := list(islice(numbers, count)):
             yield batch

@@ -53,10 +53,10 @@ MISTAKES: list[tuple[int, str, list[str]]] = [
     (3, "no `info` of a data set in the folder or above it", ["ls", "BARE", "--format", "neuroglancer"]),
     (2, "has 2 key spaces; choose one by its folder: 4_4_40 (scale 4_4_40)", ["get", "VOLUME", "5"]),
     # --- damaged files ---
-    (3, "the hash function begins at 4985, the file ends at 100 (bytes 80..88)", ["ls", "CUT"]),
+    (3, "begins at 4985 and has at least 39 bytes; the file ends at 100 (bytes 80..88)", ["ls", "CUT"]),
     (3, "the hash function begins at 4985", ["get", "CUT", A]),
     (3, "the file does not end with a DESI footer", ["verify", "CUTDES"]),
-    (3, "needs 32 bytes, 8 are there", ["get", "CUTBLP", "all"]),
+    (3, "needs 32 bytes; 8 are there", ["get", "CUTBLP", "all"]),
     # --- options that contradict the file ---
     (2, "begins with SWHShard: it is swh, and spec is an option of neuroglancer", ["info", "SWH", "--spec", "{}"]),
     (2, "begins with DES2: it is des", ["ls", "DES", "--spec", "{}"]),
@@ -81,8 +81,8 @@ MISTAKES: list[tuple[int, str, list[str]]] = [
     (2, "no kind 'blob'; a key is the hash of a file", ["get", "MDB", f"blob:{A}"]),
     (2, f"{BLP_KEY}; not 'first'", ["get", "BLP", "first"]),
     (2, f"{BLP_KEY}; not '-1'", ["get", "BLP", "--", "-1"]),
-    (1, "there is no chunk 99999; there are 3", ["get", "BLP", "99999"]),
-    (1, "there is no plain byte 99999999; there are 12001", ["get", "BLP", "@99999999"]),
+    (1, "there is no chunk 99999; the file has 3 chunks", ["get", "BLP", "99999"]),
+    (1, "there is no plain byte 99999999; the content has 12,001 bytes", ["get", "BLP", "@99999999"]),
     (2, "is the number of a chunk, its hash (64 hex digits), or `all`; not 'zz'", ["get", "XORB", "zz"]),
     (1, "there is no chunk 9999; there are", ["get", "XORB", "9999"]),
     (2, "an unsigned 64-bit integer in decimal, not 'abc'", ["get", "TINY", "abc"]),
