@@ -21,7 +21,6 @@ ALLOWED = (
     "xorb info (CAS info)",
     "3. CAS Info Section",  # the section of the specification
     'Older texts say "CAS block" for xorb.',
-    "chunk its checksum (the field",  # where the page of bloscpack says that the word here is digest
 )
 """Phrases in which a word of the left side may stand: quotations of specifications."""
 
