@@ -62,7 +62,7 @@ def test_passport_of_a_field(inspector: Inspector, session: Session, qtbot: QtBo
     select(session, qtbot, 64)
     assert inspector.crumbs.plain == "small.shard › header › index_position"
     assert inspector.name.text == "index_position"
-    assert inspector.doc.text.startswith("Where the index begins")
+    assert inspector.doc.text.startswith("First byte of the index")
     assert text(inspector, "role") == "offset"
     assert text(inspector, "bytes") == "64 … 72 · 8 bytes"
     assert text(inspector, "raw") == "00 00 00 00 00 00 11 71"

@@ -107,4 +107,4 @@ def test_texts(qtbot: QtBot, model: NodeModel) -> None:
     expand(qtbot, model, header)
     row = [model.index(2, column, header).data() for column in range(4)]
     assert row == ["objects_count", "2000", "40", "8"]
-    assert "Objects that were written" in str(model.index(2, 0, header).data(3))
+    assert "Number of objects written" in str(model.index(2, 0, header).data(3))

@@ -75,7 +75,7 @@ def test_absent(panel: TracePanel, qtbot: QtBot) -> None:
     trace(panel, qtbot, ABSENT)
     assert (panel.band.outcome.text, panel.band.sign.mark) == ("Absent", "none")
     assert not panel.band.show_object.isVisible()
-    assert "differ" in panel.cards[-1].sentence.text
+    assert "it is another key, so this one is not in the shard" in panel.cards[-1].sentence.text
 
 
 def test_damaged(session: Session, qtbot: QtBot, data: Path, tmp_path: Path) -> None:
