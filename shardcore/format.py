@@ -8,7 +8,7 @@ from enum import IntEnum
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from shardcore.errors import FormatError, KeyAbsent, ShardError, UsageError
+from shardcore.errors import FormatError, KeyAbsent, NotAShard, ShardError, UsageError
 from shardcore.finding import Depth, Findings, Report
 from shardcore.nodes.node import Node
 from shardcore.nodes.sections import Section, SectionRole, tile
@@ -201,7 +201,8 @@ class PartialShard(Shard):
             if s.role is SectionRole.UNKNOWN
         ]
         kids = sorted([*known, *rest], key=lambda node: (node.span.start, node.span.stop))
-        error = Node("damage", Span("", size, size), text=str(self.damage), error=str(self.damage), target=place)
+        what = "not a shard" if isinstance(self.damage, NotAShard) else "damage"
+        error = Node(what, Span("", size, size), text=str(self.damage), error=str(self.damage), target=place)
         name = self.source.name if self.source else ""
         return Node(name, Span("", 0, size), children=(*kids, error), error=str(self.damage))
 

@@ -322,7 +322,8 @@ class ObjectPanel(QWidget):
             self.status.setText(words.get(state, "The objects are known once the index is read."))
             return
         if shard.damage is not None and not total:
-            self.status.setText("No objects can be read: the file is damaged.")
+            stranger = isinstance(shard.damage, NotAShard)
+            self.status.setText("Not a shard: no objects." if stranger else "No objects can be read: the file is damaged.")
             return
         parts = [f"{total:,} rows"] if self._view.plain else [f"{self.model.total:,} of {total:,} rows"]
         if self._session.jobs.newest(("rows", self)) is not None:

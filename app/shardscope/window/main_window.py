@@ -205,8 +205,11 @@ class MainWindow(QMainWindow):
     def _tell_damage(self, damage: ShardError) -> None:
         show = partial(self._show_damage, damage) if damage.span is not None else None
         self._tells_trouble, self._told_damage = False, damage
-        rest = "Everything else can still be looked at."
-        self.bar.tell(f"Damaged: {damage}. {rest}", Tone.ERROR, action="Show the place" if show else "", do=show)
+        if isinstance(damage, NotAShard):
+            text = f"Not a shard: {damage}. Its bytes can be looked at."
+        else:
+            text = f"Damaged: {damage}. Everything else can still be looked at."
+        self.bar.tell(text, Tone.ERROR, action="Show the place" if show else "", do=show)
 
     def _show_damage(self, damage: ShardError) -> None:
         if damage.span is not None:

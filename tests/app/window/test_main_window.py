@@ -226,6 +226,7 @@ def test_what_is_no_shard_is_shown_as_bytes(window: MainWindow, qtbot: QtBot, tm
     path.write_bytes(b"Dear reader, this is not a shard. " * 50)
     opened(window, qtbot, path)
     assert "no format recognises it" in window.bar.text
+    assert window.bar.text.startswith("Not a shard: ")
     assert window.hex.view.state.layout.size == path.stat().st_size
 
 
