@@ -16,6 +16,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from shardcore import NotAShard
 from shardscope.jobs import Pool, Priority
 from shardscope.models.object_model import ObjectModel
 from shardscope.models.object_rows import Rows, Sought, View, can_sort, rows_of, seek_file
@@ -322,8 +323,8 @@ class ObjectPanel(QWidget):
             self.status.setText(words.get(state, "The objects are known once the index is read."))
             return
         if shard.damage is not None and not total:
-            stranger = isinstance(shard.damage, NotAShard)
-            self.status.setText("Not a shard: no objects." if stranger else "No objects can be read: the file is damaged.")
+            why = "it is not a shard" if isinstance(shard.damage, NotAShard) else "the file is damaged"
+            self.status.setText(f"No objects can be read: {why}.")
             return
         parts = [f"{total:,} rows"] if self._view.plain else [f"{self.model.total:,} of {total:,} rows"]
         if self._session.jobs.newest(("rows", self)) is not None:
