@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from pytestqt.qtbot import QtBot
 
@@ -12,22 +10,6 @@ from shardcore.testing import PatternSource
 from shardscope.jobs import Jobs
 from shardscope.pages import PAGE, PageCache, PageState
 from tests.app.hex_samples import DATA, SIZE, SampleReader
-
-
-@pytest.fixture
-def reader() -> Iterator[SampleReader]:
-    """The sample; reads that are held are let go at the end."""
-    made = SampleReader()
-    yield made
-    made.held.set()
-
-
-@pytest.fixture
-def pages(jobs: Jobs, reader: SampleReader) -> PageCache:
-    """A page cache on the sample."""
-    made = PageCache(jobs)
-    made.use(reader)
-    return made
 
 
 def coloured(pages: PageCache, number: int) -> bool:
