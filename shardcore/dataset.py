@@ -176,7 +176,9 @@ class DataSet(Shard):
             SourceError: The data set is closed.
         """
         if self._unreadable:
-            self._joining = Once()
+            again: Once[JoinedObjects] = Once()
+            again.put(self._join(progress))
+            self._joining = again
         self._joining.get(lambda: self._join(progress))
         progress(len(self.members) * _PARTS, len(self.members) * _PARTS)
 
