@@ -82,8 +82,10 @@ def outcomes(
     return found
 
 
-def test_guards_bite(outcomes: dict[str, str]) -> None:
+def test_guards_bite(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
     """Surprises in the log, threads and files left behind, the network and empty announcements fail; others pass."""
+    monkeypatch.delenv("SHARDSCOPE_NO_SKIPS", raising=False)
+    outcomes = request.getfixturevalue("outcomes")
     files = "error" if Path("/proc/self/fd").exists() else "passed"
     assert outcomes == {
         "test_quiet": "passed",

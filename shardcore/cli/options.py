@@ -15,7 +15,6 @@ import typer
 
 import shardcore
 from shardcore.errors import FormatError, NotAShard, SourceError, UsageError, quoted, reason_of
-from shardcore.json_text import parse_json
 from shardcore.progress import Progress, no_progress
 
 if TYPE_CHECKING:
@@ -130,6 +129,8 @@ def all_keys(keys: list[str] | None, key_file: str | None) -> list[str]:
         raise SourceError(f"cannot read the keys in {key_file}: it is not UTF-8 text") from error
     except (OSError, ValueError) as error:
         raise SourceError(f"cannot read the keys in {key_file}: {reason_of(error)}") from error
+    from shardcore.json_text import parse_json
+
     # Not `splitlines`: JSON strings may hold other line ends as they are.
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
