@@ -82,6 +82,12 @@ class Findings:
         if self._counts[finding.code] <= MAX_PER_CODE:
             self._kept.append(finding)
 
+    def more(self, severity: Severity, code: str, count: int) -> None:
+        """Counts further findings of a code that nobody puts into words."""
+        if count > 0:
+            self._counts[code] += count
+            self._severities[code] = severity
+
     def error(self, code: str, span: Span | None, message: str, *, key: str | None = None) -> None:
         """Some reader will fail here, or gives wrong bytes."""
         self.add(Finding(Severity.ERROR, code, span, message, key))
@@ -102,6 +108,51 @@ class Findings:
             if count > MAX_PER_CODE
         ]
         return (*self._kept, *more)
+
+
+EXPANDED_FLOOR = 512 << 20
+"""Bytes that verification expands and compares in any file, however small."""
+EXPANDED_RATIO = 64
+"""Beyond that, how many times the size of the file: whole files of ordinary data never compress better than that."""
+EACH = 4096
+"""What an object costs besides its bytes, as bytes that could be expanded in the same time."""
+
+
+class Work:
+    """What verification of contents may cost, in bytes: a small file may name the same zeros a million times.
+
+    Args:
+        size: Bytes of the file.
+        each: What an object costs besides its bytes.
+    """
+
+    def __init__(self, size: int, each: int = EACH) -> None:
+        self.left = EXPANDED_FLOOR + EXPANDED_RATIO * size
+        self.each = each
+        self.unchecked = 0
+
+    def takes(self, size: int) -> bool:
+        """Whether an object of that many bytes is still checked; if not, it is counted.
+
+        Args:
+            size: Bytes that are read and expanded for it.
+        """
+        cost = self.each + max(size, 0)
+        if self.unchecked or cost > self.left:
+            self.unchecked += 1
+            return False
+        self.left -= cost
+        return True
+
+    def spend(self, size: int) -> None:
+        """Counts bytes that were expanded without being known beforehand."""
+        self.left -= size
+
+    def tell(self, findings: Findings, code: str) -> None:
+        """A finding that says what was not checked, if anything was not."""
+        if self.unchecked:
+            what = f"the content of {self.unchecked} objects was not checked"
+            findings.warning(code, None, f"{what}: together the objects have far more bytes than the file")
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,13 +17,14 @@ from shardcore.cli.options import (
     whole_number,
 )
 from shardcore.cli.output import (
+    NodeCount,
     children_of,
     info_json,
     json_safe,
     json_value,
-    node_json,
     print_json,
     print_line,
+    print_node_json,
     role_name,
     tell_json,
     tell_line,
@@ -39,6 +40,12 @@ if TYPE_CHECKING:
 
 SMALL_INDEX = 64 << 20
 """Indices of up to this many bytes are loaded without being asked for."""
+
+MANY_NODES = 25_000
+"""Nodes of a tree that are printed unless more are asked for."""
+
+FIELD_LETTERS = 10_000
+"""Letters of a field that are printed for people; JSON has all of them."""
 
 ENDS_AT_SECTION = 2
 """A path of this many nodes is the file and a section."""
@@ -72,7 +79,7 @@ def info(
             width = max(len(name) for name in shard.fields)
             print_line()
             for name, value in shard.fields.items():
-                print_line(f"  {name:<{width}}  {json_value(value)}")
+                print_line(f"  {name:<{width}}  {_cut(str(json_value(value)))}")
         if shard.damage is not None:
             warn(f"damaged: {shard.damage}")
     return 0
@@ -84,17 +91,20 @@ def tree(
     depth: Annotated[int, typer.Option(help="How many levels below the file.", min=0)] = 2,
     json: Json = False,
     source: Annotated[str, typer.Option("--in", metavar="SOURCE", help="The tree of a decoded source.")] = "",
+    nodes: Annotated[int, typer.Option(help="At most so many nodes; 0 for all.", min=0)] = MANY_NODES,
     how: Opening = USUAL,
 ) -> int:
     """The file as a tree of sections, records and fields."""
+    count = NodeCount(nodes or None)
     with how.open(uri, partial=True) as shard:
         _refuse_unknown(shard)
         _load_small(shard)
         root = shard.tree_of(source)
         if json:
-            print_json(node_json(root, depth))
+            print_node_json(root, depth, count)
         else:
-            _print_tree(root, depth, 0)
+            count.take()
+            _print_tree(root, depth, 0, count)
         if shard.damage is not None:
             warn(f"damaged: {shard.damage}")
     return 0
@@ -248,6 +258,12 @@ def _load(shard: Shard) -> None:
         warn(f"damaged: {error}")
 
 
+def _cut(text: str) -> str:
+    if len(text) <= FIELD_LETTERS:
+        return text
+    return f"{text[:FIELD_LETTERS]}… ({len(text)} letters; --json has all)"
+
+
 def _node_line(node: Node) -> str:
     place = f"{node.span.start}..{node.span.stop}"
     value = f" = {node.text}" if node.text else ""
@@ -256,11 +272,12 @@ def _node_line(node: Node) -> str:
     return f"{node.name}{value}  [{place}{bits}]{error}"
 
 
-def _print_tree(node: Node, depth: int, level: int) -> None:
+def _print_tree(node: Node, depth: int, level: int, count: NodeCount) -> None:
     print_line("  " * level + _node_line(node))
-    if depth > 0:
-        children, error = children_of(node)
-        for child in children:
-            _print_tree(child, depth - 1, level + 1)
-        if error:
-            print_line("  " * (level + 1) + f"!! {error}")
+    if depth <= 0:
+        return
+    children, error = children_of(node, count)
+    for child in children:
+        _print_tree(child, depth - 1, level + 1, count)
+    if error:
+        print_line("  " * (level + 1) + f"!! {error}")

@@ -123,8 +123,68 @@ def info_json(shard: Shard, uri: str) -> dict[str, Any]:
     return found
 
 
-def node_json(node: Node, depth: int) -> dict[str, Any]:
-    """A node and what is below it, to a depth."""
+class NodeCount:
+    """How many nodes may still be printed.
+
+    Args:
+        most: How many; None for all.
+    """
+
+    def __init__(self, most: int | None) -> None:
+        self.most = most
+        self.left = most
+
+    def take(self) -> bool:
+        """Takes one; False when there is none left."""
+        if self.left is not None:
+            if not self.left:
+                return False
+            self.left -= 1
+        return True
+
+    @property
+    def over(self) -> str:
+        """What is said where the rest is left out."""
+        return f"more than can be shown: {self.most} nodes are printed; --nodes 0 prints all"
+
+
+def print_node_json(node: Node, depth: int, count: NodeCount) -> None:
+    """Prints a node and what is below it to a depth, as one JSON value on one line, while it is made."""
+    count.take()
+    _write_node(node, depth, count)
+    sys.stdout.write("\n")
+
+
+def _write_node(node: Node, depth: int, count: NodeCount) -> None:
+    found = node_json(node)
+    children, error = children_of(node, count) if depth > 0 else ([], "")
+    found["error"] = found["error"] or error
+    sys.stdout.write(json.dumps(found, ensure_ascii=True)[:-1] + ', "children": [')
+    for number, child in enumerate(children):
+        sys.stdout.write(", " if number else "")
+        _write_node(child, depth - 1, count)
+    sys.stdout.write("]}")
+
+
+def children_of(node: Node, count: NodeCount) -> tuple[list[Node], str]:
+    """The children of a node that may still be printed, up to damage; and why there are no more, or nothing.
+
+    Raises:
+        SourceError: The bytes cannot be had.
+    """
+    children: list[Node] = []
+    try:
+        for child in node.children:
+            if not count.take():
+                return children, count.over
+            children.append(child)
+    except FormatError as error:
+        return children, str(error)
+    return children, ""
+
+
+def node_json(node: Node) -> dict[str, Any]:
+    """A node, without what is below it."""
     found: dict[str, Any] = {
         "name": node.name,
         "span": node.span.to_json(),
@@ -140,28 +200,7 @@ def node_json(node: Node, depth: int) -> dict[str, Any]:
         found["target"] = node.target.to_json()
     if node.decoded:
         found["decoded"] = node.decoded
-    if depth > 0:
-        children, error = children_of(node)
-        found["children"] = [node_json(child, depth - 1) for child in children]
-        found["error"] = found["error"] or error
-    else:
-        found["children"] = []
     return found
-
-
-def children_of(node: Node) -> tuple[list[Node], str]:
-    """The children of a node, up to damage; and what is damaged, or nothing.
-
-    Raises:
-        SourceError: The bytes cannot be had.
-    """
-    children: list[Node] = []
-    try:
-        for child in node.children:
-            children.append(child)
-    except FormatError as error:
-        return children, str(error)
-    return children, ""
 
 
 def trace_json(trace: Trace) -> dict[str, Any]:

@@ -26,6 +26,7 @@ from shardcore.span import Span
 WALK_WINDOW = 65536
 """While chunks are small, the walk reads this many bytes at a time instead of each header alone."""
 SMALL_CHUNK = 8192
+_STORED_AT = CHUNK_HEADER.offsets["ctbytes"]
 BATCH = 4096
 """Headers read at a time."""
 
@@ -69,6 +70,9 @@ class Walk:
         """Takes the chunks whose headers lie in the bytes read from `start` on; the range to read next, or None."""
         with self._lock:
             while len(self.places) <= chunk and not self.done:
+                self._take_many(chunk, start, window)
+                if len(self.places) > chunk or self.done:
+                    break
                 inside = self.next - start
                 if start != UNKNOWN and 0 <= inside <= len(window) - HEADER_SIZE:
                     self._take(window[inside : inside + HEADER_SIZE], self.next)
@@ -77,6 +81,29 @@ class Walk:
                 else:
                     return self._wanted()
         return None
+
+    def _take_many(self, chunk: int, start: int, window: bytes) -> None:
+        """Takes chunks that lie whole in the window, as `_take` does, up to the first that is odd."""
+        geometry = self._geometry
+        most = chunk + 1 if geometry.nchunks == UNKNOWN else min(chunk + 1, geometry.nchunks)
+        at, last, digest = self.next - start, len(window) - HEADER_SIZE, geometry.digest
+        if start == UNKNOWN or at < 0 or self.end is not None:
+            return
+        room, first = most - len(self.places), at
+        found: list[int] = []
+        while at <= last and len(found) < room:
+            stored = int.from_bytes(window[at + _STORED_AT : at + HEADER_SIZE], "little")
+            if stored < HEADER_SIZE or at + stored + digest > len(window):
+                break
+            found.append(at)
+            at += stored + digest
+        if not found or first < 0:
+            return
+        places = np.array(found, np.int64)
+        self.places.extend((places + start).tolist())
+        rows = np.frombuffer(window, np.uint8)[places[:, None] + np.arange(HEADER_SIZE)]
+        self.headers += rows.tobytes()
+        self.next = start + at
 
     def _wanted(self) -> tuple[int, int]:
         """The next header, and what follows it while chunks are small."""

@@ -23,7 +23,7 @@ from shardcore.formats.bloscpack.blosc1 import (
     read_chunk_header,
 )
 from shardcore.formats.bloscpack.chunks import ChunkTable
-from shardcore.formats.bloscpack.decode import decompress
+from shardcore.formats.bloscpack.decode import decompress, stream_chunk
 from shardcore.formats.bloscpack.header import Header
 from shardcore.formats.bloscpack.layout import UNKNOWN, blosc_header_span
 from shardcore.sources.base import Source
@@ -43,6 +43,13 @@ CREDIBLE = 64
 """A content is made room for at once when it is at most this many times as large as the file."""
 SMALL_CHUNK = 2**18
 """Chunks below this many plain bytes are decompressed by one thread."""
+MOST_AT_ONCE = 4096
+HELD = 2**24
+"""Plain bytes of neighbours that are held at a time, when they have more than the header says."""
+TRIED_WHOLE = 2**26
+"""Chunks of up to this many plain bytes are expanded at once where they are only verified."""
+TRIED_RATIO = 8
+STREAMED = ("zlib", "zstd")
 LARGE_CHUNK = 2**25
 """Chunks of this many plain bytes are decompressed one at a time, by several threads together."""
 
@@ -76,6 +83,13 @@ class Stored:
     def digest_span(self) -> Span:
         """Where the digest is."""
         return Span("", self.span.stop, self.span.stop + len(self.digest))
+
+
+@dataclass(frozen=True, slots=True)
+class _Later:
+    """A chunk that is decompressed when it is asked for."""
+
+    number: int
 
 
 class Content:
@@ -166,15 +180,18 @@ class Content:
         for one in self._in_order(lambda numbers: self._some(numbers, limit), first, last):
             if isinstance(one, ShardError):
                 raise one
-            yield one
+            yield self.plain(one.number, limit=limit) if isinstance(one, _Later) else one
 
-    def problems(self) -> Iterator[ShardError | None]:
+    def problems(self, last: int | None = None) -> Iterator[ShardError | None]:
         """What is wrong with each chunk, in order: it is read, its digest compared, and decompressed.
+
+        Args:
+            last: The first chunk that is not looked at; all are by default.
 
         Raises:
             SourceError: The bytes cannot be had.
         """
-        return self._in_order(self._problems, 0, None)
+        return self._in_order(self._problems, 0, last)
 
     def whole(self, *, limit: int = DEFAULT_LIMIT) -> bytes:
         """The plain bytes of all chunks.
@@ -305,22 +322,52 @@ class Content:
         found: list[ShardError | None] = []
         for number in numbers:
             try:
-                self.plain(number, source=source)
+                self._try(self.stored(number, source))
             except SourceError:
                 raise
             except ShardError as error:
-                found.append(error)
+                # The frames there would keep the bytes of each damaged chunk in memory.
+                error.__cause__ = error.__context__ = None
+                found.append(error.with_traceback(None))
             else:
                 found.append(None)
         return found
 
-    def _some(self, numbers: Sequence[int], limit: int) -> list[bytes | ShardError]:
-        """The plain bytes of some neighbours, read at once; up to the first that is damaged, and its error."""
-        given: list[bytes | ShardError] = []
+    def _try(self, stored: Stored) -> None:
+        """Decompresses a chunk and keeps nothing; a large one in pieces where its codec lets have them.
+
+        Raises:
+            FormatError: It is damaged.
+            LimitExceeded: Expanded at once it would take very much more memory than the file has bytes.
+        """
+        header = stored.header
+        if header.nbytes <= TRIED_WHOLE or header.plain_copy:
+            self.decoded(stored)
+        elif header.codec_name in STREAMED:
+            self.check(stored)
+            stream_chunk(stored.chunk, header.codec_name, place=stored.span)
+        elif header.nbytes <= TRIED_RATIO * header.ctbytes:
+            self.decoded(stored)
+        else:
+            text = f"{header.ctbytes} stored bytes claim {header.nbytes} plain ones: not expanded"
+            raise LimitExceeded(text, span=stored.span)
+
+    def _some(self, numbers: Sequence[int], limit: int) -> list[bytes | ShardError | _Later]:
+        """The plain bytes of some neighbours, read at once; up to the first that is damaged, and its error.
+
+        Those behind many bytes are left for later.
+        """
+        given: list[bytes | ShardError | _Later] = []
+        held = 0
         try:
             source = self._block(numbers)
             for number in numbers:
-                given.append(self.plain(number, limit=limit, source=source))
+                # The header said how large they are; the chunks may say something else.
+                if held > HELD:
+                    given.append(_Later(number))
+                    continue
+                given.append(plain := self.plain(number, limit=limit, source=source))
+                held += len(plain)
         except (FormatError, LimitExceeded) as error:
             given.append(error)
         return given
@@ -342,7 +389,10 @@ class Content:
     def _batches(self, first: int, last: int | None) -> Iterator[Sequence[int]]:
         """The chunk numbers `[first, last)`, as many at a time as a thread should get at once."""
         size = self.header.chunk_size
-        count = max(BATCH // size, 1) if size > 0 else 1
+        if size <= 0 and (rows := len(self.table)) > 0:
+            # Chunks without plain bytes, or of sizes that nobody states: by what they have in the file.
+            size = max(self.table.geometry.size // rows, 1)
+        count = min(max(BATCH // size, 1), MOST_AT_ONCE) if size > 0 else 1
         numbers = self._numbers(first, last)
         while batch := list(islice(numbers, count)):
             yield batch

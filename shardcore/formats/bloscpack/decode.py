@@ -18,10 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import FormatError
-from shardcore.formats.bloscpack.blosc1 import DEFAULT_LIMIT, HEADER_SIZE, ChunkHeader, check_chunk
-from shardcore.formats.bloscpack.layout import CHUNK_HEADER, Flag
+from shardcore.formats.bloscpack.blosc1 import DEFAULT_LIMIT, HEADER_SIZE, ChunkHeader, check_chunk, map_chunk
+from shardcore.formats.bloscpack.layout import CHUNK_HEADER, STREAM_LENGTH, Flag
+from shardcore.payload import decompress_stream
 from shardcore.span import Span
 
+_PIECE = 2**18
 _UNSHUFFLE_SLAB = 2**20
 """Plain bytes whose bits are spread out at a time; spread out they take eight times as much."""
 
@@ -69,6 +71,32 @@ def decompress(
         return bytes(plain)
     out[:] = plain
     return b""
+
+
+def stream_chunk(chunk: bytes | memoryview, codec: str, *, place: Span | None = None) -> None:
+    """Decompresses every stream of a chunk in pieces, and keeps nothing: whether it can be, at little memory.
+
+    Args:
+        chunk: The whole chunk, header and all, and nothing else.
+        codec: `zlib` or `zstd`; the others have no pieces.
+        place: Where the chunk lies, for errors.
+
+    Raises:
+        FormatError: The chunk is damaged.
+    """
+    found = map_chunk(chunk, limit=2**32, place=place)
+    header, view = found.header, memoryview(chunk)
+    short = header.nbytes % header.blocksize
+    for block, (ats, sizes) in enumerate(zip(found.stream_at.tolist(), found.stream_size.tolist(), strict=True)):
+        last = short and block == header.nblocks - 1
+        plain = short if last else header.blocksize // header.streams
+        for at, size in zip(ats, sizes, strict=True):
+            if at < 0 or size == plain:
+                continue  # the other streams of a short last block, and what is stored as it is
+            first = at + STREAM_LENGTH.size
+            pieces = (view[low : min(low + _PIECE, first + size)] for low in range(first, first + size, _PIECE))
+            for _ in decompress_stream(codec, pieces, limit=plain, expected=plain, span=place):
+                pass
 
 
 def _has_bit_shuffled_tail(header: ChunkHeader) -> bool:

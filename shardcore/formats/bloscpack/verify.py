@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from shardcore.errors import BadChecksum, FormatError, LimitExceeded, Unsupported
-from shardcore.finding import Depth, Findings, Report
+from shardcore.finding import MAX_PER_CODE, Depth, Findings, Report, Severity, Work
 from shardcore.formats.bloscpack.arrays import array_info
 from shardcore.formats.bloscpack.file import BloscpackFile
 from shardcore.formats.bloscpack.layout import OFFSET, UNKNOWN, blosc_header_span
@@ -15,6 +15,8 @@ from shardcore.progress import Progress
 from shardcore.span import Span
 
 SLOTS_AT_ONCE = 2**16
+CHUNK_COST = 8192
+"""What a chunk costs to check besides its bytes."""
 
 
 def verify(file: BloscpackFile, objects: BloscpackObjects, depth: Depth, progress: Progress) -> Report:
@@ -130,7 +132,9 @@ class Verification:
         """Each Blosc header by itself and against the file's header."""
         table, rows = self._table, np.arange(len(self._table), dtype=np.int64)
         damaged = self._objects.damaged(rows)
-        for row in np.flatnonzero(damaged).tolist():
+        told = np.flatnonzero(damaged)
+        self._findings.more(Severity.ERROR, "bloscpack.chunk", len(told) - MAX_PER_CODE)
+        for row in told[:MAX_PER_CODE].tolist():
             ref = self._objects.ref(row)
             span = ref.spans[0] if ref.spans else None
             self._findings.error("bloscpack.chunk", span, _of_chunk(row, ref.error), key=str(row))
@@ -140,7 +144,9 @@ class Verification:
             wished[-1] = self._header.last_chunk
         if self._header.nchunks == UNKNOWN and len(rows):
             wished[-1] = UNKNOWN
-        for row in np.flatnonzero(~damaged & (wished != UNKNOWN) & (sizes != wished)).tolist():
+        told = np.flatnonzero(~damaged & (wished != UNKNOWN) & (sizes != wished))
+        self._findings.more(Severity.ERROR, "bloscpack.chunk-size", len(told) - MAX_PER_CODE)
+        for row in told[:MAX_PER_CODE].tolist():
             span = blosc_header_span(int(table.places[row]))
             message = f"chunk {row} has {sizes[row]} plain bytes, the header says {wished[row]}"
             self._findings.error("bloscpack.chunk-size", span, message, key=str(row))
@@ -158,7 +164,14 @@ class Verification:
     def _chunks(self, progress: Progress) -> None:
         """Reads every chunk: digest and decompression."""
         count = len(self._table)
-        for number, error in enumerate(self._file.content.problems()):
+        # What each costs is known from its header; chunks that lead nowhere cost a look.
+        sizes = self._table.headers["nbytes"].astype(np.int64) + self._table.headers["ctbytes"].astype(np.int64)
+        work = Work(self._file.source.size, CHUNK_COST)
+        costs = np.cumsum(np.where(self._objects.damaged(np.arange(count)), 0, sizes) + work.each)
+        checked = int(np.searchsorted(costs, work.left, "right"))
+        work.unchecked = count - checked
+        work.tell(self._findings, "bloscpack.unchecked")
+        for number, error in enumerate(self._file.content.problems(checked)):
             progress(number + 1, count)
             if error is None:
                 continue

@@ -5,9 +5,10 @@ A tombstone never changes the shard: a reader that does not look here serves wha
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from shardcore.caching import OnceEach
 from shardcore.errors import ExternalMissing, FormatError, LimitExceeded, ShardError, SourceError, UsageError
 from shardcore.formats.des.layout import SUFFIX as SHARD_SUFFIX
 from shardcore.formats.des.routing import utc_stamp
@@ -23,6 +24,8 @@ MAX_SIDECAR = 1 << 28
 """Largest sidecar read, 256 MiB."""
 SIDECAR_LIMITS = JsonLimits(size=MAX_SIDECAR)
 FACT_LETTERS = 1000
+TIME_LETTERS = 64
+"""Letters of a time; no longer text is one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +71,7 @@ class Sidecar:
     fields: dict[str, int | float | str | bool | None]
     index: dict[str, dict[str, Any]]
     tombstones: dict[str, tuple[Tombstone, ...]]
+    _times: OnceEach[str, dict[str, int]] = field(default_factory=OnceEach, compare=False, repr=False)
 
     @property
     def span(self) -> Span:
@@ -101,7 +105,13 @@ class Sidecar:
 
     def tombstone(self, uid: str, created_at: str) -> Tombstone | None:
         """The tombstone of an entry, if there is one."""
-        return next((tomb for tomb in self.tombstones.get(uid, ()) if tomb.covers(created_at)), None)
+        found = self.tombstones.get(uid)
+        if not found:
+            return None
+        # One uid may have a hundred thousand: they are looked up by their times, not tried one by one.
+        times, other = self._times.get(uid, lambda: _by_time(found)), _stamp(created_at)
+        first = min(times.get("", len(found)), times.get(other, len(found))) if other else 0
+        return found[first] if first < len(found) else None
 
 
 def sidecar_name(shard: str) -> str:
@@ -142,9 +152,17 @@ def created_at_of(meta: dict[str, Any]) -> str:
     return value if isinstance(value, str) else ""
 
 
+def _by_time(tombs: tuple[Tombstone, ...]) -> dict[str, int]:
+    """The first tombstone of each time in UTC, by its number; those without a time under the empty text."""
+    found: dict[str, int] = {}
+    for number, tomb in enumerate(tombs):
+        found.setdefault(_stamp(tomb.created_at), number)
+    return found
+
+
 def _stamp(created_at: str) -> str:
     try:
-        return utc_stamp(created_at) if created_at else ""
+        return utc_stamp(created_at) if 0 < len(created_at) <= TIME_LETTERS else ""
     except UsageError:
         return ""
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import ExternalMissing, FormatError
-from shardcore.finding import MAX_PER_CODE, Depth, Finding, Findings, Report, Severity
+from shardcore.finding import MAX_PER_CODE, Depth, Finding, Findings, Report, Severity, Work
 from shardcore.formats.des.content import stream_bigfile, stream_inline
 from shardcore.formats.des.file import DesFile
 from shardcore.formats.des.layout import BIGFILE_FLAG, CODECS, HEADER
@@ -102,8 +103,7 @@ def _tell(
     for row in rows[:MAX_PER_CODE].tolist():
         message = f"entry {row}: {describe(row)}"
         findings.add(Finding(severity, code, file.entries.span(row), message, file.uid(row)))
-    for _ in range(len(rows) - MAX_PER_CODE):
-        findings.add(Finding(severity, code, None, ""))
+    findings.more(severity, code, len(rows) - MAX_PER_CODE)
 
 
 def _check_duplicates(file: DesFile, findings: Findings) -> None:
@@ -156,8 +156,7 @@ def _check_sidecar(file: DesFile, findings: Findings) -> None:
             "des.tombstones", place, f"{len(file.tombstoned)} entries were deleted; their bytes are still here"
         )
     known = set()
-    for row in range(len(file.entries)):
-        uid = file.uid(row)
+    for row, uid in enumerate(file.entries.uids(np.arange(len(file.entries), dtype=np.int64))):
         if uid is None:
             continue
         created_at = file.entries.created_at(row)
@@ -196,38 +195,76 @@ def _check_contents(file: DesFile, findings: Findings, progress: Progress) -> No
     """Decodes every content, in the order of the file, and compares digests."""
     rows = np.arange(len(file.entries), dtype=np.int64)
     readable = ~file.entries.unreadable(rows)
+    c, work, last = file.entries.columns, Work(file.source.size), _Checked(None)
     for number, row in enumerate(file.by_offset().tolist()):
         progress(number, len(rows))
-        if readable[row]:
-            _check_content(file, row, findings)
+        if not readable[row]:
+            continue
+        place = (int(c.offset[row]), int(c.compressed[row]), int(c.length[row]), int(c.codec[row]), int(c.size[row]))
+        if place == last.place and not c.big[row]:
+            _compare(file, row, last, findings)
+        elif work.takes(_cost(bool(c.big[row]), place)):
+            last = _content_digest(file, row, place)
+            _compare(file, row, last, findings)
+    work.tell(findings, "des.unchecked")
 
 
-def _check_content(file: DesFile, row: int, findings: Findings) -> None:
-    c, entry, key = file.entries.columns, file.entries.span(row), file.uid(row)
+def _cost(big: bool, place: tuple[int, ...]) -> int:
+    """Bytes that the content of an entry takes to check; a BigFile lies outside, what is too large is not expanded."""
+    _, _, length, codec, size = place
+    plain = size if codec else length
+    return 0 if big or (codec and plain > DEFAULT_LIMIT) else plain
+
+
+@dataclass(frozen=True, slots=True)
+class _Checked:
+    """What was found out about the payload of an entry; others may name the same one.
+
+    Attributes:
+        place: Where it lies, how long it is, and how it is coded.
+        digest: The sha256 of its content; empty when it cannot be had.
+        code: The code of the finding that says why.
+        message: What is wrong.
+        span: Where; None for the entry itself.
+    """
+
+    place: tuple[int, ...] | None
+    digest: str = ""
+    code: str = ""
+    message: str = ""
+    span: Span | None = None
+
+
+def _content_digest(file: DesFile, row: int, place: tuple[int, ...]) -> _Checked:
+    """Decodes the content of an entry."""
+    c = file.entries.columns
     if not c.big[row] and c.codec[row] and int(c.size[row]) > DEFAULT_LIMIT:
-        message = f"entry {row}: {int(c.size[row])} bytes declared, over the limit of {DEFAULT_LIMIT}: not expanded"
-        findings.error("des.over-limit", entry, message, key=key)
-        return
+        message = f"{int(c.size[row])} bytes declared, over the limit of {DEFAULT_LIMIT}: not expanded"
+        return _Checked(place, "", "des.over-limit", message)
     digest = hashlib.sha256()
     try:
-        big = bool(c.big[row])
-        if big:
+        if c.big[row]:
             pieces = stream_bigfile(file.source.folder, file.entries, row)
         else:
             pieces = stream_inline(file.source, file.entries, row)
         for piece in pieces:
             digest.update(piece)
     except ExternalMissing as error:
-        findings.error("des.bigfile-missing", entry, f"entry {row}: {error.message}", key=key)
+        return _Checked(place, "", "des.bigfile-missing", error.message)
     except FormatError as error:
-        code = "des.bigfile" if c.big[row] else "des.content"
-        findings.error(code, error.span or entry, f"entry {row}: {error.message}", key=key)
-    else:
-        said = _checksum(file, row, key)
-        if said and said != digest.hexdigest():
-            findings.error(
-                "des.checksum", entry, f"entry {row}: the content has not the sha256 of the sidecar", key=key
-            )
+        return _Checked(place, "", "des.bigfile" if c.big[row] else "des.content", error.message, error.span)
+    return _Checked(place, digest.hexdigest())
+
+
+def _compare(file: DesFile, row: int, checked: _Checked, findings: Findings) -> None:
+    """Tells what is wrong with the content of an entry, or compares its digest with the sidecar."""
+    entry, key = file.entries.span(row), file.uid(row)
+    if checked.code:
+        findings.error(checked.code, checked.span or entry, f"entry {row}: {checked.message}", key=key)
+        return
+    said = _checksum(file, row, key)
+    if said and said != checked.digest:
+        findings.error("des.checksum", entry, f"entry {row}: the content has not the sha256 of the sidecar", key=key)
 
 
 def _checksum(file: DesFile, row: int, key: str | None) -> str:

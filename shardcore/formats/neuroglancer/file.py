@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.caching import LruCache, Once
-from shardcore.errors import LimitExceeded, ShardError, UsageError
+from shardcore.errors import DEFAULT_LIMIT, FormatError, LimitExceeded, ShardError, UsageError
+from shardcore.finding import Work
 from shardcore.formats.neuroglancer.info import SpaceKind
 from shardcore.formats.neuroglancer.layout import fragments_span, read_manifest
 from shardcore.formats.neuroglancer.levels import IndexLevels
@@ -24,6 +25,9 @@ from shardcore.span import Span
 CODECS = ("none", "gzip")
 BLOCK = 16 << 20
 PIECE = 1 << 20
+SIZES_BLOCK = 1 << 22
+SMALL_VALUE = 1 << 14
+"""Stored values of up to this many bytes expand to no more than 16 MiB."""
 KEPT_DECODED = 64 << 20
 """Decoded minishard indices and values are kept up to this many bytes."""
 
@@ -164,6 +168,65 @@ class NeuroglancerFile:
             stored = map(block.__getitem__, map(slice, froms, tos))
             values = decompress_many(self.codec, stored, partial(_place, starts[first:last], stops[first:last]))
             yield from zip(wanted[first:last].tolist(), values, strict=True)
+
+    def content_sizes(self, work: Work) -> Iterator[tuple[int, int | ShardError | None]]:
+        """Expands every value, in the order of the file, and keeps nothing of it.
+
+        Values that several keys share are expanded once.
+
+        Args:
+            work: What it may cost.
+
+        Yields:
+            A row and the bytes of its decoded value, or why there are none; None where the work became too much.
+
+        Raises:
+            SourceError: The bytes cannot be had.
+        """
+        entries = self.levels.table().entries
+        rows = np.flatnonzero(entries.inside)
+        rows = rows[np.lexsort((entries.sizes[rows], entries.starts[rows]))]
+        starts = entries.starts[rows].astype(np.int64)
+        stops = starts + entries.sizes[rows].astype(np.int64)
+        last: tuple[int, int] | None = None
+        found: int | ShardError | None = None
+        block, at = b"", 0
+        for row, start, stop in zip(rows.tolist(), starts.tolist(), stops.tolist(), strict=True):
+            if (start, stop) != last:
+                last = start, stop
+                if not work.takes(stop - start):
+                    found = None
+                else:
+                    if not at <= start <= stop <= at + len(block):
+                        block = self.source.read(start, min(max(start + SIZES_BLOCK, stop), self.source.size))
+                        at = start
+                    found = self._content_size(memoryview(block)[start - at : stop - at], Span("", start, stop), work)
+            elif found is None:
+                work.takes(0)
+            yield row, found
+
+    def _content_size(self, stored: memoryview, place: Span, work: Work) -> int | ShardError | None:
+        """The bytes of one decoded value, or why there are none; None when the work is over."""
+        if len(stored) <= SMALL_VALUE:
+            value = next(decompress_many(self.codec, (stored,), lambda _: place))
+            work.spend(0 if isinstance(value, ShardError) else len(value))
+            return value if isinstance(value, ShardError) else len(value)
+        size, room = 0, min(DEFAULT_LIMIT, max(work.left, 0))
+        pieces = (stored[first : first + PIECE] for first in range(0, len(stored), PIECE))
+        try:
+            for piece in decompress_stream(self.codec, pieces, limit=room, span=place):
+                size += len(piece)
+        except LimitExceeded as error:
+            work.spend(size)
+            if room == DEFAULT_LIMIT:
+                return error
+            work.takes(work.left)
+            return None
+        except FormatError as error:
+            work.spend(size)
+            return error
+        work.spend(size)
+        return size
 
     def row_at(self, start: int, stop: int) -> int | None:
         """The row of the value whose stored bytes are `[start, stop)`, once all minishard indices are read."""

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shardcore.errors import FormatError, ShardError
-from shardcore.finding import Depth, Finding, Findings, Report, Severity
+from shardcore.finding import Depth, Finding, Findings, Report, Severity, Work
 from shardcore.formats.neuroglancer.file import NeuroglancerFile
 from shardcore.formats.neuroglancer.layout import RangeFault, outside_text, range_fault_text, range_faults
 from shardcore.formats.neuroglancer.levels import MinishardTable, pair_span
@@ -216,15 +216,19 @@ def _check_values(file: NeuroglancerFile, table: MinishardTable, findings: Findi
     sizes = np.where(entries.inside, entries.sizes, np.uint64(0)).astype(np.int64)
     readable = entries.inside.copy()
     if file.spec.data_encoding == "gzip":
-        for done, (row, value) in enumerate(file.contents()):
+        work = Work(file.source.size)
+        for done, (row, value) in enumerate(file.content_sizes(work)):
             if done % PROGRESS_EVERY == 0:
                 progress(done, len(entries))
-            if isinstance(value, ShardError):
+            if value is None:
+                readable[row] = False
+            elif isinstance(value, ShardError):
                 message = f"key {_key(table, row)}: {value.message}"
                 findings.error("neuroglancer.value", value.span, message, key=_key(table, row))
                 readable[row] = False
             else:
-                sizes[row] = len(value)
+                sizes[row] = value
+        work.tell(findings, "neuroglancer.unchecked")
     scale = file.origin.space.scale
     if scale is None or scale.encoding != "raw":
         return

@@ -1,0 +1,45 @@
+"""`python -m tests.hostile [FORMAT…] [-k WORD]`: every command over every hostile file, with its figures."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from pathlib import Path
+
+from tests.hostile.bounds import commands_of, fault
+from tests.hostile.files import ALL
+from tests.hostile.running import Runner
+
+
+def main() -> int:
+    """Prints one line for each command; returns how many broke a bound."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("formats", nargs="*")
+    parser.add_argument("-k", default="", help="only files with this word in their name")
+    parser.add_argument("-c", default="", help="only this command")
+    parser.add_argument("--bad", action="store_true", help="print only what breaks a bound")
+    options = parser.parse_args()
+    broken = 0
+    with Runner() as runner:
+        for one in ALL:
+            if (options.formats and one.format not in options.formats) or options.k not in one.name:
+                continue
+            with tempfile.TemporaryDirectory() as folder:
+                path = one.make(Path(folder))
+                for command in commands_of(one, path, Path(folder)):
+                    if options.c and command.arguments[0] != options.c:
+                        continue
+                    outcome = runner.run(list(command.arguments), 12)
+                    wrong = fault(command, outcome)
+                    broken += bool(wrong)
+                    if wrong or not options.bad:
+                        last = (outcome.err.strip().splitlines() or [""])[-1][:160]
+                        mark = f"  !! {wrong}" if wrong else ""
+                        print(f"{one} {command}: {outcome}{mark} | {last}", flush=True)
+    print(f"{broken} broke a bound")
+    return min(broken, 100)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,267 @@
+"""Hostile Bloscpack files."""
+
+from __future__ import annotations
+
+import json
+import struct
+import zlib
+from pathlib import Path
+
+import numpy as np
+
+from tests.hostile.making import (
+    GIB,
+    MEGABYTES,
+    UNFIT,
+    hostile,
+    json_deep,
+    json_escapes,
+    json_lists,
+    json_unended,
+    put,
+    zlib_bomb,
+    zstd_bomb,
+)
+from tests.shardcore.formats.bloscpack.files import File
+
+ZLIB, ZSTD, LZ4 = 3, 4, 1
+_NAME = "hostile.blp"
+
+
+def blosc_header(nbytes: int, stored: int, *, codec: int = ZSTD, blocksize: int = 0, flags: int = 0x10) -> bytes:
+    """The 16 bytes of a Blosc-1 header."""
+    return struct.pack("<BBBBIII", 2, 1, codec << 5 | flags, 1, nbytes, blocksize or nbytes, stored)
+
+
+def bomb_chunk(size: int = GIB, codec: int = ZSTD) -> bytes:
+    """A chunk of one block that expands to zeros."""
+    stream = zstd_bomb(size) if codec == ZSTD else zlib_bomb(size)
+    body = struct.pack("<II", 20, len(stream)) + stream
+    return blosc_header(size, 16 + len(body), codec=codec) + body
+
+
+def empty_chunk() -> bytes:
+    """A chunk of no plain bytes."""
+    return blosc_header(0, 16, flags=0x12)
+
+
+def _with_metadata(folder: Path, text: bytes, codec: int = 0) -> Path:
+    file = File([empty_chunk()], [0], metadata=text, meta_codec=codec, room=None if codec else len(text))
+    return put(folder, _NAME, file.write())
+
+
+def _with_offsets(folder: Path, offsets: bytes, chunks: bytes, *, spare: int = 0, size: int = 0) -> Path:
+    count = len(offsets) // 8 - spare
+    file = File([], [], checksum=0, header={"options": 1, "chunk_size": size, "last_chunk": size})
+    file.header |= {"nchunks": count, "max_app_chunks": spare}
+    return put(folder, _NAME, file.header_bytes(), offsets, chunks)
+
+
+@hostile("bloscpack", "0", "all")
+def metadata_digits(folder: Path) -> Path:
+    """Integers of a million digits in the metadata."""
+    long = b"9" * 1_000_000
+    text = b'{"container": "numpy", "dtype": "<f8", "shape": [%s], "order": "C", "n": -%s, "f": 1.%s}' % ((long,) * 3)
+    return _with_metadata(folder, text)
+
+
+@hostile("bloscpack", "0")
+def metadata_shape(folder: Path) -> Path:
+    """A shape whose product has more than 4,300 digits."""
+    shape = [2**63 - 1] * 64
+    return _with_metadata(folder, json.dumps({"container": "numpy", "dtype": "'<f8'", "shape": shape}).encode())
+
+
+@hostile("bloscpack", "0")
+def metadata_lists(folder: Path) -> Path:
+    """Ten megabytes of empty lists: a quarter of a gigabyte as Python objects."""
+    return _with_metadata(folder, json_lists())
+
+
+@hostile("bloscpack", "0")
+def metadata_many_values(folder: Path) -> Path:
+    """As many members as are read, with spaces around them."""
+    members = b", ".join(b'"key %d": {"a" : [%d]}' % (n, n) for n in range(120_000))
+    return _with_metadata(folder, b"{" + members + b"}")
+
+
+@hostile("bloscpack", "0")
+def metadata_deep(folder: Path) -> Path:
+    """JSON nested a million deep."""
+    return _with_metadata(folder, json_deep())
+
+
+@hostile("bloscpack", "0")
+def metadata_escapes(folder: Path) -> Path:
+    """A string of five million escapes."""
+    return _with_metadata(folder, json_escapes(), codec=0)
+
+
+@hostile("bloscpack", "0")
+def metadata_unended(folder: Path) -> Path:
+    """A string that does not end."""
+    return _with_metadata(folder, json_unended())
+
+
+@hostile("bloscpack", "0")
+def metadata_wide_letters(folder: Path) -> Path:
+    """Text whose letters take four bytes each in memory, compressed a thousand times."""
+    return _with_metadata(folder, ('"' + "a" * (15 << 20) + "\U0001f600" + '"').encode(), codec=1)
+
+
+@hostile("bloscpack", "0")
+def metadata_spaces(folder: Path) -> Path:
+    """Runs of millions of spaces between few values."""
+    space = b" " * 2_000_000
+    return _with_metadata(folder, space + b"{" + space + b'"a":' + space + b"[1," + space + b"2]" + space + b"}")
+
+
+@hostile("bloscpack", "0")
+def metadata_bomb(folder: Path) -> Path:
+    """Metadata that expands to a GiB."""
+    stored = zlib_bomb()
+    head = b"JSON\0\0\0\0" + bytes([0, 1, 1, 6]) + struct.pack("<III8s", GIB, len(stored), len(stored), b"")
+    section = head + stored + zlib.adler32(stored).to_bytes(4, "little")
+    file = File([], [], header={"options": 2, "nchunks": 0})
+    return put(folder, _NAME, file.header_bytes(), section)
+
+
+@hostile("bloscpack", "0")
+def metadata_types(folder: Path) -> Path:
+    """Element types that NumPy's parser takes the square of their length for, in each form that is read."""
+    quadratic = "(" + "1," * 30_000 + ")"
+    return _with_metadata(folder, json.dumps({"container": "numpy", "dtype": quadratic, "shape": []}).encode())
+
+
+@hostile("bloscpack", "0")
+def metadata_type_string(folder: Path) -> Path:
+    """A type string of digits and spaces: quadratic in NumPy."""
+    text = repr(" " * 60_000 + "9")
+    return _with_metadata(folder, json.dumps({"container": "numpy", "dtype": text, "shape": [1]}).encode())
+
+
+@hostile("bloscpack", "0")
+def metadata_fields(folder: Path) -> Path:
+    """A structured type of half a million fields, and inner ones."""
+    fields = [[f"f{n}", [["a", "<i4"]]] for n in range(120_000)]
+    return _with_metadata(folder, json.dumps({"container": "numpy", "dtype": fields, "shape": [1]}).encode())
+
+
+@hostile("bloscpack", "0")
+def metadata_unfit(folder: Path) -> Path:
+    """Names and values that act on a terminal."""
+    text = json.dumps({UNFIT: UNFIT, "\ud800": ["\udfff"], "container": UNFIT}).encode()
+    return _with_metadata(folder, text)
+
+
+@hostile("bloscpack", "0", "300000", "all")
+def tiny_chunks(folder: Path) -> Path:
+    """As many empty chunks as fit, with their offsets."""
+    count = MEGABYTES // 24 - 10
+    first = 32 + 8 * count
+    offsets = (first + 16 * np.arange(count, dtype="<i8")).tobytes()
+    return _with_offsets(folder, offsets, empty_chunk() * count)
+
+
+@hostile("bloscpack", "0", "500000")
+def tiny_chunks_walked(folder: Path) -> Path:
+    """As many empty chunks as fit, without offsets."""
+    count = MEGABYTES // 16 - 10
+    file = File([], [], checksum=0, header={"options": 0, "nchunks": count, "chunk_size": 0})
+    return put(folder, _NAME, file.header_bytes(), empty_chunk() * count)
+
+
+@hostile("bloscpack", "0", "1000000")
+def damaged_offsets(folder: Path) -> Path:
+    """More than a million offsets that lead nowhere."""
+    count = MEGABYTES // 8 - 10
+    offsets = np.random.default_rng(1).integers(-(2**62), 2**62, count, dtype=np.int64)
+    return _with_offsets(folder, np.sort(offsets).astype("<i8").tobytes(), empty_chunk())
+
+
+@hostile("bloscpack", "0", "1000000")
+def same_offsets(folder: Path) -> Path:
+    """More than a million offsets of one chunk that expands to a GiB."""
+    chunk = bomb_chunk()
+    count = (MEGABYTES - len(chunk)) // 8 - 10
+    offsets = np.full(count, 32 + 8 * count, "<i8").tobytes()
+    return _with_offsets(folder, offsets, chunk, size=GIB)
+
+
+@hostile("bloscpack", "0", "600000")
+def ascending_garbage(folder: Path) -> Path:
+    """Half a million ascending offsets, a byte apart, into garbage that looks like headers."""
+    count = 600_000
+    first = 32 + 8 * count
+    offsets = (first + np.arange(count, dtype="<i8")).tobytes()
+    return _with_offsets(folder, offsets, b"\x02\x01\x93\x01" * 300_000)
+
+
+@hostile("bloscpack", "0", "400000")
+def nested_chunks(folder: Path) -> Path:
+    """Chunks within chunks: each says that it reaches to the end of the file."""
+    count = 300_000
+    first, body = 32 + 8 * count, 16 * count
+    offsets = (first + 16 * np.arange(count, dtype="<i8")).tobytes()
+    left = body - 16 * np.arange(count)
+    headers = np.zeros((count, 16), np.uint8)
+    headers[:, :4] = [2, 1, 0x12, 1]
+    headers[:, 4:8] = (left - 16).astype("<u4").view(np.uint8).reshape(-1, 4)
+    headers[:, 8:12] = np.maximum(left - 16, 1).astype("<u4").view(np.uint8).reshape(-1, 4)
+    headers[:, 12:] = left.astype("<u4").view(np.uint8).reshape(-1, 4)
+    return _with_offsets(folder, offsets, headers.tobytes())
+
+
+@hostile("bloscpack", "0")
+def spares(folder: Path) -> Path:
+    """One chunk, and more than a million spare slots that hold offsets."""
+    count = MEGABYTES // 8 - 10
+    offsets = np.full(count, 7, "<i8")
+    offsets[0] = 32 + 8 * count
+    return _with_offsets(folder, offsets.tobytes(), empty_chunk(), spare=count - 1)
+
+
+@hostile("bloscpack", "0")
+def unused_spares(folder: Path) -> Path:
+    """No chunk, and more than a million spare slots that hold none."""
+    count = MEGABYTES // 8 - 10
+    return _with_offsets(folder, np.full(count, -1, "<i8").tobytes(), b"", spare=count)
+
+
+@hostile("bloscpack", "0", "@1000000000", "all")
+def chunk_of_a_gib(folder: Path) -> Path:
+    """A chunk of 33 KB that expands to a GiB."""
+    file = File([bomb_chunk()], [GIB], checksum=1)
+    return put(folder, _NAME, file.write())
+
+
+@hostile("bloscpack", "0", "all")
+def chunk_of_a_gib_by_zlib(folder: Path) -> Path:
+    """A chunk of a megabyte that expands to a GiB."""
+    file = File([bomb_chunk(codec=ZLIB)], [GIB], checksum=1)
+    return put(folder, _NAME, file.write())
+
+
+@hostile("bloscpack", "0", "150", "all")
+def chunks_of_a_gib(folder: Path) -> Path:
+    """Hundreds of chunks that expand to a GiB each."""
+    chunk = bomb_chunk()
+    count = (MEGABYTES - 10_000) // (len(chunk) + 12)
+    return put(folder, _NAME, File([chunk] * count, [GIB] * count).write())
+
+
+@hostile("bloscpack", "0")
+def blocks_of_one_byte(folder: Path) -> Path:
+    """A chunk of two million blocks of one byte."""
+    count = 1_000_000
+    starts = 16 + 4 * count + np.zeros(count, np.int64)
+    body = starts.astype("<u4").tobytes() + struct.pack("<I", 1) + b"x"
+    chunk = blosc_header(count, 16 + len(body), codec=ZLIB, blocksize=1) + body
+    return put(folder, _NAME, File([chunk], [count]).write())
+
+
+@hostile("bloscpack", "0")
+def counts_that_wrap(folder: Path) -> Path:
+    """Counts whose sum, times eight, is a small number of 64 bits."""
+    file = File([], [], header={"options": 1, "nchunks": 2**62, "max_app_chunks": 2**62 + 1, "chunk_size": 1})
+    return put(folder, _NAME, file.header_bytes(), empty_chunk() * 10)

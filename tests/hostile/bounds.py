@@ -1,0 +1,78 @@
+"""The bounds of `docs/bounds.md`, and the commands they hold for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.hostile.making import Hostile
+from tests.hostile.running import Outcome
+
+FIRST_SECONDS = 4.0
+LAST_SECONDS = 10.0
+MEGABYTES = 200.0
+FINE_CODES = frozenset(range(5))
+"""Exit codes that a command may have; anything else is a traceback or a signal."""
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command over one file.
+
+    Attributes:
+        arguments: The command line.
+        expands: Whether its work is in the size of what it takes out, not of the file: it may take longer.
+    """
+
+    arguments: tuple[str, ...]
+    expands: bool = False
+
+    def __str__(self) -> str:
+        return " ".join(word for word in self.arguments if "/" not in word)[:60]
+
+
+def commands_of(one: Hostile, path: Path, folder: Path) -> list[Command]:
+    """Every command over one hostile file.
+
+    Args:
+        one: The file.
+        path: Where it was built.
+        folder: A folder for what is taken out.
+    """
+    uri = str(path)
+    found = [
+        Command(("info", uri)),
+        Command(("info", uri, "--json", "--count")),
+        Command(("tree", uri)),
+        Command(("tree", uri, "--depth", "4", "--json")),
+        Command(("explain", uri, "0x20")),
+        Command(("ls", uri)),
+        Command(("ls", uri, "--limit", "5", "--json")),
+        Command(("verify", uri), expands=one.sparse),
+        Command(("verify", uri, "--depth", "index", "--json")),
+        Command(("extract", uri, str(folder / "taken"), "--limit-bytes", "1000000"), expands=True),
+    ]
+    for key in one.keys:
+        found.append(Command(("trace", uri, "--", key)))
+        taken = ("-o", str(folder / "got"), "--force")
+        found.append(Command(("get", uri, *taken, "--limit-bytes", "1000000", "--", key), expands=True))
+    return found
+
+
+def fault(command: Command, outcome: Outcome) -> str:
+    """Which bound a command broke; empty for none."""
+    if outcome.code not in FINE_CODES and not outcome.ended:
+        return f"exit code {outcome.code}"
+    if "Traceback" in outcome.err:
+        return "a traceback"
+    if outcome.megabytes > MEGABYTES:
+        return f"{outcome.megabytes:.0f} MB over idle"
+    if outcome.first > FIRST_SECONDS and not command.expands:
+        return f"{outcome.first:.1f} s to its first output"
+    if outcome.ended and not command.expands:
+        return f"no end after {outcome.total:.1f} s"
+    if not command.expands and outcome.total > LAST_SECONDS:
+        return f"{outcome.total:.1f} s"
+    if any(not (c.isprintable() or c == "\n") for c in outcome.out + outcome.err):
+        return "raw text"
+    return ""

@@ -1,0 +1,369 @@
+"""Hostile neuroglancer shards and infos."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import struct
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tests.hostile.making import (
+    GIB,
+    MEGABYTES,
+    UNFIT,
+    gzip_bomb,
+    gzip_members,
+    hostile,
+    json_deep,
+    json_escapes,
+    json_lists,
+    json_unended,
+    put,
+)
+
+SHARDING = {
+    "@type": "neuroglancer_uint64_sharded_v1",
+    "preshift_bits": 0,
+    "hash": "identity",
+    "minishard_bits": 0,
+    "shard_bits": 0,
+    "minishard_index_encoding": "raw",
+    "data_encoding": "raw",
+}
+LONG = "9" * 5000
+
+
+def volume(sharding: Any, **scale: Any) -> dict[str, Any]:
+    """The info of a volume of one scale."""
+    one = {
+        "key": "s",
+        "size": [64, 64, 64],
+        "chunk_sizes": [[64, 64, 64]],
+        "voxel_offset": [0, 0, 0],
+        "encoding": "raw",
+        "resolution": [1, 1, 1],
+        "sharding": sharding,
+    }
+    top = {"@type": "neuroglancer_multiscale_volume", "data_type": "uint8", "num_channels": 1, "type": "image"}
+    return {**top, "scales": [one | scale]}
+
+
+def index_of(ids: Sequence[int], starts: Sequence[int], sizes: Sequence[int]) -> bytes:
+    """A minishard index: three rows, the first two as differences; sums wrap."""
+    with np.errstate(over="ignore"):
+        keys = np.array(ids, np.uint64)
+        places, lengths = np.array(starts, np.uint64), np.array(sizes, np.uint64)
+        gaps = places.copy()
+        gaps[1:] = places[1:] - (places[:-1] + lengths[:-1])
+        keys[1:] = keys[1:] - keys[:-1].copy()
+    return np.concatenate([keys, gaps, lengths]).astype("<u8").tobytes()
+
+
+def _folder(folder: Path, info: Any, shard: bytes = b"", where: str = "") -> Path:
+    text = info if isinstance(info, bytes) else json.dumps(info).encode()
+    put(folder, "info", text)
+    put(folder, f"{where}0.shard", shard or struct.pack("<2Q", 0, 0))
+    return folder
+
+
+def _mesh_info(**sharding: Any) -> dict[str, Any]:
+    return {"@type": "neuroglancer_skeletons", "sharding": SHARDING | sharding}
+
+
+def _one_minishard(folder: Path, payload: bytes, index: bytes, **sharding: Any) -> Path:
+    head = struct.pack("<2Q", len(payload), len(payload) + len(index))
+    return _folder(folder, _mesh_info(**sharding), head + payload + index)
+
+
+def _digits(folder: Path, **members: Any) -> Path:
+    text = json.dumps(volume(SHARDING | members.pop("sharding", {}), **members))
+    return _folder(folder, text.replace('"LONG"', LONG).encode(), where="s/")
+
+
+@hostile("neuroglancer", "0")
+def digits_of_bits(folder: Path) -> Path:
+    """`minishard_bits` of five thousand digits."""
+    return _digits(folder, sharding={"minishard_bits": "LONG"})
+
+
+@hostile("neuroglancer", "0")
+def digits_of_offsets(folder: Path) -> Path:
+    """Voxel offsets of five thousand digits."""
+    return _digits(folder, voxel_offset=["LONG", 0, 0])
+
+
+@hostile("neuroglancer", "0")
+def digits_of_sizes(folder: Path) -> Path:
+    """Sizes of five thousand digits."""
+    return _digits(folder, size=["LONG", "LONG", 1])
+
+
+@hostile("neuroglancer", "0")
+def digits_beside(folder: Path) -> Path:
+    """A number of five thousand digits that nobody asks for, beside the shard itself."""
+    text = json.dumps(_mesh_info() | {"x": "LONG"}).replace('"LONG"', LONG)
+    return _folder(folder, text.encode()) / "0.shard"
+
+
+@hostile("neuroglancer", "0")
+def far_numbers(folder: Path) -> Path:
+    """Sizes of 1e308, of -1e308, of NaN, of infinity and of 2**64."""
+    return _digits(folder, size=[1e308, 2**64, 1], voxel_offset=[-1e308, float("nan"), float("inf")])
+
+
+@hostile("neuroglancer", "0")
+def long_scale_key(folder: Path) -> Path:
+    """A scale key of a hundred thousand `a/`."""
+    return _folder(folder, volume(SHARDING, key="a/" * 100_000))
+
+
+@hostile("neuroglancer", "0")
+def many_parts(folder: Path) -> Path:
+    """Ten thousand scale keys of hundreds of parts each, none of which is there."""
+    info = volume(SHARDING)
+    info["scales"] *= 6000
+    info["scales"] = [scale | {"key": "a/" * 500 + str(n)} for n, scale in enumerate(info["scales"])]
+    return _folder(folder, info)
+
+
+@hostile("neuroglancer", "0")
+def many_scales(folder: Path) -> Path:
+    """Tens of thousands of scales, each with a sharding of its own."""
+    scale = {"size": [9, 9, 9], "chunk_sizes": [[9, 9, 9]]}
+    scales = [
+        scale | {"key": f"k{n}", "sharding": SHARDING | {"preshift_bits": n % 60, "shard_bits": n // 60 % 60}}
+        for n in range(30_000)
+    ]
+    return _folder(folder, {"@type": "neuroglancer_multiscale_volume", "scales": scales})
+
+
+@hostile("neuroglancer", "0")
+def many_wrong_scales(folder: Path) -> Path:
+    """A hundred thousand scales that cannot be used, and one that can."""
+    scales = [{"key": UNFIT, "sharding": {"hash": [UNFIT] * 3}}] * 40_000
+    info = volume(SHARDING, key=".")
+    info["scales"] = scales + info["scales"]
+    return _folder(folder, info)
+
+
+@hostile("neuroglancer", "0")
+def nested_shardings(folder: Path) -> Path:
+    """Shardings within shardings, as deep as JSON may be."""
+    text = json.dumps(_mesh_info() | {"x": 0})[:-2]
+    inner = '{"sharding":' * 150 + "[" + "0," * 400_000 + "0]" + "}" * 150
+    return _folder(folder, (text + inner + "}").encode())
+
+
+@hostile("neuroglancer", "0")
+def info_lists(folder: Path) -> Path:
+    """An info of ten megabytes of lists."""
+    return _folder(folder, json_lists())
+
+
+@hostile("neuroglancer", "0")
+def info_members(folder: Path) -> Path:
+    """A sharding with hundreds of thousands of members that nobody knows."""
+    return _folder(folder, _mesh_info(**{f"{UNFIT}{n}": n for n in range(100_000)}))
+
+
+@hostile("neuroglancer", "0")
+def info_deep(folder: Path) -> Path:
+    """An info nested a million deep."""
+    return _folder(folder, json_deep())
+
+
+@hostile("neuroglancer", "0")
+def info_escapes(folder: Path) -> Path:
+    """An info that is one string of escapes."""
+    return _folder(folder, json_escapes())
+
+
+@hostile("neuroglancer", "0")
+def info_unended(folder: Path) -> Path:
+    """An info with a string that does not end."""
+    return _folder(folder, json_unended())
+
+
+@hostile("neuroglancer", "0")
+def info_type(folder: Path) -> Path:
+    """An info whose type is a list of a million numbers, and whose hash is a long string."""
+    return _folder(folder, {"@type": ["a"] * 400_000, "sharding": {"hash": "x" * 1_000_000}})
+
+
+@hostile("neuroglancer", "0")
+def info_unfit(folder: Path) -> Path:
+    """Names in an info that act on a terminal."""
+    info = volume(SHARDING, encoding=UNFIT, key=UNFIT.replace("\0", ""))
+    return _folder(folder, info | {"mesh": UNFIT, "skeletons": "\ud800"})
+
+
+@hostile("neuroglancer", "0")
+def info_is_a_fifo(folder: Path) -> Path:
+    """An info that is a FIFO."""
+    os.mkfifo(folder / "info")
+    return put(folder, "0.shard", struct.pack("<2Q", 0, 0))
+
+
+@hostile("neuroglancer", "0")
+def links(folder: Path) -> Path:
+    """An info that is a link out of the folder; shards that are FIFOs and links."""
+    put(folder, "outside/info", json.dumps(_mesh_info(shard_bits=4)).encode())
+    inside = folder / "inside"
+    inside.mkdir()
+    put(inside, "info", json.dumps(_mesh_info(shard_bits=4)).encode())
+    put(inside, "0.shard", struct.pack("<2Q", 0, 0))
+    os.mkfifo(inside / "1.shard")
+    (inside / "2.shard").symlink_to("2.shard")
+    (inside / "3.shard").symlink_to("/dev/zero")
+    (inside / "4.shard").mkdir()
+    return inside
+
+
+@hostile("neuroglancer", "0", "300000")
+def one_value_of_a_gib(folder: Path) -> Path:
+    """Hundreds of thousands of keys whose value is one gzip member that expands to a GiB."""
+    bomb, count = gzip_bomb(), 350_000
+    index = index_of(range(count), [0] * count, [len(bomb)] * count)
+    return _one_minishard(folder, bomb, index, data_encoding="gzip")
+
+
+@hostile("neuroglancer", "0", "100")
+def values_of_gigabytes(folder: Path) -> Path:
+    """A few values of a GiB each."""
+    bomb = gzip_bomb()
+    index = index_of(range(8), [n * len(bomb) for n in range(8)], [len(bomb)] * 8)
+    return _one_minishard(folder, bomb * 8, index, data_encoding="gzip")
+
+
+@hostile("neuroglancer", "0", "400000")
+def empty_values(folder: Path) -> Path:
+    """As many keys without value as fit."""
+    count = MEGABYTES // 24 - 10
+    return _one_minishard(folder, b"", index_of(range(count), [0] * count, [0] * count))
+
+
+@hostile("neuroglancer", "0", "400000")
+def nested_values(folder: Path) -> Path:
+    """Values within values, to the end of the file."""
+    count = 400_000
+    left = count - np.arange(count)
+    return _one_minishard(folder, bytes(count), index_of(range(count), range(count), left.tolist()))
+
+
+@hostile("neuroglancer", "0")
+def outside_values(folder: Path) -> Path:
+    """Values whose places and keys are sums that wrap."""
+    dice = np.random.default_rng(2)
+    rows = [dice.integers(0, 2**64, 400_000, dtype=np.uint64) for _ in range(3)]
+    return _one_minishard(folder, b"", np.concatenate(rows).astype("<u8").tobytes())
+
+
+@hostile("neuroglancer", "0", "5")
+def one_key(folder: Path) -> Path:
+    """Hundreds of thousands of entries of one key."""
+    count = 400_000
+    return _one_minishard(folder, b"x", index_of([5] * count, [0] * count, [1] * count))
+
+
+@hostile("neuroglancer", "0", "77777")
+def shared_index(folder: Path) -> Path:
+    """Half a million minishards whose index is one gzip member that expands to a GiB."""
+    bits = 19
+    bomb = gzip_bomb()
+    pair = struct.pack("<2Q", 0, len(bomb))
+    info = _mesh_info(minishard_bits=bits, minishard_index_encoding="gzip")
+    return _folder(folder, info, pair * (1 << bits) + bomb)
+
+
+@hostile("neuroglancer", "0", "77777")
+def shared_raw_index(folder: Path) -> Path:
+    """Two hundred thousand minishards whose index is the same megabytes."""
+    bits = 18
+    count = 200_000
+    index = index_of(range(count), [0] * count, [1] * count)
+    pair = struct.pack("<2Q", 0, len(index))
+    return _folder(folder, _mesh_info(minishard_bits=bits), pair * (1 << bits) + index)
+
+
+@hostile("neuroglancer", "0", "77777")
+def shared_small_index(folder: Path) -> Path:
+    """Half a million minishards whose index is a few hundred bytes that expand to megabytes."""
+    bits = 19
+    stored = gzip.compress(bytes(2400 * 1000), mtime=0)
+    info = _mesh_info(minishard_bits=bits, minishard_index_encoding="gzip")
+    return _folder(folder, info, struct.pack("<2Q", 0, len(stored)) * (1 << bits) + stored)
+
+
+@hostile("neuroglancer", "0", "5")
+def wrong_ranges(folder: Path) -> Path:
+    """Half a million minishards whose ranges run backwards, leave the file, or wrap."""
+    bits = 19
+    pairs = np.random.default_rng(3).integers(0, 2**64, (1 << bits, 2), dtype=np.uint64)
+    return _folder(folder, _mesh_info(minishard_bits=bits), pairs.astype("<u8").tobytes())
+
+
+@hostile("neuroglancer", "0")
+def gzip_of_many_members(folder: Path) -> Path:
+    """A value of a hundred thousand gzip members, and an index of two."""
+    value = gzip_members(100_000)
+    index = index_of([0], [0], [len(value)])
+    return _one_minishard(folder, value, index, data_encoding="gzip")
+
+
+@hostile("neuroglancer", "0", "1")
+def manifests(folder: Path) -> Path:
+    """Manifests of meshes whose counts say more than there is, or many fragments of no size."""
+    lots = 400_000
+    head = struct.pack("<6fI", 1, 1, 1, 0, 0, 0, 1) + struct.pack("<f", 1) + struct.pack("<3f", 0, 0, 0)
+    many = head + struct.pack("<I", lots) + bytes(16 * lots)
+    liar = struct.pack("<6fI", 1, 1, 1, 0, 0, 0, 2**32 - 1)
+    info = {"@type": "neuroglancer_multilod_draco", "vertex_quantization_bits": 10, "lod_scale_multiplier": 1}
+    info |= {"transform": [1, 0, 0, 0] * 3, "sharding": SHARDING}
+    payload = many + liar
+    index = index_of([0, 1], [0, len(many)], [len(many), len(liar)])
+    return _folder(folder, info, struct.pack("<2Q", len(payload), len(payload) + len(index)) + payload + index)
+
+
+@hostile("neuroglancer", "0")
+def many_meshes(folder: Path) -> Path:
+    """A hundred thousand meshes whose manifest is the same, with fragments that claim 4 GiB."""
+    head = struct.pack("<6fI", 1, 1, 1, 0, 0, 0, 1) + struct.pack("<f", 1) + struct.pack("<3f", 0, 0, 0)
+    manifest = head + struct.pack("<I", 1000) + bytes(12 * 1000) + b"\xff" * 4000
+    count = 300_000
+    info = {"@type": "neuroglancer_multilod_draco", "vertex_quantization_bits": 10, "lod_scale_multiplier": 1}
+    info |= {"transform": [1, 0, 0, 0] * 3, "sharding": SHARDING}
+    index = index_of(range(count), [0] * count, [len(manifest)] * count)
+    return _folder(folder, info, struct.pack("<2Q", len(manifest), len(manifest) + len(index)) + manifest + index)
+
+
+@hostile("neuroglancer", "0")
+def many_voxels(folder: Path) -> Path:
+    """A volume of chunks of 2**60 voxels and thousands of channels."""
+    size = [2**20] * 3
+    info = volume(SHARDING, size=size, chunk_sizes=[size]) | {"num_channels": 2**31, "data_type": "uint64"}
+    index = index_of([0, 1], [0, 0], [1, 1])
+    return _folder(folder, info, struct.pack("<2Q", 1, 1 + len(index)) + b"x" + index, where="s/")
+
+
+@hostile("neuroglancer", "0")
+def without_info(folder: Path) -> Path:
+    """Zeros and ones that fit very many specifications."""
+    rows = np.zeros((600_000, 2), "<u8")
+    rows[:, 1] = np.arange(600_000) % 7
+    return put(folder, "0.shard", rows.tobytes())
+
+
+@hostile("neuroglancer", "0")
+def many_shards(folder: Path) -> Path:
+    """A folder of thousands of shards, each of which claims a GiB."""
+    assert GIB
+    info = _mesh_info(shard_bits=12, data_encoding="gzip")
+    put(folder, "info", json.dumps(info).encode())
+    for number in range(2000):
+        put(folder, f"{number:03x}.shard", struct.pack("<2Q", 0, 24), index_of([number], [0], [24]))
+    return folder
