@@ -11,6 +11,8 @@ from tests.hostile.running import Outcome
 FIRST_SECONDS = 4.0
 LAST_SECONDS = 10.0
 MEGABYTES = 200.0
+WALL_SECONDS = 40.0
+"""After this time by the clock a command is ended; the others are seconds of the processor."""
 FINE_CODES = frozenset(range(5))
 """Exit codes that a command may have; anything else is a traceback or a signal."""
 

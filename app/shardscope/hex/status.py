@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QWidget
 
 from shardcore import Node, Section, Span
 from shardscope.hex.tip import path_text
+from shardscope.looks.shown import shown
 from shardscope.looks.words import counted, size_text
 
 
@@ -35,7 +36,7 @@ class HexStatus(QWidget):
         """Tells what is selected in a source of `size` bytes."""
         self.offset.setText(f"offset {span.start:,} · {span.start:#x}" if size else "no bytes")
         self.length.setText(f"{counted(span.size, 'byte')} · {span.size:#x}" if size else "")
-        self.place.setText(path_text(path, span.start, sections) if size else "")
+        self.place.setText(shown(path_text(path, span.start, sections)) if size else "")
         self.whole.setText(f"{counted(size, 'byte')} · {size_text(size)}" if size >= 1024 else counted(size, "byte"))
 
     def _label(self, name: str, meaning: str) -> QLabel:
