@@ -116,7 +116,7 @@ class Findings:
         return (*self._kept, *more)
 
 
-EXPANDED_FLOOR = 256 << 20
+EXPANDED_FLOOR = 512 << 20
 """Bytes that verification expands and compares in any file, however small."""
 EXPANDED_RATIO = 64
 """Beyond that, how many times the size of the file: whole files of ordinary data never compress better than that."""

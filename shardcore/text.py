@@ -18,7 +18,22 @@ def visible(text: str, keep: str = "") -> str:
     """
     if text.isprintable():
         return text
-    return "".join(c if c.isprintable() or c in keep else c.encode("unicode_escape").decode("ascii") for c in text)
+    return text.translate(_Escapes(keep))
+
+
+class _Escapes(dict[int, str]):
+    """How each letter is shown, made when it is met first: keys of a thousand letters are no rarity."""
+
+    def __init__(self, keep: str) -> None:
+        super().__init__()
+        self._keep = keep
+
+    def __missing__(self, code: int) -> str:
+        letter = chr(code)
+        fit = letter.isprintable() or letter in self._keep
+        shown = letter if fit else letter.encode("unicode_escape").decode("ascii")
+        self[code] = shown
+        return shown
 
 
 def short(value: object, most: int = SHOWN) -> str:

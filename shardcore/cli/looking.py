@@ -18,6 +18,7 @@ from shardcore.cli.options import (
 )
 from shardcore.cli.output import (
     NodeCount,
+    children_of,
     info_json,
     json_safe,
     json_value,
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 SMALL_INDEX = 64 << 20
 """Indices of up to this many bytes are loaded without being asked for."""
 
-MANY_NODES = 100_000
+MANY_NODES = 25_000
 """Nodes of a tree that are printed unless more are asked for."""
 
 FIELD_LETTERS = 10_000
@@ -276,14 +277,8 @@ def _print_tree(node: Node, depth: int, level: int, count: NodeCount) -> None:
     print_line("  " * level + _node_line(node))
     if depth <= 0:
         return
-    error = ""
-    try:
-        for child in node.children:
-            if not count.take():
-                error = count.over
-                break
-            _print_tree(child, depth - 1, level + 1, count)
-    except FormatError as damage:
-        error = str(damage)
+    children, error = children_of(node, count)
+    for child in children:
+        _print_tree(child, depth - 1, level + 1, count)
     if error:
         print_line("  " * (level + 1) + f"!! {error}")

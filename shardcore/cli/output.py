@@ -156,23 +156,31 @@ def print_node_json(node: Node, depth: int, count: NodeCount) -> None:
 
 
 def _write_node(node: Node, depth: int, count: NodeCount) -> None:
-    """Writes a node; its error, which damage among the children may bring, comes last."""
     found = node_json(node)
-    error = found.pop("error")
+    children, error = children_of(node, count) if depth > 0 else ([], "")
+    found["error"] = found["error"] or error
     sys.stdout.write(json.dumps(found, ensure_ascii=True)[:-1] + ', "children": [')
-    separator = ""
-    if depth > 0:
-        try:
-            for child in node.children:
-                if not count.take():
-                    error = error or count.over
-                    break
-                sys.stdout.write(separator)
-                _write_node(child, depth - 1, count)
-                separator = ", "
-        except FormatError as damage:
-            error = error or str(damage)
-    sys.stdout.write(f'], "error": {json.dumps(error, ensure_ascii=True)}}}')
+    for number, child in enumerate(children):
+        sys.stdout.write(", " if number else "")
+        _write_node(child, depth - 1, count)
+    sys.stdout.write("]}")
+
+
+def children_of(node: Node, count: NodeCount) -> tuple[list[Node], str]:
+    """The children of a node that may still be printed, up to damage; and why there are no more, or nothing.
+
+    Raises:
+        SourceError: The bytes cannot be had.
+    """
+    children: list[Node] = []
+    try:
+        for child in node.children:
+            if not count.take():
+                return children, count.over
+            children.append(child)
+    except FormatError as error:
+        return children, str(error)
+    return children, ""
 
 
 def node_json(node: Node) -> dict[str, Any]:

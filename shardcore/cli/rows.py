@@ -97,6 +97,9 @@ def list_rows(
             found = object_json(shard.objects.ref(row))
         except FormatError as error:
             found = {"key": None, "state": "damaged", "size": None, "error": str(error)}
+        except IndexError:
+            # The tables said that there are more; reading the records told that there are not.
+            break
         if digest and found["state"] not in bare and "error" not in found:
             _add_digest(shard, row, found)
         errors += "error" in found

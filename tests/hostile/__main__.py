@@ -7,7 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.hostile.bounds import commands_of, fault
+from tests.hostile.bounds import WALL_SECONDS, commands_of, fault
 from tests.hostile.files import ALL
 from tests.hostile.running import Runner
 
@@ -30,7 +30,7 @@ def main() -> int:
                 for command in commands_of(one, path, Path(folder)):
                     if options.c and command.arguments[0] != options.c:
                         continue
-                    outcome = runner.run(list(command.arguments), 12)
+                    outcome = runner.run(list(command.arguments), WALL_SECONDS)
                     wrong = fault(command, outcome)
                     broken += bool(wrong)
                     if wrong or not options.bad:

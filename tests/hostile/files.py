@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tests.hostile import bloscpack, des, neuroglancer
+from tests.hostile import bloscpack, des, mdb, neuroglancer, swh, xorb
 from tests.hostile.making import ALL
 
-MODULES = (bloscpack, des, neuroglancer)
+MODULES = (bloscpack, des, mdb, neuroglancer, swh, xorb)
 
 __all__ = ["ALL", "MODULES"]

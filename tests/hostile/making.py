@@ -30,6 +30,7 @@ class Hostile:
         make: Builds it below a folder, and returns what is to be opened.
         keys: Keys to look up in it.
         why: What it attacks.
+        sparse: Whether it is larger than it takes: verification reads all of it.
     """
 
     format: str
@@ -37,6 +38,7 @@ class Hostile:
     make: Callable[[Path], Path]
     keys: tuple[str, ...]
     why: str
+    sparse: bool = False
 
     def __str__(self) -> str:
         return f"{self.format}-{self.name}"
@@ -55,7 +57,7 @@ def hostile(format_name: str, *keys: str) -> Callable[[Callable[[Path], Path]], 
 
     def listed(make: Callable[[Path], Path]) -> Callable[[Path], Path]:
         name = getattr(make, "__name__", "").replace("_", "-")
-        ALL.append(Hostile(format_name, name, make, keys, (make.__doc__ or "").partition("\n")[0]))
+        ALL.append(Hostile(format_name, name, make, keys, (make.__doc__ or "").partition("\n")[0], "sparse" in name))
         return make
 
     return listed

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
 
 from shardcore import Node
 from shardscope.looks import theme
+from shardscope.looks.shown import shown
 from shardscope.looks.words import cut_middle
 
 _SEPARATOR = "<span style='color:{colour}'>&nbsp;›&nbsp;</span>"
@@ -41,7 +42,7 @@ class Breadcrumb(QLabel):
     @property
     def plain(self) -> str:
         """The path as plain text."""
-        return " › ".join([self._file, *(node.name for node in self._path[1:])])
+        return shown(" › ".join([self._file, *(node.name for node in self._path[1:])]))
 
     def changeEvent(self, event: QEvent) -> None:
         """A new theme."""
@@ -60,7 +61,7 @@ class Breadcrumb(QLabel):
         self.setAccessibleName(self.plain)
 
     def _names(self) -> list[str]:
-        return [self._file or "no file", *(node.name for node in self._path[1:])]
+        return [shown(name) for name in (self._file or "no file", *(node.name for node in self._path[1:]))]
 
     def _link(self, number: int, name: str) -> str:
         colours = theme.of(self)

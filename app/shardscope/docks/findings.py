@@ -22,6 +22,7 @@ from shardcore import Depth, Finding, Report, Severity
 from shardcore.words import plural
 from shardscope.jobs import Job
 from shardscope.looks import theme
+from shardscope.looks.shown import tip
 from shardscope.models.finding_model import FINDING_ROLE, FindingModel
 from shardscope.session import Session
 
@@ -141,7 +142,7 @@ class FindingsTable(QWidget):
         finding = self.model.finding(current)
         place = f" (bytes {finding.span})" if finding.span is not None else ""
         key = f", key {finding.key}" if finding.key is not None else ""
-        self.detail.setText(f"{SIGNS[finding.severity]} {finding.message}{place}{key}")
+        self.detail.setText(tip(f"{SIGNS[finding.severity]} {finding.message}{place}{key}"))
         self.detail.show()
         if finding.span is not None:
             self._session.select_span(finding.span, self)

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QWidget
 from shardcore import Node, Section, Span
 from shardcore.words import plural
 from shardscope.hex.tip import path_text
+from shardscope.looks.shown import shown
 from shardscope.looks.words import size_text
 
 
@@ -36,7 +37,7 @@ class HexStatus(QWidget):
         """Tells what is selected in a source of `size` bytes."""
         self.offset.setText(f"offset {span.start:,} · {span.start:#x}" if size else "no bytes")
         self.length.setText(f"{plural(span.size, 'byte')} · {span.size:#x}" if size else "")
-        self.place.setText(path_text(path, span.start, sections) if size else "")
+        self.place.setText(shown(path_text(path, span.start, sections)) if size else "")
         self.whole.setText(f"{plural(size, 'byte')} · {size_text(size)}" if size >= 1024 else plural(size, "byte"))
 
     def _label(self, name: str, meaning: str) -> QLabel:

@@ -22,6 +22,7 @@ from PySide6.QtWidgets import (
 from shardscope.inspector.as_numbers import Reading, readings
 from shardscope.inspector.passport import PENDING, Row
 from shardscope.looks import theme
+from shardscope.looks.shown import shown, tip
 from shardscope.looks.wrap_text import WrapText
 
 _NAMES = tuple(reading.name for reading in readings(b""))
@@ -179,8 +180,8 @@ class Numbers(QTableWidget):
             if column:
                 item.setFont(self._font)
             self.setItem(row, column, item)
-        item.setText(text)
-        item.setToolTip(text)
+        item.setText(shown(text))
+        item.setToolTip(tip(text))
 
 
 def _shape(row: Row) -> tuple[bool, bool]:

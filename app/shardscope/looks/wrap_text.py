@@ -22,6 +22,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QMenu, QSizePolicy, QWidget
 
 from shardscope.looks import theme
+from shardscope.looks.shown import shown_lines
 
 _NATURAL = 320
 _LEAST = 48
@@ -74,6 +75,7 @@ class WrapText(QWidget):
             copied: What is copied instead, where what is shown is cut.
         """
         self.copied = copied or text
+        text = shown_lines(text)
         if text != self._text:
             self._text = text
             self.setAccessibleName(text)

@@ -7,6 +7,7 @@ from typing import Any
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, Qt
 
 from shardcore import Finding, Report, Severity
+from shardscope.looks.shown import shown, tip
 
 FINDING_ROLE = int(Qt.ItemDataRole.UserRole)
 
@@ -64,7 +65,7 @@ class FindingModel(QAbstractTableModel):
             finding.key or "",
         )
         if role == Qt.ItemDataRole.DisplayRole:
-            return texts[index.column()]
+            return shown(texts[index.column()])
         if role == Qt.ItemDataRole.ToolTipRole:
-            return f"{finding.severity.value}: {finding.message}"
+            return tip(f"{finding.severity.value}: {finding.message}")
         return None

@@ -12,6 +12,7 @@ from shardcore import Node, Shard
 from shardcore.nodes.node import Children
 from shardcore.words import plural
 from shardscope.jobs import Job, Priority
+from shardscope.looks.shown import shown, tip
 from shardscope.looks.words import short_size
 from shardscope.session import Session
 
@@ -291,7 +292,7 @@ class NodeModel(QAbstractItemModel):
                 return _texts(node)[index.column()]
             case Qt.ItemDataRole.ToolTipRole:
                 place = f"{plural(node.span.size, 'byte')} from byte {node.span.start:,}" if node.bits is None else ""
-                return "\n".join(text for text in (node.doc, node.error, place) if text) or None
+                return tip("\n".join(text for text in (node.doc, node.error, place) if text)) or None
             case Qt.ItemDataRole.AccessibleTextRole:
                 return f"{_texts(node)[index.column()]}{', damaged' if node.error else ''}"
             case Qt.ItemDataRole.TextAlignmentRole:
@@ -302,8 +303,8 @@ class NodeModel(QAbstractItemModel):
 
 def _texts(node: Node) -> tuple[str, str, str, str]:
     if node.bits is not None:
-        return node.name, node.text, f"bit {node.bits[0]:,}", f"{node.bits[1] - node.bits[0]:,} bits"
-    return node.name, node.text, f"{node.span.start:,}", short_size(node.span.size)
+        return shown(node.name), shown(node.text), f"bit {node.bits[0]:,}", f"{node.bits[1] - node.bits[0]:,} bits"
+    return shown(node.name), shown(node.text), f"{node.span.start:,}", short_size(node.span.size)
 
 
 def _alignment(column: int) -> Qt.AlignmentFlag:

@@ -13,6 +13,7 @@ from PySide6.QtGui import QFont
 
 from shardcore import DataSet, ObjectColumns, Objects, Shard, State
 from shardscope.jobs import Job, Priority
+from shardscope.looks.shown import shown, tip
 from shardscope.session import Session
 
 PAGE = 256
@@ -272,7 +273,9 @@ class ObjectModel(QAbstractTableModel):
         match role:
             case Qt.ItemDataRole.DisplayRole | Qt.ItemDataRole.ToolTipRole:
                 text = self._text(index, column)
-                return text if role == Qt.ItemDataRole.DisplayRole or column.name == "key" else None
+                if role == Qt.ItemDataRole.DisplayRole:
+                    return text
+                return tip(text) if column.name == "key" else None
             case Qt.ItemDataRole.TextAlignmentRole:
                 return int(_alignment(column))
             case Qt.ItemDataRole.FontRole:
@@ -312,7 +315,7 @@ class ObjectModel(QAbstractTableModel):
         columns = page.columns
         match column.name:
             case "key":
-                return page.keys[at] or "—"
+                return shown(page.keys[at] or "—")
             case "kind":
                 return self._objects.kinds[int(columns.kind[at])]
             case "state":

@@ -9,6 +9,7 @@ from typing import Any
 from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 
 from shardcore.words import plural
+from shardscope.looks.shown import shown, tip
 
 Index = QModelIndex | QPersistentModelIndex
 
@@ -101,16 +102,16 @@ class PlaceModel(QAbstractListModel):
             return None
         place = self.place(index)
         if role == Qt.ItemDataRole.DisplayRole:
-            return place.title
+            return shown(place.title)
         if role == DETAIL_ROLE:
-            return self._detail(place)
+            return shown(self._detail(place))
         if role == PROBLEM_ROLE:
-            return self.problem_of(place.where)
+            return shown(self.problem_of(place.where))
         if role == HERE_ROLE:
             return place.where == self.here
         if role in (Qt.ItemDataRole.ToolTipRole, Qt.ItemDataRole.AccessibleDescriptionRole):
             parts = [place.where, self._detail(place), self.problem_of(place.where)]
-            return "\n".join(part for part in parts if part)
+            return tip("\n".join(part for part in parts if part))
         return None
 
     def _detail(self, place: Place) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt, QTimer
 
 from shardscope.jobs import Job, Jobs, JobState
+from shardscope.looks.shown import shown, tip
 
 JOB_ROLE = int(Qt.ItemDataRole.UserRole)
 
@@ -91,8 +92,8 @@ class TransferModel(QAbstractTableModel):
             return job
         texts = (job.title, job.state.value, progress_text(job), _time_text(job), result_text(job))
         if role == Qt.ItemDataRole.DisplayRole:
-            return texts[index.column()]
-        return texts[4] or None if role == Qt.ItemDataRole.ToolTipRole else None
+            return shown(texts[index.column()])
+        return tip(texts[4]) or None if role == Qt.ItemDataRole.ToolTipRole else None
 
 
 def percent(job: Job) -> int | None:

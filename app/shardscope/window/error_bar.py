@@ -9,6 +9,7 @@ from PySide6.QtCore import QEvent, Qt
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QSizePolicy, QToolButton, QWidget
 
 from shardscope.looks import theme
+from shardscope.looks.shown import shown_lines
 
 
 class Tone(Enum):
@@ -30,6 +31,7 @@ class ErrorBar(QFrame):
         self._action: Callable[[], object] | None = None
         self.sign = QLabel(self)
         self.label = QLabel(self)
+        self.label.setTextFormat(Qt.TextFormat.PlainText)
         self.label.setWordWrap(True)
         self.label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.label.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
@@ -67,6 +69,7 @@ class ErrorBar(QFrame):
             do: What the button does.
         """
         self._tone, self._action = tone, do
+        text = shown_lines(text)
         self.sign.setText(tone.value)
         self.label.setText(text)
         self.button.setText(action)

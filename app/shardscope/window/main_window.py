@@ -24,6 +24,7 @@ from shardscope.docks.transfers import Transfers
 from shardscope.hex.panel import HexPanel
 from shardscope.jobs import Job, Jobs
 from shardscope.looks import theme
+from shardscope.looks.shown import shown, tip
 from shardscope.objects.drag_files import MOST_FILES
 from shardscope.objects.drag_out import DragOut
 from shardscope.objects.panel import ObjectPanel
@@ -122,7 +123,7 @@ class MainWindow(QMainWindow):
         session.source_trouble.connect(self._trouble)
         session.index_changed.connect(self._index_changed)
         session.history_changed.connect(self._history_changed)
-        session.message.connect(lambda text: self.statusBar().showMessage(str(text), MESSAGE_MILLISECONDS))
+        session.message.connect(lambda text: self.statusBar().showMessage(shown(str(text)), MESSAGE_MILLISECONDS))
         self.jobs.trouble.connect(self._job_failed)
         self.jobs.added.connect(lambda _: self._count_jobs())
         self.jobs.changed.connect(lambda _: self._count_jobs())
@@ -168,7 +169,7 @@ class MainWindow(QMainWindow):
         self.places.refresh_recent()
 
     def _opening(self, uri: str) -> None:
-        self.statusBar().showMessage(f"Opening {uri} …")
+        self.statusBar().showMessage(shown(f"Opening {uri} …"))
 
     def _opened(self, shard: Shard) -> None:
         self.statusBar().clearMessage()
@@ -176,9 +177,9 @@ class MainWindow(QMainWindow):
         self.settings.add_recent(self.session.uri)
         self._refresh_recent()
         name = shard.source.name if shard.source is not None else Path(self.session.uri).name or self.session.uri
-        self.setWindowTitle(f"{name} — Shardscope")
+        self.setWindowTitle(shown(f"{name} — Shardscope"))
         version = f" {shard.version}" if shard.version else ""
-        self.kind.setText(f"{shard.format}{version}  ·  {shard.why}")
+        self.kind.setText(tip(f"{shard.format}{version}  ·  {shard.why}"))
         self.kind.setToolTip("The format, and how it was recognised")
         self._show_work()
         self.actions_.change.setEnabled(True)
@@ -235,7 +236,7 @@ class MainWindow(QMainWindow):
 
     def _job_failed(self, job: Job) -> None:
         if not isinstance(job.error, Cancelled):
-            self.statusBar().showMessage(str(job.error), MESSAGE_MILLISECONDS)
+            self.statusBar().showMessage(shown(str(job.error)), MESSAGE_MILLISECONDS)
 
     def _count_jobs(self) -> None:
         running = self.transfers.model.running

@@ -45,6 +45,8 @@ CREDIBLE = 64
 SMALL_CHUNK = 2**18
 """Chunks below this many plain bytes are decompressed by one thread."""
 MOST_AT_ONCE = 4096
+HELD = 2**24
+"""Plain bytes of neighbours that are held at a time, when they have more than the header says."""
 TRIED_WHOLE = 2**26
 """Chunks of up to this many plain bytes are expanded at once where they are only verified."""
 TRIED_RATIO = 8
@@ -82,6 +84,13 @@ class Stored:
     def digest_span(self) -> Span:
         """Where the digest is."""
         return Span("", self.span.stop, self.span.stop + len(self.digest))
+
+
+@dataclass(frozen=True, slots=True)
+class _Later:
+    """A chunk that is decompressed when it is asked for."""
+
+    number: int
 
 
 class Content:
@@ -172,7 +181,7 @@ class Content:
         for one in self._in_order(lambda numbers: self._some(numbers, limit), first, last):
             if isinstance(one, ShardError):
                 raise one
-            yield one
+            yield self.plain(one.number, limit=limit) if isinstance(one, _Later) else one
 
     def problems(self, last: int | None = None) -> Iterator[ShardError | None]:
         """What is wrong with each chunk, in order: it is read, its digest compared, and decompressed.
@@ -322,7 +331,9 @@ class Content:
             except SourceError:
                 raise
             except ShardError as error:
-                found.append(error)
+                # The frames there would keep the bytes of each damaged chunk in memory.
+                error.__cause__ = error.__context__ = None
+                found.append(error.with_traceback(None))
             else:
                 found.append(None)
         return found
@@ -346,13 +357,22 @@ class Content:
             text = f"{header.ctbytes} stored bytes claim {header.nbytes} plain ones: not decompressed"
             raise LimitExceeded(text, span=stored.span)
 
-    def _some(self, numbers: Sequence[int], limit: int) -> list[bytes | ShardError]:
-        """The plain bytes of some neighbours, read at once; up to the first that is damaged, and its error."""
-        given: list[bytes | ShardError] = []
+    def _some(self, numbers: Sequence[int], limit: int) -> list[bytes | ShardError | _Later]:
+        """The plain bytes of some neighbours, read at once; up to the first that is damaged, and its error.
+
+        Those after many bytes are left for later.
+        """
+        given: list[bytes | ShardError | _Later] = []
+        held = 0
         try:
             source = self._block(numbers)
             for number in numbers:
-                given.append(self.plain(number, limit=limit, source=source))
+                # The header said how large they are; the chunks may say something else.
+                if held > HELD:
+                    given.append(_Later(number))
+                    continue
+                given.append(plain := self.plain(number, limit=limit, source=source))
+                held += len(plain)
         except (FormatError, LimitExceeded) as error:
             given.append(error)
         return given

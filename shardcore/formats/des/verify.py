@@ -176,8 +176,7 @@ def _check_sidecar(file: DesFile, findings: Findings) -> None:
             f"{plural(len(file.tombstoned), 'object is', 'objects are')} tombstoned; the bytes are still in the file",
         )
     known = set()
-    for row in range(len(file.entries)):
-        uid = file.uid(row)
+    for row, uid in enumerate(file.entries.uids(np.arange(len(file.entries), dtype=np.int64))):
         if uid is None:
             continue
         created_at = file.entries.created_at(row)

@@ -94,7 +94,9 @@ class FileBlock:
     @property
     def segment_list(self) -> list[dict[str, Any]]:
         """The segments, as the recipe tells them."""
-        xorbs = to_texts(self.segments["cas_hash"])
+        # Most segments lie in few xorbs: one text for each.
+        known: dict[str, str] = {}
+        xorbs = [known.setdefault(text, text) for text in to_texts(self.segments["cas_hash"])]
         rest = (
             self.segments[name].tolist() for name in ("chunk_index_start", "chunk_index_end", "unpacked_segment_bytes")
         )

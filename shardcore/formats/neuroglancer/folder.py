@@ -17,8 +17,9 @@ from shardcore.formats.neuroglancer.lookup import tell_route
 from shardcore.formats.neuroglancer.origin import INFO_NAME, Origin, find_info, given_origin, origin_from
 from shardcore.formats.neuroglancer.shard import VERSION, NeuroglancerShard, open_member
 from shardcore.formats.neuroglancer.sharding import Place, parse_key, shard_number
-from shardcore.formats.neuroglancer.spaces import FolderSpaces, spaces_below
+from shardcore.formats.neuroglancer.spaces import FolderSpace, FolderSpaces, spaces_below
 from shardcore.formats.neuroglancer.tree import info_part, spec_node
+from shardcore.nodes.children import Deferred
 from shardcore.nodes.node import Node
 from shardcore.objects import NoObjects, Objects
 from shardcore.progress import Progress, no_progress
@@ -162,7 +163,7 @@ class NeuroglancerKeySpaces(DataSet):
         """One node for each key space."""
         doc = "A key space with shards of its own: open its folder."
         kids = tuple(
-            Node(folder, Span("", 0, 0), text=name, doc=doc, children=(spec_node(each.origin),))
+            Node(folder, Span("", 0, 0), text=name, doc=doc, children=_spec_of(each))
             for each, (folder, name) in zip(self.spaces, self.key_spaces.items(), strict=True)
         )
         return Node(self.uri, Span("", 0, 0), children=kids)
@@ -208,6 +209,11 @@ class NeuroglancerKeySpaces(DataSet):
             UsageError: Always; names them.
         """
         raise UsageError(self._text)
+
+
+def _spec_of(each: FolderSpace) -> Deferred:
+    """The specification of a key space as a node, made when somebody looks: there may be ten thousand of them."""
+    return Deferred(lambda: (spec_node(each.origin),))
 
 
 def detect_folder(folder: Folder) -> Verdict | None:

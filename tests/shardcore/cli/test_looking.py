@@ -83,9 +83,8 @@ def test_info_shows_what_is_left(small: str, tmp_path: Path, capsys: pytest.Capt
 
 def members(node: dict[str, Any]) -> None:
     """Asserts the members of a node, down the tree."""
-    # The tree is printed while it is made: what damage among the children says of a node comes after them.
-    assert list(node)[:6] == ["name", "span", "value", "text", "role", "doc"]
-    assert list(node)[-2:] == ["children", "error"]
+    assert list(node)[:7] == ["name", "span", "value", "text", "role", "doc", "error"]
+    assert list(node)[-1] == "children"
     assert set(node["span"]) <= {"source", "start", "stop"}
     for child in node["children"]:
         members(child)

@@ -1,0 +1,187 @@
+"""Hostile MDB shards, and folders of xorbs."""
+
+from __future__ import annotations
+
+import os
+import struct
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from shardcore.formats.mdb.layout import (
+    BOOKEND,
+    CAS_ENTRY,
+    CAS_HEADER,
+    CHUNK_LOOKUP,
+    FILE_ENTRY,
+    FILE_HEADER,
+    FILE_LOOKUP,
+    FOOTER,
+    HEADER,
+    XORB_LOOKUP,
+)
+from tests.hostile.making import MEGABYTES, hostile, put
+
+MOST = 2**32 - 1
+FILE_KEY = "file:" + "01" * 32
+XORB_KEY = "xorb:" + "02" * 32
+CHUNK_KEY = "chunk:" + "03" * 32
+_NAME = "0" * 64 + ".mdb"
+
+
+def rows(record: Any, count: int, **values: Any) -> bytes:
+    """Rows of a record."""
+    found = np.zeros(count, record.dtype)
+    for name, value in values.items():
+        found[name] = value
+    return record.write(found)
+
+
+def digest(byte: int) -> np.ndarray:
+    """A hash of one byte, repeated."""
+    return np.full(32, byte, np.uint8)
+
+
+def shard(files: bytes, xorbs: bytes, tables: tuple[bytes, bytes, bytes] = (b"", b"", b""), **changed: Any) -> bytes:
+    """A shard; fields of the footer can be changed."""
+    parts = [HEADER.pack(footer_size=FOOTER.size), files + BOOKEND.pack(), xorbs + BOOKEND.pack(), *tables]
+    places = np.cumsum([0, *map(len, parts)]).tolist()
+    footer: dict[str, Any] = {"cas_info_offset": places[2], "footer_offset": places[6]}
+    for number, (name, record) in enumerate((("file", FILE_LOOKUP), ("xorb", XORB_LOOKUP), ("chunk", CHUNK_LOOKUP))):
+        footer[f"{name}_lookup_offset"] = places[3 + number]
+        footer[f"{name}_lookup_num_entry"] = len(tables[number]) // record.size
+    return b"".join(parts) + FOOTER.pack(**(footer | changed))
+
+
+def _put(folder: Path, data: bytes) -> Path:
+    return put(folder, _NAME, data)
+
+
+@hostile("mdb", FILE_KEY)
+def file_of_all_segments(folder: Path) -> Path:
+    """A file of two hundred thousand segments, each of which is 4 GiB of one xorb."""
+    count = 200_000
+    head = rows(FILE_HEADER, 1, file_hash=digest(1), num_entries=count)
+    segments = rows(FILE_ENTRY, count, cas_hash=digest(2), unpacked_segment_bytes=MOST, chunk_index_end=MOST)
+    return _put(folder, shard(head + segments, b""))
+
+
+@hostile("mdb", FILE_KEY)
+def file_that_says_more(folder: Path) -> Path:
+    """A file that says that it has four thousand million segments, with verification and metadata."""
+    head = rows(FILE_HEADER, 1, file_hash=digest(1), num_entries=MOST, file_flags=0xC0000000)
+    return _put(folder, shard(head + bytes(48 * 1000), b""))
+
+
+@hostile("mdb", FILE_KEY)
+def empty_files(folder: Path) -> Path:
+    """Two hundred thousand files without segments, of one hash."""
+    return _put(folder, shard(rows(FILE_HEADER, 200_000, file_hash=digest(1)), b""))
+
+
+@hostile("mdb", XORB_KEY)
+def empty_xorbs(folder: Path) -> Path:
+    """Two hundred thousand xorbs without chunks, of one hash."""
+    return _put(folder, shard(b"", rows(CAS_HEADER, 200_000, cas_hash=digest(2))))
+
+
+@hostile("mdb", CHUNK_KEY, XORB_KEY)
+def xorb_of_all_chunks(folder: Path) -> Path:
+    """A xorb of two hundred thousand chunks of 4 GiB, of one hash, at places that wrap."""
+    count = 200_000
+    head = rows(CAS_HEADER, 1, cas_hash=digest(2), num_entries=count, num_bytes_in_cas=MOST, num_bytes_on_disk=MOST)
+    entry = {"chunk_hash": digest(3), "chunk_byte_range_start": MOST, "unpacked_segment_bytes": MOST}
+    return _put(folder, shard(b"", head + rows(CAS_ENTRY, count, **entry)))
+
+
+@hostile("mdb", FILE_KEY, XORB_KEY, CHUNK_KEY)
+def lookups_of_one_key(folder: Path) -> Path:
+    """Lookup tables of hundreds of thousands of entries of one key that lead to each other's records."""
+    key = int.from_bytes(b"\x01" * 8, "little")
+    files = rows(FILE_LOOKUP, 150_000, key=key, index=np.arange(150_000) % 3)
+    xorbs = rows(XORB_LOOKUP, 150_000, key=int.from_bytes(b"\x02" * 8, "little"), index=np.arange(150_000) % 5)
+    chunks = rows(CHUNK_LOOKUP, 150_000, key=int.from_bytes(b"\x03" * 8, "little"), index=MOST, chunk=MOST)
+    records = rows(FILE_HEADER, 1, file_hash=digest(1), num_entries=1) + rows(FILE_ENTRY, 1, cas_hash=digest(2))
+    cas = rows(CAS_HEADER, 1, cas_hash=digest(2), num_entries=1) + rows(CAS_ENTRY, 1, chunk_hash=digest(3))
+    return _put(folder, shard(records, cas, (files, xorbs, chunks)))
+
+
+@hostile("mdb", FILE_KEY, XORB_KEY, CHUNK_KEY)
+def tables_in_each_other(folder: Path) -> Path:
+    """Three lookup tables that are the same bytes, which are records, too."""
+    files = rows(FILE_HEADER, 100_000, file_hash=digest(1))
+    changed = {f"{name}_lookup_offset": 48 for name in ("file", "xorb", "chunk")}
+    changed |= {"file_lookup_num_entry": 400_000, "xorb_lookup_num_entry": 400_000, "chunk_lookup_num_entry": 300_000}
+    return _put(folder, shard(files, b"", **changed, cas_info_offset=48))
+
+
+@hostile("mdb", FILE_KEY)
+def sums_that_wrap(folder: Path) -> Path:
+    """Offsets and counts whose products and sums are small numbers of 64 bits."""
+    changed: dict[str, Any] = {}
+    for name, size in (("file", 12), ("xorb", 12), ("chunk", 16)):
+        changed |= {f"{name}_lookup_offset": 2**64 - size, f"{name}_lookup_num_entry": 2**64 // size + 1}
+    return _put(folder, shard(b"", b"", **changed, cas_info_offset=2**64 - 48, footer_offset=2**64 - 1))
+
+
+@hostile("mdb", FILE_KEY)
+def far_dates(folder: Path) -> Path:
+    """Times past the year 9999."""
+    changed = {"shard_creation_timestamp": 2**63, "shard_key_expiry": 2**64 - 2}
+    return _put(folder, shard(rows(FILE_HEADER, 1, file_hash=digest(1)), b"", **changed))
+
+
+@hostile("mdb", FILE_KEY)
+def deep_records(folder: Path) -> Path:
+    """Headers within the records that other headers claim."""
+    count = 200_000
+    left = count - np.arange(count)
+    return _put(folder, shard(rows(FILE_HEADER, count, file_hash=digest(1), num_entries=left), b""))
+
+
+@hostile("mdb", FILE_KEY)
+def many_files_of_one_segment(folder: Path) -> Path:
+    """A hundred thousand files, each of 4 GiB of the same xorb, and files in between of no hash."""
+    count = 100_000
+    both = np.zeros((count, 96), np.uint8)
+    both[:, :48] = np.frombuffer(rows(FILE_HEADER, 1, file_hash=digest(1), num_entries=1), np.uint8)
+    segment = rows(FILE_ENTRY, 1, cas_hash=digest(2), unpacked_segment_bytes=MOST, chunk_index_end=1)
+    both[:, 48:] = np.frombuffer(segment, np.uint8)
+    both[:, 0] = np.arange(count) & 0xFF
+    both[:, 1] = np.arange(count) >> 8 & 0xFF
+    return _put(folder, shard(both.tobytes(), b""))
+
+
+@hostile("mdb", FILE_KEY)
+def xorbs_that_lead_out(folder: Path) -> Path:
+    """A folder of xorbs that are FIFOs, links and folders."""
+    head = rows(FILE_HEADER, 1, file_hash=digest(1), num_entries=3)
+    segments = b"".join(
+        rows(FILE_ENTRY, 1, cas_hash=digest(byte), unpacked_segment_bytes=10, chunk_index_end=1) for byte in (2, 4, 5)
+    )
+    os.mkfifo(folder / ("02" * 32))
+    (folder / ("04" * 32)).symlink_to("/dev/zero")
+    (folder / ("05" * 32)).mkdir()
+    return _put(folder, shard(head + segments, b""))
+
+
+@hostile("mdb", FILE_KEY)
+def folder_of_shards(folder: Path) -> Path:
+    """A folder of hundreds of shards that say that they have everything, FIFOs and links among them."""
+    data = shard(rows(FILE_HEADER, 1000, file_hash=digest(1)), b"")
+    for number in range(150):
+        put(folder, f"{number:064x}.mdb", data)
+    os.mkfifo(folder / ("a" * 64 + ".mdb"))
+    (folder / ("b" * 64 + ".mdb")).symlink_to("/dev/zero")
+    (folder / ("c" * 64 + ".mdb")).mkdir()
+    return folder
+
+
+@hostile("mdb", FILE_KEY)
+def garbage(folder: Path) -> Path:
+    """Ten megabytes of random records between a header and a footer."""
+    noise = np.random.default_rng(8).integers(0, 256, MEGABYTES // 48 * 48 - 9600, dtype=np.uint8).tobytes()
+    half = len(noise) // 96 * 48
+    assert struct.calcsize("<Q") == 8
+    return _put(folder, shard(noise[:half], noise[half:]))

@@ -1,0 +1,148 @@
+"""Hostile Read Shards of Software Heritage."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+
+import numpy as np
+
+from tests.hostile.making import MEGABYTES, hostile, put
+
+SAMPLE = Path(__file__).parents[1] / "data" / "swh" / "small.shard"
+KEY = "00" * 32
+_HEADER = struct.Struct(">32s7Q")
+_HASH = struct.Struct("<7sII8s8I")
+
+
+def shard(objects: bytes, slots: bytes, function: bytes, *, count: int | None = None, **changed: int) -> bytes:
+    """A shard of three sections; fields of the header can be changed."""
+    index = 512 + len(objects)
+    values = {"version": 1, "count": len(slots) // 40 if count is None else count, "objects": 512}
+    values |= {"size": len(objects), "index": index, "index_size": len(slots), "hash": index + len(slots)}
+    head = _HEADER.pack(b"SWHShard", *(values | changed).values())
+    return head.ljust(512, b"\0") + objects + slots + function
+
+
+def function(
+    slots: int, buckets: int, *, r: int = 1, bits: int = 0, select: int = 8, top: int = 0, seed: int = 0
+) -> bytes:
+    """A hash function section whose numbers say what is asked, with nothing behind them."""
+    fixed = _HASH.pack(b"chd_ph\0", slots, 12, b"jenkins\0", seed, 24 + select, buckets, r, bits, select, buckets, top)
+    return fixed + bytes(select) + struct.pack("<II", slots, buckets)
+
+
+def slots_of(keys: np.ndarray, offsets: np.ndarray) -> bytes:
+    """An index."""
+    rows = np.zeros((len(keys), 40), np.uint8)
+    rows[:, :32] = keys
+    rows[:, 32:] = offsets.astype(">u8").view(np.uint8).reshape(-1, 8)
+    return rows.tobytes()
+
+
+def _keys(count: int) -> np.ndarray:
+    return np.random.default_rng(5).integers(0, 256, (count, 32), dtype=np.uint8)
+
+
+@hostile("swh", KEY)
+def nested_objects(folder: Path) -> Path:
+    """A hundred thousand objects within each other: each reaches to the end of the section."""
+    count = 150_000
+    objects = np.zeros(count, ">u8")
+    objects[:] = 8 * count - 8 * np.arange(1, count + 1)
+    offsets = 512 + 8 * np.arange(count)
+    return put(
+        folder, "a.shard", shard(objects.tobytes(), slots_of(_keys(count), offsets), function(count, count // 5))
+    )
+
+
+@hostile("swh", KEY)
+def one_object(folder: Path) -> Path:
+    """Slots by the hundred thousand that point to one object of megabytes."""
+    count, size = 120_000, 4_000_000
+    objects = struct.pack(">Q", size) + bytes(size)
+    offsets = np.full(count, 512)
+    return put(folder, "a.shard", shard(objects, slots_of(_keys(count), offsets), function(count, count // 5)))
+
+
+@hostile("swh", KEY)
+def one_key(folder: Path) -> Path:
+    """Slots by the hundred thousand with one key."""
+    count = 190_000
+    objects = bytes(8 * count)
+    keys = np.zeros((count, 32), np.uint8)
+    keys[:] = np.frombuffer(b"k" * 32, np.uint8)
+    return put(
+        folder, "a.shard", shard(objects, slots_of(keys, 512 + 8 * np.arange(count)), function(count, count // 5))
+    )
+
+
+@hostile("swh", KEY)
+def wild_offsets(folder: Path) -> Path:
+    """Slots whose offsets lead nowhere, and keys in slots without object."""
+    count = 245_000
+    offsets = np.random.default_rng(6).integers(0, 2**63, count) * 2
+    offsets[::3] = -1
+    return put(folder, "a.shard", shard(bytes(8), slots_of(_keys(count), offsets), function(count, count // 5)))
+
+
+@hostile("swh", KEY)
+def wild_lengths(folder: Path) -> Path:
+    """Objects whose lengths wrap 64 bits."""
+    count = 190_000
+    objects = np.random.default_rng(7).integers(2**63, 2**64, count, dtype=np.uint64).astype(">u8").tobytes()
+    offsets = 512 + 8 * np.arange(count)
+    return put(folder, "a.shard", shard(objects, slots_of(_keys(count), offsets), function(count, count // 5)))
+
+
+@hostile("swh", KEY)
+def function_of_all_bits(folder: Path) -> Path:
+    """A hash function whose every number is the largest there is."""
+    most = 2**32 - 1
+    data = SAMPLE.read_bytes()
+    at = int.from_bytes(data[80:88], "big")
+    return put(folder, "a.shard", data[:at], function(most, most, r=most, bits=most, select=8, top=most, seed=most))
+
+
+@hostile("swh", KEY)
+def function_of_ones(folder: Path) -> Path:
+    """A hash function of megabytes of one-bits, and one of zeros."""
+    body = b"\xff" * (MEGABYTES - 10_000)
+    data = SAMPLE.read_bytes()
+    at = int.from_bytes(data[80:88], "big")
+    length = len(body)
+    slots = (at - int.from_bytes(data[64:72], "big")) // 40
+    fixed = _HASH.pack(b"chd_ph\0", slots, 12, b"jenkins\0", 1, length, 2**20, 1, 2**24, length // 2, 2**20, 2**23)
+    return put(folder, "a.shard", data[:at], fixed, body, struct.pack("<II", slots, 2**20))
+
+
+@hostile("swh", KEY)
+def sums_that_wrap(folder: Path) -> Path:
+    """Positions and sizes whose sums are small numbers of 64 bits."""
+    changed = {"size": 2**64 - 512, "index": 0, "index_size": 2**64 - 40, "hash": 2**64 - 40}
+    return put(folder, "a.shard", shard(bytes(100), bytes(400), function(10, 2), **changed))
+
+
+@hostile("swh", KEY)
+def counts_that_lie(folder: Path) -> Path:
+    """A shard that says that it has 2**63 objects."""
+    return put(folder, "a.shard", shard(bytes(80), bytes(400), function(10, 2), count=2**63))
+
+
+@hostile("swh", KEY)
+def sparse(folder: Path) -> Path:
+    """A shard with as large a hole as the file system lets have, before the index."""
+    path = folder / "a.shard"
+    path.write_bytes(b"")
+    for size in (2**63 - 2**20, 2**43):
+        slots = slots_of(_keys(11), 512 + 8 * np.arange(11))
+        head = _HEADER.pack(b"SWHShard", 1, 11, 512, size - 512, size, len(slots), size + len(slots))
+        try:
+            with path.open("r+b") as file:
+                file.write(head)
+                file.seek(size)
+                file.write(slots + function(11, 3))
+            return path
+        except OSError:
+            continue
+    return path
