@@ -173,6 +173,9 @@ def children_of(node: Node, count: NodeCount) -> tuple[list[Node], str]:
         SourceError: The bytes cannot be had.
     """
     children: list[Node] = []
+    if count.left == 0:
+        # Without making any: nodes are made by the hundred.
+        return children, count.over if node.expandable else ""
     try:
         for child in node.children:
             if not count.take():

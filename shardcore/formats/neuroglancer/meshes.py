@@ -22,6 +22,10 @@ from shardcore.span import Span
 
 MANIFEST_LIMIT = 64 << 20
 """Most bytes that a manifest may have: four million fragments."""
+MANIFESTS_FLOOR = 64 << 20
+MANIFESTS_RATIO = 16
+MANIFEST_COST = 1024
+"""What a manifest costs to read besides its bytes."""
 BATCH = 1024
 BATCH_BYTES = 16 << 20
 
@@ -60,8 +64,11 @@ def read_meshes(source: Source, spec: ShardingSpec, table: MinishardTable, progr
     fragments = np.full(len(entries), -1, np.int64)
     damage: dict[int, ShardError] = {}
     rows = np.flatnonzero(entries.inside & (entries.sizes <= np.uint64(MANIFEST_LIMIT)))
-    rows = rows[np.argsort(entries.starts[rows], kind="stable")]
-    done = 0
+    rows = rows[np.lexsort((entries.sizes[rows], entries.starts[rows]))]
+    same = _same_as_before(entries.starts[rows], entries.sizes[rows])
+    twins, rows = rows, rows[~same]
+    # Manifests that overlap are read as long as all of them together are not many times the file.
+    left, done = MANIFESTS_FLOOR + MANIFESTS_RATIO * source.size, 0
     while done < len(rows):
         count = 1 + int(np.searchsorted(np.cumsum(entries.sizes[rows[done : done + BATCH]]), np.uint64(BATCH_BYTES)))
         batch = rows[done : done + count]
@@ -69,11 +76,43 @@ def read_meshes(source: Source, spec: ShardingSpec, table: MinishardTable, progr
         places = [(start, start + size) for start, size in zip(starts, sizes, strict=True)]
         for row, place, stored in zip(batch.tolist(), places, source.read_many(places), strict=True):
             span = Span("", *place)
+            if left <= 0:
+                damage[row] = FormatError("its manifest lies where those of many others do", span=span)
+                continue
+            left -= len(stored) + MANIFEST_COST
             try:
-                manifest = read_manifest(decode_manifest(spec, stored, span), span)
-                fragments[row] = fragments_span(manifest, span.start, spec.index_size).start
+                data = decode_manifest(spec, stored, span)
+                left -= len(data)
+                fragments[row] = fragments_span(read_manifest(data, span), span.start, spec.index_size).start
             except (FormatError, LimitExceeded) as error:
-                damage[row] = error
+                # The frames there would keep every manifest in memory.
+                error.__cause__ = error.__context__ = None
+                damage[row] = error.with_traceback(None)
         done += len(batch)
         progress(done, len(rows))
+    _copy_to_twins(twins, same, fragments, damage)
     return Meshes(fragments, damage)
+
+
+def _same_as_before(starts: npt.NDArray[np.uint64], sizes: npt.NDArray[np.uint64]) -> npt.NDArray[np.bool_]:
+    """Which of some places, by their starts, are the same as the one before them."""
+    same = np.zeros(len(starts), np.bool_)
+    same[1:] = (starts[1:] == starts[:-1]) & (sizes[1:] == sizes[:-1])
+    return same
+
+
+def _copy_to_twins(
+    rows: npt.NDArray[np.int64],
+    same: npt.NDArray[np.bool_],
+    fragments: npt.NDArray[np.int64],
+    damage: dict[int, ShardError],
+) -> None:
+    """Gives rows that name the same manifest as the row before them what was found out about it."""
+    if not same.any():
+        return
+    first = rows[np.maximum.accumulate(np.where(same, 0, np.arange(len(rows))))]
+    fragments[rows] = fragments[first]
+    if damage:
+        for row, of in zip(rows[same].tolist(), first[same].tolist(), strict=True):
+            if of in damage:
+                damage[row] = damage[of]

@@ -200,7 +200,9 @@ def _fits_older_rule(table: MinishardTable, grid: tuple[int, ...]) -> bool:
 
 def _check_meshes(file: NeuroglancerFile, table: MinishardTable, findings: Findings, progress: Progress) -> None:
     meshes = file.meshes(progress)
-    for row, error in sorted(meshes.damage.items()):
+    told = sorted(meshes.damage.items(), key=lambda item: item[0])
+    findings.more(Severity.ERROR, "neuroglancer.manifest", len(told) - LISTED)
+    for row, error in told[:LISTED]:
         message = f"key {_key(table, row)}: {error.message}"
         findings.error("neuroglancer.manifest", error.span, message, key=_key(table, row))
     regions = regions_of(table, meshes, file.base, file.source.size)

@@ -1,0 +1,66 @@
+"""Every command over every hostile file, within the bounds of `docs/bounds.md`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from shardcore.testing import sampled
+from tests.hostile import bounds
+from tests.hostile.bounds import WALL_SECONDS, commands_of, fault
+from tests.hostile.files import ALL, MODULES
+from tests.hostile.making import Hostile
+from tests.hostile.running import Runner
+
+DOCS = Path(__file__).parents[2] / "docs" / "bounds.md"
+QUICK_FILES = 10
+QUICK_COMMANDS = 4
+
+
+@pytest.fixture(scope="module")
+def runner() -> Iterator[Runner]:
+    """A process that runs the commands of all tests here."""
+    with Runner() as made:
+        yield made
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("one", sampled(ALL, QUICK_FILES), ids=str)
+def test_every_command_stays_within_the_bounds(one: Hostile, runner: Runner, tmp_path: Path) -> None:
+    """A hostile file costs no command more memory or time than is promised; none ends in a traceback or raw text."""
+    path = one.make(tmp_path)
+    commands = commands_of(one, path, tmp_path)
+    broken = []
+    for command in sampled(commands, QUICK_COMMANDS):
+        outcome = runner.run(list(command.arguments), WALL_SECONDS)
+        if wrong := fault(command, outcome):
+            broken.append(f"{command}: {wrong} ({outcome}) {outcome.err[-500:]}")
+    assert not broken, "\n".join(broken)
+
+
+def test_every_format_has_hostile_files() -> None:
+    """Each format has its module, and each file says what it attacks."""
+    from shardcore.registry import FORMATS
+
+    assert {module.__name__.rpartition(".")[2] for module in MODULES} == set(FORMATS)
+    assert {one.format for one in ALL} == set(FORMATS)
+    assert all(one.why.endswith(".") for one in ALL)
+    assert len({str(one) for one in ALL}) == len(ALL)
+
+
+@pytest.mark.parametrize("one", sampled(ALL, QUICK_FILES), ids=str)
+def test_hostile_files_are_small(one: Hostile, tmp_path: Path) -> None:
+    """The bounds are those of small files: a hostile one has at most 10 MB."""
+    one.make(tmp_path)
+    if not one.sparse:
+        assert sum(path.lstat().st_size for path in tmp_path.rglob("*") if path.is_file()) <= 12_000_000
+
+
+def test_the_docs_state_the_bounds_that_are_tested() -> None:
+    """The figures in the table are those of the tests."""
+    text = DOCS.read_text("utf-8")
+    stated = {float(number) for number in re.findall(r"\*\*(\d+)\*\*", text)}
+    assert stated >= {bounds.MEGABYTES, bounds.FIRST_SECONDS, bounds.LAST_SECONDS}
