@@ -193,7 +193,7 @@ def sidecar_deep(folder: Path) -> Path:
 @hostile("des", "one")
 def sidecar_tombstones(folder: Path) -> Path:
     """A hundred thousand tombstones of one uid, and their times."""
-    tombs = {f"one:{n}": {"uid": "one", "created_at": f"{n}", "reason": UNFIT} for n in range(100_000)}
+    tombs = {f"one:{n}": {"uid": "one", "created_at": f"{n}", "reason": ""} for n in range(100_000)}
     return _sidecar(folder, json.dumps({"version": 1, "shard_file": UNFIT, "tombstones": tombs}).encode())
 
 
