@@ -134,7 +134,7 @@ class Geometry:
 
         Args:
             kind: Of which table.
-            index: Number of the header record in its section.
+            index: Position of the header in 48-byte records from the start of its section.
             chunk: Number of the chunk in the xorb; -1 in the tables of files and xorbs.
 
         Returns:
