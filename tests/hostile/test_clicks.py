@@ -1,0 +1,57 @@
+"""Every click in a window over a hostile file, within the bounds of `docs/bounds.md`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shardcore.testing import rounds, sampled
+from tests.hostile import bounds
+from tests.hostile.clicks import Click, clicks_over
+from tests.hostile.files import ALL
+from tests.hostile.making import Hostile
+
+QUICK_FILES = 2
+FULL_FILES = 12
+WALL_SECONDS = 600.0
+"""After this time by the clock a window is ended; the bounds are seconds of the processor."""
+
+
+def fault(click: Click) -> str:
+    """Which bound a click broke; empty for none."""
+    if click.wrong:
+        return click.wrong
+    if click.megabytes > bounds.MEGABYTES:
+        return f"{click.megabytes:.0f} MB over the empty window"
+    if click.first > bounds.FIRST_SECONDS:
+        return f"{click.first:.1f} s until something was shown"
+    if click.total > bounds.LAST_SECONDS:
+        return f"{click.total:.1f} s"
+    return ""
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("one", sampled(ALL, rounds(FULL_FILES, QUICK_FILES), full=False), ids=str)
+def test_every_click_stays_within_the_bounds(one: Hostile, tmp_path: Path) -> None:
+    """No click over a hostile file costs more than is promised, shows raw text, or makes Qt complain."""
+    clicks = clicks_over(one.make(tmp_path), one.keys, WALL_SECONDS)
+    assert len(clicks) > 2
+    broken = [f"{click.what}: {wrong}" for click in clicks if (wrong := fault(click))]
+    assert not broken, "\n".join(broken)
+
+
+def test_a_click_that_costs_too_much_is_told() -> None:
+    """Each bound of a click is one that can be broken."""
+    fine = Click("open", 1.0, 2.0, 50.0, 0.1)
+    assert fault(fine) == ""
+    broken: tuple[dict[str, Any], ...] = (
+        {"first": 4.5},
+        {"total": 11.0},
+        {"megabytes": 201.0},
+        {"wrong": "raw '\\x1b' in a title"},
+    )
+    for wrong in broken:
+        assert fault(replace(fine, **wrong))
