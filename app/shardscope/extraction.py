@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shardcore import Shard, SourceChanged, State
 from shardcore.extract import extract
 from shardcore.progress import Progress
 from shardscope.opening import OpenRequest
+from shardscope.row_ranges import RowRanges
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,14 +22,14 @@ class Extraction:
     Attributes:
         shard: What is open.
         request: How it was opened.
-        rows: Rows of its objects.
+        rows: Which of its objects.
         where: The folder.
         deleted: Whether tombstoned objects are written, too; None when that has to be asked if there are some.
     """
 
     shard: Shard
     request: OpenRequest
-    rows: NDArray[np.int64]
+    rows: RowRanges
     where: Path
     deleted: bool | None = None
 
@@ -59,7 +59,7 @@ def write(wanted: Extraction, progress: Progress) -> Extracted:
     Raises:
         ShardError: The rows cannot be read, or the folder cannot be written to.
     """
-    shard, rows = wanted.shard, wanted.rows
+    shard, rows = wanted.shard, wanted.rows.rows()
     columns = shard.objects.columns(rows, sizes=True)
     used, dead = columns.state != State.UNUSED, columns.state == State.TOMBSTONED
     hidden = 0 if wanted.request.deleted else int(dead.sum())

@@ -5,13 +5,13 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from shardcore import Shard, SourceChanged
 from shardcore.progress import no_progress
 from shardscope.extraction import Extracted, Extraction, write
 from shardscope.opening import OpenRequest
+from shardscope.row_ranges import RowRanges
 
 NAMES = ("keep", "gone", "nometa")
 
@@ -26,7 +26,7 @@ def request_(data: Path, tmp_path: Path) -> OpenRequest:
 
 def wanted(shard: Shard, request: OpenRequest, where: Path, deleted: bool | None = None) -> Extraction:
     """All objects."""
-    return Extraction(shard, request, np.arange(3), where, deleted)
+    return Extraction(shard, request, RowRanges.all_of(3), where, deleted)
 
 
 def test_nothing_is_written_before_it_is_asked(request_: OpenRequest, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,7 @@ from PySide6.QtGui import QFont
 from shardcore import DataSet, ObjectColumns, Objects, Shard, State
 from shardscope.jobs import Job, Priority
 from shardscope.looks.shown import shown, tip
+from shardscope.row_ranges import RowRanges
 from shardscope.session import Session
 
 PAGE = 256
@@ -180,6 +182,11 @@ class ObjectModel(QAbstractTableModel):
         """The row of `Shard.objects` behind an index."""
         place = self._first + index.row()
         return place if self._rows is None else int(self._rows[place])
+
+    def ranges_of(self, places: Iterable[range]) -> RowRanges:
+        """Rows of the block that is shown, given by their places in it."""
+        first = self._first
+        return RowRanges.of((range(part.start + first, part.stop + first) for part in places), self._rows)
 
     def key_of(self, index: Index) -> str | None:
         """The key behind an index, when it is known and there is one."""

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
 from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QApplication, QFileDialog, QMessageBox, QWidget
@@ -18,13 +17,12 @@ from shardcore.words import plural
 from shardscope.extraction import Extracted, Extraction, write
 from shardscope.jobs import Job, Pool, Priority
 from shardscope.objects.table import ObjectTable
+from shardscope.row_ranges import RowRanges
 from shardscope.session import Session
 from shardscope.settings import Settings
 
 MAX_KEYS = 1_000_000
 """Keys copied at once."""
-
-Rows = NDArray[np.int64]
 
 
 class ObjectActions(QObject):
@@ -86,7 +84,7 @@ class ObjectActions(QObject):
 
         When some of them are tombstoned, nothing is written until the user has said what to do about them.
         """
-        shard, rows = self._session.shard, self._table.selected_rows()
+        shard, rows = self._session.shard, self._table.selected_ranges()
         if shard is None or not len(rows):
             return None
         self._settings.folder = folder
@@ -147,21 +145,25 @@ class ObjectActions(QObject):
             QApplication.clipboard().setText("\n".join(keys))
             self._session.message.emit(f"{plural(len(keys), 'key')} copied")
 
-        self._keys(self._table.selected_rows(MAX_KEYS), take)
+        self._keys(self._table.selected_ranges().head(MAX_KEYS), take)
 
     def _trace(self) -> None:
         def take(keys: list[str]) -> None:
             if keys:
                 self.trace_requested.emit(keys[0])
 
-        self._keys(self._table.selected_rows(1), take)
+        self._keys(self._table.selected_ranges().head(1), take)
 
-    def _keys(self, rows: Rows, take: Any) -> None:
-        if not len(rows):
+    def _keys(self, chosen: RowRanges, take: Any) -> None:
+        if not len(chosen):
             return
 
         def work(shard: Shard, job: Job) -> list[str]:
-            return [key for key in shard.objects.key_texts(rows) if key is not None]
+            found: list[str] = []
+            for rows in chosen.pieces():
+                job.check()
+                found.extend(key for key in shard.objects.key_texts(rows) if key is not None)
+            return found
 
         self._session.ask(work, take, failed="The keys cannot be read", key=("keys", self))
 
@@ -169,14 +171,14 @@ class ObjectActions(QObject):
 
     def check_selected(self) -> Job | None:
         """Reads the selected objects to their ends; tells size and SHA-256 of one, or how many are sound."""
-        rows = self._table.selected_rows()
-        if not len(rows):
+        chosen = self._table.selected_ranges()
+        if not len(chosen):
             return None
 
         def work(shard: Shard, job: Job) -> tuple[int, list[str], str]:
             sound, wrong, last = 0, [], ""
-            for number, row in enumerate(rows.tolist()):
-                job.progress(number, len(rows))
+            for number, row in enumerate(chain.from_iterable(rows.tolist() for rows in chosen.pieces())):
+                job.progress(number, len(chosen))
                 ref = shard.objects.ref(row)
                 if ref.state is State.UNUSED:
                     continue
@@ -197,7 +199,7 @@ class ObjectActions(QObject):
                 job.note = told
             self._session.message.emit(told)
 
-        title = f"Verify {plural(len(rows), 'object')}"
+        title = f"Verify {plural(len(chosen), 'object')}"
         job = self._session.ask(work, take, failed="Not verified", pool=Pool.CPU, priority=Priority.SCAN, title=title)
         return job
 

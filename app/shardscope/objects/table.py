@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
 from PySide6.QtCore import (
     QEvent,
+    QItemSelection,
     QItemSelectionModel,
     QModelIndex,
     QPersistentModelIndex,
+    Qt,
     Signal,
 )
 from PySide6.QtGui import QKeyEvent, QKeySequence, QPainter, QPaintEvent, QResizeEvent
@@ -21,6 +21,7 @@ from PySide6.QtWidgets import (
 
 from shardscope.models.object_model import ObjectModel
 from shardscope.objects.paint import RowPainter, row_height, selected_places
+from shardscope.row_ranges import RowRanges
 
 Index = QModelIndex | QPersistentModelIndex
 
@@ -32,6 +33,9 @@ _DIGITS = {"row": 4, "key": 8, "kind": 6, "state": 7, "size": 7, "stored": 6, "s
 
 _MOST_DIGITS = {"key": 400, "state": 12, "shard": 16}
 """Columns that grow with their texts, and how far."""
+
+MANY_SELECTED = 10_000
+"""Changes of the selection by more rows than this are painted without looking at each."""
 
 KEY_SHARE = 0.6
 """Keys that fit in this part of the table are shown whole; longer ones share what the other columns leave."""
@@ -74,6 +78,9 @@ class ObjectTable(QTableView):
         header.setHighlightSections(False)
         header.setSectionsClickable(True)
         header.setMinimumSectionSize(48)
+        for one in (header, rows):
+            # Headers ask whether a whole column is selected, which costs a call for each row: theirs never is.
+            one.setSelectionModel(QItemSelectionModel(model, one))
         # Room for the sign of the order beside titles that stand at the right.
         header.setStyleSheet("QHeaderView::section { padding-right: 16px; }")
         self._measure()
@@ -161,15 +168,13 @@ class ObjectTable(QTableView):
 
     # --- rows ---
 
-    def selected_rows(self, most: int = 1_000_000) -> NDArray[np.int64]:
-        """The selected rows of `Shard.objects`, as shown; at most so many."""
-        places = sorted({place for part in selected_places(self) for place in part[:most]})[:most]
-        model = self.objects
-        return np.fromiter((model.row_of(model.index(place, 0)) for place in places), np.int64, len(places))
+    def selected_ranges(self) -> RowRanges:
+        """The selected rows, as ranges; costs the same for one row and for millions."""
+        return self.objects.ranges_of(selected_places(self))
 
     def selected_count(self) -> int:
         """How many rows are selected."""
-        return sum(len(part) for part in selected_places(self))
+        return len(self.selected_ranges())
 
     def visible_places(self) -> range:
         """The rows of the view that are on the screen."""
@@ -193,6 +198,29 @@ class ObjectTable(QTableView):
                 self.scrollTo(index, QAbstractItemView.ScrollHint.PositionAtCenter)
         finally:
             self._following = False
+
+    def selectionChanged(self, selected: QItemSelection, deselected: QItemSelection) -> None:
+        """Qt lists every cell of a new selection for screen readers: of many rows it need not."""
+        if sum(part.height() for chosen in (selected, deselected) for part in chosen.toList()) > MANY_SELECTED:
+            self.viewport().update()
+        else:
+            super().selectionChanged(selected, deselected)
+
+    def selectionCommand(self, index: Index, event: QEvent | None = None) -> QItemSelectionModel.SelectionFlag:
+        """Shift extends the selection, with Ctrl as well: to the first or the last row."""
+        flags = QItemSelectionModel.SelectionFlag
+        both = Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier
+        if isinstance(event, QKeyEvent) and event.modifiers() & both == both:
+            return flags.SelectCurrent | flags.Rows
+        return super().selectionCommand(index, event)
+
+    def moveCursor(self, action: QAbstractItemView.CursorAction, modifiers: Qt.KeyboardModifier) -> QModelIndex:
+        """Home and End are the first and the last row: all of a row is current, not a cell."""
+        actions, last = QAbstractItemView.CursorAction, self.objects.rowCount() - 1
+        if action in (actions.MoveHome, actions.MoveEnd) and last >= 0:
+            column = max(self.currentIndex().column(), 0)
+            return self.objects.index(0 if action is actions.MoveHome else last, column)
+        return super().moveCursor(action, modifiers)
 
     def currentChanged(self, current: Index, previous: Index) -> None:
         """The user went to a row."""

@@ -72,8 +72,9 @@ class MainWindow(QMainWindow):
         self.trace = self.panels.panel(TracePanel)
         self.transfers = self.panels.panel(Transfers)
         self.places = self.panels.panel(Places)
+        table = self.objects.table
         self.drag_out = DragOut(
-            self.session, self.objects.table, lambda: self.objects.table.selected_rows(MOST_FILES + 1).tolist()
+            self.session, table, lambda: table.selected_ranges().head(MOST_FILES + 1).rows().tolist()
         )
         self._make_centre()
         self._make_status()

@@ -31,7 +31,7 @@ class Rig:
         self.qtbot = qtbot
         self.model = ObjectModel(session)
         self.table = ObjectTable(self.model)
-        self.drag = DragOut(session, self.table, lambda: self.table.selected_rows().tolist())
+        self.drag = DragOut(session, self.table, lambda: self.table.selected_ranges().rows().tolist())
         self.drag.run_drag = self._note
         self.drags: list[list[Path]] = []
         self.texts: list[str] = []
@@ -144,7 +144,7 @@ def test_a_click_selects(rig: Rig) -> None:
     rig.table.rows_chosen.connect(chosen.append)
     rig.press(4)
     rig.release(4)
-    assert rig.table.selected_rows().tolist() == [4]
+    assert rig.table.selected_ranges().rows().tolist() == [4]
     assert 4 in chosen
 
 
@@ -154,7 +154,7 @@ def test_moving_selects_no_rows(rig: Rig) -> None:
     for distance in range(0, 200, 20):
         rig.move(0, distance)
     rig.settle()
-    assert rig.table.selected_rows().tolist() == [0]
+    assert rig.table.selected_ranges().rows().tolist() == [0]
 
 
 def test_same_selection_same_files(rig: Rig) -> None:

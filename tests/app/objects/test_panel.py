@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,12 +18,14 @@ from pytestqt.qtbot import QtBot
 
 from shardcore import State
 from shardscope.jobs import Jobs, JobState
+from shardscope.models.object_model import ObjectModel
 from shardscope.objects.paint import row_height
 from shardscope.objects.panel import ObjectPanel
 from shardscope.objects.table import LONG_KEY, MAX_PIXELS
 from shardscope.session import Session
 from shardscope.settings import Settings
 from tests.app.conftest import open_in
+from tests.app.models.test_object_model import ManyObjects
 
 
 @pytest.fixture
@@ -273,3 +276,32 @@ def test_deleted_objects_are_asked_about(
         qtbot.waitUntil(lambda: made.findChild(QMessageBox, "askDeleted") is None and not session.jobs.open_jobs)
         written = {path.name for path in out.iterdir()} - {"manifest.json"} if out.exists() else None
         assert written == names
+
+
+def test_selecting_a_million_rows_asks_for_none_of_them(
+    qtbot: QtBot, panel: ObjectPanel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl+A, Shift+End and what they paint cost the same for a million rows as for a screen of them."""
+    panel._session.listing = ManyObjects(1_000_000)
+    panel.model.load()
+    panel.grab()
+    calls = 0
+    counted = ObjectModel.rowCount
+
+    def row_count(self: ObjectModel, *arguments: Any) -> int:
+        nonlocal calls
+        calls += 1
+        return counted(self, *arguments)
+
+    monkeypatch.setattr(ObjectModel, "rowCount", row_count)
+    control, shift = Qt.KeyboardModifier.ControlModifier, Qt.KeyboardModifier.ShiftModifier
+    QTest.keyClick(panel.table, Qt.Key.Key_A, control)
+    panel.grab()
+    assert panel.table.selected_ranges().parts == (range(1_000_000),)
+    left, place = Qt.MouseButton.LeftButton, panel.table.visualRect(panel.model.index(2, 1)).center()
+    QTest.mouseClick(panel.table.viewport(), left, pos=place)
+    QTest.keyClick(panel.table, Qt.Key.Key_End, control | shift)
+    panel.grab()
+    assert panel.table.selected_ranges().parts == (range(2, 1_000_000),)
+    assert panel.actions_.extract.isEnabled()
+    assert calls < 20_000

@@ -1,0 +1,79 @@
+"""Selected rows, as ranges: what costs the same for one row and for ten million. No Qt here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+STEP = 1 << 16
+"""Rows in one piece of `pieces`."""
+
+Rows = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class RowRanges:
+    """Some of the rows that a table shows, in the order in which it shows them.
+
+    Make it with `of`. Counting is cheap; what makes arrays of rows (`rows`, `pieces`) belongs into a job.
+
+    Attributes:
+        parts: Half-open ranges of places of the table, sorted, apart from each other.
+        order: The row of `Shard.objects` at each place; None where places are rows.
+    """
+
+    parts: tuple[range, ...] = ()
+    order: NDArray[np.integer] | None = None
+
+    @staticmethod
+    def of(parts: Iterable[range], order: NDArray[np.integer] | None = None) -> RowRanges:
+        """Sorts ranges, and joins those that touch or overlap."""
+        joined: list[range] = []
+        for part in sorted((part for part in parts if part), key=lambda part: part.start):
+            if joined and part.start <= joined[-1].stop:
+                joined[-1] = range(joined[-1].start, max(joined[-1].stop, part.stop))
+            else:
+                joined.append(part)
+        return RowRanges(tuple(joined), order)
+
+    @staticmethod
+    def all_of(count: int) -> RowRanges:
+        """Every row of so many."""
+        return RowRanges.of([range(count)])
+
+    def __len__(self) -> int:
+        return sum(map(len, self.parts))
+
+    @property
+    def first(self) -> int | None:
+        """The row of `Shard.objects` at the first place, or None."""
+        return next(iter(self.head(1).rows().tolist()), None)
+
+    def head(self, most: int) -> RowRanges:
+        """The first so many of them."""
+        kept: list[range] = []
+        for part in self.parts:
+            if most <= 0:
+                break
+            kept.append(part[:most])
+            most -= len(kept[-1])
+        return RowRanges(tuple(kept), self.order)
+
+    def rows(self) -> Rows:
+        """The rows of `Shard.objects`, as an array; in a job, unless there are few."""
+        parts = [self._rows(part) for part in self.parts]
+        return np.concatenate(parts) if parts else np.empty(0, np.int64)
+
+    def pieces(self, step: int = STEP) -> Iterator[Rows]:
+        """The same in pieces, so that a job can tell how far it is, be stopped, and take little memory."""
+        for part in self.parts:
+            for start in range(part.start, part.stop, step):
+                yield self._rows(range(start, min(start + step, part.stop)))
+
+    def _rows(self, part: range) -> Rows:
+        if self.order is None:
+            return np.arange(part.start, part.stop, dtype=np.int64)
+        return self.order[part.start : part.stop].astype(np.int64)
