@@ -23,6 +23,10 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 NODES = 6
 """Nodes of each level of the tree that are clicked."""
+ENOUGH = 12.0
+"""Seconds of the processor after which a click is given up; it broke the bound then."""
+PATIENCE = 150.0
+"""The same by the clock, for a machine that is busy with other work."""
 _OFFSCREEN = "This plugin does not support"
 """How Qt begins what it says of a platform without windows of its own."""
 
@@ -106,14 +110,14 @@ class Clicker:
             seen: Whether its result is to be seen; without it, it is seen at once.
         """
         began = time.process_time()
-        until = time.monotonic() + 25
+        until = time.monotonic() + PATIENCE
         act()
         first, stands, rests = self._rest(until, seen, began)
         total = time.process_time() - began
-        wrong = "" if rests else "given up after 25 s"
+        wrong = "" if rests else f"given up after {total:.0f} s"
         if not rests:
             self.window.stop_jobs()
-            self._rest(time.monotonic() + 10)
+            self._rest(time.monotonic() + PATIENCE)
         wrong = wrong or next(self._raw_texts(), "")
         return Click(what, min(first, total), total, (_peak() - self.idle) / 1024, stands, wrong)
 
@@ -129,7 +133,7 @@ class Clicker:
             if seen is not None and first == float("inf") and seen():
                 first = time.process_time() - began
             quiet = 0 if self.window.jobs.open_jobs else quiet + 1
-            if time.monotonic() > until:
+            if time.monotonic() > until or (began and time.process_time() - began > ENOUGH):
                 return first, stands, False
             time.sleep(0.02)
         return first, stands, True

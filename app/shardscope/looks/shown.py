@@ -7,14 +7,18 @@ from html import escape
 from shardcore.text import visible
 
 
+MOST_LETTERS = 4_000
+"""Letters of one text that are shown: Qt takes seconds to lay out some MB of them. Copies are whole."""
+
+
 def shown(text: str) -> str:
-    """Text for a cell, a title or a line: control characters and marks of direction are escapes."""
-    return visible(text)
+    """Text for a cell, a title or a line: control characters and marks of direction are escapes, the end is cut."""
+    return visible(_cut(text))
 
 
 def shown_lines(text: str) -> str:
     """As `shown`, where there are lines: line ends stay."""
-    return visible(text, keep="\n")
+    return visible(_cut(text), keep="\n")
 
 
 def tip(text: str) -> str:
@@ -22,3 +26,10 @@ def tip(text: str) -> str:
     text = shown_lines(text)
     # Qt guesses whether a text is markup: with a tag of our own around it there is nothing to guess.
     return f"<span>{escape(text)}</span>".replace("\n", "<br>") if "<" in text else text
+
+
+def _cut(text: str) -> str:
+    """A text of bearable length."""
+    if len(text) <= MOST_LETTERS:
+        return text
+    return f"{text[:MOST_LETTERS]} … ({len(text):,} characters)"

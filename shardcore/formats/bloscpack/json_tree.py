@@ -25,6 +25,9 @@ I64 = NDArray[np.int64]
 
 _SPACE = re.compile(rb"[ \t\n\r]*")
 _SPACES = np.isin(np.arange(256), np.frombuffer(b" \t\n\r", np.uint8))
+LONGEST_VALUE = 1 << 16
+"""Stored bytes of a text that is a node's value; a longer one has its beginning as the node's text alone."""
+
 _INDENT = 64  # spaces passed over for all members at once
 
 
@@ -55,7 +58,8 @@ class JsonTree:
             kids = Deferred(lambda: self._members(value_at, depth + 1), self._source)
             kind = "object" if self._data[value_at] == ord("{") else "array"
             return Node(name, span, text=kind, role=FieldRole.TEXT, children=kids)
-        value = json.loads(self._data[value_at:stop]) if depth < MAX_DEPTH else None
+        small = stop - value_at <= LONGEST_VALUE
+        value = json.loads(self._data[value_at:stop]) if depth < MAX_DEPTH and small else None
         text = self._data[value_at : min(stop, value_at + 4 * TEXT_LETTERS)].decode(errors="ignore")[:TEXT_LETTERS]
         plain = isinstance(value, (int, float, str))
         return Node(name, span, value=value if plain else None, text=text, role=FieldRole.TEXT)
