@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterable, Iterator
+from io import BytesIO
 from typing import IO, Literal, cast, get_args
 
 from shardcore.errors import BadChecksum, BadMagic, FormatError, LimitExceeded, ShardError, Truncated, Unsupported
@@ -22,6 +23,9 @@ CODECS: tuple[Codec, ...] = get_args(Codec)
 
 DEFAULT_LIMIT = 1 << 30
 """Most bytes that one decoded object may have unless asked for: 1 GiB."""
+
+SHOWN_LIMIT = 1 << 25
+"""Most bytes that a payload may decompress to for these bytes to be shown as a source of their own: 32 MiB."""
 
 MAX_WINDOW = 1 << 27
 """Largest zstd window accepted, 128 MiB: the most that the decoder itself may allocate for one frame."""
@@ -62,8 +66,34 @@ def decompress(
         Truncated: The stored bytes end before the frame does.
         FormatError: They are corrupt, go on after the end of the frame, or expand to another size than `expected`.
     """
-    pieces = list(decompress_stream(codec, _slices(data), limit=limit, expected=expected, span=span))
-    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+    pieces = decompress_stream(codec, _slices(data), limit=limit, expected=expected, span=span)
+    first = next(pieces, b"")
+    second = next(pieces, None)
+    if second is None:
+        return first
+    # Grows in place, and gives its memory away: joining a list of pieces would take twice as much.
+    whole = BytesIO()
+    whole.write(first)
+    whole.write(second)
+    del first, second
+    for piece in pieces:
+        whole.write(piece)
+    return whole.getvalue()
+
+
+def decompress_shown(codec: Codec | str, data: Data, *, expected: int | None = None, span: Span | None = None) -> bytes:
+    """As `decompress`, for bytes that are shown as a source of their own: at most `SHOWN_LIMIT`, as all are in memory.
+
+    Raises:
+        LimitExceeded: The result is, or is declared to be, larger. Objects of that size can be streamed.
+        Truncated: The stored bytes end before the frame does.
+        FormatError: They are damaged.
+    """
+    try:
+        return decompress(codec, data, limit=SHOWN_LIMIT, expected=expected, span=span)
+    except LimitExceeded as error:
+        more = f"decompresses to more than the {SHOWN_LIMIT >> 20} MiB that can be shown; extract the object instead"
+        raise LimitExceeded(more, span=span) from error
 
 
 def decompress_many(

@@ -1,8 +1,9 @@
-"""`python -m tests.hostile.clicks FILE [KEY…]`: clicks through a window over a hostile file, and prints what each cost.
+"""Clicks through a window over a hostile file, and what each click cost.
 
-A process of its own, so that its memory and its time are those of the window alone. Each line is JSON: `what` was done,
-`first` and `total` in seconds of the processor until something new was shown and until all work was at rest,
-`megabytes` over the empty window, and `wrong`, what must not be.
+`python -m tests.hostile.clicks` reads `{"path": …, "keys": […]}` from standard input. A process of its own, so that its
+memory and its time are those of the window alone. Each line is JSON: `what` was done, `first` and `total` in seconds of
+the processor until something new was shown and until all work was at rest, `megabytes` over the empty window, and
+`wrong`, what must not be.
 """
 
 from __future__ import annotations
@@ -67,9 +68,15 @@ def clicks_over(path: Path, keys: tuple[str, ...], seconds: float) -> list[Click
         "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "app")]),
         "QT_QPA_PLATFORM": "offscreen",
     }
-    command = [sys.executable, "-m", "tests.hostile.clicks", str(path), *keys]
-    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
-        process = subprocess.Popen(command, stdout=out, stderr=err, cwd=ROOT, env=environment)
+    command = [sys.executable, "-m", "tests.hostile.clicks"]
+    with (
+        tempfile.TemporaryFile("w+") as asked,
+        tempfile.TemporaryFile("w+") as out,
+        tempfile.TemporaryFile("w+") as err,
+    ):
+        json.dump({"path": str(path), "keys": keys}, asked)
+        asked.seek(0)
+        process = subprocess.Popen(command, stdin=asked, stdout=out, stderr=err, cwd=ROOT, env=environment)
         try:
             code = str(process.wait(seconds))
         except subprocess.TimeoutExpired:
@@ -220,7 +227,8 @@ def _tree(clicker: Clicker) -> Iterator[Click]:
 def main() -> int:
     """Clicks, and prints."""
     with tempfile.TemporaryDirectory() as folder, suppress(BrokenPipeError):
-        for click in run(Path(sys.argv[1]), sys.argv[2:], Path(folder)):
+        asked = json.load(sys.stdin)
+        for click in run(Path(asked["path"]), asked["keys"], Path(folder)):
             print(json.dumps(asdict(click)), flush=True)
     sys.stdout.flush()
     os._exit(0)

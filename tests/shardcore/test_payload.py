@@ -14,7 +14,7 @@ import pytest
 import zstandard
 
 from shardcore.errors import BadChecksum, BadMagic, FormatError, LimitExceeded, ShardError, Truncated, Unsupported
-from shardcore.payload import CODECS, decompress, decompress_stream
+from shardcore.payload import CODECS, SHOWN_LIMIT, decompress, decompress_shown, decompress_stream
 from shardcore.span import Span
 
 PLACE = Span("", 100, 200)
@@ -245,3 +245,25 @@ def test_libraries_are_imported_when_they_are_needed() -> None:
         "assert not {'zstandard', 'lz4'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", script], check=True, timeout=60)
+
+
+def test_what_is_shown_is_bounded_and_says_so() -> None:
+    """Bytes that are shown as a source of their own are at most 32 MiB, whatever an object may be."""
+    assert decompress_shown("zlib", zlib.compress(TEXT), span=PLACE) == TEXT
+    bomb = zlib.compress(bytes(SHOWN_LIMIT + 1), 9)
+    with pytest.raises(LimitExceeded, match="more than the 32 MiB that can be shown; extract the object") as caught:
+        decompress_shown("zlib", bomb, span=PLACE)
+    assert caught.value.span == PLACE
+    assert len(decompress("zlib", bomb)) == SHOWN_LIMIT + 1
+
+
+def test_a_large_result_is_not_held_twice() -> None:
+    """The pieces of a large payload become one result without a second copy beside it."""
+    size = 48 << 20
+    data = zlib.compress(bytes(size), 9)
+    tracemalloc.start()
+    try:
+        assert len(decompress("zlib", data)) == size
+        assert tracemalloc.get_traced_memory()[1] < 1.6 * size
+    finally:
+        tracemalloc.stop()

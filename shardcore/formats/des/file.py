@@ -15,11 +15,11 @@ from shardcore.formats.des.data_map import DataMap
 from shardcore.formats.des.entries import Entries
 from shardcore.formats.des.layout import HEADER
 from shardcore.formats.des.sidecar import Sidecar, Tombstone, read_sidecar, sidecar_name
-from shardcore.payload import decompress
+from shardcore.payload import decompress_shown
 from shardcore.sources.base import Source
 from shardcore.span import Span
 
-KEPT_DECODED = 1 << 26
+KEPT_DECODED = 1 << 25
 """Decoded payloads are kept up to this many bytes."""
 
 
@@ -162,7 +162,7 @@ class DesFile:
         Raises:
             UsageError: The object is deleted.
             FormatError: The payload is damaged.
-            LimitExceeded: It is longer than one object may be.
+            LimitExceeded: It is longer than what can be shown, 32 MiB.
             SourceError: The bytes cannot be had.
         """
         self.check_allowed(row)
@@ -171,7 +171,7 @@ class DesFile:
             return kept
         start, stop, codec, size = inline_place(self.entries, row)
         data = b"".join(read_chunks(self.source, start, stop))
-        plain = decompress(codec, data, expected=size, span=Span("", start, stop))
+        plain = decompress_shown(codec, data, expected=size, span=Span("", start, stop))
         return self._decoded.put(row, plain, len(plain)) if len(plain) <= KEPT_DECODED else plain
 
     def close(self) -> None:

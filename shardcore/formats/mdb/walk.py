@@ -70,7 +70,7 @@ class WalkedSection:
     Attributes:
         start: Where the section begins in the file, in bytes.
         data: The bytes of its records; a rest shorter than a record is left out.
-        headers: Position of the header of each block, in 48-byte records from the start of the section, int64, ascending.
+        headers: Position of the header of each block in 48-byte records from the section's start, int64, ascending.
         ends: One past the last record of each block, int64; each is where the next one begins.
         stop: One past the last record that was understood, the end mark included.
         problem: Why the walk broke off before an end mark, or empty.

@@ -17,7 +17,7 @@ from shardcore.formats.neuroglancer.levels import IndexLevels
 from shardcore.formats.neuroglancer.meshes import Meshes, decode_manifest, read_meshes
 from shardcore.formats.neuroglancer.origin import Origin
 from shardcore.formats.neuroglancer.sharding import ShardingSpec
-from shardcore.payload import decompress, decompress_many, decompress_stream
+from shardcore.payload import decompress_many, decompress_shown, decompress_stream
 from shardcore.progress import Progress, no_progress
 from shardcore.sources.base import Source
 from shardcore.span import Span
@@ -29,7 +29,7 @@ PIECE = 1 << 20
 SIZES_BLOCK = 1 << 22
 SMALL_VALUE = 1 << 14
 """Stored values of up to this many bytes expand to no more than 16 MiB."""
-KEPT_DECODED = 64 << 20
+KEPT_DECODED = 32 << 20
 """Decoded minishard indices and values are kept up to this many bytes."""
 
 
@@ -244,7 +244,7 @@ class NeuroglancerFile:
         Raises:
             UsageError: The bytes are none of the file's, or belong to the shard index.
             FormatError: They are damaged.
-            LimitExceeded: They expand beyond what one object may have.
+            LimitExceeded: They decompress to more than can be shown, 32 MiB.
             SourceError: The bytes cannot be had.
         """
         if not self.base <= start <= stop <= self.source.size:
@@ -255,7 +255,7 @@ class NeuroglancerFile:
         if self.levels.lists(start, stop):
             data = self.levels.decoded(start, stop)
         else:
-            data = decompress(self.codec, self.source.read(start, stop), span=Span("", start, stop))
+            data = decompress_shown(self.codec, self.source.read(start, stop), span=Span("", start, stop))
         return self._decoded.put((start, stop), data, len(data))
 
     def close(self) -> None:
