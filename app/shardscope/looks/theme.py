@@ -12,10 +12,11 @@ from functools import lru_cache
 from types import MappingProxyType
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QColor, QFont, QFontDatabase, QFontInfo, QPalette
+from PySide6.QtGui import QColor, QFont, QPalette
 from PySide6.QtWidgets import QApplication, QWidget
 
 from shardcore import FieldRole, SectionRole
+from shardscope.looks import type as type_
 from shardscope.looks.oklch import from_oklch
 from shardscope.looks.stylesheet import stylesheet
 
@@ -225,6 +226,7 @@ def apply(application: QApplication, name: str) -> Palette:
     chosen = palette(name)
     application.setProperty(_PROPERTY, chosen.name)
     application.setStyle("Fusion")
+    application.setFont(type_.sized(application.font(), type_.NORMAL))
     application.setPalette(_qt_palette(chosen))
     application.setStyleSheet(
         stylesheet(
@@ -252,18 +254,14 @@ def system_name(application: QApplication) -> str:
 
 
 def fixed_font(size: float | None = None) -> QFont:
-    """The font of bytes: fixed pitch, the platform's or DejaVu Sans Mono.
+    """The font of bytes: monospaced, with a slashed zero.
 
     Args:
-        size: In points; the platform's by default, at least 10.
+        size: In points; `type.NORMAL` by default.
     """
-    font = QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont)
-    if not QFontInfo(font).fixedPitch() or QFontInfo(font).family().lower() in ("monospace", "courier"):
-        font = QFont("DejaVu Sans Mono", font.pointSize())
-    font.setStyleHint(QFont.StyleHint.Monospace)
-    font.setFixedPitch(True)
-    font.setKerning(False)
-    font.setPointSizeF(size or max(font.pointSizeF(), 10.0))
+    font = type_.mono()
+    if size is not None:
+        font.setPointSizeF(size)
     return font
 
 

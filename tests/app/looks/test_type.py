@@ -1,0 +1,48 @@
+"""Type comes in four sizes, and bytes in a face that comes with the program."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtGui import QFontDatabase, QFontInfo, QFontMetricsF
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+from shardscope import assets
+from shardscope.looks import theme
+from shardscope.looks import type as type_
+
+
+def test_the_monospaced_face_comes_along(qtbot: QtBot) -> None:
+    """The face is a file of the program, with its licence, and it is the one that bytes are written in."""
+    number = QFontDatabase.addApplicationFont(str(assets.path("fonts/DejaVuSansMono.ttf")))
+    assert QFontDatabase.applicationFontFamilies(number) == [type_.MONO]
+    assert "Bitstream" in assets.path("fonts/LICENSE-DejaVu.txt").read_text("utf-8")
+    font = theme.fixed_font()
+    assert QFontInfo(font).family() == type_.MONO
+    metrics = QFontMetricsF(font)
+    assert metrics.horizontalAdvance("iiii") == metrics.horizontalAdvance("W0W0")
+
+
+@pytest.mark.parametrize("pixels", type_.SIZES)
+def test_sizes_are_pixels(qtbot: QtBot, pixels: int) -> None:
+    """A size is that many pixels high at 100 %, in both faces; the size in points is one that Qt takes."""
+    for font in (type_.mono(pixels), type_.sized(QApplication.font(), pixels)):
+        assert QFontInfo(font).pixelSize() == pixels
+        assert font.pointSizeF() > 0
+
+
+def test_there_are_four_sizes() -> None:
+    """Small, normal, large, title."""
+    assert type_.SIZES == (11, 13, 16, 20)
+
+
+def test_the_window_is_written_in_the_normal_size(qtbot: QtBot) -> None:
+    """Whatever the desktop says, a theme sets the normal size for everything that asks for no other."""
+    application = QApplication.instance()
+    assert isinstance(application, QApplication)
+    before = application.font()
+    try:
+        theme.apply(application, "light")
+        assert QFontInfo(application.font()).pixelSize() == type_.NORMAL
+    finally:
+        application.setFont(before)
