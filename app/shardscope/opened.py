@@ -12,6 +12,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from shardcore import Cancelled, Objects, Shard, ShardError, SourceChanged, SourceError, Span
 from shardscope.jobs import Job, Jobs, Pool, Priority, alive
+from shardscope.looks.remedies import plain_words
 from shardscope.opening import OpenRequest
 
 T = TypeVar("T")
@@ -58,6 +59,7 @@ class Opened(QObject):
         request: How it was opened; of what is closed again, the last.
         index_state: What is known of the index.
         listing: The objects, once the number of their rows is known; asking them for it then reads nothing.
+        replacing: Whether what is closed makes room for what is being opened.
         trouble: Why the bytes may be others than those that were opened, or None.
     """
 
@@ -83,6 +85,7 @@ class Opened(QObject):
         self.request = OpenRequest("")
         self.index_state = IndexState.NONE
         self.listing: Objects | None = None
+        self.replacing = False
         self.trouble: BaseException | None = None
         self._watch = QTimer(self)
         self._watch.setInterval(WATCH_MILLISECONDS)
@@ -132,7 +135,7 @@ class Opened(QObject):
                 if callable(failed):
                     failed(error)
                 elif failed:
-                    self.message.emit(f"{failed}: {error}")
+                    self.message.emit(f"{failed}: {plain_words(error)}")
 
         return self.jobs.submit(
             lambda job: work(shard, job), key=key, pool=pool, priority=priority, title=title, done=done
@@ -191,7 +194,9 @@ class Opened(QObject):
         self.jobs.submit(lambda _: shard.close(), priority=Priority.PREFETCH, lasting=True, done=done)
 
     def _take(self, shard: Shard, request: OpenRequest) -> None:
+        self.replacing = self.shard is not None
         self.close()
+        self.replacing = False
         self.shard, self.request = shard, request
         self._reset()
         self.listing = shard.listing
@@ -226,7 +231,7 @@ class Opened(QObject):
 
         def failed(error: BaseException) -> None:
             self._set_index(IndexState.FAILED)
-            self.message.emit(f"The index cannot be read: {error}")
+            self.message.emit(f"The index cannot be read: {plain_words(error)}")
 
         self.ask(
             lambda shard, job: shard.load_index(job.progress),

@@ -16,6 +16,7 @@ from PySide6.QtCore import QObject, Signal
 
 from shardcore import Cancelled, Node, Runs, Section, Source, Truncated
 from shardscope.jobs import Done, Job, Jobs, Priority
+from shardscope.looks.remedies import plain_words
 
 PAGE = 16 * 1024
 """Bytes of a page."""
@@ -264,7 +265,7 @@ class PageCache(QObject):
                 if left and key[1] in self._screens.get(key[0], ()):
                     self._ask(*key, Priority.SCREEN)
                 return
-            self._keep(key, page if page is not None else Page(start, b"", error=str(error)))
+            self._keep(key, page if page is not None else Page(start, b"", error=plain_words(error)))
             if page is not None and key in self._pages:
                 self._paint(key, page, priority)
             self.changed.emit(*key)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from shardcore import Node, ObjectRef, Shard, ShardError, Span, State
 from shardcore.nodes.node import nearest_row
 from shardcore.sources.names import SourceName
+from shardscope.looks.remedies import plain_words
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +80,7 @@ def _path_to(shard: Shard, span: Span) -> tuple[tuple[Node, ...], str]:
     try:
         return shard.whole_path(span.start, span.source), ""
     except ShardError as error:
-        return (), str(error)
+        return (), plain_words(error)
 
 
 def _ref(shard: Shard, row: int | None) -> ObjectRef | None:

@@ -11,6 +11,7 @@ from shardcore.words import plural
 from shardscope import selection as completing
 from shardscope.history import History
 from shardscope.jobs import Job, Jobs, Pool, Priority
+from shardscope.looks.remedies import plain_words
 from shardscope.opened import IndexState, Opened, OpenFailure
 from shardscope.selection import Selection
 from shardscope.walk import Walk, traced
@@ -152,7 +153,7 @@ class Session(Opened):
         self.ask(
             work,
             take,
-            failed=lambda error: take(replace(chosen, complete=True, error=str(error))),
+            failed=lambda error: take(replace(chosen, complete=True, error=plain_words(error))),
             key=("select", self),
         )
 
@@ -172,7 +173,7 @@ class Session(Opened):
 
         def failed(error: BaseException) -> None:
             if not isinstance(error, ShardError):
-                self.message.emit(f"The lookup failed: {error!r}")
+                self.message.emit(f"The lookup failed: {plain_words(error)}")
             take(Walk(key, error=error))
 
         self.ask(
@@ -206,7 +207,7 @@ class Session(Opened):
 
         def failed(error: BaseException) -> None:
             ended()
-            self.message.emit(f"Verification stopped: {error}")
+            self.message.emit(f"Verification stopped: {plain_words(error)}")
 
         def ended() -> None:
             if self.jobs.newest(("verify", self)) is None:

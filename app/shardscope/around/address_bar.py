@@ -1,112 +1,216 @@
-"""The address field: type a place, see where it lands, go there."""
+"""The one field: a place, a name or a key is typed, what that means is seen at once, Enter goes there."""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 
-from PySide6.QtCore import QEvent, QObject, QStringListModel, Qt, Signal
-from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QCompleter, QHBoxLayout, QLabel, QLineEdit, QSizePolicy, QWidget
+from PySide6.QtCore import QEvent, QModelIndex, QObject, QSize, Qt, Signal
+from PySide6.QtGui import QKeyEvent, QResizeEvent, QStandardItem, QStandardItemModel
+from PySide6.QtWidgets import QCompleter, QHBoxLayout, QLineEdit, QSizePolicy, QWidget
 
-from shardscope.goto import GotoError, Places, evaluate
+from shardscope.around.entry import Choice, Deed, Known, choices, meanings
+from shardscope.goto import GotoError
 from shardscope.looks import theme
-from shardscope.models.sections import section_at
+from shardscope.looks.elided import Elided
+from shardscope.looks.shown import shown, tip
+
+MOST_RECENT = 20
+
+_CHOICE = int(Qt.ItemDataRole.UserRole)
+_TEXT = _CHOICE + 1
+_SHARE = 0.55
+"""Of the field, for what the entry means, at most."""
 
 
 class AddressBar(QWidget):
-    """`chosen` carries the offset to go to; `left` tells that the keyboard should go back to the bytes."""
+    """`chosen` carries the offset to go to, `key_chosen` a key to look up; `left` gives the keyboard to the bytes.
+
+    Args:
+        known: What entries are compared with.
+        parent: Where it stands.
+    """
 
     chosen = Signal(object)
+    key_chosen = Signal(object)
     left = Signal()
 
-    def __init__(self, places: Callable[[], Places], parent: QWidget | None = None) -> None:
+    def __init__(self, known: Callable[[], Known], parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._places = places
+        self._known = known
+        self._recent: deque[Choice] = deque(maxlen=MOST_RECENT)
         self.field = QLineEdit()
         self.field.setObjectName("addressField")
-        self.field.setPlaceholderText("Go to: 0x10, -72, index+40")
-        self.field.setAccessibleName("Go to an offset, an expression or a name")
+        self.field.setPlaceholderText("Offset, expression, name or key: 0x10, -72, index+40, header.version")
+        self.field.setAccessibleName("Go to an offset, an expression or a name, or look up a key")
         self.field.setToolTip(
             "Offsets: 4096, 0x1000, 4Ki · from the end: -72 · from the caret: +0x10<br>"
             "Names: index+12*40, objects.stop, header.index_position (the value of a field), "
-            "$header.index_position (where it lies)"
+            "$header.index_position (where it lies)<br>"
+            "Keys: what is no place is looked up, when the format takes it for a key"
         )
-        self.field.setMinimumWidth(250)
         self.field.setClearButtonEnabled(True)
-        self.preview = QLabel()
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
+        # Inside the field: whatever it says, nothing beside the field moves.
+        self.preview = Elided(greedy=True, parent=self.field)
         self.preview.setObjectName("addressPreview")
-        # A long message is cut: it must not push the docks aside while somebody types.
-        policy = QSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
-        policy.setRetainSizeWhenHidden(True)
-        self.preview.setSizePolicy(policy)
+        self.preview.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        self.preview.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         self.preview.hide()
-        self._names = QStringListModel(self)
-        completer = QCompleter(self._names, self)
-        completer.setCaseSensitivity(Qt.CaseSensitivity.CaseInsensitive)
-        completer.setFilterMode(Qt.MatchFlag.MatchContains)
-        self.field.setCompleter(completer)
+        self._offers = QStandardItemModel(self)
+        self.completer = QCompleter(self._offers, self)
+        self.completer.setCompletionRole(_TEXT)
+        self.completer.setCompletionMode(QCompleter.CompletionMode.UnfilteredPopupCompletion)
+        self.completer.setMaxVisibleItems(14)
+        self.completer.activated[QModelIndex].connect(self._offer_taken)
+        self.field.setCompleter(self.completer)
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(8)
         row.addWidget(self.field)
-        row.addWidget(self.preview, 1)
+        self.field.textEdited.connect(lambda _: self._offer())
         self.field.textChanged.connect(self._preview)
         self.field.returnPressed.connect(self._go)
         self.field.installEventFilter(self)
 
     def start(self) -> None:
         """Takes the keyboard, with the old text selected."""
-        self._names.setStringList(list(self._places().names))
+        self._offer()
         self.field.setFocus(Qt.FocusReason.ShortcutFocusReason)
         self.field.selectAll()
         self._preview()
 
+    def clear(self) -> None:
+        """Forgets the entry and those before: another file is open."""
+        self._recent.clear()
+        self.field.clear()
+
+    @property
+    def key(self) -> str:
+        """The entry, when it may be a key; else empty."""
+        text = self.field.text().strip()
+        return text if text and self._known().is_key(text) else ""
+
+    def sizeHint(self) -> QSize:
+        """Room for an expression."""
+        return QSize(360, super().sizeHint().height())
+
+    def minimumSizeHint(self) -> QSize:
+        """Room for an offset."""
+        return QSize(120, super().minimumSizeHint().height())
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """The preview keeps its place."""
+        super().resizeEvent(event)
+        self._place_preview()
+
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Escape goes back to the bytes."""
+        """Escape goes back to the bytes; Down opens the list."""
         if watched is self.field:
-            if (
-                isinstance(event, QKeyEvent)
-                and event.type() == QEvent.Type.KeyPress
-                and event.key() == Qt.Key.Key_Escape
-            ):
-                self.preview.hide()
-                self.left.emit()
-                return True
-            if event.type() == QEvent.Type.FocusOut:
-                self.preview.hide()
+            if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
+                if event.key() == Qt.Key.Key_Escape and not self._list_is_open():
+                    self._hide_preview()
+                    self.left.emit()
+                    return True
+                if event.key() == Qt.Key.Key_Down and not self._list_is_open():
+                    self._offer()
+                    self.completer.complete()
+                    return True
+            if event.type() == QEvent.Type.FocusOut and not self._list_is_open():
+                self._hide_preview()
         return super().eventFilter(watched, event)
+
+    # --- what is offered ---
+
+    def _list_is_open(self) -> bool:
+        return self.completer.popup().isVisible()
+
+    def _offer(self) -> None:
+        """Lists what the entry may mean. Enter takes the first, and says so where there are two."""
+        found = choices(self.field.text().strip(), self._known(), tuple(self._recent))
+        text = self.field.text().strip()
+        same = [one for one in found if one.text == text]
+        self._offers.clear()
+        for one in found:
+            item = QStandardItem(shown(one.words) + ("   ⏎ Enter" if len(same) > 1 and one is same[0] else ""))
+            item.setData(one, _CHOICE)
+            item.setData(one.text, _TEXT)
+            item.setToolTip(tip(one.text))
+            item.setEditable(False)
+            self._offers.appendRow(item)
+
+    def _offer_taken(self, index: QModelIndex) -> None:
+        choice = index.data(_CHOICE)
+        if isinstance(choice, Choice):
+            self._do(choice)
+
+    # --- the preview ---
 
     def _preview(self) -> None:
         text = self.field.text().strip()
-        self.preview.setVisible(bool(text))
         if not text:
+            self._hide_preview()
             return
-        places = self._places()
         try:
-            offset = evaluate(text, places)
+            found = meanings(text, self._known())
         except GotoError as error:
             self._say(error.message, wrong=True)
             return
-        section = section_at(places.sections, offset)
-        self._say(f"→ {offset:,} · {offset:#x}" + (f" · {section.name}" if section is not None else ""), wrong=False)
+        self._say(_meant(found), wrong=False)
 
     def _say(self, text: str, *, wrong: bool) -> None:
         colours = theme.of(self)
-        self.preview.setText(text)
-        self.preview.setToolTip(text)
-        self.preview.setStyleSheet(f"color: {(colours.error if wrong else colours.muted).name()}")
+        self.preview.tell(text)
+        self.preview.setStyleSheet(
+            f"background: transparent; color: {(colours.error if wrong else colours.muted).name()}"
+        )
+        self.preview.show()
+        self._place_preview()
+
+    def _hide_preview(self) -> None:
+        self.preview.hide()
+        self.field.setTextMargins(0, 0, 0, 0)
+
+    def _place_preview(self) -> None:
+        if self.preview.isHidden():
+            return
+        needed = self.preview.fontMetrics().horizontalAdvance(self.preview.text()) + 8
+        width = min(needed, round(self.field.width() * _SHARE))
+        button = 30
+        self.preview.setGeometry(self.field.width() - width - button, 0, width, self.field.height())
+        self.field.setTextMargins(0, 0, width, 0)
+
+    # --- going ---
 
     def _go(self) -> None:
+        if self._list_is_open() and self.completer.popup().currentIndex().isValid():
+            self._offer_taken(self.completer.popup().currentIndex())
+            return
         text = self.field.text().strip()
         if not text:
             return
         try:
-            offset = evaluate(text, self._places())
+            found = meanings(text, self._known())
         except GotoError as error:
-            self.preview.show()
             self._say(error.message, wrong=True)
             self.field.setSelection(error.position, len(self.field.text()))
             return
-        self.preview.hide()
-        self.chosen.emit(offset)
+        self._do(found[0])
+
+    def _do(self, choice: Choice) -> None:
+        self.completer.popup().hide()
+        if choice in self._recent:
+            self._recent.remove(choice)
+        self._recent.appendleft(choice)
+        self._hide_preview()
+        if choice.deed is Deed.GO:
+            self.chosen.emit(choice.offset)
+        else:
+            self.key_chosen.emit(choice.text)
         self.left.emit()
+
+
+def _meant(found: list[Choice]) -> str:
+    first = found[0]
+    place = first.words.rpartition("byte ")[2]
+    said = f"→ {place}" if first.deed is Deed.GO else "→ look up this key"
+    return f"{said}; ↓ for the object" if len(found) > 1 else said

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from PySide6.QtCore import QEvent, Qt, Signal
+from PySide6.QtCore import QEvent, QSize, Qt, Signal
+from PySide6.QtGui import QFontMetricsF, QResizeEvent
 from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
 
 from shardcore import Node
@@ -15,6 +16,8 @@ from shardscope.looks.words import cut_middle
 
 _SEPARATOR = "<span style='color:{colour}'>&nbsp;›&nbsp;</span>"
 _MOST = 6
+_ROOM = 12
+"""Pixels that links and separators need besides their letters."""
 
 
 class Breadcrumb(QLabel):
@@ -50,15 +53,38 @@ class Breadcrumb(QLabel):
         if event.type() == QEvent.Type.PaletteChange:
             self._show()
 
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Other parts fit."""
+        super().resizeEvent(event)
+        if event.oldSize().width() != event.size().width():
+            self._show()
+
+    def minimumSizeHint(self) -> QSize:
+        """As narrow as wanted."""
+        return QSize(0, super().minimumSizeHint().height())
+
     def _show(self) -> None:
         colours = theme.of(self)
-        parts = [self._link(number, name) for number, name in enumerate(self._names())]
-        # The middle of a deep path says least.
-        if len(parts) > _MOST:
-            parts = [*parts[:2], "…", *parts[-(_MOST - 3) :]]
-        self.setText(_SEPARATOR.format(colour=colours.faint.name()).join(parts))
-        self.setToolTip(escape(self.plain))
+        names = self._names()
+        links = [self._link(number, names[number]) if number >= 0 else "…" for number in self._kept(names)]
+        self.setText(_SEPARATOR.format(colour=colours.faint.name()).join(links))
+        self.setToolTip(f"<span>{escape(self.plain)}</span>")
         self.setAccessibleName(self.plain)
+
+    def _kept(self, names: Sequence[str]) -> list[int]:
+        """The parts that fit, by number; -1 stands for those left out. The middle of a path says least."""
+        bold = self.font()
+        bold.setBold(True)
+        metrics = QFontMetricsF(bold)
+        widths = [metrics.horizontalAdvance(cut_middle(name)) + _ROOM for name in names]
+        count = len(names)
+        for tail in range(min(count - 1, _MOST - 1), 0, -1):
+            head = min(count - tail, 2 if tail > 2 else 1)
+            whole = head + tail == count
+            kept = [*range(head), *([] if whole else [-1]), *range(count - tail, count)]
+            if sum(widths[n] if n >= 0 else 2 * _ROOM for n in kept) <= self.width():
+                return kept
+        return [-1, count - 1] if count > 1 else list(range(count))
 
     def _names(self) -> list[str]:
         return [shown(name) for name in (self._file or "no file", *(node.name for node in self._path[1:]))]

@@ -15,6 +15,7 @@ from shardcore import Cancelled, Source, Span, UsageError
 from shardcore.search import Hits, Pattern, find_next, parse_hex, parse_number, parse_text, search
 from shardscope.jobs import Job
 from shardscope.looks import theme
+from shardscope.looks.remedies import plain_words
 from shardscope.pages import PageCache
 
 KINDS = MappingProxyType[str, tuple[str, Callable[[str], Pattern]]](
@@ -166,7 +167,7 @@ class SearchBar(QWidget):
             if isinstance(error, Cancelled):
                 self._say("stopped")
             elif error is not None:
-                self._say(f"stopped: {error}", wrong=True)
+                self._say(f"stopped: {plain_words(error)}", wrong=True)
             else:
                 done(result)
 

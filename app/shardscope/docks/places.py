@@ -28,6 +28,7 @@ from shardcore.sources.names import SourceName
 from shardscope import assets
 from shardscope.jobs import Job, Priority
 from shardscope.looks import theme
+from shardscope.looks.remedies import plain_words
 from shardscope.models.place_model import DETAIL_ROLE, HERE_ROLE, PROBLEM_ROLE, Place, PlaceModel
 from shardscope.selection import Selection
 from shardscope.session import Session
@@ -204,7 +205,7 @@ class Places(QWidget):
             self._refill()
 
         def failed(error: BaseException) -> None:
-            self._status = f"The folder cannot be listed: {error}"
+            self._status = f"The folder cannot be listed: {plain_words(error)}"
             self._refill()
 
         self._session.ask(

@@ -12,7 +12,6 @@ from PySide6.QtWidgets import QMenu, QWidget
 from shardscope.copying import CopyAs
 
 _WINDOW = Qt.ShortcutContext.WindowShortcut
-_PANEL = Qt.ShortcutContext.WidgetWithChildrenShortcut
 
 
 class HexActions:
@@ -44,15 +43,23 @@ class HexActions:
         self.select_section = self._action("Select &section", "Ctrl+Shift+S")
         self.follow = self._action("Follow &pointer")
         self.decoded = self._action("Show &decoded bytes", "Ctrl+D")
-        self.goto = self._action("&Go to …", "Ctrl+G", _WINDOW)
-        self.find = self._action("&Find …", QKeySequence.StandardKey.Find, _WINDOW)
-        self.find_next = self._action("Find &next", "F3", _WINDOW)
-        self.find_previous = self._action("Find p&revious", "Shift+F3", _WINDOW)
+        self.goto = self._action("&Go to …", "Ctrl+G")
+        self.find = self._action("&Find …", QKeySequence.StandardKey.Find)
+        self.find_next = self._action("Find &next", "F3")
+        self.find_previous = self._action("Find p&revious", "Shift+F3")
         self.letters = self._action("Role &letters")
         self.letters.setCheckable(True)
         self.letters.setChecked(True)
         self.larger = self._action("&Larger bytes", QKeySequence.StandardKey.ZoomIn)
         self.smaller = self._action("S&maller bytes", QKeySequence.StandardKey.ZoomOut)
+
+    def set_open(self, is_open: bool) -> None:
+        """Whether there are bytes; where the caret stands enables *follow* and *decoded*."""
+        always = (self.copy, *self.copy_as.values(), self.copy_offset, self.select_field, self.select_section)
+        for action in (*always, self.goto, self.find, self.find_next, self.find_previous):
+            action.setEnabled(is_open)
+        for action in (self.letters, self.larger, self.smaller):
+            action.setEnabled(is_open)
 
     def menu(self, widths: Sequence[tuple[str, Callable[[], None]]]) -> QMenu:
         """The menu of the hex view.
@@ -80,12 +87,11 @@ class HexActions:
         self,
         text: str,
         shortcut: str | QKeySequence.StandardKey | None = None,
-        context: Qt.ShortcutContext = _PANEL,
     ) -> QAction:
         action = QAction(text, self._panel)
         if shortcut is not None:
             action.setShortcut(QKeySequence(shortcut))
-            action.setShortcutContext(context)
+            action.setShortcutContext(_WINDOW)
         self._panel.addAction(action)
         return action
 

@@ -10,6 +10,7 @@ from shardcore.words import plural
 from shardscope.copying import CopyAs, TooMuchToCopy, check_size, copied
 from shardscope.hex.state import HexState
 from shardscope.jobs import Job
+from shardscope.looks.remedies import plain_words
 
 
 class HexCopier(QObject):
@@ -42,7 +43,7 @@ class HexCopier(QObject):
                 QGuiApplication.clipboard().setText(text)
                 self.message.emit(f"{plural(span.size, 'byte')} copied {form.value}")
             elif not isinstance(error, Cancelled):
-                self.message.emit(f"Nothing was copied: {error}")
+                self.message.emit(f"Nothing was copied: {plain_words(error)}")
 
         self._state.pages.read(span.source, work, key=("copy", id(self)), title="", done=done)
 

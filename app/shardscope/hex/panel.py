@@ -1,16 +1,19 @@
-"""The bytes of what is open, with all that belongs to them: tabs, address, overview, search, legend, status."""
+"""The bytes of what is open, with all that belongs to them: tabs, path, overview, search, legend."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from functools import partial
 
 from PySide6.QtCore import QPoint
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QHBoxLayout, QToolButton, QVBoxLayout, QWidget
 
-from shardcore import Cancelled, DataSet, Node, Report, Section, Shard, Span
+from shardcore import Cancelled, DataSet, Node, Report, Section, Shard, ShardError, Span
 from shardcore.sources.names import SourceName
 from shardscope.around.address_bar import AddressBar
 from shardscope.around.breadcrumb import Breadcrumb
+from shardscope.around.entry import Known
 from shardscope.around.legend import Legend
 from shardscope.around.overview import Overview
 from shardscope.around.search_bar import SearchBar
@@ -25,21 +28,30 @@ from shardscope.hex.view import HexView
 from shardscope.hex.width import CHOICES, RowMode, RowWidth, parse_width, record_of
 from shardscope.hex.width_box import WidthBox
 from shardscope.jobs import Priority
+from shardscope.looks.remedies import plain_words
 from shardscope.looks.words import short_name
 from shardscope.models.sections import section_at
 from shardscope.pages import PageCache
 from shardscope.selection import Selection
 from shardscope.session import Session
 
+LOW = 330
+"""Below this height the strip and the legend give their room to the bytes."""
+
 
 class HexPanel(QWidget):
     """The central part of the window. It follows the session, and selects through it.
+
+    The window puts `address` into its bar and `status` into its status line.
 
     Attributes:
         pages: The page cache, fed by the open shard.
         view: `hexView`.
         state: What it shows.
         overview: `overview`; it stands over the bytes.
+        address: The field for places and keys.
+        status: What is selected.
+        keys: Gives keys that were loaded already, for the field; the window sets it.
         actions_: For the menus of the window.
     """
 
@@ -56,7 +68,8 @@ class HexPanel(QWidget):
         self.overview = Overview(self.pages)
         self.tabs = SourceTabs()
         self.breadcrumb = Breadcrumb()
-        self.address = AddressBar(self.places)
+        self.keys: Callable[[], Iterable[str]] = tuple
+        self.address = AddressBar(self.known)
         self.widths = WidthBox()
         self.decoded_button = QToolButton()
         self.search = SearchBar(lambda: self.state.selection.span, self.pages)
@@ -77,28 +90,28 @@ class HexPanel(QWidget):
         self.decoded_button.setObjectName("decodedButton")
         self.decoded_button.hide()
         self.search.hide()
-        top = QHBoxLayout()
-        top.setContentsMargins(10, 6, 10, 4)
-        top.setSpacing(8)
-        top.addWidget(self.address, 1)
-        top.addWidget(QLabel("Row"))
-        top.addWidget(self.widths)
         line = QHBoxLayout()
-        line.setContentsMargins(4, 0, 10, 0)
+        line.setContentsMargins(10, 2, 10, 0)
         line.setSpacing(10)
         line.addWidget(self.tabs)
         line.addWidget(self.breadcrumb, 1)
         line.addWidget(self.decoded_button)
+        line.addWidget(self.widths)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
-        column.addLayout(top)
-        column.addWidget(self.overview)
         column.addLayout(line)
+        column.addWidget(self.overview)
         column.addWidget(self.search)
         column.addWidget(self.view, 1)
         column.addWidget(self.legend)
-        column.addWidget(self.status)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """In a low window the bytes come first."""
+        super().resizeEvent(event)
+        tall = self.height() >= LOW
+        self.overview.setVisible(tall)
+        self.legend.setVisible(tall)
 
     def _connect_views(self) -> None:
         self.state.selection_changed.connect(self._selected_here)
@@ -110,6 +123,7 @@ class HexPanel(QWidget):
         self.tabs.chosen.connect(self._tab_chosen)
         self.breadcrumb.chosen.connect(self._session.select_span)
         self.address.chosen.connect(lambda offset: self._session.select_span(self._byte(offset)))
+        self.address.key_chosen.connect(self._session.look_up)
         self.address.left.connect(self.view.setFocus)
         self.search.found.connect(self._session.select_span)
         self.search.hits_changed.connect(self.overview.set_hits)
@@ -153,6 +167,7 @@ class HexPanel(QWidget):
     def _opened(self, shard: Shard) -> None:
         self.pages.use(shard)
         self.tabs.clear()
+        self.address.clear()
         self.view.setFocus()
         self._starts = {}
         if shard.source is not None:
@@ -182,7 +197,7 @@ class HexPanel(QWidget):
         self.state.set_source("", 0)
         self.overview.set_source("", 0)
         self._path_changed(())
-        self._refresh_status()
+        self.status.clear()
 
     def _index_loaded(self) -> None:
         self.pages.refresh_runs()
@@ -212,7 +227,7 @@ class HexPanel(QWidget):
             if found is not None:
                 self._show(OpenSource(name, *found), select)
             elif not isinstance(error, Cancelled):
-                self._session.message.emit(f"{name} cannot be shown: {error}")
+                self._session.message.emit(f"{name} cannot be shown: {plain_words(error)}")
 
         self.pages.describe(name, done, key=("describe", id(self)))
 
@@ -340,6 +355,20 @@ class HexPanel(QWidget):
             values=shard.fields if stored and shard is not None else {},
             starts=self._starts if stored else {},
         )
+
+    def known(self) -> Known:
+        """What entries of the address field are compared with."""
+        return Known(self.places(), self._is_key, self.keys())
+
+    def _is_key(self, text: str) -> bool:
+        shard = self._session.shard
+        if shard is None:
+            return False
+        try:
+            shard.parse_key(text)
+        except ShardError:
+            return False
+        return True
 
     def set_row_width(self, width: RowWidth) -> None:
         """Changes how many bytes a row has."""

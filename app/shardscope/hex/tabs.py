@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QTabBar, QToolButton, QWidget
 
 from shardcore import Section, Span
 from shardcore.sources.names import SourceName
+from shardscope.looks.shown import shown, tip
 
 MOST = 8
 """Decoded sources that stay open; the oldest goes."""
@@ -45,6 +46,8 @@ class SourceTabs(QTabBar):
         self.setDrawBase(False)
         self.setExpanding(False)
         self.setUsesScrollButtons(True)
+        self.setElideMode(Qt.TextElideMode.ElideMiddle)
+        self.hide()
         self.sources: list[OpenSource] = []
         self.currentChanged.connect(self._changed)
 
@@ -59,6 +62,8 @@ class SourceTabs(QTabBar):
             self._set_current(self.sources.index(open_one))
             return
         decoded = stored_span(source.name)
+        # An ampersand before a letter would become a shortcut.
+        title = shown(title).replace("&", "&&")
         blocked = self.blockSignals(True)
         if decoded is None and self.sources and stored_span(self.sources[0].name) is None:
             self.sources[0] = source
@@ -71,10 +76,15 @@ class SourceTabs(QTabBar):
             self.sources.insert(number, source)
             self.insertTab(number, title)
         if decoded is not None:
-            self.setTabToolTip(number, f"What the stored bytes {decoded} decode to")
+            self.setTabToolTip(number, tip(f"What the stored bytes {decoded} decode to"))
             self.setTabButton(number, QTabBar.ButtonPosition.RightSide, self._close_button(source.name))
         self.blockSignals(blocked)
         self._set_current(number)
+        self._show_when_needed()
+
+    def _show_when_needed(self) -> None:
+        """One source needs no tab."""
+        self.setVisible(len(self.sources) > 1)
 
     def close_source(self, number: int) -> None:
         """Closes a decoded source; the stored one stays."""
@@ -109,6 +119,7 @@ class SourceTabs(QTabBar):
     def _remove(self, number: int) -> None:
         del self.sources[number]
         self.removeTab(number)
+        self._show_when_needed()
 
     def _set_current(self, number: int) -> None:
         blocked = self.blockSignals(True)

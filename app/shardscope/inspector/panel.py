@@ -13,6 +13,7 @@ from shardscope.inspector.as_numbers import MOST
 from shardscope.inspector.parts import Form, Numbers
 from shardscope.inspector.passport import RAW, chosen_node, first_bytes, node_rows, object_rows
 from shardscope.jobs import Job
+from shardscope.looks.remedies import plain_words
 from shardscope.looks.words import short_name
 from shardscope.looks.wrap_text import WrapText
 from shardscope.selection import Selection
@@ -156,7 +157,7 @@ class Inspector(QScrollArea):
         self._show_when_due()
 
     def _not_read(self, error: BaseException) -> None:
-        self._trouble = f"The bytes cannot be had: {error}"
+        self._trouble = f"The bytes cannot be had: {plain_words(error)}"
         self._show_when_due()
 
     def _show_when_due(self) -> None:

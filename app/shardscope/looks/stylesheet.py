@@ -21,16 +21,19 @@ QMenu::item:disabled { color: $faint; }
 QMenu::separator { height: 1px; background: $border; margin: 4px 6px; }
 QStatusBar { background: $window; border-top: 1px solid $border; color: $muted; }
 QStatusBar::item { border: none; }
-QToolBar { background: $window; border: none; border-bottom: 1px solid $border; spacing: 3px; padding: 3px 6px; }
+QToolBar { background: $window; border: none; border-bottom: 1px solid $border; spacing: 2px; padding: 1px 6px; }
 QToolButton { border: 1px solid transparent; border-radius: 5px; padding: 3px 7px; }
 QToolButton:hover { background: $raised; border-color: $border; }
 QToolButton:checked, QToolButton:pressed { background: $raised; border-color: $accent; }
 QPushButton { background: $raised; border: 1px solid $border; border-radius: 5px; padding: 4px 12px; }
-QPushButton:hover, QPushButton:focus { border-color: $accent; }
+QToolButton:focus { border: 2px solid $accent; padding: 2px 6px; }
+QPushButton:hover { border-color: $accent; }
+QPushButton:focus { border: 2px solid $accent; padding: 3px 11px; }
 QPushButton:disabled { color: $faint; }
 QLineEdit, QSpinBox { background: $base; border: 1px solid $border; border-radius: 5px; padding: 3px 7px;
     selection-background-color: $accent; selection-color: $base; }
-QLineEdit:focus, QSpinBox:focus { border-color: $accent; }
+QLineEdit:focus, QSpinBox:focus { border: 2px solid $accent; padding: 2px 6px; }
+QComboBox:focus, QCheckBox:focus { border: 2px solid $accent; border-radius: 5px; }
 QComboBox QAbstractItemView { background: $raised; border: 1px solid $border; outline: none; }
 QComboBox QLineEdit { border: none; background: transparent; padding: 0; }
 QTabWidget::pane { border: none; border-top: 1px solid $border; }
@@ -39,14 +42,17 @@ QTabBar::tab { background: transparent; color: $muted; padding: 6px 12px; border
     border-bottom: 2px solid transparent; }
 QTabBar::tab:selected { color: $text; border-bottom-color: $accent; }
 QTabBar::tab:hover { color: $text; }
+QTabBar:focus { border: 2px solid $accent; }
 QTabBar QToolButton { padding: 0; border: none; color: $muted; }
 QTabBar QToolButton:hover { color: $text; background: $raised; }
 QHeaderView { background: $window; border: none; }
 QHeaderView::section { background: $window; color: $muted; border: none; border-right: 1px solid $border;
     border-bottom: 1px solid $border; padding: 4px 7px; font-weight: 600; }
 QTableCornerButton::section { background: $window; border: none; }
-QTreeView, QTableView, QListView { background: $base; border: none; outline: none; alternate-background-color: $window;
-    gridline-color: $border; selection-background-color: $accent; selection-color: $base; }
+QTreeView, QTableView, QListView { background: $base; border: 2px solid $base; outline: none;
+    alternate-background-color: $window; gridline-color: $border;
+    selection-background-color: $accent; selection-color: $base; }
+QTreeView:focus, QTableView:focus, QListView:focus { border-color: $accent; }
 QTreeView::item { padding: 2px 0; }
 QProgressBar { background: $base; border: 1px solid $border; border-radius: 5px; text-align: center; }
 QProgressBar::chunk { background: $accent; border-radius: 4px; }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ from PySide6.QtGui import QFont
 
 from shardcore import DataSet, ObjectColumns, Objects, Shard, State
 from shardscope.jobs import Job, Priority
+from shardscope.looks.remedies import plain_words
 from shardscope.looks.shown import shown, tip
 from shardscope.row_ranges import RowRanges
 from shardscope.session import Session
@@ -193,6 +194,11 @@ class ObjectModel(QAbstractTableModel):
         page = self._page(index)
         return None if page is None else page.keys[(self._first + index.row()) % PAGE]
 
+    def keys_at_hand(self) -> Iterator[str]:
+        """The keys of the rows that are in memory, the latest first; nothing is read."""
+        for page in reversed(self._pages.values()):
+            yield from (key for key in page.keys if key is not None)
+
     # --- fetching ---
 
     def _page(self, index: Index) -> RowPage | None:
@@ -226,7 +232,7 @@ class ObjectModel(QAbstractTableModel):
         def failed(error: BaseException) -> None:
             if current == self._round:
                 self._failed.add(number)
-                self.page_failed.emit(str(error))
+                self.page_failed.emit(plain_words(error))
                 ended()
 
         def stopped() -> None:

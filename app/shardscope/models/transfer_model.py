@@ -8,6 +8,7 @@ from typing import Any
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt, QTimer
 
 from shardscope.jobs import Job, Jobs, JobState
+from shardscope.looks.remedies import plain_words
 from shardscope.looks.shown import shown, tip
 
 JOB_ROLE = int(Qt.ItemDataRole.UserRole)
@@ -112,7 +113,7 @@ def progress_text(job: Job) -> str:
 def result_text(job: Job) -> str:
     """What came out of a job."""
     if job.state is JobState.FAILED:
-        return str(job.error)
+        return plain_words(job.error)
     return job.note
 
 

@@ -46,7 +46,6 @@ class ObjectActions(QObject):
         self.extract = self._action("&Extract…", "Ctrl+E", self._ask_folder)
         self.copy_keys = self._action("&Copy keys", "", self.copy)
         self.trace = self._action("&Trace lookup", "T", self._trace)
-        self.trace.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
         self.check = self._action("&Verify selected objects", "", self.check_selected)
         table.addActions([self.extract, self.copy_keys, self.trace, self.check])
         table.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)

@@ -18,6 +18,7 @@ from PySide6.QtWidgets import (
 
 from shardcore import NotAShard
 from shardscope.jobs import Pool, Priority
+from shardscope.looks.remedies import plain_words
 from shardscope.models.object_model import ObjectModel
 from shardscope.models.object_rows import Rows, Sought, View, can_sort, rows_of, seek_file
 from shardscope.objects.actions import ObjectActions
@@ -224,7 +225,7 @@ class ObjectPanel(QWidget):
                 self._update()
 
         def failed(error: BaseException) -> None:
-            self._say(str(error), view)
+            self._say(plain_words(error), view)
 
         heavy = (view.text or view.hide) and self._total > MANY_ROWS
         self._session.ask(

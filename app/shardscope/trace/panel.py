@@ -20,6 +20,7 @@ from PySide6.QtWidgets import (
 
 from shardcore import Span, Trace
 from shardscope.looks import theme
+from shardscope.looks.remedies import plain_words
 from shardscope.looks.wrap_text import WrapText
 from shardscope.selection import Selection
 from shardscope.session import Session
@@ -121,7 +122,7 @@ class TracePanel(QWidget):
         if walk.trace is not None:
             self.band.tell(walk.trace.outcome, verdict(walk.trace))
         else:
-            self.band.tell(FAILED, str(walk.error))
+            self.band.tell(FAILED, plain_words(walk.error))
             self._message(_TEACH)
 
     def _step_changed(self, walk: Walk) -> None:

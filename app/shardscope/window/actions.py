@@ -11,6 +11,8 @@ from PySide6.QtWidgets import QMainWindow, QMenu
 
 from shardcore import Depth
 from shardscope.hex.actions import HexActions
+from shardscope.looks.shown import shown
+from shardscope.looks.words import cut_middle
 from shardscope.objects.actions import ObjectActions
 from shardscope.session import Session
 from shardscope.settings import THEMES
@@ -18,6 +20,9 @@ from shardscope.window.panel_docks import PanelDocks
 from shardscope.window.panels import Panel
 
 Key = QKeySequence.StandardKey
+
+LONGEST_ENTRY = 90
+"""Characters of a path in a menu; of longer ones the middle is left out."""
 
 _THEME_NAMES = {
     "system": "As the system",
@@ -98,7 +103,6 @@ class WindowActions:
         self.open_folder = self._action("Open &folder…", commands.ask_folder, "Ctrl+Shift+D")
         self.open_with = self._action("Open &with…", commands.open_with, "Ctrl+Shift+O")
         self.change = self._action("Change &how it is read…", commands.change)
-        self.change.setEnabled(False)
         self.reload = self._action("&Reload", session.reload, Key.Refresh)
         self.close = self._action("&Close", session.close, Key.Close)
         self.quit = self._action("&Quit", window.close, Key.Quit)
@@ -107,7 +111,7 @@ class WindowActions:
         self.load_index = self._action("Read the &index", session.load_index)
         self.about = self._action("&About Shardscope", commands.about)
         self.default_layout = self._action("&Default layout", commands.default_layout)
-        self.full_screen = self._action("F&ull screen", commands.toggle_full_screen, Key.FullScreen)
+        self.full_screen = self._action("F&ull screen", commands.toggle_full_screen, "F11")
         self.filter = self._action("F&ilter objects", commands.to_filter, "Ctrl+L")
         self.trace_key = self._action("&Look up a key…", commands.to_trace, "Ctrl+T")
         self.copy_files = self._action("Copy objects as fi&les", commands.copy_files, "Ctrl+Shift+C")
@@ -117,6 +121,7 @@ class WindowActions:
             for number, depth in enumerate(Depth, 1)
         }
         self.themes = self._theme_actions()
+        self.panels: list[QAction] = []
         self.recent = QMenu("Open &recent", window)
         self.samples = QMenu("Open &sample", window)
 
@@ -172,7 +177,9 @@ class WindowActions:
         view.addSeparator()
         themes = view.addMenu("&Theme")
         themes.addActions(list(self.themes.values()))
-        view.addMenu("&Panels").addActions([dock.toggleViewAction() for dock in docks.by_name.values()])
+        toggles = [dock.toggleViewAction() for dock in docks.by_name.values()]
+        view.addMenu("&Panels").addActions(toggles)
+        self.panels += toggles
         view.addAction(self.default_layout)
         view.addAction(self.full_screen)
         go = bar.addMenu("&Go")
@@ -182,7 +189,8 @@ class WindowActions:
         go.addSeparator()
         for panel in panels:
             act = partial(self._commands.show_part, panel.name, focus=True)
-            go.addAction(self._action(f"To {panel.title.lower()}", act, panel.shortcut))
+            self.panels.append(self._action(f"To {panel.title.lower()}", act, panel.shortcut))
+            go.addAction(self.panels[-1])
         tools = bar.addMenu("&Tools")
         tools.addActions(list(self.verify.values()))
         tools.addAction(objects.check)
@@ -190,13 +198,20 @@ class WindowActions:
         tools.addActions([objects.trace, self.load_index, self.stop])
         bar.addMenu("&Help").addAction(self.about)
 
+    def set_open(self, is_open: bool) -> None:
+        """Whether something is open: what needs it can be chosen then, and only then."""
+        needing = (self.change, self.reload, self.close, self.filter, self.trace_key, self.default_layout)
+        for action in (*needing, *self.verify.values(), *self.panels):
+            action.setEnabled(is_open)
+        if not is_open:
+            self.load_index.setEnabled(False)
+            self.copy_files.setEnabled(False)
+
     def fill_recent(self, names: list[str]) -> None:
         """Lists the recent files."""
         self.recent.clear()
         for name in names:
-            self.recent.addAction(name.replace("&", "&&")).triggered.connect(
-                lambda _=False, name=name: self._commands.open(name)
-            )
+            self.recent.addAction(_entry(name)).triggered.connect(lambda _=False, name=name: self._commands.open(name))
         self.recent.setEnabled(bool(names))
         if names:
             self.recent.addSeparator()
@@ -205,7 +220,12 @@ class WindowActions:
     def fill_samples(self, samples: list[tuple[str, str]]) -> None:
         """Lists the samples: title and path."""
         for title, path in samples:
-            self.samples.addAction(title.replace("&", "&&")).triggered.connect(
+            self.samples.addAction(_entry(title)).triggered.connect(
                 lambda _=False, path=path: self._commands.open(path)
             )
         self.samples.setEnabled(bool(samples))
+
+
+def _entry(text: str) -> str:
+    """A text that nobody here wrote, as an entry of a menu."""
+    return shown(cut_middle(text, LONGEST_ENTRY)).replace("&", "&&")

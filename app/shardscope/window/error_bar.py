@@ -1,15 +1,23 @@
-"""A bar above the bytes that says what is wrong, and what can be done about it. Nothing is blocked."""
+"""A message that floats over the bytes: what is wrong, and what can be done about it. Nothing is blocked or moved."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from enum import Enum
 
-from PySide6.QtCore import QEvent, Qt
+from PySide6.QtCore import QEvent, QObject, Qt
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QSizePolicy, QToolButton, QWidget
 
 from shardscope.looks import theme
-from shardscope.looks.shown import shown_lines
+from shardscope.looks.shown import shown_lines, tip
+from shardscope.looks.words import cut_middle
+
+LONGEST = 420
+"""Characters of a message that are shown; the tooltip has all of it."""
+
+_MARGIN = 14
+_FOOT = 34
+_WIDEST = 760
 
 
 class Tone(Enum):
@@ -21,7 +29,7 @@ class Tone(Enum):
 
 
 class ErrorBar(QFrame):
-    """Hidden while there is nothing to say."""
+    """Hidden while there is nothing to say. It lies over its parent, near the bottom, and belongs to no layout."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -34,7 +42,9 @@ class ErrorBar(QFrame):
         self.label.setTextFormat(Qt.TextFormat.PlainText)
         self.label.setWordWrap(True)
         self.label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self.label.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
+        policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
+        policy.setHeightForWidth(True)
+        self.label.setSizePolicy(policy)
         self.button = QPushButton(self)
         self.button.setObjectName("errorBarAction")
         self.button.clicked.connect(self._act)
@@ -51,6 +61,8 @@ class ErrorBar(QFrame):
         row.addWidget(self.button)
         row.addWidget(self.dismiss)
         self.hide()
+        if parent is not None:
+            parent.installEventFilter(self)
 
     @property
     def text(self) -> str:
@@ -71,17 +83,35 @@ class ErrorBar(QFrame):
         self._tone, self._action = tone, do
         text = shown_lines(text)
         self.sign.setText(tone.value)
-        self.label.setText(text)
+        self.label.setText(cut_middle(text, LONGEST))
+        self.label.setToolTip(tip(text))
         self.button.setText(action)
         self.button.setVisible(bool(action))
         self.setAccessibleDescription(text)
         self._colour()
         self.show()
+        self._place()
+        self.raise_()
 
     def clear(self) -> None:
         """Says nothing any more."""
         self._action = None
         self.hide()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Keeps its place when what it lies over changes its size."""
+        if watched is self.parent() and event.type() == QEvent.Type.Resize:
+            self._place()
+        return super().eventFilter(watched, event)
+
+    def _place(self) -> None:
+        over = self.parentWidget()
+        if over is None or self.isHidden():
+            return
+        width = max(min(over.width() - 2 * _MARGIN, _WIDEST), 0)
+        height = min(self.layout().totalHeightForWidth(width), max(over.height() - _MARGIN, 0))
+        left, top = (over.width() - width) // 2, over.height() - height - min(_FOOT, over.height() // 8)
+        self.setGeometry(left, max(top, 0), width, height)
 
     def _act(self) -> None:
         action = self._action
@@ -93,8 +123,8 @@ class ErrorBar(QFrame):
         colours = theme.of(self)
         strong = {Tone.ERROR: colours.error, Tone.WARNING: colours.warning, Tone.NOTE: colours.note}[self._tone]
         sheet = (
-            f"#errorBar {{ background: {colours.raised.name()}; border: none;"
-            f" border-left: 4px solid {strong.name()}; border-bottom: 1px solid {colours.border.name()}; }}"
+            f"#errorBar {{ background: {colours.raised.name()}; border: 1px solid {colours.border.name()};"
+            f" border-left: 4px solid {strong.name()}; border-radius: 6px; }}"
         )
         if sheet == self.styleSheet():
             # A new style sheet changes the palette, which brings us here again.

@@ -6,25 +6,24 @@ from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QByteArray, QSize, Qt, QTimer
-from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QIcon
+from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QIcon, QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import (
     QApplication,
     QFileDialog,
-    QLabel,
     QMainWindow,
     QStackedWidget,
-    QVBoxLayout,
-    QWidget,
 )
 
-from shardcore import Cancelled, DataSet, NotAShard, Shard, ShardError
+from shardcore import Cancelled, DataSet, NotAShard, Remedy, Shard, ShardError
 from shardscope import assets
 from shardscope.docks.places import Places
 from shardscope.docks.transfers import Transfers
 from shardscope.hex.panel import HexPanel
 from shardscope.jobs import Job, Jobs
 from shardscope.looks import theme
-from shardscope.looks.shown import shown, tip
+from shardscope.looks.elided import Elided
+from shardscope.looks.remedies import ACTIONS, plain_words
+from shardscope.looks.shown import shown
 from shardscope.objects.drag_files import MOST_FILES
 from shardscope.objects.drag_out import DragOut
 from shardscope.objects.panel import ObjectPanel
@@ -34,12 +33,22 @@ from shardscope.trace.panel import TracePanel
 from shardscope.window.about import about_box
 from shardscope.window.actions import WindowActions
 from shardscope.window.error_bar import ErrorBar, Tone
+from shardscope.window.menu_keys import MenuKeys
 from shardscope.window.open_with import OpenWays
 from shardscope.window.panel_docks import PanelDocks
-from shardscope.window.panels import LAYOUT_VERSION, PANELS
+from shardscope.window.panels import PANELS
+from shardscope.window.status_line import StatusLine
+from shardscope.window.still import Still
+from shardscope.window.top_bar import TopBar
 from shardscope.window.welcome import Welcome
 
 MESSAGE_MILLISECONDS = 12_000
+
+LEAST = QSize(640, 420)
+"""The smallest window, or the screen where that is smaller."""
+
+CENTRE = QSize(300, 120)
+"""The smallest room for the bytes."""
 
 
 class MainWindow(QMainWindow):
@@ -62,7 +71,7 @@ class MainWindow(QMainWindow):
         self.setObjectName("mainWindow")
         self.setWindowIcon(QIcon(str(assets.path("icons/shardscope.svg"))))
         self.setAcceptDrops(True)
-        self.bar = ErrorBar(self)
+        self.setMinimumSize(LEAST.boundedTo(self.screen().availableGeometry().size()))
         self._tells_trouble = False
         self._told_damage: ShardError | None = None
         self.welcome = Welcome(settings, self)
@@ -79,14 +88,28 @@ class MainWindow(QMainWindow):
         self._make_centre()
         self._make_status()
         self.ways = OpenWays(self.session, self.bar, self)
+        self.hex.keys = self.objects.model.keys_at_hand
         self.actions_ = WindowActions(self, self, self.session)
         self.actions_.build(self.panels, PANELS, self.hex.actions_, self.objects.actions_)
         self.actions_.fill_samples([(one.title, str(one.path)) for one in assets.samples()])
+        self.top = TopBar(
+            self.actions_.back,
+            self.actions_.forward,
+            self.hex.address,
+            self.hex.actions_.find,
+            self.look_up,
+            self.objects.actions_.extract,
+            list(self.actions_.verify.values()),
+            self,
+        )
+        self.menu_keys = MenuKeys(self)
         self._connect()
         self.resize(QSize(1440, 900).boundedTo(self.screen().availableGeometry().size()))
         self.panels.arrange()
         self._restore()
-        self._working: QByteArray = self.saveState(LAYOUT_VERSION)
+        self._working: QByteArray = self.panels.state()
+        self._enable(is_open=False)
+        self._count_jobs()
         self._show_welcome()
         self.set_theme(settings.theme)
 
@@ -96,23 +119,16 @@ class MainWindow(QMainWindow):
         self.pages = QStackedWidget(self)
         self.pages.addWidget(self.welcome)
         self.pages.addWidget(self.hex)
-        centre = QWidget(self)
-        column = QVBoxLayout(centre)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
-        column.addWidget(self.bar)
-        column.addWidget(self.pages, 1)
+        centre = Still(self.pages, CENTRE, self)
+        self.bar = ErrorBar(centre)
         self.setCentralWidget(centre)
 
     def _make_status(self) -> None:
-        self.kind = QLabel(self)
+        self.kind = Elided(parent=self)
         self.kind.setObjectName("formatLabel")
-        self.busy = QLabel(self)
-        bar = self.statusBar()
-        bar.setSizeGripEnabled(False)
-        bar.setContentsMargins(6, 0, 10, 0)
-        bar.addPermanentWidget(self.busy)
-        bar.addPermanentWidget(self.kind)
+        self.busy = Elided(parent=self)
+        self.line = StatusLine(self.hex.status, (self.busy, self.kind), self)
+        self.setStatusBar(self.line)
 
     def _connect(self) -> None:
         session = self.session
@@ -124,11 +140,12 @@ class MainWindow(QMainWindow):
         session.source_trouble.connect(self._trouble)
         session.index_changed.connect(self._index_changed)
         session.history_changed.connect(self._history_changed)
-        session.message.connect(lambda text: self.statusBar().showMessage(shown(str(text)), MESSAGE_MILLISECONDS))
+        session.message.connect(lambda text: self.line.say(str(text), MESSAGE_MILLISECONDS))
         self.jobs.trouble.connect(self._job_failed)
         self.jobs.added.connect(lambda _: self._count_jobs())
         self.jobs.changed.connect(lambda _: self._count_jobs())
         self.objects.actions_.trace_requested.connect(self.trace_key)
+        self.hex.address.key_chosen.connect(lambda _: self.show_part("trace"))
         self.welcome.open_requested.connect(self.ask_file)
         self.welcome.folder_requested.connect(self.ask_folder)
         self.welcome.chosen.connect(self.open)
@@ -170,37 +187,41 @@ class MainWindow(QMainWindow):
         self.places.refresh_recent()
 
     def _opening(self, uri: str) -> None:
-        self.statusBar().showMessage(shown(f"Opening {uri} …"))
+        self.line.say(f"Opening {uri} …")
 
     def _opened(self, shard: Shard) -> None:
-        self.statusBar().clearMessage()
+        self.line.say("")
         self.bar.clear()
         self.settings.add_recent(self.session.uri)
         self._refresh_recent()
         name = shard.source.name if shard.source is not None else Path(self.session.uri).name or self.session.uri
         self.setWindowTitle(shown(f"{name} — Shardscope"))
         version = f" {shard.version}" if shard.version else ""
-        self.kind.setText(tip(f"{shard.format}{version}  ·  {shard.why}"))
+        self.kind.tell(f"{shard.format}{version}  ·  {shard.why}")
         self.kind.setToolTip("The format, and how it was recognised")
         self._show_work()
-        self.actions_.change.setEnabled(True)
+        self._enable(is_open=True)
         self.panels.by_name["places" if isinstance(shard, DataSet) else "structure"].raise_()
         if shard.damage is not None:
             self._tell_damage(shard.damage)
 
     def _closed(self) -> None:
         self.bar.clear()
-        self.actions_.change.setEnabled(False)
-        self._show_welcome()
+        if not self.session.replacing:
+            self._enable(is_open=False)
+            self._show_welcome()
 
     def _failed(self, failure: OpenFailure) -> None:
-        self.statusBar().clearMessage()
+        self.line.say("")
         error = failure.error
         self._tells_trouble = False
-        text = f"{failure.uri} cannot be opened: {error}"
+        text = f"{failure.uri} cannot be opened: {plain_words(error)}"
         if isinstance(error, NotAShard) and error.candidates:
             text += f" It looks a little like {'; '.join(error.candidates)}."
-        self.bar.tell(text, Tone.ERROR, action="Try again", do=lambda: self.session.open(failure.request))
+        if isinstance(error, ShardError) and error.remedy is Remedy.SPEC:
+            self.bar.tell(text, Tone.ERROR, action=ACTIONS[Remedy.SPEC], do=partial(self.ways.ask, failure.request))
+        else:
+            self.bar.tell(text, Tone.ERROR, action="Try again", do=lambda: self.session.open(failure.request))
 
     # --- trouble ---
 
@@ -208,9 +229,9 @@ class MainWindow(QMainWindow):
         show = partial(self._show_damage, damage) if damage.span is not None else None
         self._tells_trouble, self._told_damage = False, damage
         if isinstance(damage, NotAShard):
-            text = f"Not a shard: {damage}. Its bytes can be looked at."
+            text = f"Not a shard: {plain_words(damage)}. Its bytes can be looked at."
         else:
-            text = f"Damaged: {damage}. Everything else can still be looked at."
+            text = f"Damaged: {plain_words(damage)}. Everything else can still be looked at."
         self.bar.tell(text, Tone.ERROR, action="Show the place" if show else "", do=show)
 
     def _show_damage(self, damage: ShardError) -> None:
@@ -226,7 +247,8 @@ class MainWindow(QMainWindow):
             self._tells_trouble = False
             return
         self._tells_trouble = True
-        self.bar.tell(f"{error}. What is shown may be old.", Tone.WARNING, action="Reload", do=self.session.reload)
+        text = f"{plain_words(error)}. What is shown may be old."
+        self.bar.tell(text, Tone.WARNING, action="Reload", do=self.session.reload)
 
     def _index_changed(self, state: IndexState) -> None:
         self.actions_.load_index.setEnabled(state in (IndexState.NONE, IndexState.FAILED))
@@ -237,12 +259,18 @@ class MainWindow(QMainWindow):
 
     def _job_failed(self, job: Job) -> None:
         if not isinstance(job.error, Cancelled):
-            self.statusBar().showMessage(shown(str(job.error)), MESSAGE_MILLISECONDS)
+            self.line.say(plain_words(job.error), MESSAGE_MILLISECONDS)
 
     def _count_jobs(self) -> None:
         running = self.transfers.model.running
         self.busy.setText(f"▶ {running} job{'s' if running != 1 else ''}" if running else "")
         self.actions_.stop.setEnabled(running > 0)
+
+    def _enable(self, *, is_open: bool) -> None:
+        self.actions_.set_open(is_open)
+        self.hex.actions_.set_open(is_open)
+        self.hex.address.setEnabled(is_open)
+        self.top.set_open(is_open)
 
     def open_with(self) -> None:
         """Asks what to open, and how."""
@@ -288,6 +316,13 @@ class MainWindow(QMainWindow):
         self.show_part("trace")
         self.trace.start()
 
+    def look_up(self) -> None:
+        """Looks up the key in the field of the bar; without one, asks for it."""
+        if key := self.hex.address.key:
+            self.trace_key(key)
+        else:
+            self.to_trace()
+
     def trace_key(self, key: str) -> None:
         """Traces a key."""
         self.show_part("trace")
@@ -295,7 +330,7 @@ class MainWindow(QMainWindow):
 
     def _show_welcome(self) -> None:
         if self.pages.currentWidget() is self.hex:
-            self._working = self.saveState(LAYOUT_VERSION)
+            self._working = self.panels.state()
         self.setWindowTitle("Shardscope")
         self.kind.clear()
         self._refresh_recent()
@@ -306,7 +341,7 @@ class MainWindow(QMainWindow):
         if self.pages.currentWidget() is self.hex:
             return
         self.pages.setCurrentWidget(self.hex)
-        self.restoreState(self._working, LAYOUT_VERSION)
+        self.panels.restore(self._working)
         self.hex.view.setFocus(Qt.FocusReason.OtherFocusReason)
 
     # --- looks ---
@@ -331,6 +366,22 @@ class MainWindow(QMainWindow):
         """Fills the screen, or not."""
         self.setWindowState(self.windowState() ^ Qt.WindowState.WindowFullScreen)
 
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Escape leaves the full screen, when no part of the window wants it."""
+        if event.key() == Qt.Key.Key_Escape and self.isFullScreen():
+            self.toggle_full_screen()
+        else:
+            super().keyPressEvent(event)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """In a small window the docks share one place."""
+        super().resizeEvent(event)
+        QTimer.singleShot(0, self, self._fit)
+
+    def _fit(self) -> None:
+        if self.pages.currentWidget() is self.hex:
+            self.panels.fit(self.size())
+
     def default_layout(self) -> None:
         """Puts the docks where they were at the first start."""
         self.panels.arrange()
@@ -346,12 +397,12 @@ class MainWindow(QMainWindow):
         if geometry is not None:
             self.restoreGeometry(geometry)
         if state is not None:
-            self.restoreState(state, LAYOUT_VERSION)
+            self.panels.restore(state)
 
     def closeEvent(self, event: QCloseEvent) -> None:
         """Saves the layout, stops the work, removes what was made for dragging."""
         if self.pages.currentWidget() is self.hex:
-            self._working = self.saveState(LAYOUT_VERSION)
+            self._working = self.panels.state()
         self.settings.set_layout("geometry", self.saveGeometry())
         self.settings.set_layout("state", self._working)
         self.settings.sync()

@@ -27,6 +27,7 @@ from shardcore.format import Format
 from shardcore.options import Option, OptionType, Purpose
 from shardcore.registry import all_formats
 from shardscope.jobs import Job, Priority
+from shardscope.looks.remedies import plain_words
 from shardscope.opening import OpenRequest
 from shardscope.session import Session
 from shardscope.window.error_bar import ErrorBar, Tone
@@ -168,9 +169,9 @@ class OpenWays(QObject):
         self._bar = bar
         self._window = parent
 
-    def ask(self) -> Job:
-        """Asks what to open, and how."""
-        return self._ask(OpenRequest(""), None)
+    def ask(self, request: OpenRequest | None = None) -> Job:
+        """Asks what to open, and how; beginning with what was asked for already."""
+        return self._ask(request or OpenRequest(""), None)
 
     def change(self) -> Job | None:
         """Asks how to read what is open."""
@@ -183,7 +184,7 @@ class OpenWays(QObject):
         def done(formats: Sequence[Format] | None, error: BaseException | None) -> None:
             if formats is None:
                 if not isinstance(error, Cancelled):
-                    self._session.message.emit(f"The formats cannot be listed: {error}")
+                    self._session.message.emit(f"The formats cannot be listed: {plain_words(error)}")
                 return
             dialog = OpenWith(request, formats, shard, self._window)
             dialog.chosen.connect(self._chosen)

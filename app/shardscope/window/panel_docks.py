@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence, Set
 from typing import TypeVar
 
-from PySide6.QtCore import QObject, Qt, QTimer
+from PySide6.QtCore import QByteArray, QObject, QSize, Qt, QTimer
 from PySide6.QtWidgets import QDockWidget, QMainWindow, QTabWidget, QWidget
 
 from shardscope.session import Session
 from shardscope.settings import Settings
-from shardscope.window.panels import SIZES, Area, Panel
+from shardscope.window.panels import LAYOUT_VERSION, Area, Panel, default_widths
+from shardscope.window.still import Still
 
 W = TypeVar("W", bound=QWidget)
+
+NARROW = 1100
+LOW = 560
+"""Below this width or height all panels share one place below the bytes, as tabs."""
+
+FOLDED_SHARE = 0.36
+"""Of the height of the window, for the panels that share one place."""
+
+_EQUAL = 100
+
+LEAST = QSize(120, 48)
+"""The smallest panel."""
 
 
 class PanelDocks(QObject):
@@ -20,6 +33,7 @@ class PanelDocks(QObject):
 
     Attributes:
         by_name: The docks, in the order of the table.
+        folded: Whether the window is too small for more than one place: all docks are tabs of it.
     """
 
     def __init__(self, window: QMainWindow, panels: Sequence[Panel], session: Session, settings: Settings) -> None:
@@ -31,6 +45,20 @@ class PanelDocks(QObject):
         self._titles_soon.setInterval(0)
         self._titles_soon.timeout.connect(self._name)
         self.by_name: dict[str, QDockWidget] = {}
+        self.folded = False
+        self._unfolded = QByteArray()
+        self._closed_before: frozenset[str] = frozenset()
+        self._calm = QByteArray()
+        self._calm_soon = QTimer(self)
+        self._calm_soon.setSingleShot(True)
+        self._calm_soon.setInterval(0)
+        self._calm_soon.timeout.connect(self._remember)
+        self._wanted: list[tuple[QDockWidget, QSize]] = []
+        self._settle_soon = QTimer(self)
+        self._settle_soon.setSingleShot(True)
+        self._settle_soon.setInterval(0)
+        self._settle_soon.timeout.connect(self._settle)
+        window.setAnimated(False)
         window.setDockNestingEnabled(True)
         window.setDockOptions(window.dockOptions() | QMainWindow.DockOption.GroupedDragging)
         window.setTabPosition(Area.AllDockWidgetAreas, QTabWidget.TabPosition.North)
@@ -39,12 +67,22 @@ class PanelDocks(QObject):
         for panel in self._panels:
             dock = QDockWidget(panel.title, window)
             dock.setObjectName(f"{panel.name}Dock")
-            dock.setWidget(panel.make(session, settings))
+            still = Still(panel.make(session, settings), LEAST, dock)
+            still.resized.connect(self._calm_soon.start)
+            dock.setWidget(still)
             window.addDockWidget(panel.area, dock)
             self.by_name[panel.name] = dock
             dock.dockLocationChanged.connect(self._titles_soon.start)
             dock.topLevelChanged.connect(self._titles_soon.start)
             dock.visibilityChanged.connect(self._titles_soon.start)
+
+    @property
+    def parts(self) -> Iterator[QWidget]:
+        """What stands in the docks, in the order of the table."""
+        for dock in self.by_name.values():
+            still = dock.widget()
+            assert isinstance(still, Still)
+            yield still.part
 
     def panel(self, kind: type[W]) -> W:
         """The panel of a class.
@@ -52,31 +90,115 @@ class PanelDocks(QObject):
         Raises:
             LookupError: The table has none.
         """
-        for dock in self.by_name.values():
-            widget = dock.widget()
-            if isinstance(widget, kind):
-                return widget
+        for part in self.parts:
+            if isinstance(part, kind):
+                return part
         raise LookupError(kind.__name__)
 
+    # --- places ---
+
     def arrange(self) -> None:
-        """Puts all docks where they stand at the first start."""
-        first: dict[Area, QDockWidget] = {}
-        last: dict[Area, QDockWidget] = {}
+        """Puts all docks where they stand at the first start, folded where the window is small."""
+        self.folded = False
+        self._calm = QByteArray()
+        for dock in self.by_name.values():
+            # What was dragged about leaves splits behind: they go only with the docks.
+            dock.setFloating(False)
+            self._window.removeDockWidget(dock)
+        groups: dict[tuple[Area, str], QDockWidget] = {}
+        columns: dict[Area, QDockWidget] = {}
         for panel in self._panels:
             dock = self.by_name[panel.name]
-            self._window.addDockWidget(panel.area, dock)
-            dock.setFloating(False)
+            first = groups.get((panel.area, panel.group))
+            if first is not None:
+                self._window.tabifyDockWidget(first, dock)
+            else:
+                self._window.addDockWidget(panel.area, dock)
+                if panel.area in columns:
+                    self._window.splitDockWidget(columns[panel.area], dock, Qt.Orientation.Vertical)
+                groups[panel.area, panel.group] = columns[panel.area] = dock
             dock.show()
-            if panel.area in last:
-                self._window.tabifyDockWidget(last[panel.area], dock)
-            first.setdefault(panel.area, dock)
-            last[panel.area] = dock
-        for dock in first.values():
+        widths = default_widths(self._window.width())
+        self._bring([(dock, QSize(widths[area], _EQUAL)) for (area, _), dock in groups.items()])
+        self.fit(self._window.size())
+
+    def _bring(self, wanted: list[tuple[QDockWidget, QSize]]) -> None:
+        """Brings docks to the front in these sizes: now, and again when Qt has laid out what was moved."""
+        self._wanted = wanted
+        self._settle()
+        self._settle_soon.start()
+        self._calm_soon.start()
+
+    def _settle(self) -> None:
+        docks = [dock for dock, _ in self._wanted]
+        for dock in docks:
             dock.raise_()
-        sides = [area for area in first if area is not Area.BottomDockWidgetArea]
-        self._window.resizeDocks([first[a] for a in sides], [SIZES[a] for a in sides], Qt.Orientation.Horizontal)
-        if (bottom := first.get(Area.BottomDockWidgetArea)) is not None:
-            self._window.resizeDocks([bottom], [SIZES[Area.BottomDockWidgetArea]], Qt.Orientation.Vertical)
+        columns = {self._window.dockWidgetArea(dock): (dock, size) for dock, size in reversed(self._wanted)}
+        sides = list(columns.values())
+        widths = [size.width() for _, size in sides]
+        self._window.resizeDocks([dock for dock, _ in sides], widths, Qt.Orientation.Horizontal)
+        for area in columns:
+            column = [(dock, size) for dock, size in self._wanted if self._window.dockWidgetArea(dock) is area]
+            heights = [size.height() for _, size in column]
+            self._window.resizeDocks([dock for dock, _ in column], heights, Qt.Orientation.Vertical)
+
+    def _remember(self) -> None:
+        """Keeps the places in a large window: when it shrinks, its docks are squeezed before they can be folded."""
+        if not self.folded and not _is_small(self._window.size()):
+            self._calm = self._window.saveState(LAYOUT_VERSION)
+
+    def fit(self, size: QSize) -> None:
+        """Folds the docks when the window became too small for them, and unfolds them when it is large again."""
+        small = _is_small(size)
+        if small and not self.folded:
+            self._closed_before = self.closed
+            now = self._window.saveState(LAYOUT_VERSION)
+            self._unfolded = now if self._calm.isEmpty() else self._calm
+            self.folded = True
+            self._fold(size)
+        elif not small and self.folded:
+            closed = self.closed - self._closed_before
+            self.folded = False
+            self._settle_soon.stop()
+            self._window.restoreState(self._unfolded, LAYOUT_VERSION)
+            self._close(closed)
+
+    def _fold(self, size: QSize) -> None:
+        shown = [dock for dock in self.by_name.values() if not dock.isHidden() and not dock.isFloating()]
+        for dock in shown:
+            self._window.removeDockWidget(dock)
+        for dock in shown:
+            self._window.addDockWidget(Area.BottomDockWidgetArea, dock)
+            if dock is not shown[0]:
+                self._window.tabifyDockWidget(shown[0], dock)
+            dock.show()
+        if shown:
+            self._bring([(shown[0], QSize(size.width(), round(size.height() * FOLDED_SHARE)))])
+
+    def state(self) -> QByteArray:
+        """Where the docks are, or would be in a larger window: the names of closed ones, then what Qt says."""
+        places = self._unfolded if self.folded else self._window.saveState(LAYOUT_VERSION)
+        return QByteArray(",".join(sorted(self.closed)).encode() + b"\n" + places.data())
+
+    def restore(self, state: QByteArray) -> bool:
+        """Puts the docks where they were; False when the state is of another version."""
+        names, _, places = bytes(state.data()).partition(b"\n")
+        self.folded = False
+        self._calm = QByteArray(places)
+        restored = self._window.restoreState(places, LAYOUT_VERSION)
+        if restored:
+            self._close(set(names.decode(errors="replace").split(",")))
+        self.fit(self._window.size())
+        return restored
+
+    @property
+    def closed(self) -> frozenset[str]:
+        """The names of the docks that are not shown, not even as a tab."""
+        return frozenset(name for name, dock in self.by_name.items() if dock.isHidden())
+
+    def _close(self, names: Set[str]) -> None:
+        for name in names & self.by_name.keys():
+            self.by_name[name].hide()
 
     def show(self, name: str, *, focus: bool = False) -> None:
         """Brings a dock to the front.
@@ -90,6 +212,11 @@ class PanelDocks(QObject):
         dock.raise_()
         if focus:
             dock.widget().setFocus(Qt.FocusReason.ShortcutFocusReason)
+
+    def in_front(self, name: str) -> bool:
+        """Whether a dock of the window can be seen; Qt keeps those behind a tab outside of the window."""
+        dock = self.by_name[name]
+        return dock.isVisible() and not dock.isFloating() and self._window.rect().intersects(dock.geometry())
 
     def hide(self) -> None:
         """Hides all."""
@@ -105,3 +232,7 @@ class PanelDocks(QObject):
                 dock.setTitleBarWidget(QWidget(dock))
             elif bare and not tabbed:
                 dock.setTitleBarWidget(None)  # type: ignore[arg-type]
+
+
+def _is_small(size: QSize) -> bool:
+    return size.width() < NARROW or size.height() < LOW

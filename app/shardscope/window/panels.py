@@ -25,11 +25,21 @@ from shardscope.trace.panel import TracePanel
 
 Area = Qt.DockWidgetArea
 
-SIZES = MappingProxyType({Area.LeftDockWidgetArea: 420, Area.RightDockWidgetArea: 340, Area.BottomDockWidgetArea: 280})
-"""Widths of the sides and the height of the bottom at the first start."""
-
-LAYOUT_VERSION = 2
+LAYOUT_VERSION = 3
 """Goes up when panels come or go: an older saved layout is not used then."""
+
+_NORMAL = 1440
+_WIDTHS = MappingProxyType({Area.LeftDockWidgetArea: (420, 640, 0.25), Area.RightDockWidgetArea: (340, 480, 0.15)})
+
+
+def default_widths(window: int) -> dict[Area, int]:
+    """Widths of the sides at the first start; wider windows give them some of their room.
+
+    Args:
+        window: Its width.
+    """
+    more = max(window - _NORMAL, 0)
+    return {area: min(round(least + share * more), most) for area, (least, most, share) in _WIDTHS.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +49,8 @@ class Panel:
     Attributes:
         name: What `--show` and the code call it; the dock's object name is `<name>Dock`.
         title: What stands on its tab and in the menus.
-        area: Where it stands at the first start. Panels of one area share it, the first in front.
+        area: Where it stands at the first start.
+        group: Panels of one group share a place of the area, the first in front.
         shortcut: Goes there.
         make: Makes what stands in it. It takes the keyboard by its focus proxy.
     """
@@ -47,16 +58,19 @@ class Panel:
     name: str
     title: str
     area: Area
+    group: str
     shortcut: str
     make: Callable[[Session, Settings], QWidget]
 
 
+_LEFT, _RIGHT = Area.LeftDockWidgetArea, Area.RightDockWidgetArea
+
 PANELS = (
-    Panel("structure", "Structure", Area.LeftDockWidgetArea, "Alt+1", lambda session, _: StructureTree(session)),
-    Panel("inspector", "Inspector", Area.RightDockWidgetArea, "Alt+2", lambda session, _: Inspector(session)),
-    Panel("trace", "Trace", Area.RightDockWidgetArea, "Alt+3", lambda session, _: TracePanel(session)),
-    Panel("objects", "Objects", Area.BottomDockWidgetArea, "Alt+4", ObjectPanel),
-    Panel("findings", "Findings", Area.BottomDockWidgetArea, "Alt+5", lambda session, _: FindingsTable(session)),
-    Panel("transfers", "Transfers", Area.BottomDockWidgetArea, "Alt+6", lambda session, _: Transfers(session.jobs)),
-    Panel("places", "Places", Area.LeftDockWidgetArea, "Alt+7", Places),
+    Panel("structure", "Structure", _LEFT, "file", "Alt+1", lambda session, _: StructureTree(session)),
+    Panel("inspector", "Inspector", _RIGHT, "byte", "Alt+2", lambda session, _: Inspector(session)),
+    Panel("trace", "Trace", _RIGHT, "byte", "Alt+3", lambda session, _: TracePanel(session)),
+    Panel("objects", "Objects", _LEFT, "lists", "Alt+4", ObjectPanel),
+    Panel("findings", "Findings", _LEFT, "lists", "Alt+5", lambda session, _: FindingsTable(session)),
+    Panel("transfers", "Transfers", _LEFT, "lists", "Alt+6", lambda session, _: Transfers(session.jobs)),
+    Panel("places", "Places", _LEFT, "file", "Alt+7", Places),
 )

@@ -31,6 +31,10 @@ def panel(qtbot: QtBot, session: Session) -> HexPanel:
     qtbot.addWidget(made)
     made.resize(1000, 640)
     made.show()
+    # In the window it stands in the bar.
+    qtbot.addWidget(made.address)
+    made.address.resize(800, 40)
+    made.address.show()
     return made
 
 
@@ -63,11 +67,11 @@ def test_a_shard_is_shown(swh: HexPanel, session: Session) -> None:
 
 
 def test_selecting_a_byte_selects_in_the_session(qtbot: QtBot, swh: HexPanel, session: Session) -> None:
-    """A byte chosen here is the session's selection, and its path comes back to the breadcrumb and the status line."""
+    """A byte chosen here is the session's selection, and its path and its value come back."""
     swh.view.state.move_caret(section(session, SectionRole.INDEX).start + 3)
     assert session.selection.span == Span("", swh.view.state.selection.caret, swh.view.state.selection.caret + 1)
     qtbot.waitUntil(lambda: swh.breadcrumb.plain.endswith("key") and "index" in swh.breadcrumb.plain)
-    assert "index" in swh.status.place.text()
+    assert swh.status.value.text().startswith("key: ")
     assert swh.view.accessibility.place.startswith("index, ")
 
 

@@ -1,0 +1,55 @@
+"""A line of text that takes the room it is given: what is cut is cut in the middle, and the tooltip has the whole."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QEvent, QSize, Qt
+from PySide6.QtGui import QAction, QGuiApplication, QHelpEvent, QPainter, QPaintEvent
+from PySide6.QtWidgets import QLabel, QSizePolicy, QToolTip, QWidget
+
+from shardscope.looks.shown import shown, tip
+
+
+class Elided(QLabel):
+    """Never asks its neighbours for room. Its text is copied by its menu.
+
+    Args:
+        greedy: Takes whatever room is left; otherwise no more than the text needs.
+        parent: Where it stands.
+    """
+
+    def __init__(self, *, greedy: bool = False, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        wish = QSizePolicy.Policy.Ignored if greedy else QSizePolicy.Policy.Maximum
+        self.setSizePolicy(wish, QSizePolicy.Policy.Preferred)
+        copy = QAction("Copy this text", self)
+        copy.triggered.connect(lambda: QGuiApplication.clipboard().setText(self.text()))
+        self.addAction(copy)
+        self.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
+
+    def tell(self, text: str) -> None:
+        """Shows a text; of what came out of a file nothing acts."""
+        self.setText(shown(text))
+
+    @property
+    def seen(self) -> str:
+        """What is painted."""
+        return self.fontMetrics().elidedText(self.text(), Qt.TextElideMode.ElideMiddle, self.contentsRect().width())
+
+    def minimumSizeHint(self) -> QSize:
+        """As narrow as wanted."""
+        return QSize(0, super().minimumSizeHint().height())
+
+    def event(self, event: QEvent) -> bool:
+        """The tooltip has the whole text where some of it is cut."""
+        if isinstance(event, QHelpEvent) and self.seen != self.text():
+            QToolTip.showText(event.globalPos(), tip(self.text()), self)
+            return True
+        return super().event(event)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Paints the ends of the text."""
+        painter = QPainter(self)
+        painter.setPen(self.palette().color(self.foregroundRole()))
+        painter.drawText(self.contentsRect(), int(self.alignment()), self.seen)
+        painter.end()

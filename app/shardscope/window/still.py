@@ -1,0 +1,49 @@
+"""A frame around a part of the window: whatever happens inside, its neighbours keep their sizes."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QLayout, QVBoxLayout, QWidget
+
+_WISH = QSize(320, 220)
+
+
+class Still(QWidget):
+    """Holds one widget, and hides from the layout of the window what that would like.
+
+    `resized` tells that its own size changed.
+
+    Messages, long texts and rows that come and go change the wishes of a part; the sizes of docks must not follow.
+
+    Args:
+        part: What it holds; it takes the keyboard.
+        least: The smallest size.
+        parent: The window.
+    """
+
+    resized = Signal()
+
+    def __init__(self, part: QWidget, least: QSize, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.part = part
+        self._least = least
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSizeConstraint(QLayout.SizeConstraint.SetNoConstraint)
+        column.addWidget(part)
+        self.setFocusProxy(part)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Tells."""
+        super().resizeEvent(event)
+        self.resized.emit()
+
+    def sizeHint(self) -> QSize:
+        """The same at all times."""
+        return _WISH
+
+    def minimumSizeHint(self) -> QSize:
+        """The same at all times."""
+        return self._least

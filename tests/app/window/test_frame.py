@@ -1,0 +1,387 @@
+"""The frame of the window: one bar, one status line, and docks that nothing moves."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QModelIndex, QRect, QSize, Qt
+from PySide6.QtGui import QAction
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QWidget
+from pytestqt.qtbot import QtBot
+
+from shardscope import assets
+from shardscope.objects.table import ObjectTable
+from shardscope.settings import Settings
+from shardscope.window.error_bar import Tone
+from shardscope.window.main_window import LEAST, MainWindow
+from shardscope.window.screenshot import settle
+
+NORMAL = QSize(1440, 840)
+ROOT = Path(__file__).parents[3]
+ROWS = 26
+
+
+@pytest.fixture
+def window(qtbot: QtBot, settings: Settings) -> Iterator[MainWindow]:
+    """A window of 1440 × 840."""
+    made = MainWindow(settings)
+    qtbot.addWidget(made)
+    made.resize(NORMAL)
+    made.show()
+    qtbot.waitExposed(made)
+    yield made
+    made.close()
+
+
+def opened(window: MainWindow, qtbot: QtBot, path: Path) -> MainWindow:
+    """Opens a file and waits until nothing moves any more."""
+    with qtbot.waitSignal(window.session.opened, timeout=10_000):
+        window.open(str(path))
+    settle(window, 40)
+    return window
+
+
+@pytest.fixture
+def small(window: MainWindow, qtbot: QtBot, data: Path) -> MainWindow:
+    """The window with 12 objects."""
+    return opened(window, qtbot, data / "swh" / "small.shard")
+
+
+def docks(window: MainWindow) -> dict[str, QRect]:
+    """Where every dock lies that can be seen; those behind a tab lie nowhere."""
+    panels = window.panels
+    return {name: dock.geometry() for name, dock in panels.by_name.items() if panels.in_front(name)}
+
+
+def rows(window: MainWindow) -> int:
+    """Rows of bytes on the screen."""
+    start, stop = window.hex.state.visible_bytes
+    return (stop - start) // window.hex.state.layout.width
+
+
+def neighbours(window: MainWindow) -> dict[str, set[str]]:
+    """The names of the docks that share a place with each."""
+    found = window.panels.by_name.items()
+    return {name: {other.objectName() for other in window.tabifiedDockWidgets(dock)} for name, dock in found}
+
+
+# --- room for the bytes ---
+
+
+def test_most_of_the_window_is_bytes(small: MainWindow) -> None:
+    """At 1440 × 840, with the docks of the first start, at least 26 rows of bytes are on the screen."""
+    assert rows(small) >= ROWS
+
+
+def test_one_bar_one_path_one_status_line(small: MainWindow) -> None:
+    """The bar has all that is done most; the path and the selection are told once each."""
+    assert small.top.isVisible()
+    assert [one.text() for one in (small.top.find, small.top.look_up, small.top.extract, small.top.verify)] == [
+        "Find",
+        "Look up",
+        "Extract",
+        "Verify",
+    ]
+    labels = [label for label in small.findChildren(QLabel) if label.isVisible()]
+    assert sum(label.text().startswith("offset ") for label in labels) == 1
+    assert small.hex.status.offset.mapTo(small, small.hex.status.offset.pos()).y() > small.height() - 60
+    assert not small.hex.tabs.isVisible()
+
+
+# --- nothing moves ---
+
+
+def test_no_message_moves_a_dock(small: MainWindow, qtbot: QtBot) -> None:
+    """Messages, long texts on the status line and the search bar: each dock stays where it is."""
+    before = docks(small)
+    small.bar.tell("Something is wrong with this file. " * 40, Tone.ERROR, action="Do something about it")
+    small.session.message.emit("a very long sentence about what was done " * 60)
+    small.kind.tell("swh 1 · " + "because of many things " * 40)
+    small.hex.actions_.find.trigger()
+    small.hex.search.status.setText("not found " * 60)
+    qtbot.wait(30)
+    assert docks(small) == before
+    assert small.bar.isVisible()
+    small.bar.clear()
+    small.hex.search.close_bar()
+    qtbot.wait(30)
+    assert docks(small) == before
+
+
+@pytest.mark.parametrize("content", [b"", b"Dear reader, this is not a shard. " * 20, b"SWHShard" + b"\xff" * 300])
+def test_no_file_moves_a_dock(small: MainWindow, qtbot: QtBot, tmp_path: Path, content: bytes) -> None:
+    """An empty, a foreign and a damaged file are shown in the same frame as a sound one."""
+    before = docks(small)
+    path = tmp_path / "other.shard"
+    path.write_bytes(content)
+    opened(small, qtbot, path)
+    assert small.bar.text
+    assert docks(small) == before
+
+
+def test_a_guess_moves_no_dock(small: MainWindow, qtbot: QtBot, data: Path) -> None:
+    """That a specification was inferred is told over the bytes; the objects keep all their rows."""
+    before = small.objects.table.size()
+    opened(small, qtbot, data / "neuroglancer" / "bare_shard" / "0.shard")
+    assert small.bar.isVisible()
+    assert small.objects.table.height() >= before.height() - 2
+
+
+def test_the_default_layout_is_exactly_that(small: MainWindow, qtbot: QtBot) -> None:
+    """However the docks were torn about, *Default layout* brings each back to its place and size."""
+    before, tabs = docks(small), neighbours(small)
+    by_name = small.panels.by_name
+    by_name["objects"].setFloating(True)
+    by_name["inspector"].close()
+    small.addDockWidget(Qt.DockWidgetArea.RightDockWidgetArea, by_name["structure"])
+    small.addDockWidget(Qt.DockWidgetArea.BottomDockWidgetArea, by_name["findings"])
+    small.resizeDocks([by_name["structure"]], [600], Qt.Orientation.Horizontal)
+    qtbot.waitUntil(lambda: docks(small) != before)
+    small.actions_.default_layout.trigger()
+    qtbot.waitUntil(lambda: docks(small) == before)
+    assert neighbours(small) == tabs
+    assert small.panels.closed == frozenset()
+
+
+def test_a_second_file_comes_without_the_welcome_page(small: MainWindow, qtbot: QtBot, data: Path) -> None:
+    """From one file to the next the page changes not once."""
+    pages: list[int] = []
+    small.pages.currentChanged.connect(pages.append)
+    opened(small, qtbot, data / "swh" / "one.shard")
+    assert pages == []
+    assert small.windowTitle() == "one.shard — Shardscope"
+
+
+# --- sizes ---
+
+
+@pytest.mark.parametrize("size", [(640, 420), (1440, 840), (2560, 1440)])
+def test_the_window_has_the_size_that_is_asked_for(small: MainWindow, qtbot: QtBot, size: tuple[int, int]) -> None:
+    """Small and large: the window obeys, every dock lies inside, and there are bytes to see."""
+    small.resize(*size)
+    assert small.size() == QSize(*size)
+    qtbot.waitUntil(lambda: small.panels.folded is (size[0] < 1100))
+    least = 4 if size[1] < 500 else ROWS
+    qtbot.waitUntil(lambda: rows(small) >= least)
+    for place in docks(small).values():
+        assert small.rect().contains(place)
+
+
+def test_small_windows_fold_and_unfold(small: MainWindow, qtbot: QtBot) -> None:
+    """In a small window the docks are tabs of one place; in a large one again each lies where it was."""
+    before = docks(small)
+    structure = small.panels.by_name["structure"]
+    QApplication.processEvents()
+    small.resize(700, 500)
+    qtbot.waitUntil(lambda: len(small.tabifiedDockWidgets(structure)) == len(small.panels.by_name) - 1)
+    small.resize(NORMAL)
+    qtbot.waitUntil(lambda: docks(small) == before)
+
+
+def test_scale_two_fits_the_screen(tmp_path: Path, data: Path) -> None:
+    """At scale 2 on a screen of 1280 × 800 the window is no larger than the screen."""
+    config = tmp_path / "screen.json"
+    config.write_text('{"screens": [{"name": "s", "x": 0, "y": 0, "width": 1280, "height": 800}]}')
+    program = (
+        "import sys; from pathlib import Path; from PySide6.QtWidgets import QApplication;"
+        "from shardscope.settings import Settings; from shardscope.window.main_window import MainWindow;"
+        "from shardscope.window.screenshot import settle;"
+        "app = QApplication([]); w = MainWindow(Settings(Path(sys.argv[1]) / 's.ini')); w.show();"
+        "w.open(sys.argv[2]); settle(w); s = app.primaryScreen().availableSize();"
+        "print(w.width() <= s.width() and w.height() <= s.height() and w.minimumSize().width() <= s.width(),"
+        " s.width(), w.width(), w.height()); w.close()"
+    )
+    environment = {**os.environ, "QT_SCALE_FACTOR": "2", "QT_QPA_PLATFORM": f"offscreen:configfile={config}"}
+    command = [sys.executable, "-c", program, str(tmp_path), str(data / "swh" / "small.shard")]
+    done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    assert done.stdout.startswith("True 640 "), (done.stdout, done.stderr)
+
+
+def test_the_least_size_is_agreed(window: MainWindow) -> None:
+    """The window gets as small as 640 × 420, on the welcome page too."""
+    assert window.minimumSize() == LEAST == QSize(640, 420)
+    window.resize(10, 10)
+    assert window.size() == LEAST
+
+
+# --- actions ---
+
+ALWAYS = {
+    "Open…",
+    "Open folder…",
+    "Open with…",
+    "Quit",
+    "Full screen",
+    "About Shardscope",
+    "As the system",
+    "Light",
+    "Dark",
+    "Light, colour-blind safe",
+    "Dark, colour-blind safe",
+}
+
+
+def menu_actions(window: MainWindow) -> list[QAction]:
+    """Every action of the menus, but recent files and samples, which are places to open."""
+    found: list[QAction] = []
+
+    def walk(actions: list[QAction]) -> None:
+        for action in actions:
+            menu = action.menu()
+            if menu in (window.actions_.recent, window.actions_.samples):
+                continue
+            if menu is not None:
+                walk(menu.actions())  # type: ignore[attr-defined]
+            elif not action.isSeparator():
+                found.append(action)
+
+    walk(window.menuBar().actions())
+    return found
+
+
+def test_what_needs_a_file_is_off_without_one(window: MainWindow) -> None:
+    """On the welcome page exactly those actions can be chosen that make sense without a file."""
+    assert {action.text().replace("&", "") for action in menu_actions(window) if action.isEnabled()} == ALWAYS
+    assert not window.hex.address.isEnabled()
+    for button in (window.top.find, window.top.look_up, window.top.extract, window.top.verify):
+        assert not button.isEnabled()
+
+
+def test_with_a_file_actions_are_on_and_off_again(small: MainWindow) -> None:
+    """A file turns them on, closing it turns them off."""
+    enabled = {action.text().replace("&", "") for action in menu_actions(small) if action.isEnabled()}
+    assert {"Go to …", "Find …", "Reload", "Close", "Verify content", "To objects", "Default layout"} <= enabled
+    small.session.close()
+    assert {action.text().replace("&", "") for action in menu_actions(small) if action.isEnabled()} == ALWAYS
+
+
+def test_keys_of_menus_work_everywhere(small: MainWindow) -> None:
+    """Every shortcut of a menu belongs to the window, not to one part of it."""
+    for action in menu_actions(small):
+        if not action.shortcut().isEmpty():
+            assert action.shortcutContext() is Qt.ShortcutContext.WindowShortcut, action.text()
+
+
+@pytest.mark.parametrize("line", ["addressField", "traceKey"])
+def test_lines_leave_the_keys_of_menus_alone(small: MainWindow, qtbot: QtBot, line: str) -> None:
+    """Ctrl+D shows decoded bytes, also while a key is typed, where lines would take it for a letter to delete."""
+    field = small.findChild(QLineEdit, line)
+    assert field is not None
+    small.to_trace() if line == "traceKey" else small.hex.address.start()
+    field.setText("abc")
+    field.setCursorPosition(0)
+    action = small.hex.actions_.decoded
+    action.setEnabled(True)
+    with qtbot.waitSignal(action.triggered, timeout=1000):
+        QTest.keyClick(field, Qt.Key.Key_D, Qt.KeyboardModifier.ControlModifier)
+    assert field.text() == "abc"
+
+
+def test_full_screen_and_back(small: MainWindow) -> None:
+    """F11 fills the screen, Escape leaves it."""
+    assert small.actions_.full_screen.shortcut().toString() == "F11"
+    small.actions_.full_screen.trigger()
+    assert small.isFullScreen()
+    QTest.keyClick(small.hex.view, Qt.Key.Key_Escape)
+    assert not small.isFullScreen()
+
+
+@pytest.mark.parametrize("name", ["structure", "inspector", "trace", "objects", "findings", "transfers", "places"])
+def test_focus_never_selects(small: MainWindow, qtbot: QtBot, name: str) -> None:
+    """Going to a part by its key leaves the selection as it is."""
+    small.session.select_span(small.hex.state.selection.span.__class__("", 700, 701))
+    settle(small, 40)
+    before = small.session.selection.span
+    small.show_part(name, focus=True)
+    QTest.keyClick(small.focusWidget() or small, Qt.Key.Key_Tab)
+    settle(small, 40)
+    assert small.session.selection.span == before
+
+
+# --- the field ---
+
+
+def entry(window: MainWindow, text: str) -> list[str]:
+    """Types an entry; what is offered then."""
+    field = window.hex.address.field
+    field.setFocus()
+    field.clear()
+    QTest.keyClicks(field, text)
+    model = window.hex.address.completer.model()
+    return [str(model.index(n, 0).data()) for n in range(model.rowCount())]
+
+
+def test_the_field_takes_a_key(small: MainWindow, qtbot: QtBot) -> None:
+    """What is no place and may be a key is looked up, and the lookup is shown."""
+    shard = small.session.shard
+    assert shard is not None
+    key = shard.objects.keys[3]
+    assert key is not None
+    entry(small, key)
+    QTest.keyClick(small.hex.address.field, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: small.trace.trace is not None)
+    assert small.trace.trace is not None
+    assert small.trace.trace.outcome == "found"
+    assert not small.trace.visibleRegion().isEmpty()
+    settle(small, 40)
+
+
+def test_the_field_completes_what_is_known(small: MainWindow) -> None:
+    """Names of sections and fields, keys of rows that were loaded, and what was entered before are offered."""
+    shard = small.session.shard
+    assert shard is not None
+    key = shard.objects.keys[3]
+    assert key is not None
+    assert any(words.startswith("header.index_position") for words in entry(small, "index_po"))
+    assert any(words.startswith(f"object {key[:6]}") for words in entry(small, key[:4]))
+    entry(small, "index+40")
+    QTest.keyClick(small.hex.address.field, Qt.Key.Key_Return)
+    assert any(words.startswith("index+40") for words in entry(small, "ex+4"))
+    settle(small, 40)
+
+
+def test_a_number_may_be_a_byte_or_an_object(window: MainWindow, qtbot: QtBot) -> None:
+    """Where keys are numbers both meanings are offered; Enter goes to the byte, and the list says so."""
+    opened(window, qtbot, assets.path("samples/bloscpack.blp"))
+    offered = entry(window, "1")
+    assert offered[0].startswith("byte 1 ")
+    assert offered[0].endswith("Enter")
+    assert offered[1] == "object 1"
+    QTest.keyClick(window.hex.address.field, Qt.Key.Key_Return)
+    assert window.hex.state.selection.span.start == 1
+    entry(window, "1")
+    popup = window.hex.address.completer.popup()
+    with qtbot.waitSignal(window.session.walk_changed):
+        window.hex.address.completer.activated[QModelIndex].emit(popup.model().index(1, 0))
+    settle(window, 40)
+    assert window.session.walk.key == "1"
+
+
+# --- texts ---
+
+
+def test_long_texts_are_cut_in_the_middle(small: MainWindow, qtbot: QtBot) -> None:
+    """The status line shows both ends of a long text, and copies the whole."""
+    small.session.message.emit("begins " + "and goes on " * 60 + "ends")
+    qtbot.wait(10)
+    note = small.line.note
+    assert note.seen.startswith("begins")
+    assert note.seen.endswith("ends")
+    assert "…" in note.seen
+
+
+def test_parts_have_focus_rings(small: MainWindow) -> None:
+    """Tables, trees, lists, lines and buttons are drawn otherwise while they have the keyboard."""
+    sheet = QWidget.styleSheet(small) or ""
+    application = QApplication.instance()
+    assert isinstance(application, QApplication)
+    sheet += application.styleSheet()
+    for kind in ("QTreeView", "QTableView", "QListView", "QLineEdit", "QPushButton", "QToolButton", "QComboBox"):
+        assert f"{kind}:focus" in sheet
+    assert isinstance(small.objects.table, ObjectTable)
