@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QEvent, QModelIndex, QObject, QSize, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QResizeEvent, QStandardItem, QStandardItemModel
-from PySide6.QtWidgets import QCompleter, QHBoxLayout, QLineEdit, QSizePolicy, QWidget
+from PySide6.QtWidgets import QCompleter, QHBoxLayout, QLineEdit, QListView, QSizePolicy, QWidget
 
 from shardscope.around.entry import Choice, Deed, Known, choices, meanings
 from shardscope.goto import GotoError
@@ -59,10 +59,13 @@ class AddressBar(QWidget):
         self.preview.hide()
         self._offers = QStandardItemModel(self)
         self.completer = QCompleter(self._offers, self)
+        self.list = QListView()
+        self.list.setObjectName("addressOffers")
+        self.completer.setPopup(self.list)
         self.completer.setCompletionRole(_TEXT)
         self.completer.setCompletionMode(QCompleter.CompletionMode.UnfilteredPopupCompletion)
         self.completer.setMaxVisibleItems(14)
-        self.completer.activated[QModelIndex].connect(self._offer_taken)
+        self.completer.activated[QModelIndex].connect(self._offer_taken)  # type: ignore[index]
         self.field.setCompleter(self.completer)
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
@@ -122,7 +125,7 @@ class AddressBar(QWidget):
     # --- what is offered ---
 
     def _list_is_open(self) -> bool:
-        return self.completer.popup().isVisible()
+        return self.list.isVisible()
 
     def _offer(self) -> None:
         """Lists what the entry may mean. Enter takes the first, and says so where there are two."""
@@ -182,8 +185,8 @@ class AddressBar(QWidget):
     # --- going ---
 
     def _go(self) -> None:
-        if self._list_is_open() and self.completer.popup().currentIndex().isValid():
-            self._offer_taken(self.completer.popup().currentIndex())
+        if self._list_is_open() and self.list.currentIndex().isValid():
+            self._offer_taken(self.list.currentIndex())
             return
         text = self.field.text().strip()
         if not text:
@@ -197,7 +200,7 @@ class AddressBar(QWidget):
         self._do(found[0])
 
     def _do(self, choice: Choice) -> None:
-        self.completer.popup().hide()
+        self.list.hide()
         if choice in self._recent:
             self._recent.remove(choice)
         self._recent.appendleft(choice)

@@ -53,7 +53,7 @@ class ErrorBar(QFrame):
         self.dismiss.setAccessibleName("Dismiss the message")
         self.dismiss.setToolTip("Dismiss")
         self.dismiss.clicked.connect(self.clear)
-        row = QHBoxLayout(self)
+        self._row = row = QHBoxLayout(self)
         row.setContentsMargins(12, 6, 8, 6)
         row.setSpacing(10)
         row.addWidget(self.sign)
@@ -109,7 +109,7 @@ class ErrorBar(QFrame):
         if over is None or self.isHidden():
             return
         width = max(min(over.width() - 2 * _MARGIN, _WIDEST), 0)
-        height = min(self.layout().totalHeightForWidth(width), max(over.height() - _MARGIN, 0))
+        height = min(self._row.totalHeightForWidth(width), max(over.height() - _MARGIN, 0))
         left, top = (over.width() - width) // 2, over.height() - height - min(_FOOT, over.height() // 8)
         self.setGeometry(left, max(top, 0), width, height)
 

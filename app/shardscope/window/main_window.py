@@ -34,7 +34,7 @@ from shardscope.window.about import about_box
 from shardscope.window.actions import WindowActions
 from shardscope.window.error_bar import ErrorBar, Tone
 from shardscope.window.menu_keys import MenuKeys
-from shardscope.window.open_with import OpenWays
+from shardscope.window.open_with import NO_FIT, OpenWays
 from shardscope.window.panel_docks import PanelDocks
 from shardscope.window.panels import PANELS
 from shardscope.window.status_line import StatusLine
@@ -74,7 +74,7 @@ class MainWindow(QMainWindow):
         self.setMinimumSize(LEAST.boundedTo(self.screen().availableGeometry().size()))
         self._tells_trouble = False
         self._told_damage: ShardError | None = None
-        self.welcome = Welcome(settings, self)
+        self.welcome = Welcome(settings, self.jobs, self)
         self.hex = HexPanel(self.session, self)
         self.panels = PanelDocks(self, PANELS, self.session, settings)
         self.objects = self.panels.panel(ObjectPanel)
@@ -135,6 +135,7 @@ class MainWindow(QMainWindow):
         session.opening.connect(self._opening)
         session.opened.connect(self._opened)
         session.opened.connect(self.ways.tell_guess)
+        session.opened.connect(self.ways.check_given)
         session.closed.connect(self._closed)
         session.failed.connect(self._failed)
         session.source_trouble.connect(self._trouble)
@@ -228,6 +229,9 @@ class MainWindow(QMainWindow):
     def _tell_damage(self, damage: ShardError) -> None:
         show = partial(self._show_damage, damage) if damage.span is not None else None
         self._tells_trouble, self._told_damage = False, damage
+        if self.session.shard is not None and self.ways.fits_not(self.session.shard):
+            self.bar.tell(f"{NO_FIT}: {damage.placed}.", Tone.WARNING, action="Change…", do=self.ways.change)
+            return
         if isinstance(damage, NotAShard):
             text = f"Not a shard: {plain_words(damage)}. Its bytes can be looked at."
         else:

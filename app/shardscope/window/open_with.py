@@ -22,16 +22,19 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from shardcore import Cancelled, Shard
+from shardcore import Cancelled, Depth, Report, Severity, Shard
 from shardcore.format import Format
 from shardcore.options import Option, OptionType, Purpose
 from shardcore.registry import all_formats
+from shardcore.words import plural
 from shardscope.jobs import Job, Priority
 from shardscope.looks.remedies import plain_words
 from shardscope.opening import OpenRequest
 from shardscope.session import Session
 from shardscope.window.error_bar import ErrorBar, Tone
 from shardscope.window.option_fields import OptionField, field_for, path_button
+
+NO_FIT = "This specification does not fit"
 
 
 class OpenWith(QDialog):
@@ -196,6 +199,26 @@ class OpenWays(QObject):
     def _chosen(self, request: OpenRequest) -> None:
         same = request.uri == self._session.request.uri and self._session.shard is not None
         self._session.open(request, select=self._session.selection.span if same else None)
+
+    def check_given(self, shard: Shard) -> None:
+        """Finds out, in a job, whether a specification that somebody gave fits the bytes; says so where it does not."""
+        if not self._is_given(shard) or shard.damage is not None:
+            return
+
+        def take(report: Report) -> None:
+            wrong = [one for one in report.findings if one.severity is Severity.ERROR]
+            if wrong:
+                more = f" ({plural(len(wrong), 'error')} in all)" if len(wrong) > 1 else ""
+                self._bar.tell(f"{NO_FIT}: {wrong[0].message}{more}.", Tone.WARNING, action="Change…", do=self.change)
+
+        self._session.ask(lambda shard, job: shard.verify(Depth.INDEX, job.progress), take, key=("fit", self))
+
+    def fits_not(self, shard: Shard) -> bool:
+        """Whether the damage of what is open comes after a specification that somebody gave."""
+        return shard.damage is not None and self._is_given(shard)
+
+    def _is_given(self, shard: Shard) -> bool:
+        return bool(shard.parameters) and not shard.evidence and bool(self._session.request.options)
 
     def tell_guess(self, shard: Shard) -> None:
         """Says that what is shown rests on a guess, and offers to change it."""

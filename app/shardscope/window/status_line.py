@@ -30,6 +30,7 @@ class StatusLine(QStatusBar):
         self.note = Elided(greedy=True)
         self.note.setObjectName("statusMessage")
         self._pages = QStackedWidget(self)
+        self._selection = selection
         self._pages.addWidget(selection)
         self._pages.addWidget(self.note)
         self._over = QTimer(self)
@@ -48,6 +49,6 @@ class StatusLine(QStatusBar):
         """
         self._over.stop()
         self.note.tell(text)
-        self._pages.setCurrentWidget(self.note if text else self._pages.widget(0))
+        self._pages.setCurrentWidget(self.note if text else self._selection)
         if text and milliseconds:
             self._over.start(milliseconds)

@@ -47,21 +47,21 @@ class TopBar(QToolBar):
         self._arrow(back, Qt.ArrowType.LeftArrow, "Back")
         self._arrow(forward, Qt.ArrowType.RightArrow, "Forward")
         self.addWidget(address)
-        self.find = self._button("Find", "topFind", "Search the bytes", find)
-        self.look_up = self._button("Look up", "topLookUp", "Look up the key in the field, step by step")
-        self.look_up.clicked.connect(lambda _: look_up())
-        self.extract = self._button("Extract", "topExtract", "Write the selected objects to files", extract)
-        self.verify = self._button("Verify", "topVerify", "Check the file against its format")
-        menu = QMenu(self.verify)
+        self.find_button = self._button("Find", "topFind", "Search the bytes", find)
+        self.look_up_button = self._button("Look up", "topLookUp", "Look up the key in the field, step by step")
+        self.look_up_button.clicked.connect(lambda _: look_up())
+        self.extract_button = self._button("Extract", "topExtract", "Write the selected objects to files", extract)
+        self.verify_button = self._button("Verify", "topVerify", "Check the file against its format")
+        menu = QMenu(self.verify_button)
         menu.addActions(list(verify))
-        self.verify.setMenu(menu)
-        self.verify.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        self.verify_button.setMenu(menu)
+        self.verify_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         window.addToolBar(self)
 
     def set_open(self, is_open: bool) -> None:
         """Whether something is open that can be looked up in and verified."""
-        self.look_up.setEnabled(is_open)
-        self.verify.setEnabled(is_open)
+        self.look_up_button.setEnabled(is_open)
+        self.verify_button.setEnabled(is_open)
 
     def _arrow(self, action: QAction, arrow: Qt.ArrowType, name: str) -> None:
         button = self._button("", f"top{name}", name, action)

@@ -13,6 +13,7 @@ from PySide6.QtWidgets import (
     QListWidget,
     QListWidgetItem,
     QPushButton,
+    QScrollArea,
     QSizePolicy,
     QStyledItemDelegate,
     QStyleOptionViewItem,
@@ -21,8 +22,11 @@ from PySide6.QtWidgets import (
 )
 
 from shardscope import assets
+from shardscope.jobs import Jobs
 from shardscope.looks import theme
+from shardscope.looks.shown import shown, tip
 from shardscope.settings import Settings
+from shardscope.window.sample_cards import SampleCards
 
 Index = QModelIndex | QPersistentModelIndex
 
@@ -52,8 +56,8 @@ class _TwoWords(QStyledItemDelegate):
         words = ((index.data(), colours.text, 0, left - 12), about)
         for text, colour, start, width in words:
             painter.setPen(colour)
-            shown = option.fontMetrics.elidedText(text, Qt.TextElideMode.ElideMiddle, width)
-            painter.drawText(rect.adjusted(start, 0, start + width - rect.width(), 0), flags, shown)
+            seen = option.fontMetrics.elidedText(text, Qt.TextElideMode.ElideMiddle, width)
+            painter.drawText(rect.adjusted(start, 0, start + width - rect.width(), 0), flags, seen)
 
 
 class FileList(QListWidget):
@@ -77,10 +81,10 @@ class FileList(QListWidget):
         """Shows entries: where, title, a few words about it."""
         self.clear()
         for where, title, about in entries:
-            item = QListWidgetItem(title)
+            item = QListWidgetItem(shown(title))
             item.setData(_PATH, where)
-            item.setData(_ABOUT, about)
-            item.setToolTip(where)
+            item.setData(_ABOUT, shown(about))
+            item.setToolTip(tip(where))
             item.setSizeHint(QSize(0, self.fontMetrics().height() + 12))
             self.addItem(item)
         if entries:
@@ -98,16 +102,22 @@ class FileList(QListWidget):
         self.chosen.emit(item.data(_PATH))
 
 
-class Welcome(QWidget):
+WIDEST = 760
+
+
+class Welcome(QScrollArea):
     """`open_requested` asks for a dialog, `folder_requested` for one for folders, `chosen(uri)` opens something."""
 
     open_requested = Signal()
     folder_requested = Signal()
     chosen = Signal(object)
 
-    def __init__(self, settings: Settings, parent: QWidget | None = None) -> None:
+    def __init__(self, settings: Settings, jobs: Jobs | None = None, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("welcome")
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setWidgetResizable(True)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setAccessibleName("Welcome")
         self._settings = settings
         self.title = QLabel("Shardscope", self)
@@ -121,14 +131,13 @@ class Welcome(QWidget):
         self.drop = QLabel("Drop a file or folder here", self)
         self.drop.setObjectName("dropArea")
         self.drop.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self.drop.setMinimumHeight(92)
-        self.samples = FileList("sampleList", self)
-        self.samples.setAccessibleName("Samples")
+        self.drop.setMinimumHeight(56)
+        self.samples = SampleCards(assets.samples(), jobs, self)
         self.recent = FileList("recentList", self)
         self.recent.setAccessibleName("Recent files")
         self.recent_head = self._heading("Recent")
-        for part in (self.samples, self.recent):
-            part.chosen.connect(self.chosen)
+        self.samples.chosen.connect(self.chosen)
+        self.recent.chosen.connect(self.chosen)
         self._lay_out()
         self.refresh()
         self._colour()
@@ -169,16 +178,22 @@ class Welcome(QWidget):
         column.addWidget(self.recent)
         box = QWidget(self)
         box.setLayout(column)
-        box.setFixedWidth(620)
-        box.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Maximum)
-        outer = QVBoxLayout(self)
+        box.setMaximumWidth(WIDEST)
+        box.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
+        page = QWidget(self)
+        across = QHBoxLayout()
+        across.addStretch(1)
+        across.addWidget(box, 1000)
+        across.addStretch(1)
+        outer = QVBoxLayout(page)
+        outer.setContentsMargins(20, 14, 20, 14)
         outer.addStretch(2)
-        outer.addWidget(box, 0, Qt.AlignmentFlag.AlignHCenter)
+        outer.addLayout(across)
         outer.addStretch(3)
+        self.setWidget(page)
 
     def refresh(self) -> None:
         """Reads the lists again."""
-        self.samples.fill([(str(one.path), one.title, one.about) for one in assets.samples()])
         recent = [(uri, *_parted(uri)) for uri in self._settings.recent]
         self.recent.fill(recent)
         for part in (self.recent, self.recent_head):
@@ -201,14 +216,14 @@ class Welcome(QWidget):
         font.setPointSizeF(self.font().pointSizeF() * 2)
         font.setBold(True)
         self.title.setFont(font)
-        for part in (self.samples, self.recent):
-            part.setStyleSheet(
-                f"QListWidget {{ background: {colours.base.name()}; border: 1px solid {colours.border.name()};"
-                " border-radius: 8px; padding: 2px; }"
-                " QListWidget::item { padding: 2px 8px; border-radius: 5px; }"
-                f" QListWidget::item:selected {{ background: {colours.raised.name()}; color: {colours.text.name()}; }}"
-                f" QListWidget::item:hover {{ background: {colours.raised.name()}; }}"
-            )
+        self.recent.setStyleSheet(
+            f"QListWidget {{ background: {colours.base.name()}; border: 1px solid {colours.border.name()};"
+            " border-radius: 8px; padding: 2px; }"
+            f" QListWidget:focus {{ border: 2px solid {colours.accent.name()}; padding: 1px; }}"
+            " QListWidget::item { padding: 2px 8px; border-radius: 5px; }"
+            f" QListWidget::item:selected {{ background: {colours.raised.name()}; color: {colours.text.name()}; }}"
+            f" QListWidget::item:hover {{ background: {colours.raised.name()}; }}"
+        )
 
 
 def _parted(uri: str) -> tuple[str, str]:

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QModelIndex, QRect, QSize, Qt
+from PySide6.QtCore import QRect, QSize, Qt
 from PySide6.QtGui import QAction
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QWidget
+from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QToolButton, QWidget
 from pytestqt.qtbot import QtBot
 
 from shardscope import assets
@@ -59,6 +59,12 @@ def docks(window: MainWindow) -> dict[str, QRect]:
     return {name: dock.geometry() for name, dock in panels.by_name.items() if panels.in_front(name)}
 
 
+def buttons(window: MainWindow) -> list[QToolButton]:
+    """The buttons of the bar that have words."""
+    top = window.top
+    return [top.find_button, top.look_up_button, top.extract_button, top.verify_button]
+
+
 def rows(window: MainWindow) -> int:
     """Rows of bytes on the screen."""
     start, stop = window.hex.state.visible_bytes
@@ -82,12 +88,7 @@ def test_most_of_the_window_is_bytes(small: MainWindow) -> None:
 def test_one_bar_one_path_one_status_line(small: MainWindow) -> None:
     """The bar has all that is done most; the path and the selection are told once each."""
     assert small.top.isVisible()
-    assert [one.text() for one in (small.top.find, small.top.look_up, small.top.extract, small.top.verify)] == [
-        "Find",
-        "Look up",
-        "Extract",
-        "Verify",
-    ]
+    assert [button.text() for button in buttons(small)] == ["Find", "Look up", "Extract", "Verify"]
     labels = [label for label in small.findChildren(QLabel) if label.isVisible()]
     assert sum(label.text().startswith("offset ") for label in labels) == 1
     assert small.hex.status.offset.mapTo(small, small.hex.status.offset.pos()).y() > small.height() - 60
@@ -249,7 +250,7 @@ def test_what_needs_a_file_is_off_without_one(window: MainWindow) -> None:
     """On the welcome page exactly those actions can be chosen that make sense without a file."""
     assert {action.text().replace("&", "") for action in menu_actions(window) if action.isEnabled()} == ALWAYS
     assert not window.hex.address.isEnabled()
-    for button in (window.top.find, window.top.look_up, window.top.extract, window.top.verify):
+    for button in buttons(window):
         assert not button.isEnabled()
 
 
@@ -356,9 +357,10 @@ def test_a_number_may_be_a_byte_or_an_object(window: MainWindow, qtbot: QtBot) -
     QTest.keyClick(window.hex.address.field, Qt.Key.Key_Return)
     assert window.hex.state.selection.span.start == 1
     entry(window, "1")
-    popup = window.hex.address.completer.popup()
+    popup = window.hex.address.list
     with qtbot.waitSignal(window.session.walk_changed):
-        window.hex.address.completer.activated[QModelIndex].emit(popup.model().index(1, 0))
+        popup.setCurrentIndex(popup.model().index(1, 0))
+        QTest.keyClick(window.hex.address.field, Qt.Key.Key_Return)
     settle(window, 40)
     assert window.session.walk.key == "1"
 

@@ -87,7 +87,7 @@ def test_the_welcome_page_opens_the_sample(window: MainWindow, qtbot: QtBot) -> 
     assert not window.panels.panel(StructureTree).isVisible()
     assert window.windowTitle() == "Shardscope"
     with qtbot.waitSignal(window.session.opened):
-        QTest.keyClick(window.welcome.samples, Qt.Key.Key_Return)
+        QTest.keyClick(window.welcome.samples.cards[0], Qt.Key.Key_Return)
     assert window.windowTitle() == "swh.shard — Shardscope"
     assert window.panels.panel(StructureTree).isVisible()
     settle(window, 40)

@@ -152,11 +152,7 @@ def test_the_welcome_page(qtbot: QtBot, tmp_path: Path) -> None:
         QTest.keyClick(page.recent, Qt.Key.Key_Return)
     assert caught.args == ["/data/somewhere/last.shard"]
     with qtbot.waitSignal(page.chosen) as caught:
-        QTest.mouseClick(
-            page.samples.viewport(),
-            Qt.MouseButton.LeftButton,
-            pos=page.samples.visualItemRect(page.samples.item(0)).center(),
-        )
+        QTest.mouseClick(page.samples.cards[0], Qt.MouseButton.LeftButton)
     assert Path(caught.args[0]).name == "swh.shard"
     with qtbot.waitSignal(page.open_requested):
         page.open_button.click()

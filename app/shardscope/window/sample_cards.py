@@ -1,0 +1,183 @@
+"""The samples on the welcome page: a card for each, with the strip of its sections as the overview would draw it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from PySide6.QtCore import QEvent, QRect, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QBrush, QColor, QKeyEvent, QPainter, QPaintEvent, QPen, QResizeEvent
+from PySide6.QtWidgets import QAbstractButton, QGridLayout, QSizePolicy, QWidget
+
+import shardcore
+from shardcore import DataSet, SectionRole, Shard
+from shardscope.assets import Sample
+from shardscope.jobs import Job, Jobs, Priority
+from shardscope.looks import theme
+
+TWO_COLUMNS = 520
+"""From this width on two cards stand beside each other."""
+
+LEAST_PIXELS = 4.0
+_STRIP = 12
+_PAD = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A section of a strip.
+
+    Attributes:
+        role: Its colour and hatch.
+        size: Its bytes.
+    """
+
+    role: SectionRole
+    size: int
+
+
+def parts_of(shard: Shard) -> tuple[Part, ...]:
+    """The sections of a file, or of the first member of a data set."""
+    if isinstance(shard, DataSet):
+        shard = shard.member(shard.members[0].name)
+    return tuple(Part(section.role, section.size) for section in shard.sections if section.size)
+
+
+class SampleCard(QAbstractButton):
+    """Opens a sample: by a click, by Return, by the space bar."""
+
+    def __init__(self, sample: Sample, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.sample = sample
+        self.parts: tuple[Part, ...] = ()
+        self.setText(f"Open {sample.title}")
+        self.setAccessibleName(f"Open the sample {sample.title}: {sample.about}")
+        self.setToolTip(sample.about)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setCursor(Qt.CursorShape.PointingHandCursor)
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        self.setAttribute(Qt.WidgetAttribute.WA_Hover)
+
+    def show_parts(self, parts: tuple[Part, ...]) -> None:
+        """Draws the strip."""
+        self.parts = parts
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        """Two lines and the strip."""
+        return QSize(280, 2 * self.fontMetrics().height() + _STRIP + 3 * _PAD)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Return opens, too."""
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            self.click()
+        else:
+            super().keyPressEvent(event)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Paints title, what is in it, *Open*, and the strip."""
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        colours = theme.of(self)
+        strong = self.hasFocus()
+        painter.setPen(QPen(colours.accent if strong else colours.border, 2 if strong else 1))
+        painter.setBrush(colours.raised if self.underMouse() or self.isDown() else colours.base)
+        painter.drawRoundedRect(QRectF(self.rect()).adjusted(1, 1, -1, -1), 8, 8)
+        metrics = self.fontMetrics()
+        line = metrics.height()
+        inner = self.rect().adjusted(_PAD, _PAD - 2, -_PAD, -_PAD)
+        go = metrics.horizontalAdvance("Open")
+        painter.setPen(colours.accent)
+        painter.drawText(QRect(inner.right() - go, inner.top(), go + 2, line), Qt.AlignmentFlag.AlignRight, "Open")
+        words = (
+            (self.sample.title, colours.text, inner.width() - go - 10),
+            (self.sample.about, colours.muted, inner.width()),
+        )
+        for number, (text, colour, width) in enumerate(words):
+            painter.setPen(colour)
+            place = QRect(inner.left(), inner.top() + number * (line + 2), width, line)
+            painter.drawText(place, 0, metrics.elidedText(text, Qt.TextElideMode.ElideMiddle, width))
+        self._paint_strip(painter, QRectF(inner.left(), inner.bottom() - _STRIP + 2, inner.width(), _STRIP))
+        painter.end()
+
+    def _paint_strip(self, painter: QPainter, place: QRectF) -> None:
+        colours = theme.of(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing, on=False)
+        if not self.parts:
+            painter.fillRect(place, colours.window)
+            return
+        x = place.left()
+        for part, width in zip(self.parts, _widths(self.parts, place.width()), strict=True):
+            box = QRectF(x, place.top(), max(width - 1, 1), place.height())
+            painter.fillRect(box, colours.section(part.role))
+            over = QColor(colours.base)
+            over.setAlpha(70)
+            painter.fillRect(box, QBrush(over, theme.HATCHES[part.role]))
+            x += width
+
+
+class SampleCards(QWidget):
+    """All samples; `chosen` carries the path of one. Their sections are read once, by a job, when they are first seen."""
+
+    chosen = Signal(object)
+
+    def __init__(self, samples: Sequence[Sample], jobs: Jobs | None = None, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("sampleList")
+        self.setAccessibleName("Samples")
+        self._jobs = jobs
+        self._columns = 0
+        self.cards = [SampleCard(sample, self) for sample in samples]
+        for card in self.cards:
+            card.clicked.connect(lambda _=False, path=card.sample.path: self.chosen.emit(str(path)))
+        self._grid = QGridLayout(self)
+        self._grid.setContentsMargins(0, 0, 0, 0)
+        self._grid.setSpacing(10)
+        self._arrange(2)
+
+    def event(self, event: QEvent) -> bool:
+        """The first time that they are seen their strips are asked for."""
+        if event.type() == QEvent.Type.Show and self._jobs is not None:
+            jobs, self._jobs = self._jobs, None
+            for card in self.cards:
+                self._ask(jobs, card)
+        return super().event(event)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """One column where there is no room for two."""
+        super().resizeEvent(event)
+        self._arrange(2 if self.width() >= TWO_COLUMNS else 1)
+
+    def _arrange(self, columns: int) -> None:
+        if columns == self._columns:
+            return
+        self._columns = columns
+        for number, card in enumerate(self.cards):
+            self._grid.addWidget(card, number // columns, number % columns)
+        self._grid.setColumnStretch(0, 1)
+        self._grid.setColumnStretch(1, columns - 1)
+
+    def _ask(self, jobs: Jobs, card: SampleCard) -> None:
+        def done(parts: tuple[Part, ...] | None, error: BaseException | None) -> None:
+            # A sample that cannot be read says so when it is opened.
+            if parts is not None:
+                card.show_parts(parts)
+
+        jobs.submit(
+            lambda job: _read(card.sample.path, job), key=("strip", card), priority=Priority.PREFETCH, done=done
+        )
+
+
+def _read(path: Path, job: Job) -> tuple[Part, ...]:
+    with shardcore.open(str(path), partial=True, progress=job.progress) as shard:
+        return parts_of(shard)
+
+
+def _widths(parts: Sequence[Part], room: float) -> list[float]:
+    """The width of each part: to scale, but wide enough to be seen."""
+    whole = sum(part.size for part in parts)
+    wished = [max(room * part.size / whole, LEAST_PIXELS) for part in parts]
+    excess = sum(wished) - room
+    large = sum(width for width in wished if width > 2 * LEAST_PIXELS) or 1.0
+    return [width - excess * width / large if width > 2 * LEAST_PIXELS else width for width in wished]
