@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from PySide6.QtCore import QEvent, QRect, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QEvent, QRect, QRectF, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QBrush, QColor, QKeyEvent, QPainter, QPaintEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import QAbstractButton, QGridLayout, QSizePolicy, QWidget
 
@@ -20,6 +20,8 @@ TWO_COLUMNS = 520
 """From this width on two cards stand beside each other."""
 
 LEAST_PIXELS = 4.0
+
+SOON_MILLISECONDS = 150
 _STRIP = 12
 _PAD = 12
 
@@ -118,7 +120,7 @@ class SampleCard(QAbstractButton):
 
 
 class SampleCards(QWidget):
-    """All samples; `chosen` carries the path of one. Their sections are read once, by a job, when they are first seen."""
+    """All samples; `chosen` carries the path of one. Their sections are read once, by jobs, when they are seen."""
 
     chosen = Signal(object)
 
@@ -137,12 +139,17 @@ class SampleCards(QWidget):
         self._arrange(2)
 
     def event(self, event: QEvent) -> bool:
-        """The first time that they are seen their strips are asked for."""
+        """When they have been seen for a moment, their strips are asked for: a window that opens a file needs none."""
         if event.type() == QEvent.Type.Show and self._jobs is not None:
-            jobs, self._jobs = self._jobs, None
+            QTimer.singleShot(SOON_MILLISECONDS, self, self._ask_all)
+        return super().event(event)
+
+    def _ask_all(self) -> None:
+        jobs = self._jobs
+        if jobs is not None and self.isVisible():
+            self._jobs = None
             for card in self.cards:
                 self._ask(jobs, card)
-        return super().event(event)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """One column where there is no room for two."""

@@ -143,9 +143,11 @@ def test_the_default_layout_is_exactly_that(small: MainWindow, qtbot: QtBot) -> 
     small.addDockWidget(Qt.DockWidgetArea.RightDockWidgetArea, by_name["structure"])
     small.addDockWidget(Qt.DockWidgetArea.BottomDockWidgetArea, by_name["findings"])
     small.resizeDocks([by_name["structure"]], [600], Qt.Orientation.Horizontal)
-    qtbot.waitUntil(lambda: docks(small) != before)
+    settle(small, 100)
+    assert docks(small) != before
     small.actions_.default_layout.trigger()
-    qtbot.waitUntil(lambda: docks(small) == before)
+    settle(small, 100)
+    assert docks(small) == before
     assert neighbours(small) == tabs
     assert small.panels.closed == frozenset()
 
