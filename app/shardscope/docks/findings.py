@@ -22,6 +22,7 @@ from shardcore import Depth, Finding, Report, Severity
 from shardcore.words import plural
 from shardscope.jobs import Job
 from shardscope.looks import theme
+from shardscope.looks.elided import Elided
 from shardscope.looks.shown import tip
 from shardscope.models.finding_model import FINDING_ROLE, FindingModel
 from shardscope.session import Session
@@ -64,7 +65,7 @@ class FindingsTable(QWidget):
         self._job: Job | None = None
         self.model = FindingModel()
         self.buttons = {depth: self._button(depth) for depth in Depth}
-        self.state = QLabel(self)
+        self.state = Elided(greedy=True, parent=self)
         self.state.setObjectName("findingsState")
         self.progress = QProgressBar(self)
         self.progress.setFixedWidth(160)

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 from shardcore import Trace
 from shardcore.trace import ABSENT, DAMAGED, FOUND
 from shardscope.looks import theme
+from shardscope.looks.shown import shown
 from shardscope.looks.wrap_text import WrapText
 from shardscope.trace.parts import Sign, cost_text
 
@@ -70,7 +71,7 @@ class OutcomeBand(QWidget):
         self.verdict.set_text(sentence)
         self.sign.set_look(mark, self._tone, filled=True)
         self.show_object.setVisible(kind == FOUND)
-        self.setAccessibleName(f"{word}: {sentence}")
+        self.setAccessibleName(shown(f"{word}: {sentence}"))
         self.update()
 
     def changeEvent(self, event: QEvent) -> None:

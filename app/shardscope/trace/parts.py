@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QSizePolicy, QVBoxLayout
 from shardcore import Step
 from shardcore.words import plural
 from shardscope.looks import theme
+from shardscope.looks.shown import shown
 from shardscope.looks.wrap_text import WrapText
 
 MOST_VALUES = 24
@@ -114,8 +115,8 @@ class StepCard(QWidget):
         row.addWidget(self.sign, 0, Qt.AlignmentFlag.AlignTop)
         row.addLayout(body, 1)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
-        self.setAccessibleName(f"Step {number}: {step.title}")
-        self.setAccessibleDescription(step.text)
+        self.setAccessibleName(shown(f"Step {number}: {step.title}"))
+        self.setAccessibleDescription(shown(step.text))
         self.set_progress(Progress.AHEAD)
 
     def set_progress(self, progress: Progress) -> None:

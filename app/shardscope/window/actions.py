@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QMainWindow, QMenu
 
 from shardcore import Depth
 from shardscope.hex.actions import HexActions
-from shardscope.looks.shown import shown
+from shardscope.looks.shown import shown, tip
 from shardscope.looks.words import cut_middle
 from shardscope.objects.actions import ObjectActions
 from shardscope.session import Session
@@ -211,7 +211,9 @@ class WindowActions:
         """Lists the recent files."""
         self.recent.clear()
         for name in names:
-            self.recent.addAction(_entry(name)).triggered.connect(lambda _=False, name=name: self._commands.open(name))
+            action = self.recent.addAction(_entry(name))
+            action.setToolTip(tip(name))
+            action.triggered.connect(lambda _=False, name=name: self._commands.open(name))
         self.recent.setEnabled(bool(names))
         if names:
             self.recent.addSeparator()

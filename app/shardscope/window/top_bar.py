@@ -44,6 +44,8 @@ class TopBar(QToolBar):
         self.toggleViewAction().setEnabled(False)
         self.toggleViewAction().setVisible(False)
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.PreventContextMenu)
+        if (row := self.layout()) is not None:
+            row.setContentsMargins(2, 2, 2, 2)
         self._arrow(back, Qt.ArrowType.LeftArrow, "Back")
         self._arrow(forward, Qt.ArrowType.RightArrow, "Forward")
         self.addWidget(address)

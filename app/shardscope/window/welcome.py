@@ -25,6 +25,7 @@ from shardscope import assets
 from shardscope.jobs import Jobs
 from shardscope.looks import theme
 from shardscope.looks.shown import shown, tip
+from shardscope.looks.type import TITLE, sized
 from shardscope.settings import Settings
 from shardscope.window.sample_cards import SampleCards
 
@@ -212,8 +213,7 @@ class Welcome(QScrollArea):
             f" color: {colours.muted.name()}; background: {colours.base.name()}; }}"
         )
         self.subtitle.setStyleSheet(f"color: {colours.muted.name()};")
-        font = self.title.font()
-        font.setPointSizeF(self.font().pointSizeF() * 2)
+        font = sized(self.title.font(), TITLE)
         font.setBold(True)
         self.title.setFont(font)
         self.recent.setStyleSheet(

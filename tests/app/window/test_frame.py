@@ -15,8 +15,11 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QToolButton, QWidget
 from pytestqt.qtbot import QtBot
 
+from shardcore import FormatError, Remedy, SectionRole, ShardError, Span
 from shardscope import assets
+from shardscope.looks.remedies import WORDS, plain_words
 from shardscope.objects.table import ObjectTable
+from shardscope.opening import OpenRequest
 from shardscope.settings import Settings
 from shardscope.window.error_bar import Tone
 from shardscope.window.main_window import LEAST, MainWindow
@@ -298,7 +301,7 @@ def test_full_screen_and_back(small: MainWindow) -> None:
 @pytest.mark.parametrize("name", ["structure", "inspector", "trace", "objects", "findings", "transfers", "places"])
 def test_focus_never_selects(small: MainWindow, qtbot: QtBot, name: str) -> None:
     """Going to a part by its key leaves the selection as it is."""
-    small.session.select_span(small.hex.state.selection.span.__class__("", 700, 701))
+    small.session.select_span(Span("", 700, 701))
     settle(small, 40)
     before = small.session.selection.span
     small.show_part(name, focus=True)
@@ -389,3 +392,58 @@ def test_parts_have_focus_rings(small: MainWindow) -> None:
     for kind in ("QTreeView", "QTableView", "QListView", "QLineEdit", "QPushButton", "QToolButton", "QComboBox"):
         assert f"{kind}:focus" in sheet
     assert isinstance(small.objects.table, ObjectTable)
+
+
+# --- what the window says ---
+
+
+def test_every_remedy_is_said_in_words_of_the_window() -> None:
+    """For each remedy there is a sentence that names no option of the command line or the library."""
+    assert set(WORDS) == set(Remedy)
+    for remedy in Remedy:
+        said = plain_words(ShardError("It cannot be read", remedy=remedy))
+        assert said.startswith("It cannot be read; ")
+        assert "--" not in said
+        assert "=" not in said
+    assert plain_words(FormatError("Cut off", span=Span("", 3, 5))) == "Cut off (bytes 3..5)"
+
+
+def test_a_tombstoned_object_says_what_to_do_here(window: MainWindow, qtbot: QtBot) -> None:
+    """Nothing that the window shows of a deleted object speaks of options."""
+    opened(window, qtbot, assets.path("samples/des/20261103_51_0000.des"))
+    for row in range(3):
+        window.session.select_row(row)
+        settle(window, 40)
+        for label in window.findChildren(QLabel):
+            assert "deleted=True" not in label.text()
+            assert "--deleted" not in label.text()
+
+
+def test_a_wrong_specification_says_so(window: MainWindow, qtbot: QtBot, data: Path) -> None:
+    """What was given by hand is checked against the bytes, and the first thing that does not fit is named."""
+    spec = {
+        "@type": "neuroglancer_uint64_sharded_v1",
+        "hash": "identity",
+        "preshift_bits": 0,
+        "minishard_bits": 1,
+        "shard_bits": 2,
+        "minishard_index_encoding": "raw",
+        "data_encoding": "raw",
+    }
+    path = data / "neuroglancer" / "bare_shard" / "0.shard"
+    with qtbot.waitSignal(window.session.opened, timeout=10_000):
+        window.session.open(OpenRequest(str(path), "neuroglancer", {"spec": spec}))
+    qtbot.waitUntil(lambda: window.bar.text.startswith("This specification does not fit: "))
+    assert "minishard 0" in window.bar.text
+    assert window.bar.button.text() == "Change…"
+    settle(window, 40)
+
+
+def test_sample_cards_have_their_strips(window: MainWindow, qtbot: QtBot) -> None:
+    """Each card draws the sections of its sample; the page scrolls in the smallest window."""
+    window.resize(LEAST)
+    cards = window.welcome.samples.cards
+    qtbot.waitUntil(lambda: all(card.parts for card in cards), timeout=20_000)
+    assert cards[0].parts[0].role is SectionRole.HEADER
+    assert window.welcome.verticalScrollBar().maximum() > 0
+    assert not window.welcome.horizontalScrollBar().isVisible()
