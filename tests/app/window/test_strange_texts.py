@@ -96,7 +96,7 @@ def test_nothing_out_of_a_file_acts(window: MainWindow, qtbot: QtBot, strange: P
     window.hex.toggle_decoded()
     settle(window, 60)
     assert wrong(window) == []
-    window.open(str(strange.with_name(f"{STRANGE} is not here")))
+    window.open(str(strange.with_name(f"{NAME} is not here")))
     qtbot.waitUntil(lambda: bool(window.bar.text))
     assert wrong(window) == []
     window.session.close()
