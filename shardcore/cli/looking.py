@@ -33,10 +33,12 @@ from shardcore.cli.output import (
 )
 from shardcore.errors import FormatError, UsageError, quoted
 from shardcore.finding import Depth, Severity
+from shardcore.text import letters_of
 from shardcore.words import plural
 
 if TYPE_CHECKING:
     from shardcore.nodes.node import Node
+    from shardcore.record import Value
     from shardcore.shard import Shard
 
 SMALL_INDEX = 64 << 20
@@ -81,7 +83,7 @@ def info(
             width = max(len(name) for name in shard.fields)
             print_line()
             for name, value in shard.fields.items():
-                print_line(f"  {name:<{width}}  {_cut(str(json_value(value)))}")
+                print_line(f"  {name:<{width}}  {_cut(_field_text(value))}")
         if shard.damage is not None:
             warn(f"damaged: {shard.damage}")
     return 0
@@ -263,6 +265,11 @@ def _cut(text: str) -> str:
     if len(text) <= FIELD_LETTERS:
         return text
     return f"{text[:FIELD_LETTERS]}… ({len(text)} letters; --json has all)"
+
+
+def _field_text(value: Value) -> str:
+    """The value of a header field: byte strings that are letters as these, others in hex."""
+    return (letters_of(value) or value.hex()) if isinstance(value, bytes) else str(value)
 
 
 def _node_line(node: Node) -> str:

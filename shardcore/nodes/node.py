@@ -88,6 +88,8 @@ class Node:
         decoded: The name of the source that its bytes decode to, or empty.
         row: The row in `Shard.objects` of the object it belongs to: its content, its record, an entry that points to
             it. None where there is none, or where the node around it says so.
+        type: How the bytes hold the value, as the layout states it: `u64 big-endian`; empty where none does.
+        sum: How the value adds up, in words: `13 slots × 40`; empty where it is no sum.
     """
 
     name: str
@@ -103,6 +105,8 @@ class Node:
     target: Span | None = None
     decoded: str = ""
     row: int | None = None
+    type: str = ""
+    sum: str = ""
 
     @property
     def expandable(self) -> bool:

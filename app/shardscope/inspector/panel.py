@@ -5,21 +5,26 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from PySide6.QtCore import QEvent, QSize, Qt, QTimer
-from PySide6.QtWidgets import QFrame, QScrollArea, QSizePolicy, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QScrollArea, QSizePolicy, QStackedWidget, QToolButton, QVBoxLayout, QWidget
 
 from shardcore import Node, Shard, Span
+from shardcore.nodes.headline import headline, sum_text
+from shardcore.text import without_marks
 from shardscope.around.breadcrumb import Breadcrumb
 from shardscope.inspector.as_numbers import MOST
 from shardscope.inspector.parts import Form, Numbers
-from shardscope.inspector.passport import RAW, chosen_node, first_bytes, node_rows, object_rows
+from shardscope.inspector.passport import MOST_LARGE, RAW, first_bytes, node_rows, object_rows
 from shardscope.jobs import Job
-from shardscope.looks.words import short_name
+from shardscope.looks.words import cut_end, short_name
 from shardscope.looks.wrap_text import WrapText
 from shardscope.selection import Selection
 from shardscope.session import Session
 
 LATE_MILLISECONDS = 120
 """What was selected before is shown for at most this long."""
+
+_LARGE = 1.6
+"""How much larger than everything else the value is."""
 
 _NOTHING_OPEN = "Open a shard to see what its bytes mean."
 _NOTHING_SELECTED = (
@@ -56,7 +61,6 @@ class Inspector(QScrollArea):
         self._path: tuple[Node, ...] = ()
         self._node: Node | None = None
         self._caret: Span | None = None
-        self._number = -1
         self._trouble = ""
         self._late = QTimer(self)
         self._late.setSingleShot(True)
@@ -95,8 +99,7 @@ class Inspector(QScrollArea):
     def _take_selection(self, selection: Selection) -> None:
         span = selection.span
         self._path = selection.path
-        self._number = chosen_node(self._path, span)
-        self._node = self._path[self._number] if self._path else None
+        self._node = self._path[-1] if self._path else None
         self._caret = Span(span.source, span.start, span.start) if span is not None else None
         self._trouble = ""
 
@@ -110,7 +113,7 @@ class Inspector(QScrollArea):
         """Everything, with the bytes that are there."""
         self._late.stop()
         node, ref = self._node, self._session.selection.ref
-        short = [replace(part, name=short_name(part.name)) for part in self._path[: self._number + 1]]
+        short = [replace(part, name=short_name(part.name)) for part in self._path]
         self.crumbs.setVisible(bool(short))
         if short:
             self.crumbs.set_path(short[0].name, short)
@@ -119,19 +122,44 @@ class Inspector(QScrollArea):
         self.error.setVisible(bool(error))
         self.name.setVisible(node is not None)
         self.doc.setVisible(node is not None and bool(node.doc))
+        if node is None:
+            self.value.hide()
+            self.sum.hide()
         self.node_form.setVisible(node is not None)
         if node is not None:
             self.name.set_text(node.name)
-            self.doc.set_text(node.doc)
+            self.doc.set_text(without_marks(node.doc))
+            self._show_value(node)
             self.node_form.set_rows(node_rows(node, self._bytes.raw if self._bytes.node == node.span else None))
         self.object_form.setVisible(ref is not None)
         if ref is not None:
             self.object_form.set_rows(object_rows(ref))
-        self.numbers_title.setVisible(self._caret is not None)
-        self.numbers.setVisible(self._caret is not None)
-        if self._caret is not None:
-            self.numbers_title.set_text(f"AS NUMBERS, FROM BYTE {self._caret.start:,}")
-            self.numbers.set_data(self._bytes.at_caret if self._bytes.caret == self._caret else None)
+        self._show_numbers()
+
+    def _show_value(self, node: Node) -> None:
+        """The value in large letters, and below it how it adds up."""
+        value, adds = headline(node), sum_text(node)
+        self.value.set_text(cut_end(value, MOST_LARGE), copied=value)
+        self.value.setVisible(bool(value))
+        self.sum.set_text(f"= {adds}" if adds and " = " not in adds else adds)
+        self.sum.setVisible(bool(adds))
+
+    def _show_numbers(self) -> None:
+        """The numbers from the caret on; the field's own reading stands out where the caret is at its beginning."""
+        caret, node = self._caret, self._node
+        self.numbers_title.setVisible(caret is not None)
+        self.numbers.setVisible(caret is not None and self.numbers_title.isChecked())
+        if caret is None:
+            return
+        self.numbers_title.setText(f"As numbers, from byte {caret.start:,}")
+        begins = node is not None and (node.span.source, node.span.start) == (caret.source, caret.start)
+        own = node.type if node is not None and begins else ""
+        self.numbers.set_data(self._bytes.at_caret if self._bytes.caret == caret else None, own)
+
+    def _fold(self, shown: bool) -> None:
+        """Shows or hides the table of numbers."""
+        self.numbers_title.setArrowType(Qt.ArrowType.DownArrow if shown else Qt.ArrowType.RightArrow)
+        self.numbers.setVisible(shown and self._caret is not None)
 
     # --- bytes ---
 
@@ -188,21 +216,33 @@ class Inspector(QScrollArea):
         self.crumbs.linkActivated.connect(self._climb)
         self.name = WrapText(bold=True)
         self.name.setObjectName("inspectorName")
+        self.value = WrapText(bold=True)
+        self.value.setObjectName("inspectorValue")
+        self.sum = WrapText()
+        self.sum.setObjectName("inspectorSum")
         self._enlarge()
         self.doc = WrapText(tone="muted")
         self.error = WrapText(tone="error")
         self.node_form = Form("FIELD")
         self.node_form.title.hide()
         self.object_form = Form("OBJECT")
-        self.numbers_title = WrapText(tone="muted", bold=True)
         self.numbers = Numbers()
+        self.numbers_title = QToolButton()
+        self.numbers_title.setObjectName("inspectorNumbersFold")
+        self.numbers_title.setAccessibleName("Show the bytes at the caret as numbers")
+        self.numbers_title.setToolTip("Show or hide the bytes at the caret, read as every type of number")
+        self.numbers_title.setCheckable(True)
+        self.numbers_title.setAutoRaise(True)
+        self.numbers_title.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        self.numbers_title.toggled.connect(self._fold)
+        self._fold(False)
         for form in (self.node_form, self.object_form):
             form.followed.connect(self._follow)
         content = QWidget()
         column = QVBoxLayout(content)
         column.setContentsMargins(12, 12, 12, 14)
         column.setSpacing(8)
-        for widget in (self.crumbs, self.name, self.doc, self.error, self.node_form):
+        for widget in (self.crumbs, self.name, self.value, self.sum, self.doc, self.error, self.node_form):
             column.addWidget(widget)
         column.addSpacing(6)
         column.addWidget(self.object_form)
@@ -229,6 +269,7 @@ class Inspector(QScrollArea):
             self._enlarge()
 
     def _enlarge(self) -> None:
-        font = self.font()
-        font.setPointSizeF(font.pointSizeF() * 1.25)
-        self.name.setFont(font)
+        for widget, factor in ((self.name, 1.0), (self.value, _LARGE), (self.sum, 1.0)):
+            font = self.font()
+            font.setPointSizeF(font.pointSizeF() * factor)
+            widget.setFont(font)

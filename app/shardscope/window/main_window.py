@@ -17,7 +17,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from shardcore import Cancelled, DataSet, NotAShard, Shard, ShardError
+from shardcore import Cancelled, NotAShard, Shard, ShardError
 from shardscope import assets
 from shardscope.docks.places import Places
 from shardscope.docks.transfers import Transfers
@@ -184,7 +184,7 @@ class MainWindow(QMainWindow):
         self.kind.setToolTip("The format, and how it was recognised")
         self._show_work()
         self.actions_.change.setEnabled(True)
-        self.panels.by_name["places" if isinstance(shard, DataSet) else "structure"].raise_()
+        self.panels.by_name["structure"].raise_()
         if shard.damage is not None:
             self._tell_damage(shard.damage)
 

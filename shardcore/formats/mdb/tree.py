@@ -19,7 +19,7 @@ from shardcore.nodes.children import RecordTable, field_nodes, grouped, section_
 from shardcore.nodes.node import Node
 from shardcore.nodes.sections import Section
 from shardcore.span import Span
-from shardcore.words import plural
+from shardcore.words import plural, product_text
 from shardcore.xet_hashes import ZERO
 
 
@@ -71,7 +71,12 @@ def footer_node(footer: dict[str, Any], geometry: Geometry) -> Node:
         "shard_creation_timestamp": date_text(footer["shard_creation_timestamp"]),
         "shard_key_expiry": expiry_text(footer["shard_key_expiry"]),
     }
-    fields = field_nodes(FOOTER, footer, start, texts=texts, targets=targets if geometry.footer else None)
+    sums = {
+        f"{kind}_lookup_num_entry": f"{product_text(table.count, 'entry', table.record.size)}"
+        f" = {plural(table.count * table.record.size, 'byte')}"
+        for kind, table in geometry.tables.items()
+    }
+    fields = field_nodes(FOOTER, footer, start, texts=texts, targets=targets if geometry.footer else None, sums=sums)
     return Node("footer", Span("", start, geometry.size), doc=SENTENCES["footer"], children=fields)
 
 
