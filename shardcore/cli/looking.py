@@ -21,11 +21,9 @@ from shardcore.cli.output import (
     children_of,
     info_json,
     json_safe,
-    json_value,
     print_json,
     print_line,
     print_node_json,
-    role_name,
     tell_json,
     tell_line,
     trace_json,
@@ -33,6 +31,7 @@ from shardcore.cli.output import (
 )
 from shardcore.errors import FormatError, UsageError, quoted
 from shardcore.finding import Depth, Severity
+from shardcore.nodes.forms import node_json
 from shardcore.text import letters_of
 from shardcore.words import plural
 
@@ -136,19 +135,7 @@ def explain(
             _load(shard)
             path = shard.explain(number, source)
     if json:
-        print_json(
-            [
-                {
-                    "name": node.name,
-                    "span": node.span.to_json(),
-                    "value": json_value(node.value),
-                    "text": node.text,
-                    "role": role_name(node.role),
-                    "doc": node.doc,
-                }
-                for node in path
-            ]
-        )
+        print_json([node_json(node) for node in path])
         return 0
     for level, node in enumerate(path):
         print_line("  " * level + _node_line(node))

@@ -107,6 +107,10 @@ class HexPanel(QWidget):
         self.state.view_changed.connect(self._view_moved)
         self.state.layout_changed.connect(self._view_moved)
         self.overview.jumped.connect(self._jump)
+        self.overview.section_chosen.connect(
+            lambda section: self._session.select_span(Span(self.state.name, section.start, section.stop))
+        )
+        self.overview.message.connect(self._session.message)
         self.tabs.chosen.connect(self._tab_chosen)
         self.breadcrumb.chosen.connect(self._session.select_span)
         self.address.chosen.connect(lambda offset: self._session.select_span(self._byte(offset)))

@@ -67,6 +67,8 @@ class MainWindow(QMainWindow):
         self._told_damage: ShardError | None = None
         self.welcome = Welcome(settings, self)
         self.hex = HexPanel(self.session, self)
+        self.hex.overview.set_schematic(settings.schematic)
+        self.hex.overview.scale_changed.connect(partial(setattr, settings, "schematic"))
         self.panels = PanelDocks(self, PANELS, self.session, settings)
         self.objects = self.panels.panel(ObjectPanel)
         self.trace = self.panels.panel(TracePanel)
