@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QItemSelectionModel, QModelIndex, QPersistentModelIndex, QRect, QSize, Qt
-from PySide6.QtGui import QColor, QPainter, QResizeEvent
+from PySide6.QtCore import QItemSelectionModel, QModelIndex, QPersistentModelIndex, QRect, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QContextMenuEvent, QPainter, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QHeaderView,
@@ -14,6 +14,8 @@ from PySide6.QtWidgets import (
 )
 
 from shardcore import Node, SectionRole
+from shardcore.nodes.node import Elsewhere
+from shardscope.docks.node_menu import node_menu
 from shardscope.looks import theme
 from shardscope.models.node_model import NODE_ROLE, SECTION_ROLE, NodeModel
 from shardscope.selection import Selection
@@ -66,11 +68,20 @@ class NodeDelegate(QStyledItemDelegate):
 
 
 class StructureTree(QTreeView):
-    """Follows the selection of the session, and makes it."""
+    """Follows the selection of the session, and makes it.
+
+    Attributes:
+        session: What is open.
+    """
+
+    look_up_requested = Signal(object)
+    """A key that is to be looked up."""
+    extract_requested = Signal(object)
+    """The row of an object that is to be extracted."""
 
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._session = session
+        self.session = session
         self._following = False
         self.nodes = NodeModel(session, self)
         self.setObjectName("structureTree")
@@ -104,7 +115,7 @@ class StructureTree(QTreeView):
     def _size_columns(self) -> None:
         """Offsets and sizes as wide as the file needs; name and value share the rest."""
         digit = self.fontMetrics().horizontalAdvance("0")
-        shard = self._session.shard
+        shard = self.session.shard
         source = shard.source if shard is not None else None
         digits = max(len(f"{source.size:,}") if source is not None else 0, 5)
         narrow = self.width() < NARROW
@@ -123,6 +134,40 @@ class StructureTree(QTreeView):
         if event.size().width() != event.oldSize().width():
             self._size_columns()
 
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        """What can be done with the row under the pointer, or with the current one."""
+        index = self.indexAt(event.pos()) if event.reason() == QContextMenuEvent.Reason.Mouse else self.currentIndex()
+        node_menu(self, self.nodes.path(index.siblingAtColumn(0)) if index.isValid() else ()).popup(event.globalPos())
+
+    def look_up_row(self, row: int | None) -> None:
+        """Asks for the lookup of the object of a row; reading its key is a job."""
+        if row is None:
+            return
+
+        def take(key: str | None) -> None:
+            if key is not None:
+                self.look_up_requested.emit(key)
+            else:
+                self.session.message.emit("This row has no key to look up.")
+
+        self.session.ask(
+            lambda shard, _: shard.objects.keys[row], take, failed="The key cannot be read", key=("node key", self)
+        )
+
+    def go_elsewhere(self, elsewhere: Elsewhere) -> None:
+        """Goes to bytes of another file, or says what is missing; opening that file is a job."""
+        self.session.ask(
+            lambda _shard, _job: elsewhere.find(),
+            self.session.select_span,
+            failed="Not within reach",
+            key=("elsewhere", self),
+        )
+
+    def collapse_all(self) -> None:
+        """Leaves the root and what is directly in it."""
+        self.collapseAll()
+        self._expand_root()
+
     def _opened(self, _: object) -> None:
         self._size_columns()
         self.nodes.load()
@@ -139,7 +184,7 @@ class StructureTree(QTreeView):
         def again() -> None:
             if self.nodes.rowCount():
                 self.nodes.modelReset.disconnect(again)
-                self._follow(self._session.selection)
+                self._follow(self.session.selection)
 
         self.nodes.modelReset.connect(again)
 
@@ -172,4 +217,4 @@ class StructureTree(QTreeView):
             return
         path = self.nodes.path(current)
         if path and self.nodes.node(current) is not None:
-            self._session.select_node(path, self)
+            self.session.select_node(path, self)

@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QFrame, QScrollArea, QSizePolicy, QStackedWidget, 
 
 from shardcore import Node, Shard, Span
 from shardcore.nodes.headline import headline, sum_text
+from shardcore.nodes.node import Elsewhere
 from shardcore.text import without_marks
 from shardscope.around.breadcrumb import Breadcrumb
 from shardscope.inspector.as_numbers import MOST
@@ -193,8 +194,23 @@ class Inspector(QScrollArea):
 
     # --- going elsewhere ---
 
-    def _follow(self, span: Span) -> None:
-        self._session.select_span(span, self)
+    def _follow(self, leads: Span | Elsewhere) -> None:
+        """Goes where a link leads; into another file as far as that is within reach, else says what is missing."""
+        if isinstance(leads, Span):
+            self._session.select_span(leads, self)
+            return
+
+        def failed(error: BaseException) -> None:
+            self.error.set_text(f"Not within reach: {error}")
+            self.error.show()
+
+        find = leads.find
+        self._session.ask(
+            lambda _shard, _job: find(),
+            lambda span: self._session.select_span(span, self),
+            failed=failed,
+            key=("elsewhere", self),
+        )
 
     def _climb(self, link: str) -> None:
         number = int(link) if link.isdigit() else -1

@@ -29,7 +29,7 @@ _NAMES = tuple(reading.name for reading in readings(b""))
 
 
 class Form(QWidget):
-    """Names on the left, values on the right. `followed` carries the `Span` of a link that was clicked."""
+    """Names on the left, values on the right. `followed` carries the `Span` or `Elsewhere` of a link."""
 
     followed = Signal(object)
 
@@ -73,7 +73,7 @@ class Form(QWidget):
             widget.setParent(None)
             widget.deleteLater()
         self._labels = [WrapText(row.name, tone="muted") for row in rows]
-        self.values = [WrapText(row.text, mono=row.mono, bold=row.strong, link=row.target is not None) for row in rows]
+        self.values = [WrapText(row.text, mono=row.mono, bold=row.strong, link=row.leads is not None) for row in rows]
         for number, (label, value) in enumerate(zip(self._labels, self.values, strict=True)):
             label.setMaximumWidth(130)
             value.clicked.connect(lambda number=number: self._follow(number))
@@ -84,9 +84,9 @@ class Form(QWidget):
             value.show()
 
     def _follow(self, number: int) -> None:
-        target = self.rows[number].target
-        if target is not None:
-            self.followed.emit(target)
+        leads = self.rows[number].leads
+        if leads is not None:
+            self.followed.emit(leads)
 
 
 class Numbers(QTableWidget):
@@ -202,4 +202,4 @@ class Numbers(QTableWidget):
 
 
 def _shape(row: Row) -> tuple[bool, bool, bool]:
-    return row.mono, row.target is not None, row.strong
+    return row.mono, row.leads is not None, row.strong

@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 from shardcore import FieldRole, Node, ObjectRef, Span, State
 from shardcore.nodes.headline import headline
+from shardcore.nodes.node import Elsewhere
 from shardcore.record import Value
 from shardcore.sources.base import Source
 from shardcore.text import said
@@ -47,6 +48,7 @@ class Row:
         tone: The name of a colour of `theme.Palette`.
         target: Where a click leads, or None.
         strong: In heavier type.
+        elsewhere: Bytes of another file where a click leads, or None.
     """
 
     name: str
@@ -56,6 +58,12 @@ class Row:
     tone: str = "text"
     target: Span | None = None
     strong: bool = False
+    elsewhere: Elsewhere | None = None
+
+    @property
+    def leads(self) -> Span | Elsewhere | None:
+        """Where a click leads, here or in another file."""
+        return self.target if self.target is not None else self.elsewhere
 
 
 def node_rows(node: Node, raw: bytes | None) -> list[Row]:
@@ -80,6 +88,8 @@ def node_rows(node: Node, raw: bytes | None) -> list[Row]:
         rows.append(_cut_row("text", node.text))
     if node.target is not None:
         rows.append(_place_row("points to", node.target, link=True))
+    if node.elsewhere is not None:
+        rows.append(Row("stored in", f"→ {node.elsewhere.text}", elsewhere=node.elsewhere))
     if node.decoded:
         rows.append(Row("decoded", f"→ the bytes it decodes to, {node.decoded}", target=Span(node.decoded, 0, 1)))
     if node.error:

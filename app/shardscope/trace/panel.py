@@ -220,7 +220,7 @@ class TracePanel(QWidget):
         self.play.setEnabled(count > 0)
         self.play.setChecked(playing)
         self.play.setText("Pause" if playing else "Play")
-        self.play.setIconText("⏸ Pause" if playing else "▶ Play")
+        self.play.setIconText("❚❚ Pause" if playing else "▶ Play")
         self.counter.set_text(f"Step {self.current + 1} of {count}" if count else "")
         self.footer.setVisible(count > 0)
 

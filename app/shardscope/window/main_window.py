@@ -20,6 +20,7 @@ from PySide6.QtWidgets import (
 from shardcore import Cancelled, NotAShard, Shard, ShardError
 from shardscope import assets
 from shardscope.docks.places import Places
+from shardscope.docks.structure import StructureTree
 from shardscope.docks.transfers import Transfers
 from shardscope.hex.panel import HexPanel
 from shardscope.jobs import Job, Jobs
@@ -131,6 +132,9 @@ class MainWindow(QMainWindow):
         self.jobs.added.connect(lambda _: self._count_jobs())
         self.jobs.changed.connect(lambda _: self._count_jobs())
         self.objects.actions_.trace_requested.connect(self.trace_key)
+        tree = self.panels.panel(StructureTree)
+        tree.look_up_requested.connect(self.trace_key)
+        tree.extract_requested.connect(self.extract_row)
         self.welcome.open_requested.connect(self.ask_file)
         self.welcome.folder_requested.connect(self.ask_folder)
         self.welcome.chosen.connect(self.open)
@@ -294,6 +298,13 @@ class MainWindow(QMainWindow):
         """Traces a key."""
         self.show_part("trace")
         self.session.look_up(key)
+
+    def extract_row(self, row: int) -> None:
+        """Extracts one object: asks where to."""
+        self.show_part("objects")
+        self.session.select_row(row)
+        self.objects.table.follow(row)
+        self.objects.actions_.extract.trigger()
 
     def _show_welcome(self) -> None:
         if self.pages.currentWidget() is self.hex:

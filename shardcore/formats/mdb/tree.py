@@ -151,6 +151,6 @@ def _records_node(section: Section, file: MdbFile, walked: WalkedSection | None,
         rows = RecordTable(RECORD, section.start, section.size // RECORD_SIZE, read)
         doc = f"{section.doc} Loading the index tells what each record is."
         return Node(section.name, span, text=plural(len(rows), "record"), doc=doc, children=grouped(rows))
-    blocks = Blocks(walked, index, section.stop)
+    blocks = Blocks(walked, index, section.stop, file.xorbs)
     text = plural(len(walked.headers), "file" if walked.files else "xorb")
     return Node(section.name, span, text=text, doc=section.doc, error=walked.problem, children=grouped(blocks))

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from PySide6.QtCore import QRect, Qt
-from PySide6.QtWidgets import QStyleOptionViewItem
+from PySide6.QtGui import QAction, QGuiApplication
+from PySide6.QtWidgets import QMenu, QStyleOptionViewItem
 from pytestqt.qtbot import QtBot
 
 from shardcore import SectionRole
+from shardscope.docks.node_menu import node_menu
 from shardscope.docks.structure import BAR, StructureTree
 from shardscope.looks import theme
 from shardscope.session import Session
+from tests.app.conftest import open_in
 
 
 def test_every_row_has_the_bar_of_its_section(qtbot: QtBot, session: Session, data: Path) -> None:
     """Left of every name stands the colour of the section it lies in, at any depth; the name begins after it."""
     tree = StructureTree(session)
     qtbot.addWidget(tree)
-    with qtbot.waitSignal(session.opened, timeout=10_000):
-        session.open(str(data / "swh" / "small.shard"))
+    open_in(session, qtbot, data / "swh" / "small.shard")
     nodes = tree.nodes
-    qtbot.waitUntil(lambda: nodes.rowCount(nodes.index(0, 0)) > 4, timeout=10_000)
+    qtbot.waitUntil(lambda: nodes.rowCount(nodes.index(0, 0)) > 4 and not session.jobs.open_jobs, timeout=10_000)
     header = nodes.index(0, 0, nodes.index(0, 0))
     nodes.fetchMore(header)
     qtbot.waitUntil(lambda: nodes.rowCount(header) > 0)
@@ -65,3 +68,56 @@ def test_members_are_the_first_level(qtbot: QtBot, session: Session, data: Path)
     assert {"0.shard", "1.shard", "sharding specification"} <= set(names)
     assert tree.isExpanded(root)
     assert [root.data(), root.siblingAtColumn(2).data()] == ["4_4_40", ""]
+
+
+def texts(menu: QMenu) -> dict[str, QAction]:
+    """The actions of a menu, those of menus in it as well, by their texts."""
+    found = {}
+    for action in menu.actions():
+        inner = action.menu()
+        found |= texts(inner) if isinstance(inner, QMenu) else {action.text().replace("&", ""): action}
+    return found
+
+
+def test_the_menu_of_a_node(qtbot: QtBot, session: Session, data: Path) -> None:
+    """A node is copied in every form, followed to what it points to, and leads to its object and its lookup."""
+    tree = StructureTree(session)
+    qtbot.addWidget(tree)
+    open_in(session, qtbot, data / "swh" / "small.shard")
+    shard, clip = session.shard, QGuiApplication.clipboard()
+    assert shard is not None
+    path = shard.explain(4465 + 35)
+    menu = texts(node_menu(tree, path))
+    assert [node.name for node in path[1:]] == ["index", "slot 0", "offset"]
+    for form, copied in (
+        ("Copy value", str(path[-1].value)),
+        ("Copy name", "offset"),
+        ("Copy path", "small.shard › index › slot 0 › offset"),
+        ("Copy offset", "0x1191"),
+        ("shardcore command", f"shardcore explain {session.request.uri} 0x1191"),
+        ("Python line", f"shardcore.open({session.request.uri!r}).explain(0x1191)"),
+    ):
+        menu[form].trigger()
+        assert clip.text() == copied
+    menu["JSON"].trigger()
+    assert json.loads(clip.text())["span"] == {"start": 4497, "stop": 4505}
+    menu["Follow pointer"].trigger()
+    assert session.selection.span == path[-1].target
+    with qtbot.waitSignal(tree.look_up_requested) as told:
+        menu["Look up object"].trigger()
+    assert told.args == [shard.objects.keys[0]]
+    with qtbot.waitSignal(tree.extract_requested) as asked:
+        menu["Extract object…"].trigger()
+    assert asked.args == [0]
+
+
+def test_the_menu_offers_what_there_is(qtbot: QtBot, session: Session, data: Path) -> None:
+    """A field of the header that points nowhere has no object, and nothing to follow."""
+    tree = StructureTree(session)
+    qtbot.addWidget(tree)
+    open_in(session, qtbot, data / "swh" / "small.shard")
+    assert session.shard is not None
+    menu = texts(node_menu(tree, session.shard.explain(33)))
+    for text in ("Follow pointer", "Go to object", "Look up object", "Extract object…"):
+        assert not menu[text].isEnabled()
+    assert "Copy value" in menu

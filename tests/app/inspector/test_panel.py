@@ -301,3 +301,48 @@ def test_moving_does_not_flicker(inspector: Inspector, session: Session, qtbot: 
     settle(session, qtbot)
     assert inspector.name.text == "index_size"
     assert inspector.numbers.value("u64", 2) == "520"
+
+
+SHARDS = "mdb/cas/shards"
+
+
+def _segment(session: Session, qtbot: QtBot, path: Path) -> None:
+    """Opens a shard and selects the first segment of its first file."""
+    open_in(session, qtbot, path)
+    shard: Any = session.shard
+    files = next(node for node in shard.tree.children if node.children and node.children[0].name.startswith("file "))
+    segment = files.children[0].children[1].children[0]
+    session.select_node((shard.tree, files, files.children[0], files.children[0].children[1], segment))
+    settle(session, qtbot)
+
+
+def test_a_segment_leads_into_its_xorb(session: Session, qtbot: QtBot, data: Path) -> None:
+    """Where the xorb is at hand, a click goes to the stored chunks in it."""
+    made = Inspector(session)
+    qtbot.addWidget(made)
+    made.show()
+    _segment(session, qtbot, sorted((data / SHARDS).glob("*.mdb"))[0])
+    link = made.node_form.value("stored in")
+    assert link is not None
+    assert link.text.startswith("→ chunks 0..")
+    link.clicked.emit()
+    qtbot.waitUntil(lambda: session.selection.span is not None and session.selection.span.source.startswith("xorb:"))
+    settle(session, qtbot)
+    assert session.selection.path
+
+
+def test_a_missing_xorb_is_told(session: Session, qtbot: QtBot, data: Path, tmp_path: Path) -> None:
+    """Where it is not, the panel says which xorb is missing, and what to do."""
+    path = sorted((data / SHARDS).glob("*.mdb"))[0]
+    (tmp_path / path.name).write_bytes(path.read_bytes())
+    made = Inspector(session)
+    qtbot.addWidget(made)
+    made.show()
+    _segment(session, qtbot, tmp_path / path.name)
+    before = session.selection.span
+    link = made.node_form.value("stored in")
+    assert link is not None
+    link.clicked.emit()
+    qtbot.waitUntil(lambda: "missing xorb" in made.error.text)
+    assert made.error.isVisible()
+    assert session.selection.span == before
