@@ -4,69 +4,87 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QMenu
+from PySide6.QtWidgets import QMenu, QTreeView
 
 from shardcore import Node, Span
 from shardcore.nodes.forms import explain_command, explain_line, node_json
 from shardcore.nodes.headline import headline
-from shardcore.nodes.node import nearest_row
+from shardcore.nodes.node import Elsewhere, nearest_row
 from shardscope.around.picture import picture_action
-
-if TYPE_CHECKING:
-    from shardscope.docks.structure import StructureTree
+from shardscope.session import Session
 
 
-def node_menu(tree: StructureTree, path: tuple[Node, ...]) -> QMenu:
+@dataclass(frozen=True)
+class NodeDeeds:
+    """What the tree does when the menu asks for it.
+
+    Attributes:
+        look_up: Looks up the object of a row.
+        extract: Extracts the object of a row.
+        elsewhere: Goes to bytes of another file.
+        collapse_all: Leaves what is directly in the root.
+    """
+
+    look_up: Callable[[int], object]
+    extract: Callable[[int], object]
+    elsewhere: Callable[[Elsewhere], object]
+    collapse_all: Callable[[], object]
+
+
+def node_menu(tree: QTreeView, session: Session, deeds: NodeDeeds, path: tuple[Node, ...]) -> QMenu:
     """The menu of a node.
 
     Args:
         tree: Where it was asked for.
+        session: What is open.
+        deeds: What the tree does.
         path: The nodes from the root down to it.
     """
     menu = QMenu(tree)
     menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     if path:
-        _going(menu, tree, path)
+        _going(menu, session, deeds, path)
         menu.addSeparator()
-        _copying(menu, tree, path)
+        _copying(menu, session, path)
         menu.addSeparator()
     index = tree.currentIndex()
     menu.addAction("E&xpand", lambda: tree.expand(index)).setEnabled(index.isValid() and not tree.isExpanded(index))
     menu.addAction("&Collapse", lambda: tree.collapse(index)).setEnabled(index.isValid() and tree.isExpanded(index))
-    menu.addAction("Collapse &all", tree.collapse_all)
+    menu.addAction("Collapse &all", deeds.collapse_all)
     menu.addSeparator()
-    menu.addAction(picture_action(tree, "structure", tree.session.message.emit))
+    menu.addAction(picture_action(tree, "structure", session.message.emit))
     return menu
 
 
-def _going(menu: QMenu, tree: StructureTree, path: tuple[Node, ...]) -> None:
+def _going(menu: QMenu, session: Session, deeds: NodeDeeds, path: tuple[Node, ...]) -> None:
     node, row = path[-1], nearest_row(path)
 
     def go(span: Span | None) -> None:
         if span is not None:
-            tree.session.select_span(span)
+            session.select_span(span)
 
     def add(text: str, act: Callable[[], object], enabled: bool) -> None:
         menu.addAction(text, act).setEnabled(enabled)
 
-    add("&Select bytes", lambda: tree.session.select_node(path), bool(node.span.size))
+    add("&Select bytes", lambda: session.select_node(path), bool(node.span.size))
     add("&Follow pointer", lambda: go(node.target), node.target is not None)
     if node.decoded:
         add("Show &decoded bytes", lambda: go(Span(node.decoded, 0, 1)), True)
     elsewhere = node.elsewhere
     if elsewhere is not None:
-        add(f"Go to {elsewhere.text}", lambda: tree.go_elsewhere(elsewhere), True)
-    add("Go to &object", lambda: tree.session.select_row(-1 if row is None else row), row is not None)
-    add("&Look up object", lambda: tree.look_up_row(row), row is not None)
-    add("&Extract object…", lambda: tree.extract_requested.emit(row), row is not None)
+        add(f"Go to {elsewhere.text}", lambda: deeds.elsewhere(elsewhere), True)
+    number = -1 if row is None else row
+    add("Go to &object", lambda: session.select_row(number), row is not None)
+    add("&Look up object", lambda: deeds.look_up(number), row is not None)
+    add("&Extract object…", lambda: deeds.extract(number), row is not None)
 
 
-def _copying(menu: QMenu, tree: StructureTree, path: tuple[Node, ...]) -> None:
-    node, request = path[-1], tree.session.request
+def _copying(menu: QMenu, session: Session, path: tuple[Node, ...]) -> None:
+    node, request = path[-1], session.request
     names = (path[0].name.rstrip("/").rpartition("/")[2], *(each.name for each in path[1:]))
     whole = node.value.hex() if isinstance(node.value, bytes) else node.value
     value = headline(node) if whole is None else str(whole)

@@ -7,6 +7,7 @@ from PySide6.QtGui import QColor, QContextMenuEvent, QPainter, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QHeaderView,
+    QMenu,
     QStyledItemDelegate,
     QStyleOptionViewItem,
     QTreeView,
@@ -15,7 +16,7 @@ from PySide6.QtWidgets import (
 
 from shardcore import Node, SectionRole
 from shardcore.nodes.node import Elsewhere
-from shardscope.docks.node_menu import node_menu
+from shardscope.docks.node_menu import NodeDeeds, node_menu
 from shardscope.looks import theme
 from shardscope.models.node_model import NODE_ROLE, SECTION_ROLE, NodeModel
 from shardscope.selection import Selection
@@ -137,12 +138,15 @@ class StructureTree(QTreeView):
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
         """What can be done with the row under the pointer, or with the current one."""
         index = self.indexAt(event.pos()) if event.reason() == QContextMenuEvent.Reason.Mouse else self.currentIndex()
-        node_menu(self, self.nodes.path(index.siblingAtColumn(0)) if index.isValid() else ()).popup(event.globalPos())
+        self.menu_of(self.nodes.path(index.siblingAtColumn(0)) if index.isValid() else ()).popup(event.globalPos())
 
-    def look_up_row(self, row: int | None) -> None:
+    def menu_of(self, path: tuple[Node, ...]) -> QMenu:
+        """What can be done with the last node of a path."""
+        deeds = NodeDeeds(self.look_up_row, self.extract_requested.emit, self.go_elsewhere, self.collapse_all)
+        return node_menu(self, self.session, deeds, path)
+
+    def look_up_row(self, row: int) -> None:
         """Asks for the lookup of the object of a row; reading its key is a job."""
-        if row is None:
-            return
 
         def take(key: str | None) -> None:
             if key is not None:

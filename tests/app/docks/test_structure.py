@@ -11,7 +11,6 @@ from PySide6.QtWidgets import QMenu, QStyleOptionViewItem
 from pytestqt.qtbot import QtBot
 
 from shardcore import SectionRole
-from shardscope.docks.node_menu import node_menu
 from shardscope.docks.structure import BAR, StructureTree
 from shardscope.looks import theme
 from shardscope.session import Session
@@ -87,7 +86,7 @@ def test_the_menu_of_a_node(qtbot: QtBot, session: Session, data: Path) -> None:
     shard, clip = session.shard, QGuiApplication.clipboard()
     assert shard is not None
     path = shard.explain(4465 + 35)
-    menu = texts(node_menu(tree, path))
+    menu = texts(tree.menu_of(path))
     assert [node.name for node in path[1:]] == ["index", "slot 0", "offset"]
     for form, copied in (
         ("Copy value", str(path[-1].value)),
@@ -117,7 +116,7 @@ def test_the_menu_offers_what_there_is(qtbot: QtBot, session: Session, data: Pat
     qtbot.addWidget(tree)
     open_in(session, qtbot, data / "swh" / "small.shard")
     assert session.shard is not None
-    menu = texts(node_menu(tree, session.shard.explain(33)))
+    menu = texts(tree.menu_of(session.shard.explain(33)))
     for text in ("Follow pointer", "Go to object", "Look up object", "Extract object…"):
         assert not menu[text].isEnabled()
     assert "Copy value" in menu

@@ -6,9 +6,10 @@ from pathlib import Path
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QAccessible, QFont, QFontDatabase, QFontMetrics
-from PySide6.QtWidgets import QApplication, QWidget
+from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QWidget
 from pytestqt.qtbot import QtBot
 
+from shardscope.looks.wrap_text import WrapText
 from shardscope.session import IndexState
 from shardscope.settings import Settings
 from shardscope.window.main_window import MainWindow
@@ -22,8 +23,15 @@ def unnamed(window: QWidget) -> list[str]:
     for widget in window.findChildren(QWidget):
         if widget.focusPolicy() == Qt.FocusPolicy.NoFocus or widget.objectName().startswith("qt_"):
             continue
+        # A text is its own name; Qt makes and names the lists of boxes and the tabs of docks.
+        popup = widget.window() is not window.window()
+        if isinstance(widget, (QLabel, WrapText)) or popup or widget.parent() is window:
+            continue
+        if isinstance(widget, QAbstractButton) and not widget.isVisible():
+            continue
         interface = QAccessible.queryAccessibleInterface(widget)
-        if interface is not None and not interface.text(QAccessible.Text.Name).strip():
+        name = interface.text(QAccessible.Text.Name) if interface is not None else "none"
+        if not (name or widget.accessibleName()).strip():
             parents = [type(widget).__name__, widget.objectName()]
             above = widget.parentWidget()
             while above is not None and above is not window:
