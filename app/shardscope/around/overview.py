@@ -27,7 +27,7 @@ from PySide6.QtWidgets import QMenu, QSizePolicy, QToolTip, QWidget
 from shardcore import Finding, Section, Severity
 from shardcore.words import plural
 from shardscope.around.overview_scale import StripScale
-from shardscope.around.picture import picture_action
+from shardscope.around.picture import add_picture
 from shardscope.looks import theme
 from shardscope.looks.words import share_text, size_text
 from shardscope.models.marks import Marks
@@ -351,7 +351,7 @@ class Overview(QWidget):
             action.triggered.connect(partial(self._choose_scale, schematic))
             menu.addAction(action)
         menu.addSeparator()
-        menu.addAction(picture_action(self, "overview", self.message.emit))
+        add_picture(menu, self, "overview", self.message.emit)
         return menu
 
     def _choose_scale(self, schematic: bool, checked: bool = False) -> None:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtGui import QAction
 from PySide6.QtSvg import QSvgGenerator
-from PySide6.QtWidgets import QFileDialog, QWidget
+from PySide6.QtWidgets import QFileDialog, QMenu, QWidget
 
 KINDS = ("SVG: lines and letters (*.svg)", "PNG: points (*.png)")
 
@@ -31,6 +30,8 @@ def write_picture(widget: QWidget, path: Path) -> bool:
     generator.setFileName(str(path))
     generator.setSize(widget.size())
     generator.setViewBox(QRect(QPoint(0, 0), widget.size()))
+    # Else letters come out smaller than the boxes around them.
+    generator.setResolution(widget.logicalDpiX())
     generator.setTitle(widget.accessibleName() or widget.windowTitle())
     widget.render(generator)
     return True
@@ -62,12 +63,6 @@ def ask_picture(widget: QWidget, name: str, told: Callable[[str], object]) -> QF
     return dialog
 
 
-def picture_action(widget: QWidget, name: str, told: Callable[[str], object]) -> QAction:
-    """The action *Save picture…* of a widget; see `ask_picture`."""
-    action = QAction("Save &picture…", widget)
-    action.triggered.connect(partial(_ask, widget, name, told))
-    return action
-
-
-def _ask(widget: QWidget, name: str, told: Callable[[str], object], checked: bool = False) -> None:
-    ask_picture(widget, name, told)
+def add_picture(menu: QMenu, widget: QWidget, name: str, told: Callable[[str], object]) -> QAction:
+    """Adds the action *Save picture…* of a widget to a menu; see `ask_picture`."""
+    return menu.addAction("Save &picture…", lambda: ask_picture(widget, name, told))

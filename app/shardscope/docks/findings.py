@@ -24,7 +24,7 @@ from PySide6.QtWidgets import (
 
 from shardcore import Depth, Finding, Report, Severity
 from shardcore.words import plural
-from shardscope.around.picture import picture_action
+from shardscope.around.picture import add_picture
 from shardscope.jobs import Job
 from shardscope.looks import theme
 from shardscope.looks.shown import tip
@@ -180,7 +180,7 @@ class FindingsTable(QWidget):
             menu.addAction("Copy &range", lambda: clip.setText(str(span)))
         menu.addAction("Copy as &JSON", lambda: clip.setText(json.dumps(finding.to_json(), ensure_ascii=False)))
         menu.addSeparator()
-        menu.addAction(picture_action(self.table, "findings", self._session.message.emit))
+        add_picture(menu, self.table, "findings", self._session.message.emit)
         return menu
 
     def _cancel(self) -> None:

@@ -14,7 +14,7 @@ from shardcore import Node, Span
 from shardcore.nodes.forms import explain_command, explain_line, node_json
 from shardcore.nodes.headline import headline
 from shardcore.nodes.node import Elsewhere, nearest_row
-from shardscope.around.picture import picture_action
+from shardscope.around.picture import add_picture
 from shardscope.session import Session
 
 
@@ -56,7 +56,7 @@ def node_menu(tree: QTreeView, session: Session, deeds: NodeDeeds, path: tuple[N
     menu.addAction("&Collapse", lambda: tree.collapse(index)).setEnabled(index.isValid() and tree.isExpanded(index))
     menu.addAction("Collapse &all", deeds.collapse_all)
     menu.addSeparator()
-    menu.addAction(picture_action(tree, "structure", session.message.emit))
+    add_picture(menu, tree, "structure", session.message.emit)
     return menu
 
 
@@ -74,7 +74,8 @@ def _going(menu: QMenu, session: Session, deeds: NodeDeeds, path: tuple[Node, ..
     add("&Follow pointer", lambda: go(node.target), node.target is not None)
     if node.decoded:
         add("Show &decoded bytes", lambda: go(Span(node.decoded, 0, 1)), True)
-    elsewhere = node.elsewhere
+    # A field leads into another file where its record does.
+    elsewhere = next((each.elsewhere for each in reversed(path[-2:]) if each.elsewhere is not None), None)
     if elsewhere is not None:
         add(f"Go to {elsewhere.text}", lambda: deeds.elsewhere(elsewhere), True)
     number = -1 if row is None else row

@@ -126,7 +126,8 @@ class StructureTree(QTreeView):
         if narrow:
             offset = size = 0
         rest = max(self.viewport().width() - offset - size, 18 * digit)
-        for column, width in enumerate((rest * 3 // 5, rest * 2 // 5, offset, size)):
+        name = rest * (7 if narrow else 6) // 10
+        for column, width in enumerate((name, rest - name, offset, size)):
             self.setColumnWidth(column, width)
 
     def resizeEvent(self, event: QResizeEvent) -> None:

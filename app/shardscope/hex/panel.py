@@ -13,6 +13,7 @@ from shardscope.around.address_bar import AddressBar
 from shardscope.around.breadcrumb import Breadcrumb
 from shardscope.around.legend import Legend
 from shardscope.around.overview import Overview
+from shardscope.around.picture import add_picture
 from shardscope.around.search_bar import SearchBar
 from shardscope.copying import CopyAs
 from shardscope.goto import Places, starts_of
@@ -392,7 +393,10 @@ class HexPanel(QWidget):
 
     def _open_menu(self, place: QPoint) -> None:
         choices = [(text, partial(self._choose_width, text)) for text in CHOICES]
-        open_menu(self.actions_.menu(choices), place)
+        menu = self.actions_.menu(choices)
+        menu.addSeparator()
+        add_picture(menu, self.view, "bytes", self._session.message.emit)
+        open_menu(menu, place)
 
     def _choose_width(self, text: str) -> None:
         chosen = parse_width(text)

@@ -25,7 +25,11 @@ LATE_MILLISECONDS = 120
 """What was selected before is shown for at most this long."""
 
 _LARGE = 1.6
-"""How much larger than everything else the value is."""
+_LONG = 1.1
+"""How much larger than everything else the value is: a short one, a long one."""
+
+SHORT = 24
+"""Characters of a value that has the large letters."""
 
 _NOTHING_OPEN = "Open a shard to see what its bytes mean."
 _NOTHING_SELECTED = (
@@ -100,7 +104,7 @@ class Inspector(QScrollArea):
     def _take_selection(self, selection: Selection) -> None:
         span = selection.span
         self._path = selection.path
-        self._node = self._path[-1] if self._path else None
+        self._node = _with_elsewhere(self._path)
         self._caret = Span(span.source, span.start, span.start) if span is not None else None
         self._trouble = ""
 
@@ -141,6 +145,7 @@ class Inspector(QScrollArea):
         """The value in large letters, and below it how it adds up."""
         value, adds = headline(node), sum_text(node)
         self.value.set_text(cut_end(value, MOST_LARGE), copied=value)
+        self._set_size(self.value, _LARGE if len(value) <= SHORT else _LONG)
         self.value.setVisible(bool(value))
         self.sum.set_text(f"= {adds}" if adds and " = " not in adds else adds)
         self.sum.setVisible(bool(adds))
@@ -242,16 +247,7 @@ class Inspector(QScrollArea):
         self.node_form = Form("FIELD")
         self.node_form.title.hide()
         self.object_form = Form("OBJECT")
-        self.numbers = Numbers()
-        self.numbers_title = QToolButton()
-        self.numbers_title.setObjectName("inspectorNumbersFold")
-        self.numbers_title.setAccessibleName("Show the bytes at the caret as numbers")
-        self.numbers_title.setToolTip("Show or hide the bytes at the caret, read as every type of number")
-        self.numbers_title.setCheckable(True)
-        self.numbers_title.setAutoRaise(True)
-        self.numbers_title.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
-        self.numbers_title.toggled.connect(self._fold)
-        self._fold(False)
+        self._build_fold()
         for form in (self.node_form, self.object_form):
             form.followed.connect(self._follow)
         content = QWidget()
@@ -278,6 +274,20 @@ class Inspector(QScrollArea):
         self.pages.addWidget(empty)
         self.setWidget(self.pages)
 
+    def _build_fold(self) -> None:
+        self.numbers = Numbers()
+        self.numbers_title = QToolButton()
+        self.numbers_title.setObjectName("inspectorNumbersFold")
+        self.numbers_title.setAccessibleName("Show the bytes at the caret as numbers")
+        self.numbers_title.setToolTip("Show or hide the bytes at the caret, read as every type of number")
+        self.numbers_title.setCheckable(True)
+        self.numbers_title.setAutoRaise(True)
+        self.numbers_title.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        # Else its text would keep the dock wide.
+        self.numbers_title.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        self.numbers_title.toggled.connect(self._fold)
+        self._fold(False)
+
     def changeEvent(self, event: QEvent) -> None:
         """Another font."""
         super().changeEvent(event)
@@ -285,7 +295,18 @@ class Inspector(QScrollArea):
             self._enlarge()
 
     def _enlarge(self) -> None:
-        for widget, factor in ((self.name, 1.0), (self.value, _LARGE), (self.sum, 1.0)):
-            font = self.font()
-            font.setPointSizeF(font.pointSizeF() * factor)
+        for widget in (self.name, self.value, self.sum):
+            self._set_size(widget, _LARGE if widget is self.value else 1.0)
+
+    def _set_size(self, widget: QWidget, factor: float) -> None:
+        font = self.font()
+        font.setPointSizeF(font.pointSizeF() * factor)
+        if font != widget.font():
             widget.setFont(font)
+
+
+def _with_elsewhere(path: tuple[Node, ...]) -> Node | None:
+    """The last node of a path; a field leads into another file where its record does."""
+    if len(path) > 1 and path[-1].elsewhere is None and path[-2].elsewhere is not None:
+        return replace(path[-1], elsewhere=path[-2].elsewhere)
+    return path[-1] if path else None

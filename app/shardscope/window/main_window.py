@@ -17,8 +17,9 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from shardcore import Cancelled, NotAShard, Shard, ShardError
+from shardcore import Cancelled, DataSet, NotAShard, Shard, ShardError
 from shardscope import assets
+from shardscope.around.picture import ask_picture
 from shardscope.docks.places import Places
 from shardscope.docks.structure import StructureTree
 from shardscope.docks.transfers import Transfers
@@ -190,7 +191,9 @@ class MainWindow(QMainWindow):
         self.kind.setToolTip("The format, and how it was recognised")
         self._show_work()
         self.actions_.change.setEnabled(True)
-        self.panels.by_name["structure"].raise_()
+        # Of several key spaces one is chosen first; everything else has its members and sections in the tree.
+        choice = isinstance(shard, DataSet) and bool(shard.key_spaces)
+        self.panels.by_name["places" if choice else "structure"].raise_()
         if shard.damage is not None:
             self._tell_damage(shard.damage)
 
@@ -343,6 +346,10 @@ class MainWindow(QMainWindow):
     def toggle_full_screen(self) -> None:
         """Fills the screen, or not."""
         self.setWindowState(self.windowState() ^ Qt.WindowState.WindowFullScreen)
+
+    def save_picture(self) -> None:
+        """Asks where a picture of the window goes, and writes it."""
+        ask_picture(self, "shardscope", self.session.message.emit)
 
     def default_layout(self) -> None:
         """Puts the docks where they were at the first start."""

@@ -322,6 +322,10 @@ def test_a_segment_leads_into_its_xorb(session: Session, qtbot: QtBot, data: Pat
     qtbot.addWidget(made)
     made.show()
     _segment(session, qtbot, sorted((data / SHARDS).glob("*.mdb"))[0])
+    # Its fields lead there, too.
+    field = session.selection.path[-1].children[0]
+    session.select_node((*session.selection.path, field))
+    settle(session, qtbot)
     link = made.node_form.value("stored in")
     assert link is not None
     assert link.text.startswith("→ chunks 0..")
