@@ -16,6 +16,7 @@ from shardscope.inspector.as_numbers import MOST
 from shardscope.inspector.parts import Form, Numbers
 from shardscope.inspector.passport import MOST_LARGE, RAW, first_bytes, node_rows, object_rows
 from shardscope.jobs import Job
+from shardscope.looks.type import LARGE, NORMAL, TITLE, sized
 from shardscope.looks.words import cut_end, short_name
 from shardscope.looks.wrap_text import WrapText
 from shardscope.selection import Selection
@@ -24,12 +25,8 @@ from shardscope.session import Session
 LATE_MILLISECONDS = 120
 """What was selected before is shown for at most this long."""
 
-_LARGE = 1.6
-_LONG = 1.1
-"""How much larger than everything else the value is: a short one, a long one."""
-
 SHORT = 24
-"""Characters of a value that has the large letters."""
+"""Characters of a value that has the largest letters."""
 
 _NOTHING_OPEN = "Open a shard to see what its bytes mean."
 _NOTHING_SELECTED = (
@@ -145,7 +142,7 @@ class Inspector(QScrollArea):
         """The value in large letters, and below it how it adds up."""
         value, adds = headline(node), sum_text(node)
         self.value.set_text(cut_end(value, MOST_LARGE), copied=value)
-        self._set_size(self.value, _LARGE if len(value) <= SHORT else _LONG)
+        self._set_size(self.value, TITLE if len(value) <= SHORT else LARGE)
         self.value.setVisible(bool(value))
         self.sum.set_text(f"= {adds}" if adds and " = " not in adds else adds)
         self.sum.setVisible(bool(adds))
@@ -252,7 +249,7 @@ class Inspector(QScrollArea):
             form.followed.connect(self._follow)
         content = QWidget()
         column = QVBoxLayout(content)
-        column.setContentsMargins(12, 12, 12, 14)
+        column.setContentsMargins(10, 12, 10, 14)
         column.setSpacing(8)
         for widget in (self.crumbs, self.name, self.value, self.sum, self.doc, self.error, self.node_form):
             column.addWidget(widget)
@@ -296,11 +293,10 @@ class Inspector(QScrollArea):
 
     def _enlarge(self) -> None:
         for widget in (self.name, self.value, self.sum):
-            self._set_size(widget, _LARGE if widget is self.value else 1.0)
+            self._set_size(widget, TITLE if widget is self.value else NORMAL)
 
-    def _set_size(self, widget: QWidget, factor: float) -> None:
-        font = self.font()
-        font.setPointSizeF(font.pointSizeF() * factor)
+    def _set_size(self, widget: QWidget, pixels: float) -> None:
+        font = sized(self.font(), pixels)
         if font != widget.font():
             widget.setFont(font)
 

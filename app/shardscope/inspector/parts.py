@@ -40,9 +40,9 @@ class Form(QWidget):
         self.values: list[WrapText] = []
         self._labels: list[WrapText] = []
         self._grid = QGridLayout()
-        self._grid.setHorizontalSpacing(10)
+        self._grid.setHorizontalSpacing(8)
         self._grid.setVerticalSpacing(5)
-        self._grid.setColumnMinimumWidth(0, 64)
+        self._grid.setColumnMinimumWidth(0, 44)
         self._grid.setColumnStretch(1, 1)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
