@@ -25,6 +25,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QMenu, QSizePolicy, QToolTip, QWidget
 
 from shardcore import Finding, Section, Severity
+from shardcore.text import without_marks
 from shardcore.words import plural
 from shardscope.around.overview_scale import StripScale
 from shardscope.around.picture import add_picture
@@ -316,7 +317,7 @@ class Overview(QWidget):
         share = share_text(section.size, self._size)
         lines = [
             f"<b>{theme.SECTION_LETTERS[section.role]} · {escape(section.name)}</b>",
-            escape(section.doc),
+            escape(without_marks(section.doc)),
             f"bytes {section.start:,}..{section.stop:,}",
             f"{size_text(section.size)} ({plural(section.size, 'byte')}), {share} of the file",
             f"here: byte {offset:,} · {offset:#x}",

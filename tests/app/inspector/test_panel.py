@@ -260,6 +260,7 @@ def test_the_value_comes_first_and_says_how_it_adds_up(inspector: Inspector, ses
     assert not inspector.sum.isVisible()
     select(session, qtbot, 0)
     assert inspector.value.text == "SWHShard"
+    assert inspector.doc.text == "SWHShard, then zeros; readers compare 9 bytes."
 
 
 def test_the_numbers_are_folded_and_mark_the_type_of_the_field(
