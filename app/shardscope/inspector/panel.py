@@ -278,6 +278,8 @@ class Inspector(QScrollArea):
         self.numbers_title.setAccessibleName("Show the bytes at the caret as numbers")
         self.numbers_title.setToolTip("Show or hide the bytes at the caret, read as every type of number")
         self.numbers_title.setCheckable(True)
+        # Its arrow stands under the names above it.
+        self.numbers_title.setStyleSheet("QToolButton { padding: 3px 0px; }")
         self.numbers_title.setAutoRaise(True)
         self.numbers_title.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         # Else its text would keep the dock wide.
