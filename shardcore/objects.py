@@ -50,6 +50,7 @@ class ObjectRef:
         shard: The member of a data set it lies in, or empty.
         error: Why it cannot be read, or empty.
         extras: What the format knows besides, by name.
+        record: The bytes of the index that speak of it, where the row is one of a table; else None.
     """
 
     key: str | None
@@ -64,6 +65,7 @@ class ObjectRef:
     shard: str = ""
     error: str = ""
     extras: dict[str, Any] = field(default_factory=dict)
+    record: Span | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,15 +257,22 @@ def located(ref: ObjectRef, member: str, first_row: int | None) -> ObjectRef:
     """
     spans = tuple(placed_span(span, member) for span in ref.spans)
     row = ref.row + first_row if first_row is not None and ref.row >= 0 else -1
-    return replace(ref, row=row, spans=spans, shard=member, extras=ref.extras | {MEMBER_ROW: ref.row})
+    record = None if ref.record is None else placed_span(ref.record, member)
+    extras = ref.extras | {MEMBER_ROW: ref.row}
+    return replace(ref, row=row, spans=spans, shard=member, extras=extras, record=record)
 
 
 def inside_member(ref: ObjectRef) -> ObjectRef:
     """The exact inverse of `located`."""
-    spans = tuple(Span(str(SourceName.parse(s.source).inside(ref.shard)), s.start, s.stop) for s in ref.spans)
+
+    def inside(span: Span) -> Span:
+        return Span(str(SourceName.parse(span.source).inside(ref.shard)), span.start, span.stop)
+
+    spans = tuple(inside(span) for span in ref.spans)
+    record = None if ref.record is None else inside(ref.record)
     extras = dict(ref.extras)
     row = extras.pop(MEMBER_ROW, ref.row)
-    return replace(ref, row=row, spans=spans, shard="", extras=extras)
+    return replace(ref, row=row, spans=spans, shard="", extras=extras, record=record)
 
 
 class LazyObjects(Objects):

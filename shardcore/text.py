@@ -58,3 +58,49 @@ def short(value: object, most: int = SHOWN) -> str:
     else:
         text = repr(value)
     return text if len(text) <= most else text[:most] + "…"
+
+
+def said(value: object, most: int = 4 * SHOWN) -> str:
+    """A value as a person reads it: no brackets, quotes or names of a programming language.
+
+    Args:
+        value: Anything that a step or an object tells: numbers, texts, bytes, lists, mappings.
+        most: Letters that are kept.
+    """
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, (bytes, bytearray)):
+        text = bytes(value[:most]).hex()
+    elif isinstance(value, dict):
+        pairs = [pair for pair, _ in zip(value.items(), range(most), strict=False)]
+        text = ", ".join(f"{name}: {_inside(inner, most)}" for name, inner in pairs) or "none"
+    elif isinstance(value, (list, tuple, set, frozenset)):
+        items = [item for item, _ in zip(value, range(most), strict=False)]
+        text = ", ".join(_inside(item, most) for item in items) or "none"
+    elif isinstance(value, int) and value.bit_length() > 4 * most:
+        text = f"a number of {value.bit_length()} bits"
+    else:
+        text = str(value)
+    return text if len(text) <= most else text[:most] + "…"
+
+
+def _inside(value: object, most: int) -> str:
+    text = said(value, most)
+    return f"({text})" if isinstance(value, (dict, list, tuple)) and len(value) > 1 else text
+
+
+def letters_of(raw: bytes) -> str:
+    """The text that some bytes are, without the zeros after it; empty where they are none.
+
+    Args:
+        raw: A magic, a name. Bytes of which one is not printable ASCII are no text.
+    """
+    text = raw.rstrip(b"\0")
+    return text.decode("ascii") if text and all(0x20 <= byte < 0x7F for byte in text) else ""
+
+
+def without_marks(sentence: str) -> str:
+    """A sentence of the documentation without the back-ticks around its names, for places that show plain text."""
+    return sentence.replace("`", "")

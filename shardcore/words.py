@@ -35,3 +35,17 @@ def _many(noun: str) -> str:
     """The plural of a noun."""
     head, space, last = noun.rpartition(" ")
     return f"{head}{space}{_IRREGULAR.get(last) or last + ('es' if last.endswith(_SIBILANTS) else 's')}"
+
+
+def product_text(count: SupportsInt, noun: str, each: SupportsInt, total: SupportsInt | None = None) -> str:
+    """How a size adds up, in words: `13 slots × 40`.
+
+    Args:
+        count: How many.
+        noun: What, in the singular.
+        each: Bytes of one of them.
+        total: What it should come to; where it does not, the sentence says so.
+    """
+    text = f"{plural(count, noun)} × {int(each):,}"
+    come = int(count) * int(each)
+    return text if total is None or int(total) == come else f"{text} would be {come:,}"

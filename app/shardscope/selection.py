@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from shardcore import Node, ObjectRef, Shard, ShardError, Span, State
+from shardcore import Node, ObjectRef, Shard, ShardError, Span
 from shardcore.nodes.node import nearest_row
 from shardcore.sources.names import SourceName
 from shardscope.looks.remedies import plain_words
@@ -17,7 +17,8 @@ class Selection:
     Attributes:
         span: The bytes; None when nothing is selected, or a row without bytes.
         row: The object's row in `Shard.objects`, when there is one.
-        path: The nodes from the source down to what owns the first byte; empty until that is known.
+        path: The nodes from the source down to the one that is named: the smallest that holds all the bytes. Empty
+            until that is known.
         ref: The object; None until it is known, or when there is none.
         complete: Whether `row`, `path` and `ref` have been looked up. A selection is announced at once, and again
             when it is complete.
@@ -35,7 +36,7 @@ class Selection:
 
 
 def of_span(shard: Shard, span: Span, path: tuple[Node, ...] = ()) -> Selection:
-    """The selection of some bytes: who owns the first of them, and which object they belong to.
+    """The selection of some bytes: what they are, and which object they belong to.
 
     Args:
         shard: The opened shard.
@@ -45,12 +46,14 @@ def of_span(shard: Shard, span: Span, path: tuple[Node, ...] = ()) -> Selection:
     error = ""
     if not path:
         path, error = _path_to(shard, span)
-    row = nearest_row(path)
+    name = named(path, span)
+    row = nearest_row(name)
     ref = _ref(shard, row)
-    if ref is not None and ref.state is State.UNUSED:
-        # The bytes of a slot without an object belong to none.
-        row = ref = None
-    return Selection(span, row, path, ref, complete=True, error=error)
+    if row is None and (ref := _ref(shard, nearest_row(path))) is not None:
+        # A content of several nodes has no node of its own.
+        row = ref.row if _holds(main_span(ref), span) else None
+        ref = ref if row is not None else None
+    return Selection(span, row, name, ref, complete=True, error=error)
 
 
 def of_row(shard: Shard, row: int) -> Selection:
@@ -65,14 +68,38 @@ def of_row(shard: Shard, row: int) -> Selection:
         return Selection(None, row, (), ref, complete=True)
     # A content without a byte of its own begins where something else does; that is not explained as the object.
     path, error = _path_to(shard, span) if span.size else ((), "")
-    return Selection(span, row, path, ref, complete=True, error=error)
+    return Selection(span, row, named(path, span), ref, complete=True, error=error)
+
+
+def named(path: tuple[Node, ...], span: Span) -> tuple[Node, ...]:
+    """What some bytes are called: the path to the smallest node that holds them all.
+
+    Every part of the window names a selection by this path.
+
+    Args:
+        path: The path to the first of the bytes, or to a node that was chosen itself.
+        span: The bytes.
+    """
+    for number in range(len(path), 0, -1):
+        if _holds(path[number - 1].span, span):
+            return path[:number]
+    return path
 
 
 def main_span(ref: ObjectRef) -> Span | None:
-    """The bytes by which an object is shown: the content, or what lies nearer than a content kept elsewhere."""
+    """The bytes by which an object is shown: the content, or what lies nearer than a content kept elsewhere.
+
+    A row without a content is shown by its record: a slot that is not used has bytes, too.
+    """
     near = (SourceName(), SourceName(ref.shard))
     inside = [span for span in ref.spans if SourceName.parse(span.source) in near]
-    return next(iter(inside or ref.spans), None)
+    return next(iter(inside or ref.spans), ref.record)
+
+
+def _holds(outer: Span | None, inner: Span) -> bool:
+    return (
+        outer is not None and outer.source == inner.source and outer.start <= inner.start and inner.stop <= outer.stop
+    )
 
 
 def _path_to(shard: Shard, span: Span) -> tuple[tuple[Node, ...], str]:

@@ -60,6 +60,15 @@ class Settings:
     def folder(self, path: str) -> None:
         self._store.setValue("folder", path)
 
+    @property
+    def schematic(self) -> bool:
+        """Whether the overview is schematic, and not to scale."""
+        return str(self._store.value("schematic", "no")) == "yes"
+
+    @schematic.setter
+    def schematic(self, chosen: bool) -> None:
+        self._store.setValue("schematic", "yes" if chosen else "no")
+
     def layout(self, name: str) -> QByteArray | None:
         """The saved layout of that name (`geometry`, `state`), or None."""
         value = self._store.value(f"layout/{name}")

@@ -21,11 +21,9 @@ from shardcore.cli.output import (
     children_of,
     info_json,
     json_safe,
-    json_value,
     print_json,
     print_line,
     print_node_json,
-    role_name,
     tell_json,
     tell_line,
     trace_json,
@@ -33,10 +31,13 @@ from shardcore.cli.output import (
 )
 from shardcore.errors import FormatError, UsageError, quoted
 from shardcore.finding import Depth, Severity
+from shardcore.nodes.forms import node_json
+from shardcore.text import letters_of
 from shardcore.words import plural
 
 if TYPE_CHECKING:
     from shardcore.nodes.node import Node
+    from shardcore.record import Value
     from shardcore.shard import Shard
 
 SMALL_INDEX = 64 << 20
@@ -81,7 +82,7 @@ def info(
             width = max(len(name) for name in shard.fields)
             print_line()
             for name, value in shard.fields.items():
-                print_line(f"  {name:<{width}}  {_cut(str(json_value(value)))}")
+                print_line(f"  {name:<{width}}  {_cut(_field_text(value))}")
         if shard.damage is not None:
             warn(f"damaged: {shard.damage}")
     return 0
@@ -134,19 +135,7 @@ def explain(
             _load(shard)
             path = shard.explain(number, source)
     if json:
-        print_json(
-            [
-                {
-                    "name": node.name,
-                    "span": node.span.to_json(),
-                    "value": json_value(node.value),
-                    "text": node.text,
-                    "role": role_name(node.role),
-                    "doc": node.doc,
-                }
-                for node in path
-            ]
-        )
+        print_json([node_json(node) for node in path])
         return 0
     for level, node in enumerate(path):
         print_line("  " * level + _node_line(node))
@@ -263,6 +252,11 @@ def _cut(text: str) -> str:
     if len(text) <= FIELD_LETTERS:
         return text
     return f"{text[:FIELD_LETTERS]}… ({len(text)} letters; --json has all)"
+
+
+def _field_text(value: Value) -> str:
+    """The value of a header field: byte strings that are letters as these, others in hex."""
+    return (letters_of(value) or value.hex()) if isinstance(value, bytes) else str(value)
 
 
 def _node_line(node: Node) -> str:

@@ -13,6 +13,7 @@ from shardcore.nodes.runs import Runs
 from shardcore.nodes.sections import Section, SectionRole
 from shardcore.record import FieldRole, Record, Value
 from shardcore.span import Span
+from shardcore.text import letters_of
 from shardcore.words import plural
 
 GROUP_SIZE = 1000
@@ -330,6 +331,7 @@ def field_nodes(
     targets: dict[str, Span] | None = None,
     errors: dict[str, str] | None = None,
     roles: Sequence[int] | None = None,
+    sums: dict[str, str] | None = None,
 ) -> tuple[Node, ...]:
     """The nodes of the fields of one record.
 
@@ -342,6 +344,7 @@ def field_nodes(
         targets: What fields point to.
         errors: What is wrong with fields.
         roles: One role per field, instead of the record's.
+        sums: How values add up, by field name.
     """
     values = row if isinstance(row, dict) else record.values(row)
     nodes = []
@@ -353,20 +356,33 @@ def field_nodes(
                 field.name,
                 Span(source, at, at + record.sizes[field.name]),
                 value=value,
-                text=(texts or {}).get(field.name) or value_text(value),
+                text=(texts or {}).get(field.name) or value_text(value, field.role),
                 role=field.role if roles is None else FieldRole(int(roles[number])),
                 doc=field.doc,
                 error=(errors or {}).get(field.name, ""),
                 target=(targets or {}).get(field.name),
+                type=field.type_text,
+                sum=(sums or {}).get(field.name, ""),
             )
         )
     return tuple(nodes)
 
 
-def value_text(value: Value) -> str:
-    """A value as a person reads it: numbers in decimal, bytes in hex, cut after 64 digits."""
+_IN_LETTERS = (FieldRole.MAGIC, FieldRole.TEXT)
+"""Roles whose bytes are shown as the letters they are."""
+
+
+def value_text(value: Value, role: FieldRole | None = None) -> str:
+    """A value as a person reads it: numbers in decimal, bytes in hex, cut after 64 digits; magics and names as text.
+
+    Args:
+        value: The value.
+        role: What it is for, where that is known.
+    """
     if value is None:
         return ""
     if isinstance(value, bytes):
+        if role in _IN_LETTERS and (text := letters_of(value)):
+            return text
         return value.hex() if len(value) <= 32 else f"{value[:32].hex()}… ({plural(len(value), 'byte')})"
     return str(value)

@@ -8,7 +8,7 @@ explanations cannot disagree.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import overload
 
@@ -71,6 +71,19 @@ class Children(Sequence["Node"]):
 
 
 @dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """Bytes in another file that a node stands for; whether that file is within reach is seen when they are asked for.
+
+    Attributes:
+        text: What they are, in words: `chunks 3..7 of xorb 1f2e…`.
+        find: Gives their place; may read, and raises a `ShardError` that says what is missing.
+    """
+
+    text: str
+    find: Callable[[], Span]
+
+
+@dataclass(frozen=True, slots=True)
 class Node:
     """A named stretch of a file: a section, a record, a field, an object.
 
@@ -88,6 +101,9 @@ class Node:
         decoded: The name of the source that its bytes decode to, or empty.
         row: The row in `Shard.objects` of the object it belongs to: its content, its record, an entry that points to
             it. None where there is none, or where the node around it says so.
+        elsewhere: The bytes in another file that it stands for, or None.
+        type: How the bytes hold the value, as the layout states it: `u64 big-endian`; empty where none does.
+        sum: How the value adds up, in words: `13 slots × 40`; empty where it is no sum.
     """
 
     name: str
@@ -103,6 +119,10 @@ class Node:
     target: Span | None = None
     decoded: str = ""
     row: int | None = None
+    type: str = ""
+    sum: str = ""
+    # Not in `repr`, nor compared: it is made anew with every node.
+    elsewhere: Elsewhere | None = field(default=None, repr=False, compare=False)
 
     @property
     def expandable(self) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from shardcore.nodes.node import Children, Node
+from shardcore.nodes.node import Children, Elsewhere, Node
 from shardcore.nodes.runs import Runs
 from shardcore.sources.names import SourceName
 from shardcore.span import Span
@@ -27,6 +27,7 @@ def placed(node: Node, member: str, first_row: int | None = None) -> Node:
         decoded=placed_name(node.decoded, member) if node.decoded else "",
         row=None if node.row is None or first_row is None else first_row + node.row,
         children=_placed_children(node.children, member, first_row),
+        elsewhere=None if node.elsewhere is None else _placed_elsewhere(node.elsewhere, member),
     )
 
 
@@ -38,6 +39,10 @@ def placed_span(span: Span, member: str) -> Span:
 def placed_name(source: str, member: str) -> str:
     """The text of the name of a source of a member, in the words of its data set."""
     return str(SourceName.parse(source).placed(member))
+
+
+def _placed_elsewhere(elsewhere: Elsewhere, member: str) -> Elsewhere:
+    return replace(elsewhere, find=lambda: placed_span(elsewhere.find(), member))
 
 
 def _placed_children(children: Sequence[Node], member: str, first_row: int | None) -> Sequence[Node]:

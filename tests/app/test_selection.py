@@ -11,7 +11,7 @@ from pytestqt.qtbot import QtBot
 import shardcore
 from shardcore import DataSet, Node, Shard, Span
 from shardscope.models.node_model import NODE_ROLE, NodeModel
-from shardscope.selection import main_span, of_row, of_span
+from shardscope.selection import main_span, named, of_row, of_span
 from shardscope.session import Session
 from tests.app.conftest import open_in
 
@@ -116,7 +116,7 @@ def test_an_entry_selects_its_object_before_the_index_is_read(data: Path) -> Non
         section = next(s for s in shard.sections if s.name == "index")
         for row in (0, 700, 2026):
             found = of_span(shard, Span("", section.start + 40 * row + 35, section.start + 40 * row + 36))
-            assert found.row == (row if shard.objects.keys[row] is not None else None)
+            assert found.row == row
 
 
 def test_decoded_bytes_belong_to_their_object(data: Path) -> None:
@@ -129,3 +129,25 @@ def test_decoded_bytes_belong_to_their_object(data: Path) -> None:
         found = of_span(shard, decoded)
         assert found.row == 5
         assert any(node.span == stored for node in found.path)
+
+
+def test_one_name_for_a_selection() -> None:
+    """Some bytes are called after the smallest node that holds them all, in every part of the window."""
+    file, slot, key = Node("file", Span("", 0, 100)), Node("slot", Span("", 10, 50)), Node("key", Span("", 10, 42))
+    path = (file, slot, key)
+    assert named(path, Span("", 11, 12)) == path
+    assert named(path, Span("", 10, 50)) == (file, slot)
+    assert named(path, Span("", 5, 50)) == (file,)
+    assert named((), Span("", 5, 50)) == ()
+
+
+def test_an_object_is_not_named_after_its_first_field(data: Path) -> None:
+    """Of a chunk that is selected as an object, the path ends at what holds all of it, not at its first byte."""
+    with shardcore.open(data / "bloscpack" / "array.blp") as shard:
+        shard.load_index()
+        found = of_row(shard, 1)
+        assert found.path[-1].name == "chunk 1"
+        assert found.span is not None
+        again = of_span(shard, found.span)
+        assert [node.name for node in again.path] == [node.name for node in found.path]
+        assert again.row == 1

@@ -75,12 +75,10 @@ def test_a_byte_of_a_content_selects_its_object(opened: Session, qtbot: QtBot) -
 
 @pytest.mark.parametrize("row", range(13))
 def test_every_slot_selects_the_object_it_points_to(opened: Session, qtbot: QtBot, row: int) -> None:
-    """A byte of an index entry selects the object of that slot; an unused slot selects none."""
-    assert opened.shard is not None
+    """A byte of an index entry selects the row of that slot; of an unused slot, too."""
     opened.select_span(Span("", 4465 + 40 * row + 33, 4465 + 40 * row + 34))
     chosen(opened, qtbot)
-    expected = row if opened.shard.objects.keys[row] is not None else None
-    assert opened.selection.row == expected
+    assert opened.selection.row == row
 
 
 @pytest.mark.parametrize("row", range(13))
@@ -92,7 +90,7 @@ def test_object_to_bytes_and_back(opened: Session, qtbot: QtBot, row: int) -> No
     assert found.ref is not None
     if found.span is None or not found.span.size:
         return
-    assert found.span == found.ref.spans[0]
+    assert found.span == (found.ref.spans[0] if found.ref.spans else found.ref.record)
     assert found.path[-1].span.covers(found.span.start)
     opened.select_span(found.span)
     chosen(opened, qtbot)

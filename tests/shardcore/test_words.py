@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shardcore.words import grouped_digits, plural
+from shardcore.words import grouped_digits, plural, product_text
 
 
 @pytest.mark.parametrize(
@@ -34,3 +34,10 @@ def test_plurals(count: int, noun: str, many: str, text: str) -> None:
 def test_digits() -> None:
     """Numbers alone are grouped likewise."""
     assert [grouped_digits(n) for n in (0, 999, 1000, -1234567)] == ["0", "999", "1,000", "-1,234,567"]
+
+
+def test_sizes_add_up() -> None:
+    """A size of equal parts says how many of what; one that does not come out says what it would be."""
+    assert product_text(13, "slot", 40) == "13 slots × 40"
+    assert product_text(1, "entry", 1200, 1200) == "1 entry × 1,200"
+    assert product_text(13, "slot", 40, 521) == "13 slots × 40 would be 520"

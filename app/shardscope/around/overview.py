@@ -3,15 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from html import escape
 
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QBrush, QColor, QFontMetricsF, QHelpEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
+from PySide6.QtGui import (
+    QAction,
+    QActionGroup,
+    QBrush,
+    QColor,
+    QContextMenuEvent,
+    QFontMetricsF,
+    QGuiApplication,
+    QHelpEvent,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPen,
+)
+from PySide6.QtWidgets import QMenu, QSizePolicy, QToolTip, QWidget
 
 from shardcore import Finding, Section, Severity
+from shardcore.text import without_marks
 from shardcore.words import plural
 from shardscope.around.overview_scale import StripScale
+from shardscope.around.picture import add_picture
 from shardscope.looks import theme
 from shardscope.looks.words import share_text, size_text
 from shardscope.models.marks import Marks
@@ -23,6 +40,10 @@ _STRIP = 20.0
 _LINE = 4.0
 _GAP = 5.0
 _LEAST_VIEW = 4.0
+_APART = 12.0
+"""Pixels between two labels."""
+_NEAR = 2.0
+"""Pixels between two loaded pieces that are still told apart."""
 _MOST_MARKS = 5000
 _RANK = {Severity.NOTE: 0, Severity.WARNING: 1, Severity.ERROR: 2}
 
@@ -31,6 +52,12 @@ class Overview(QWidget):
     """Shows one source; `jumped` carries the offset that was clicked."""
 
     jumped = Signal(object)
+    section_chosen = Signal(object)
+    """The `Section` that is to be selected."""
+    scale_changed = Signal(object)
+    """Whether the strip is schematic now."""
+    message = Signal(object)
+    """A sentence for the status line."""
 
     def __init__(self, pages: PageCache, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -41,6 +68,7 @@ class Overview(QWidget):
         self.setCursor(Qt.CursorShape.PointingHandCursor)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.name = ""
+        self.schematic = False
         self._pages = pages
         self._size = 0
         self._sections: Sequence[Section] = ()
@@ -121,8 +149,16 @@ class Overview(QWidget):
         return self._scale.offset_at(x - _MARGIN)
 
     def _rescale(self) -> None:
-        self._scale = StripScale(self._size, self._sections, self.width() - 2 * _MARGIN)
+        width = self.width() - 2 * _MARGIN
+        self._scale = StripScale(self._size, self._sections, width, schematic=self.schematic)
         self._place_marks()
+
+    def set_schematic(self, schematic: bool) -> None:
+        """Shows sections by their order of magnitude, or to scale."""
+        if schematic != self.schematic:
+            self.schematic = schematic
+            self._rescale()
+            self.scale_changed.emit(schematic)
 
     def _place_marks(self) -> None:
         """Where findings and hits stand: one mark per pixel, in the colour of the worst."""
@@ -172,11 +208,14 @@ class Overview(QWidget):
             body = QRectF(left, strip.top(), right - left, strip.height())
             strong = colours.section(section.role)
             painter.fillRect(body, strong)
-            over = QColor(colours.base)
-            over.setAlpha(70)
-            painter.fillRect(body, QBrush(over, theme.HATCHES[section.role]))
-            painter.fillRect(QRectF(right - 1, strip.top(), 1, strip.height()), colours.window)
-            place = QRectF(left, _TOP, right - left - 4, self._label_height())
+            if colours.safe:
+                # Other palettes are told apart by letters and labels: stripes look like a million slots.
+                over = QColor(colours.base)
+                over.setAlpha(70)
+                painter.fillRect(body, QBrush(over, theme.HATCHES[section.role]))
+            if number + 1 not in self._scale.breaks:
+                painter.fillRect(QRectF(right - 1, strip.top(), 1, strip.height()), colours.window)
+            place = QRectF(left, _TOP, right - left - _APART, self._label_height())
             if text := self._fitting(section, metrics, place.width()):
                 painter.setPen(colours.text)
                 painter.drawText(place, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, text)
@@ -184,6 +223,19 @@ class Overview(QWidget):
             if body.width() > metrics.horizontalAdvance(letter) + 4:
                 painter.setPen(QColor("white") if strong.lightnessF() < 0.55 else QColor("black"))
                 painter.drawText(body, Qt.AlignmentFlag.AlignCenter, letter)
+        for number in self._scale.breaks:
+            self._paint_break(painter, colours, _MARGIN + self._scale.edges[number], strip)
+
+    @staticmethod
+    def _paint_break(painter: QPainter, colours: theme.Palette, x: float, strip: QRectF) -> None:
+        """A zigzag where the scale changes."""
+        step = strip.height() / 4
+        points = [QPointF(x + (1.5 if n % 2 else -1.5), strip.top() + n * step) for n in range(5)]
+        painter.save()
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(QPen(colours.window, 2))
+        painter.drawPolyline(points)
+        painter.restore()
 
     def _fitting(self, section: Section, metrics: QFontMetricsF, room: float) -> str:
         """As much of the label as fits: all of it, the name, the elided name, nothing."""
@@ -197,13 +249,20 @@ class Overview(QWidget):
     def _paint_loaded(self, painter: QPainter, colours: theme.Palette, strip: QRectF) -> None:
         top = strip.bottom() + _GAP
         painter.fillRect(QRectF(strip.left(), top, strip.width(), _LINE), colours.border)
-        edge = strip.left()
+        for left, right in self.loaded_pixels():
+            painter.fillRect(QRectF(left, top, right - left, _LINE), colours.ok)
+
+    def loaded_pixels(self) -> list[tuple[float, float]]:
+        """Where loaded bytes are, in pixels; pieces nearer to each other than these can show are one."""
+        found: list[tuple[float, float]] = []
         for start, stop in sorted((*self._pages.loaded(self.name), *self._fetched)):
-            left, right = self.x_of(start), self.x_of(stop)
-            right = max(right, left + 1.5)
-            if right > edge:
-                painter.fillRect(QRectF(max(left, edge), top, right - max(left, edge), _LINE), colours.ok)
-                edge = right
+            left = self.x_of(start)
+            right = max(self.x_of(stop), left + 1.5)
+            if found and left <= found[-1][1] + _NEAR:
+                found[-1] = found[-1][0], max(right, found[-1][1])
+            else:
+                found.append((left, right))
+        return found
 
     def _paint_hits(self, painter: QPainter, colours: theme.Palette, strip: QRectF) -> None:
         painter.setPen(Qt.PenStyle.NoPen)
@@ -258,7 +317,7 @@ class Overview(QWidget):
         share = share_text(section.size, self._size)
         lines = [
             f"<b>{theme.SECTION_LETTERS[section.role]} · {escape(section.name)}</b>",
-            escape(section.doc),
+            escape(without_marks(section.doc)),
             f"bytes {section.start:,}..{section.stop:,}",
             f"{size_text(section.size)} ({plural(section.size, 'byte')}), {share} of the file",
             f"here: byte {offset:,} · {offset:#x}",
@@ -266,6 +325,38 @@ class Overview(QWidget):
         near = self._marks.inside(self.offset_at(x - 4), self.offset_at(x + 4) + 1, 3)
         lines += [f"⚠ {escape(mark.message)}" for mark in reversed(near)]
         return "<br>".join(line for line in lines if line)
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        """What can be done with the section under the pointer, and with the strip."""
+        if self._size:
+            self.menu_at(event.pos().x()).popup(event.globalPos())
+
+    def menu_at(self, x: float) -> QMenu:
+        """The menu at a pixel."""
+        section, offset = self._scale.section_at(x - _MARGIN), self.offset_at(x)
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        clip = QGuiApplication.clipboard()
+        menu.addAction("&Go here", lambda: self.jumped.emit(offset))
+        menu.addAction("&Select section", lambda: self.section_chosen.emit(section))
+        menu.addSeparator()
+        menu.addAction("Copy &name", lambda: clip.setText(section.name))
+        menu.addAction("Copy &range", lambda: clip.setText(f"{section.start}..{section.stop}"))
+        menu.addAction("Copy &offset", lambda: clip.setText(f"{offset:#x}"))
+        menu.addSeparator()
+        choice = QActionGroup(menu)
+        for text, schematic in (("&True scale", False), ("Sche&matic", True)):
+            action = QAction(text, choice)
+            action.setCheckable(True)
+            action.setChecked(self.schematic is schematic)
+            action.triggered.connect(partial(self._choose_scale, schematic))
+            menu.addAction(action)
+        menu.addSeparator()
+        add_picture(menu, self, "overview", self.message.emit)
+        return menu
+
+    def _choose_scale(self, schematic: bool, checked: bool = False) -> None:
+        self.set_schematic(schematic)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         """Jumps."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
+from itertools import pairwise
 
 from shardcore import Section, SectionRole
 
@@ -18,14 +19,27 @@ class StripScale:
         size: Number of bytes.
         sections: Sorted, tiling the source; one section of unknown role stands for none.
         width: Pixels.
+        schematic: By the order of magnitude of the sections, instead of to scale.
+
+    Attributes:
+        breaks: Between which neighbours (by the number of the second) the scale changes: a pixel is half as many bytes
+            more, or less.
     """
 
-    def __init__(self, size: int, sections: Sequence[Section], width: float) -> None:
+    def __init__(self, size: int, sections: Sequence[Section], width: float, *, schematic: bool = False) -> None:
         solid = [section for section in sections if section.size]
         self.size = size
         self.width = max(width, 1.0)
         self.sections: Sequence[Section] = solid or [Section("bytes", SectionRole.UNKNOWN, 0, size)]
-        widths = widths_to_scale([section.size for section in self.sections], self.width)
+        sizes = [section.size for section in self.sections]
+        weights = [section.bit_length() ** 2 for section in sizes] if schematic else sizes
+        widths = widths_to_scale(weights, self.width)
+        per_pixel = [section / part if part else 0.0 for section, part in zip(sizes, widths, strict=True)]
+        self.breaks = frozenset(
+            number
+            for number, (one, other) in enumerate(pairwise(per_pixel), 1)
+            if max(one, other) > 1.5 * min(one, other)
+        )
         self.edges = [0.0]
         for part in widths:
             self.edges.append(self.edges[-1] + part)

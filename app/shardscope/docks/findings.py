@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QModelIndex, QPersistentModelIndex, Qt
+import json
+
+from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QPoint, Qt
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QHBoxLayout,
     QHeaderView,
     QLabel,
+    QMenu,
     QProgressBar,
     QPushButton,
     QStackedLayout,
@@ -20,6 +24,7 @@ from PySide6.QtWidgets import (
 
 from shardcore import Depth, Finding, Report, Severity
 from shardcore.words import plural
+from shardscope.around.picture import add_picture
 from shardscope.jobs import Job
 from shardscope.looks import theme
 from shardscope.looks.elided import Elided
@@ -29,7 +34,8 @@ from shardscope.session import Session
 
 Index = QModelIndex | QPersistentModelIndex
 
-SIGNS = {Severity.ERROR: "✖", Severity.WARNING: "▲", Severity.NOTE: "●"}
+SIGNS = {Severity.ERROR: "E", Severity.WARNING: "W", Severity.NOTE: "N"}
+"""The letter of a severity; the word and the colour stand beside it."""
 
 DEPTHS = {
     Depth.STRUCTURE: "Headers, footers and where the parts lie",
@@ -51,7 +57,7 @@ class SeverityDelegate(QStyledItemDelegate):
         finding = index.data(FINDING_ROLE)
         if isinstance(finding, Finding) and index.column() == 0:
             colours = theme.of(self._table)
-            option.text = f"{SIGNS[finding.severity]} {finding.severity.value}"
+            option.text = f"{SIGNS[finding.severity]}  {finding.severity.value}"
             option.palette.setColor(option.palette.ColorRole.Text, getattr(colours, finding.severity.value))
             option.font.setBold(True)
 
@@ -125,6 +131,10 @@ class FindingsTable(QWidget):
         table.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
         table.setShowGrid(False)
         table.setWordWrap(False)
+        # Both ends of a sentence, and of a key, say more than its middle.
+        table.setTextElideMode(Qt.TextElideMode.ElideMiddle)
+        table.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        table.customContextMenuRequested.connect(self._open_menu)
         table.verticalHeader().hide()
         table.verticalHeader().setDefaultSectionSize(self.fontMetrics().height() + 10)
         header = table.horizontalHeader()
@@ -147,6 +157,32 @@ class FindingsTable(QWidget):
         self.detail.show()
         if finding.span is not None:
             self._session.select_span(finding.span, self)
+
+    def _open_menu(self, place: QPoint) -> None:
+        index = self.table.indexAt(place)
+        if index.isValid():
+            self.menu_of(self.model.finding(index)).popup(self.table.viewport().mapToGlobal(place))
+
+    def menu_of(self, finding: Finding) -> QMenu:
+        """What can be done with a finding: gone to, looked up, copied."""
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        span, key, clip = finding.span, finding.key, QGuiApplication.clipboard()
+        if span is not None:
+            menu.addAction("&Select bytes", lambda: self._session.select_span(span, self))
+        if key is not None:
+            menu.addAction("&Look up key", lambda: self._session.look_up(key))
+        menu.addSeparator()
+        menu.addAction("&Copy sentence", lambda: clip.setText(finding.message))
+        menu.addAction("Copy c&ode", lambda: clip.setText(finding.code))
+        if key is not None:
+            menu.addAction("Copy &key", lambda: clip.setText(key))
+        if span is not None:
+            menu.addAction("Copy &range", lambda: clip.setText(str(span)))
+        menu.addAction("Copy as &JSON", lambda: clip.setText(json.dumps(finding.to_json(), ensure_ascii=False)))
+        menu.addSeparator()
+        add_picture(menu, self.table, "findings", self._session.message.emit)
+        return menu
 
     def _cancel(self) -> None:
         if self._job is not None:
@@ -184,7 +220,7 @@ class FindingsTable(QWidget):
             self._say(f"✔ No findings: {_checked(report)}, depth {report.depth.value}.")
         else:
             counts = ", ".join(
-                f"{number:,} {severity.value}{'s' if number != 1 else ''}"
+                plural(number, severity.value)
                 for severity in Severity
                 if (number := sum(f.severity is severity for f in report.findings))
             )

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from enum import Enum
 from pathlib import Path, PurePosixPath
 
-from PySide6.QtCore import QEvent, QModelIndex, QPersistentModelIndex, QRect, QSize, Qt, Signal
-from PySide6.QtGui import QKeyEvent, QPainter
+from PySide6.QtCore import QEvent, QModelIndex, QPersistentModelIndex, QPoint, QRect, QSize, Qt, Signal
+from PySide6.QtGui import QGuiApplication, QKeyEvent, QPainter
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QFrame,
     QLabel,
     QLineEdit,
     QListView,
+    QMenu,
     QStyle,
     QStyledItemDelegate,
     QStyleOptionViewItem,
@@ -29,6 +31,7 @@ from shardscope import assets
 from shardscope.jobs import Job, Priority
 from shardscope.looks import theme
 from shardscope.looks.remedies import plain_words
+from shardscope.looks.shown import shown as shown_text
 from shardscope.models.place_model import DETAIL_ROLE, HERE_ROLE, PROBLEM_ROLE, Place, PlaceModel
 from shardscope.selection import Selection
 from shardscope.session import Session
@@ -142,6 +145,9 @@ class Places(QWidget):
         self.note = QLabel(self)
         self.note.setContentsMargins(10, 4, 10, 4)
         self.note.setWordWrap(True)
+        # Names of files and errors are no markup.
+        self.note.setTextFormat(Qt.TextFormat.PlainText)
+        self.note.setAccessibleName("How many places there are")
         head = QVBoxLayout()
         head.setContentsMargins(8, 6, 8, 6)
         head.setSpacing(6)
@@ -157,6 +163,8 @@ class Places(QWidget):
         self.tabs.currentChanged.connect(lambda _: self._refill())
         self.filter.textChanged.connect(self._filter_changed)
         self.list.gone.connect(self._go)
+        self.list.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        self.list.customContextMenuRequested.connect(self._open_menu)
         session.opened.connect(self._opened)
         session.closed.connect(self._closed)
         session.index_changed.connect(lambda _: self._learn())
@@ -261,7 +269,7 @@ class Places(QWidget):
             shard = self._session.shard
             if isinstance(shard, DataSet) and self.group is Group.NEAR:
                 text += " key spaces" if shard.key_spaces else " members"
-        self.note.setText(text)
+        self.note.setText(shown_text(text))
 
     def _go(self, index: Index) -> None:
         place = self.model.place(index)
@@ -275,6 +283,28 @@ class Places(QWidget):
             self._session.message.emit(f"{place.title} cannot be read: {problem}")
             return
         self._session.select_span(Span(str(SourceName(place.where)), 0, min(place.size, 1)), self)
+
+    def _open_menu(self, place: QPoint) -> None:
+        index = self.list.indexAt(place)
+        if index.isValid():
+            self.menu_of(index).popup(self.list.viewport().mapToGlobal(place))
+
+    def menu_of(self, index: Index) -> QMenu:
+        """What can be done with a place: gone to, copied."""
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        place, clip = self.model.place(index), QGuiApplication.clipboard()
+        shard = self._session.shard
+        uri = place.where
+        if self.group is Group.NEAR and isinstance(shard, DataSet) and place.title not in shard.key_spaces:
+            uri = _inside(shard.folder, place.where)
+        menu.addAction("&Go there", lambda: self._go(index))
+        menu.addAction("&Open alone", lambda: self.chosen.emit(uri)).setEnabled(uri != place.where)
+        menu.addSeparator()
+        menu.addAction("Copy &name", lambda: clip.setText(place.title))
+        menu.addAction("Copy &address", lambda: clip.setText(uri))
+        menu.addAction("Copy as &shardcore command", lambda: clip.setText(shlex.join(["shardcore", "info", uri])))
+        return menu
 
     def _here(self) -> str:
         """The member that is selected, or the file that is open."""

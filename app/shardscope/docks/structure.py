@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QItemSelectionModel, QModelIndex, QPersistentModelIndex, QRect, Qt
-from PySide6.QtGui import QColor, QPainter, QResizeEvent
+from PySide6.QtCore import QItemSelectionModel, QModelIndex, QPersistentModelIndex, QRect, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QContextMenuEvent, QPainter, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QHeaderView,
+    QMenu,
     QStyledItemDelegate,
     QStyleOptionViewItem,
     QTreeView,
@@ -14,14 +15,20 @@ from PySide6.QtWidgets import (
 )
 
 from shardcore import Node, SectionRole
+from shardcore.nodes.node import Elsewhere
+from shardscope.docks.node_menu import NodeDeeds, node_menu
 from shardscope.looks import theme
-from shardscope.models.node_model import NODE_ROLE, NodeModel
+from shardscope.models.node_model import NODE_ROLE, SECTION_ROLE, NodeModel
 from shardscope.selection import Selection
 from shardscope.session import Session
 
 Index = QModelIndex | QPersistentModelIndex
 
-SWATCH = 10
+BAR = 4
+"""Pixels of the bar left of a name."""
+
+NARROW = 420
+"""Below this width of the tree, offset and size stand in the tooltip alone."""
 
 
 class NodeDelegate(QStyledItemDelegate):
@@ -43,30 +50,39 @@ class NodeDelegate(QStyledItemDelegate):
                 option.text = f"✖ {option.text}"
         elif index.column() != 0:
             option.palette.setColor(role, colours.text if index.column() == 1 else colours.muted)
-        if index.column() == 0 and option.rect.width() > 0 and self._tree.section_colour(index) is not None:
-            # The name ends before the swatch.
-            room = option.rect.width() - SWATCH - 12
-            option.text = option.fontMetrics.elidedText(option.text, Qt.TextElideMode.ElideRight, room)
+        if index.column() == 0:
+            # Room for the bar, which `paint` draws: the style keeps the name off it, selected or not.
+            option.features |= QStyleOptionViewItem.ViewItemFeature.HasDecoration
+            option.decorationSize = QSize(BAR, option.fontMetrics.height())
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
-        """Paints a row; a section has the swatch of its colour at the right end of its name."""
+        """Paints a row; left of its name stands a bar in the colour of its section."""
         super().paint(painter, option, index)
         colour = self._tree.section_colour(index) if index.column() == 0 else None
         if colour is None:
             return
-        rect = option.rect
-        place = QRect(rect.right() - SWATCH - 4, rect.center().y() - SWATCH // 2 + 1, SWATCH, SWATCH)
+        height = option.fontMetrics.height()
+        place = QRect(option.rect.left() + 3, option.rect.center().y() - height // 2 + 1, BAR, height)
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(colour)
-        painter.drawRoundedRect(place, 2, 2)
+        painter.drawRoundedRect(place, 1, 1)
 
 
 class StructureTree(QTreeView):
-    """Follows the selection of the session, and makes it."""
+    """Follows the selection of the session, and makes it.
+
+    Attributes:
+        session: What is open.
+    """
+
+    look_up_requested = Signal(object)
+    """A key that is to be looked up."""
+    extract_requested = Signal(object)
+    """The row of an object that is to be extracted."""
 
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._session = session
+        self.session = session
         self._following = False
         self.nodes = NodeModel(session, self)
         self.setObjectName("structureTree")
@@ -79,7 +95,7 @@ class StructureTree(QTreeView):
         self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.setExpandsOnDoubleClick(True)
-        self.setTextElideMode(Qt.TextElideMode.ElideRight)
+        self.setTextElideMode(Qt.TextElideMode.ElideMiddle)
         header = self.header()
         header.setStretchLastSection(False)
         header.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
@@ -93,25 +109,25 @@ class StructureTree(QTreeView):
         self._size_columns()
 
     def section_colour(self, index: Index) -> QColor | None:
-        """The colour of the section that a top node is, or None."""
-        if not index.isValid() or not index.parent().isValid() or index.parent().parent().isValid():
-            return None
-        node, shard = index.data(NODE_ROLE), self._session.shard
-        if not isinstance(node, Node) or shard is None:
-            return None
-        inside = (s.role for s in shard.sections if s.start <= node.span.start and node.span.stop <= s.stop and s.size)
-        role: SectionRole | None = next(inside, None)
-        return None if role is None else theme.of(self).section(role)
+        """The colour of the section that a node lies in; None for a whole file."""
+        role = index.data(SECTION_ROLE)
+        return theme.of(self).section(role) if isinstance(role, SectionRole) else None
 
     def _size_columns(self) -> None:
         """Offsets and sizes as wide as the file needs; name and value share the rest."""
         digit = self.fontMetrics().horizontalAdvance("0")
-        shard = self._session.shard
+        shard = self.session.shard
         source = shard.source if shard is not None else None
         digits = max(len(f"{source.size:,}") if source is not None else 0, 5)
+        narrow = self.width() < NARROW
+        for column in (2, 3):
+            self.setColumnHidden(column, narrow)
         offset, size = max(digits, 8) * digit + 10, min(digits, 9) * digit + 10
+        if narrow:
+            offset = size = 0
         rest = max(self.viewport().width() - offset - size, 18 * digit)
-        for column, width in enumerate((rest * 3 // 5, rest * 2 // 5, offset, size)):
+        name = rest * (7 if narrow else 6) // 10
+        for column, width in enumerate((name, rest - name, offset, size)):
             self.setColumnWidth(column, width)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -119,6 +135,43 @@ class StructureTree(QTreeView):
         super().resizeEvent(event)
         if event.size().width() != event.oldSize().width():
             self._size_columns()
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        """What can be done with the row under the pointer, or with the current one."""
+        index = self.indexAt(event.pos()) if event.reason() == QContextMenuEvent.Reason.Mouse else self.currentIndex()
+        self.menu_of(self.nodes.path(index.siblingAtColumn(0)) if index.isValid() else ()).popup(event.globalPos())
+
+    def menu_of(self, path: tuple[Node, ...]) -> QMenu:
+        """What can be done with the last node of a path."""
+        deeds = NodeDeeds(self.look_up_row, self.extract_requested.emit, self.go_elsewhere, self.collapse_all)
+        return node_menu(self, self.session, deeds, path)
+
+    def look_up_row(self, row: int) -> None:
+        """Asks for the lookup of the object of a row; reading its key is a job."""
+
+        def take(key: str | None) -> None:
+            if key is not None:
+                self.look_up_requested.emit(key)
+            else:
+                self.session.message.emit("This row has no key to look up.")
+
+        self.session.ask(
+            lambda shard, _: shard.objects.keys[row], take, failed="The key cannot be read", key=("node key", self)
+        )
+
+    def go_elsewhere(self, elsewhere: Elsewhere) -> None:
+        """Goes to bytes of another file, or says what is missing; opening that file is a job."""
+        self.session.ask(
+            lambda _shard, _job: elsewhere.find(),
+            self.session.select_span,
+            failed="Not within reach",
+            key=("elsewhere", self),
+        )
+
+    def collapse_all(self) -> None:
+        """Leaves the root and what is directly in it."""
+        self.collapseAll()
+        self._expand_root()
 
     def _opened(self, _: object) -> None:
         self._size_columns()
@@ -136,7 +189,7 @@ class StructureTree(QTreeView):
         def again() -> None:
             if self.nodes.rowCount():
                 self.nodes.modelReset.disconnect(again)
-                self._follow(self._session.selection)
+                self._follow(self.session.selection)
 
         self.nodes.modelReset.connect(again)
 
@@ -169,4 +222,4 @@ class StructureTree(QTreeView):
             return
         path = self.nodes.path(current)
         if path and self.nodes.node(current) is not None:
-            self._session.select_node(path, self)
+            self.session.select_node(path, self)

@@ -16,6 +16,7 @@ from shardscope.around.breadcrumb import Breadcrumb
 from shardscope.around.entry import Known
 from shardscope.around.legend import Legend
 from shardscope.around.overview import Overview
+from shardscope.around.picture import add_picture
 from shardscope.around.search_bar import SearchBar
 from shardscope.copying import CopyAs
 from shardscope.goto import Places, starts_of
@@ -120,6 +121,10 @@ class HexPanel(QWidget):
         self.state.view_changed.connect(self._view_moved)
         self.state.layout_changed.connect(self._view_moved)
         self.overview.jumped.connect(self._jump)
+        self.overview.section_chosen.connect(
+            lambda section: self._session.select_span(Span(self.state.name, section.start, section.stop))
+        )
+        self.overview.message.connect(self._session.message)
         self.tabs.chosen.connect(self._tab_chosen)
         self.breadcrumb.chosen.connect(self._session.select_span)
         self.address.chosen.connect(lambda offset: self._session.select_span(self._byte(offset)))
@@ -417,7 +422,10 @@ class HexPanel(QWidget):
 
     def _open_menu(self, place: QPoint) -> None:
         choices = [(text, partial(self._choose_width, text)) for text in CHOICES]
-        open_menu(self.actions_.menu(choices), place)
+        menu = self.actions_.menu(choices)
+        menu.addSeparator()
+        add_picture(menu, self.view, "bytes", self._session.message.emit)
+        open_menu(menu, place)
 
     def _choose_width(self, text: str) -> None:
         chosen = parse_width(text)

@@ -43,6 +43,7 @@ class SourceTabs(QTabBar):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("sourceTabs")
+        self.setAccessibleName("Sources of bytes")
         self.setDrawBase(False)
         self.setExpanding(False)
         self.setUsesScrollButtons(True)

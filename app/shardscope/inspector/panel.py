@@ -5,22 +5,29 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from PySide6.QtCore import QEvent, QSize, Qt, QTimer
-from PySide6.QtWidgets import QFrame, QScrollArea, QSizePolicy, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QScrollArea, QSizePolicy, QStackedWidget, QToolButton, QVBoxLayout, QWidget
 
 from shardcore import Node, Shard, Span
+from shardcore.nodes.headline import headline, sum_text
+from shardcore.nodes.node import Elsewhere
+from shardcore.text import without_marks
 from shardscope.around.breadcrumb import Breadcrumb
 from shardscope.inspector.as_numbers import MOST
 from shardscope.inspector.parts import Form, Numbers
-from shardscope.inspector.passport import RAW, chosen_node, first_bytes, node_rows, object_rows
+from shardscope.inspector.passport import MOST_LARGE, RAW, first_bytes, node_rows, object_rows
 from shardscope.jobs import Job
 from shardscope.looks.remedies import plain_words
-from shardscope.looks.words import short_name
+from shardscope.looks.type import LARGE, NORMAL, TITLE, sized
+from shardscope.looks.words import cut_end, short_name
 from shardscope.looks.wrap_text import WrapText
 from shardscope.selection import Selection
 from shardscope.session import Session
 
 LATE_MILLISECONDS = 120
 """What was selected before is shown for at most this long."""
+
+SHORT = 24
+"""Characters of a value that has the largest letters."""
 
 _NOTHING_OPEN = "Open a shard to see what its bytes mean."
 _NOTHING_SELECTED = (
@@ -57,7 +64,6 @@ class Inspector(QScrollArea):
         self._path: tuple[Node, ...] = ()
         self._node: Node | None = None
         self._caret: Span | None = None
-        self._number = -1
         self._trouble = ""
         self._late = QTimer(self)
         self._late.setSingleShot(True)
@@ -96,8 +102,7 @@ class Inspector(QScrollArea):
     def _take_selection(self, selection: Selection) -> None:
         span = selection.span
         self._path = selection.path
-        self._number = chosen_node(self._path, span)
-        self._node = self._path[self._number] if self._path else None
+        self._node = _with_elsewhere(self._path)
         self._caret = Span(span.source, span.start, span.start) if span is not None else None
         self._trouble = ""
 
@@ -111,7 +116,7 @@ class Inspector(QScrollArea):
         """Everything, with the bytes that are there."""
         self._late.stop()
         node, ref = self._node, self._session.selection.ref
-        short = [replace(part, name=short_name(part.name)) for part in self._path[: self._number + 1]]
+        short = [replace(part, name=short_name(part.name)) for part in self._path]
         self.crumbs.setVisible(bool(short))
         if short:
             self.crumbs.set_path(short[0].name, short)
@@ -120,19 +125,45 @@ class Inspector(QScrollArea):
         self.error.setVisible(bool(error))
         self.name.setVisible(node is not None)
         self.doc.setVisible(node is not None and bool(node.doc))
+        if node is None:
+            self.value.hide()
+            self.sum.hide()
         self.node_form.setVisible(node is not None)
         if node is not None:
             self.name.set_text(node.name)
-            self.doc.set_text(node.doc)
+            self.doc.set_text(without_marks(node.doc))
+            self._show_value(node)
             self.node_form.set_rows(node_rows(node, self._bytes.raw if self._bytes.node == node.span else None))
         self.object_form.setVisible(ref is not None)
         if ref is not None:
             self.object_form.set_rows(object_rows(ref))
-        self.numbers_title.setVisible(self._caret is not None)
-        self.numbers.setVisible(self._caret is not None)
-        if self._caret is not None:
-            self.numbers_title.set_text(f"AS NUMBERS, FROM BYTE {self._caret.start:,}")
-            self.numbers.set_data(self._bytes.at_caret if self._bytes.caret == self._caret else None)
+        self._show_numbers()
+
+    def _show_value(self, node: Node) -> None:
+        """The value in large letters, and below it how it adds up."""
+        value, adds = headline(node), sum_text(node)
+        self.value.set_text(cut_end(value, MOST_LARGE), copied=value)
+        self._set_size(self.value, TITLE if len(value) <= SHORT else LARGE)
+        self.value.setVisible(bool(value))
+        self.sum.set_text(f"= {adds}" if adds and " = " not in adds else adds)
+        self.sum.setVisible(bool(adds))
+
+    def _show_numbers(self) -> None:
+        """The numbers from the caret on; the field's own reading stands out where the caret is at its beginning."""
+        caret, node = self._caret, self._node
+        self.numbers_title.setVisible(caret is not None)
+        self.numbers.setVisible(caret is not None and self.numbers_title.isChecked())
+        if caret is None:
+            return
+        self.numbers_title.setText(f"As numbers, from byte {caret.start:,}")
+        begins = node is not None and (node.span.source, node.span.start) == (caret.source, caret.start)
+        own = node.type if node is not None and begins else ""
+        self.numbers.set_data(self._bytes.at_caret if self._bytes.caret == caret else None, own)
+
+    def _fold(self, shown: bool) -> None:
+        """Shows or hides the table of numbers."""
+        self.numbers_title.setArrowType(Qt.ArrowType.DownArrow if shown else Qt.ArrowType.RightArrow)
+        self.numbers.setVisible(shown and self._caret is not None)
 
     # --- bytes ---
 
@@ -166,8 +197,23 @@ class Inspector(QScrollArea):
 
     # --- going elsewhere ---
 
-    def _follow(self, span: Span) -> None:
-        self._session.select_span(span, self)
+    def _follow(self, leads: Span | Elsewhere) -> None:
+        """Goes where a link leads; into another file as far as that is within reach, else says what is missing."""
+        if isinstance(leads, Span):
+            self._session.select_span(leads, self)
+            return
+
+        def failed(error: BaseException) -> None:
+            self.error.set_text(f"Not within reach: {error}")
+            self.error.show()
+
+        find = leads.find
+        self._session.ask(
+            lambda _shard, _job: find(),
+            lambda span: self._session.select_span(span, self),
+            failed=failed,
+            key=("elsewhere", self),
+        )
 
     def _climb(self, link: str) -> None:
         number = int(link) if link.isdigit() else -1
@@ -189,21 +235,24 @@ class Inspector(QScrollArea):
         self.crumbs.linkActivated.connect(self._climb)
         self.name = WrapText(bold=True)
         self.name.setObjectName("inspectorName")
+        self.value = WrapText(bold=True)
+        self.value.setObjectName("inspectorValue")
+        self.sum = WrapText()
+        self.sum.setObjectName("inspectorSum")
         self._enlarge()
         self.doc = WrapText(tone="muted")
         self.error = WrapText(tone="error")
         self.node_form = Form("FIELD")
         self.node_form.title.hide()
         self.object_form = Form("OBJECT")
-        self.numbers_title = WrapText(tone="muted", bold=True)
-        self.numbers = Numbers()
+        self._build_fold()
         for form in (self.node_form, self.object_form):
             form.followed.connect(self._follow)
         content = QWidget()
         column = QVBoxLayout(content)
-        column.setContentsMargins(12, 12, 12, 14)
+        column.setContentsMargins(10, 12, 10, 14)
         column.setSpacing(8)
-        for widget in (self.crumbs, self.name, self.doc, self.error, self.node_form):
+        for widget in (self.crumbs, self.name, self.value, self.sum, self.doc, self.error, self.node_form):
             column.addWidget(widget)
         column.addSpacing(6)
         column.addWidget(self.object_form)
@@ -223,6 +272,22 @@ class Inspector(QScrollArea):
         self.pages.addWidget(empty)
         self.setWidget(self.pages)
 
+    def _build_fold(self) -> None:
+        self.numbers = Numbers()
+        self.numbers_title = QToolButton()
+        self.numbers_title.setObjectName("inspectorNumbersFold")
+        self.numbers_title.setAccessibleName("Show the bytes at the caret as numbers")
+        self.numbers_title.setToolTip("Show or hide the bytes at the caret, read as every type of number")
+        self.numbers_title.setCheckable(True)
+        # Its arrow stands under the names above it.
+        self.numbers_title.setStyleSheet("QToolButton { padding: 3px 0px; }")
+        self.numbers_title.setAutoRaise(True)
+        self.numbers_title.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        # Else its text would keep the dock wide.
+        self.numbers_title.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        self.numbers_title.toggled.connect(self._fold)
+        self._fold(False)
+
     def changeEvent(self, event: QEvent) -> None:
         """Another font."""
         super().changeEvent(event)
@@ -230,6 +295,17 @@ class Inspector(QScrollArea):
             self._enlarge()
 
     def _enlarge(self) -> None:
-        font = self.font()
-        font.setPointSizeF(font.pointSizeF() * 1.25)
-        self.name.setFont(font)
+        for widget in (self.name, self.value, self.sum):
+            self._set_size(widget, TITLE if widget is self.value else NORMAL)
+
+    def _set_size(self, widget: QWidget, pixels: float) -> None:
+        font = sized(self.font(), pixels)
+        if font != widget.font():
+            widget.setFont(font)
+
+
+def _with_elsewhere(path: tuple[Node, ...]) -> Node | None:
+    """The last node of a path; a field leads into another file where its record does."""
+    if len(path) > 1 and path[-1].elsewhere is None and path[-2].elsewhere is not None:
+        return replace(path[-1], elsewhere=path[-2].elsewhere)
+    return path[-1] if path else None

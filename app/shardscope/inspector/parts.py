@@ -29,7 +29,7 @@ _NAMES = tuple(reading.name for reading in readings(b""))
 
 
 class Form(QWidget):
-    """Names on the left, values on the right. `followed` carries the `Span` of a link that was clicked."""
+    """Names on the left, values on the right. `followed` carries the `Span` or `Elsewhere` of a link."""
 
     followed = Signal(object)
 
@@ -40,9 +40,9 @@ class Form(QWidget):
         self.values: list[WrapText] = []
         self._labels: list[WrapText] = []
         self._grid = QGridLayout()
-        self._grid.setHorizontalSpacing(10)
+        self._grid.setHorizontalSpacing(8)
         self._grid.setVerticalSpacing(5)
-        self._grid.setColumnMinimumWidth(0, 64)
+        self._grid.setColumnMinimumWidth(0, 44)
         self._grid.setColumnStretch(1, 1)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
@@ -73,7 +73,7 @@ class Form(QWidget):
             widget.setParent(None)
             widget.deleteLater()
         self._labels = [WrapText(row.name, tone="muted") for row in rows]
-        self.values = [WrapText(row.text, mono=row.mono, link=row.target is not None) for row in rows]
+        self.values = [WrapText(row.text, mono=row.mono, bold=row.strong, link=row.leads is not None) for row in rows]
         for number, (label, value) in enumerate(zip(self._labels, self.values, strict=True)):
             label.setMaximumWidth(130)
             value.clicked.connect(lambda number=number: self._follow(number))
@@ -84,9 +84,9 @@ class Form(QWidget):
             value.show()
 
     def _follow(self, number: int) -> None:
-        target = self.rows[number].target
-        if target is not None:
-            self.followed.emit(target)
+        leads = self.rows[number].leads
+        if leads is not None:
+            self.followed.emit(leads)
 
 
 class Numbers(QTableWidget):
@@ -120,8 +120,13 @@ class Numbers(QTableWidget):
         self._font = theme.fixed_font(8.0)
         self.set_data(None)
 
-    def set_data(self, data: bytes | None) -> None:
-        """Shows the readings of the bytes; None: they are not there yet, and nothing is said about them."""
+    def set_data(self, data: bytes | None, own: str = "") -> None:
+        """Shows the readings of the bytes.
+
+        Args:
+            data: The bytes; None: they are not there yet, and nothing is said about them.
+            own: The type and order of the field that begins here, as layouts state it; that reading is bold.
+        """
         if data is None:
             rows: Sequence[Reading] = [Reading(name, PENDING, PENDING) for name in _NAMES]
         else:
@@ -134,9 +139,21 @@ class Numbers(QTableWidget):
             self._set(number, 2, reading.big or "")
             if reading.big is None:
                 self.setSpan(number, 1, 1, 2)
+            self._embolden(number, reading, own)
             self.setRowHeight(number, self.fontMetrics().height() + 5)
         height = self.horizontalHeader().sizeHint().height() + sum(self.rowHeight(n) for n in range(len(rows))) + 2
         self.setFixedHeight(height)
+
+    def _embolden(self, row: int, reading: Reading, own: str) -> None:
+        """The reading of the field itself is in heavier type; the others are what it might be."""
+        kind, _, order = own.partition(" ")
+        column = 2 if order == "big-endian" and reading.big is not None else 1
+        for at in range(3):
+            item = self.item(row, at)
+            if item is not None:
+                font = item.font()
+                font.setBold(reading.name == kind and at in (0, column))
+                item.setFont(font)
 
     def value(self, name: str, column: int = 1) -> str:
         """The text of a cell by the name of its row: column 1 little-endian, 2 big-endian; empty when there is none."""
@@ -184,5 +201,5 @@ class Numbers(QTableWidget):
         item.setToolTip(tip(text))
 
 
-def _shape(row: Row) -> tuple[bool, bool]:
-    return row.mono, row.target is not None
+def _shape(row: Row) -> tuple[bool, bool, bool]:
+    return row.mono, row.leads is not None, row.strong

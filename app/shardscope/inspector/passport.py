@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
 
 from shardcore import FieldRole, Node, ObjectRef, Span, State
+from shardcore.nodes.headline import headline
+from shardcore.nodes.node import Elsewhere
 from shardcore.record import Value
 from shardcore.sources.base import Source
+from shardcore.text import said
 from shardcore.words import plural
 from shardscope.looks.words import known_size
 
@@ -19,7 +20,13 @@ RAW = 48
 LONGEST = 400
 """Characters of a value that are shown; all are copied."""
 
+MOST_LARGE = 200
+"""Characters of a value that are shown in large letters."""
+
 MOST_EXTRAS = 24
+
+MOST_LETTERS = 1 << 16
+"""Characters of a value that are copied."""
 
 _TONES = MappingProxyType(
     {State.DELETED: "warning", State.TOMBSTONED: "warning", State.DAMAGED: "error", State.UNUSED: "muted"}
@@ -40,6 +47,8 @@ class Row:
         mono: In the font of bytes.
         tone: The name of a colour of `theme.Palette`.
         target: Where a click leads, or None.
+        strong: In heavier type.
+        elsewhere: Bytes of another file where a click leads, or None.
     """
 
     name: str
@@ -48,17 +57,13 @@ class Row:
     mono: bool = False
     tone: str = "text"
     target: Span | None = None
+    strong: bool = False
+    elsewhere: Elsewhere | None = None
 
-
-def chosen_node(path: Sequence[Node], span: Span | None) -> int:
-    """Which node of a path the selected bytes are: the smallest that holds them all; -1 when there is no path."""
-    if span is None:
-        return len(path) - 1
-    for number in range(len(path) - 1, -1, -1):
-        place = path[number].span
-        if place.source == span.source and place.start <= span.start and span.stop <= place.stop:
-            return number
-    return len(path) - 1
+    @property
+    def leads(self) -> Span | Elsewhere | None:
+        """Where a click leads, here or in another file."""
+        return self.target if self.target is not None else self.elsewhere
 
 
 def node_rows(node: Node, raw: bytes | None) -> list[Row]:
@@ -69,6 +74,8 @@ def node_rows(node: Node, raw: bytes | None) -> list[Row]:
         raw: Its first bytes, up to `RAW`; None while they are not there.
     """
     rows = [Row("role", node.role.name.lower())] if node.role is not FieldRole.GROUP else []
+    if node.type:
+        rows.append(Row("type", node.type, strong=True))
     rows.append(_place_row("bytes", node.span, link=False))
     if node.bits is not None:
         first, last = node.bits
@@ -77,10 +84,12 @@ def node_rows(node: Node, raw: bytes | None) -> list[Row]:
         rows.append(_raw_row(node.span.size, raw))
     shown = value_texts(node.value)
     rows += [Row(name, text, mono=True) for name, text in zip(("value", "hex"), shown, strict=False)]
-    if node.text and node.text not in shown:
+    if node.text and node.text not in shown and (node.text != headline(node) or len(node.text) > MOST_LARGE):
         rows.append(_cut_row("text", node.text))
     if node.target is not None:
         rows.append(_place_row("points to", node.target, link=True))
+    if node.elsewhere is not None:
+        rows.append(Row("stored in", f"→ {node.elsewhere.text}", elsewhere=node.elsewhere))
     if node.decoded:
         rows.append(Row("decoded", f"→ the bytes it decodes to, {node.decoded}", target=Span(node.decoded, 0, 1)))
     if node.error:
@@ -102,7 +111,7 @@ def object_rows(ref: ObjectRef) -> list[Row]:
     if ref.parts:
         rows.append(Row("parts", ", ".join(ref.parts)))
     for name, value in list(ref.extras.items())[:MOST_EXTRAS]:
-        rows.append(_cut_row(str(name), _extra_text(value), mono=True))
+        rows.append(_cut_row(str(name), said(value, MOST_LETTERS), mono=True))
     if ref.error:
         rows.append(Row("error", ref.error, tone="error"))
     return rows
@@ -118,12 +127,6 @@ def value_texts(value: Value) -> list[str]:
         sign = "-" if value < 0 else ""
         return [str(value), f"{sign}0x{abs(value):x}"]
     return [str(value)]
-
-
-def _extra_text(value: Any) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return value.hex() if isinstance(value, bytes) else str(value)
 
 
 def first_bytes(source: Source, start: int, count: int) -> bytes:

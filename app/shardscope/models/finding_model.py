@@ -67,5 +67,6 @@ class FindingModel(QAbstractTableModel):
         if role == Qt.ItemDataRole.DisplayRole:
             return shown(texts[index.column()])
         if role == Qt.ItemDataRole.ToolTipRole:
-            return tip(f"{finding.severity.value}: {finding.message}")
+            text = texts[index.column()]
+            return tip(f"{finding.severity.value}: {finding.message}" if index.column() < 2 else text) or None
         return None

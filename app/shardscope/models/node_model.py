@@ -8,12 +8,15 @@ from typing import Any, TypeVar
 
 from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, QPersistentModelIndex, Qt, Signal
 
-from shardcore import Node, Shard
+from shardcore import Node, SectionRole, Shard, ShardError
+from shardcore.nodes.headline import grouped_value, sum_text
 from shardcore.nodes.node import Children
+from shardcore.text import without_marks
 from shardcore.words import plural
 from shardscope.jobs import Job, Priority
 from shardscope.looks.shown import shown, tip
-from shardscope.looks.words import short_size
+from shardscope.looks.words import cut_end, short_name, short_size
+from shardscope.models.sections import section_at
 from shardscope.session import Session
 
 PAGE = 128
@@ -23,6 +26,11 @@ MAX_CHILDREN = 200_000
 """More children of one node are not shown; the formats group long tables by the thousand."""
 
 NODE_ROLE = int(Qt.ItemDataRole.UserRole)
+
+SECTION_ROLE = NODE_ROLE + 1
+"""The `SectionRole` of the bytes of a node, or None."""
+
+_LONGEST_TIP = 400
 
 COLUMNS = ("Name", "Value", "Offset", "Size")
 
@@ -41,6 +49,7 @@ class _Opened:
         row: Which child.
         count: How many children; None while not known.
         pages: Children by page.
+        sections: In which section each of them lies, by page.
         asked: Pages that are on their way.
         opened: Numbers of the opened children, by row.
     """
@@ -50,6 +59,7 @@ class _Opened:
     row: int
     count: int | None = None
     pages: dict[int, Sequence[Node]] = field(default_factory=dict)
+    sections: dict[int, Sequence[SectionRole | None]] = field(default_factory=dict)
     asked: set[int] = field(default_factory=set)
     opened: dict[int, int] = field(default_factory=dict)
 
@@ -61,12 +71,33 @@ class _Level:
     count: int
     page: int
     nodes: Sequence[Node]
+    sections: Sequence[SectionRole | None]
     row: int
 
 
 def children_of(shard: Shard, node: Node) -> Sequence[Node]:
     """The children that the tree shows: what the bytes decode to comes first."""
     return (shard.tree_of(node.decoded), *node.children) if node.decoded else node.children
+
+
+def section_roles(shard: Shard, parent: Node, nodes: Sequence[Node]) -> list[SectionRole | None]:
+    """In which section of their source nodes lie; None for a whole source, which is not opened for that.
+
+    Args:
+        shard: What is open.
+        parent: Whose children they are.
+        nodes: Some children.
+    """
+    source = parent.span.source
+    try:
+        sections = shard.sections_of(source) if source or shard.source is not None else ()
+    except ShardError:
+        sections = ()
+    found = []
+    for node in nodes:
+        section = section_at(sections, node.span.start) if node.span.source == source else None
+        found.append(None if section is None else section.role)
+    return found
 
 
 def make_page(kids: Sequence[Node], page: int) -> list[Node]:
@@ -103,16 +134,17 @@ class NodeModel(QAbstractItemModel):
         if self._shard is None:
             return
 
-        def work(shard: Shard, job: Job) -> tuple[Node, int, list[Node]]:
+        def work(shard: Shard, job: Job) -> tuple[Node, _Level]:
             root = shard.tree
             kids = children_of(shard, root)
-            return root, min(len(kids), MAX_CHILDREN), make_page(kids, 0)
+            return root, _level(shard, root, kids, 0)
 
-        def take(found: tuple[Node, int, list[Node]]) -> None:
-            root, count, nodes = found
+        def take(found: tuple[Node, _Level]) -> None:
+            root, level = found
             self.beginResetModel()
             top = _Opened(Node("", root.span), -1, 0, count=1, pages={0: [root]}, opened={0: 1})
-            self._open = [top, _Opened(root, 0, 0, count=count, pages={0: nodes})]
+            kids = _Opened(root, 0, 0, count=level.count, pages={0: level.nodes}, sections={0: level.sections})
+            self._open = [top, kids]
             self.endResetModel()
 
         self._ask(work, take, key=("tree", self))
@@ -136,14 +168,14 @@ class NodeModel(QAbstractItemModel):
         node = entry.node
 
         def work(shard: Shard, job: Job) -> _Level:
-            kids = children_of(shard, node)
-            return _Level(min(len(kids), MAX_CHILDREN), page, make_page(kids, page), -1)
+            return _level(shard, node, children_of(shard, node), page)
 
         self._ask(work, lambda level: self._take(number, level))
 
     def _take(self, number: int, level: _Level) -> None:
         entry = self._open[number]
         entry.asked.discard(level.page)
+        entry.sections[level.page] = level.sections
         index = self._index_of(number)
         if entry.count is None:
             if level.count:
@@ -289,22 +321,47 @@ class NodeModel(QAbstractItemModel):
             return "…" if role == Qt.ItemDataRole.DisplayRole and index.column() == 0 else None
         match role:
             case Qt.ItemDataRole.DisplayRole:
-                return _texts(node)[index.column()]
+                return self._texts(index, node)[index.column()]
             case Qt.ItemDataRole.ToolTipRole:
-                place = f"{plural(node.span.size, 'byte')} from byte {node.span.start:,}" if node.bits is None else ""
-                return tip("\n".join(text for text in (node.doc, node.error, place) if text)) or None
+                return tip(_tip_of(node))
             case Qt.ItemDataRole.AccessibleTextRole:
-                return f"{_texts(node)[index.column()]}{', damaged' if node.error else ''}"
+                return f"{self._texts(index, node)[index.column()]}{', damaged' if node.error else ''}"
             case Qt.ItemDataRole.TextAlignmentRole:
                 return int(_alignment(index.column()))
             case _:
-                return node if role == NODE_ROLE else None
+                return node if role == NODE_ROLE else self.section(index) if role == SECTION_ROLE else None
+
+    def section(self, index: Index) -> SectionRole | None:
+        """In which section the bytes of a node lie; None for a whole file, and where nobody knows."""
+        if not index.isValid():
+            return None
+        page = self._open[index.internalId()].sections.get(index.row() // PAGE, ())
+        return page[index.row() % PAGE] if index.row() % PAGE < len(page) else None
+
+    def _texts(self, index: Index, node: Node) -> tuple[str, str, str, str]:
+        name = shown(node.name if index.internalId() else short_name(node.name))
+        value = shown(grouped_value(node))
+        if node.bits is not None:
+            return name, value, f"bit {node.bits[0]:,}", plural(node.bits[1] - node.bits[0], "bit")
+        if not index.internalId() and not node.span.size:
+            # A data set has no bytes of its own.
+            return name, value, "", ""
+        return name, value, f"{node.span.start:,}", short_size(node.span.size)
 
 
-def _texts(node: Node) -> tuple[str, str, str, str]:
+def _tip_of(node: Node) -> str:
+    """Everything about a node that its row may have no room for."""
+    value, adds = grouped_value(node), sum_text(node)
+    place = f"{plural(node.span.size, 'byte')} from byte {node.span.start:,} ({node.span.start:#x})"
     if node.bits is not None:
-        return shown(node.name), shown(node.text), f"bit {node.bits[0]:,}", f"{node.bits[1] - node.bits[0]:,} bits"
-    return shown(node.name), shown(node.text), f"{node.span.start:,}", short_size(node.span.size)
+        place = f"bits {node.bits[0]:,} to {node.bits[1]:,} of {place}"
+    lines = (cut_end(f"{node.name}: {value}" if value else node.name, _LONGEST_TIP), without_marks(node.doc))
+    return "\n".join(text for text in (*lines, f"= {adds}" if adds else "", node.error, place) if text)
+
+
+def _level(shard: Shard, node: Node, kids: Sequence[Node], page: int, row: int = -1) -> _Level:
+    nodes = make_page(kids, page)
+    return _Level(min(len(kids), MAX_CHILDREN), page, nodes, section_roles(shard, node, nodes), row)
 
 
 def _alignment(column: int) -> Qt.AlignmentFlag:
@@ -324,9 +381,9 @@ def _levels(shard: Shard, path: tuple[Node, ...]) -> list[_Level]:
             # Groups of a long table are not named by what stands in the path.
             break
         page = row // PAGE
-        nodes = make_page(kids, page)
-        levels.append(_Level(min(len(kids), MAX_CHILDREN), page, nodes, row))
-        node = nodes[row % PAGE]
+        level = _level(shard, node, kids, page, row)
+        levels.append(level)
+        node = level.nodes[row % PAGE]
         wanted.pop(0)
     return levels
 

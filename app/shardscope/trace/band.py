@@ -8,8 +8,9 @@ from PySide6.QtCore import QEvent, QRectF, Qt
 from PySide6.QtGui import QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
-from shardcore import Trace
+from shardcore import State, Trace
 from shardcore.trace import ABSENT, DAMAGED, FOUND
+from shardcore.words import plural
 from shardscope.looks import theme
 from shardscope.looks.shown import shown
 from shardscope.looks.wrap_text import WrapText
@@ -21,6 +22,9 @@ FAILED = "failed"
 _LOOKS = MappingProxyType(
     {
         FOUND: ("Found", "tick", "ok"),
+        State.TOMBSTONED: ("Found, tombstoned", "alarm", "warning"),
+        State.DELETED: ("Found, deleted", "alarm", "warning"),
+        State.DAMAGED: ("Found, damaged", "alarm", "error"),
         ABSENT: ("Absent", "none", "note"),
         DAMAGED: ("Damaged", "alarm", "error"),
         FAILED: ("Not looked up", "alarm", "warning"),
@@ -46,6 +50,7 @@ class OutcomeBand(QWidget):
         self.show_object = QPushButton("Show object")
         self.show_object.setObjectName("traceShowObject")
         self._tone = "note"
+        self._current, self._word, self._mark = True, "", "none"
         first = QHBoxLayout()
         first.addWidget(self.outcome, 1, Qt.AlignmentFlag.AlignVCenter)
         first.addWidget(self.show_object)
@@ -60,18 +65,35 @@ class OutcomeBand(QWidget):
         row.addLayout(words, 1)
         self.hide()
 
-    def tell(self, kind: str | None, sentence: str = "") -> None:
-        """Tells an outcome, one of `shardcore.trace` or `FAILED`; None hides the band."""
+    def tell(self, kind: str | State | None, sentence: str = "") -> None:
+        """Tells an outcome, one of `shardcore.trace`, `FAILED` or the state of what was found; None hides the band."""
         self.setVisible(kind is not None)
         if kind is None:
             return
         word, mark, self._tone = _LOOKS[kind]
+        self._current, self._word, self._mark = True, word, mark
         self.outcome.set_text(word)
         self.outcome.set_tone(self._tone)
         self.verdict.set_text(sentence)
         self.sign.set_look(mark, self._tone, filled=True)
-        self.show_object.setVisible(kind == FOUND)
+        self.show_object.setVisible(kind == FOUND or isinstance(kind, State))
+        self.show_object.setEnabled(True)
+        self.verdict.set_tone("text")
         self.setAccessibleName(shown(f"{word}: {sentence}"))
+        self.update()
+
+    def set_current(self, current: bool) -> None:
+        """Whether the outcome is that of the key in the field; else it is grey, and says that it is of another one."""
+        if current == self._current:
+            return
+        self._current = current
+        tone = self._tone if current else "faint"
+        self.outcome.set_text(self._word if current else f"{self._word} (the key before)")
+        self.outcome.set_tone(tone)
+        self.verdict.set_tone("text" if current else "faint")
+        self.sign.set_look(self._mark, tone, filled=current)
+        self.show_object.setEnabled(current)
+        self.setAccessibleName(shown(f"{self.outcome.text}: {self.verdict.text}"))
         self.update()
 
     def changeEvent(self, event: QEvent) -> None:
@@ -83,7 +105,7 @@ class OutcomeBand(QWidget):
     def paintEvent(self, event: QPaintEvent) -> None:
         """The ground, between two lines."""
         painter = QPainter(self)
-        colour: QColor = getattr(theme.of(self), self._tone)
+        colour: QColor = getattr(theme.of(self), self._tone if self._current else "faint")
         ground = QColor(colour)
         ground.setAlphaF(0.13)
         area = QRectF(self.rect())
@@ -93,13 +115,29 @@ class OutcomeBand(QWidget):
         painter.end()
 
 
+_STATES = MappingProxyType(
+    {
+        State.TOMBSTONED: " was deleted: a sidecar says so, and its bytes are still in the file",
+        State.DELETED: " was deleted: its content is overwritten",
+        State.DAMAGED: " is there, but what leads to its content cannot be right",
+    }
+)
+
+
+def outcome_of(trace: Trace) -> str | State:
+    """The outcome to tell: of an object that is found but not live, its state."""
+    state = trace.ref.state if trace.outcome == FOUND and trace.ref is not None else None
+    return state if state is not None and state in _STATES else trace.outcome
+
+
 def verdict(trace: Trace) -> str:
     """How a lookup ended and what it cost, in a sentence."""
     requests = sum(step.requests for step in trace.steps)
     cost = cost_text(requests, sum(step.bytes for step in trace.steps))
-    steps = f"{len(trace.steps)} step{'' if len(trace.steps) == 1 else 's'}, {cost}"
+    steps = f"{plural(len(trace.steps), 'step')}, {cost}"
     if trace.outcome == FOUND:
-        return f"{trace.key} · {steps}."
+        told = _STATES.get(trace.ref.state, "") if trace.ref is not None else ""
+        return f"{trace.key}{told} · {steps}."
     if trace.outcome == ABSENT:
         return f"{trace.key} is not in this shard; the last step proves it · {steps}."
     return f"{trace.error} · {steps}."

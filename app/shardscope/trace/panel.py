@@ -24,7 +24,7 @@ from shardscope.looks.remedies import plain_words
 from shardscope.looks.wrap_text import WrapText
 from shardscope.selection import Selection
 from shardscope.session import Session
-from shardscope.trace.band import FAILED, OutcomeBand, verdict
+from shardscope.trace.band import FAILED, OutcomeBand, outcome_of, verdict
 from shardscope.trace.parts import Progress, StepCard
 from shardscope.walk import Walk
 
@@ -120,10 +120,11 @@ class TracePanel(QWidget):
             return
         self._set_trace(walk.trace)
         if walk.trace is not None:
-            self.band.tell(walk.trace.outcome, verdict(walk.trace))
+            self.band.tell(outcome_of(walk.trace), verdict(walk.trace))
         else:
             self.band.tell(FAILED, plain_words(walk.error))
             self._message(_TEACH)
+        self._compare_key()
 
     def _step_changed(self, walk: Walk) -> None:
         """Another step is the current one."""
@@ -162,6 +163,13 @@ class TracePanel(QWidget):
         self.field.setCursorPosition(0)
         # What the field makes of a key with control characters is not the key.
         self._filled = (self.field.text(), key)
+        self._compare_key()
+
+    def _compare_key(self, *_: object) -> None:
+        """The outcome is that of the key in the field, or is told to be of another."""
+        walk, text = self._session.walk, self.field.text()
+        same = text.strip() == walk.key.strip() or (text, walk.key) == self._filled
+        self.band.set_current(same)
 
     # --- walking ---
 
@@ -213,7 +221,7 @@ class TracePanel(QWidget):
         self.play.setEnabled(count > 0)
         self.play.setChecked(playing)
         self.play.setText("Pause" if playing else "Play")
-        self.play.setIconText("⏸ Pause" if playing else "▶ Play")
+        self.play.setIconText("❚❚ Pause" if playing else "▶ Play")
         self.counter.set_text(f"Step {self.current + 1} of {count}" if count else "")
         self.footer.setVisible(count > 0)
 
@@ -229,6 +237,7 @@ class TracePanel(QWidget):
         self.field.setFont(theme.fixed_font())
         self.field.setClearButtonEnabled(True)
         self.field.returnPressed.connect(self._look_up)
+        self.field.textChanged.connect(self._compare_key)
         self.look = QPushButton("Look up")
         self.look.setObjectName("traceLook")
         self.look.clicked.connect(self._look_up)
@@ -259,6 +268,7 @@ class TracePanel(QWidget):
         self._column.addStretch(1)
         self.area = QScrollArea()
         self.area.setObjectName("traceScroll")
+        self.area.setAccessibleName("Steps of the lookup")
         self.area.setFrameShape(QFrame.Shape.NoFrame)
         self.area.setWidgetResizable(True)
         self.area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)

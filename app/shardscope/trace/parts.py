@@ -10,6 +10,7 @@ from PySide6.QtGui import QColor, QMouseEvent, QPainter, QPaintEvent, QPen, QPol
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
 from shardcore import Step
+from shardcore.text import said, without_marks
 from shardcore.words import plural
 from shardscope.looks import theme
 from shardscope.looks.shown import shown
@@ -17,6 +18,9 @@ from shardscope.looks.wrap_text import WrapText
 
 MOST_VALUES = 24
 """Values of a step that are shown."""
+
+MOST_LETTERS = 1 << 16
+"""Characters of a value that are copied."""
 
 LONGEST_VALUE = 200
 """Characters of a value that are shown."""
@@ -100,7 +104,7 @@ class StepCard(QWidget):
         self.sign = Sign(str(number), "faint", filled=False)
         self.title = WrapText(step.title, bold=True)
         self.cost = WrapText(cost_text(step.requests, step.bytes), tone="muted")
-        self.sentence = WrapText(step.text)
+        self.sentence = WrapText(without_marks(step.text))
         self.values = _values(step.values)
         self.places = self._places()
         body = QVBoxLayout()
@@ -190,11 +194,7 @@ def cost_text(requests: int, size: int) -> str:
 
 def value_text(value: Any) -> str:
     """A value that a step produced, as text."""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, (bytes, bytearray)):
-        return bytes(value).hex()
-    return str(value)
+    return said(value, MOST_LETTERS)
 
 
 def _values(values: dict[str, Any]) -> QWidget | None:

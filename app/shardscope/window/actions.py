@@ -78,6 +78,9 @@ class Commands(Protocol):
     def toggle_full_screen(self) -> None:
         """Fills the screen, or not."""
 
+    def save_picture(self) -> None:
+        """Asks where a picture of the window goes."""
+
     def about(self) -> None:
         """Tells the versions."""
 
@@ -112,6 +115,7 @@ class WindowActions:
         self.about = self._action("&About Shardscope", commands.about)
         self.default_layout = self._action("&Default layout", commands.default_layout)
         self.full_screen = self._action("F&ull screen", commands.toggle_full_screen, "F11")
+        self.picture = self._action("Save picture of the &window…", commands.save_picture)
         self.filter = self._action("F&ilter objects", commands.to_filter, "Ctrl+L")
         self.trace_key = self._action("&Look up a key…", commands.to_trace, "Ctrl+T")
         self.copy_files = self._action("Copy objects as fi&les", commands.copy_files, "Ctrl+Shift+C")
@@ -182,6 +186,7 @@ class WindowActions:
         self.panels += toggles
         view.addAction(self.default_layout)
         view.addAction(self.full_screen)
+        view.addAction(self.picture)
         go = bar.addMenu("&Go")
         go.addActions([bytes_.goto, bytes_.follow, self.back, self.forward])
         go.addSeparator()

@@ -16,7 +16,9 @@ from PySide6.QtWidgets import (
 
 from shardcore import Cancelled, DataSet, NotAShard, Remedy, Shard, ShardError
 from shardscope import assets
+from shardscope.around.picture import ask_picture
 from shardscope.docks.places import Places
+from shardscope.docks.structure import StructureTree
 from shardscope.docks.transfers import Transfers
 from shardscope.hex.panel import HexPanel
 from shardscope.jobs import Job, Jobs
@@ -76,6 +78,8 @@ class MainWindow(QMainWindow):
         self._told_damage: ShardError | None = None
         self.welcome = Welcome(settings, self.jobs, self)
         self.hex = HexPanel(self.session, self)
+        self.hex.overview.set_schematic(settings.schematic)
+        self.hex.overview.scale_changed.connect(partial(setattr, settings, "schematic"))
         self.panels = PanelDocks(self, PANELS, self.session, settings)
         self.objects = self.panels.panel(ObjectPanel)
         self.trace = self.panels.panel(TracePanel)
@@ -147,6 +151,9 @@ class MainWindow(QMainWindow):
         self.jobs.changed.connect(lambda _: self._count_jobs())
         self.objects.actions_.trace_requested.connect(self.trace_key)
         self.hex.address.key_chosen.connect(lambda _: self.show_part("trace"))
+        tree = self.panels.panel(StructureTree)
+        tree.look_up_requested.connect(self.trace_key)
+        tree.extract_requested.connect(self.extract_row)
         self.welcome.open_requested.connect(self.ask_file)
         self.welcome.folder_requested.connect(self.ask_folder)
         self.welcome.chosen.connect(self.open)
@@ -202,7 +209,9 @@ class MainWindow(QMainWindow):
         self.kind.setToolTip("The format, and how it was recognised")
         self._show_work()
         self._enable(is_open=True)
-        self.panels.by_name["places" if isinstance(shard, DataSet) else "structure"].raise_()
+        # Of several key spaces one is chosen first; everything else has its members and sections in the tree.
+        choice = isinstance(shard, DataSet) and bool(shard.key_spaces)
+        self.panels.by_name["places" if choice else "structure"].raise_()
         if shard.damage is not None:
             self._tell_damage(shard.damage)
 
@@ -332,6 +341,13 @@ class MainWindow(QMainWindow):
         self.show_part("trace")
         self.session.look_up(key)
 
+    def extract_row(self, row: int) -> None:
+        """Extracts one object: asks where to."""
+        self.show_part("objects")
+        self.session.select_row(row)
+        self.objects.table.follow(row)
+        self.objects.actions_.extract.trigger()
+
     def _show_welcome(self) -> None:
         if self.pages.currentWidget() is self.hex:
             self._working = self.panels.state()
@@ -385,6 +401,10 @@ class MainWindow(QMainWindow):
     def _fit(self) -> None:
         if self.pages.currentWidget() is self.hex:
             self.panels.fit(self.size())
+
+    def save_picture(self) -> None:
+        """Asks where a picture of the window goes, and writes it."""
+        ask_picture(self, "shardscope", self.session.message.emit)
 
     def default_layout(self) -> None:
         """Puts the docks where they were at the first start."""

@@ -33,7 +33,7 @@ from shardcore.shard import Part
 from shardcore.sources.memory import BytesSource
 from shardcore.sources.names import SourceName
 from shardcore.span import Span
-from shardcore.words import grouped_digits, plural
+from shardcore.words import grouped_digits, plural, product_text
 
 KEPT = 64
 """Chunks whose nodes are kept."""
@@ -49,7 +49,13 @@ def header_node(record: Record, values: dict[str, Any]) -> Node:
         texts["options"] = f"{values['options']:#04x} {', '.join(options)}".rstrip()
     if values.get("checksum", len(CHECKSUMS)) < len(CHECKSUMS):
         texts["checksum"] = f"{values['checksum']} {CHECKSUMS[values['checksum']].name}"
-    kids = field_nodes(record, values, 0, texts=texts)
+    each = values.get("typesize", 0)
+    sums = {
+        name: product_text(values[name] // each, "item", each)
+        for name in ("chunk_size", "last_chunk")
+        if each > 0 and values.get(name, -1) > 0 and values[name] % each == 0
+    }
+    kids = field_nodes(record, values, 0, texts=texts, sums=sums)
     return Node("header", Span("", 0, record.size), doc=SENTENCES["header"], children=kids)
 
 

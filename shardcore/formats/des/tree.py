@@ -83,7 +83,10 @@ class DesTree:
     def _footer(self, section: Section) -> Node:
         file = self._file
         targets = {"index_size": Span("", file.entries.data_stop, file.index_stop)}
-        fields = field_nodes(FOOTER, file.footer, section.start, targets=targets)
+        rest = file.footer["index_size"] - INDEX_HEAD.size
+        entries = plural(file.entries.declared, "entry")
+        sums = {"index_size": f"{INDEX_HEAD.size} of entry_count + {rest:,} of {entries}"} if rest >= 0 else {}
+        fields = field_nodes(FOOTER, file.footer, section.start, targets=targets, sums=sums)
         return Node(section.name, _span(section), children=fields)
 
     def _index_nodes(self) -> tuple[Node, ...]:

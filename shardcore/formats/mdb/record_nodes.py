@@ -13,8 +13,9 @@ from shardcore.formats.mdb.geometry import CHUNK, FILE, XORB
 from shardcore.formats.mdb.index import MdbIndex
 from shardcore.formats.mdb.layout import CAS_ENTRY, FILE_ENTRY, FILE_HEADER, RECORD_SIZE, ChunkFlag, FileFlag
 from shardcore.formats.mdb.walk import RECORDS, Kind, WalkedSection
+from shardcore.formats.mdb.xorbs import Xorbs
 from shardcore.nodes.children import Extents, RecordTable, field_nodes, grouped
-from shardcore.nodes.node import Children, Node
+from shardcore.nodes.node import Children, Elsewhere, Node
 from shardcore.nodes.runs import Runs
 from shardcore.record import FieldRole, Record
 from shardcore.span import Span
@@ -29,10 +30,12 @@ class Blocks(Extents):
         walked: The section.
         index: The shard it belongs to.
         stop: Where the section ends, in bytes.
+        xorbs: The xorbs within reach.
     """
 
-    def __init__(self, walked: WalkedSection, index: MdbIndex, stop: int) -> None:
+    def __init__(self, walked: WalkedSection, index: MdbIndex, stop: int, xorbs: Xorbs) -> None:
         self.walked = walked
+        self.xorbs = xorbs
         self.shard_index = index
         self.stop = stop
         last = int(walked.ends[-1]) if len(walked.ends) else 0
@@ -127,7 +130,9 @@ def file_node(blocks: Blocks, number: int) -> Node:
                 targets["chunk_index_start"] = Span("", index.xorbs.byte_of(low), index.xorbs.byte_of(high))
         chunks = f"chunks {entry['chunk_index_start']}..{entry['chunk_index_end']}"
         size = plural(entry["unpacked_segment_bytes"], "plain byte")
-        what = f"{size}: {chunks} of xorb {to_text(entry['cas_hash'].tobytes())[:16]}…"
+        xorb_hash = to_text(entry["cas_hash"].tobytes())
+        what = f"{size}: {chunks} of xorb {xorb_hash[:16]}…"
+        edges = int(entry["chunk_index_start"]), int(entry["chunk_index_end"])
         return _record_node(
             f"segment {at}",
             FILE_ENTRY,
@@ -137,6 +142,9 @@ def file_node(blocks: Blocks, number: int) -> Node:
             targets=targets,
             target=targets.get("chunk_index_start"),
             error=index.segment_fault(place) if index.wrong_segments[place] else "",
+            elsewhere=Elsewhere(
+                f"{chunks} of xorb {xorb_hash[:16]}…", lambda: blocks.xorbs.stored_span(xorb_hash, *edges)
+            ),
         )
 
     if count:

@@ -19,7 +19,7 @@ from shardcore.nodes.children import RecordTable, field_nodes, grouped, section_
 from shardcore.nodes.node import Node
 from shardcore.nodes.sections import Section
 from shardcore.span import Span
-from shardcore.words import plural
+from shardcore.words import plural, product_text
 from shardcore.xet_hashes import ZERO
 
 
@@ -71,7 +71,12 @@ def footer_node(footer: dict[str, Any], geometry: Geometry) -> Node:
         "shard_creation_timestamp": date_text(footer["shard_creation_timestamp"]),
         "shard_key_expiry": expiry_text(footer["shard_key_expiry"]),
     }
-    fields = field_nodes(FOOTER, footer, start, texts=texts, targets=targets if geometry.footer else None)
+    sums = {
+        f"{kind}_lookup_num_entry": f"{product_text(table.count, 'entry', table.record.size)}"
+        f" = {plural(table.count * table.record.size, 'byte')}"
+        for kind, table in geometry.tables.items()
+    }
+    fields = field_nodes(FOOTER, footer, start, texts=texts, targets=targets if geometry.footer else None, sums=sums)
     return Node("footer", Span("", start, geometry.size), doc=SENTENCES["footer"], children=fields)
 
 
@@ -146,6 +151,6 @@ def _records_node(section: Section, file: MdbFile, walked: WalkedSection | None,
         rows = RecordTable(RECORD, section.start, section.size // RECORD_SIZE, read)
         doc = f"{section.doc} Loading the index tells what each record is."
         return Node(section.name, span, text=plural(len(rows), "record"), doc=doc, children=grouped(rows))
-    blocks = Blocks(walked, index, section.stop)
+    blocks = Blocks(walked, index, section.stop, file.xorbs)
     text = plural(len(walked.headers), "file" if walked.files else "xorb")
     return Node(section.name, span, text=text, doc=section.doc, error=walked.problem, children=grouped(blocks))

@@ -117,6 +117,24 @@ class Xorbs:
         part = xorb.part(str(name.inside(name.path)))
         return Part(part.source, part.sections, lambda: placed(part.tree(), name.path))
 
+    def stored_span(self, text: str, first: int, last: int) -> Span:
+        """Where the records of the chunks `[first, last)` of a xorb lie.
+
+        Args:
+            text: The hash of the xorb in text form.
+            first: The first chunk.
+            last: One past the last.
+
+        Raises:
+            ExternalMissing: The xorb is not within reach.
+            FormatError: It is damaged, or has no such chunks.
+        """
+        xorb = self.get(text)
+        if not 0 <= first < last <= xorb.chunk_count:
+            raise FormatError(f"xorb {text} has {xorb.chunk_count:,} chunks; the segment names {first}..{last}")
+        name = SPAN_PREFIX + text
+        return Span(name, xorb.record_span(first).start, xorb.record_span(last - 1).stop)
+
     def need(self, texts: list[str]) -> None:
         """Makes sure that all these xorbs are within reach, before the first byte is given.
 

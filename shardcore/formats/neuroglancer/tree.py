@@ -301,12 +301,28 @@ def info_part(origin: Origin) -> Part:
     return Part(BytesSource(origin.text, INFO_NAME), (section,), lambda: root)
 
 
+def _power(name: str, value: object) -> str:
+    """What a number of bits comes to: `2^3 = 8 minishards`."""
+    nouns = {"minishard_bits": "minishard", "shard_bits": "shard"}
+    if name not in nouns or not isinstance(value, int):
+        return ""
+    return f"2^{value} = {plural(1 << value, nouns[name])}"
+
+
 def spec_node(origin: Origin) -> Node:
     """The sharding specification and where it comes from; its bytes lie in the info, if anywhere."""
     place = origin.place or Span("", 0, 0)
     nothing = Span(place.source, place.start, place.start)
     kids = [
-        Node(name, nothing, value=value, text=str(value), role=FieldRole.NUMBER, doc=_SPEC_DOCS[name])
+        Node(
+            name,
+            nothing,
+            value=value,
+            text=str(value),
+            role=FieldRole.NUMBER,
+            doc=_SPEC_DOCS[name],
+            sum=_power(name, value),
+        )
         for name, value in origin.spec.to_json().items()
     ]
     if origin.inference is not None:

@@ -62,11 +62,14 @@ class SwhObjects(Objects):
         offset = int(slots["offset"][0])
         state = State(int(self._states(slots)[0]))
         key = slots["key"][0].tobytes().hex()
+        record = self._geometry.slot_span(row)
         if state is State.DAMAGED:
             error = str(self._geometry.outside(row, offset))
-            return ObjectRef(key, row, (), state=state, error=error, extras={"slot": row, "offset": offset})
+            return ObjectRef(
+                key, row, (), state=state, error=error, extras={"slot": row, "offset": offset}, record=record
+            )
         if state is not State.LIVE:
-            return ObjectRef(None, row, (), state=state, extras={"slot": row})
+            return ObjectRef(None, row, (), state=state, extras={"slot": row}, record=record)
         if (order := self._file.order) is not None:
             size = int(order.row_sizes[row])
         else:

@@ -33,23 +33,29 @@ from shardcore.nodes.sections import Section
 from shardcore.objects import State
 from shardcore.record import FieldRole
 from shardcore.span import Span
-from shardcore.words import grouped_digits, plural
+from shardcore.words import grouped_digits, plural, product_text
 
 _LEAVES = {"padding": FieldRole.PADDING, "trailing": FieldRole.UNUSED}
 """Sections without parts, and the role of their bytes."""
 
 
-def header_node(values: dict[str, Any], targets: dict[str, Span] | None = None, size: int = HEADER.size) -> Node:
+def header_node(
+    values: dict[str, Any],
+    targets: dict[str, Span] | None = None,
+    size: int = HEADER.size,
+    sums: dict[str, str] | None = None,
+) -> Node:
     """The header and its fields, whatever they say.
 
     Args:
         values: The fields by name; of a cut header only some.
         targets: What fields point to.
         size: Bytes of the header, fewer than 88 where the file ends in it.
+        sums: How values add up.
     """
     texts = {"magic": "SWHShard"} if values["magic"].startswith(WHOLE_MAGIC) else {}
     whole = {field.name: values.get(field.name) for field in HEADER.fields}
-    fields = field_nodes(HEADER, whole, 0, targets=targets, texts=texts)
+    fields = field_nodes(HEADER, whole, 0, targets=targets, texts=texts, sums=sums)
     return Node("header", Span("", 0, size), children=fields[: len(values)], doc=SENTENCES["header"])
 
 
@@ -103,7 +109,8 @@ class SwhTree:
             targets[name] = Span("", start, start + header[size])
         start = header["hash_position"]
         targets["hash_position"] = Span("", start, start + HASH_HEAD.size)
-        return header_node(header, targets)
+        index = product_text(self._geometry.slots, "slot", SLOT.size, header["index_size"])
+        return header_node(header, targets, sums={"index_size": index})
 
     def _objects_node(self, section: Section) -> Node:
         order = self._file.order
@@ -136,7 +143,7 @@ class SwhTree:
         if parts is None:
             error = str(self._file.damage) if self._file.damage else ""
             return Node("hash function", span, role=FieldRole.UNKNOWN, doc=section.doc, error=error)
-        head = field_nodes(HASH_HEAD, parts.values, parts.start, texts={"algorithm": "chd_ph", "hash_name": "jenkins"})
+        head = field_nodes(HASH_HEAD, parts.values, parts.start)
         end = Span("", parts.stop - HASH_TAIL.size, parts.stop)
         fields = Deferred(lambda: field_nodes(HASH_TAIL, self._file.hash_tail(), end.start))
         kids = (

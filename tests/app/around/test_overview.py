@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QFontMetricsF, QGuiApplication
 from pytestqt.qtbot import QtBot
 
 from shardcore import Finding, Section, SectionRole, Severity, Span
-from shardscope.around.overview import Overview
+from shardscope.around.overview import _APART, Overview
 from shardscope.around.overview_scale import LEAST, StripScale, widths_to_scale
+from shardscope.around.picture import write_picture
 from shardscope.looks import theme
 from shardscope.pages import PageCache
 from tests.app.hex_samples import INDEX, OBJECTS, SECTIONS, SIZE, TAIL
@@ -136,3 +139,61 @@ def test_what_is_on_the_screen_is_framed(strip: Overview) -> None:
 def test_screen_readers_get_the_sections(strip: Overview) -> None:
     """The description lists the sections with their sizes."""
     assert "index · 1.2 KiB" in strip.accessibleDescription()
+
+
+def test_labels_never_touch(strip: Overview) -> None:
+    """Between two labels there is room, at any width."""
+    for width in (300, 500, 640, 900, 1440):
+        strip.resize(width, strip.height())
+        metrics = QFontMetricsF(strip.font())
+        ends = 0.0
+        for number, section in enumerate(strip._scale.sections):
+            left, right = strip._scale.edges[number], strip._scale.edges[number + 1]
+            text = strip._fitting(section, metrics, right - left - _APART)
+            assert not text or left >= ends
+            ends = left + metrics.horizontalAdvance(text) + _APART - 1 if text else ends
+
+
+def test_many_loaded_pieces_are_no_stripes(strip: Overview) -> None:
+    """Pieces of a million slots that lie closer than pixels are one piece."""
+    strip.set_fetched([(at, at + 8) for at in range(OBJECTS, TAIL, 40)])
+    assert len(strip.loaded_pixels()) == 1
+
+
+def test_schematic_and_true_scale(strip: Overview) -> None:
+    """Schematic gives small sections room, keeps their order, and marks where the scale changes."""
+    told: list[bool] = []
+    strip.scale_changed.connect(told.append)
+    before = [strip.x_of(section.start) for section in SECTIONS]
+    strip.set_schematic(True)
+    after = [strip.x_of(section.start) for section in SECTIONS]
+    assert told == [True]
+    assert after != before
+    assert after == sorted(after)
+    assert strip._scale.breaks
+    for section in SECTIONS:
+        assert strip.x_of(section.stop) - strip.x_of(section.start) >= 6
+
+
+def test_the_menu_of_a_section(strip: Overview) -> None:
+    """The menu goes there, selects and copies the section, and chooses the scale."""
+    told: list[object] = []
+    strip.section_chosen.connect(told.append)
+    menu = strip.menu_at(strip.x_of(OBJECTS + 10))
+    texts = {action.text().replace("&", ""): action for action in menu.actions() if action.text()}
+    assert {"Go here", "Select section", "Copy name", "True scale", "Schematic", "Save picture…"} <= set(texts)
+    texts["Select section"].trigger()
+    assert told == [next(section for section in SECTIONS if section.start == OBJECTS)]
+    texts["Copy range"].trigger()
+    assert QGuiApplication.clipboard().text() == f"{OBJECTS}..{TAIL}"
+    texts["Schematic"].trigger()
+    assert strip.schematic
+
+
+@pytest.mark.parametrize("name", ["strip.svg", "strip.png"])
+def test_the_strip_as_a_picture(strip: Overview, tmp_path: Path, name: str) -> None:
+    """What is shown can be kept as SVG or PNG; a folder that is not there is told, not met with an exception."""
+    assert write_picture(strip, tmp_path / name)
+    content = (tmp_path / name).read_bytes()
+    assert b"<svg" in content if name.endswith("svg") else content.startswith(b"\x89PNG")
+    assert not write_picture(strip, tmp_path / "none" / name)

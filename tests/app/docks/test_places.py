@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
@@ -185,3 +186,31 @@ def test_the_model_knows_rows(qtbot: QtBot) -> None:
     assert model.row_of("b") == 0
     assert model.row_of("a") is None
     assert model.data(model.index(5)) is None
+
+
+def test_the_menu_of_a_place(qtbot: QtBot, session: Session, places: Places, data: Path) -> None:
+    """A member is gone to, opened alone, and copied by name, address and command."""
+    open_in(session, qtbot, data / "neuroglancer" / "volume" / "4_4_40")
+    menu = places.menu_of(places.model.index(0))
+    actions = {action.text().replace("&", ""): action for action in menu.actions() if action.text()}
+    clip = QGuiApplication.clipboard()
+    actions["Copy name"].trigger()
+    assert clip.text() == "0.shard"
+    actions["Copy address"].trigger()
+    assert clip.text().endswith("4_4_40/0.shard")
+    with qtbot.waitSignal(places.chosen) as told:
+        actions["Open alone"].trigger()
+    assert told.args == [clip.text()]
+    actions["Copy as shardcore command"].trigger()
+    assert clip.text().startswith("shardcore info ")
+
+
+def test_texts_of_places_are_no_markup(qtbot: QtBot, places: Places, session: Session) -> None:
+    """An error, a name or a path that looks like markup is shown as it is written."""
+    places._status = "The folder cannot be listed: <b>no</b>"
+    places._tell()
+    assert places.note.textFormat() is Qt.TextFormat.PlainText
+    assert "<b>" in places.note.text()
+    model = PlaceModel()
+    model.fill([Place("<i>x</i>", "<i>x</i>", "<u>detail</u>")])
+    assert "&lt;i&gt;" in model.index(0).data(Qt.ItemDataRole.ToolTipRole)

@@ -2,31 +2,121 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
-from PySide6.QtCore import QRect
-from PySide6.QtWidgets import QStyleOptionViewItem
+from PySide6.QtCore import QRect, Qt
+from PySide6.QtGui import QAction, QGuiApplication
+from PySide6.QtWidgets import QMenu, QStyleOptionViewItem
 from pytestqt.qtbot import QtBot
 
-from shardscope.docks.structure import SWATCH, NodeDelegate, StructureTree
+from shardcore import SectionRole
+from shardscope.docks.structure import BAR, StructureTree
+from shardscope.looks import theme
 from shardscope.session import Session
+from tests.app.conftest import open_in
 
 
-def test_names_end_before_the_swatch(qtbot: QtBot, session: Session, data: Path) -> None:
-    """In a narrow column the name of a section is cut where its colour begins, and not painted under it."""
+def test_every_row_has_the_bar_of_its_section(qtbot: QtBot, session: Session, data: Path) -> None:
+    """Left of every name stands the colour of the section it lies in, at any depth; the name begins after it."""
+    tree = StructureTree(session)
+    qtbot.addWidget(tree)
+    open_in(session, qtbot, data / "swh" / "small.shard")
+    nodes = tree.nodes
+    qtbot.waitUntil(lambda: nodes.rowCount(nodes.index(0, 0)) > 4 and not session.jobs.open_jobs, timeout=10_000)
+    header = nodes.index(0, 0, nodes.index(0, 0))
+    nodes.fetchMore(header)
+    qtbot.waitUntil(lambda: nodes.rowCount(header) > 0)
+    colours = theme.of(tree)
+    assert tree.section_colour(nodes.index(4, 0, nodes.index(0, 0))) == colours.section(SectionRole.LOOKUP)
+    assert tree.section_colour(nodes.index(2, 0, header)) == colours.section(SectionRole.HEADER)
+    assert tree.section_colour(nodes.index(0, 0)) is None
+    option = QStyleOptionViewItem()
+    option.rect = QRect(0, 0, 300, 18)
+    tree.itemDelegate().initStyleOption(option, header)  # type: ignore[attr-defined]
+    assert option.decorationSize.width() == BAR
+
+
+def test_a_narrow_tree_keeps_names_and_values(qtbot: QtBot, session: Session, data: Path) -> None:
+    """Below 420 pixels offset and size have no column; the tooltip tells them."""
+    tree = StructureTree(session)
+    qtbot.addWidget(tree)
+    tree.show()
+    with qtbot.waitSignal(session.opened, timeout=10_000):
+        session.open(str(data / "swh" / "small.shard"))
+    qtbot.waitUntil(lambda: tree.nodes.rowCount(tree.nodes.index(0, 0)) > 4, timeout=10_000)
+    tree.resize(500, 300)
+    assert not tree.isColumnHidden(2)
+    tree.resize(400, 300)
+    assert tree.isColumnHidden(2)
+    assert tree.isColumnHidden(3)
+    index = tree.nodes.index(3, 0, tree.nodes.index(0, 0))
+    assert "520 bytes from byte 4,465" in str(index.data(Qt.ItemDataRole.ToolTipRole))
+
+
+def test_members_are_the_first_level(qtbot: QtBot, session: Session, data: Path) -> None:
+    """Of a data set the tree shows the members first, beside what describes them."""
     tree = StructureTree(session)
     qtbot.addWidget(tree)
     with qtbot.waitSignal(session.opened, timeout=10_000):
-        session.open(str(data / "swh" / "small.shard"))
-    nodes = tree.nodes
-    qtbot.waitUntil(lambda: nodes.rowCount(nodes.index(0, 0)) > 4, timeout=10_000)
-    section = nodes.index(4, 0, nodes.index(0, 0))
-    assert tree.section_colour(section) is not None
-    delegate = tree.itemDelegate()
-    assert isinstance(delegate, NodeDelegate)
-    for width, whole in ((80, False), (400, True)):
-        option = QStyleOptionViewItem()
-        option.rect = QRect(0, 0, width, 18)
-        delegate.initStyleOption(option, section)
-        assert (option.text == "hash function") is whole
-        assert option.fontMetrics.horizontalAdvance(option.text) <= width - SWATCH - 8
+        session.open(str(data / "neuroglancer" / "volume" / "4_4_40"))
+    root = tree.nodes.index(0, 0)
+    qtbot.waitUntil(lambda: tree.nodes.rowCount(tree.nodes.index(0, 0)) > 3, timeout=10_000)
+    root = tree.nodes.index(0, 0)
+    names = [tree.nodes.index(row, 0, root).data() for row in range(tree.nodes.rowCount(root))]
+    assert {"0.shard", "1.shard", "sharding specification"} <= set(names)
+    assert tree.isExpanded(root)
+    assert [root.data(), root.siblingAtColumn(2).data()] == ["4_4_40", ""]
+
+
+def texts(menu: QMenu) -> dict[str, QAction]:
+    """The actions of a menu, those of menus in it as well, by their texts."""
+    found = {}
+    for action in menu.actions():
+        inner = action.menu()
+        found |= texts(inner) if isinstance(inner, QMenu) else {action.text().replace("&", ""): action}
+    return found
+
+
+def test_the_menu_of_a_node(qtbot: QtBot, session: Session, data: Path) -> None:
+    """A node is copied in every form, followed to what it points to, and leads to its object and its lookup."""
+    tree = StructureTree(session)
+    qtbot.addWidget(tree)
+    open_in(session, qtbot, data / "swh" / "small.shard")
+    shard, clip = session.shard, QGuiApplication.clipboard()
+    assert shard is not None
+    path = shard.explain(4465 + 35)
+    menu = texts(tree.menu_of(path))
+    assert [node.name for node in path[1:]] == ["index", "slot 0", "offset"]
+    for form, copied in (
+        ("Copy value", str(path[-1].value)),
+        ("Copy name", "offset"),
+        ("Copy path", "small.shard › index › slot 0 › offset"),
+        ("Copy offset", "0x1191"),
+        ("shardcore command", f"shardcore explain {session.request.uri} 0x1191"),
+        ("Python line", f"shardcore.open({session.request.uri!r}).explain(0x1191)"),
+    ):
+        menu[form].trigger()
+        assert clip.text() == copied
+    menu["JSON"].trigger()
+    assert json.loads(clip.text())["span"] == {"start": 4497, "stop": 4505}
+    menu["Follow pointer"].trigger()
+    assert session.selection.span == path[-1].target
+    with qtbot.waitSignal(tree.look_up_requested) as told:
+        menu["Look up object"].trigger()
+    assert told.args == [shard.objects.keys[0]]
+    with qtbot.waitSignal(tree.extract_requested) as asked:
+        menu["Extract object…"].trigger()
+    assert asked.args == [0]
+
+
+def test_the_menu_offers_what_there_is(qtbot: QtBot, session: Session, data: Path) -> None:
+    """A field of the header that points nowhere has no object, and nothing to follow."""
+    tree = StructureTree(session)
+    qtbot.addWidget(tree)
+    open_in(session, qtbot, data / "swh" / "small.shard")
+    assert session.shard is not None
+    menu = texts(tree.menu_of(session.shard.explain(33)))
+    for text in ("Follow pointer", "Go to object", "Look up object", "Extract object…"):
+        assert not menu[text].isEnabled()
+    assert "Copy value" in menu

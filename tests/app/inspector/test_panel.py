@@ -13,7 +13,7 @@ from pytestqt.qtbot import QtBot
 
 from shardcore import FieldRole, Node, ObjectRef, Source, SourceError, Span, State
 from shardscope.inspector.panel import Inspector
-from shardscope.inspector.passport import PENDING, RAW, chosen_node, node_rows, object_rows
+from shardscope.inspector.passport import PENDING, RAW, node_rows, object_rows
 from shardscope.session import Session
 from tests.app.conftest import open_in
 
@@ -98,7 +98,7 @@ def test_numbers_at_the_caret(inspector: Inspector, session: Session, qtbot: QtB
     assert inspector.numbers.value("u64", 1) == str(int.from_bytes(content[67:75], "little"))
     assert inspector.numbers.value("u64", 2) == str(int.from_bytes(content[67:75], "big"))
     assert inspector.numbers.value("u8") == str(content[67])
-    assert "67" in inspector.numbers_title.text
+    assert "67" in inspector.numbers_title.text()
     select(session, qtbot, len(content) - 2)
     assert inspector.numbers.value("u16") == str(int.from_bytes(content[-2:], "little"))
     assert inspector.numbers.value("u32") == "—"
@@ -225,6 +225,15 @@ def test_rows_of_any_node() -> None:
     assert rows["raw"].text == PENDING
 
 
+def test_no_language_of_programs_is_shown() -> None:
+    """Lists, mappings and nothing are said in words: who reads the panel need not know Python."""
+    ref = ObjectRef("k", 0, (), extras={"meta": {"created_at": None, "tags": ["a", 1]}, "zero": None, "flag": True})
+    rows = {row.name: row.text for row in object_rows(ref)}
+    assert rows["meta"] == "created_at: none, tags: (a, 1)"
+    assert rows["zero"] == "none"
+    assert rows["flag"] == "yes"
+
+
 def test_rows_of_any_object() -> None:
     """An object without a key, of unknown size, in a data set, damaged: all of it is said."""
     ref = ObjectRef(
@@ -239,13 +248,48 @@ def test_rows_of_any_object() -> None:
     assert rows["error"].tone == "error"
 
 
-def test_chosen_node() -> None:
-    """The passport is that of the smallest node that holds all selected bytes."""
-    path = (Node("file", Span("", 0, 100)), Node("slot", Span("", 10, 50)), Node("key", Span("", 10, 42)))
-    assert chosen_node(path, Span("", 11, 12)) == 2
-    assert chosen_node(path, Span("", 10, 50)) == 1
-    assert chosen_node(path, Span("", 5, 50)) == 0
-    assert chosen_node((), Span("", 5, 50)) == -1
+def test_the_value_comes_first_and_says_how_it_adds_up(inspector: Inspector, session: Session, qtbot: QtBot) -> None:
+    """A size is shown large, in bytes, with its sum in words; what does not add up has no such line."""
+    select(session, qtbot, 72)
+    assert inspector.value.text == "520 bytes"
+    assert inspector.sum.text == "= 13 slots × 40"
+    assert inspector.value.font().pointSizeF() > 1.4 * inspector.doc.font().pointSizeF()
+    assert text(inspector, "type") == "u64 big-endian"
+    select(session, qtbot, 64)
+    assert inspector.value.text == "4,465"
+    assert not inspector.sum.isVisible()
+    select(session, qtbot, 0)
+    assert inspector.value.text == "SWHShard"
+    assert inspector.doc.text == "SWHShard, then zeros; readers compare 9 bytes."
+
+
+def test_the_numbers_are_folded_and_mark_the_type_of_the_field(
+    inspector: Inspector, session: Session, qtbot: QtBot
+) -> None:
+    """The table of numbers is opened by who wants it; the reading of the field itself is bold, no other."""
+    select(session, qtbot, 72)
+    assert not inspector.numbers.isVisible()
+    inspector.numbers_title.click()
+    assert inspector.numbers.isVisible()
+
+    def bold() -> list[tuple[str, int]]:
+        table = inspector.numbers
+        cells = [(row, column, table.item(row, column)) for row in range(table.rowCount()) for column in (1, 2)]
+        return [(table.item(row, 0).text(), column) for row, column, item in cells if item and item.font().bold()]
+
+    assert bold() == [("u64", 2)]
+    select(session, qtbot, 73)
+    assert bold() == []
+
+
+def test_an_unused_row_selects_the_bytes_of_its_slot(inspector: Inspector, session: Session, qtbot: QtBot) -> None:
+    """A row without an object moves the window to the slot that says so; every part names the slot."""
+    shard: Any = session.shard
+    row = next(row for row in range(len(shard.objects)) if shard.objects.ref(row).state is State.UNUSED)
+    session.select_row(row)
+    settle(session, qtbot)
+    assert session.selection.span == Span("", 4465 + 40 * row, 4505 + 40 * row)
+    assert session.selection.path[-1].name == inspector.name.text == f"slot {row}"
 
 
 def test_moving_does_not_flicker(inspector: Inspector, session: Session, qtbot: QtBot) -> None:
@@ -258,3 +302,52 @@ def test_moving_does_not_flicker(inspector: Inspector, session: Session, qtbot: 
     settle(session, qtbot)
     assert inspector.name.text == "index_size"
     assert inspector.numbers.value("u64", 2) == "520"
+
+
+SHARDS = "mdb/cas/shards"
+
+
+def _segment(session: Session, qtbot: QtBot, path: Path) -> None:
+    """Opens a shard and selects the first segment of its first file."""
+    open_in(session, qtbot, path)
+    shard: Any = session.shard
+    files = next(node for node in shard.tree.children if node.children and node.children[0].name.startswith("file "))
+    segment = files.children[0].children[1].children[0]
+    session.select_node((shard.tree, files, files.children[0], files.children[0].children[1], segment))
+    settle(session, qtbot)
+
+
+def test_a_segment_leads_into_its_xorb(session: Session, qtbot: QtBot, data: Path) -> None:
+    """Where the xorb is at hand, a click goes to the stored chunks in it."""
+    made = Inspector(session)
+    qtbot.addWidget(made)
+    made.show()
+    _segment(session, qtbot, sorted((data / SHARDS).glob("*.mdb"))[0])
+    # Its fields lead there, too.
+    field = session.selection.path[-1].children[0]
+    session.select_node((*session.selection.path, field))
+    settle(session, qtbot)
+    link = made.node_form.value("stored in")
+    assert link is not None
+    assert link.text.startswith("→ chunks 0..")
+    link.clicked.emit()
+    qtbot.waitUntil(lambda: session.selection.span is not None and session.selection.span.source.startswith("xorb:"))
+    settle(session, qtbot)
+    assert session.selection.path
+
+
+def test_a_missing_xorb_is_told(session: Session, qtbot: QtBot, data: Path, tmp_path: Path) -> None:
+    """Where it is not, the panel says which xorb is missing, and what to do."""
+    path = sorted((data / SHARDS).glob("*.mdb"))[0]
+    (tmp_path / path.name).write_bytes(path.read_bytes())
+    made = Inspector(session)
+    qtbot.addWidget(made)
+    made.show()
+    _segment(session, qtbot, tmp_path / path.name)
+    before = session.selection.span
+    link = made.node_form.value("stored in")
+    assert link is not None
+    link.clicked.emit()
+    qtbot.waitUntil(lambda: "missing xorb" in made.error.text)
+    assert made.error.isVisible()
+    assert session.selection.span == before

@@ -106,5 +106,5 @@ def test_texts(qtbot: QtBot, model: NodeModel) -> None:
     header = model.index(0, 0, root)
     expand(qtbot, model, header)
     row = [model.index(2, column, header).data() for column in range(4)]
-    assert row == ["objects_count", "2000", "40", "8"]
+    assert row == ["objects_count", "2,000", "40", "8"]
     assert "Number of objects written" in str(model.index(2, 0, header).data(3))

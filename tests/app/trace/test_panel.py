@@ -21,6 +21,7 @@ from tests.app.conftest import open_in
 
 KEY = "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb"
 ABSENT = "0" * 64
+TOMBSTONED = next((Path(__file__).parents[3] / "resources" / "samples" / "des").glob("*.des"))
 
 
 @pytest.fixture
@@ -288,3 +289,29 @@ def test_every_theme(name: str, panel: TracePanel, qtbot: QtBot) -> None:
         application.setStyleSheet(before[0])
         application.setPalette(before[1])
         application.setProperty("shardscopeTheme", before[2])
+
+
+def test_a_tombstoned_key_is_not_plainly_found(session: Session, qtbot: QtBot, data: Path) -> None:
+    """An object that a sidecar says is deleted has a word, sign, tone and sentence of its own."""
+    panel = TracePanel(session)
+    qtbot.addWidget(panel)
+    panel.show()
+    open_in(session, qtbot, TOMBSTONED)
+    trace(panel, qtbot, "gone")
+    assert panel.band.outcome.text == "Found, tombstoned"
+    assert panel.band.sign.mark != "tick"
+    assert panel.band._tone == "warning"
+    assert "was deleted" in panel.band.verdict.text
+
+
+def test_the_outcome_belongs_to_the_key_in_the_field(panel: TracePanel, qtbot: QtBot) -> None:
+    """While another key stands in the field the outcome is grey and says that it is not of that key."""
+    trace(panel, qtbot, KEY)
+    height = panel.band.height()
+    panel.field.setText(KEY[:-1])
+    assert "the key before" in panel.band.outcome.text
+    assert not panel.band.show_object.isEnabled()
+    assert panel.band.height() == height
+    panel.field.setText(KEY)
+    assert panel.band.outcome.text == "Found"
+    assert panel.band.show_object.isEnabled()

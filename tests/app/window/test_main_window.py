@@ -357,10 +357,13 @@ def in_front(part: QWidget) -> bool:
 
 
 def test_a_data_set_brings_its_members_to_the_front(window: MainWindow, qtbot: QtBot, data: Path) -> None:
-    """Places lie in front for a data set, the structure for a file; a member's byte reaches all parts."""
+    """The structure lies in front, its first level the members; a member's byte reaches all parts."""
     opened(window, qtbot, data / "neuroglancer" / "skeletons_murmur_gzip")
-    assert in_front(window.places)
-    assert not in_front(window.panels.panel(StructureTree))
+    tree = window.panels.panel(StructureTree)
+    assert in_front(tree)
+    assert not in_front(window.places)
+    root = tree.nodes.index(0, 0)
+    assert "0.shard" in [tree.nodes.index(row, 0, root).data() for row in range(tree.nodes.rowCount(root))]
     window.places.list.gone.emit(window.places.model.index(1))
     settle(window, 40)
     assert (window.hex.view.state.name, window.hex.view.state.layout.size) == ("1.shard", 2552)

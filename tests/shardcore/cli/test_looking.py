@@ -62,6 +62,16 @@ def test_info_for_people(small: str, capsys: pytest.CaptureFixture[str]) -> None
     assert "hash function" in out
 
 
+def test_info_shows_letters_where_bytes_are_letters(small: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Magics and names are text for people; bytes that are no text, and all bytes in JSON, are hex."""
+    assert run(["info", small]) == 0
+    fields = dict(line.split() for line in capsys.readouterr().out.splitlines() if len(line.split()) == 2)
+    assert fields["header.magic"] == "SWHShard"
+    assert fields["hash_function.algorithm"] == "chd_ph"
+    assert run(["info", small, "--json"]) == 0
+    assert told(capsys)["fields"]["hash_function.algorithm"] == b"chd_ph\0".hex()
+
+
 def test_info_shows_what_is_left(small: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Of a file that is cut off `info` and `tree` show the rest and answer 0; the damage is told with its place."""
     cut = tmp_path / "cut.shard"

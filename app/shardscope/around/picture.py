@@ -1,0 +1,68 @@
+"""Any part of the window as a picture in a file: lines and letters as SVG, or points as PNG."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from PySide6.QtCore import QPoint, QRect, Qt
+from PySide6.QtGui import QAction
+from PySide6.QtSvg import QSvgGenerator
+from PySide6.QtWidgets import QFileDialog, QMenu, QWidget
+
+KINDS = ("SVG: lines and letters (*.svg)", "PNG: points (*.png)")
+
+
+def write_picture(widget: QWidget, path: Path) -> bool:
+    """Writes what a widget shows; the ending of the name says how, and anything else is PNG.
+
+    Returns:
+        Whether it could be written.
+    """
+    if path.suffix.lower() != ".svg":
+        return widget.grab().save(str(path), "PNG")
+    try:
+        with path.open("wb"):
+            pass
+    except OSError:
+        return False
+    generator = QSvgGenerator()
+    generator.setFileName(str(path))
+    generator.setSize(widget.size())
+    generator.setViewBox(QRect(QPoint(0, 0), widget.size()))
+    # Else letters come out smaller than the boxes around them.
+    generator.setResolution(widget.logicalDpiX())
+    generator.setTitle(widget.accessibleName() or widget.windowTitle())
+    widget.render(generator)
+    return True
+
+
+def ask_picture(widget: QWidget, name: str, told: Callable[[str], object]) -> QFileDialog:
+    """Asks where the picture of a widget goes, and writes it.
+
+    Args:
+        widget: What is shown.
+        name: What the file is called by default, without an ending.
+        told: Takes a sentence about what became of it.
+    """
+    dialog = QFileDialog(widget, "Save picture")
+    dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+    dialog.setFileMode(QFileDialog.FileMode.AnyFile)
+    dialog.setNameFilters(KINDS)
+    dialog.setDefaultSuffix("svg")
+    dialog.selectFile(name)
+    dialog.filterSelected.connect(lambda kind: dialog.setDefaultSuffix("png" if kind == KINDS[1] else "svg"))
+    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+
+    def save(path: str) -> None:
+        done = write_picture(widget, Path(path))
+        told(f"Picture saved: {path}" if done else f"{path} cannot be written. Choose another folder.")
+
+    dialog.fileSelected.connect(save)
+    dialog.open()
+    return dialog
+
+
+def add_picture(menu: QMenu, widget: QWidget, name: str, told: Callable[[str], object]) -> QAction:
+    """Adds the action *Save picture…* of a widget to a menu; see `ask_picture`."""
+    return menu.addAction("Save &picture…", lambda: ask_picture(widget, name, told))

@@ -1,0 +1,105 @@
+"""What can be done with a node of the tree: copied in every form, gone to, followed, looked up, extracted."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QMenu, QTreeView
+
+from shardcore import Node, Span
+from shardcore.nodes.forms import explain_command, explain_line, node_json
+from shardcore.nodes.headline import headline
+from shardcore.nodes.node import Elsewhere, nearest_row
+from shardscope.around.picture import add_picture
+from shardscope.session import Session
+
+
+@dataclass(frozen=True)
+class NodeDeeds:
+    """What the tree does when the menu asks for it.
+
+    Attributes:
+        look_up: Looks up the object of a row.
+        extract: Extracts the object of a row.
+        elsewhere: Goes to bytes of another file.
+        collapse_all: Leaves what is directly in the root.
+    """
+
+    look_up: Callable[[int], object]
+    extract: Callable[[int], object]
+    elsewhere: Callable[[Elsewhere], object]
+    collapse_all: Callable[[], object]
+
+
+def node_menu(tree: QTreeView, session: Session, deeds: NodeDeeds, path: tuple[Node, ...]) -> QMenu:
+    """The menu of a node.
+
+    Args:
+        tree: Where it was asked for.
+        session: What is open.
+        deeds: What the tree does.
+        path: The nodes from the root down to it.
+    """
+    menu = QMenu(tree)
+    menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    if path:
+        _going(menu, session, deeds, path)
+        menu.addSeparator()
+        _copying(menu, session, path)
+        menu.addSeparator()
+    index = tree.currentIndex()
+    menu.addAction("E&xpand", lambda: tree.expand(index)).setEnabled(index.isValid() and not tree.isExpanded(index))
+    menu.addAction("&Collapse", lambda: tree.collapse(index)).setEnabled(index.isValid() and tree.isExpanded(index))
+    menu.addAction("Collapse &all", deeds.collapse_all)
+    menu.addSeparator()
+    add_picture(menu, tree, "structure", session.message.emit)
+    return menu
+
+
+def _going(menu: QMenu, session: Session, deeds: NodeDeeds, path: tuple[Node, ...]) -> None:
+    node, row = path[-1], nearest_row(path)
+
+    def go(span: Span | None) -> None:
+        if span is not None:
+            session.select_span(span)
+
+    def add(text: str, act: Callable[[], object], enabled: bool) -> None:
+        menu.addAction(text, act).setEnabled(enabled)
+
+    add("&Select bytes", lambda: session.select_node(path), bool(node.span.size))
+    add("&Follow pointer", lambda: go(node.target), node.target is not None)
+    if node.decoded:
+        add("Show &decoded bytes", lambda: go(Span(node.decoded, 0, 1)), True)
+    # A field leads into another file where its record does.
+    elsewhere = next((each.elsewhere for each in reversed(path[-2:]) if each.elsewhere is not None), None)
+    if elsewhere is not None:
+        add(f"Go to {elsewhere.text}", lambda: deeds.elsewhere(elsewhere), True)
+    number = -1 if row is None else row
+    add("Go to &object", lambda: session.select_row(number), row is not None)
+    add("&Look up object", lambda: deeds.look_up(number), row is not None)
+    add("&Extract object…", lambda: deeds.extract(number), row is not None)
+
+
+def _copying(menu: QMenu, session: Session, path: tuple[Node, ...]) -> None:
+    node, request = path[-1], session.request
+    names = (path[0].name.rstrip("/").rpartition("/")[2], *(each.name for each in path[1:]))
+    whole = node.value.hex() if isinstance(node.value, bytes) else node.value
+    value = headline(node) if whole is None else str(whole)
+
+    def add(where: QMenu, text: str, copied: Callable[[], str]) -> None:
+        where.addAction(text, lambda: QGuiApplication.clipboard().setText(copied()))
+
+    if value:
+        add(menu, "Copy &value", lambda: value)
+    add(menu, "Copy &name", lambda: node.name)
+    add(menu, "Copy &path", lambda: " › ".join(names))
+    add(menu, "Copy &offset", lambda: f"{node.span.start:#x}")
+    forms = menu.addMenu("Copy &as")
+    add(forms, "&JSON", lambda: json.dumps(node_json(node), indent=2, ensure_ascii=False))
+    if node.span.size:
+        add(forms, "&shardcore command", lambda: explain_command(request.uri, node.span, request.format))
+        add(forms, "&Python line", lambda: explain_line(request.uri, node.span, request.format))

@@ -1,0 +1,43 @@
+"""A node in the forms that others take: JSON, a command, a line of Python."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Any
+
+from shardcore.nodes.node import Node
+from shardcore.span import Span
+
+
+def node_json(node: Node) -> dict[str, Any]:
+    """A node as `explain --json` prints it: numbers as they are, byte strings in hex."""
+    value = node.value.hex() if isinstance(node.value, bytes) else node.value
+    return {
+        "name": node.name,
+        "span": node.span.to_json(),
+        "value": value,
+        "text": node.text,
+        "role": node.role.name.lower(),
+        "doc": node.doc,
+    }
+
+
+def explain_command(uri: str, span: Span, format: str | None = None) -> str:
+    """The command that explains the first of some bytes, quoted for a shell.
+
+    Args:
+        uri: What is open.
+        span: The bytes.
+        format: The name of the format, where it was given and not recognised.
+    """
+    words = ["shardcore", "explain", uri, f"{span.start:#x}"]
+    words += ["--in", span.source] if span.source else []
+    words += ["--format", format] if format else []
+    return shlex.join(words)
+
+
+def explain_line(uri: str, span: Span, format: str | None = None) -> str:
+    """The line of Python that gives the path to the first of some bytes; see `explain_command`."""
+    how = f", format={format!r}" if format else ""
+    where = f"{span.start:#x}, {span.source!r}" if span.source else f"{span.start:#x}"
+    return f"shardcore.open({uri!r}{how}).explain({where})"

@@ -1,0 +1,72 @@
+"""What a node says first: its value as a person reads it, and how that adds up."""
+
+from __future__ import annotations
+
+from shardcore.nodes.children import Grouped, RecordTable, RowRange
+from shardcore.nodes.node import Node
+from shardcore.record import FieldRole
+from shardcore.words import plural, product_text
+
+_GROUPED = (FieldRole.COUNT, FieldRole.OFFSET, FieldRole.NUMBER)
+"""Roles whose numbers get a comma before every three digits."""
+
+
+def headline(node: Node) -> str:
+    """The value of a node, as it is shown large: `520 bytes`, `4,465`, `SWHShard`, the flags by name.
+
+    Args:
+        node: A field, a record, a section.
+
+    Returns:
+        Empty where the node has nothing to say but its bytes.
+    """
+    number = _plain_number(node)
+    if number is not None and node.role is FieldRole.SIZE and number >= 0:
+        return plural(number, "byte")
+    if number is not None and node.role in _GROUPED:
+        return f"{number:,}"
+    if table_of(node) is not None:
+        return plural(node.span.size, "byte")
+    return node.text
+
+
+def grouped_value(node: Node) -> str:
+    """The value of a node for a narrow place: as `headline`, without a unit."""
+    number, target = _plain_number(node), node.target
+    if target is not None and node.text == str(target):
+        return f"{target.start:,}..{target.stop:,}" + (f" of {target.source}" if target.source else "")
+    return f"{number:,}" if number is not None and node.role in (*_GROUPED, FieldRole.SIZE) else node.text
+
+
+def _plain_number(node: Node) -> int | None:
+    """The number that a node holds, where its text says no more than that."""
+    value = node.value
+    if isinstance(value, bool) or not isinstance(value, int) or node.text not in ("", str(value)):
+        return None
+    return value
+
+
+def sum_text(node: Node) -> str:
+    """How the value of a node adds up, in words: `13 slots × 40`; empty where nothing says so."""
+    if node.sum:
+        return node.sum
+    table = table_of(node)
+    if table is None:
+        return ""
+    record, rows = table
+    counted = node.text.startswith(f"{rows:,} ") and node.text.replace(",", "").replace(" ", "").isalnum()
+    return f"{node.text} × {record:,}" if counted else product_text(rows, "row", record)
+
+
+def table_of(node: Node) -> tuple[int, int] | None:
+    """Bytes of a row and number of rows, where a node is nothing but a table of records; else None."""
+    children = node.children
+    rows = len(children) if isinstance(children, (RecordTable, RowRange)) else 0
+    if isinstance(children, Grouped):
+        children = children.base
+        rows = len(children)
+    if isinstance(children, RowRange):
+        children = children.base
+    if not isinstance(children, RecordTable) or rows * children.record.size != node.span.size or not rows:
+        return None
+    return children.record.size, rows

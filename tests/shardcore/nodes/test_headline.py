@@ -1,0 +1,49 @@
+"""What a node says first, and how it adds up."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import shardcore
+from shardcore import FieldRole, Node, Span
+from shardcore.nodes.headline import headline, sum_text
+
+
+@pytest.mark.parametrize(
+    ("node", "said"),
+    [
+        (Node("n", Span("", 0, 8), value=520, text="520", role=FieldRole.SIZE), "520 bytes"),
+        (Node("n", Span("", 0, 8), value=-1, text="-1", role=FieldRole.SIZE), "-1"),
+        (Node("n", Span("", 0, 8), value=4465, text="4465", role=FieldRole.OFFSET), "4,465"),
+        (Node("n", Span("", 0, 1), value=2, text="2", role=FieldRole.VERSION), "2"),
+        (Node("n", Span("", 0, 1), value=3, text="0x03 a, b", role=FieldRole.FLAGS), "0x03 a, b"),
+        (Node("n", Span("", 0, 1)), ""),
+    ],
+)
+def test_the_value_as_a_person_reads_it(node: Node, said: str) -> None:
+    """Sizes have their unit, counts and offsets commas; what a format says itself stands."""
+    assert headline(node) == said
+
+
+@pytest.mark.parametrize(
+    ("file", "offset", "sums"),
+    [
+        ("swh/small.shard", 72, {"index_size": "13 slots × 40", "index": "13 slots × 40"}),
+        ("bloscpack/array.blp", 8, {"chunk_size": "300 items × 8"}),
+    ],
+)
+def test_formats_state_their_sums(data: Path, file: str, offset: int, sums: dict[str, str]) -> None:
+    """A size says of what it is the size: by the tree's own statement, or as the table that it is."""
+    with shardcore.open(data / file) as shard:
+        found = {node.name: node for kid in shard.tree.children for node in (kid, *kid.children[:20])}
+    assert {name: sum_text(found[name]) for name in sums} == sums
+
+
+def test_every_field_states_its_type(data: Path) -> None:
+    """A field of a layout says how its bytes are read, so that its own reading can be told from all others."""
+    with shardcore.open(data / "swh/small.shard") as shard:
+        fields = {node.name: node.type for node in shard.tree.children[0].children}
+    assert fields["index_size"] == "u64 big-endian"
+    assert fields["magic"] == "32 bytes"
