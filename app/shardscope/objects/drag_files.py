@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from shardcore import Shard, SourceError, State
-from shardcore.extract import extract
+from shardcore.extract import ExtractOptions, extract
 from shardcore.progress import Progress
 
 SMALL = 64_000_000
@@ -23,6 +23,9 @@ SMALL = 64_000_000
 
 MOST_FILES = 10_000
 """More objects than this are extracted, not dragged."""
+
+_PLAIN = ExtractOptions(manifest=False)
+"""Nobody takes a manifest along."""
 
 _PREFIX = "shardscope-drag-"
 _NAME = re.compile(re.escape(_PREFIX) + r"(\d+)-.+")
@@ -134,7 +137,7 @@ def prepare(
     folder = folders.new()
     refs = [shard.objects.ref(row) for row in columns.row[used].tolist()]
     try:
-        results = list(extract(shard, refs, folder, each_piece=_watch(progress, total, limit)))
+        results = list(extract(shard, refs, folder, _PLAIN, each_piece=_watch(progress, total, limit)))
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
