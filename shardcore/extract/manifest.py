@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +47,8 @@ class Manifest:
         Raises:
             SourceError: The disk is full.
         """
-        path = Path(line["path"]).relative_to(self._folder).as_posix() if line["path"] else ""
+        # Not `Path.relative_to`: there may be millions of lines, and every path begins with the folder.
+        path = line["path"].removeprefix(str(self._folder)).replace(os.sep, "/").lstrip("/")
         self._write(("\n  " if self._empty else ",\n  ") + _json(line | {"path": path}))
         self._empty = False
 

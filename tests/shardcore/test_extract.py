@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shardcore.errors import FormatError, LimitExceeded, SourceError, UsageError
-from shardcore.extract import MAX_NAME_BYTES, Conflict, Extracted, ExtractOptions, Names, extract, write_object
+from shardcore.extract import MAX_NAME_BYTES, Conflict, ExtractOptions, Names, extract, write_object
 from shardcore.objects import ObjectRef
 from shardcore.shard import DEFAULT_LIMIT
 from tests.shardcore.toy import LineShard, line_set

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QByteArray, QSize, Qt, QTimer
-from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QIcon
+from PySide6.QtCore import QByteArray, QSize, Qt
+from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDragLeaveEvent, QDropEvent, QIcon
 from PySide6.QtWidgets import (
     QApplication,
     QFileDialog,
@@ -28,11 +28,13 @@ from shardscope.looks.shown import shown, tip
 from shardscope.objects.drag_files import MOST_FILES
 from shardscope.objects.drag_out import DragOut
 from shardscope.objects.panel import ObjectPanel
+from shardscope.objects.result_bar import ResultBar
 from shardscope.session import IndexState, OpenFailure, Session
 from shardscope.settings import Settings
 from shardscope.trace.panel import TracePanel
 from shardscope.window.about import about_box
 from shardscope.window.actions import WindowActions
+from shardscope.window.drop_places import DropPlace, DropPlaces, dragged_file
 from shardscope.window.error_bar import ErrorBar, Tone
 from shardscope.window.open_with import OpenWays
 from shardscope.window.panel_docks import PanelDocks
@@ -78,6 +80,8 @@ class MainWindow(QMainWindow):
         )
         self._make_centre()
         self._make_status()
+        self.results = ResultBar(self.objects.actions_.extracting, self.centralWidget())
+        self.drop_places = DropPlaces(self, lambda: self.session.shard is not None, self._dropped)
         self.ways = OpenWays(self.session, self.bar, self)
         self.actions_ = WindowActions(self, self, self.session)
         self.actions_.build(self.panels, PANELS, self.hex.actions_, self.objects.actions_)
@@ -364,14 +368,22 @@ class MainWindow(QMainWindow):
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         """Takes one file or folder from elsewhere; our own objects are not opened."""
-        urls = event.mimeData().urls()
-        if event.source() is None and len(urls) == 1 and urls[0].isLocalFile():
+        if event.source() is None and dragged_file(event.mimeData()) is not None:
             event.setDropAction(Qt.DropAction.CopyAction)
             event.accept()
+            self.drop_places.begin(event.position())
+
+    def dragLeaveEvent(self, event: QDragLeaveEvent) -> None:
+        """The drag ended, or goes on over the places, which show themselves then."""
+        self.drop_places.end()
 
     def dropEvent(self, event: QDropEvent) -> None:
-        """Opens what was dropped, after the other program is done with it."""
-        path = event.mimeData().urls()[0].toLocalFile()
-        event.setDropAction(Qt.DropAction.CopyAction)
-        event.accept()
-        QTimer.singleShot(0, self, lambda: self.open(path))
+        """Does what the place says where something was dropped."""
+        self.drop_places.drop(event)
+
+    def _dropped(self, place: DropPlace, path: str) -> None:
+        if place is DropPlace.OPEN:
+            self.open(path)
+        else:
+            self.show_part("objects")
+            self.objects.seek(Path(path))
