@@ -8,15 +8,17 @@ import shutil
 import stat
 import tempfile
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from shardcore import Shard, SourceError, State
-from shardcore.extract import ExtractOptions, extract
+from shardcore import Node, Shard, SourceError, Span, State
+from shardcore.extract import ExtractOptions, Names, extract
 from shardcore.progress import Progress
+from shardcore.shard import PIECE
+from shardcore.writing.output import write_whole
 
 SMALL = 64_000_000
 """Selections up to this many bytes are written when the mouse is pressed, before it is known to drag."""
@@ -61,6 +63,28 @@ class Prepared:
     def remove(self) -> None:
         """Nobody wants the files any more."""
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+@dataclass(frozen=True, slots=True)
+class DraggedNode:
+    """A node of the tree that is dragged: its object where it is one, else its bytes.
+
+    Attributes:
+        name: What it is called.
+        span: Its bytes.
+        row: The row of its object, or None.
+    """
+
+    name: str
+    span: Span
+    row: int | None = None
+
+    @classmethod
+    def of(cls, node: Node | None) -> DraggedNode | None:
+        """What dragging a node means; None where there is nothing to drag."""
+        if node is None or (node.row is None and not node.span.size):
+            return None
+        return cls(node.name, node.span, node.row)
 
 
 class DragFolders:
@@ -145,6 +169,49 @@ def prepare(
     problems = tuple(f"{result.key or 'an object without a key'}: {result.error}" for result in results if result.error)
     left_out = 0 if deleted else int(dead.sum())
     return Prepared(folder, tuple(Path(r.path) for r in kept), sum(r.size for r in kept), problems, left_out)
+
+
+def prepare_node(
+    shard: Shard,
+    node: DraggedNode,
+    folders: DragFolders,
+    progress: Progress,
+    *,
+    limit: int | None = None,
+    deleted: bool = False,
+) -> Prepared:
+    """Writes the object of a node, or its bytes as `<name>.bin`; see `prepare`.
+
+    Raises:
+        TooLarge: There are more bytes than `limit`.
+        SourceError: The bytes cannot be had, or the file cannot be written.
+    """
+    if node.row is not None and _has_object(shard, node.row):
+        return prepare(shard, [node.row], folders, progress, limit=limit, deleted=deleted)
+    span = node.span
+    if limit is not None and span.size > limit:
+        raise TooLarge
+    source, folder = shard.bytes_of(span.source), folders.new()
+    path = folder / Names().give(f"{node.name}.bin")
+    watch = _watch(progress, span.size, limit)
+
+    def pieces() -> Iterator[bytes]:
+        for start in range(span.start, min(span.stop, source.size), PIECE):
+            piece = bytes(source.read(start, min(start + PIECE, span.stop, source.size)))
+            watch(len(piece))
+            yield piece
+
+    try:
+        size = write_whole(path, pieces())
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    return Prepared(folder, (path,), size)
+
+
+def _has_object(shard: Shard, row: int) -> bool:
+    columns = shard.objects.columns(np.array([row], np.int64))
+    return int(columns.state[0]) not in (State.UNUSED, State.DELETED)
 
 
 def _watch(progress: Progress, total: int, limit: int | None) -> Callable[[int], None]:

@@ -20,12 +20,13 @@ from PySide6.QtWidgets import (
 from shardcore import Cancelled, DataSet, NotAShard, Shard, ShardError
 from shardscope import assets
 from shardscope.docks.places import Places
+from shardscope.docks.structure import StructureTree
 from shardscope.docks.transfers import Transfers
 from shardscope.hex.panel import HexPanel
 from shardscope.jobs import Job, Jobs
 from shardscope.looks import theme
 from shardscope.looks.shown import shown, tip
-from shardscope.objects.drag_files import MOST_FILES
+from shardscope.objects.drag_files import MOST_FILES, DraggedNode
 from shardscope.objects.drag_out import DragOut
 from shardscope.objects.panel import ObjectPanel
 from shardscope.objects.result_bar import ResultBar
@@ -42,6 +43,9 @@ from shardscope.window.panels import LAYOUT_VERSION, PANELS
 from shardscope.window.welcome import Welcome
 
 MESSAGE_MILLISECONDS = 12_000
+
+SMALL_NODE = 1_000_000
+"""Nodes up to this many bytes are written when the mouse is pressed: most presses in the tree are no drags."""
 
 
 class MainWindow(QMainWindow):
@@ -77,6 +81,13 @@ class MainWindow(QMainWindow):
         table = self.objects.table
         self.drag_out = DragOut(
             self.session, table, lambda: table.selected_ranges().head(MOST_FILES + 1).rows().tolist()
+        )
+        self.tree = self.panels.panel(StructureTree)
+        self.drag_nodes = DragOut(
+            self.session,
+            self.tree,
+            lambda: DraggedNode.of(self.tree.nodes.node(self.tree.currentIndex())),
+            small=SMALL_NODE,
         )
         self._make_centre()
         self._make_status()
@@ -362,8 +373,7 @@ class MainWindow(QMainWindow):
         self.session.close()
         self.jobs.shutdown()
         self.drag_out.close()
-        self.objects.table.removeEventFilter(self.drag_out)
-        self.objects.table.viewport().removeEventFilter(self.drag_out)
+        self.drag_nodes.close()
         super().closeEvent(event)
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
