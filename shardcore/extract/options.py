@@ -58,6 +58,5 @@ class ExtractOptions:
     @property
     def states(self) -> tuple[State, ...]:
         """The states of the rows that are taken."""
-        states = (State.LIVE, State.EXTERNAL, State.DAMAGED)
-        states += (State.TOMBSTONED,) * self.deleted
+        states = (State.LIVE, State.EXTERNAL, State.DAMAGED, *(State.TOMBSTONED,) * self.deleted)
         return states if self.skip_unused else (*states, State.UNUSED, State.DELETED)

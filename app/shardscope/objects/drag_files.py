@@ -186,7 +186,7 @@ def prepare_node(
         TooLarge: There are more bytes than `limit`.
         SourceError: The bytes cannot be had, or the file cannot be written.
     """
-    if node.row is not None and _has_object(shard, node.row):
+    if node.row is not None and _is_object(shard, node):
         return prepare(shard, [node.row], folders, progress, limit=limit, deleted=deleted)
     span = node.span
     if limit is not None and span.size > limit:
@@ -209,9 +209,16 @@ def prepare_node(
     return Prepared(folder, (path,), size)
 
 
-def _has_object(shard: Shard, row: int) -> bool:
-    columns = shard.objects.columns(np.array([row], np.int64))
-    return int(columns.state[0]) not in (State.UNUSED, State.DELETED)
+def _is_object(shard: Shard, node: DraggedNode) -> bool:
+    """Whether a node holds the stored bytes of its object; an entry that points to one is not it."""
+    if node.row is None:
+        return False
+    ref = shard.objects.ref(node.row)
+    if ref.state in (State.UNUSED, State.DELETED) or not ref.spans:
+        return False
+    content = ref.spans[0]
+    same = content.source == node.span.source
+    return same and node.span.start <= content.start and content.stop <= node.span.stop
 
 
 def _watch(progress: Progress, total: int, limit: int | None) -> Callable[[int], None]:

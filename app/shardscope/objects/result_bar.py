@@ -123,7 +123,7 @@ class ResultBar(QFrame):
             self.hide()
 
     def _end(self) -> None:
-        if self.underMouse() or self.isAncestorOf(self.window().focusWidget() or self._under):
+        if self.underMouse() or self.hasFocus() or any(one.hasFocus() for one in self.findChildren(QWidget)):
             self._ends.start()
         else:
             self.hide()

@@ -114,3 +114,13 @@ def test_clicks_still_select_and_expand(window: MainWindow, qtbot: QtBot) -> Non
     was = window.tree.isExpanded(index)
     qtbot.mouseDClick(window.tree.viewport(), LEFT, pos=window.tree.visualRect(index).center())
     assert window.tree.isExpanded(index) != was
+
+
+def test_a_slot_is_its_bytes(window: MainWindow, qtbot: QtBot) -> None:
+    """What only points to an object is dragged as what it is."""
+    index = find(window, qtbot, "index", "*")
+    node = window.tree.nodes.node(index)
+    assert node is not None
+    (path,) = drag(window, qtbot, index)
+    assert path.name == f"{node.name}.bin"
+    assert path.stat().st_size == node.span.size
