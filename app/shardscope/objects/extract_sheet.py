@@ -285,11 +285,13 @@ class ExtractSheet(QDialog):
     def tell_error(self, error: BaseException) -> None:
         """Shows why that is not known, or why nothing can be written."""
         self.left_out.setText(shown(str(error)))
+        self.left_out.show()
         self.show_choices()
 
     def tell_busy(self) -> None:
         """Files that exist are being looked for."""
         self.extract.setEnabled(False)
+        self.left_out.show()
         self.left_out.setText("Looking for files that exist already …")
 
     def ask_conflicts(self, count: int) -> None:
@@ -352,7 +354,8 @@ class ExtractSheet(QDialog):
         self.skip_unused.setText(f"Leave out &unused slots ({found.unused:,})")
         self.skip_unused.setVisible(found.unused > 0)
         words = "listed in the manifest" if not self.skip_unused.isChecked() else "left out"
-        self.left_out.setText(f"{unused} {words}" if found.unused else " ")
+        self.left_out.setText(f"{unused} {words}" if found.unused else "")
+        self.left_out.setVisible(found.unused > 0)
         self.deleted.setVisible(found.deleted > 0)
         self.warning.setVisible(found.deleted > 0)
         told = plural(found.deleted, "tombstoned object")

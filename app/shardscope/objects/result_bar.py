@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from PySide6.QtCore import QEvent, QObject, Qt, QTimer, QUrl
-from PySide6.QtGui import QDesktopServices, QResizeEvent
+from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QDialog,
@@ -33,6 +33,8 @@ STAYS_MILLISECONDS = 20_000
 
 MARGIN = 12
 
+WIDTH = 720
+
 
 class ResultBar(QFrame):
     """Lies over the bottom of a widget, and follows its size.
@@ -57,6 +59,7 @@ class ResultBar(QFrame):
         self.label = QLabel(self)
         self.label.setTextFormat(Qt.TextFormat.PlainText)
         self.label.setMinimumWidth(60)
+        self.label.setWordWrap(True)
         self.open_folder = self._button("Open folder", self._open_folder)
         self.failures = self._button("Failures…", self._show_failures)
         self.retry = self._button("Retry failed", self._retry)
@@ -93,11 +96,11 @@ class ResultBar(QFrame):
             button.setVisible(failed > 0)
         self.setAccessibleDescription(result.text)
         self.setToolTip(tip(f"{result.text}\n{result.wanted.where}"))
+        self.label.setText(shown(result.text))
         self._colour()
         self.show()
         self.raise_()
         self._place()
-        self._fit()
         if failed:
             self._ends.stop()
         else:
@@ -137,28 +140,13 @@ class ResultBar(QFrame):
         return False
 
     def _place(self) -> None:
+        """At the bottom, in the middle; as many lines as the words need."""
         room = self._under.size()
-        width = min(720, room.width() - 2 * MARGIN)
-        height = self.sizeHint().height()
+        width = min(WIDTH, room.width() - 2 * MARGIN)
+        layout = self.layout()
+        height = layout.totalHeightForWidth(width) if layout is not None else self.sizeHint().height()
+        height = min(height, room.height() - MARGIN)
         self.setGeometry((room.width() - width) // 2, room.height() - height - MARGIN, width, height)
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        """A long text is cut in the middle."""
-        super().resizeEvent(event)
-        self._fit()
-
-    def _fit(self) -> None:
-        if self._result is None:
-            return
-        # How much room the text has is known before the layout has given it.
-        others = sum(
-            one.sizeHint().width() + 10
-            for one in (self.sign, self.open_folder, self.failures, self.retry, self.dismiss)
-            if not one.isHidden()
-        )
-        room = max(self.width() - others - 36, 60)
-        text = shown(self._result.text)
-        self.label.setText(self.label.fontMetrics().elidedText(text, Qt.TextElideMode.ElideMiddle, room))
 
     def _colour(self) -> None:
         if self._result is None:

@@ -124,7 +124,7 @@ class DropPlaces(QWidget):
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         veil = QColor(colours.window)
-        veil.setAlphaF(0.86)
+        veil.setAlphaF(0.95)
         painter.fillRect(self.rect(), veil)
         for place in self.places:
             here = place is self._current
