@@ -66,7 +66,7 @@ class ResultBar(QFrame):
         self.dismiss = QToolButton(self)
         self.dismiss.setText("✕")
         self.dismiss.setAccessibleName("Dismiss the result")
-        self.dismiss.setToolTip("Dismiss (Esc)")
+        self.dismiss.setToolTip("Dismiss")
         self.dismiss.clicked.connect(self.hide)
         row = QHBoxLayout(self)
         row.setContentsMargins(14, 8, 8, 8)

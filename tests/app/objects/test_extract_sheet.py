@@ -74,8 +74,8 @@ def test_extract_by_keyboard(qtbot: QtBot, panel: ObjectPanel, settings: Setting
     assert sheet.left_out.text() == "1 unused slot left out"
     assert len(sheet.examples.text().strip().splitlines()) == 3
     type_folder(sheet, tmp_path / "out")
-    QTest.keyClick(sheet, Qt.Key.Key_G, Qt.KeyboardModifier.AltModifier)
-    sheet.guess.setChecked(True)
+    sheet.guess.setFocus()
+    QTest.keyClick(sheet.guess, Qt.Key.Key_Space)
     with qtbot.waitSignal(panel.actions_.extracting.finished) as told:
         QTest.keyClick(focused(sheet), Qt.Key.Key_Return)
     result = told.args[0]
