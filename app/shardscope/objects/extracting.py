@@ -65,11 +65,12 @@ class Extracting(QObject):
             return None
         folders = self._settings.folders or [self._settings.folder or first_folder(self._session.request)]
         sheet = ExtractSheet(Choices.of(self._settings.extraction), folders, self._window)
-        sheet.changed.connect(lambda: self._count(sheet, rows))
-        sheet.wanted.connect(lambda: self._wanted(sheet, rows))
+        open_ = _Open(sheet)
+        sheet.changed.connect(lambda: self._count(sheet, rows, open_))
+        sheet.wanted.connect(lambda: self._wanted(sheet, rows, open_))
         self._session.closed.connect(sheet.reject)
         sheet.open()
-        self._count(sheet, rows)
+        self._count(sheet, rows, open_)
         return sheet
 
     def start(self, wanted: Extraction) -> Job:
@@ -109,14 +110,14 @@ class Extracting(QObject):
 
     # --- the sheet ---
 
-    def _extraction(self, sheet: ExtractSheet, rows: RowRanges | None) -> Extraction | None:
+    def _extraction(self, sheet: ExtractSheet, rows: RowRanges | None, open_: _Open) -> Extraction | None:
         shard = self._session.shard
-        if shard is None:
+        if shard is None or not open_:
             return None
         return Extraction(shard, self._session.request, rows, sheet.folder, sheet.options)
 
-    def _count(self, sheet: ExtractSheet, rows: RowRanges | None) -> None:
-        wanted = self._extraction(sheet, rows)
+    def _count(self, sheet: ExtractSheet, rows: RowRanges | None, open_: _Open) -> None:
+        wanted = self._extraction(sheet, rows, open_)
         if wanted is None:
             return
 
@@ -124,7 +125,6 @@ class Extracting(QObject):
             if open_:
                 sheet.tell_outlook(found)
 
-        open_ = _Open(sheet)
         self._session.ask(
             lambda _, job: outlook(wanted, job.progress),
             take,
@@ -133,14 +133,13 @@ class Extracting(QObject):
             pool=Pool.CPU,
         )
 
-    def _wanted(self, sheet: ExtractSheet, rows: RowRanges | None) -> None:
-        wanted = self._extraction(sheet, rows)
+    def _wanted(self, sheet: ExtractSheet, rows: RowRanges | None, open_: _Open) -> None:
+        wanted = self._extraction(sheet, rows, open_)
         if wanted is None:
             return
         if not sheet.asks:
             self._go(sheet, wanted)
             return
-        open_ = _Open(sheet)
 
         def take(count: int) -> None:
             if not open_:
@@ -172,6 +171,8 @@ class _Open:
     def __init__(self, sheet: ExtractSheet) -> None:
         self._open = True
         sheet.finished.connect(self._close)
+        # A window that is closed takes its sheets along without finishing them.
+        sheet.destroyed.connect(lambda _: self._close(0))
 
     def _close(self, _: int) -> None:
         self._open = False
