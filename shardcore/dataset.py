@@ -271,6 +271,13 @@ class DataSet(Shard):
         with _relocating(ref.shard):
             return self.member(ref.shard).file_names(inside_member(ref))
 
+    def facts(self, ref: ObjectRef) -> dict[str, Any]:
+        """What the member keeps about an object."""
+        if not ref.shard:
+            return super().facts(ref)
+        with _relocating(ref.shard):
+            return self.member(ref.shard).facts(inside_member(ref))
+
     def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
         """Verifies every member; those that cannot be opened are findings."""
         findings = Findings()

@@ -238,6 +238,16 @@ class Shard(ABC):
         """
         return {"": ref.key if ref.key is not None else str(ref.extras.get("key_hex") or f"row-{ref.row}")}
 
+    def facts(self, ref: ObjectRef) -> dict[str, Any]:
+        """What the format keeps about an object, as values of JSON: what packing it again can use. See `extract`.
+
+        Only what costs no more than the object's row.
+
+        Raises:
+            ShardError: It is damaged, or the bytes cannot be had.
+        """
+        return {}
+
     @property
     def parameters(self) -> str:
         """What the file is read with and does not state itself, as JSON text that `open(spec=...)` takes; or empty."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from PySide6.QtCore import QByteArray, QSettings
@@ -50,6 +51,32 @@ class Settings:
     @theme.setter
     def theme(self, name: str) -> None:
         self._store.setValue("theme", name)
+
+    @property
+    def extraction(self) -> dict[str, str]:
+        """The choices of the last extraction, by name; empty at the first start."""
+        value = self._store.value("extraction", "")
+        try:
+            found = json.loads(value) if isinstance(value, str) else {}
+        except ValueError:
+            found = {}
+        return {str(name): str(one) for name, one in found.items()} if isinstance(found, dict) else {}
+
+    @extraction.setter
+    def extraction(self, choices: dict[str, str]) -> None:
+        self._store.setValue("extraction", json.dumps(choices))
+
+    @property
+    def folders(self) -> list[str]:
+        """The folders that were extracted to, the latest first."""
+        value = self._store.value("folders", [])
+        names = [value] if isinstance(value, str) else value if isinstance(value, list) else []
+        return [str(name) for name in names][:MAX_RECENT]
+
+    def add_folder(self, path: str) -> None:
+        """Puts a folder that was extracted to first."""
+        self.folder = path
+        self._store.setValue("folders", [path, *(other for other in self.folders if other != path)][:MAX_RECENT])
 
     @property
     def folder(self) -> str:

@@ -15,6 +15,8 @@ from shardcore.cli.options import progress_bar
 from shardcore.cli.output import object_json, print_json, print_line, printable, warn, worded
 from shardcore.dataset import DataSet
 from shardcore.errors import FormatError, ShardError, UsageError, quoted
+from shardcore.extract.choice import all_rows, outer_kinds, taken_rows
+from shardcore.extract.options import ExtractOptions
 from shardcore.objects import ObjectColumns, ObjectRef, State
 from shardcore.shard import Shard
 
@@ -110,7 +112,9 @@ def list_rows(
     return errors
 
 
-def all_refs(shard: Shard, pattern: str | None, kind: str | None, *, deleted: bool) -> tuple[Iterator[ObjectRef], int]:
+def all_refs(
+    shard: Shard, pattern: str | None, kind: str | None, options: ExtractOptions
+) -> tuple[Iterator[ObjectRef], int]:
     """All objects that can be taken out, one at a time; where there is a view of the whole content, that alone.
 
     Kinds that are parts of others (the chunks of a file) are left out unless they are asked for.
@@ -119,11 +123,9 @@ def all_refs(shard: Shard, pattern: str | None, kind: str | None, *, deleted: bo
         return iter([shard.find(shard.views[0])]), 1
     with progress_bar("loading the index") as progress:
         shard.load_index(progress)
-    wanted = [State.LIVE, State.EXTERNAL, State.DAMAGED] + [State.TOMBSTONED] * deleted
     objects, code = shard.objects, kind_code(shard, kind)
-    columns = objects[:]
-    kinds = [n for n, name in enumerate(objects.kinds) if name not in objects.inner_kinds] if code is None else [code]
-    rows = np.flatnonzero(np.isin(columns.state, wanted) & np.isin(columns.kind, kinds))
+    kinds = outer_kinds(objects) if code is None else (code,)
+    rows = np.concatenate([np.empty(0, np.int64), *taken_rows(objects, all_rows(objects), options, kinds)])
     if pattern is not None:
         texts = shard.objects.key_texts(rows)
         matching = [key is not None and fnmatch.fnmatchcase(key, pattern) for key in texts]

@@ -27,6 +27,7 @@ from shardcore.cli.output import tell_json, tell_line, warn, worded
 from shardcore.errors import DEFAULT_LIMIT, UsageError, quoted
 
 if TYPE_CHECKING:
+    from shardcore.extract import Conflict, Extracted
     from shardcore.objects import ObjectRef
     from shardcore.shard import Shard
 
@@ -112,41 +113,56 @@ def extract(
     kind: Annotated[str | None, typer.Option(help="Only objects of this kind.")] = None,
     key_file: KeyFile = None,
     limit_bytes: Limit = DEFAULT_LIMIT,
+    folders: Annotated[
+        bool, typer.Option("--folders/--flat", help="Keys with / become paths, or names in DIR itself.")
+    ] = False,
+    conflict: Annotated[
+        str | None,
+        typer.Option(metavar="POLICY", help="Where a file exists: error (as usual), skip, rename or replace."),
+    ] = None,
+    guess_extension: Annotated[
+        bool, typer.Option("--guess-extension", help="Give names without an ending one by their content.")
+    ] = False,
+    parts: Annotated[
+        str, typer.Option(metavar="NAME|all|none", help="Which parts to write beside the content.", show_default=False)
+    ] = "",
+    manifest: Annotated[bool, typer.Option("--manifest/--no-manifest", help="Write manifest.json.")] = True,
     json: Json = False,
     force: Force = False,
     how: Opening = USUAL,
 ) -> int:
     """Write objects into files of a folder, with safe names and a manifest; without keys, all of them."""
     from shardcore.cli.rows import all_refs, warn_unreadable
+    from shardcore.extract import ExtractOptions
     from shardcore.extract import extract as extract_objects
 
     wanted = all_keys(keys, key_file)
     if wanted and (pattern is not None or kind is not None):
         raise UsageError("give keys, or choose by --match and --kind; not both")
+    options = ExtractOptions(
+        folders=folders,
+        conflict=_conflict(conflict, force=force),
+        guess_extension=guess_extension,
+        deleted=bool(how.options["deleted"]),
+        parts=parts,
+        manifest=manifest,
+        limit=limit_bytes or None,
+    )
     errors = 0
     with how.open_rest(uri) as shard:
         if wanted:
             refs: Iterator[ObjectRef] | list[ObjectRef] = [shard.find(key) for key in wanted]
             total = len(wanted)
         else:
-            refs, total = all_refs(shard, pattern, kind, deleted=bool(how.options["deleted"]))
+            refs, total = all_refs(shard, pattern, kind, options)
             errors += warn_unreadable(shard)
             if not total and pattern is not None:
                 warn(f"no key matches {quoted(pattern)}; nothing was written")
                 return 1
         with progress_bar("extracting") as progress:
-            results = extract_objects(
-                shard, refs, folder, force=force, total=total, limit=limit_bytes or None, progress=progress
-            )
-            for done in results:
+            for done in extract_objects(shard, refs, folder, options, total=total, progress=progress):
                 errors += bool(done.error)
-                if json:
-                    tell_json(done.line())
-                elif done.error:
-                    what = worded(done.error, done.remedy)
-                    warn(what if done.key is None else f"{done.key}: {what}")
-                else:
-                    tell_line(f"{done.path}  {done.size}  {done.sha256}")
+                _tell(done, as_json=json)
         if shard.damage is not None:
             warn(f"damaged: {shard.damage}")
             return 3
@@ -154,6 +170,36 @@ def extract(
 
 
 COMMANDS = (ls, get, extract)
+
+
+def _conflict(name: str | None, *, force: bool) -> Conflict:
+    """The policy for files that exist.
+
+    Raises:
+        UsageError: There is no such policy, or --force says another.
+    """
+    from shardcore.extract import Conflict
+
+    if name is None:
+        return Conflict.REPLACE if force else Conflict.ERROR
+    if name not in list(Conflict):
+        raise UsageError(f"--conflict is error, skip, rename or replace; not {quoted(name)}")
+    if force and name != Conflict.REPLACE:
+        raise UsageError(f"--force replaces files that exist, and --conflict says {name}: give one of them")
+    return Conflict(name)
+
+
+def _tell(done: Extracted, *, as_json: bool) -> None:
+    """One line about a file that was written, or was not."""
+    if as_json:
+        tell_json(done.line())
+    elif done.error:
+        what = worded(done.error, done.remedy)
+        warn(what if done.key is None else f"{done.key}: {what}")
+    elif done.skipped:
+        tell_line(f"{done.skipped}  exists already: skipped")
+    else:
+        tell_line(f"{done.path}  {done.size}  {done.sha256}")
 
 
 def _pieces(

@@ -13,10 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shardcore.errors import FormatError, LimitExceeded, SourceError, UsageError
-from shardcore.extract import MAX_NAME_BYTES, Names, extract, write_object
+from shardcore.extract import MAX_NAME_BYTES, Conflict, ExtractOptions, Names, extract, write_object
 from shardcore.objects import ObjectRef
 from shardcore.shard import DEFAULT_LIMIT
 from tests.shardcore.toy import LineShard, line_set
+
+REPLACE = ExtractOptions(conflict=Conflict.REPLACE)
 
 SHARD = b"one=hello\n../up=x\nbad=ab!\nONE=other\n\xff\xfe=raw\none=again\n"
 
@@ -123,7 +125,7 @@ def test_files_that_are_there_stay(tmp_path: Path) -> None:
     (result,) = extract(shard, [ref], tmp_path)
     assert "exists" in result.error
     assert (tmp_path / "one").read_bytes() == b"precious"
-    (result,) = extract(shard, [ref], tmp_path, force=True)
+    (result,) = extract(shard, [ref], tmp_path, REPLACE)
     assert not result.error
     assert (tmp_path / "one").read_bytes() == b"hello"
     assert sorted(p.name for p in tmp_path.iterdir()) == ["manifest-2.json", "manifest.json", "one"]
@@ -137,7 +139,7 @@ def test_links_in_the_folder_are_not_followed(tmp_path: Path) -> None:
     (tmp_path / "out/one").symlink_to(tmp_path / "outside")
     (result,) = extract(shard, [shard.find("one")], tmp_path / "out")
     assert result.error
-    (result,) = extract(shard, [shard.find("one")], tmp_path / "out", force=True)
+    (result,) = extract(shard, [shard.find("one")], tmp_path / "out", REPLACE)
     assert not result.error
     assert (tmp_path / "outside").read_bytes() == b"precious"
     assert not (tmp_path / "out/one").is_symlink()
@@ -167,7 +169,7 @@ def test_an_object_that_cannot_be_named_does_not_end_the_rest(tmp_path: Path) ->
 def test_limits_hold_for_each_object(tmp_path: Path) -> None:
     """An object over the limit leaves no file; the others come."""
     shard = LineShard(b"one=hello\ntwo=x\n")
-    results = list(extract(shard, map(shard.objects.ref, [0, 1]), tmp_path, limit=3))
+    results = list(extract(shard, map(shard.objects.ref, [0, 1]), tmp_path, ExtractOptions(limit=3)))
     assert ["limit" in r.error for r in results] == [True, False]
     with pytest.raises(LimitExceeded):
         write_object(shard, shard.find("one"), tmp_path / "x", limit=4)
@@ -242,6 +244,6 @@ def test_parts_with_names_are_files_beside_the_object(tmp_path: Path) -> None:
 def test_limits_hold_for_each_part(tmp_path: Path) -> None:
     """A part over the limit leaves no file."""
     shard = PartShard(b"one=abc\n")
-    results = list(extract(shard, [shard.find("one")], tmp_path, limit=2))
+    results = list(extract(shard, [shard.find("one")], tmp_path, ExtractOptions(limit=2)))
     assert ["limit" in r.error or "long" in r.error for r in results] == [True, True]
     assert [path.name for path in tmp_path.iterdir()] == ["manifest.json"]

@@ -36,6 +36,15 @@ QLineEdit:focus, QSpinBox:focus { border: 2px solid $accent; padding: 2px 6px; }
 QComboBox:focus, QCheckBox:focus { border: 2px solid $accent; border-radius: 5px; }
 QComboBox QAbstractItemView { background: $raised; border: 1px solid $border; outline: none; }
 QComboBox QLineEdit { border: none; background: transparent; padding: 0; }
+QCheckBox, QRadioButton { spacing: 8px; }
+QCheckBox::indicator, QRadioButton::indicator { width: 13px; height: 13px; background: $base;
+    border: 1px solid $muted; border-radius: 3px; }
+QRadioButton::indicator { border-radius: 7px; }
+QCheckBox::indicator:checked { background: $accent; border-color: $accent; }
+QRadioButton::indicator:checked { background: qradialgradient(cx: 0.5, cy: 0.5, radius: 0.5, fx: 0.5, fy: 0.5,
+    stop: 0 $accent, stop: 0.55 $accent, stop: 0.65 $base, stop: 1 $base); border-color: $accent; }
+QCheckBox::indicator:focus, QRadioButton::indicator:focus { border: 2px solid $accent; }
+QCheckBox::indicator:disabled, QRadioButton::indicator:disabled { border-color: $faint; }
 QTabWidget::pane { border: none; border-top: 1px solid $border; }
 QTabBar { qproperty-drawBase: 0; }
 QTabBar::tab { background: transparent; color: $muted; padding: 6px 12px; border: none;

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtGui import QAction, QKeySequence
-from PySide6.QtWidgets import QApplication, QFileDialog, QMessageBox, QWidget
+from PySide6.QtWidgets import QApplication, QWidget
 
-from shardcore import Cancelled, ObjectRef, Shard, ShardError, State
+from shardcore import ObjectRef, Shard, ShardError, State
 from shardcore.words import plural
-from shardscope.extraction import Extracted, Extraction, write
+from shardscope.extraction import Extraction
 from shardscope.jobs import Job, Pool, Priority
+from shardscope.objects.extracting import Extracting
 from shardscope.objects.table import ObjectTable
 from shardscope.row_ranges import RowRanges
 from shardscope.session import Session
@@ -29,7 +29,9 @@ class ObjectActions(QObject):
     """Actions on the selected rows of an object table.
 
     Attributes:
-        extract: Asks for a folder and writes the objects there.
+        extracting: Writes objects into files.
+        extract: Asks how the selected objects become files.
+        extract_all: The same for everything.
         copy_keys: Puts the keys on the clipboard, one per line.
         trace: Hands the key to `trace_requested`.
         check: Reads the objects and tells size and SHA-256.
@@ -43,14 +45,17 @@ class ObjectActions(QObject):
         self._table = table
         self._settings = settings
         self._window = parent
-        self.extract = self._action("&Extract…", "Ctrl+E", self._ask_folder)
+        self.extracting = Extracting(session, settings, parent)
+        self.extract = self._action("&Extract…", "Ctrl+E", self._ask_selected)
+        self.extract_all = self._action("Extract &all…", "Ctrl+Shift+E", self._ask_all)
         self.copy_keys = self._action("&Copy keys", "", self.copy)
         self.trace = self._action("&Trace lookup", "T", self._trace)
         self.check = self._action("&Verify selected objects", "", self.check_selected)
-        table.addActions([self.extract, self.copy_keys, self.trace, self.check])
+        table.addActions([self.extract, self.extract_all, self.copy_keys, self.trace, self.check])
         table.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
         table.copy_requested.connect(self.copy)
         table.selectionModel().selectionChanged.connect(self._update)
+        session.opened.connect(lambda _: self._update())
         session.closed.connect(self._update)
         self._update()
 
@@ -65,75 +70,22 @@ class ObjectActions(QObject):
         count = self._table.selected_count() if self._session.shard is not None else 0
         for action in (self.extract, self.copy_keys, self.trace, self.check):
             action.setEnabled(count > 0)
+        self.extract_all.setEnabled(self._session.shard is not None)
 
     # --- extract ---
 
-    def _ask_folder(self) -> None:
-        dialog = QFileDialog(self._window, f"Extract {self._table.selected_count():,} objects to")
-        dialog.setFileMode(QFileDialog.FileMode.Directory)
-        dialog.setOption(QFileDialog.Option.ShowDirsOnly, True)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        if self._settings.folder:
-            dialog.setDirectory(self._settings.folder)
-        dialog.fileSelected.connect(self.extract_to)
-        dialog.open()
+    def _ask_selected(self) -> None:
+        self.extracting.ask(self._table.selected_ranges())
+
+    def _ask_all(self) -> None:
+        self.extracting.ask(None)
 
     def extract_to(self, folder: str) -> Job | None:
-        """Writes the selected objects to files of a folder, with a manifest; a job in `transfers`.
-
-        When some of them are tombstoned, nothing is written until the user has said what to do about them.
-        """
+        """Writes the selected objects to files of a folder, with a manifest, without asking; a job in `transfers`."""
         shard, rows = self._session.shard, self._table.selected_ranges()
         if shard is None or not len(rows):
             return None
-        self._settings.folder = folder
-        return self._write(Extraction(shard, self._session.request, rows, Path(folder)))
-
-    def _write(self, wanted: Extraction) -> Job:
-        def done(found: Extracted | None, error: BaseException | None) -> None:
-            if found is None:
-                if not isinstance(error, Cancelled):
-                    self._session.note_trouble(error)
-                    self._session.message.emit(f"Not extracted: {error}")
-            elif found.asks:
-                job.note = f"{found.asks:,} of them deleted: the user is asked"
-                self._ask_about_deleted(wanted, found.asks)
-            else:
-                wrong = f"; {found.failed:,} failed: see manifest.json" if found.failed else ""
-                left = f"; {found.left_out:,} deleted left out" if found.left_out else ""
-                job.note = f"{found.files:,} files in {wanted.where}{wrong}{left}"
-                self._session.message.emit(job.note)
-
-        title = f"Extract {plural(len(wanted.rows), 'object')}"
-        job = self._session.jobs.submit(
-            lambda job: write(wanted, job.progress), priority=Priority.SCAN, title=title, lasting=True, done=done
-        )
-        return job
-
-    def _ask_about_deleted(self, wanted: Extraction, count: int) -> None:
-        """Asks whether tombstoned objects are extracted, too; the default leaves them out."""
-        if self._session.shard is not wanted.shard:
-            return
-        box = QMessageBox(self._window)
-        box.setObjectName("askDeleted")
-        box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        box.setIcon(QMessageBox.Icon.Question)
-        box.setWindowTitle("Deleted objects")
-        be = "is" if count == 1 else "are"
-        box.setText(f"{count:,} of {len(wanted.rows):,} selected objects {be} tombstoned: deleted, but still stored.")
-        box.setInformativeText("Extract deleted objects as well?")
-        buttons = QMessageBox.StandardButton
-        box.setStandardButtons(buttons.Yes | buttons.No | buttons.Cancel)
-        box.setDefaultButton(buttons.No)
-        box.setEscapeButton(buttons.Cancel)
-
-        def answered(result: int) -> None:
-            if result != buttons.Cancel and self._session.shard is wanted.shard:
-                self._write(replace(wanted, deleted=result == buttons.Yes))
-
-        box.finished.connect(answered)
-        self._session.closed.connect(box.reject)
-        box.open()
+        return self.extracting.start(Extraction(shard, self._session.request, rows, Path(folder)))
 
     # --- keys ---
 

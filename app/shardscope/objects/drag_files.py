@@ -8,21 +8,26 @@ import shutil
 import stat
 import tempfile
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from shardcore import Shard, SourceError, State
-from shardcore.extract import extract
+from shardcore import Node, Shard, SourceError, Span, State
+from shardcore.extract import ExtractOptions, Names, extract
 from shardcore.progress import Progress
+from shardcore.shard import PIECE
+from shardcore.writing.output import write_whole
 
 SMALL = 64_000_000
 """Selections up to this many bytes are written when the mouse is pressed, before it is known to drag."""
 
 MOST_FILES = 10_000
 """More objects than this are extracted, not dragged."""
+
+_PLAIN = ExtractOptions(manifest=False)
+"""Nobody takes a manifest along."""
 
 _PREFIX = "shardscope-drag-"
 _NAME = re.compile(re.escape(_PREFIX) + r"(\d+)-.+")
@@ -58,6 +63,28 @@ class Prepared:
     def remove(self) -> None:
         """Nobody wants the files any more."""
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+@dataclass(frozen=True, slots=True)
+class DraggedNode:
+    """A node of the tree that is dragged: its object where it is one, else its bytes.
+
+    Attributes:
+        name: What it is called.
+        span: Its bytes.
+        row: The row of its object, or None.
+    """
+
+    name: str
+    span: Span
+    row: int | None = None
+
+    @classmethod
+    def of(cls, node: Node | None) -> DraggedNode | None:
+        """What dragging a node means; None where there is nothing to drag."""
+        if node is None or (node.row is None and not node.span.size):
+            return None
+        return cls(node.name, node.span, node.row)
 
 
 class DragFolders:
@@ -134,7 +161,7 @@ def prepare(
     folder = folders.new()
     refs = [shard.objects.ref(row) for row in columns.row[used].tolist()]
     try:
-        results = list(extract(shard, refs, folder, each_piece=_watch(progress, total, limit)))
+        results = list(extract(shard, refs, folder, _PLAIN, each_piece=_watch(progress, total, limit)))
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
@@ -142,6 +169,56 @@ def prepare(
     problems = tuple(f"{result.key or 'an object without a key'}: {result.error}" for result in results if result.error)
     left_out = 0 if deleted else int(dead.sum())
     return Prepared(folder, tuple(Path(r.path) for r in kept), sum(r.size for r in kept), problems, left_out)
+
+
+def prepare_node(
+    shard: Shard,
+    node: DraggedNode,
+    folders: DragFolders,
+    progress: Progress,
+    *,
+    limit: int | None = None,
+    deleted: bool = False,
+) -> Prepared:
+    """Writes the object of a node, or its bytes as `<name>.bin`; see `prepare`.
+
+    Raises:
+        TooLarge: There are more bytes than `limit`.
+        SourceError: The bytes cannot be had, or the file cannot be written.
+    """
+    if node.row is not None and _is_object(shard, node):
+        return prepare(shard, [node.row], folders, progress, limit=limit, deleted=deleted)
+    span = node.span
+    if limit is not None and span.size > limit:
+        raise TooLarge
+    source, folder = shard.bytes_of(span.source), folders.new()
+    path = folder / Names().give(f"{node.name}.bin")
+    watch = _watch(progress, span.size, limit)
+
+    def pieces() -> Iterator[bytes]:
+        for start in range(span.start, min(span.stop, source.size), PIECE):
+            piece = bytes(source.read(start, min(start + PIECE, span.stop, source.size)))
+            watch(len(piece))
+            yield piece
+
+    try:
+        size = write_whole(path, pieces())
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    return Prepared(folder, (path,), size)
+
+
+def _is_object(shard: Shard, node: DraggedNode) -> bool:
+    """Whether a node holds the stored bytes of its object; an entry that points to one is not it."""
+    if node.row is None:
+        return False
+    ref = shard.objects.ref(node.row)
+    if ref.state in (State.UNUSED, State.DELETED) or not ref.spans:
+        return False
+    content = ref.spans[0]
+    same = content.source == node.span.source
+    return same and node.span.start <= content.start and content.stop <= node.span.stop
 
 
 def _watch(progress: Progress, total: int, limit: int | None) -> Callable[[int], None]:

@@ -1,4 +1,4 @@
-"""Dragging objects out of a table as files, and copying them as files.
+"""Dragging objects out of a table, or nodes out of a tree, as files, and copying them as files.
 
 A drag must have its files when it begins: programs read them at the drop, or even before. So small selections are
 written by a job when the mouse is pressed, before it has moved; large ones are prepared when a drag is tried, with
@@ -7,45 +7,56 @@ progress, and can be dropped when they are ready.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import QEvent, QMimeData, QModelIndex, QObject, QPoint, Qt, QTimer, QUrl
 from PySide6.QtGui import QCursor, QDrag, QGuiApplication, QKeyEvent, QMouseEvent, QPixmap
-from PySide6.QtWidgets import QApplication, QTableView, QToolTip
+from PySide6.QtWidgets import QAbstractItemView, QApplication, QTableView, QToolTip
 
 from shardcore import Cancelled, Shard
 from shardcore.words import plural
 from shardscope.jobs import Job, Priority
-from shardscope.objects.drag_files import MOST_FILES, SMALL, DragFolders, Prepared, TooLarge, prepare
+from shardscope.objects.drag_files import (
+    MOST_FILES,
+    SMALL,
+    DragFolders,
+    DraggedNode,
+    Prepared,
+    TooLarge,
+    prepare,
+    prepare_node,
+)
 from shardscope.objects.drag_pixmap import drag_pixmap, files_text
 from shardscope.session import Session
 
-RefsOfSelection = Callable[[], list[int]]
+Selected = Callable[[], Sequence[int] | DraggedNode | None]
 
-_Key = tuple[int, str, tuple[int, ...]]
+_Key = tuple[int, str, tuple[int, ...] | DraggedNode]
 _Then = Callable[[Prepared], None]
 
 
 class DragOut(QObject):
-    """Lets the selected rows of a table be dragged to other programs.
+    """Lets what is selected in a view be dragged to other programs.
 
     Args:
         session: What is open.
-        view: The table; lives as long as this object.
-        refs_of_selection: Gives the selected rows of `Shard.objects`; more than `MOST_FILES` + 1 are not needed.
+        view: A table or a tree; lives as long as this object.
+        selected: Gives the selected rows of `Shard.objects`, of which more than `MOST_FILES` + 1 are not needed; or a
+            node.
+        small: Bytes that are written on a press already.
 
     Attributes:
         small: Bytes that are written on a press already.
         run_drag: Begins the drag; it returns when the drag has ended.
     """
 
-    def __init__(self, session: Session, view: QTableView, refs_of_selection: RefsOfSelection) -> None:
+    def __init__(self, session: Session, view: QAbstractItemView, selected: Selected, *, small: int = SMALL) -> None:
         super().__init__(view)
-        self.small = SMALL
+        self.small = small
         self.run_drag: Callable[[QMimeData, QPixmap], None] = self._run_drag
         self._session = session
         self._view = view
-        self._rows = refs_of_selection
+        self._selected = selected
         self._folders = DragFolders()
         self._ready: dict[_Key, Prepared] = {}
         self._handed: set[_Key] = set()
@@ -75,6 +86,8 @@ class DragOut(QObject):
 
     def close(self) -> None:
         """Removes all files; for the end of the program, when no job writes any more."""
+        self._port.removeEventFilter(self)
+        self._view.removeEventFilter(self)
         self._folders.remove()
 
     # --- the mouse ---
@@ -108,7 +121,7 @@ class DragOut(QObject):
         self._pressed = place
         # The table selects the row first.
         QTimer.singleShot(0, self, self._prepare_small)
-        if self._view.selectionModel().isSelected(index):
+        if isinstance(self._view, QTableView) and self._view.selectionModel().isSelected(index):
             # A press on one of several selected rows may begin to drag them all: it selects that row at the release.
             self._kept = index
             self._view.setFocus(Qt.FocusReason.MouseFocusReason)
@@ -156,14 +169,16 @@ class DragOut(QObject):
             then: Takes them when they are ready.
             whole: Whether they are wanted, however large; else only small ones are written, quietly.
         """
-        shard, rows = self._session.shard, self._rows()
-        if shard is None or not rows:
+        shard, chosen = self._session.shard, self._selected()
+        if shard is None or not chosen:
             return
-        if len(rows) > MOST_FILES:
-            if whole:
-                self._session.message.emit(f"More than {MOST_FILES:,} objects are selected: extract them instead")
-            return
-        key = (id(shard), _identity(shard), tuple(rows))
+        if not isinstance(chosen, DraggedNode):
+            chosen = tuple(chosen)
+            if len(chosen) > MOST_FILES:
+                if whole:
+                    self._session.message.emit(f"More than {MOST_FILES:,} objects are selected: extract them instead")
+                return
+        key = (id(shard), _identity(shard), chosen)
         if self._job is not None and self._asked == key:
             # It is being written since the press; whoever waits takes it then.
             self._then = then or self._then
@@ -172,14 +187,16 @@ class DragOut(QObject):
         self._submit(shard, key, whole=whole)
 
     def _submit(self, shard: Shard, key: _Key, *, whole: bool) -> None:
-        rows, old, limit = key[2], self._ready.get(key), None if whole else self.small
+        chosen, old, limit = key[2], self._ready.get(key), None if whole else self.small
         deleted = self._session.request.deleted
 
         def work(job: Job) -> Prepared | None:
             if old is not None and old.there:
                 return old
             try:
-                return prepare(shard, rows, self._folders, job.progress, limit=limit, deleted=deleted)
+                if isinstance(chosen, DraggedNode):
+                    return prepare_node(shard, chosen, self._folders, job.progress, limit=limit, deleted=deleted)
+                return prepare(shard, chosen, self._folders, job.progress, limit=limit, deleted=deleted)
             except TooLarge:
                 return None
 
@@ -196,7 +213,7 @@ class DragOut(QObject):
             elif then is not None:
                 self._submit(shard, key, whole=True)
 
-        title = f"Prepare {plural(len(rows), 'object')} to drag" if whole and old is None else ""
+        title = f"Prepare {_what(chosen)} to drag" if whole and old is None else ""
         job = self._session.jobs.submit(
             work, key=("drag", self), title=title, done=done, discard=lambda prepared: _discard(prepared, old)
         )
@@ -269,6 +286,10 @@ class DragOut(QObject):
         drag.setPixmap(pixmap)
         drag.setHotSpot(QPoint(-10, -6))
         drag.exec(Qt.DropAction.CopyAction, Qt.DropAction.CopyAction)
+
+
+def _what(chosen: tuple[int, ...] | DraggedNode) -> str:
+    return chosen.name if isinstance(chosen, DraggedNode) else plural(len(chosen), "object")
 
 
 def _discard(prepared: Prepared | None, old: Prepared | None) -> None:

@@ -165,7 +165,7 @@ class WindowActions:
         file.addMenu(self.recent)
         file.addMenu(self.samples)
         file.addSeparator()
-        file.addAction(objects.extract)
+        file.addActions([objects.extract, objects.extract_all])
         file.addSeparator()
         file.addActions([self.change, self.reload, self.close, self.quit])
         edit = bar.addMenu("&Edit")

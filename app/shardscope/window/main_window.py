@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QByteArray, QSize, Qt, QTimer
-from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QIcon, QKeyEvent, QResizeEvent
+from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDragLeaveEvent, QDropEvent, QIcon, QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import (
     QApplication,
     QFileDialog,
@@ -26,14 +26,16 @@ from shardscope.looks import theme
 from shardscope.looks.elided import Elided
 from shardscope.looks.remedies import ACTIONS, plain_words
 from shardscope.looks.shown import shown
-from shardscope.objects.drag_files import MOST_FILES
+from shardscope.objects.drag_files import MOST_FILES, DraggedNode
 from shardscope.objects.drag_out import DragOut
 from shardscope.objects.panel import ObjectPanel
+from shardscope.objects.result_bar import ResultBar
 from shardscope.session import IndexState, OpenFailure, Session
 from shardscope.settings import Settings
 from shardscope.trace.panel import TracePanel
 from shardscope.window.about import about_box
 from shardscope.window.actions import WindowActions
+from shardscope.window.drop_places import DropPlace, DropPlaces, dragged_file
 from shardscope.window.error_bar import ErrorBar, Tone
 from shardscope.window.menu_keys import MenuKeys
 from shardscope.window.open_with import NO_FIT, OpenWays
@@ -51,6 +53,8 @@ LEAST = QSize(640, 420)
 
 CENTRE = QSize(300, 120)
 """The smallest room for the bytes."""
+SMALL_NODE = 1_000_000
+"""Nodes up to this many bytes are written when the mouse is pressed: most presses in the tree are no drags."""
 
 
 class MainWindow(QMainWindow):
@@ -89,8 +93,17 @@ class MainWindow(QMainWindow):
         self.drag_out = DragOut(
             self.session, table, lambda: table.selected_ranges().head(MOST_FILES + 1).rows().tolist()
         )
+        self.tree = self.panels.panel(StructureTree)
+        self.drag_nodes = DragOut(
+            self.session,
+            self.tree,
+            lambda: DraggedNode.of(self.tree.nodes.node(self.tree.currentIndex())),
+            small=SMALL_NODE,
+        )
         self._make_centre()
         self._make_status()
+        self.results = ResultBar(self.objects.actions_.extracting, self._centre)
+        self.drop_places = DropPlaces(self, lambda: self.session.shard is not None, self._dropped)
         self.ways = OpenWays(self.session, self.bar, self)
         self.hex.keys = self.objects.model.keys_at_hand
         self.actions_ = WindowActions(self, self, self.session)
@@ -123,7 +136,7 @@ class MainWindow(QMainWindow):
         self.pages = QStackedWidget(self)
         self.pages.addWidget(self.welcome)
         self.pages.addWidget(self.hex)
-        centre = Still(self.pages, CENTRE, self)
+        centre = self._centre = Still(self.pages, CENTRE, self)
         self.bar = ErrorBar(centre)
         self.setCentralWidget(centre)
 
@@ -433,20 +446,27 @@ class MainWindow(QMainWindow):
         self.session.close()
         self.jobs.shutdown()
         self.drag_out.close()
-        self.objects.table.removeEventFilter(self.drag_out)
-        self.objects.table.viewport().removeEventFilter(self.drag_out)
+        self.drag_nodes.close()
         super().closeEvent(event)
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         """Takes one file or folder from elsewhere; our own objects are not opened."""
-        urls = event.mimeData().urls()
-        if event.source() is None and len(urls) == 1 and urls[0].isLocalFile():
+        if event.source() is None and dragged_file(event.mimeData()) is not None:
             event.setDropAction(Qt.DropAction.CopyAction)
             event.accept()
+            self.drop_places.begin(event.position())
+
+    def dragLeaveEvent(self, event: QDragLeaveEvent) -> None:
+        """The drag ended, or goes on over the places, which show themselves then."""
+        self.drop_places.end()
 
     def dropEvent(self, event: QDropEvent) -> None:
-        """Opens what was dropped, after the other program is done with it."""
-        path = event.mimeData().urls()[0].toLocalFile()
-        event.setDropAction(Qt.DropAction.CopyAction)
-        event.accept()
-        QTimer.singleShot(0, self, lambda: self.open(path))
+        """Does what the place says where something was dropped."""
+        self.drop_places.drop(event)
+
+    def _dropped(self, place: DropPlace, path: str) -> None:
+        if place is DropPlace.OPEN:
+            self.open(path)
+        else:
+            self.show_part("objects")
+            self.objects.seek(Path(path))

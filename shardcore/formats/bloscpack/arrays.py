@@ -22,6 +22,11 @@ MAX_FIELDS = 4096
 MAX_DIMENSIONS = 64
 
 
+def dtype_text(dtype: np.dtype[Any]) -> str:
+    """A type as text that `array_info` reads again: `<f8`, or the list of the fields."""
+    return str(np.lib.format.dtype_to_descr(dtype))
+
+
 @dataclass(frozen=True, slots=True)
 class ArrayInfo:
     """How the whole content is an array.

@@ -108,6 +108,10 @@ class BloscpackDataSet(DataSet):
         """A file by the key."""
         return Shard.file_names(self, ref)
 
+    def facts(self, ref: ObjectRef) -> dict[str, Any]:
+        """The array that a column is."""
+        return {} if ref.shard else {name: ref.extras[name] for name in ("dtype", "shape") if name in ref.extras}
+
     def lookup_all(self, key: Any) -> tuple[ObjectRef, ...]:
         """The one object with a parsed key, or none."""
         return Shard.lookup_all(self, key)

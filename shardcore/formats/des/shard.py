@@ -26,6 +26,7 @@ from shardcore.formats.des.layout import (
 from shardcore.formats.des.lookup import DesLookup
 from shardcore.formats.des.objects import DesObjects
 from shardcore.formats.des.routing import Uid
+from shardcore.formats.des.sidecar import created_at_of
 from shardcore.formats.des.tree import DesTree
 from shardcore.nodes.children import field_nodes
 from shardcore.nodes.node import Node
@@ -156,6 +157,12 @@ class DesShard(Shard):
             raise UsageError(f"{start}..{stop} is no range: the first must not exceed the second")
         data = self.file.read_range(ref.row, start, stop, limit)
         return super().read_range(ref, start, stop, limit=limit) if data is None else data
+
+    def facts(self, ref: ObjectRef) -> dict[str, Any]:
+        """The metadata, `created_at` where it states one, and how the content is stored."""
+        meta = ref.extras.get("meta", {})
+        created_at = created_at_of(meta)
+        return {"meta": meta} | ({"created_at": created_at} if created_at else {}) | {"codec": ref.codec}
 
     def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
         """Checks ends and index; then entries, names and sidecar; then every content."""

@@ -13,7 +13,7 @@ import pytest
 from PySide6.QtCore import QItemSelectionModel, QMimeData, QPointF, Qt, QUrl
 from PySide6.QtGui import QDropEvent
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QMessageBox
+from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from shardcore import State
@@ -249,33 +249,6 @@ def test_keys_get_the_room_they_want(qtbot: QtBot, panel: ObjectPanel) -> None:
     panel.resize(500, 300)
     qtbot.waitUntil(lambda: table.columnWidth(1) < wide)
     assert table.columnWidth(1) >= table.fontMetrics().horizontalAdvance("0" * LONG_KEY)
-
-
-def test_deleted_objects_are_asked_about(
-    qtbot: QtBot, session: Session, settings: Settings, data: Path, tmp_path: Path
-) -> None:
-    """A question names how many are tombstoned, No is its default, and the answer decides what is written."""
-    made = ObjectPanel(session, settings)
-    qtbot.addWidget(made)
-    open_in(session, qtbot, data / "des" / "sidecar" / "20261103_51_0000.des")
-    qtbot.waitUntil(lambda: made.model.rowCount() == 3)
-    for answer, names in (
-        (QMessageBox.StandardButton.Cancel, None),
-        (QMessageBox.StandardButton.No, {"keep", "nometa"}),
-        (QMessageBox.StandardButton.Yes, {"keep", "nometa", "gone"}),
-    ):
-        made.table.selectAll()
-        out = tmp_path / answer.name
-        assert made.actions_.extract_to(str(out)) is not None
-        qtbot.waitUntil(lambda: made.findChild(QMessageBox, "askDeleted") is not None)
-        box = made.findChild(QMessageBox, "askDeleted")
-        assert isinstance(box, QMessageBox)
-        assert box.defaultButton() is box.button(QMessageBox.StandardButton.No)
-        assert "1 of 3 selected objects is tombstoned" in box.text()
-        box.button(answer).click()
-        qtbot.waitUntil(lambda: made.findChild(QMessageBox, "askDeleted") is None and not session.jobs.open_jobs)
-        written = {path.name for path in out.iterdir()} - {"manifest.json"} if out.exists() else None
-        assert written == names
 
 
 def test_selecting_a_million_rows_asks_for_none_of_them(

@@ -288,3 +288,70 @@ def test_whole_contents(data: Path, tmp_path: Path, capsys: pytest.CaptureFixtur
     assert run(["extract", source, str(tmp_path / "o"), "--json"]) == 0
     (row,) = lines(capsys)
     assert (row["key"], row["sha256"]) == ("all", hashlib.sha256(whole).hexdigest())
+
+
+@pytest.mark.parametrize(
+    ("more", "code", "names"),
+    [
+        ([], 1, {"a_b~c14cddc0", "one"}),
+        (["--flat"], 1, {"a_b~c14cddc0", "one"}),
+        (["--folders"], 1, {"a/b", "one"}),
+        (["--conflict", "skip"], 0, {"a_b~c14cddc0", "one"}),
+        (["--conflict", "rename"], 0, {"a_b~c14cddc0", "one", "one (2)"}),
+        (["--conflict", "replace"], 0, {"a_b~c14cddc0", "one"}),
+        (["--force"], 0, {"a_b~c14cddc0", "one"}),
+        (["--force", "--conflict", "replace"], 0, {"a_b~c14cddc0", "one"}),
+        (["--conflict", "skip", "--guess-extension"], 0, {"a_b~c14cddc0.txt", "one", "one.txt"}),
+    ],
+)
+def test_how_to_extract(
+    opened: dict[str, Any],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    more: list[str],
+    code: int,
+    names: set[str],
+) -> None:
+    """The options of the command line are those of the library; an existing file stays unless another is asked for."""
+    opened["x"] = lambda: LineShard(b"one=hello\na/b=x\n")
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "one").write_bytes(b"mine")
+    assert run(["extract", "x", str(out), "--json", *more]) == code
+    rows = lines(capsys)
+    assert all(list(row)[:4] == ["key", "path", "size", "sha256"] for row in rows)
+    found = {path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file()}
+    assert found - {"manifest.json"} == names
+    replaced = "--force" in more or "replace" in more
+    assert (out / "one").read_bytes() == (b"hello" if replaced else b"mine")
+    skipped = [row["skipped"] for row in rows if "skipped" in row]
+    assert skipped == ([str(out / "one")] if more == ["--conflict", "skip"] else [])
+
+
+def test_extract_without_a_manifest(opened: dict[str, Any], tmp_path: Path) -> None:
+    """It can be left out."""
+    opened["x"] = lambda: LineShard(b"one=hello\n")
+    assert run(["extract", "x", str(tmp_path), "--no-manifest"]) == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["one"]
+
+
+def test_parts_that_are_asked_for(data: Path, tmp_path: Path) -> None:
+    """Of a mesh the manifest alone, or with its fragments; a part that there is not is an error."""
+    mesh = str(data / "neuroglancer/mesh")
+    counts = {}
+    for parts in ("all", "none", "fragments", "nonsense"):
+        code = run(["extract", mesh, str(tmp_path / parts), "--parts", parts, "--no-manifest"])
+        assert code == (parts == "nonsense")
+        counts[parts] = len(list((tmp_path / parts).iterdir()))
+    assert counts["all"] == counts["fragments"] == 2 * counts["none"] > 0
+    assert counts["nonsense"] == counts["none"]
+
+
+@pytest.mark.parametrize("more", [["--conflict", "never"], ["--conflict", "skip", "--force"]])
+def test_policies_that_make_no_sense(
+    small: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], more: list[str]
+) -> None:
+    """An unknown policy, or two of them, is wrong usage, and nothing is written."""
+    assert run(["extract", small, str(tmp_path / "out"), *more]) == 2
+    assert "--conflict" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()

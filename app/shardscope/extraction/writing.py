@@ -1,0 +1,155 @@
+"""Writing objects into files, and what became of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from shardcore import ObjectRef, Shard, SourceChanged
+from shardcore.extract import extract
+from shardcore.extract.choice import taken_rows
+from shardcore.progress import Progress
+from shardcore.words import plural
+from shardscope.extraction.outlook import outlook
+from shardscope.extraction.wanted import Extraction
+
+MOST_TOLD = 1000
+"""Failures that are kept with their reasons."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """One file that there is not.
+
+    Attributes:
+        name: The key of the object, and the part, where it is one.
+        reason: Why, in a sentence.
+    """
+
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Extracted:
+    """What became of an extraction.
+
+    Attributes:
+        files: Files written.
+        size: Their bytes.
+        skipped: Files that existed already and stay.
+        failed: Files that could not be written.
+        left_out: Tombstoned objects that were not wanted.
+        failures: The first of those that failed.
+        again: Rows of the objects that failed; -1 stands for the whole content.
+        manifest: The manifest that was written, or None.
+    """
+
+    files: int = 0
+    size: int = 0
+    skipped: int = 0
+    failed: int = 0
+    left_out: int = 0
+    failures: tuple[Failure, ...] = field(default=(), compare=False)
+    again: tuple[int, ...] = field(default=(), compare=False)
+    manifest: Path | None = field(default=None, compare=False)
+
+    def text(self, where: Path) -> str:
+        """In one sentence."""
+        parts = [f"{plural(self.files, 'file')} written to {where.name or where}"]
+        if self.skipped:
+            what = "file exists already: skipped"
+            parts.append(plural(self.skipped, what, "files exist already: skipped"))
+        if self.failed:
+            see = f": see {self.manifest.name}" if self.manifest is not None else ""
+            parts.append(f"{self.failed:,} failed{see}")
+        if self.left_out:
+            parts.append(f"{self.left_out:,} deleted left out")
+        return "; ".join(parts if self.files or len(parts) == 1 else parts[1:])
+
+
+def write(wanted: Extraction, progress: Progress) -> Extracted:
+    """Writes the objects; tombstoned ones are read through a second opening, which the first one leaves as it is.
+
+    Raises:
+        ShardError: The rows cannot be read, or the folder cannot be written to.
+    """
+    ahead = outlook(replace(wanted, options=replace(wanted.options, guess_extension=False)), progress)
+    hidden = ahead.deleted
+    serve = bool(hidden and wanted.options.deleted)
+    if not ahead.objects and wanted.options.skip_unused:
+        return Extracted(left_out=hidden)
+    # Where the shard serves them anyway, nothing is hidden.
+    options = replace(wanted.options, deleted=wanted.options.deleted or wanted.request.deleted)
+    wanted = replace(wanted, options=options)
+    with _second(wanted, progress) if serve else nullcontext(wanted.shard) as source:
+        found = _write(replace(wanted, shard=source), ahead.size, progress)
+    return replace(found, left_out=0 if serve else hidden)
+
+
+def _write(wanted: Extraction, total: int, progress: Progress) -> Extracted:
+    files = size = skipped = failed = 0
+    failures: list[Failure] = []
+    again: dict[int, None] = {}
+    manifests: list[Path] = []
+
+    def each_piece(length: int) -> None:
+        nonlocal size
+        size += length
+        progress(min(size, total), max(total, 1))
+
+    results = extract(
+        wanted.shard,
+        _refs(wanted, progress),
+        wanted.where,
+        wanted.options,
+        each_piece=each_piece,
+        manifest_written=manifests.append,
+    )
+    size_written = 0
+    for result in results:
+        progress(min(size, total), max(total, 1))
+        files += bool(result.path)
+        size_written += result.size
+        skipped += bool(result.skipped)
+        if result.error:
+            failed += 1
+            again[result.row] = None
+            if len(failures) < MOST_TOLD:
+                name = result.key if result.key is not None else "an object without a key"
+                failures.append(Failure(f"{name} ({result.part})" if result.part else name, result.error))
+    manifest = manifests[0] if manifests else None
+    return Extracted(
+        files, size_written, skipped, failed, failures=tuple(failures), again=tuple(again), manifest=manifest
+    )
+
+
+def _refs(wanted: Extraction, progress: Progress) -> Iterator[ObjectRef]:
+    """The objects; an error on the way to one is its result, and the next ones come."""
+    view = wanted.view
+    if view is not None:
+        return iter([view])
+    objects = wanted.shard.objects
+    pieces = taken_rows(objects, wanted.pieces(progress), wanted.options, wanted.kinds)
+    return map(objects.ref, (row for rows in pieces for row in rows.tolist()))
+
+
+def _second(wanted: Extraction, progress: Progress) -> Shard:
+    """The same shard, opened once more so that it serves what was deleted.
+
+    Raises:
+        SourceChanged: The file is another by now.
+        ShardError: It cannot be opened.
+    """
+    opened = wanted.request.serving_deleted().open(progress)
+    try:
+        before, now = wanted.shard.source, opened.source
+        if before is not None and now is not None and before.identity != now.identity:
+            raise SourceChanged(f"{wanted.request.name} was changed: reload it first")
+        opened.load_index(progress)
+    except BaseException:
+        opened.close()
+        raise
+    return opened

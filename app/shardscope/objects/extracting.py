@@ -1,0 +1,181 @@
+"""Extraction as people ask for it: the sheet, the job, and what became of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from PySide6.QtCore import QObject, Signal
+from PySide6.QtWidgets import QWidget
+
+from shardcore import Cancelled
+from shardcore.words import plural
+from shardscope.extraction import Extracted, Extraction, Outlook, existing, outlook, write
+from shardscope.jobs import Job, Pool, Priority
+from shardscope.objects.extract_choices import Choices, first_folder
+from shardscope.objects.extract_sheet import ExtractSheet
+from shardscope.row_ranges import RowRanges
+from shardscope.session import Session
+from shardscope.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """An extraction that came to its end.
+
+    Attributes:
+        wanted: What was asked for.
+        found: What became of it.
+    """
+
+    wanted: Extraction
+    found: Extracted
+
+    @property
+    def text(self) -> str:
+        """In one sentence."""
+        return self.found.text(self.wanted.where)
+
+
+class Extracting(QObject):
+    """Opens the sheet, and does what it says.
+
+    `finished` carries a `Result`.
+
+    Args:
+        session: What is open.
+        settings: Remembers the choices.
+        parent: The window.
+    """
+
+    finished = Signal(object)
+
+    def __init__(self, session: Session, settings: Settings, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._session = session
+        self._settings = settings
+        self._window = parent
+
+    def ask(self, rows: RowRanges | None) -> ExtractSheet | None:
+        """Opens the sheet.
+
+        Args:
+            rows: Rows of `Shard.objects`; None for everything.
+        """
+        if self._session.shard is None or (rows is not None and not len(rows)):
+            return None
+        folders = self._settings.folders or [self._settings.folder or first_folder(self._session.request)]
+        sheet = ExtractSheet(Choices.of(self._settings.extraction), folders, self._window)
+        open_ = _Open(sheet)
+        sheet.changed.connect(lambda: self._count(sheet, rows, open_))
+        sheet.wanted.connect(lambda: self._wanted(sheet, rows, open_))
+        self._session.closed.connect(sheet.reject)
+        sheet.open()
+        self._count(sheet, rows, open_)
+        return sheet
+
+    def start(self, wanted: Extraction) -> Job:
+        """Writes objects into files: a job in `transfers`, which goes on when another file is opened."""
+
+        def done(found: Extracted | None, error: BaseException | None) -> None:
+            if found is None:
+                if not isinstance(error, Cancelled):
+                    self._session.note_trouble(error)
+                    self._session.message.emit(f"Not extracted: {error}")
+                return
+            result = Result(wanted, found)
+            job.note = result.text
+            self._session.message.emit(result.text)
+            self.finished.emit(result)
+
+        what = plural(len(wanted.rows), "object") if wanted.rows is not None else "all objects"
+        job = self._session.jobs.submit(
+            lambda job: write(wanted, job.progress),
+            priority=Priority.SCAN,
+            title=f"Extract {what}",
+            lasting=True,
+            done=done,
+        )
+        return job
+
+    def retry(self, result: Result) -> Job | None:
+        """Tries once more what failed; nothing when the shard is not open any more."""
+        wanted = result.wanted
+        if self._session.shard is not wanted.shard:
+            self._session.message.emit(f"Open {wanted.request.name} to try again")
+            return None
+        rows = [row for row in result.found.again if row >= 0]
+        if rows:
+            wanted = replace(wanted, rows=RowRanges.of([range(row, row + 1) for row in rows]))
+        return self.start(wanted)
+
+    # --- the sheet ---
+
+    def _extraction(self, sheet: ExtractSheet, rows: RowRanges | None, open_: _Open) -> Extraction | None:
+        shard = self._session.shard
+        if shard is None or not open_:
+            return None
+        return Extraction(shard, self._session.request, rows, sheet.folder, sheet.options)
+
+    def _count(self, sheet: ExtractSheet, rows: RowRanges | None, open_: _Open) -> None:
+        wanted = self._extraction(sheet, rows, open_)
+        if wanted is None:
+            return
+
+        def take(found: Outlook) -> None:
+            if open_:
+                sheet.tell_outlook(found)
+
+        self._session.ask(
+            lambda _, job: outlook(wanted, job.progress),
+            take,
+            failed=lambda error: sheet.tell_error(error) if open_ else None,
+            key=("outlook", self),
+            pool=Pool.CPU,
+        )
+
+    def _wanted(self, sheet: ExtractSheet, rows: RowRanges | None, open_: _Open) -> None:
+        wanted = self._extraction(sheet, rows, open_)
+        if wanted is None:
+            return
+        if not sheet.asks:
+            self._go(sheet, wanted)
+            return
+
+        def take(count: int) -> None:
+            if not open_:
+                return
+            if count:
+                sheet.ask_conflicts(count)
+            else:
+                self._go(sheet, wanted)
+
+        sheet.tell_busy()
+        self._session.ask(
+            lambda _, job: existing(wanted, job.progress),
+            take,
+            failed=lambda error: sheet.tell_error(error) if open_ else None,
+            key=("existing", self),
+            priority=Priority.SCREEN,
+        )
+
+    def _go(self, sheet: ExtractSheet, wanted: Extraction) -> None:
+        self._settings.extraction = sheet.choices.kept()
+        self._settings.add_folder(str(wanted.where))
+        sheet.accept()
+        self.start(wanted)
+
+
+class _Open:
+    """Whether a sheet is still there: it is gone once it was answered."""
+
+    def __init__(self, sheet: ExtractSheet) -> None:
+        self._open = True
+        sheet.finished.connect(self._close)
+        # A window that is closed takes its sheets along without finishing them.
+        sheet.destroyed.connect(lambda _: self._close(0))
+
+    def _close(self, _: int) -> None:
+        self._open = False
+
+    def __bool__(self) -> bool:
+        return self._open

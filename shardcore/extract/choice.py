@@ -1,0 +1,49 @@
+"""Which objects are taken out when all of them are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shardcore.extract.options import ExtractOptions
+from shardcore.objects import Objects
+
+STEP = 1 << 16
+"""Rows looked at at once."""
+
+Rows = NDArray[np.int64]
+
+
+def all_rows(objects: Objects) -> Iterator[Rows]:
+    """All rows, in pieces."""
+    for first in range(0, len(objects), STEP):
+        yield np.arange(first, min(first + STEP, len(objects)), dtype=np.int64)
+
+
+def outer_kinds(objects: Objects) -> tuple[int, ...]:
+    """The codes of the kinds that are no parts of others (not the chunks of a file)."""
+    return tuple(code for code, name in enumerate(objects.kinds) if name not in objects.inner_kinds)
+
+
+def taken_rows(
+    objects: Objects, pieces: Iterable[Rows], options: ExtractOptions, kinds: tuple[int, ...] | None = None
+) -> Iterator[Rows]:
+    """Those of some rows that are taken, in pieces.
+
+    Args:
+        objects: The objects.
+        pieces: Rows.
+        options: Say which states are taken.
+        kinds: Codes of the kinds that are taken; None for all.
+
+    Raises:
+        SourceError: The bytes cannot be had.
+    """
+    for rows in pieces:
+        columns = objects.columns(rows)
+        keep = np.isin(columns.state, options.states)
+        if kinds is not None:
+            keep &= np.isin(columns.kind, kinds)
+        yield rows[keep]
