@@ -31,6 +31,7 @@ class ObjectActions(QObject):
     Attributes:
         extract: Asks for a folder and writes the objects there.
         copy_keys: Puts the keys on the clipboard, one per line.
+        go: Opens the current row: its bytes are selected.
         trace: Hands the key to `trace_requested`.
         check: Reads the objects and tells size and SHA-256.
     """
@@ -45,9 +46,10 @@ class ObjectActions(QObject):
         self._window = parent
         self.extract = self._action("&Extract…", "Ctrl+E", self._ask_folder)
         self.copy_keys = self._action("&Copy keys", "", self.copy)
-        self.trace = self._action("&Trace lookup", "T", self._trace)
+        self.go = self._action("&Go to its bytes", "", table.open_current)
+        self.trace = self._action("&Look up", "T", self._trace)
         self.check = self._action("&Verify selected objects", "", self.check_selected)
-        table.addActions([self.extract, self.copy_keys, self.trace, self.check])
+        table.addActions([self.go, self.trace, self.extract, self.copy_keys, self.check])
         table.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
         table.copy_requested.connect(self.copy)
         table.selectionModel().selectionChanged.connect(self._update)
@@ -63,7 +65,7 @@ class ObjectActions(QObject):
 
     def _update(self) -> None:
         count = self._table.selected_count() if self._session.shard is not None else 0
-        for action in (self.extract, self.copy_keys, self.trace, self.check):
+        for action in (self.go, self.extract, self.copy_keys, self.trace, self.check):
             action.setEnabled(count > 0)
 
     # --- extract ---

@@ -30,11 +30,13 @@ class _Row:
         texts: Cut to the width of their columns.
         places: Where each begins, from the left of its column.
         state: The state, None while it is not known.
+        share: The size beside the largest, from 0 to 1.
     """
 
     texts: list[str]
     places: list[float]
     state: State | None
+    share: float = 0.0
 
 
 class RowPainter:
@@ -79,9 +81,13 @@ class RowPainter:
         metrics = self._metrics[False]
         base = top + (height - metrics.height()) / 2 + metrics.ascent()
         for number, column in enumerate(self._model.columns):
+            if table.isColumnHidden(number):
+                continue
             left = table.columnViewportPosition(number)
             if left > area.right() or left + table.columnWidth(number) < area.left():
                 continue
+            if column.name == "size":
+                self._paint_bars(painter, left, table.columnWidth(number), top, rows, selected, first)
             self._paint_column(painter, number, column.name, left, base, rows, selected, first)
         self._outline(painter, first, last, top)
 
@@ -124,6 +130,19 @@ class RowPainter:
             if struck:
                 painter.setFont(self._mono)
 
+    def _paint_bars(
+        self, painter: QPainter, left: int, width: int, top: int, rows: list[_Row], selected: set[int], first: int
+    ) -> None:
+        """A thin bar under each size: its share of the largest."""
+        colours, height = theme.of(self._table), row_height(self._table)
+        room = width - 2 * MARGIN
+        for at, row in enumerate(rows):
+            if row.share > 0:
+                colour = QColor(colours.base if first + at in selected else colours.accent)
+                colour.setAlphaF(0.55)
+                long = max(room * min(row.share, 1.0), 1.0)
+                painter.fillRect(QRectF(left + MARGIN + room - long, top + (at + 1) * height - 4, long, 2), colour)
+
     def _row(self, place: int) -> _Row:
         found = self._rows.get(place)
         if found is None:
@@ -150,7 +169,7 @@ class RowPainter:
                 texts[number] = metrics.elidedText(texts[number], side, room)
                 width = metrics.horizontalAdvance(texts[number])
             places.append(MARGIN + max(room - width, 0.0) if column.number else MARGIN)
-        return _Row(texts, places, state)
+        return _Row(texts, places, state, self._model.share_of(place))
 
     def _outline(self, painter: QPainter, first: int, last: int, top: int) -> None:
         """A frame around the current row, for the keyboard."""

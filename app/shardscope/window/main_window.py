@@ -147,6 +147,8 @@ class MainWindow(QMainWindow):
         self.jobs.changed.connect(lambda _: self._count_jobs())
         self.objects.actions_.trace_requested.connect(self.trace_key)
         self.hex.address.key_chosen.connect(lambda _: self.show_part("trace"))
+        self.objects.bytes_wanted.connect(lambda: self.hex.view.setFocus(Qt.FocusReason.OtherFocusReason))
+        self.objects.table.insertAction(self.objects.actions_.check, self.actions_.copy_files)
         self.welcome.open_requested.connect(self.ask_file)
         self.welcome.folder_requested.connect(self.ask_folder)
         self.welcome.chosen.connect(self.open)
