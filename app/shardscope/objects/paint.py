@@ -18,6 +18,9 @@ MARGIN = 7.0
 MAX_KEPT = 4000
 """Rows whose texts are kept."""
 
+BAR_STRENGTH = 0.25
+"""How much of the accent stands behind a size; little, so that the number stays easy to read."""
+
 _QUIET = ("row", "codec", "stored")
 _STRUCK = (State.DELETED, State.TOMBSTONED)
 
@@ -133,15 +136,15 @@ class RowPainter:
     def _paint_bars(
         self, painter: QPainter, left: int, width: int, top: int, rows: list[_Row], selected: set[int], first: int
     ) -> None:
-        """A thin bar under each size: its share of the largest."""
+        """A quiet bar behind each size: its share of the largest."""
         colours, height = theme.of(self._table), row_height(self._table)
         room = width - 2 * MARGIN
         for at, row in enumerate(rows):
             if row.share > 0:
                 colour = QColor(colours.base if first + at in selected else colours.accent)
-                colour.setAlphaF(0.55)
+                colour.setAlphaF(BAR_STRENGTH)
                 long = max(room * min(row.share, 1.0), 1.0)
-                painter.fillRect(QRectF(left + MARGIN + room - long, top + (at + 1) * height - 4, long, 2), colour)
+                painter.fillRect(QRectF(left + MARGIN + room - long, top + at * height + 3, long, height - 6), colour)
 
     def _row(self, place: int) -> _Row:
         found = self._rows.get(place)

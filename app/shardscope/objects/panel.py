@@ -8,6 +8,7 @@ from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QToolButton, QVBoxLayout, QWidget
 
+from shardcore.words import plural
 from shardscope.jobs import Pool, Priority
 from shardscope.looks.cut_label import CutLabel
 from shardscope.looks.remedies import plain_words
@@ -66,7 +67,6 @@ class ObjectPanel(QWidget):
         self.actions_ = ObjectActions(session, self.table, settings, self)
         self.columns = Columns(session, self.table, settings)
         self.sums = SelectionSums(session, self.table)
-        self.addAction(self.columns.reset_widths)
         line = QAction(self)
         line.setSeparator(True)
         self.table.addActions([line, self.hide_unused, self.columns.reset_widths])
@@ -372,7 +372,7 @@ class ObjectPanel(QWidget):
         if (why := why_none(self._session)) is not None:
             self.status.setText(why)
             return
-        parts = [f"{total:,} rows"] if self._view.plain else [f"{self.model.total:,} of {total:,} rows"]
+        parts = [plural(total, "row") if self._view.plain else f"{self.model.total:,} of {plural(total, 'row')}"]
         if self._session.jobs.newest(("rows", self)) is not None:
             parts.append("looking …")
         if paged:

@@ -297,12 +297,27 @@ class ObjectTable(QTableView):
         """A click on the current row chooses it again: something else may be selected by now."""
         self.rows_chosen.emit(self.objects.row_of(index))
 
+    def event(self, event: QEvent) -> bool:
+        """Ctrl+0 is about the table while the keyboard is here."""
+        if event.type() == QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent) and _is_reset(event):
+            event.accept()
+            return True
+        return super().event(event)
+
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Copy gives keys, not the text of one cell; Enter goes to the bytes."""
+        """Copy gives keys, not the text of one cell; Enter goes to the bytes, Ctrl+0 resets the widths."""
         if event.matches(QKeySequence.StandardKey.Copy):
             self.copy_requested.emit()
+            return
+        if _is_reset(event):
+            self.reset_widths()
             return
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self.currentIndex().isValid():
             self.open_current()
             return
         super().keyPressEvent(event)
+
+
+def _is_reset(event: QKeyEvent) -> bool:
+    control, keypad = Qt.KeyboardModifier.ControlModifier, Qt.KeyboardModifier.KeypadModifier
+    return event.key() == Qt.Key.Key_0 and event.modifiers() & ~keypad == control
