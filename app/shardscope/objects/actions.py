@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from PySide6.QtCore import QObject, Qt, Signal
+from PySide6.QtCore import QByteArray, QMimeData, QObject, Qt, Signal
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QApplication, QFileDialog, QMessageBox, QWidget
 
@@ -20,6 +21,8 @@ from shardscope.objects.table import ObjectTable
 from shardscope.row_ranges import RowRanges
 from shardscope.session import Session
 from shardscope.settings import Settings
+
+T = TypeVar("T")
 
 MAX_KEYS = 1_000_000
 """Keys copied at once."""
@@ -140,31 +143,37 @@ class ObjectActions(QObject):
     # --- keys ---
 
     def copy(self) -> None:
-        """Puts the keys of the selected rows on the clipboard."""
+        """Puts the keys of the selected rows on the clipboard; their text is made in the job, however long it is."""
+        chosen = self._table.selected_ranges()
 
-        def take(keys: list[str]) -> None:
-            QApplication.clipboard().setText("\n".join(keys))
-            self._session.message.emit(f"{plural(len(keys), 'key')} copied")
+        def take(found: tuple[int, QByteArray]) -> None:
+            copied, text = found
+            mime = QMimeData()
+            mime.setData("text/plain", text)
+            QApplication.clipboard().setMimeData(mime)
+            first = f"the first {MAX_KEYS:,} of {len(chosen):,} rows: " if len(chosen) > MAX_KEYS else ""
+            self._session.message.emit(f"{first}{plural(copied, 'key')} copied")
 
-        self._keys(self._table.selected_ranges().head(MAX_KEYS), take)
+        self._keys(chosen.head(MAX_KEYS), lambda keys: (len(keys), QByteArray("\n".join(keys).encode())), take)
 
     def _trace(self) -> None:
         def take(keys: list[str]) -> None:
             if keys:
                 self.trace_requested.emit(keys[0])
 
-        self._keys(self._table.selected_ranges().head(1), take)
+        self._keys(self._table.selected_ranges().head(1), list, take)
 
-    def _keys(self, chosen: RowRanges, take: Any) -> None:
+    def _keys(self, chosen: RowRanges, make: Callable[[list[str]], T], take: Callable[[T], None]) -> None:
+        """Reads keys, and makes something of them, in a job."""
         if not len(chosen):
             return
 
-        def work(shard: Shard, job: Job) -> list[str]:
+        def work(shard: Shard, job: Job) -> T:
             found: list[str] = []
             for rows in chosen.pieces():
                 job.check()
                 found.extend(key for key in shard.objects.key_texts(rows) if key is not None)
-            return found
+            return make(found)
 
         self._session.ask(work, take, failed="The keys cannot be read", key=("keys", self))
 

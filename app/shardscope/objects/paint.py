@@ -122,7 +122,7 @@ class RowPainter:
         usual = colours.muted if name in _QUIET else colours.text
         pen: QColor | None = None
         for at, row in enumerate(rows):
-            colour = colours.base if first + at in selected else _colour(colours, row.state) or usual
+            colour = colours.base if first + at in selected else row_colour(colours, row.state) or usual
             if colour is not pen:
                 painter.setPen(colour)
                 pen = colour
@@ -197,7 +197,8 @@ def selected_places(table: QTableView) -> list[range]:
     return [range(part.top(), part.bottom() + 1) for part in table.selectionModel().selection().toList()]
 
 
-def _colour(colours: theme.Palette, state: State | None) -> QColor | None:
+def row_colour(colours: theme.Palette, state: State | None) -> QColor | None:
+    """The colour of all texts of a row; None where each column has its own."""
     match state:
         case State.DAMAGED:
             return colours.error

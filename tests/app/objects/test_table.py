@@ -9,7 +9,9 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
-from shardcore import Span
+from shardcore import Span, State
+from shardscope.looks import theme
+from shardscope.objects.paint import row_colour
 from shardscope.objects.panel import ObjectPanel
 from shardscope.session import Session
 from shardscope.settings import Settings
@@ -214,3 +216,16 @@ def test_the_menu_of_a_row_has_all_there_is(panel: ObjectPanel) -> None:
     texts = [action.text().replace("&", "") for action in panel.table.actions()]
     for text in ("Go to its bytes", "Look up", "Extract…", "Copy keys", "Verify selected objects"):
         assert text in texts
+
+
+def test_a_tombstoned_object_looks_deleted(qtbot: QtBot, panel: ObjectPanel, data: Path) -> None:
+    """Its key is struck out, in the quiet colour, and its state stands beside it: never like a live one."""
+    counted(qtbot, panel, data / "des" / "sidecar" / "20261103_51_0000.des")
+    states = [panel.model.row_texts(place)[1] for place in range(3)]
+    at = states.index(State.TOMBSTONED)
+    struck = [panel.model.index(n, 1).data(Qt.ItemDataRole.FontRole) is not None for n in range(3)]
+    assert struck == [n == at for n in range(3)]
+    colours = theme.of(panel.table)
+    assert row_colour(colours, State.TOMBSTONED) == colours.muted
+    assert row_colour(colours, State.LIVE) is None
+    assert "state" in shown_columns(panel)
