@@ -141,7 +141,7 @@ class RowPainter:
         room = width - 2 * MARGIN
         for at, row in enumerate(rows):
             if row.share > 0:
-                colour = QColor(colours.base if first + at in selected else colours.accent)
+                colour = QColor(colours.text if first + at in selected else colours.accent)
                 colour.setAlphaF(BAR_STRENGTH)
                 long = max(room * min(row.share, 1.0), 1.0)
                 painter.fillRect(QRectF(left + MARGIN + room - long, top + at * height + 3, long, height - 6), colour)

@@ -199,7 +199,7 @@ class ObjectPanel(QWidget):
             lambda shard, job: count(shard, job.progress),
             learn,
             failed=lambda _: learn(None),
-            stopped=lambda: learn(None),
+            stopped=lambda: None if self._session.jobs.newest(("count", self)) else learn(None),
             key=("count", self),
             pool=Pool.CPU,
             priority=Priority.PREFETCH,
