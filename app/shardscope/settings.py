@@ -96,6 +96,17 @@ class Settings:
     def schematic(self, chosen: bool) -> None:
         self._store.setValue("schematic", "yes" if chosen else "no")
 
+    def columns(self, format: str) -> dict[str, bool]:
+        """The columns of objects that the user wants to see or to hide, in files of a format; others are free."""
+        value = self._store.value(f"columns/{format or 'none'}", [])
+        names = [value] if isinstance(value, str) else value if isinstance(value, list) else []
+        return {str(name).lstrip("-"): not str(name).startswith("-") for name in names if name}
+
+    def set_columns(self, format: str, wanted: dict[str, bool]) -> None:
+        """Remembers what the user wants to see; nothing wanted is nothing remembered."""
+        names = [name if shown else f"-{name}" for name, shown in sorted(wanted.items())]
+        self._store.setValue(f"columns/{format or 'none'}", names)
+
     def layout(self, name: str) -> QByteArray | None:
         """The saved layout of that name (`geometry`, `state`), or None."""
         value = self._store.value(f"layout/{name}")

@@ -28,6 +28,9 @@ PAGES = 64
 MAX_WAITING = 6
 """Pages that may be on their way; older requests left the screen."""
 
+MANY_PLACES = 200_000
+"""Looking for a row among more than this takes longer than a click may."""
+
 ROW_ROLE = int(Qt.ItemDataRole.UserRole)
 """The row in `Shard.objects`."""
 
@@ -89,6 +92,7 @@ class ObjectModel(QAbstractTableModel):
     """The rows of `Shard.objects`, or those of them that `set_rows` chose.
 
     Qt counts rows and pixels in 32 bits: `set_block` shows a part of more rows than that.
+    `largest` is the largest size of all rows, once that is known: sizes are drawn as a share of it.
     `page_failed(message)` tells that rows could not be read; `blocks_changed()` that another part is shown.
     """
 
@@ -100,7 +104,7 @@ class ObjectModel(QAbstractTableModel):
         self._session = session
         self._shard: Shard | None = None
         self._objects: Objects | None = None
-        self._rows: NDArray[np.int64] | None = None
+        self._rows: NDArray[np.integer] | None = None
         self._count = 0
         self._first = 0
         self._most = 1 << 24
@@ -109,6 +113,7 @@ class ObjectModel(QAbstractTableModel):
         self._asked: OrderedDict[int, Job] = OrderedDict()
         self._failed: set[int] = set()
         self.columns: tuple[Column, ...] = _COLUMNS
+        self.largest = 0
         self.requests = 0
 
     # --- what is shown ---
@@ -124,7 +129,7 @@ class ObjectModel(QAbstractTableModel):
         self.columns = tuple(column for column in _COLUMNS if column.name not in hidden)
         self.set_rows(None)
 
-    def set_rows(self, rows: NDArray[np.int64] | None) -> None:
+    def set_rows(self, rows: NDArray[np.integer] | None) -> None:
         """Shows these rows in this order; None: all, in the order of the format."""
         self.beginResetModel()
         self._forget()
@@ -166,12 +171,21 @@ class ObjectModel(QAbstractTableModel):
         self._pages.clear()
         self._failed.clear()
 
+    @property
+    def scattered(self) -> bool:
+        """Whether there are so many rows in an order of their own that `place_of` belongs into a job."""
+        return self._rows is not None and len(self._rows) > MANY_PLACES
+
     def place_of(self, row: int) -> int | None:
         """At which place a row of `Shard.objects` is shown, on all blocks together; None when it is not."""
         if self._rows is None:
             return row if 0 <= row < self._count else None
-        found = np.flatnonzero(self._rows == row)
-        return int(found[0]) if len(found) else None
+        return place_in(self._rows, row)
+
+    @property
+    def order(self) -> NDArray[np.integer] | None:
+        """The rows that are shown, in their order; None for all as they are."""
+        return self._rows
 
     def show_place(self, place: int) -> QModelIndex:
         """The index of a place, after turning to its block."""
@@ -215,7 +229,7 @@ class ObjectModel(QAbstractTableModel):
         if objects is None:
             return
         start, stop = number * PAGE, min((number + 1) * PAGE, self._count)
-        rows = np.arange(start, stop, dtype=np.int64) if self._rows is None else self._rows[start:stop]
+        rows = np.arange(start, stop, dtype=np.int64) if self._rows is None else self._rows[start:stop].astype(np.int64)
 
         def work(shard: Shard, job: Job) -> RowPage:
             columns = objects.columns(rows, sizes=True)
@@ -306,6 +320,11 @@ class ObjectModel(QAbstractTableModel):
         index = self.index(place, 0)
         return [self._text(index, column) for column in self.columns], self._state(index)
 
+    def share_of(self, place: int) -> float:
+        """How large the object at a row of the block is, beside the largest; 0 while that is not known."""
+        page = self._page(self.index(place, 0)) if self.largest > 0 else None
+        return 0.0 if page is None else int(page.columns.size[(self._first + place) % PAGE]) / self.largest
+
     def _state(self, index: Index) -> State | None:
         page = self._page(index)
         return None if page is None else State(int(page.columns.state[(self._first + index.row()) % PAGE]))
@@ -342,6 +361,12 @@ class ObjectModel(QAbstractTableModel):
         values = {"size": columns.size, "stored": columns.stored_size, "start": columns.start}[column.name]
         value = int(values[at])
         return "—" if value < 0 else f"{value:,}"
+
+
+def place_in(order: NDArray[np.integer], row: int) -> int | None:
+    """At which place of an order a row stands, or None."""
+    found = np.flatnonzero(order == row)
+    return int(found[0]) if len(found) else None
 
 
 def _alignment(column: Column) -> Qt.AlignmentFlag:

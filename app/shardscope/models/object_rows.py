@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
+from bisect import bisect_left
+from collections.abc import Iterator
 from dataclasses import dataclass
-from fnmatch import translate
 from pathlib import Path
-from re import compile as compile_pattern
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,21 +14,31 @@ from numpy.typing import NDArray
 from shardcore import KeyAbsent, ObjectRef, Objects, Shard, ShardError, SourceError, State, UsageError
 from shardcore.progress import Progress, no_progress
 from shardcore.words import plural
+from shardscope.models.object_filter import Filter, key_matcher, parse
 
 STEP = 1 << 16
 """Rows looked at between two calls of `progress`."""
 
 PIECE = 1 << 20
 
-MAX_SORTED = 4_000_000
-"""Rows sorted by a column for which the format keeps no order."""
+MAX_SORTED = 16_000_000
+"""Rows sorted by a column of numbers for which the format keeps no order."""
+
+MAX_SORTED_KEYS = 4_000_000
+"""Rows sorted by their keys as text."""
+
+MANY_SIZES = 100_000
+"""Of more rows than this, sizes that are not known yet are not read to filter by them."""
 
 MAX_COMPARED = 500
 """Objects of the size of a dropped file that are read to compare them."""
 
-HIDDEN = (State.UNUSED, State.DELETED)
+_FIELDS = {"offset": "start", "stored": "stored_size"}
 
 Rows = NDArray[np.int64]
+
+SomeRows = NDArray[np.integer]
+"""Rows, in whatever holds their numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +46,12 @@ class View:
     """What somebody wants to see of the objects.
 
     Attributes:
-        text: A key, the beginning of one, or a pattern with `*`, `?` or `[…]`; empty for all.
-        hide: Whether unused and deleted rows are left out.
+        text: A filter, see `object_filter.parse`; empty for all.
         order: One of `Objects.orders`, or the name of a column: key, kind, state, stored, codec, shard.
         descending: Whether the order is turned round.
     """
 
     text: str = ""
-    hide: bool = False
     order: str = "slot"
     descending: bool = False
 
@@ -54,49 +61,99 @@ class View:
         return self == View()
 
 
-def rows_of(shard: Shard, view: View, progress: Progress = no_progress) -> Rows | None:
-    """The rows of a view, int64; None for all rows in the order of the format.
+def rows_of(shard: Shard, view: View, progress: Progress = no_progress) -> SomeRows | None:
+    """The rows of a view; None for all rows in the order of the format.
+
+    An order leaves no row out: rows that have no such value (no size, no bytes) come last, whichever way it goes.
 
     Raises:
-        UsageError: The order is not known (yet).
+        UsageError: The order is not known (yet), or the filter is wrong.
         SourceError: The bytes cannot be had.
     """
     objects = shard.objects
     if view.plain:
         return None
-    exact = _exact(shard, view.text)
+    wanted = parse(view.text, objects)
+    exact = _exact(shard, wanted.key) if not wanted.rules else None
     if exact is not None:
         return exact
-    order = _ordered(shard, view.order, progress)
-    if view.hide or view.text:
-        order = _filtered(objects, order, view, progress)
-    elif order is None:
-        order = np.arange(len(objects), dtype=np.int64)
-    return order[::-1] if view.descending else order
+    known, rest = _ordered(shard, view.order, progress)
+    if not view.text:
+        if known is None:
+            known = np.arange(len(objects), dtype=_compact(objects))
+        known = known[::-1] if view.descending else known
+        return np.concatenate([known, rest]).astype(_compact(objects)) if len(rest) else known
+    if known is None and view.descending:
+        known = np.arange(len(objects) - 1, -1, -1, dtype=_compact(objects))
+    elif known is not None and view.descending:
+        known = known[::-1]
+    parts = [_filtered(objects, known, wanted, progress)]
+    if len(rest):
+        parts.append(_filtered(objects, rest, wanted, progress))
+    return np.concatenate(parts)
 
 
 def can_sort(shard: Shard, order: str) -> bool:
     """Whether the objects can be shown in this order: the format keeps it, or there are few enough to sort."""
-    return order in shard.objects.orders or (shard.loaded and len(shard.objects) <= MAX_SORTED)
+    most = MAX_SORTED_KEYS if order == "key" else MAX_SORTED
+    return order in shard.objects.orders or (shard.loaded and len(shard.objects) <= most)
 
 
-def _ordered(shard: Shard, name: str, progress: Progress) -> Rows | None:
-    """The rows in an order; sorted here where the format keeps none. Equal ones stay in the order of the format."""
+def _compact(objects: Objects) -> type[np.integer]:
+    """What holds a row number: half of the memory where that is enough."""
+    return np.uint32 if len(objects) <= np.iinfo(np.uint32).max else np.int64
+
+
+_NO_ROWS = np.empty(0, np.int64)
+
+
+def _ordered(shard: Shard, name: str, progress: Progress) -> tuple[SomeRows | None, SomeRows]:
+    """The rows in an order, and those that have no place in it; sorted here where the format keeps no such order.
+
+    Equal ones stay in the order of the format.
+    """
     objects = shard.objects
     if name in objects.orders:
-        return objects.order(name)
+        order = objects.order(name)
+        return (None, _NO_ROWS) if order is None else _split(objects, name, order)
     if not can_sort(shard, name):
         raise UsageError(f"the objects cannot be sorted by {name} here")
     parts = list(_steps(len(objects), None, progress))
     if name == "key":
-        texts = [text or "" for rows in parts for text in objects.key_texts(rows)]
-        return np.array(sorted(range(len(texts)), key=texts.__getitem__), np.int64)
-    field = {"offset": "start", "stored": "stored_size"}.get(name, name)
-    columns = [getattr(objects.columns(rows), field) for rows in parts]
-    return np.argsort(np.concatenate(columns), kind="stable").astype(np.int64) if columns else np.empty(0, np.int64)
+        texts = [text for rows in parts for text in objects.key_texts(rows)]
+        keyed = [row for row, text in enumerate(texts) if text is not None]
+        order = np.array(sorted(keyed, key=lambda row: texts[row] or ""), np.int64)
+        return order, _missing(len(texts), order)
+    columns = [getattr(objects.columns(rows), _FIELDS.get(name, name)) for rows in parts]
+    if not columns:
+        return _NO_ROWS, _NO_ROWS
+    return _split(objects, name, np.argsort(np.concatenate(columns), kind="stable").astype(_compact(objects)))
 
 
-def _exact(shard: Shard, text: str) -> Rows | None:
+def _split(objects: Objects, name: str, order: SomeRows) -> tuple[SomeRows, SomeRows]:
+    """Parts an ascending order from the rows without a value: those that stand first as -1, and those left out."""
+    left_out = _missing(len(objects), order)
+    field = _FIELDS.get(name, name)
+    if name not in ("size", "stored", "offset") or not len(order):
+        return order, left_out
+
+    def unknown(at: int) -> bool:
+        return int(getattr(objects.columns(order[at : at + 1].astype(np.int64)), field)[0]) < 0
+
+    known = bisect_left(range(len(order)), True, key=lambda at: not unknown(at))
+    return order[known:], np.concatenate([order[:known], left_out]) if known else left_out
+
+
+def _missing(count: int, order: SomeRows) -> SomeRows:
+    """The rows that an order leaves out."""
+    if len(order) == count:
+        return _NO_ROWS
+    absent = np.ones(count, bool)
+    absent[order] = False
+    return np.flatnonzero(absent)
+
+
+def _exact(shard: Shard, text: str) -> SomeRows | None:
     """The rows of a whole key; None when the text is none that is there."""
     if not text:
         return None
@@ -107,36 +164,27 @@ def _exact(shard: Shard, text: str) -> Rows | None:
     return np.array(rows, np.int64) if rows else None
 
 
-def _filtered(objects: Objects, order: Rows | None, view: View, progress: Progress) -> Rows:
-    kept: list[Rows] = []
+def _filtered(objects: Objects, order: SomeRows | None, wanted: Filter, progress: Progress) -> SomeRows:
+    kept: list[SomeRows] = []
+    fits = key_matcher(wanted.key)
+    sizes = wanted.by_size and len(objects) <= MANY_SIZES
     for rows in _steps(len(objects), order, progress):
-        if view.hide:
-            state = objects.columns(rows).state
-            rows = rows[~np.isin(state, np.array(HIDDEN, np.uint8))]
-        if view.text and len(rows):
-            fits = _matcher(view.text)
+        if wanted.rules:
+            rows = rows[wanted.fits(objects.columns(rows, sizes=sizes))]
+        if wanted.key and len(rows):
             texts = objects.key_texts(rows)
             rows = rows[np.fromiter((text is not None and fits(text) for text in texts), bool, len(rows))]
-        kept.append(rows)
-    return np.concatenate(kept) if kept else np.empty(0, np.int64)
+        kept.append(rows.astype(_compact(objects)))
+    return np.concatenate(kept) if kept else _NO_ROWS
 
 
-def _steps(count: int, order: Rows | None, progress: Progress) -> Iterator[Rows]:
+def _steps(count: int, order: SomeRows | None, progress: Progress) -> Iterator[Rows]:
     total = count if order is None else len(order)
     for start in range(0, total, STEP):
         progress(start, total)
         stop = min(start + STEP, total)
-        yield np.arange(start, stop, dtype=np.int64) if order is None else order[start:stop]
+        yield np.arange(start, stop, dtype=np.int64) if order is None else order[start:stop].astype(np.int64)
     progress(total, total)
-
-
-def _matcher(text: str) -> Callable[[str], bool]:
-    """A pattern, where there is a sign of one; else the beginning of keys. Hex keys are found in either case."""
-    if any(sign in text for sign in "*?["):
-        pattern = compile_pattern(translate(text))
-        return lambda key: pattern.match(key) is not None
-    lower = text.lower()
-    return lambda key: key.startswith((text, lower))
 
 
 @dataclass(frozen=True, slots=True)

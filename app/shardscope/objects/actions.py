@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from PySide6.QtCore import QObject, Qt, Signal
+from PySide6.QtCore import QByteArray, QMimeData, QObject, Qt, Signal
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QApplication, QWidget
 
@@ -21,6 +22,8 @@ from shardscope.row_ranges import RowRanges
 from shardscope.session import Session
 from shardscope.settings import Settings
 
+T = TypeVar("T")
+
 MAX_KEYS = 1_000_000
 """Keys copied at once."""
 
@@ -33,6 +36,7 @@ class ObjectActions(QObject):
         extract: Asks how the selected objects become files.
         extract_all: The same for everything.
         copy_keys: Puts the keys on the clipboard, one per line.
+        go: Opens the current row: its bytes are selected.
         trace: Hands the key to `trace_requested`.
         check: Reads the objects and tells size and SHA-256.
     """
@@ -49,9 +53,10 @@ class ObjectActions(QObject):
         self.extract = self._action("&Extract…", "Ctrl+E", self._ask_selected)
         self.extract_all = self._action("Extract &all…", "Ctrl+Shift+E", self._ask_all)
         self.copy_keys = self._action("&Copy keys", "", self.copy)
-        self.trace = self._action("&Trace lookup", "T", self._trace)
+        self.go = self._action("&Go to its bytes", "", table.open_current)
+        self.trace = self._action("&Look up", "T", self._trace)
         self.check = self._action("&Verify selected objects", "", self.check_selected)
-        table.addActions([self.extract, self.extract_all, self.copy_keys, self.trace, self.check])
+        table.addActions([self.go, self.trace, self.extract, self.extract_all, self.copy_keys, self.check])
         table.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
         table.copy_requested.connect(self.copy)
         table.selectionModel().selectionChanged.connect(self._update)
@@ -68,7 +73,7 @@ class ObjectActions(QObject):
 
     def _update(self) -> None:
         count = self._table.selected_count() if self._session.shard is not None else 0
-        for action in (self.extract, self.copy_keys, self.trace, self.check):
+        for action in (self.go, self.extract, self.copy_keys, self.trace, self.check):
             action.setEnabled(count > 0)
         self.extract_all.setEnabled(self._session.shard is not None)
 
@@ -90,31 +95,37 @@ class ObjectActions(QObject):
     # --- keys ---
 
     def copy(self) -> None:
-        """Puts the keys of the selected rows on the clipboard."""
+        """Puts the keys of the selected rows on the clipboard; their text is made in the job, however long it is."""
+        chosen = self._table.selected_ranges()
 
-        def take(keys: list[str]) -> None:
-            QApplication.clipboard().setText("\n".join(keys))
-            self._session.message.emit(f"{plural(len(keys), 'key')} copied")
+        def take(found: tuple[int, QByteArray]) -> None:
+            copied, text = found
+            mime = QMimeData()
+            mime.setData("text/plain", text)
+            QApplication.clipboard().setMimeData(mime)
+            first = f"the first {MAX_KEYS:,} of {len(chosen):,} rows: " if len(chosen) > MAX_KEYS else ""
+            self._session.message.emit(f"{first}{plural(copied, 'key')} copied")
 
-        self._keys(self._table.selected_ranges().head(MAX_KEYS), take)
+        self._keys(chosen.head(MAX_KEYS), lambda keys: (len(keys), QByteArray("\n".join(keys).encode())), take)
 
     def _trace(self) -> None:
         def take(keys: list[str]) -> None:
             if keys:
                 self.trace_requested.emit(keys[0])
 
-        self._keys(self._table.selected_ranges().head(1), take)
+        self._keys(self._table.selected_ranges().head(1), list, take)
 
-    def _keys(self, chosen: RowRanges, take: Any) -> None:
+    def _keys(self, chosen: RowRanges, make: Callable[[list[str]], T], take: Callable[[T], None]) -> None:
+        """Reads keys, and makes something of them, in a job."""
         if not len(chosen):
             return
 
-        def work(shard: Shard, job: Job) -> list[str]:
+        def work(shard: Shard, job: Job) -> T:
             found: list[str] = []
             for rows in chosen.pieces():
                 job.check()
                 found.extend(key for key in shard.objects.key_texts(rows) if key is not None)
-            return found
+            return make(found)
 
         self._session.ask(work, take, failed="The keys cannot be read", key=("keys", self))
 

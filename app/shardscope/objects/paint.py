@@ -18,6 +18,9 @@ MARGIN = 7.0
 MAX_KEPT = 4000
 """Rows whose texts are kept."""
 
+BAR_STRENGTH = 0.25
+"""How much of the accent stands behind a size; little, so that the number stays easy to read."""
+
 _QUIET = ("row", "codec", "stored")
 _STRUCK = (State.DELETED, State.TOMBSTONED)
 
@@ -30,11 +33,13 @@ class _Row:
         texts: Cut to the width of their columns.
         places: Where each begins, from the left of its column.
         state: The state, None while it is not known.
+        share: The size beside the largest, from 0 to 1.
     """
 
     texts: list[str]
     places: list[float]
     state: State | None
+    share: float = 0.0
 
 
 class RowPainter:
@@ -79,9 +84,13 @@ class RowPainter:
         metrics = self._metrics[False]
         base = top + (height - metrics.height()) / 2 + metrics.ascent()
         for number, column in enumerate(self._model.columns):
+            if table.isColumnHidden(number):
+                continue
             left = table.columnViewportPosition(number)
             if left > area.right() or left + table.columnWidth(number) < area.left():
                 continue
+            if column.name == "size":
+                self._paint_bars(painter, left, table.columnWidth(number), top, rows, selected, first)
             self._paint_column(painter, number, column.name, left, base, rows, selected, first)
         self._outline(painter, first, last, top)
 
@@ -113,7 +122,7 @@ class RowPainter:
         usual = colours.muted if name in _QUIET else colours.text
         pen: QColor | None = None
         for at, row in enumerate(rows):
-            colour = colours.base if first + at in selected else _colour(colours, row.state) or usual
+            colour = colours.base if first + at in selected else row_colour(colours, row.state) or usual
             if colour is not pen:
                 painter.setPen(colour)
                 pen = colour
@@ -123,6 +132,19 @@ class RowPainter:
             painter.drawText(QPointF(left + row.places[number], base + at * height), row.texts[number])
             if struck:
                 painter.setFont(self._mono)
+
+    def _paint_bars(
+        self, painter: QPainter, left: int, width: int, top: int, rows: list[_Row], selected: set[int], first: int
+    ) -> None:
+        """A quiet bar behind each size: its share of the largest."""
+        colours, height = theme.of(self._table), row_height(self._table)
+        room = width - 2 * MARGIN
+        for at, row in enumerate(rows):
+            if row.share > 0:
+                colour = QColor(colours.text if first + at in selected else colours.accent)
+                colour.setAlphaF(BAR_STRENGTH)
+                long = max(room * min(row.share, 1.0), 1.0)
+                painter.fillRect(QRectF(left + MARGIN + room - long, top + at * height + 3, long, height - 6), colour)
 
     def _row(self, place: int) -> _Row:
         found = self._rows.get(place)
@@ -150,7 +172,7 @@ class RowPainter:
                 texts[number] = metrics.elidedText(texts[number], side, room)
                 width = metrics.horizontalAdvance(texts[number])
             places.append(MARGIN + max(room - width, 0.0) if column.number else MARGIN)
-        return _Row(texts, places, state)
+        return _Row(texts, places, state, self._model.share_of(place))
 
     def _outline(self, painter: QPainter, first: int, last: int, top: int) -> None:
         """A frame around the current row, for the keyboard."""
@@ -175,7 +197,8 @@ def selected_places(table: QTableView) -> list[range]:
     return [range(part.top(), part.bottom() + 1) for part in table.selectionModel().selection().toList()]
 
 
-def _colour(colours: theme.Palette, state: State | None) -> QColor | None:
+def row_colour(colours: theme.Palette, state: State | None) -> QColor | None:
+    """The colour of all texts of a row; None where each column has its own."""
     match state:
         case State.DAMAGED:
             return colours.error

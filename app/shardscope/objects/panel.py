@@ -5,27 +5,31 @@ from __future__ import annotations
 from pathlib import Path
 
 from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
-from PySide6.QtGui import QDragEnterEvent, QDropEvent
-from PySide6.QtWidgets import (
-    QHBoxLayout,
-    QLabel,
-    QLineEdit,
-    QPushButton,
-    QToolButton,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QToolButton, QVBoxLayout, QWidget
 
-from shardcore import NotAShard
+from shardcore.words import plural
 from shardscope.jobs import Pool, Priority
+from shardscope.looks.cut_label import CutLabel
 from shardscope.looks.remedies import plain_words
-from shardscope.models.object_model import ObjectModel
-from shardscope.models.object_rows import Rows, Sought, View, can_sort, rows_of, seek_file
+from shardscope.models.census import Census, count, countable
+from shardscope.models.object_filter import toggled
+from shardscope.models.object_model import ObjectModel, place_in
+from shardscope.models.object_rows import SomeRows, Sought, View, can_sort, rows_of, seek_file
 from shardscope.objects.actions import ObjectActions
+from shardscope.objects.chips import Chips
+from shardscope.objects.columns import Columns
+from shardscope.objects.filter_field import FilterField
+from shardscope.objects.sums import SelectionSums
 from shardscope.objects.table import ObjectTable
+from shardscope.objects.why_none import why_none
+from shardscope.opened import AUTO_INDEX_BYTES
 from shardscope.selection import Selection
 from shardscope.session import IndexState, Session
 from shardscope.settings import Settings
+
+HIDE = "-state:unused,deleted"
+"""The filter that leaves out rows without an object."""
 
 TYPING_MILLISECONDS = 250
 """The filter waits this long for the next key stroke."""
@@ -34,65 +38,38 @@ MANY_ROWS = 1_000_000
 """Filtering more rows than this is a job that is shown."""
 
 
-class FilterField(QLineEdit):
-    """A line to type a filter into; a file that is dropped on it is sought among the objects."""
-
-    file_dropped = Signal(object)
-
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setPlaceholderText("Filter: beginning of a key, pattern with * or ?, whole key; or drop a file here")
-        self.setToolTip(
-            "Type the beginning of a key, a pattern with * and ?, or a whole key.\n"
-            "Drop a file here to ask whether it is in this shard: by its SHA-256, its name, then its content."
-        )
-        self.setAccessibleName("Filter objects")
-        self.setClearButtonEnabled(True)
-        self.setAcceptDrops(True)
-
-    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        """Takes one local file."""
-        urls = event.mimeData().urls()
-        if len(urls) == 1 and urls[0].isLocalFile():
-            event.setDropAction(Qt.DropAction.CopyAction)
-            event.accept()
-        else:
-            super().dragEnterEvent(event)
-
-    def dropEvent(self, event: QDropEvent) -> None:
-        """Hands over the file; texts are typed in."""
-        urls = event.mimeData().urls()
-        if len(urls) == 1 and urls[0].isLocalFile():
-            event.setDropAction(Qt.DropAction.CopyAction)
-            event.accept()
-            path = Path(urls[0].toLocalFile())
-            QTimer.singleShot(0, self, lambda: self.file_dropped.emit(path))
-        else:
-            super().dropEvent(event)
-
-
 class ObjectPanel(QWidget):
-    """Follows the selection of the session, and makes it."""
+    """Follows the selection of the session, and makes it.
+
+    `bytes_wanted()` tells that the user went from an object to its bytes: whoever shows them may take the keyboard.
+    """
+
+    bytes_wanted = Signal()
 
     def __init__(self, session: Session, settings: Settings, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._session = session
         self._view = View()
-        self._note = ""
+        self._note, self._refused = "", False
         self.model = ObjectModel(session, self)
         self.table = ObjectTable(self.model, self)
         self.filter = FilterField(self)
-        self.hide_unused = QToolButton(self)
+        self.chips = Chips(self)
+        self.hide_unused = QAction("&Hide unused and deleted rows", self)
         self.hide_unused.setCheckable(True)
         self.hide_unused.setToolTip("Leaves out the rows that hold no object, or one that was deleted")
         self.load_button = QPushButton("Read the index", self)
         self.load_button.setToolTip("Reads the whole index: objects can be sorted then, and every byte explained")
-        self.status = QLabel(self)
+        self.status = CutLabel(self)
         self.status.setObjectName("objectStatus")
-        self.status.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.earlier = self._pager("◀", "Earlier rows", -1)
         self.later = self._pager("▶", "Later rows", 1)
         self.actions_ = ObjectActions(session, self.table, settings, self)
+        self.columns = Columns(session, self.table, settings)
+        self.sums = SelectionSums(session, self.table)
+        line = QAction(self)
+        line.setSeparator(True)
+        self.table.addActions([line, self.hide_unused, self.columns.reset_widths])
         self._typing = QTimer(self)
         self._typing.setSingleShot(True)
         self._typing.setInterval(TYPING_MILLISECONDS)
@@ -100,6 +77,8 @@ class ObjectPanel(QWidget):
         self._lay_out()
         self._connect()
         self._reload()
+        if session.index_state is IndexState.LOADED:
+            self._rows_known()
 
     def _pager(self, sign: str, name: str, step: int) -> QToolButton:
         button = QToolButton(self)
@@ -109,35 +88,53 @@ class ObjectPanel(QWidget):
         button.clicked.connect(lambda: self._turn(step))
         return button
 
+    def _button(self, action: QAction, text: str) -> QPushButton:
+        """A button for what the menus offer, too; it is enabled when they are."""
+        button = QPushButton(text, self)
+        button.setToolTip(action.toolTip())
+        button.setAccessibleName(text)
+        button.setEnabled(action.isEnabled())
+        button.clicked.connect(lambda _=False: action.trigger())
+        action.changed.connect(lambda: button.setEnabled(action.isEnabled()))
+        return button
+
     def _lay_out(self) -> None:
+        self.look_up_button = self._button(self.actions_.trace, "Look up")
+        self.extract_button = self._button(self.actions_.extract, "Extract…")
         bar = QHBoxLayout()
-        bar.setContentsMargins(8, 6, 8, 6)
-        bar.setSpacing(10)
+        bar.setContentsMargins(8, 4, 8, 4)
+        bar.setSpacing(6)
         bar.addWidget(self.filter, 1)
-        bar.addWidget(self.hide_unused)
-        bar.addWidget(self.load_button)
-        foot = QHBoxLayout()
-        foot.setContentsMargins(8, 3, 8, 3)
+        bar.addWidget(self.chips)
+        bar.addWidget(self.look_up_button)
+        bar.addWidget(self.extract_button)
+        # Of one height whatever stands in it, and never wider than the line above: no state changes the size.
+        line = QWidget(self)
+        foot = QHBoxLayout(line)
+        foot.setContentsMargins(8, 2, 8, 2)
         foot.addWidget(self.status, 1)
-        foot.addWidget(self.earlier)
-        foot.addWidget(self.later)
+        for button in (self.load_button, self.earlier, self.later):
+            foot.addWidget(button)
+        line.setFixedHeight(max(self.load_button.sizeHint().height(), self.earlier.sizeHint().height()) + 4)
+        self.table.setMinimumSize(0, 48)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
         layout.addLayout(bar)
         layout.addWidget(self.table, 1)
-        layout.addLayout(foot)
+        layout.addWidget(line)
 
     def _connect(self) -> None:
         session = self._session
         session.opened.connect(lambda _: self._reload())
         session.closed.connect(self._reload)
         session.index_loaded.connect(self._rows_known)
-        session.index_changed.connect(lambda _: self._update())
+        session.index_changed.connect(self._index_changed)
         session.selection_changed.connect(self._follow)
         self.table.rows_chosen.connect(lambda row: session.select_row(row, self))
         self.table.horizontalHeader().sectionClicked.connect(self._sort_by)
-        self.table.selectionModel().selectionChanged.connect(lambda *_: self._update())
+        self.table.row_opened.connect(self._open_row)
+        self.sums.changed.connect(self._update)
         self.model.blocks_changed.connect(self._update)
         self.model.page_failed.connect(self._failed)
         self.filter.textChanged.connect(lambda _: self._typing.start())
@@ -145,27 +142,35 @@ class ObjectPanel(QWidget):
         self.filter.file_dropped.connect(self.seek)
         self.filter.installEventFilter(self)
         self._typing.timeout.connect(self._apply)
-        self.hide_unused.toggled.connect(self._hiding)
+        self.hide_unused.triggered.connect(self._hide)
+        self.chips.chosen.connect(lambda name, value: self._set_filter(toggled(self.filter.text(), name, value)))
         self.load_button.clicked.connect(lambda _: session.load_index())
 
     # --- what is open ---
 
     def _reload(self) -> None:
-        self._view, self._note = View(), ""
-        for widget in (self.filter, self.hide_unused):
-            widget.blockSignals(True)
+        self._view, self._note, self._refused = View(), "", False
+        self.filter.blockSignals(True)
         self.filter.clear()
-        self.hide_unused.setChecked(False)
-        for widget in (self.filter, self.hide_unused):
-            widget.blockSignals(False)
-        self._hiding(False)
+        self.filter.blockSignals(False)
+        self._show_filter()
         self._typing.stop()
         if (older := self._session.jobs.newest(("rows", self))) is not None:
             older.cancel()
+        self.model.largest = 0
+        self.chips.show_census(None)
+        shard = self._session.shard
+        ready = shard is not None and (shard.loaded or shard.index_bytes <= AUTO_INDEX_BYTES)
+        self.columns.expect(counted=ready)
         self.model.load()
-        source = self._session.shard.source if self._session.shard is not None else None
+        source = shard.source if shard is not None else None
         self.table.set_largest(source.size if source is not None else 0)
         self._show_order()
+        self._update()
+
+    def _index_changed(self, state: IndexState) -> None:
+        if state in (IndexState.NONE, IndexState.FAILED):
+            self.columns.learn(None)
         self._update()
 
     def _rows_known(self) -> None:
@@ -175,16 +180,50 @@ class ObjectPanel(QWidget):
             self._follow(self._session.selection)
         else:
             self._show(self._view)
+        self._count()
         self._update()
+
+    def _count(self) -> None:
+        """Looks at all rows in a job, for chips, bars and columns that say the same everywhere."""
+
+        def learn(census: Census | None) -> None:
+            self.model.largest = census.largest if census is not None else 0
+            self.chips.show_census(census)
+            self.chips.show_filter(self.filter.text())
+            self.columns.learn(census)
+
+        if not countable(self._total, far="://" in self._session.uri):
+            learn(None)
+            return
+        self._session.ask(
+            lambda shard, job: count(shard, job.progress),
+            learn,
+            failed=lambda _: learn(None),
+            stopped=lambda: None if self._session.jobs.newest(("count", self)) else learn(None),
+            key=("count", self),
+            pool=Pool.CPU,
+            priority=Priority.PREFETCH,
+        )
 
     # --- filter and order ---
 
-    def _hiding(self, hidden: bool) -> None:
-        self.hide_unused.setText(f"{'☑' if hidden else '☐'} Hide unused and deleted")
+    def _set_filter(self, text: str) -> None:
+        """Puts a text into the filter, at once."""
+        self.filter.setText(text)
+        self._typing.stop()
         self._apply()
 
+    def _hide(self, hidden: bool) -> None:
+        words = [word for word in self.filter.text().split() if word != HIDE]
+        self._set_filter(" ".join([*words, HIDE] if hidden else words))
+
+    def _show_filter(self) -> None:
+        """Chips and menus say what the text says."""
+        self.chips.show_filter(self.filter.text())
+        self.hide_unused.setChecked(HIDE in self.filter.text().split())
+
     def _wanted(self) -> View:
-        return View(self.filter.text().strip(), self.hide_unused.isChecked(), self._view.order, self._view.descending)
+        return View(self.filter.text().strip(), self._view.order, self._view.descending)
 
     def _apply_now(self) -> None:
         self._typing.stop()
@@ -192,6 +231,7 @@ class ObjectPanel(QWidget):
         self.table.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _apply(self) -> None:
+        self._show_filter()
         if self._wanted() != self._view:
             self._show(self._wanted())
 
@@ -209,16 +249,16 @@ class ObjectPanel(QWidget):
             self._show_order()
             return
         descending = order == self._view.order and not self._view.descending
-        self._show(View(self._view.text, self._view.hide, order, descending))
+        self._show(View(self._view.text, order, descending))
 
     def _show(self, view: View) -> None:
         """Finds the rows of a view, in a job, and shows them."""
         if self._session.shard is None:
             return
-        self._view, self._note = view, ""
+        self._view, self._note, self._refused = view, "", False
         self._show_order()
 
-        def take(rows: Rows | None) -> None:
+        def take(rows: SomeRows | None) -> None:
             if self._view is view:
                 self.model.set_rows(rows)
                 self._follow(self._session.selection)
@@ -227,7 +267,7 @@ class ObjectPanel(QWidget):
         def failed(error: BaseException) -> None:
             self._say(plain_words(error), view)
 
-        heavy = (view.text or view.hide) and self._total > MANY_ROWS
+        heavy = bool(view.text) and self._total > MANY_ROWS
         self._session.ask(
             lambda shard, job: rows_of(shard, view, job.progress),
             take,
@@ -242,7 +282,7 @@ class ObjectPanel(QWidget):
     def _say(self, note: str, view: View) -> None:
         """Says what became of a view, if it is still the one that is wanted."""
         if self._view is view:
-            self._note = note
+            self._note, self._refused = note, True
             self._update()
 
     def _show_order(self) -> None:
@@ -286,8 +326,25 @@ class ObjectPanel(QWidget):
     def _follow(self, selection: Selection) -> None:
         if selection.origin is self and selection.row is not None:
             return
-        if selection.complete or selection.row is not None:
-            self.table.follow(selection.row)
+        if not selection.complete and selection.row is None:
+            return
+        row, order = selection.row, self.model.order
+        if (older := self._session.jobs.newest(("place", self))) is not None:
+            older.cancel()
+        if row is None or order is None or not self.model.scattered:
+            self.table.follow(row)
+            return
+
+        def take(place: int | None) -> None:
+            if self.model.order is order:
+                self.table.follow_place(place)
+
+        self._session.ask(lambda shard, job: place_in(order, row), take, key=("place", self), pool=Pool.CPU)
+
+    def _open_row(self, row: int) -> None:
+        """Goes to the bytes of an object."""
+        self._session.select_row(row, self)
+        self.bytes_wanted.emit()
 
     def _turn(self, step: int) -> None:
         first, last = self.model.block
@@ -303,41 +360,30 @@ class ObjectPanel(QWidget):
         return len(self._session.listing) if self._session.listing is not None else 0
 
     def _update(self) -> None:
-        shard = self._session.shard
-        total = self._total
-        state = self._session.index_state
-        self.load_button.setVisible(shard is not None and state in (IndexState.NONE, IndexState.FAILED))
+        total, state = self._total, self._session.index_state
+        unread = state in (IndexState.NONE, IndexState.FAILED)
+        self.load_button.setVisible(self._session.shard is not None and unread)
         first, last = self.model.block
         paged = last - first < self.model.total
         for button in (self.earlier, self.later):
             button.setVisible(paged)
         self.earlier.setEnabled(first > 0)
         self.later.setEnabled(last < self.model.total)
-        if shard is None:
-            self.status.setText("")
+        if (why := why_none(self._session)) is not None:
+            self.status.setText(why)
             return
-        if self._session.listing is None:
-            words = {
-                IndexState.LOADING: "Reading the index: the objects are known then …",
-                IndexState.FAILED: "The objects cannot be read.",
-            }
-            self.status.setText(words.get(state, "The objects are known once the index is read."))
-            return
-        if shard.damage is not None and not total:
-            why = "it is not a shard" if isinstance(shard.damage, NotAShard) else "the file is damaged"
-            self.status.setText(f"No objects can be read: {why}.")
-            return
-        parts = [f"{total:,} rows"] if self._view.plain else [f"{self.model.total:,} of {total:,} rows"]
+        parts = [plural(total, "row") if self._view.plain else f"{self.model.total:,} of {plural(total, 'row')}"]
         if self._session.jobs.newest(("rows", self)) is not None:
             parts.append("looking …")
         if paged:
             parts.append(f"shown: {first:,} to {last - 1:,}")
-        if (selected := self.table.selected_count()) > 1:
-            parts.append(f"{selected:,} selected")
+        if selected := self.sums.text:
+            parts.append(selected)
         if state is IndexState.LOADING:
             parts.append("reading the index …")
         if self._note:
-            parts.append(self._note)
+            # What the user can mend comes first; what else there is to say comes last.
+            parts.insert(0 if self._refused else len(parts), self._note)
         self.status.setText("  ·  ".join(parts))
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from PySide6.QtCore import (
     QEvent,
     QItemSelection,
@@ -11,9 +13,18 @@ from PySide6.QtCore import (
     Qt,
     Signal,
 )
-from PySide6.QtGui import QKeyEvent, QKeySequence, QPainter, QPaintEvent, QResizeEvent
+from PySide6.QtGui import (
+    QFocusEvent,
+    QKeyEvent,
+    QKeySequence,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QResizeEvent,
+)
 from PySide6.QtWidgets import (
     QAbstractItemView,
+    QApplication,
     QHeaderView,
     QTableView,
     QWidget,
@@ -31,26 +42,25 @@ MAX_PIXELS = 2**31 - 1
 _DIGITS = {"row": 4, "key": 8, "kind": 6, "state": 7, "size": 7, "stored": 6, "start": 6, "codec": 7, "shard": 6}
 """The least widths of the columns, in digits; they grow with the file, and some with what is in them."""
 
-_MOST_DIGITS = {"key": 400, "state": 12, "shard": 16}
+_MOST_DIGITS = {"state": 12, "shard": 16}
 """Columns that grow with their texts, and how far."""
 
 MANY_SELECTED = 10_000
 """Changes of the selection by more rows than this are painted without looking at each."""
 
-KEY_SHARE = 0.6
-"""Keys that fit in this part of the table are shown whole; longer ones share what the other columns leave."""
-
 LONG_KEY = 16
-"""Digits that a longer key has at least; the table scrolls instead."""
+"""Digits that a key has room for at least, and all that the other columns leave; the table scrolls instead."""
 
 
 class ObjectTable(QTableView):
     """Shows an `ObjectModel`, as many rows as Qt can scroll at once.
 
-    `rows_chosen(row)` carries the row of `Shard.objects` that became current by the user's hand.
+    `rows_chosen(row)` carries the row of `Shard.objects` that became current by the user's hand; `row_opened(row)` one
+    that was clicked twice, or left with Enter.
     """
 
     rows_chosen = Signal(object)
+    row_opened = Signal(object)
     copy_requested = Signal()
 
     def __init__(self, model: ObjectModel, parent: QWidget | None = None) -> None:
@@ -61,6 +71,8 @@ class ObjectTable(QTableView):
         self._largest = 0
         self._sized: tuple[tuple[str, ...], dict[str, int]] = ((), {})
         self._texts: dict[str, int] = {}
+        self._by_hand: set[str] = set()
+        self._sizing = False
         self.setObjectName("objectTable")
         self.setAccessibleName("Objects")
         self.setModel(model)
@@ -87,6 +99,7 @@ class ObjectTable(QTableView):
         model.modelReset.connect(self._size_columns)
         model.dataChanged.connect(lambda *_: self._rows_came())
         self.clicked.connect(self._click)
+        header.sectionResized.connect(self._resized)
         # Rows that were not there yet are not kept by the painter: it need not hear when they come.
         model.modelReset.connect(self._painter.forget)
         header.sectionResized.connect(self._painter.forget)
@@ -115,7 +128,7 @@ class ObjectTable(QTableView):
         self._size_columns()
 
     def _size_columns(self) -> None:
-        header, digit = self.horizontalHeader(), self.fontMetrics().horizontalAdvance("0")
+        digit = self.fontMetrics().horizontalAdvance("0")
         grown = {"row": len(f"{self.objects.total:,}") + 1, "start": len(f"{self._largest:,}")}
         shown = tuple(column.name for column in self.objects.columns)
         if shown == self._sized[0] and grown == self._sized[1]:
@@ -124,9 +137,35 @@ class ObjectTable(QTableView):
         self._texts.clear()
         for number, name in enumerate(shown):
             room = 30 if self.objects.columns[number].number else 20
-            self.setColumnWidth(number, max(_DIGITS[name], grown.get(name, 0)) * digit + room)
-        header.setStretchLastSection(True)
+            self._set_width(number, max(_DIGITS[name], grown.get(name, 0)) * digit + room)
         self._widen()
+
+    def hide_columns(self, numbers: Collection[int]) -> None:
+        """Shows all columns but these."""
+        for number in range(len(self.objects.columns)):
+            self.setColumnHidden(number, number in numbers)
+        self._widen()
+        self._painter.forget()
+        self.viewport().update()
+
+    def reset_widths(self) -> None:
+        """Gives every column the width that suits it, whatever the user did."""
+        self._by_hand.clear()
+        self._sized = ((), {})
+        self._size_columns()
+        self._rows_came()
+
+    def _set_width(self, number: int, width: int) -> None:
+        if self.objects.columns[number].name in self._by_hand:
+            return
+        self._sizing = True
+        self.setColumnWidth(number, width)
+        self._sizing = False
+
+    def _resized(self, number: int, _: int, width: int) -> None:
+        """What the user drags keeps its width."""
+        if not self._sizing and width and QApplication.mouseButtons() & Qt.MouseButton.LeftButton:
+            self._by_hand.add(self.objects.columns[number].name)
 
     def _rows_came(self) -> None:
         """Rows are known that were not before: their texts say how much room they want."""
@@ -140,20 +179,17 @@ class ObjectTable(QTableView):
             self._widen()
 
     def _widen(self) -> None:
-        """Gives keys and other texts the room they want, as far as there is some."""
-        names = [column.name for column in self.objects.columns]
+        """Gives texts the room they want, and keys what is left."""
+        columns = self.objects.columns
+        names = [column.name for n, column in enumerate(columns) if not self.isColumnHidden(n)]
+        number = {column.name: n for n, column in enumerate(columns)}
         digit, viewport = self.fontMetrics().horizontalAdvance("0"), self.viewport().width()
         for name in ("state", "shard"):
             width = min(max(self._texts.get(name, 0), _DIGITS[name] * digit), _MOST_DIGITS[name] * digit)
             if name in names:
-                self.setColumnWidth(names.index(name), width + 20)
-        others = sum(self.columnWidth(n) for n, name in enumerate(names) if name not in ("key", names[-1]))
-        last = names[-1]
-        others += max(_DIGITS[last] * digit, self._texts.get(last, 0)) + 20
-        wanted = max(self._texts.get("key", 0), _DIGITS["key"] * digit) + 20
-        if wanted > viewport * KEY_SHARE:
-            wanted = min(wanted, max(viewport - others, LONG_KEY * digit))
-        self.setColumnWidth(names.index("key"), wanted)
+                self._set_width(number[name], width + 20)
+        others = sum(self.columnWidth(number[name]) for name in names if name != "key")
+        self._set_width(number["key"], max(viewport - others, LONG_KEY * digit + 20))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """There is more room, or less."""
@@ -185,9 +221,12 @@ class ObjectTable(QTableView):
 
     def follow(self, row: int | None) -> None:
         """Makes a row current without telling that the user did; None clears the selection."""
+        self.follow_place(None if row is None else self.objects.place_of(row))
+
+    def follow_place(self, place: int | None) -> None:
+        """The same for a place among all that are shown."""
         self._following = True
         try:
-            place = None if row is None else self.objects.place_of(row)
             if place is None:
                 self.selectionModel().clear()
                 return
@@ -228,13 +267,57 @@ class ObjectTable(QTableView):
         if not self._following and current.isValid() and current.row() != previous.row():
             self.rows_chosen.emit(self.objects.row_of(current))
 
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        """Focus never selects: Qt makes the first row current, which here stays a place to start from."""
+        self._following = True
+        try:
+            super().focusInEvent(event)
+            if self.currentIndex().isValid() and not self.selectionModel().hasSelection():
+                places = self.visible_places()
+                if places and self.currentIndex().row() not in places:
+                    index = self.objects.index(places.start, 0)
+                    self.selectionModel().setCurrentIndex(index, QItemSelectionModel.SelectionFlag.NoUpdate)
+        finally:
+            self._following = False
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        """Opens the row that is under the pointer."""
+        index = self.indexAt(event.position().toPoint())
+        if event.button() == Qt.MouseButton.LeftButton and index.isValid():
+            self.row_opened.emit(self.objects.row_of(index))
+        else:
+            super().mouseDoubleClickEvent(event)
+
+    def open_current(self) -> None:
+        """Goes to the bytes of the current row."""
+        if self.currentIndex().isValid():
+            self.row_opened.emit(self.objects.row_of(self.currentIndex()))
+
     def _click(self, index: QModelIndex) -> None:
         """A click on the current row chooses it again: something else may be selected by now."""
         self.rows_chosen.emit(self.objects.row_of(index))
 
+    def event(self, event: QEvent) -> bool:
+        """Ctrl+0 is about the table while the keyboard is here."""
+        if event.type() == QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent) and _is_reset(event):
+            event.accept()
+            return True
+        return super().event(event)
+
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Copy gives keys, not the text of one cell."""
+        """Copy gives keys, not the text of one cell; Enter goes to the bytes, Ctrl+0 resets the widths."""
         if event.matches(QKeySequence.StandardKey.Copy):
             self.copy_requested.emit()
             return
+        if _is_reset(event):
+            self.reset_widths()
+            return
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self.currentIndex().isValid():
+            self.open_current()
+            return
         super().keyPressEvent(event)
+
+
+def _is_reset(event: QKeyEvent) -> bool:
+    control, keypad = Qt.KeyboardModifier.ControlModifier, Qt.KeyboardModifier.KeypadModifier
+    return event.key() == Qt.Key.Key_0 and event.modifiers() & ~keypad == control

@@ -167,6 +167,8 @@ class MainWindow(QMainWindow):
         tree = self.panels.panel(StructureTree)
         tree.look_up_requested.connect(self.trace_key)
         tree.extract_requested.connect(self.extract_row)
+        self.objects.bytes_wanted.connect(lambda: self.hex.view.setFocus(Qt.FocusReason.OtherFocusReason))
+        self.objects.table.insertAction(self.objects.actions_.check, self.actions_.copy_files)
         self.welcome.open_requested.connect(self.ask_file)
         self.welcome.folder_requested.connect(self.ask_folder)
         self.welcome.chosen.connect(self.open)

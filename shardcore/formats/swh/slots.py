@@ -30,18 +30,21 @@ class Order:
     Attributes:
         slots: Slot numbers, shape `(live,)`.
         offsets: Where the length fields stand, ascending, shape `(live,)`.
-        sizes: Bytes of the contents, shape `(live,)`.
-        row_sizes: The same by slot; -1 where there is no object; shape `(slots,)`.
+        row_sizes: Bytes of the contents by slot; -1 where there is no object; shape `(slots,)`.
         empty_state: What a slot without object is: unused or deleted.
         zero_offsets: Slots of the older writer, unused with offset 0.
     """
 
     slots: I64
     offsets: I64
-    sizes: I64
     row_sizes: I64
     empty_state: State
     zero_offsets: int
+
+    @property
+    def sizes(self) -> I64:
+        """Bytes of the contents, in the order of their offsets, shape `(live,)`; made for whoever asks."""
+        return self.row_sizes[self.slots]
 
     @property
     def stops(self) -> I64:
@@ -62,20 +65,22 @@ def load_order(source: Source, geometry: Geometry, progress: Progress) -> Order:
         last = min(first + rows_at_once, geometry.slots)
         offsets[first:last] = read_slots(source, geometry, first, last)["offset"]
     live = np.flatnonzero(geometry.states(offsets) == State.LIVE)
-    starts = offsets[live].astype(np.int64)
+    zeros = int(np.count_nonzero(offsets == 0))
+    starts = offsets[live].view(np.int64)
+    # What is not needed any more goes: each of these has an entry for every slot.
+    del offsets
     by_offset = np.argsort(starts, kind="stable")
     slots, starts = live[by_offset], starts[by_offset]
-    sizes = _sizes(source, geometry, starts, progress)
+    del live, by_offset
     row_sizes = np.full(geometry.slots, -1, np.int64)
-    row_sizes[slots] = sizes
-    zeros = int(np.count_nonzero(offsets == 0))
-    empty = geometry.slots - len(live)
-    deleted = geometry.declared - len(live)
+    row_sizes[slots] = _sizes(source, geometry, starts, progress)
+    empty = geometry.slots - len(slots)
+    deleted = geometry.declared - len(slots)
     # An older writer marks unused slots by offset 0, so others without object were deleted. Else they look alike,
     # and only the counts tell, when all are of one kind.
     all_deleted = deleted > 0 and (zeros > 0 or deleted == empty)
     progress(geometry.slots, geometry.slots)
-    return Order(slots, starts, sizes, row_sizes, State.DELETED if all_deleted else State.UNUSED, zeros)
+    return Order(slots, starts, row_sizes, State.DELETED if all_deleted else State.UNUSED, zeros)
 
 
 def _sizes(source: Source, geometry: Geometry, starts: I64, progress: Progress) -> I64:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shardcore.caching import Once
 from shardcore.errors import FormatError
 from shardcore.formats.swh.file import SwhFile
 from shardcore.formats.swh.hash_section import HashParts
@@ -87,6 +88,7 @@ class SwhTree:
     def __init__(self, file: SwhFile) -> None:
         self._file = file
         self._geometry = file.geometry
+        self._extents: Once[ObjectExtents] = Once()
 
     def root(self) -> Node:
         """The root, with one child for each section."""
@@ -118,7 +120,8 @@ class SwhTree:
             return _leaf(
                 section, FieldRole.DATA, f"{plural(self._geometry.declared, 'object')}; load the index to see each"
             )
-        kids = ObjectExtents(self._file, order)
+        # Arrays of every object: made once, not by everyone who looks at the tree.
+        kids = self._extents.get(lambda: ObjectExtents(self._file, order))
         text = plural(len(order.slots), "object") + (f", {plural(kids.gaps, 'deleted stretch')}" if kids.gaps else "")
         role = FieldRole.GROUP if section.size else FieldRole.DATA
         span = Span("", section.start, section.stop)
@@ -224,16 +227,20 @@ class ObjectExtents(Extents):
         reach = np.maximum.accumulate(np.append(file.geometry.objects_start, stops))
         where = np.flatnonzero(reach < edges)
         self.gaps = len(where)
-        all_starts = np.concatenate([starts, reach[where]])
-        by_start = np.argsort(all_starts, kind="stable")
-        # Number of the live object at each place of the list, or -1 for a gap.
-        self._live = np.concatenate([np.arange(len(starts)), np.full(len(where), -1)])[by_start]
-        super().__init__(
-            all_starts[by_start], np.concatenate([stops, edges[where]])[by_start], self._nodes, paint=self._runs
-        )
+        # Number of the live object at each place of the list, or -1 for a gap; None where there is no gap.
+        self._live: NDArray[np.int64] | None = None
+        if len(where):
+            starts = np.concatenate([starts, reach[where]])
+            by_start = np.argsort(starts, kind="stable")
+            self._live = np.concatenate([np.arange(len(order.slots)), np.full(len(where), -1)])[by_start]
+            starts, stops = starts[by_start], np.concatenate([stops, edges[where]])[by_start]
+        super().__init__(starts, stops, self._nodes, paint=self._runs)
+
+    def _live_at(self, first: int, last: int) -> NDArray[np.int64]:
+        return np.arange(first, last) if self._live is None else self._live[first:last]
 
     def _nodes(self, first: int, last: int) -> list[Node]:
-        live = self._live[first:last]
+        live = self._live_at(first, last)
         slots = self._order.slots[live[live >= 0]]
         keys = iter(read_slots_at(self._file.source, self._file.geometry, slots)["key"])
         return [
@@ -242,10 +249,10 @@ class ObjectExtents(Extents):
         ]
 
     def _object(self, number: int, key: str) -> Node:
-        size = int(self._order.sizes[number])
+        slot = int(self._order.slots[number])
+        size = int(self._order.row_sizes[slot])
         length = length_span(int(self._order.offsets[number]))
         content = Span("", length.stop, length.stop + size)
-        slot = int(self._order.slots[number])
         kids = (
             *field_nodes(OBJECT, {"size": size}, length.start),
             Node(
@@ -280,7 +287,7 @@ class ObjectExtents(Extents):
     def _runs(self, first: int, last: int) -> Runs:
         starts, stops = self.starts[first:last], self.stops[first:last]
         parity = np.arange(first, last, dtype=np.int64) & 1
-        gap = self._live[first:last] < 0
+        gap = self._live_at(first, last) < 0
         edge = np.minimum(np.where(gap, stops, starts + OBJECT.size), stops)
         roles = np.where(gap, FieldRole.UNUSED, FieldRole.SIZE)
         both_starts = np.stack([starts, edge], axis=1)

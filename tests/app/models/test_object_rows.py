@@ -62,7 +62,7 @@ def test_a_whole_key_is_found_without_looking_at_all(shard: Shard) -> None:
 def test_hidden_rows(data: Path) -> None:
     """Unused and deleted rows can be left out."""
     with shardcore.open(data / "swh" / "deleted.shard") as shard:
-        rows = rows_of(shard, View(hide=True))
+        rows = rows_of(shard, View("-state:unused,deleted"))
         assert rows is not None
         assert len(rows) == 10
         assert set(shard.objects.columns(rows).state.tolist()) == {State.LIVE}
@@ -73,7 +73,7 @@ def test_orders(shard: Shard, descending: bool) -> None:
     """Offsets and sizes come sorted, in either direction, with a filter as well."""
     for text in ("", "a"):
         for order, column in (("offset", "start"), ("size", "size")):
-            rows = rows_of(shard, View(text, True, order, descending))
+            rows = rows_of(shard, View(f"{text} state:live", order, descending))
             assert rows is not None
             values = getattr(shard.objects.columns(rows), column).tolist()
             assert values == sorted(values, reverse=descending)
@@ -91,11 +91,27 @@ def test_every_column_sorts(data: Path, name: str) -> None:
             assert rows is not None
             assert len(set(rows.tolist())) == len(rows)
             values = getattr(everything, column)[rows].tolist()
-            assert values == sorted(values)
-        texts = [text or "" for text in keys(shard, View(order="key"))]
+            known = [value for value in values if value >= 0]
+            assert values == sorted(known) + [-1] * (len(values) - len(known))
+            assert len(rows) == len(shard.objects)
+        texts = [text for text in keys(shard, View(order="key")) if text is not None]
         # Where keys are numbers, they are sorted as numbers.
         numbers = all(text.isdecimal() for text in texts) and "key" in shard.objects.orders
         assert texts == sorted(texts, key=int if numbers else str)
+
+
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize("order", ["size", "offset"])
+def test_sorting_drops_no_rows(data: Path, order: str, descending: bool) -> None:
+    """Rows without size or bytes, as unused and deleted slots are, come last, whichever way the order goes."""
+    with shardcore.open(data / "swh" / "deleted.shard") as shard:
+        shard.load_index()
+        rows = rows_of(shard, View(order=order, descending=descending))
+        assert rows is not None
+        assert sorted(rows.tolist()) == list(range(len(shard.objects)))
+        live = shard.objects.columns(rows.astype("int64")).state == State.LIVE
+        assert live.tolist() == sorted(live.tolist(), reverse=True)
+        assert not live.all()
 
 
 def test_an_order_before_the_index_is_refused(data: Path) -> None:

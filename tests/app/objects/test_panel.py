@@ -94,7 +94,7 @@ def test_nothing_fits(qtbot: QtBot, large: ObjectPanel) -> None:
 
 def test_unused_rows_can_be_hidden(qtbot: QtBot, panel: ObjectPanel) -> None:
     """One of 13 slots is unused: it can be left out."""
-    panel.hide_unused.click()
+    panel.hide_unused.trigger()
     qtbot.waitUntil(lambda: panel.model.total == 12)
     assert None not in keys(panel)
 

@@ -183,7 +183,7 @@ def test_back_goes_where_one_came_from(small: MainWindow) -> None:
 
 
 def test_a_key_of_the_table_is_traced(small: MainWindow, qtbot: QtBot) -> None:
-    """*Trace lookup* of a row walks the lookup of its key; each step selects its bytes."""
+    """*Look up* of a row walks the lookup of its key; each step selects its bytes."""
     small.session.select_row(3)
     settle(small, 40)
     small.objects.actions_.trace.trigger()
@@ -195,6 +195,23 @@ def test_a_key_of_the_table_is_traced(small: MainWindow, qtbot: QtBot) -> None:
     small.session.go_to_step(number)
     settle(small, 40)
     assert small.hex.view.state.selection.span == small.trace.trace.steps[number].spans[0]
+
+
+def test_enter_on_an_object_goes_to_its_bytes(small: MainWindow, qtbot: QtBot) -> None:
+    """The bytes are selected from the first stored one on, and the keyboard is with them."""
+    small.objects.table.selectRow(3)
+    QTest.keyClick(small.objects.table, Qt.Key.Key_Return)
+    settle(small, 40)
+    assert small.session.shard is not None
+    content = small.session.shard.objects.ref(3).spans[0]
+    assert small.hex.view.state.selection.span == content
+    assert small.hex.view.state.selection.caret == content.start
+    assert small.focusWidget() is small.hex.view
+
+
+def test_objects_offer_to_be_copied_as_files(small: MainWindow) -> None:
+    """The menu of a row has what the menu *Edit* offers for it."""
+    assert small.actions_.copy_files in small.objects.table.actions()
 
 
 # --- bad input ---

@@ -1,10 +1,12 @@
 """The node tree of a Read Shard."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import shardcore
+from shardcore.formats.swh import tree
 from shardcore.objects import State
 
 DATA = Path(__file__).parents[3] / "data" / "swh"
@@ -25,3 +27,21 @@ def test_nodes_say_which_row_they_belong_to(name: str) -> None:
         for section in shard.sections:
             if section.name not in ("index", "objects"):
                 assert {node.row for node in shard.explain(section.start)} == {None}
+
+
+def test_the_list_of_objects_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However often bytes are explained or painted, the arrays of all objects exist once."""
+    made = []
+    extents = tree.ObjectExtents
+
+    def counted(*arguments: Any) -> Any:
+        made.append(arguments)
+        return extents(*arguments)
+
+    monkeypatch.setattr(tree, "ObjectExtents", counted)
+    with shardcore.open(DATA / "small.shard") as shard:
+        shard.load_index()
+        for row in range(3):
+            shard.explain(shard.objects.ref(row).spans[0].start)
+        shard.runs(0, 1000)
+    assert len(made) == 1

@@ -1,0 +1,146 @@
+"""What is typed into the filter of the objects: a key, sizes, states, kinds, codecs. No Qt here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fnmatch import translate
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shardcore import ObjectColumns, Objects, State, UsageError
+
+STATES = tuple(state.name.lower() for state in State)
+
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+_NUMBER = r"(\d[\d,_]*)\s*([KMGT]?)(?:i?B)?"
+_COMPARED = re.compile(rf"([<>]=?|=){_NUMBER}", re.IGNORECASE)
+_BETWEEN = re.compile(rf"(?:{_NUMBER})?\.\.(?:{_NUMBER})?", re.IGNORECASE)
+_EXACT = re.compile(_NUMBER, re.IGNORECASE)
+_NAMED = re.compile(r"(-?)(state|kind|codec):(.*)", re.IGNORECASE)
+
+Fits = Callable[[ObjectColumns], NDArray[np.bool_]]
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """What a row must be.
+
+    Attributes:
+        key: A key, the beginning of one, or a pattern with `*`, `?` or `[…]`; empty for any.
+        rules: Each tells of some columns which rows are wanted.
+        by_size: Whether a rule looks at sizes.
+    """
+
+    key: str = ""
+    rules: tuple[Fits, ...] = ()
+    by_size: bool = False
+
+    def fits(self, columns: ObjectColumns) -> NDArray[np.bool_]:
+        """Which rows keep all rules."""
+        wanted = np.ones(len(columns), bool)
+        for rule in self.rules:
+            wanted &= rule(columns)
+        return wanted
+
+
+def parse(text: str, objects: Objects) -> Filter:
+    """Takes the words of a filter apart; what is none of the forms below belongs to the key.
+
+    `>4K`, `<=1M`, `=7`, `10..200` and `size:…` are sizes in bytes; `state:live,unused`, `kind:chunk` and `codec:lz4`
+    name what is wanted, `-state:unused` what is not; `key:…` is a key, whatever it looks like.
+
+    Args:
+        text: What was typed.
+        objects: Whose kinds and codecs may be named.
+
+    Raises:
+        UsageError: A word has such a form, but says nothing.
+    """
+    keys: list[str] = []
+    rules: list[Fits] = []
+    by_size = False
+    for word in text.split():
+        if word.lower().startswith("key:"):
+            keys.append(word[4:])
+        elif named := _NAMED.fullmatch(word):
+            rules.append(_names(named[2].lower(), named[3], bool(named[1]), objects))
+        elif word.lower().startswith("size:") or word[0] in "<>=" or _is_between(word):
+            rules.append(_sizes(word))
+            by_size = True
+        else:
+            keys.append(word)
+    return Filter(" ".join(keys), tuple(rules), by_size)
+
+
+def key_matcher(text: str) -> Callable[[str], bool]:
+    """A pattern, where there is a sign of one; else the beginning of keys. Hex keys are found in either case."""
+    if any(sign in text for sign in "*?["):
+        pattern = re.compile(translate(text))
+        return lambda key: pattern.match(key) is not None
+    lower = text.lower()
+    return lambda key: key.startswith((text, lower))
+
+
+def toggled(text: str, name: str, value: str) -> str:
+    """The filter with one more wanted state or kind, or without it when it was wanted already."""
+    words = text.split()
+    prefix = f"{name}:"
+    chosen = [one for word in words if word.startswith(prefix) for one in word[len(prefix) :].split(",") if one]
+    chosen = [one for one in chosen if one != value] if value in chosen else [*chosen, value]
+    words = [word for word in words if not word.startswith(prefix)]
+    return " ".join([*words, *([prefix + ",".join(chosen)] if chosen else [])])
+
+
+def wanted_names(text: str, name: str) -> frozenset[str]:
+    """The states or kinds that a filter asks for by name."""
+    prefix = f"{name}:"
+    words = [word[len(prefix) :] for word in text.split() if word.startswith(prefix)]
+    return frozenset(one for word in words for one in word.split(","))
+
+
+def _is_between(word: str) -> bool:
+    return word != ".." and _BETWEEN.fullmatch(word) is not None
+
+
+def _sizes(word: str) -> Fits:
+    text = word[5:] if word.lower().startswith("size:") else word
+    low, high = _bounds(text, word)
+    return lambda columns: (columns.size >= low) & (columns.size <= high)
+
+
+def _bounds(text: str, word: str) -> tuple[int, int]:
+    """The least and the greatest size."""
+    most = int(np.iinfo(np.int64).max)
+    if found := _COMPARED.fullmatch(text):
+        size = _size(found[2], found[3])
+        bounds = {"<": (0, size - 1), "<=": (0, size), ">": (size + 1, most), ">=": (size, most), "=": (size, size)}
+        low, high = bounds[found[1]]
+    elif _is_between(text) and (found := _BETWEEN.fullmatch(text)):
+        low = _size(found[1], found[2]) if found[1] else 0
+        high = _size(found[3], found[4]) if found[3] else most
+    elif found := _EXACT.fullmatch(text):
+        low = high = _size(found[1], found[2])
+    else:
+        raise UsageError(f"{word} is not a size: write >4K, <=1M or 10..200")
+    return min(low, most), min(high, most)
+
+
+def _size(digits: str, unit: str) -> int:
+    return int(digits.replace(",", "").replace("_", "")) * _UNITS[unit.upper()]
+
+
+def _names(column: str, text: str, negative: bool, objects: Objects) -> Fits:
+    names: Sequence[str] = {"state": STATES, "kind": objects.kinds, "codec": objects.codecs}[column]
+    lower = [name.lower() for name in names]
+    wanted = []
+    for name in filter(None, text.lower().split(",")):
+        if name not in lower:
+            raise UsageError(f"{name} is not a {column} here: {', '.join(names)}")
+        wanted.append(lower.index(name))
+    if not wanted:
+        raise UsageError(f"name a {column} after {column}: {', '.join(names)}")
+    numbers = np.array(wanted, np.uint8)
+    return lambda columns: np.isin(getattr(columns, column), numbers, invert=negative)
