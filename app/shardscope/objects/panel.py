@@ -361,8 +361,7 @@ class ObjectPanel(QWidget):
 
     def _update(self) -> None:
         total, state = self._total, self._session.index_state
-        unread = state in (IndexState.NONE, IndexState.FAILED)
-        self.load_button.setVisible(self._session.shard is not None and unread)
+        self.load_button.setVisible(self._session.shard is not None and state in (IndexState.NONE, IndexState.FAILED))
         first, last = self.model.block
         paged = last - first < self.model.total
         for button in (self.earlier, self.later):
