@@ -33,8 +33,10 @@ def headline(node: Node) -> str:
 def grouped_value(node: Node) -> str:
     """The value of a node for a narrow place: as `headline`, without a unit."""
     number, target = _plain_number(node), node.target
-    if target is not None and node.text == str(target):
-        return f"{target.start:,}..{target.stop:,}" + (f" of {target.source}" if target.source else "")
+    # The text may leave out in which member of a data set that is.
+    if target is not None and node.text in (str(target), f"{target.start}..{target.stop}"):
+        within = f" of {target.source}" if " of " in node.text else ""
+        return f"{target.start:,}..{target.stop:,}{within}"
     return f"{number:,}" if number is not None and node.role in (*_GROUPED, FieldRole.SIZE) else node.text
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import shardcore
 from shardcore import FieldRole, Node, Span
-from shardcore.nodes.headline import headline, sum_text
+from shardcore.nodes.headline import grouped_value, headline, sum_text
 
 
 @pytest.mark.parametrize(
@@ -47,3 +47,10 @@ def test_every_field_states_its_type(data: Path) -> None:
         fields = {node.name: node.type for node in shard.tree.children[0].children}
     assert fields["index_size"] == "u64 big-endian"
     assert fields["magic"] == "32 bytes"
+
+
+def test_ranges_have_commas() -> None:
+    """A range that a node points to is grouped like any other place, in a member of a data set as well."""
+    target = Span("0.shard", 3049, 3152)
+    for text, said in (("3049..3152", "3,049..3,152"), ("3049..3152 of 0.shard", "3,049..3,152 of 0.shard")):
+        assert grouped_value(Node("n", Span("", 0, 16), text=text, target=target)) == said
