@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.caching import Once, OnceEach
-from shardcore.errors import FormatError, KeyAbsent, NotAShard, ShardError, SourceError, UsageError, quoted
+from shardcore.errors import FormatError, KeyAbsent, NotAShard, ShardError, SourceError, UsageError
 from shardcore.finding import Depth, Findings, Report
 from shardcore.joined import JoinedObjects
 from shardcore.nodes.children import Deferred
@@ -27,6 +27,7 @@ from shardcore.shard import DEFAULT_LIMIT, Part, Shard
 from shardcore.sources.base import Folder, Source
 from shardcore.sources.names import SourceName
 from shardcore.span import Span
+from shardcore.text import short
 from shardcore.trace import Look
 from shardcore.words import plural
 
@@ -101,7 +102,7 @@ class DataSet(Shard):
         """
         member = self._by_name.get(name)
         if member is None:
-            raise UsageError(f"no file of this data set is called {quoted(name)}")
+            raise UsageError(f"no file of this data set is called {short(name)}")
         self._check_open()
         shard = self._opened.get(name, lambda: self._open(member))
         if self._closed:
@@ -292,6 +293,9 @@ class DataSet(Shard):
                 continue
             objects += report.objects
             for finding in report.findings:
+                if findings.full(finding.code):
+                    findings.more(finding.severity, finding.code, 1)
+                    continue
                 findings.add(replace(finding, span=placed_span(finding.span, member.name) if finding.span else None))
         progress(len(self.members) * _PARTS, len(self.members) * _PARTS)
         return Report(depth, objects, findings.all())
@@ -308,7 +312,7 @@ class DataSet(Shard):
 
     def _part(self, name: SourceName) -> Part:
         such = f", such as {self.members[0].name}" if self.members else ""
-        raise UsageError(f"no bytes are called {quoted(name)} here; a name begins with one of the files{such}")
+        raise UsageError(f"no bytes are called {short(name)} here; a name begins with one of the files{such}")
 
     def whole_path(self, offset: int, source: str = "") -> tuple[Node, ...]:
         """The path to a byte from the root of the data set's tree, through the member."""

@@ -128,18 +128,6 @@ class LimitExceeded(ShardError):
     remedy = Remedy.LIMIT
 
 
-QUOTED = 80
-"""Characters of a text that a message repeats at most."""
-
-
-def quoted(text: object) -> str:
-    """What somebody typed, as messages repeat it: in quotation marks, its middle left out where it is long."""
-    whole = str(text)
-    if len(whole) > QUOTED:
-        whole = f"{whole[: QUOTED // 2]}…{whole[-QUOTED // 4 :]}"
-    return f"'{whole}'"
-
-
 def reason_of(error: Exception) -> str:
     """What went wrong, in the words of the system; without the error number and the path of an `OSError`."""
     return (error.strerror or str(error)) if isinstance(error, OSError) else str(error)

@@ -83,6 +83,10 @@ class Findings:
         if self._counts[finding.code] <= MAX_PER_CODE:
             self._kept.append(finding)
 
+    def full(self, code: str) -> bool:
+        """Whether findings of a code are only counted from now on."""
+        return self._counts[code] >= MAX_PER_CODE
+
     def more(self, severity: Severity, code: str, count: int) -> None:
         """Counts further findings of a code that nobody puts into words."""
         if count > 0:

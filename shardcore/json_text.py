@@ -26,6 +26,7 @@ FREE_DIGITS = 1000
 FLOAT_LETTERS = 1000
 """Letters of a number with a point or an exponent."""
 
+_COMMA = "a comma stands before the closing bracket"
 _SMALL = 4096  # texts of up to this many bytes are not counted before they are parsed: they cannot hold many values
 _BLOCK = 1 << 20
 _QUOTE = 0x22
@@ -95,8 +96,35 @@ def parse_json(
         raise FormatError(f"{what}: {error}", span=span) from None
     except RecursionError:
         raise FormatError(f"{what}: nested more than {limits.depth} deep", span=span) from None
-    except ValueError as error:
-        raise FormatError(f"{what} is not JSON: {error}", span=span) from None
+    except json.JSONDecodeError as error:
+        raise FormatError(f"{what} is not JSON: {json_fault(error)}", span=span) from None
+
+
+def json_fault(error: json.JSONDecodeError) -> str:
+    """What is wrong with a text that is not JSON, and where, in plain words: those of the parser are Python's."""
+    told, close = error.msg, error.doc[error.pos : error.pos + 1]
+    if told.startswith("Extra data"):
+        text = "there is more after its end"
+    elif told.startswith("Unterminated string"):
+        text = "a string begins here and does not end"
+    elif told.startswith("Invalid control character"):
+        text = "a string holds a control character; write it as an escape such as \\n"
+    elif told.startswith("Invalid \\"):
+        text = "a string holds an escape that JSON does not know"
+    elif close == "\ufeff":
+        text = "it begins with a byte order mark"
+    elif not close:
+        text = "it ends too early"
+    elif told.startswith(("Expecting property name", "Illegal trailing comma")):
+        text = _COMMA if close == "}" else "a name in double quotes should stand here"
+    elif told.startswith("Expecting ':'"):
+        text = "a colon should stand here, after a name"
+    elif told.startswith("Expecting ','"):
+        text = "a comma or a closing bracket should stand here"
+    else:
+        text = _COMMA if close == "]" else "a value should stand here"
+    place = f"column {error.colno}" if error.lineno == 1 else f"line {error.lineno}, column {error.colno}"
+    return f"{text} ({place})"
 
 
 def whole_number(value: object, what: str, low: int, high: int, *, span: Span | None = None) -> int:

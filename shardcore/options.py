@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from shardcore.errors import UsageError, quoted
+from shardcore.errors import UsageError
+from shardcore.text import short
 
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
@@ -105,7 +106,7 @@ def read_options(declared: Iterable[Option], given: Mapping[str, Any], purpose: 
     for name in given:
         if name not in known:
             there = ", ".join(one.name for one in known.values() if not one.hidden)
-            raise UsageError(f"{who} takes {there or 'no options here'}, not {quoted(name)}")
+            raise UsageError(f"{who} takes {there or 'no options here'}, not {short(name)}")
     return {name: known[name].value_of(value) for name, value in given.items()}
 
 

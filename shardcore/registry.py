@@ -10,7 +10,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shardcore.errors import FormatError, NotAShard, Remedy, ShardError, SourceError, UsageError, quoted
+from shardcore.errors import FormatError, NotAShard, Remedy, ShardError, SourceError, UsageError
 from shardcore.format import Certainty, Draft, Format, OpenContext, PartialShard, Verdict
 from shardcore.options import OptionType, Purpose, read_options
 from shardcore.progress import Progress, no_progress
@@ -19,6 +19,7 @@ from shardcore.sources.base import Folder, Source
 from shardcore.sources.local import FileSource, LocalFolder
 from shardcore.sources.memory import BytesSource
 from shardcore.sources.opening import PrefetchedSource
+from shardcore.text import short
 
 if TYPE_CHECKING:
     from shardcore.writing.writer import Writer
@@ -59,7 +60,7 @@ def format_of(name: str) -> Format:
         UsageError: There is none.
     """
     if name not in FORMATS:
-        raise UsageError(f"no format is called {quoted(name)}; there is {', '.join(FORMATS)}")
+        raise UsageError(f"no format is called {short(name)}; there is {', '.join(FORMATS)}")
     found: Format = import_module(f"shardcore.formats.{name}").FORMAT
     return found
 
@@ -150,7 +151,7 @@ def _opening_options(given: Mapping[str, Any]) -> tuple[dict[str, Any], str | No
     declared = {option.name: (one.name, option) for one in all_formats() for option in one.options_for(Purpose.OPEN)}
     for name, value in wanted.items():
         if name not in declared:
-            raise UsageError(f"no format has an option {quoted(name)} for opening; there is {', '.join(declared)}")
+            raise UsageError(f"no format has an option {short(name)} for opening; there is {', '.join(declared)}")
         format, option = declared[name]
         values[name] = folder_of(value) if option.type is OptionType.FOLDER else option.value_of(value)
         named, claim = (format, name) if option.names_format else (named, claim)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import DEFAULT_LIMIT as DEFAULT_LIMIT  # noqa: PLC0414 - formats take it from here
-from shardcore.errors import KeyAbsent, LimitExceeded, ShardError, UsageError, quoted
+from shardcore.errors import KeyAbsent, LimitExceeded, ShardError, UsageError
 from shardcore.finding import Depth, Report
 from shardcore.nodes.node import Node, path_to, runs_of
 from shardcore.nodes.runs import Runs
@@ -22,6 +22,7 @@ from shardcore.progress import Progress, no_progress
 from shardcore.record import Value
 from shardcore.sources.base import Source
 from shardcore.sources.names import SourceName
+from shardcore.text import short
 from shardcore.trace import Look, Trace, tell
 from shardcore.words import plural
 
@@ -226,7 +227,7 @@ class Shard(ABC):
         Raises:
             UsageError: The object has no such part.
         """
-        raise UsageError(f"{quoted(ref.key)} has no part {quoted(part)}; it has {', '.join(ref.parts) or 'none'}")
+        raise UsageError(f"{short(ref.key)} has no part {short(part)}; it has {', '.join(ref.parts) or 'none'}")
 
     def file_names(self, ref: ObjectRef) -> dict[str, str]:
         """The files that an object becomes when it is extracted: part to name, which need not be safe.
@@ -286,7 +287,7 @@ class Shard(ABC):
     def _part(self, name: SourceName) -> Part:
         """A source other than the file; formats that have any say which."""
         hint = "@A-B for what the bytes A to B decode to, or a file beside that the tree names"
-        raise UsageError(f"no bytes are called {quoted(name)} here; a name is {hint}")
+        raise UsageError(f"no bytes are called {short(name)} here; a name is {hint}")
 
     def bytes_of(self, name: str) -> Source:
         """The source behind a span's `source`; see `part`."""

@@ -91,12 +91,12 @@ class Look:
         self.steps.append(Step(title, text, spans, values, requests - self._told_requests, size - self._told_bytes))
         self._told_requests, self._told_bytes = requests, size
 
-
     def damaged(self, error: ShardError, text: str = "") -> None:
-        """Tells, as a step, where a lookup met damage; the same error is told once."""
+        """Tells, as a step, where a lookup met damage, or a file that is no shard; the same error is told once."""
         if self.telling and error not in self._told_damage:
             self._told_damage.append(error)
-            self.step("Damaged", text or error.message, *([error.span] if error.span else []))
+            title = "Not a shard" if isinstance(error, NotAShard) else "Damaged"
+            self.step(title, text or error.message, *([error.span] if error.span else []))
 
 
 def tell(key: str, lookup: Callable[[Look], ObjectRef]) -> Trace:

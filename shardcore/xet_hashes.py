@@ -16,7 +16,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from shardcore.errors import UsageError, quoted
+from shardcore.errors import UsageError
+from shardcore.text import short
 
 HashArray = npt.NDArray[np.uint8]
 """Hashes as rows: shape `(n, 32)`, dtype `uint8`."""
@@ -69,10 +70,10 @@ def from_text(text: str) -> bytes:
         try:
             raw = base64.urlsafe_b64decode(text.rstrip("=") + "=")
         except binascii.Error as error:
-            raise UsageError(f"not a hash: {quoted(text)} ({error})") from error
+            raise UsageError(f"not a hash: {short(text)} ({error})") from error
         if len(raw) == SIZE:
             return raw
-    raise UsageError(f"not a hash: {quoted(text)} is not 64 hex digits")
+    raise UsageError(f"not a hash: {short(text)} is not 64 hex digits")
 
 
 def to_texts(hashes: HashArray) -> list[str]:

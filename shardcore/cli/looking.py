@@ -29,10 +29,10 @@ from shardcore.cli.output import (
     trace_json,
     warn,
 )
-from shardcore.errors import FormatError, UsageError, quoted
+from shardcore.errors import FormatError, UsageError
 from shardcore.finding import Depth, Severity
 from shardcore.nodes.forms import node_json
-from shardcore.text import letters_of
+from shardcore.text import letters_of, short
 from shardcore.words import plural
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 SMALL_INDEX = 64 << 20
 """Indices of up to this many bytes are loaded without being asked for."""
 
-MANY_NODES = 25_000
+MANY_NODES = 10_000
 """Nodes of a tree that are printed unless more are asked for."""
 
 FIELD_LETTERS = 10_000
@@ -124,7 +124,7 @@ def explain(
     """What one byte is: the path from the file to the smallest thing that owns it."""
     number = whole_number(offset)
     if number is None:
-        raise UsageError(f"an offset is the number of a byte, such as 4096 or 0x1000, not {quoted(offset)}")
+        raise UsageError(f"an offset is the number of a byte, such as 4096 or 0x1000, not {short(offset)}")
     with how.open(uri, partial=True) as shard:
         _refuse_unknown(shard)
         if shard.source is None and not source:

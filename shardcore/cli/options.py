@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 import typer
 
 import shardcore
-from shardcore.errors import FormatError, NotAShard, SourceError, UsageError, quoted, reason_of
+from shardcore.errors import FormatError, NotAShard, SourceError, UsageError, reason_of
 from shardcore.progress import Progress, no_progress
+from shardcore.text import short
 
 if TYPE_CHECKING:
     from shardcore.shard import Shard
@@ -140,7 +141,7 @@ def all_keys(keys: list[str] | None, key_file: str | None) -> list[str]:
         except FormatError:
             key = None
         if not isinstance(key, str):
-            text = f"{key_file}, line {number}: {quoted(line.strip())} is not a JSON string, such as \"key\""
+            text = f"{key_file}, line {number}: {short(line.strip())} is not a JSON string, such as \"key\""
             raise UsageError(text)
         found.append(key)
     return found
@@ -157,7 +158,7 @@ def byte_range(text: str | None) -> tuple[int, int] | None:
     first, _, last = text.partition(":")
     start, stop = whole_number(first or "0"), whole_number(last)
     if start is None or stop is None:
-        raise UsageError(f"--range is A:B, two offsets of bytes, not {quoted(text)}")
+        raise UsageError(f"--range is A:B, two offsets of bytes, not {short(text)}")
     if start > stop:
         raise UsageError(f"--range {text}: A exceeds B")
     return start, stop
@@ -202,7 +203,7 @@ def format_options(pairs: list[str] | None) -> dict[str, str]:
     for pair in pairs or []:
         name, equals, value = pair.partition("=")
         if not equals or not name.isidentifier():
-            raise UsageError(f"-O takes NAME=VALUE, not {quoted(pair)}")
+            raise UsageError(f"-O takes NAME=VALUE, not {short(pair)}")
         if name in found:
             raise UsageError(f"-O {name} is given twice")
         found[name] = value

@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 from shardcore.cli.options import progress_bar
 from shardcore.cli.output import object_json, print_json, print_line, printable, warn, worded
 from shardcore.dataset import DataSet
-from shardcore.errors import FormatError, ShardError, UsageError, quoted
+from shardcore.errors import FormatError, ShardError, UsageError
 from shardcore.extract.choice import all_rows, outer_kinds, taken_rows
 from shardcore.extract.options import ExtractOptions
 from shardcore.objects import ObjectColumns, ObjectRef, State
 from shardcore.shard import Shard
+from shardcore.text import short
 
 ROWS_AT_ONCE = 1 << 16
 """Rows listed from one read."""
@@ -41,7 +42,7 @@ def kind_code(shard: Shard, kind: str | None) -> int | None:
     if kind is None:
         return None
     if kind not in shard.objects.kinds:
-        raise UsageError(f"no objects of kind {quoted(kind)} here, only {', '.join(shard.objects.kinds)}")
+        raise UsageError(f"no objects of kind {short(kind)} here, only {', '.join(shard.objects.kinds)}")
     return shard.objects.kinds.index(kind)
 
 

@@ -24,7 +24,8 @@ from shardcore.cli.options import (
     progress_bar,
 )
 from shardcore.cli.output import tell_json, tell_line, warn, worded
-from shardcore.errors import DEFAULT_LIMIT, UsageError, quoted
+from shardcore.errors import DEFAULT_LIMIT, UsageError
+from shardcore.text import short
 
 if TYPE_CHECKING:
     from shardcore.extract import Conflict, Extracted
@@ -157,7 +158,7 @@ def extract(
             refs, total = all_refs(shard, pattern, kind, options)
             errors += warn_unreadable(shard)
             if not total and pattern is not None:
-                warn(f"no key matches {quoted(pattern)}; nothing was written")
+                warn(f"no key matches {short(pattern)}; nothing was written")
                 return 1
         with progress_bar("extracting") as progress:
             for done in extract_objects(shard, refs, folder, options, total=total, progress=progress):
@@ -183,7 +184,7 @@ def _conflict(name: str | None, *, force: bool) -> Conflict:
     if name is None:
         return Conflict.REPLACE if force else Conflict.ERROR
     if name not in list(Conflict):
-        raise UsageError(f"--conflict is error, skip, rename or replace; not {quoted(name)}")
+        raise UsageError(f"--conflict is error, skip, rename or replace; not {short(name)}")
     if force and name != Conflict.REPLACE:
         raise UsageError(f"--force replaces files that exist, and --conflict says {name}: give one of them")
     return Conflict(name)
@@ -221,4 +222,4 @@ def _pieces(
 def _check_window(window: tuple[int, int] | None, size: int, ref: ObjectRef) -> None:
     """Refuses a range that begins behind the end; one that only ends there is cut."""
     if window is not None and 0 <= size < window[0]:
-        raise UsageError(f"--range begins at {window[0]}; {quoted(ref.key)} has {size} bytes")
+        raise UsageError(f"--range begins at {window[0]}; {short(ref.key)} has {size} bytes")

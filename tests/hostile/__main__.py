@@ -7,7 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.hostile.bounds import WALL_SECONDS, commands_of, fault
+from tests.hostile.bounds import commands_of, judged
 from tests.hostile.files import ALL
 from tests.hostile.running import Runner
 
@@ -30,8 +30,7 @@ def main() -> int:
                 for command in commands_of(one, path, Path(folder)):
                     if options.c and command.arguments[0] != options.c:
                         continue
-                    outcome = runner.run(list(command.arguments), WALL_SECONDS)
-                    wrong = fault(command, outcome)
+                    outcome, wrong = judged(runner, command)
                     broken += bool(wrong)
                     if wrong or not options.bad:
                         last = (outcome.err.strip().splitlines() or [""])[-1][:160]

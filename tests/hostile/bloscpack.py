@@ -18,14 +18,18 @@ from tests.hostile.making import (
     json_escapes,
     json_lists,
     json_unended,
+    lead_out,
     put,
+    put_sparse,
     zlib_bomb,
     zstd_bomb,
+    zstd_wide,
 )
 from tests.shardcore.formats.bloscpack.files import File
 
 ZLIB, ZSTD, LZ4 = 3, 4, 1
 _NAME = "hostile.blp"
+COLUMN_STORAGE = b'{"dtype": "|u1", "cparams": {"clevel": 5}, "chunklen": 1, "expectedlen": 6, "dflt": 0}'
 
 
 def blosc_header(nbytes: int, stored: int, *, codec: int = ZSTD, blocksize: int = 0, flags: int = 0x10) -> bytes:
@@ -265,3 +269,42 @@ def counts_that_wrap(folder: Path) -> Path:
     """Counts whose sum, times eight, is a small number of 64 bits."""
     file = File([], [], header={"options": 1, "nchunks": 2**62, "max_app_chunks": 2**62 + 1, "chunk_size": 1})
     return put(folder, _NAME, file.header_bytes(), empty_chunk() * 10)
+
+
+@hostile("bloscpack", "0", "1", "2", "all")
+def absurd_streams(folder: Path) -> Path:
+    """Chunks whose zstd window is 2 GiB, whose LZ4 block claims 2 GiB, and whose blocks are larger than the chunk."""
+    chunks = []
+    for codec, stream, size in ((ZSTD, zstd_wide(), 1), (LZ4, b"\xff" * 40, 2**31 - 1), (ZLIB, b"x", 100)):
+        body = struct.pack("<II", 20, len(stream)) + stream
+        chunks.append(blosc_header(size, 16 + len(body), codec=codec, blocksize=2**31 - 1) + body)
+    return put(folder, _NAME, File(chunks, [1, 2**31 - 1, 100]).write())
+
+
+@hostile("bloscpack", "0")
+def sparse(folder: Path) -> Path:
+    """One chunk, and behind it as large a hole as the file system lets have."""
+    put_sparse(folder, _NAME, File([empty_chunk()], [0]).write())
+    return folder / _NAME
+
+
+@hostile("bloscpack", "0", "all")
+def column_of_fifos(folder: Path) -> Path:
+    """A bcolz column whose chunks are FIFOs, links and folders."""
+    column = folder / "column"
+    put(column, "meta/storage", COLUMN_STORAGE)
+    put(column, "meta/sizes", b'{"shape": [6], "nbytes": 6, "cbytes": 6}')
+    (column / "data").mkdir()
+    lead_out(column / "data", [f"__{number}.blp" for number in range(5)])
+    return column
+
+
+@hostile("bloscpack", "0", "all")
+def column_digits(folder: Path) -> Path:
+    """A bcolz column whose sizes and attributes have integers of a hundred thousand digits."""
+    column, long = folder / "column", b"9" * 100_000
+    put(column, "meta/storage", COLUMN_STORAGE)
+    put(column, "meta/sizes", b'{"shape": [%s], "nbytes": %s, "cbytes": %s}' % ((long,) * 3))
+    put(column, "__attrs__", b'{"n": %s}' % long)
+    (column / "data").mkdir()
+    return column

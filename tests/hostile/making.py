@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import functools
 import gzip
+import os
 import struct
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -69,6 +70,33 @@ def put(folder: Path, name: str, *parts: bytes) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(b"".join(parts))
     return path
+
+
+def put_sparse(folder: Path, name: str, head: bytes, tail: bytes = b"", *, most: int = 2**63 - 2**20) -> int:
+    """A file of a head, as large a hole as the file system lets have, and a tail; returns where the tail begins."""
+    path = put(folder, name, head)
+    with path.open("r+b") as file:
+        for size in (2**63 - 2**20, 2**60, 2**43, 2**40):
+            if size > most:
+                continue
+            try:
+                file.seek(size)
+                file.write(tail or b"\0")
+                return size
+            except OSError:
+                file.truncate(len(head))
+    return len(head)
+
+
+def lead_out(folder: Path, names: Sequence[str]) -> None:
+    """Members of a folder that are a FIFO, a link to itself, a link to a device, a folder, and a link out of it."""
+    put(folder.parent, "secret", b"not yours")
+    fifo, itself, device, inner, outside = names
+    os.mkfifo(folder / fifo)
+    (folder / itself).symlink_to(itself)
+    (folder / device).symlink_to("/dev/zero")
+    (folder / inner).mkdir()
+    (folder / outside).symlink_to("../secret")
 
 
 @functools.cache

@@ -21,7 +21,7 @@ from shardcore.formats.mdb.layout import (
     HEADER,
     XORB_LOOKUP,
 )
-from tests.hostile.making import MEGABYTES, hostile, put
+from tests.hostile.making import MEGABYTES, hostile, put, put_sparse
 
 MOST = 2**32 - 1
 FILE_KEY = "file:" + "01" * 32
@@ -185,3 +185,15 @@ def garbage(folder: Path) -> Path:
     half = len(noise) // 96 * 48
     assert struct.calcsize("<Q") == 8
     return _put(folder, shard(noise[:half], noise[half:]))
+
+
+@hostile("mdb", FILE_KEY)
+def sparse(folder: Path) -> Path:
+    """A shard whose sections lie on both sides of as large a hole as the file system lets have."""
+    head = HEADER.pack(footer_size=FOOTER.size) + BOOKEND.pack()
+    size = put_sparse(folder, _NAME, head, bytes(48 + FOOTER.size))
+    footer = FOOTER.pack(cas_info_offset=size, footer_offset=size + 48)
+    with (folder / _NAME).open("r+b") as file:
+        file.seek(size)
+        file.write(BOOKEND.pack() + footer)
+    return folder / _NAME

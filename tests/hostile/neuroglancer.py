@@ -24,6 +24,7 @@ from tests.hostile.making import (
     json_lists,
     json_unended,
     put,
+    put_sparse,
 )
 
 SHARDING = {
@@ -366,4 +367,15 @@ def many_shards(folder: Path) -> Path:
     put(folder, "info", json.dumps(info).encode())
     for number in range(2000):
         put(folder, f"{number:03x}.shard", struct.pack("<2Q", 0, 24), index_of([number], [0], [24]))
+    return folder
+
+
+@hostile("neuroglancer", "0", "1")
+def sparse(folder: Path) -> Path:
+    """Values of exabytes in as large a hole as the file system lets have, and a minishard index after it."""
+    index = index_of([0, 1], [0, 2**40], [2**40 - 1, 2**39])
+    size = put_sparse(folder, "0.shard", bytes(16), index)
+    with (folder / "0.shard").open("r+b") as file:
+        file.write(struct.pack("<2Q", size - 16, size - 16 + len(index)))
+    put(folder, "info", json.dumps(_mesh_info()).encode())
     return folder

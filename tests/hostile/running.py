@@ -55,6 +55,23 @@ class Outcome:
         )
 
 
+ROUNDS = 1_000_000
+ORDINARY_SECONDS = 0.08
+"""What `ROUNDS` additions take on an ordinary machine."""
+
+
+def pace() -> float:
+    """How much slower than an ordinary machine this one is now; never less than 1.
+
+    Seconds of the processor are no constant measure: where other programs share its caches, or other machines the
+    whole of it, the same work takes several times as many.
+    """
+    began, total = time.process_time(), 0
+    for number in range(ROUNDS):
+        total += number
+    return max((time.process_time() - began) / ORDINARY_SECONDS, 1.0)
+
+
 class Runner:
     """Runs commands of the command line, one after the other. A context manager."""
 
@@ -66,7 +83,12 @@ class Runner:
         )
 
     def run(self, arguments: list[str], seconds: float) -> Outcome:
-        """Runs one command, at most so many seconds."""
+        """Runs one command.
+
+        Args:
+            arguments: The command line.
+            seconds: Of the processor, after which it is ended; and as long by the clock without using the processor.
+        """
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(json.dumps({"arguments": arguments, "seconds": seconds}) + "\n")
@@ -119,12 +141,11 @@ def _load() -> None:
 def _measured(arguments: list[str], seconds: float) -> Outcome:
     reading, writing = os.pipe()
     with tempfile.TemporaryFile() as errors:
-        began = time.monotonic()
         child = os.fork()
         if child == 0:
             _child(arguments, reading, writing, errors.fileno())
         os.close(writing)
-        first, written, kept, ended = _drain(reading, child, began, seconds)
+        first, written, kept, ended = _drain(reading, child, seconds)
         os.close(reading)
         _, status, usage = os.wait4(child, 0)
         total = usage.ru_utime + usage.ru_stime
@@ -143,22 +164,29 @@ def _measured(arguments: list[str], seconds: float) -> Outcome:
     )
 
 
-def _drain(reading: int, child: int, began: float, seconds: float) -> tuple[float, int, bytes, bool]:
-    """Reads the output of a child to its end, or ends the child when its time is over."""
+def _drain(reading: int, child: int, seconds: float) -> tuple[float, int, bytes, bool]:
+    """Reads the output of a child to its end, or ends the child when its time is over.
+
+    Its time is that of the processor. One that uses none waits for what never comes: for a FIFO, say.
+    """
     first, written, kept, ended = float("inf"), 0, b"", False
+    used, since = 0.0, time.monotonic()
     while True:
-        left = began + seconds - time.monotonic()
-        ready, _, _ = select.select([reading], [], [], max(left, 0))
-        if not ready:
+        ready, _, _ = select.select([reading], [], [], 0.5)
+        if ready:
+            piece = os.read(reading, 1 << 16)
+            if not piece:
+                return first, written, kept, ended
+            first = first if written else _processor_time(child)
+            written += len(piece)
+            kept += piece[: KEPT - len(kept)]
+        now = _processor_time(child)
+        if now > used:
+            used, since = now, time.monotonic()
+        if now > seconds or time.monotonic() - since > seconds:
             os.kill(child, signal.SIGKILL)
             ended = True
             return first, written, kept, ended
-        piece = os.read(reading, 1 << 16)
-        if not piece:
-            return first, written, kept, ended
-        first = first if written else _processor_time(child)
-        written += len(piece)
-        kept += piece[: KEPT - len(kept)]
 
 
 def _processor_time(child: int) -> float:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tests.hostile.making import MEGABYTES, hostile, put
+from tests.hostile.making import MEGABYTES, hostile, lead_out, put
 
 SAMPLE = Path(__file__).parents[1] / "data" / "swh" / "small.shard"
 KEY = "00" * 32
@@ -146,3 +146,12 @@ def sparse(folder: Path) -> Path:
         except OSError:
             continue
     return path
+
+
+@hostile("swh", KEY)
+def folder_of_fifos(folder: Path) -> Path:
+    """A folder of shards that are FIFOs, links and folders, beside one that is whole."""
+    inside = folder / "shards"
+    put(inside, "whole.shard", SAMPLE.read_bytes())
+    lead_out(inside, [f"{number}.shard" for number in range(5)])
+    return inside

@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-import random
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from shardcore.testing import rounds, sampled
 from tests.hostile import bounds
-from tests.hostile.bounds import WALL_SECONDS, commands_of, fault
+from tests.hostile.bounds import commands_of, judged
 from tests.hostile.files import ALL, MODULES
 from tests.hostile.making import Hostile
 from tests.hostile.running import Runner
 
 DOCS = Path(__file__).parents[2] / "docs" / "bounds.md"
-QUICK_FILES = 10
-QUICK_COMMANDS = 4
-
-
-def sampled(items: Sequence[Any], most: int) -> list[Any]:
-    """Some of the items, always the same; all of them takes long: `python -m tests.hostile` does it."""
-    return list(items) if len(items) <= most else random.Random(7).sample(list(items), most)
+QUICK_FILES, QUICK_COMMANDS = 10, 4
+FULL_FILES, FULL_COMMANDS = 24, 5
+"""Of the files, and of the commands over each; always the same ones. `python -m tests.hostile` runs all of them."""
 
 
 @pytest.fixture(scope="module")
@@ -34,15 +29,15 @@ def runner() -> Iterator[Runner]:
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("one", sampled(ALL, QUICK_FILES), ids=str)
+@pytest.mark.parametrize("one", sampled(ALL, rounds(FULL_FILES, QUICK_FILES), full=False), ids=str)
 def test_every_command_stays_within_the_bounds(one: Hostile, runner: Runner, tmp_path: Path) -> None:
     """A hostile file costs no command more memory or time than is promised; none ends in a traceback or raw text."""
     path = one.make(tmp_path)
     commands = commands_of(one, path, tmp_path)
     broken = []
-    for command in sampled(commands, QUICK_COMMANDS):
-        outcome = runner.run(list(command.arguments), WALL_SECONDS)
-        if wrong := fault(command, outcome):
+    for command in sampled(commands, rounds(FULL_COMMANDS, QUICK_COMMANDS), full=False):
+        outcome, wrong = judged(runner, command)
+        if wrong:
             broken.append(f"{command}: {wrong} ({outcome}) {outcome.err[-500:]}")
     assert not broken, "\n".join(broken)
 
@@ -57,7 +52,7 @@ def test_every_format_has_hostile_files() -> None:
     assert len({str(one) for one in ALL}) == len(ALL)
 
 
-@pytest.mark.parametrize("one", sampled(ALL, QUICK_FILES), ids=str)
+@pytest.mark.parametrize("one", sampled(ALL, rounds(FULL_FILES, QUICK_FILES), full=False), ids=str)
 def test_hostile_files_are_small(one: Hostile, tmp_path: Path) -> None:
     """The bounds are those of small files: a hostile one has at most 10 MB."""
     one.make(tmp_path)

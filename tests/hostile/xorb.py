@@ -108,3 +108,21 @@ def length_that_lies(folder: Path) -> Path:
 def records_that_say_more(folder: Path) -> Path:
     """Records that say that they have 16 MiB, walked."""
     return put(folder, _NAME, record(b"", 1, 2**24 - 1, says=2**24 - 1) * (MEGABYTES // 8 - 10))
+
+
+@hostile("xorb", "0", KEY, "all")
+def damaged_chunks_walked(folder: Path) -> Path:
+    """Eight thousand chunks none of which can be unpacked, and no info block."""
+    return put(folder, _NAME, record(b"x" * 500, 1, 100_000) * 8000)
+
+
+@hostile("xorb", "0", "all")
+def sparse(folder: Path) -> Path:
+    """An info block by which one record has four thousand million bytes, after a hole of as many."""
+    most = 2**32 - 8
+    block = info(1, words(np.array([most])), words(np.array([131_072])))
+    put(folder, _NAME, record(b"x", 0, 1))
+    with (folder / _NAME).open("r+b") as file:
+        file.seek(most)
+        file.write(block)
+    return folder / _NAME

@@ -85,6 +85,13 @@ def test_a_damaged_member_hides_nothing_else(damage: Exception) -> None:
     assert report.objects == 4
 
 
+def test_a_member_that_is_no_shard_is_not_called_damaged() -> None:
+    """A lookup says of a member that no format recognises that it is no shard, and of a damaged one that it is."""
+    told = line_set(a=NotAShard("nothing"), b=BadMagic("no magic"), c=C).trace("nobody")
+    assert [step.title for step in told.steps if step.title in ("Damaged", "Not a shard")] == ["Not a shard", "Damaged"]
+    assert told.outcome == "damaged"
+
+
 def test_a_lost_connection_is_not_skipped() -> None:
     """Which of two equal keys is served must not depend on the network."""
     with pytest.raises(SourceError):

@@ -16,7 +16,6 @@ from shardcore.errors import (
     ShardError,
     Truncated,
     UsageError,
-    quoted,
 )
 from shardcore.span import Span
 
@@ -50,12 +49,6 @@ def test_an_error_tells_what_helps() -> None:
     assert str(pickle.loads(pickle.dumps(error))) == str(error)
     assert LimitExceeded("too long").remedy is Remedy.LIMIT
     assert NotAShard("none", remedy=Remedy.SPEC).remedy is Remedy.SPEC
-
-
-def test_quoted_texts_are_short() -> None:
-    """What somebody typed is repeated as it is, without its middle where it is long."""
-    assert quoted("it's") == "'it's'"
-    assert quoted("x" * 500) == f"'{'x' * 40}…{'x' * 20}'"
 
 
 def test_an_error_tells_its_place() -> None:

@@ -44,7 +44,7 @@ def test_values_are_those_of_the_standard_library(value: object) -> None:
         ("[1", "the text is not JSON: "),
         (b"\xff", "the text is not UTF-8: invalid start byte at byte 0"),
         ("\ufeff1", "the text is not JSON: "),
-        ('"' + '\\"' * 5_000_000, "the text is not JSON: Unterminated string"),
+        ('"' + '\\"' * 5_000_000, "the text is not JSON: a string begins here and does not end (column 1)"),
         ("]" * 5_000_000, "the text is not JSON: "),
     ],
     ids=lambda value: ascii(value[:12]),
@@ -56,6 +56,38 @@ def test_what_is_over_the_limits_is_an_error_with_its_place(text: str | bytes, t
         parse_json(text, "the text", span=place)
     assert caught.value.message.startswith(told)
     assert caught.value.span == place
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", "it ends too early (column 1)"),
+        ("{bad", "a name in double quotes should stand here (column 2)"),
+        ("{'a': 1}", "a name in double quotes should stand here (column 2)"),
+        ("{1: 1}", "a name in double quotes should stand here (column 2)"),
+        ('{"a": 1,}', "a comma stands before the closing bracket (column 9)"),
+        ('{"a": 1,\n }', "a comma stands before the closing bracket (line 2, column 2)"),
+        ("[1,]", "a comma stands before the closing bracket (column 4)"),
+        ("[1, 2", "it ends too early (column 6)"),
+        ('{"a" 1}', "a colon should stand here, after a name (column 6)"),
+        ('{"a": 1 "b": 2}', "a comma or a closing bracket should stand here (column 9)"),
+        ("[1 2]", "a comma or a closing bracket should stand here (column 4)"),
+        ('{"a": tru}', "a value should stand here (column 7)"),
+        ("nan", "a value should stand here (column 1)"),
+        ('{"a": "x', "a string begins here and does not end (column 7)"),
+        ('"\\q"', "a string holds an escape that JSON does not know (column 2)"),
+        ('"\\u12"', "a string holds an escape that JSON does not know (column 3)"),
+        ('"a\tb"', "a string holds a control character; write it as an escape such as \\n (column 3)"),
+        ("{} {}", "there is more after its end (column 4)"),
+        ("\ufeff1", "it begins with a byte order mark (column 1)"),
+    ],
+    ids=ascii,
+)
+def test_what_is_not_json_is_told_in_plain_words(text: str, told: str) -> None:
+    """Every mistake has a sentence of its own and its place; none is in the words of Python's parser."""
+    with pytest.raises(FormatError) as caught:
+        parse_json(text, "the text")
+    assert caught.value.message == f"the text is not JSON: {told}"
 
 
 def test_free_metadata_may_have_longer_integers() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from PySide6.QtCore import Qt, Signal
@@ -19,7 +18,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from shardcore import UsageError
+from shardcore import FormatError, UsageError
+from shardcore.json_text import parse_json
 from shardcore.options import Option, OptionType
 from shardscope.looks import theme
 
@@ -232,9 +232,7 @@ def json_problem(text: str) -> str:
     if not text.strip():
         return ""
     try:
-        value = json.loads(text)
-    except json.JSONDecodeError as error:
-        return f"Line {error.lineno}, column {error.colno}: {error.msg}"
-    except (ValueError, RecursionError) as error:
-        return f"Not JSON: {error}"
+        value = parse_json(text, "The specification")
+    except FormatError as error:
+        return error.message
     return "" if isinstance(value, dict) else "A specification is an object: { … }"

@@ -12,7 +12,7 @@ from enum import Enum
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import KeyAbsent, UsageError, quoted
+from shardcore.errors import KeyAbsent, UsageError
 from shardcore.formats.bloscpack.blosc1 import map_chunk
 from shardcore.formats.bloscpack.content import Stored
 from shardcore.formats.bloscpack.file import BloscpackFile
@@ -27,6 +27,7 @@ from shardcore.formats.bloscpack.objects import BloscpackObjects
 from shardcore.objects import ObjectRef
 from shardcore.sources.base import Source
 from shardcore.span import Span
+from shardcore.text import short
 from shardcore.trace import Look
 from shardcore.words import grouped_digits, plural
 
@@ -71,7 +72,7 @@ def parse_key(text: str) -> BloscpackKey:
     digits = text.removeprefix("@")
     if not (digits.isascii() and digits.isdigit()) or len(digits) > 20:
         forms = "the number of a chunk, `@` and the number of a plain byte, or `all`"
-        raise UsageError(f"a key of a bloscpack file is {forms}; not {quoted(text)}")
+        raise UsageError(f"a key of a bloscpack file is {forms}; not {short(text)}")
     return BloscpackKey(Asked.BYTE if text.startswith("@") else Asked.CHUNK, int(digits))
 
 

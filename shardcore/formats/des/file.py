@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.caching import LruCache, Once
-from shardcore.errors import FormatError, Remedy, ShardError, UsageError, quoted
+from shardcore.errors import FormatError, Remedy, ShardError, UsageError
 from shardcore.formats.des.content import cut, inline_place, open_bigfile, read_chunks, stream_bigfile, stream_inline
 from shardcore.formats.des.data_map import DataMap
 from shardcore.formats.des.entries import Entries
@@ -18,6 +18,7 @@ from shardcore.formats.des.sidecar import Sidecar, Tombstone, read_sidecar, side
 from shardcore.payload import decompress_shown
 from shardcore.sources.base import Source
 from shardcore.span import Span
+from shardcore.text import short
 
 KEPT_DECODED = 1 << 25
 """Decoded payloads are kept up to this many bytes."""
@@ -123,7 +124,7 @@ class DesFile:
             text = f"what was deleted is not known: {self.sidecar_error.message}"
             raise FormatError(text, remedy=Remedy.DELETED)
         if row in self.tombstoned:
-            text = f"{quoted(self.uid(row))} was deleted ({self.tombstone(row)})"
+            text = f"{short(self.uid(row))} was deleted ({self.tombstone(row)})"
             raise UsageError(text, remedy=Remedy.DELETED)
 
     def stream(self, row: int) -> Iterator[bytes]:

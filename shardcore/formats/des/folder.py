@@ -131,14 +131,16 @@ class DesDataSet(DataSet):
         """The parts in which a uid may lie: those of its shard number, of all dates; then files with other names."""
         route, found = self._candidates(key)
         if route is None:
-            text = f"n_bits is not known, so any of {plural(len(found), 'file')} may hold the uid."
+            holders = "the one file" if len(found) == 1 else plural(len(found), "file")
+            text = f"n_bits is not known: {holders} may hold the uid."
             look.step("Route", text, n_bits=None, candidates=found[:100])
             return found
         why = "read as a number" if route.rule == "digits" else "hashed with CRC-32"
         zone = self.zones.zone_of(route.number) if self.zones else None
         text = f"The uid, {why}, modulo 2^{route.n_bits} gives shard number {route.number}, printed {route.hex}"
         text += f", of zone {zone.name}" if zone else ""
-        text += f": {len(found):,} of {plural(len(self.members), 'file')} may hold it."
+        some = f"{len(found):,} of {plural(len(self.members), 'file')}"
+        text += f": {'the one file' if some == '1 of 1 file' else some} may hold it."
         values: dict[str, Any] = {"n_bits": route.n_bits, "rule": route.rule, "number": route.number, "hex": route.hex}
         look.step("Route", text, **values, candidates=found[:100])
         return found

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.caching import Once
-from shardcore.errors import UsageError, quoted
+from shardcore.errors import UsageError
 from shardcore.formats.des.entries import Entries
 from shardcore.formats.des.file import DesFile
 from shardcore.formats.des.layout import (
@@ -38,6 +38,7 @@ from shardcore.sources.base import Source
 from shardcore.sources.memory import BytesSource
 from shardcore.sources.names import SourceName, decoded_name
 from shardcore.span import Span
+from shardcore.text import short
 from shardcore.words import plural
 
 _SHOWN = 200  # characters of a text in the tree
@@ -131,7 +132,7 @@ class DesTree:
                 rows = self._file.entries.rows_of_hash(raw)
                 row_of_all = int(rows[0]) if len(rows) == 1 else None
                 return content_part(folder.open_on_demand(name.path), name, row=row_of_all)
-        raise UsageError(f"no bytes are called {quoted(name)} here")
+        raise UsageError(f"no bytes are called {short(name)} here")
 
 
 def _span(section: Section) -> Span:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import FormatError, KeyAbsent, Truncated, UsageError, quoted
+from shardcore.errors import FormatError, KeyAbsent, Truncated, UsageError
 from shardcore.formats.mdb.file import MdbFile
 from shardcore.formats.mdb.geometry import (
     CHUNK,
@@ -33,6 +33,7 @@ from shardcore.formats.mdb.objects import BLOCK_GUESS, Read, chunk_ref, file_ref
 from shardcore.formats.mdb.recipe import tell_content
 from shardcore.objects import ObjectRef
 from shardcore.span import Span
+from shardcore.text import short
 from shardcore.trace import Look
 from shardcore.words import plural
 from shardcore.xet_hashes import SIZE, ZERO, as_rows, from_text, to_text, truncated
@@ -100,11 +101,11 @@ class MdbLookup:
         """
         kind, colon, hash_text = text.rpartition(":")
         if colon and kind not in KINDS:
-            raise UsageError(f"no kind {quoted(kind)}; {_FORMS}")
+            raise UsageError(f"no kind {short(kind)}; {_FORMS}")
         try:
             return MdbKey(kind if colon else FILE, from_text(hash_text))
         except UsageError as error:
-            raise UsageError(f"{quoted(text)} is no key of an mdb shard; {_FORMS}") from error
+            raise UsageError(f"{short(text)} is no key of an mdb shard; {_FORMS}") from error
 
     def find(self, key: MdbKey, look: Look) -> ObjectRef:
         """The first object with this key. A told lookup goes on into the xorbs, as far as they are within reach.

@@ -19,22 +19,61 @@ from shardcore.span import Span
 from shardcore.words import plural
 from shardcore.xet_hashes import HashArray, as_rows, chunk_hash, to_text
 
+LOOKED_FOR = 1000
+"""Xorbs that are looked for where none of them is there."""
+
 
 def check_content(file: MdbFile, objects: MdbObjects, index: MdbIndex, findings: Findings, progress: Progress) -> None:
     """Puts every file together, then unpacks the chunks that no file used; xorbs out of reach are noted."""
-    missing: dict[str, None] = {}
     used = np.zeros(len(index.chunks), bool)
+    lost_segments, lost_xorbs = _out_of_reach(file, index, findings)
     files, xorbs, _ = index.counts
-    for number in range(files):
+    lost = np.concatenate([[0], np.cumsum(lost_segments)])[index.files.bounds]
+    checked = ~index.damaged_files & (index.files.counts > 0) & (np.diff(lost) == 0)
+    for number in np.flatnonzero(checked).tolist():
         progress(number, files + xorbs)
-        if index.damaged_files[number] or not index.files.counts[number]:
-            continue
-        _check_file(file, index, number, block_of(file, objects.ref(number)), used, missing, findings)
-    for number in range(xorbs):
+        _check_file(file, index, number, block_of(file, objects.ref(number)), used, findings)
+    for number in np.flatnonzero(~lost_xorbs).tolist():
         progress(files + number, files + xorbs)
-        _check_xorb(file, index, number, used, missing, findings)
-    for text in missing:
-        findings.note("mdb.xorb-missing", None, f"xorb {text} was not found: its bytes are not checked")
+        _check_xorb(file, index, number, used, findings)
+
+
+def _out_of_reach(file: MdbFile, index: MdbIndex, findings: Findings) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Which segments and which xorbs name a xorb that is missing; each is looked for once, that takes many requests.
+
+    Where the first `LOOKED_FOR` are missing, none is within reach: the others are not looked for.
+    """
+    named = [index.segments["cas_hash"], index.xorb_headers["cas_hash"]]
+    whole = np.ascontiguousarray(np.concatenate(named)).view("S32").ravel()
+    _, first, inverse = np.unique(whole, return_index=True, return_inverse=True)
+    missing = np.zeros(len(first), np.bool_)
+    found = 0
+    order = np.argsort(first)
+    for at, place in enumerate(order.tolist()):
+        text = to_text(_row(named, int(first[place])))
+        if at - found >= LOOKED_FOR and not found:
+            missing[order[at:]] = True
+            more = plural(len(order) - at, "more xorb is", "more xorbs are")
+            findings.note(
+                "mdb.xorb-missing", None, f"{more} named; as none of those before is there, none was looked for"
+            )
+            break
+        try:
+            file.xorbs.get(text)
+            found += 1
+        except ExternalMissing:
+            missing[place] = True
+            findings.note("mdb.xorb-missing", None, f"xorb {text} was not found: its bytes are not checked")
+        except FormatError:
+            found += 1
+    lost = missing[inverse.ravel()]
+    return lost[: len(named[0])], lost[len(named[0]) :]
+
+
+def _row(parts: list[NDArray[np.uint8]], number: int) -> bytes:
+    """Row `number` of some arrays, one after the other."""
+    first = len(parts[0])
+    return bytes((parts[0][number] if number < first else parts[1][number - first]).tobytes())
 
 
 def _check_file(
@@ -43,12 +82,9 @@ def _check_file(
     number: int,
     block: FileBlock,
     used: NDArray[np.bool_],
-    missing: dict[str, None],
     findings: Findings,
 ) -> None:
     """Puts one file together, and marks the chunks that it used."""
-    if _out_of_reach(file, block, missing):
-        return
     try:
         for _ in stream_file(file.xorbs, block):
             pass
@@ -64,26 +100,9 @@ def _check_file(
             used[start + int(row["chunk_index_start"]) : start + int(row["chunk_index_end"])] = True
 
 
-def _out_of_reach(file: MdbFile, block: FileBlock, missing: dict[str, None]) -> bool:
-    """Whether xorbs of a file are missing; each is looked for once, because that takes many requests."""
-    texts = dict.fromkeys(segment["xorb"] for segment in block.segment_list)
-    for text in (t for t in texts if t not in missing):
-        try:
-            file.xorbs.get(text)
-        except ExternalMissing:
-            missing[text] = None
-        except FormatError:
-            continue
-    return not missing.keys().isdisjoint(texts)
-
-
-def _check_xorb(
-    file: MdbFile, index: MdbIndex, number: int, used: NDArray[np.bool_], missing: dict[str, None], findings: Findings
-) -> None:
+def _check_xorb(file: MdbFile, index: MdbIndex, number: int, used: NDArray[np.bool_], findings: Findings) -> None:
     """The records of a xorb against the xorb itself; chunks that were not used by a file are unpacked."""
     text = to_text(index.xorb_values(number)["cas_hash"])
-    if text in missing:
-        return
     first, last = index.xorbs.bounds[number : number + 2].tolist()
     at = index.xorbs.byte_of(int(index.xorbs.headers[number]))
     place = Span("", at, at + RECORD_SIZE)
@@ -94,8 +113,8 @@ def _check_xorb(
             findings.error("mdb.xorb-chunks", place, message, key=f"xorb:{text}")
             return
         hashes = _hashes(file, xorb, text, used[first:last], place)
-    except ExternalMissing:
-        missing[text] = None
+    except ExternalMissing:  # it went away meanwhile
+        findings.note("mdb.xorb-missing", None, f"xorb {text} was not found: its bytes are not checked")
         return
     except FormatError as error:
         findings.error("mdb.xorb", error.span or place, error.message, key=f"xorb:{text}")

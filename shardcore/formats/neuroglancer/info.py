@@ -6,6 +6,7 @@ by related object and by grid cell. Each has a sharding object of its own and a 
 
 from __future__ import annotations
 
+import functools
 import posixpath
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from enum import Enum
 from typing import Any
 
 from shardcore.errors import FormatError, SourceError
-from shardcore.formats.neuroglancer.morton import bit_owners, grid_of
+from shardcore.formats.neuroglancer.morton import check_grid, grid_of
 from shardcore.formats.neuroglancer.sharding import SHARDING_TYPE, ShardingSpec
 from shardcore.json_text import JsonLimits, parse_json, whole_number
 from shardcore.sources.base import NAME_LIMIT, check_name
@@ -133,7 +134,24 @@ def parse_info(text: str | bytes | Mapping[str, Any]) -> Info:
     Raises:
         FormatError: The text is no JSON object, or is not the info of a data set that can have shards.
     """
-    members = text if isinstance(text, Mapping) else _json_object(text)
+    if isinstance(text, bytes):
+        read = _read_before(text)
+        if isinstance(read, FormatError):
+            raise FormatError(read.message, span=read.span)
+        return read
+    return _info_of(text if isinstance(text, Mapping) else _json_object(text))
+
+
+@functools.lru_cache(maxsize=2)
+def _read_before(text: bytes) -> Info | FormatError:
+    """What an info states, kept for a while: a folder is recognised by its info first, and then opened by it."""
+    try:
+        return _info_of(_json_object(text))
+    except FormatError as error:
+        return error.with_traceback(None)
+
+
+def _info_of(members: Mapping[str, Any]) -> Info:
     kind = members.get("@type")
     if kind is None and isinstance(members.get("scales"), list):
         kind = VOLUME_TYPE
@@ -187,7 +205,7 @@ class _Maker:
         elif self.kind is SpaceKind.ANNOTATION_SPATIAL:
             grid = _lengths("grid_shape", self.part.get("grid_shape"))
         if grid is not None:
-            bit_owners(grid)
+            check_grid(grid)
         return KeySpace(self.kind, self.name, folder, spec, grid, scale)
 
 
@@ -247,8 +265,10 @@ def _scale(part: Mapping[str, Any], top: Mapping[str, Any]) -> Scale:
 
 
 def _lengths(name: str, value: object, *, signed: bool = False) -> tuple[int, ...]:
-    numbers = []
     listed = _list(name, value)
+    if len(listed) == 3 and all(type(number) is int and 0 <= number <= LENGTH_LIMIT for number in listed):
+        return tuple(listed)
+    numbers = []
     for number in listed[: AXES_LIMIT + 1]:
         whole = isinstance(number, int) or (isinstance(number, float) and number.is_integer())
         if isinstance(number, bool) or not whole or (number < 0 and not signed):

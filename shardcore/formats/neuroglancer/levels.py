@@ -7,7 +7,6 @@ A damaged minishard is kept as its error; the others stay readable.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -15,14 +14,14 @@ import numpy as np
 import numpy.typing as npt
 
 from shardcore.caching import LruCache, Once
-from shardcore.errors import FormatError, LimitExceeded, ShardError
+from shardcore.errors import FormatError, LimitExceeded
+from shardcore.formats.neuroglancer.damage import MinishardDamage
 from shardcore.formats.neuroglancer.layout import (
     ENTRY_SIZE,
     SHARD_INDEX_ENTRY,
+    RangeFault,
     entry_count,
     range_fault,
-    range_fault_text,
-    range_faults,
 )
 from shardcore.formats.neuroglancer.minishard import Entries, Numbers, entries_of
 from shardcore.formats.neuroglancer.sharding import ShardingSpec
@@ -42,9 +41,12 @@ DECODED_FLOOR = 16 << 20
 """Any minishard index may decode to this many bytes, however few are stored."""
 DECODED_RATIO = 64
 """Beyond that it may decode to this many times its stored size: ids and sizes never compress better than that."""
-TOTAL_FLOOR = 64 << 20
-CLAIMED_RATIO = 4
-"""All minishard indices together may claim this many times the file, so that shared ranges multiply nothing."""
+TOTAL_FLOOR = 16 << 20
+TOTAL_RATIO = 2
+"""All of them together may decode to this many times the file, or to the floor: a value has more than a few bytes."""
+CLAIMED_RATIO = 1
+"""All minishard indices together have at most as many bytes as the file, so that shared ranges multiply nothing."""
+_SHARED = "its index shares its bytes with those of many others"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +61,7 @@ class MinishardTable:
 
     pairs: Numbers
     entries: Entries
-    damage: dict[int, ShardError]
+    damage: MinishardDamage
 
     def rows_of(self, minishard: int) -> range:
         """The rows of `entries` that a minishard lists."""
@@ -153,7 +155,7 @@ class IndexLevels:
     def _listed(self, table: MinishardTable, number: int) -> tuple[Entries, int]:
         """The entries of one minishard from the whole table."""
         if number in table.damage:
-            raise copy.copy(table.damage[number])
+            raise table.damage[number]
         entries = table.entries.part(table.rows_of(number))
         return entries, ENTRY_SIZE * len(entries)
 
@@ -195,14 +197,14 @@ class IndexLevels:
         pairs = self.known_pairs()
         if pairs is None:
             pairs = _as_pairs(self.source.read(0, self.base))
-        damage: dict[int, ShardError] = {}
+        damage = MinishardDamage(pairs, self.base, self.source.size)
         indices: list[bytes] = []
         numbers: list[int] = []
-        room = max(TOTAL_FLOOR, DECODED_RATIO * self.source.size)
+        room = max(TOTAL_FLOOR, TOTAL_RATIO * self.source.size)
         for number, stored in self._stored(pairs, damage, progress):
             start, stop = (self.base + int(end) for end in pairs[number])
             if room <= 0:
-                damage[number] = _shared(number, Span("", start, stop))
+                damage.note(number, _SHARED)
                 continue
             try:
                 decoded = self._decoded(number, stored, Span("", start, stop), room)
@@ -210,30 +212,24 @@ class IndexLevels:
                 # What expands beyond the room that is left has used it up; else each of many would be expanded anew.
                 if isinstance(error.__cause__, LimitExceeded):
                     room -= min(max(DECODED_FLOOR, DECODED_RATIO * len(stored)), room)
-                damage[number] = _without_frames(error)
+                damage.note(number, error.message.removeprefix(f"minishard {number}: "))
                 continue
             room -= len(decoded)
             indices.append(decoded)
             numbers.append(number)
         return MinishardTable(pairs, entries_of(indices, numbers, self.base, self.source.size), damage)
 
-    def _stored(self, pairs: Numbers, damage: dict[int, ShardError], progress: Progress) -> Iterator[tuple[int, bytes]]:
+    def _stored(self, pairs: Numbers, damage: MinishardDamage, progress: Progress) -> Iterator[tuple[int, bytes]]:
         """Each non-empty minishard with its stored index, in order, read in batches of neighbours."""
         batch: list[tuple[int, tuple[int, int]]] = []
         pending = 0
-        claimable = CLAIMED_RATIO * self.source.size
-        faults = range_faults(pairs, self.base, self.source.size)
-        for number in np.flatnonzero(faults).tolist():
-            start, end = (int(edge) for edge in pairs[number])
-            text = range_fault_text(int(faults[number]), number, start, end, self.base, self.source.size)
-            damage[number] = FormatError(text, span=pair_span(number))
-        used = np.flatnonzero((pairs[:, 0] != pairs[:, 1]) & (faults == 0))
+        used = np.flatnonzero((pairs[:, 0] != pairs[:, 1]) & (damage.faults == RangeFault.NONE))
+        # Ranges here lie within the file, and there are far fewer than 2**63 / its size of them.
+        claimed = np.cumsum((pairs[used, 1] - pairs[used, 0]).astype(np.int64)) <= CLAIMED_RATIO * self.source.size
+        damage.note(used[~claimed], _SHARED)
+        used = used[claimed]
         for done, (number, (first, last)) in enumerate(zip(used.tolist(), pairs[used].tolist(), strict=True)):
             start, stop = self.base + first, self.base + last
-            claimable -= stop - start
-            if claimable < 0:
-                damage[number] = _shared(number, Span("", start, stop))
-                continue
             batch.append((number, (start, stop)))
             pending += stop - start
             if pending >= BATCH or len(batch) >= 4096:
@@ -269,16 +265,6 @@ def pair_span(minishard: int) -> Span:
     """The entry of a minishard in the shard index."""
     at = minishard * SHARD_INDEX_ENTRY.size
     return Span("", at, at + SHARD_INDEX_ENTRY.size)
-
-
-def _shared(number: int, place: Span) -> FormatError:
-    return FormatError(f"minishard {number}: its index shares its bytes with those of many others", span=place)
-
-
-def _without_frames(error: FormatError) -> FormatError:
-    """The error without its traceback: the frames there would keep every half-expanded index in memory."""
-    error.__cause__ = error.__context__ = None
-    return error.with_traceback(None)
 
 
 def _as_pairs(data: bytes) -> Numbers:

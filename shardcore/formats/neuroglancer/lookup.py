@@ -31,7 +31,7 @@ from shardcore.trace import Look
 from shardcore.words import plural
 
 TOLD_LIMIT = 64 << 20
-"""Values of up to this many stored bytes are read and hashed while a lookup is told."""
+"""Values of up to this many bytes, stored and plain, are read and hashed while a lookup is told."""
 
 
 class NeuroglancerLookup:
@@ -251,13 +251,16 @@ def _tell_value(file: NeuroglancerFile, ref: ObjectRef, source: Source, look: Lo
         look.step("Value", f"{plural(span.size, 'stored byte')}: too many to read along.", span, stored_size=span.size)
         return
     stored = source.read(span.start, span.stop)
-    digest, size, head = hashlib.sha256(), 0, b""
+    digest, size, head = hashlib.sha256(), 0, list[bytes]()
     try:
         for piece in decompress_stream(ref.codec, [stored], span=span):
             digest.update(piece)
             size += len(piece)
-            if len(head) < TOLD_LIMIT:
-                head += piece
+            head.append(piece)
+            if size > TOLD_LIMIT:
+                text = f"{_decompressed(span.size, TOLD_LIMIT, 'more than ')}: too many to read along."
+                look.step("Value", text, span, stored_size=span.size)
+                return
     except ShardError as error:
         look.step(
             "Value",
@@ -268,12 +271,12 @@ def _tell_value(file: NeuroglancerFile, ref: ObjectRef, source: Source, look: Lo
         return
     text = f"{_decompressed(span.size, size)}." if ref.codec == "gzip" else f"{plural(size, 'byte')}, not compressed."
     look.step("Value", text, span, stored_size=span.size, size=size, sha256=digest.hexdigest())
-    _tell_meaning(file, ref, head, look)
+    _tell_meaning(file, ref, b"".join(head), look)
 
 
-def _decompressed(stored: int, plain: int) -> str:
+def _decompressed(stored: int, plain: int, more: str = "") -> str:
     """What a gzip member becomes, in words."""
-    return f"{plural(stored, 'gzip byte decompresses', 'gzip bytes decompress')} to {plain:,}"
+    return f"{plural(stored, 'gzip byte decompresses', 'gzip bytes decompress')} to {more}{plain:,}"
 
 
 def _tell_meaning(file: NeuroglancerFile, ref: ObjectRef, data: bytes, look: Look) -> None:

@@ -95,6 +95,7 @@ def entries_of(indices: Sequence[bytes], minishards: Sequence[int], index_size: 
     at = np.repeat(3 * segment_starts(counts), counts) + slots
     rows = np.repeat(counts, counts)
     id_deltas, gaps, sizes = words[at], words[at + rows], words[at + 2 * rows]
+    del at, rows, words  # as large as what is kept
     ids = running_sums(id_deltas, counts)
     ends = running_sums(gaps + sizes, counts) + np.uint64(index_size)
     starts = ends - sizes

@@ -30,8 +30,8 @@ def grid_of(size: Sequence[int], chunk: Sequence[int]) -> tuple[int, ...]:
     return tuple(-(-length // step) for length, step in zip(size, chunk, strict=True))
 
 
-def bit_owners(grid: Sequence[int]) -> tuple[tuple[int, int], ...]:
-    """For each bit of a code, lowest first: the axis and the bit of its coordinate.
+def check_grid(grid: Sequence[int]) -> list[int]:
+    """How many bits the coordinate along each axis takes.
 
     Raises:
         FormatError: A grid length is not positive, or codes would need more than 64 bits.
@@ -41,6 +41,16 @@ def bit_owners(grid: Sequence[int]) -> tuple[tuple[int, int], ...]:
     widths = [(length - 1).bit_length() for length in grid]
     if sum(widths) > CODE_BITS:
         raise FormatError(f"grid {list(grid)} needs codes of {sum(widths)} bits; a key has {CODE_BITS}")
+    return widths
+
+
+def bit_owners(grid: Sequence[int]) -> tuple[tuple[int, int], ...]:
+    """For each bit of a code, lowest first: the axis and the bit of its coordinate.
+
+    Raises:
+        FormatError: A grid length is not positive, or codes would need more than 64 bits.
+    """
+    widths = check_grid(grid)
     levels = range(max(widths, default=0))
     return tuple((axis, level) for level in levels for axis, width in enumerate(widths) if level < width)
 

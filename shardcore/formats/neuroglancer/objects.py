@@ -89,7 +89,7 @@ class NeuroglancerObjects(Objects):
         if not 0 <= row < len(self):
             raise IndexError(row)
         if row >= len(table.entries):
-            number = sorted(table.damage)[row - len(table.entries)]
+            number = int(table.damage.numbers[row - len(table.entries)])
             return self._lost(row, number, table)
         entries, size = table.entries, -1
         if self._codec and entries.inside[row]:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shardcore.errors import FormatError, UsageError, quoted
+from shardcore.errors import FormatError, UsageError
 from shardcore.json_text import parse_json
 from shardcore.text import short
 
@@ -230,7 +230,7 @@ def parse_key(text: str) -> int:
     """
     number = int(text) if _KEY.fullmatch(text) else KEY_LIMIT
     if number >= KEY_LIMIT:
-        raise UsageError(f"a key is an unsigned 64-bit integer in decimal, not {quoted(text)}")
+        raise UsageError(f"a key is an unsigned 64-bit integer in decimal, not {short(text)}")
     return number
 
 

@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from shardcore.caching import OnceEach
-from shardcore.errors import FormatError, LimitExceeded, UsageError, quoted
+from shardcore.errors import FormatError, LimitExceeded, UsageError
+from shardcore.formats.neuroglancer.damage import MinishardDamage
 from shardcore.formats.neuroglancer.file import NeuroglancerFile
 from shardcore.formats.neuroglancer.index_columns import column_nodes
 from shardcore.formats.neuroglancer.layout import (
@@ -37,6 +38,7 @@ from shardcore.shard import Part
 from shardcore.sources.memory import BytesSource
 from shardcore.sources.names import SourceName, decoded_name
 from shardcore.span import Span
+from shardcore.text import short
 from shardcore.words import plural
 
 
@@ -68,7 +70,7 @@ class NeuroglancerTree:
         if name == SourceName(INFO_NAME) and self._file.origin.text:
             return info_part(self._file.origin)
         if name.path or len(name.stretches) != 1:
-            raise UsageError(f"no bytes are called {quoted(name)} here")
+            raise UsageError(f"no bytes are called {short(name)} here")
         start, stop = name.stretches[0]
         data = self._file.decoded(start, stop)
         source, span = BytesSource(data, str(name)), Span(str(name), 0, len(data))
@@ -126,7 +128,8 @@ class NeuroglancerTree:
         if pairs is None:
             pairs = np.zeros((0, 2), np.uint64)
         size = self._file.source.size
-        empty = MinishardTable(pairs, entries_of([], [], self._file.base, size), {})
+        none = MinishardDamage(pairs[:0], self._file.base, size)
+        empty = MinishardTable(pairs, entries_of([], [], self._file.base, size), none)
         return regions_of(empty, None, self._file.base, size, unlisted=False)
 
     def _regions(self, section: Section, regions: Regions, table: MinishardTable | None) -> Node:

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shardcore.errors import FormatError, ShardError
-from shardcore.finding import Depth, Finding, Findings, Report, Severity, Work
+from shardcore.finding import MAX_PER_CODE, Depth, Finding, Findings, Report, Severity, Work
 from shardcore.formats.neuroglancer.file import NeuroglancerFile
 from shardcore.formats.neuroglancer.layout import RangeFault, outside_text, range_fault_text, range_faults
 from shardcore.formats.neuroglancer.levels import MinishardTable, pair_span
@@ -82,19 +82,23 @@ def _check_origin(file: NeuroglancerFile, findings: Findings) -> None:
 def _check_shard_index(file: NeuroglancerFile, table: MinishardTable, findings: Findings) -> None:
     base, size = file.base, file.source.size
     faults = range_faults(table.pairs, base, size)
-    for number in np.flatnonzero(faults).tolist():
-        fault = RangeFault(int(faults[number]))
-        start, end = (int(edge) for edge in table.pairs[number])
-        text = range_fault_text(fault, number, start, end, base, size)
-        findings.error(_RANGE_CODES[fault], pair_span(number), text)
+    for fault, code in _RANGE_CODES.items():
+        wrong = np.flatnonzero(faults == fault)
+        for number in wrong[:MAX_PER_CODE].tolist():
+            start, end = (int(edge) for edge in table.pairs[number])
+            text = range_fault_text(fault, number, start, end, base, size)
+            findings.error(code, pair_span(number), text)
+        findings.more(Severity.ERROR, code, len(wrong) - MAX_PER_CODE)
     starts, ends = table.pairs[:, 0], table.pairs[:, 1]
     used = np.flatnonzero((starts < ends) & (faults == RangeFault.NONE))
     order = used[np.argsort(starts[used], kind="stable")]
     reach = np.maximum.accumulate(ends[order]) if len(order) else ends[order]
-    for at in np.flatnonzero(starts[order][1:] < reach[:-1]).tolist():
+    shared = np.flatnonzero(starts[order][1:] < reach[:-1])
+    for at in shared[:MAX_PER_CODE].tolist():
         first, second = int(order[at]), int(order[at + 1])
         message = f"the indices of minishards {first} and {second} share bytes of the file"
         findings.error("neuroglancer.shared-index", pair_span(second), message)
+    findings.more(Severity.ERROR, "neuroglancer.shared-index", len(shared) - MAX_PER_CODE)
     if not (starts != ends).any():
         findings.note("neuroglancer.empty", None, "every minishard is empty: writers leave such a file out")
 
@@ -107,10 +111,12 @@ _RANGE_CODES = {
 
 def _check_minishards(file: NeuroglancerFile, table: MinishardTable, findings: Findings) -> None:
     # What is wrong with their entries in the shard index is told already.
-    faults = range_faults(table.pairs, file.base, file.source.size)
-    for number, error in sorted(table.damage.items()):
-        if faults[number] == RangeFault.NONE:
-            findings.error("neuroglancer.minishard-index", error.span, error.message)
+    damage = table.damage
+    numbers = damage.numbers[damage.faults[damage.numbers] == RangeFault.NONE]
+    for number in numbers[:MAX_PER_CODE].tolist():
+        error = damage[number]
+        findings.error("neuroglancer.minishard-index", error.span, error.message)
+    findings.more(Severity.ERROR, "neuroglancer.minishard-index", len(numbers) - MAX_PER_CODE)
 
 
 def _check_entries(file: NeuroglancerFile, table: MinishardTable, findings: Findings) -> None:

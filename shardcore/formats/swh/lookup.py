@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import KeyAbsent, UsageError, quoted
+from shardcore.errors import KeyAbsent, UsageError
 from shardcore.formats.swh import chd
 from shardcore.formats.swh.displacement import bucket_place, single_displacement
 from shardcore.formats.swh.file import SwhFile
@@ -18,6 +18,7 @@ from shardcore.formats.swh.slots import read_slots_at
 from shardcore.objects import ObjectRef, State
 from shardcore.sources.base import Source
 from shardcore.span import Span
+from shardcore.text import short
 from shardcore.trace import Look
 from shardcore.words import plural
 
@@ -105,7 +106,7 @@ class SwhLookup:
         if not len(texts):
             return np.empty(0, np.int64)
         if (odd := next((text for text in texts if len(text) != 64), None)) is not None:
-            raise UsageError(f"a key of a swh shard is 64 hex digits, not {quoted(odd)}")
+            raise UsageError(f"a key of a swh shard is 64 hex digits, not {short(odd)}")
         try:
             # `fromhex` skips blanks, which no key has: fewer bytes come out then.
             wanted = np.frombuffer(bytes.fromhex("".join(texts)), np.uint8).reshape(len(texts), 32)

@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import FormatError, UsageError, quoted
+from shardcore.errors import FormatError, UsageError
 from shardcore.formats.swh.file import SwhFile
 from shardcore.formats.swh.layout import NO_OBJECT, OBJECT, length_span
 from shardcore.formats.swh.slots import read_lengths, read_slots, read_slots_at
 from shardcore.objects import ObjectColumns, ObjectRef, Objects, State
 from shardcore.span import Span
+from shardcore.text import short
 
 I64 = NDArray[np.int64]
 
@@ -138,5 +139,5 @@ def key_bytes(key: str) -> bytes:
     except ValueError:
         raw = b""
     if len(raw) != 32:
-        raise UsageError(f"a key of a swh shard is 64 hex digits, not {quoted(key)}")
+        raise UsageError(f"a key of a swh shard is 64 hex digits, not {short(key)}")
     return raw

@@ -13,7 +13,7 @@ from shardcore.caching import Once
 from shardcore.errors import FormatError
 from shardcore.formats.xorb.info import Info
 from shardcore.formats.xorb.layout import CHUNK_HEADER, IDENT
-from shardcore.formats.xorb.records import Records, chunks, read_headers
+from shardcore.formats.xorb.records import Records, chunks, read_headers, stored_records, unpack
 from shardcore.nodes.sections import Section, SectionRole, tile
 from shardcore.progress import Progress, no_progress
 from shardcore.sources.base import Source
@@ -165,10 +165,9 @@ class XorbFile:
 
     def _make_hashes(self, source: Source) -> HashArray:
         found: list[bytes] = []
-        while len(found) < self.records.count:
+        for number, data in stored_records(source.read, self.records, 0, self.records.count):
             try:
-                for chunk in chunks(source.read, self.records, len(found), self.records.count):
-                    found.append(chunk_hash(chunk))
+                found.append(chunk_hash(unpack(data, self.records, number)))
             except FormatError:
                 found.append(ZERO)  # go on after it
         return as_rows(found)

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import FormatError, KeyAbsent, UsageError, quoted
+from shardcore.errors import FormatError, KeyAbsent, UsageError
 from shardcore.formats.xorb.file import XorbFile
 from shardcore.formats.xorb.layout import HEADER_SIZE
 from shardcore.formats.xorb.objects import CODECS, XorbObjects
 from shardcore.objects import ObjectRef
 from shardcore.sources.base import Source
 from shardcore.span import Span
+from shardcore.text import short
 from shardcore.trace import Look
 from shardcore.words import plural
 from shardcore.xet_hashes import from_text, to_text
@@ -69,7 +70,7 @@ class XorbLookup:
             return XorbKey(raw=from_text(text))
         except UsageError as error:
             forms = f"the number of a chunk, its hash (64 hex digits), or `{ALL}`"
-            raise UsageError(f"a key of a xorb is {forms}; not {quoted(text)}") from error
+            raise UsageError(f"a key of a xorb is {forms}; not {short(text)}") from error
 
     def find(self, key: XorbKey, look: Look) -> ObjectRef:
         """Finds a chunk and tells how; of several with one hash, the first.

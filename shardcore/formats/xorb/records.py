@@ -36,6 +36,9 @@ ReadMany = Callable[[Sequence[tuple[int, int]]], list[bytes]]
 BATCH = 4 * 1024 * 1024
 """Bytes of neighbouring records that are read at once."""
 
+LONGEST_RECORD = HEADER_SIZE + (1 << 24) - 1
+"""Bytes of a record: its header states the stored bytes of the chunk in 24 bits."""
+
 _PIECE = 1 << 20  # bytes read at once while walking
 
 
@@ -199,20 +202,36 @@ def chunks(read: Read, records: Records, first: int, last: int, *, check: bool =
         BadChecksum: A chunk has another hash than the info block says.
         SourceError: The bytes cannot be had.
     """
+    for number, data in stored_records(read, records, first, last):
+        chunk = unpack(data, records, number)
+        if check and records.hashes is not None:
+            found, wanted = chunk_hash(chunk), records.hashes[number].tobytes()
+            if found != wanted:
+                what = f"hash of chunk {number}: computed {to_text(found)}, stored {to_text(wanted)}"
+                raise BadChecksum(what, span=records.span(number))
+        yield chunk
+
+
+def stored_records(read: Read, records: Records, first: int, last: int) -> Iterator[tuple[int, bytes]]:
+    """The bytes of the records number `first` to `last`, half-open, read some megabytes at once.
+
+    Of a record that is longer than any header can say, which only an info block can claim, there is the header.
+
+    Yields:
+        The number of a record, and its bytes, header included.
+    """
     while first < last:
-        start = records.span(first).start
-        upto = int(np.searchsorted(records.ends, start + BATCH, "right"))
-        upto = min(max(upto, first + 1), last)
+        start, stop = records.span(first).start, int(records.ends[first])
+        if stop - start > LONGEST_RECORD:
+            yield first, read(start, start + HEADER_SIZE)
+            first += 1
+            continue
+        upto = int(np.searchsorted(records.ends[first:last], start + BATCH, "right")) + first
+        upto = max(upto, first + 1)
         data = read(start, int(records.ends[upto - 1]))
         for number in range(first, upto):
             span = records.span(number)
-            chunk = unpack(data[span.start - start : span.stop - start], records, number)
-            if check and records.hashes is not None:
-                found, wanted = chunk_hash(chunk), records.hashes[number].tobytes()
-                if found != wanted:
-                    what = f"hash of chunk {number}: computed {to_text(found)}, stored {to_text(wanted)}"
-                    raise BadChecksum(what, span=span)
-            yield chunk
+            yield number, data[span.start - start : span.stop - start]
         first = upto
 
 

@@ -66,11 +66,12 @@ def deleted_of(dialog: OpenWith) -> FlagField:
         ("", ""),
         (" \n", ""),
         ('{"a": 1}', ""),
-        ('{"a": 1', "Line 1, column 8: "),
-        ('{\n "a" 1}', "Line 2, column 6: "),
+        ('{"a": 1', "The specification is not JSON: it ends too early (column 8)"),
+        ('{\n "a" 1}', "The specification is not JSON: a colon should stand here, after a name (line 2, column 6)"),
         ("[1]", "A specification is an object"),
         ("7", "A specification is an object"),
-        ("[" * 100_000, "Not JSON: "),
+        ("[" * 100_000, "The specification: nested more than 200 deep"),
+        ('{"minishard_bits": %s}' % ("9" * 5000), "The specification: a number of 5000 digits"),
     ],
 )
 def test_json_is_judged_with_its_place(text: str, problem: str) -> None:
@@ -122,7 +123,7 @@ def test_invalid_json_cannot_be_applied(qtbot: QtBot) -> None:
     dialog.show()
     spec_of(dialog).editor.setPlainText("{")
     assert not dialog.apply.isEnabled()
-    assert "Line 1, column 2" in spec_of(dialog).state.text()
+    assert "it ends too early (column 2)" in spec_of(dialog).state.text()
     assert spec_of(dialog).state.isVisible()
     spec_of(dialog).editor.setPlainText("{}")
     assert dialog.apply.isEnabled()

@@ -8,6 +8,7 @@ import random
 import resource
 import shutil
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from shardcore.errors import FormatError, KeyAbsent, NotAShard, SourceError, Usa
 from shardcore.formats.neuroglancer import FORMAT, sharding
 from shardcore.formats.neuroglancer.morton import encode
 from shardcore.formats.neuroglancer.sharding import IDENTITY, MURMUR, ShardingSpec
+from shardcore.json_text import parse_json
 from shardcore.objects import State
 from shardcore.testing import check_explained
 from tests.shardcore.formats.neuroglancer.made import build, random_rows
@@ -79,6 +81,26 @@ def test_folders_open_as_data_sets(path: str, why: str, members: list[str], coun
         assert len(found.objects) == count
         assert found.verify().ok
         assert found.tree.children[0].name == "sharding specification"
+
+
+@pytest.mark.parametrize("wrong", [False, True])
+def test_an_info_is_parsed_once(wrong: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Recognising and opening a folder, or one of its shards, parses its info once, whether or not it is usable."""
+    info = {"@type": "nothing known" if wrong else "neuroglancer_skeletons", "sharding": PLAIN.to_json()}
+    for name, path in (("folder", tmp_path / "a"), ("file", tmp_path / "b")):
+        path.mkdir()
+        (path / "info").write_text(json.dumps(info | {"opened": name}))
+        (path / "0.shard").write_bytes(bytes(PLAIN.index_size))
+        parsed: list[str] = []
+
+        def counting(text: bytes, what: str, parsed: list[str] = parsed, **options: Any) -> Any:
+            parsed.append(what)
+            return parse_json(text, what, **options)
+
+        monkeypatch.setattr("shardcore.formats.neuroglancer.info.parse_json", counting)
+        with suppress(NotAShard, UsageError):
+            opened(path).close() if name == "folder" else shardcore.open(path / "0.shard").close()
+        assert parsed == ["the info"], name
 
 
 def test_a_folder_of_several_key_spaces_lists_them() -> None:

@@ -1,0 +1,97 @@
+"""Files that are cut while they are read, and links planted where objects are extracted to."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+import shardcore
+from shardcore.errors import ShardError
+from shardcore.extract import extract
+
+SAMPLES = Path(__file__).parents[2] / "resources" / "samples"
+ONE_OF_EACH = {
+    "swh": "swh.shard",
+    "mdb": "mdb",
+    "xorb": "xorb.xorb",
+    "bloscpack": "bloscpack.blp",
+    "des": "des/20261103_51_0000.des",
+    "neuroglancer": "neuroglancer/0.shard",
+}
+formats = pytest.mark.parametrize("name", ONE_OF_EACH)
+
+
+def sample(name: str, folder: Path) -> Path:
+    """A copy of a format's sample, with what lies beside it."""
+    whole = SAMPLES / ONE_OF_EACH[name]
+    if whole.is_dir():
+        (whole,) = whole.iterdir()
+    beside = [whole] if whole.parent == SAMPLES else list(whole.parent.iterdir())
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in beside:
+        shutil.copy(path, folder)
+    return folder / whole.name
+
+
+@formats
+@pytest.mark.parametrize("part", [0.0, 0.5, 0.95])
+def test_a_file_that_is_cut_while_it_is_read_is_an_error(name: str, part: float, tmp_path: Path) -> None:
+    """What is asked for after the cut is a `ShardError` or right; what was learned before is still there."""
+    path = sample(name, tmp_path)
+    with shardcore.open(path) as shard:
+        shard.load_index()
+        keys = [key for key in shard.objects.keys[:] if key is not None]
+        contents: dict[str, bytes] = {}
+        for key in keys[:20]:
+            with suppress(ShardError):  # some objects lie in other files
+                contents[key] = shard.read(shard.find(key))
+        os.truncate(path, int(path.stat().st_size * part))
+        with suppress(ShardError):
+            assert [key for key in shard.objects.keys[:] if key is not None] == keys
+        for key, content in contents.items():
+            with suppress(ShardError):
+                assert shard.read(shard.find(key)) == content
+        with suppress(ShardError):
+            shard.verify()  # an index that is in memory may be all that it needs
+
+
+@formats
+def test_extraction_of_a_file_that_is_cut_leaves_what_was_written(name: str, tmp_path: Path) -> None:
+    """Objects that were written before the cut stay, whole; those after it are told; nothing half is left."""
+    path = sample(name, tmp_path / "in")
+    out = tmp_path / "out"
+    with shardcore.open(path) as shard:
+        shard.load_index()
+        refs = [shard.objects.ref(row) for row in range(min(len(shard.objects), 30))]
+        written: dict[str, bytes] = {}
+        for number, result in enumerate(extract(shard, refs, out)):
+            if number == 0:
+                os.truncate(path, 40)
+            if not result.error:
+                written[Path(result.path).name] = Path(result.path).read_bytes()
+    assert {p.name for p in out.iterdir()} == written.keys() | {"manifest.json"}
+    assert all((out / file).read_bytes() == data for file, data in written.items())
+
+
+@formats
+@pytest.mark.parametrize("force", [False, True])
+def test_planted_links_are_not_followed(name: str, force: bool, tmp_path: Path) -> None:
+    """Links with the names of objects and of the manifest, to a file and to a folder outside, change nothing there."""
+    path, plain, planted = sample(name, tmp_path / "in"), tmp_path / "plain", tmp_path / "planted"
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "file").write_bytes(b"mine")
+    planted.mkdir()
+    with shardcore.open(path) as shard:
+        shard.load_index()
+        refs = [shard.objects.ref(row) for row in range(min(len(shard.objects), 6))]
+        list(extract(shard, refs, plain))
+        for number, file in enumerate(sorted(plain.iterdir())):
+            (planted / file.name).symlink_to((outside / "file", outside, outside / "new")[number % 3])
+        list(extract(shard, refs, planted, force=force))
+    assert [file.name for file in outside.iterdir()] == ["file"]
+    assert (outside / "file").read_bytes() == b"mine"
