@@ -67,6 +67,13 @@ class FormatPage(QWidget):
         if self.isVisible():
             self._fill()
 
+    def show_page_of_file(self) -> None:
+        """Shows the page of what is open."""
+        if self._session.shard is not None:
+            self.show_page(self._session.shard.format)
+            self._row = None
+            self._light(self._session.selection)
+
     def show_word(self, word: str) -> None:
         """Shows what a word means."""
         self.show_page(GLOSSARY)

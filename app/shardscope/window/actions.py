@@ -201,7 +201,6 @@ class WindowActions:
         tools.addAction(objects.check)
         tools.addSeparator()
         tools.addActions([objects.trace, self.load_index, self.stop])
-        bar.addMenu("&Help").addAction(self.about)
 
     def set_open(self, is_open: bool) -> None:
         """Whether something is open: what needs it can be chosen then, and only then."""

@@ -37,6 +37,7 @@ from shardscope.window.about import about_box
 from shardscope.window.actions import WindowActions
 from shardscope.window.drop_places import DropPlace, DropPlaces, dragged_file
 from shardscope.window.error_bar import ErrorBar, Tone
+from shardscope.window.help_menu import HelpMenu
 from shardscope.window.menu_keys import MenuKeys
 from shardscope.window.open_with import NO_FIT, OpenWays
 from shardscope.window.panel_docks import PanelDocks
@@ -119,6 +120,7 @@ class MainWindow(QMainWindow):
             list(self.actions_.verify.values()),
             self,
         )
+        self.help = HelpMenu(self, self.panels, self.actions_.about)
         self.menu_keys = MenuKeys(self)
         self._connect()
         self.resize(QSize(1440, 900).boundedTo(self.screen().availableGeometry().size()))
