@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from PySide6.QtCore import QEvent, QObject, QSize, Qt, QTimer
-from PySide6.QtGui import QAction, QKeyEvent, QKeySequence
+from PySide6.QtGui import QAction, QHideEvent, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import (
     QDialog,
     QDockWidget,
@@ -97,6 +97,7 @@ class ShortcutSheet(QDialog):
 
     def __init__(self, window: QMainWindow) -> None:
         super().__init__(window)
+        self._window = window
         self.setObjectName("shortcutSheet")
         self.setWindowTitle(self.tr("Keyboard shortcuts"))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
@@ -133,6 +134,11 @@ class ShortcutSheet(QDialog):
         self._filter("")
         self.resize(QSize(520, 680).boundedTo(window.size() - QSize(40, 40)))
 
+    def hideEvent(self, event: QHideEvent) -> None:
+        """The keyboard goes back to where it was in the window."""
+        super().hideEvent(event)
+        self._window.activateWindow()
+
     def sizeHint(self) -> QSize:
         """Room for a menu or two."""
         return QSize(520, 680)
@@ -147,6 +153,8 @@ class ShortcutSheet(QDialog):
                 font = self.list.font()
                 font.setBold(True)
                 head.setFont(0, font)
+                head.setTextAlignment(0, Qt.AlignmentFlag.AlignBottom)
+                head.setSizeHint(0, QSize(0, self.fontMetrics().height() + 14))
             item = QTreeWidgetItem(heads[entry.group], [entry.text, entry.keys])
             item.setData(0, _ACTION, entry.action)
             item.setFont(1, theme.fixed_font(self.font().pointSizeF()))
