@@ -26,7 +26,7 @@ from shardcore import Depth, Finding, Report, Severity
 from shardcore.words import plural
 from shardscope.around.picture import add_picture
 from shardscope.jobs import Job
-from shardscope.looks import theme
+from shardscope.looks import motion, theme
 from shardscope.looks.elided import Elided
 from shardscope.looks.shown import tip
 from shardscope.models.finding_model import FINDING_ROLE, FindingModel
@@ -195,7 +195,7 @@ class FindingsTable(QWidget):
         for button in self.buttons.values():
             button.setEnabled(job is None and self._session.shard is not None)
         if job is not None:
-            self.progress.setRange(0, 0)
+            self.progress.setRange(0, int(motion.reduced()))
             self.state.setText("Running …")
             self._say("Running …")
         elif self.state.text() == "Running …":

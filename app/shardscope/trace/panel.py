@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
 )
 
 from shardcore import Span, Trace
-from shardscope.looks import theme
+from shardscope.looks import motion, theme
 from shardscope.looks.remedies import plain_words
 from shardscope.looks.wrap_text import WrapText
 from shardscope.selection import Selection
@@ -186,12 +186,18 @@ class TracePanel(QWidget):
     def _toggle(self) -> None:
         if self.timer.isActive() or not self.cards:
             self.timer.stop()
+        elif motion.reduced():
+            self._on()
         else:
             self._session.go_to_step(0 if self.current == len(self.cards) - 1 else max(self.current, 0))
             self.timer.start()
         self._tell()
 
     def _tick(self) -> None:
+        if motion.reduced():
+            self.timer.stop()
+            self._tell()
+            return
         self._session.go_to_step(self.current + 1)
         if self.current >= len(self.cards) - 1:
             self.timer.stop()

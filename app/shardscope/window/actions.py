@@ -72,6 +72,9 @@ class Commands(Protocol):
     def set_theme(self, name: str) -> None:
         """Chooses a theme."""
 
+    def set_reduced_motion(self, reduced: bool) -> None:
+        """Stops what moves by itself, or lets it move."""
+
     def default_layout(self) -> None:
         """Puts the panels back."""
 
@@ -114,6 +117,10 @@ class WindowActions:
         self.load_index = self._action("Read the &index", session.load_index)
         self.about = self._action("&About Shardscope", commands.about)
         self.default_layout = self._action("&Default layout", commands.default_layout)
+        self.reduced_motion = QAction("Reduced &motion", window)
+        self.reduced_motion.setCheckable(True)
+        self.reduced_motion.setToolTip("Nothing blinks, fades or plays by itself")
+        self.reduced_motion.toggled.connect(commands.set_reduced_motion)
         self.full_screen = self._action("F&ull screen", commands.toggle_full_screen, "F11")
         self.picture = self._action("Save picture of the &window…", commands.save_picture)
         self.filter = self._action("F&ilter objects", commands.to_filter, "Ctrl+L")
@@ -181,6 +188,7 @@ class WindowActions:
         view.addSeparator()
         themes = view.addMenu("&Theme")
         themes.addActions(list(self.themes.values()))
+        view.addAction(self.reduced_motion)
         toggles = [dock.toggleViewAction() for dock in docks.by_name.values()]
         view.addMenu("&Panels").addActions(toggles)
         self.panels += toggles

@@ -169,4 +169,4 @@ def test_every_panel_is_one_key_away(window: MainWindow, hands: Hands) -> None:
         hands.press(panel.shortcut)
         dock = window.panels.by_name[panel.name]
         assert dock.isVisible(), panel.name
-        assert dock is hands.at or dock.isAncestorOf(hands.at), f"{panel.name}: the keyboard is at {hands.at.objectName()}"
+        assert dock is hands.at or dock.isAncestorOf(hands.at), (panel.name, hands.at.objectName())
