@@ -27,21 +27,21 @@ class FormatPage(QWidget):
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("formatPage")
-        self.setAccessibleName("Page of the format")
+        self.setAccessibleName(self.tr("Page of the format"))
         self._session = session
         self._wanted = GLOSSARY
         self._row: int | None = None
         self.choice = QComboBox()
         self.choice.setObjectName("pageChoice")
-        self.choice.setAccessibleName("Which page")
-        self.choice.setToolTip("The pages of all formats, and the glossary")
+        self.choice.setAccessibleName(self.tr("Which page"))
+        self.choice.setToolTip(self.tr("The pages of all formats, and the glossary"))
         self.choice.setMinimumContentsLength(10)
         self.choice.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.choice.activated.connect(lambda _: self.show_page(str(self.choice.currentData())))
         self.view = PageView()
         self.view.chosen.connect(self._follow_link)
         self.setFocusProxy(self.view)
-        label = QLabel("Page:")
+        label = QLabel(self.tr("Page:"))
         label.setBuddy(self.choice)
         top = QHBoxLayout()
         top.setContentsMargins(12, 6, 12, 6)
@@ -140,7 +140,8 @@ class FormatPage(QWidget):
             return
         name = shown.rows[number].name
         if shown is not of_file:
-            self._session.message.emit(f"Open a file of the format {shown.title} to see {name} in it")
+            sentence = self.tr("Open a file of the format {0} to see {1} in it")
+            self._session.message.emit(sentence.format(shown.title, name))
             return
         near = self._session.selection.path
 
@@ -151,6 +152,7 @@ class FormatPage(QWidget):
             if path:
                 self._session.select_node(path, self)
             else:
-                self._session.message.emit(f"This file has no {name} among the parts that were looked at")
+                sentence = self.tr("This file has no {0} among the parts that were looked at")
+                self._session.message.emit(sentence.format(name))
 
-        self._session.ask(work, take, failed=f"{name} cannot be looked for", key=("page field", self))
+        self._session.ask(work, take, failed=self.tr("{0} cannot be looked for").format(name), key=("page field", self))
