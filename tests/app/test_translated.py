@@ -50,7 +50,7 @@ def literals(source: str) -> Iterator[tuple[int, str]]:
         if name not in SHOWING:
             continue
         text = _literal(node.args[0])
-        if any(letter.isalpha() for letter in re.sub(r"<[^>]*>", "", text)):
+        if any(letter.isalpha() for letter in re.sub(r"<[^>]*>|Shardscope", "", text)):
             yield node.lineno, text
 
 
