@@ -22,6 +22,13 @@ def sentences() -> Mapping[str, str]:
             "sampleList": translate("WhatsThis", "One small file of each format. Return or a click opens it."),
             "recentList": translate("WhatsThis", "What was opened before. Return or a click opens it again."),
             "dropArea": translate("WhatsThis", "Drop a file or a folder here, or anywhere on the window, to open it."),
+            "topBar": translate(
+                "WhatsThis", "Goes back and forward, to a place or a key; finds, looks up, extracts, verifies."
+            ),
+            "topFind": translate("WhatsThis", "Opens the search in the bytes."),
+            "topLookUp": translate("WhatsThis", "Looks up the key in the field, step by step, or asks for one."),
+            "topExtract": translate("WhatsThis", "Writes the selected objects to files."),
+            "topVerify": translate("WhatsThis", "Checks the file, to one of three depths. What is wrong is listed."),
             "errorBar": translate("WhatsThis", "What went wrong with the file, and what can be done about it."),
             "hexPanel": translate(
                 "WhatsThis",
@@ -39,7 +46,7 @@ def sentences() -> Mapping[str, str]:
             "addressField": translate(
                 "WhatsThis",
                 "Goes to a place: an offset (4096, 0x1000), a place from the end (-72), a name (header.version), "
-                "or a sum of them.",
+                "a sum of them, or the object of a key.",
             ),
             "breadcrumb": translate(
                 "WhatsThis", "The field that owns the selected byte, and what it is part of. Click to select that."

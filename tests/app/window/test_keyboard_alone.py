@@ -49,9 +49,10 @@ class Hands:
         """Presses Tab until a part has the keyboard."""
         seen = []
         for _ in range(60):
-            if self.at.objectName() == name:
+            here = self.at.objectName() or type(self.at).__name__
+            if here == name:
                 return
-            seen.append(self.at.objectName() or type(self.at).__name__)
+            seen.append(here)
             QTest.keyClick(self.at, Qt.Key.Key_Tab)
         pytest.fail(f"Tab does not come to {name}: {seen}")
 
@@ -73,7 +74,7 @@ def window(qtbot: QtBot, settings: Settings) -> Iterator[MainWindow]:
 def hands(window: MainWindow) -> Hands:
     """Hands on the keyboard, the first sample just opened from the welcome page."""
     made = Hands(window)
-    made.tab_to("sampleList")
+    made.tab_to("SampleCard")
     made.press("Return")
     assert window.session.shard is not None
     return made
