@@ -170,6 +170,19 @@ def test_installed_resources_are_found(installed: Path, tmp_path: Path) -> None:
         assert path.read_bytes() == (resources / name).read_bytes()
 
 
+@of_the_wheel
+def test_installed_pages_are_found(installed: Path, tmp_path: Path) -> None:
+    """The page of every format and the list of words are in the wheel, as they stand in docs/, and are found there."""
+    names = ["words.md", *(path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs/formats").glob("*.md"))]
+    assert len(names) > 6
+    found = Path(
+        run(installed / "python", "-c", "from shardscope import assets; print(assets.docs())", cwd=tmp_path).strip()
+    )
+    assert found.is_relative_to(installed.parent), found
+    for name in names:
+        assert (found / name).read_bytes() == (ROOT / "docs" / name).read_bytes()
+
+
 # --- dependencies -----------------------------------------------------------------------------------------
 
 

@@ -1,4 +1,4 @@
-"""Where icons and samples lie: beside the package in a wheel, at the top of a checkout."""
+"""Where icons, samples and pages lie: in the package in a wheel, at the top of a checkout."""
 
 from __future__ import annotations
 
@@ -19,10 +19,23 @@ def resources() -> Path:
     Raises:
         AssetMissingError: There is none.
     """
-    for folder in (_PACKAGE / "resources", _PACKAGE.parent.parent / "resources"):
+    return _folder("resources")
+
+
+def docs() -> Path:
+    """The folder of the pages: `formats/<name>.md` and `words.md`.
+
+    Raises:
+        AssetMissingError: There is none.
+    """
+    return _folder("docs")
+
+
+def _folder(name: str) -> Path:
+    for folder in (_PACKAGE / name, _PACKAGE.parent.parent / name):
         if folder.is_dir():
             return folder
-    raise AssetMissingError(f"no resources beside {_PACKAGE}")
+    raise AssetMissingError(f"no {name} beside {_PACKAGE}")
 
 
 def path(name: str) -> Path:

@@ -79,6 +79,15 @@ class Settings:
         self._store.setValue("folders", [path, *(other for other in self.folders if other != path)][:MAX_RECENT])
 
     @property
+    def reduced_motion(self) -> bool:
+        """Whether nothing shall move by itself."""
+        return str(self._store.value("reduced_motion", "false")) == "true"
+
+    @reduced_motion.setter
+    def reduced_motion(self, reduced: bool) -> None:
+        self._store.setValue("reduced_motion", "true" if reduced else "false")
+
+    @property
     def folder(self) -> str:
         """The folder that was last extracted to, or empty."""
         return str(self._store.value("folder", ""))

@@ -62,7 +62,7 @@ class Overview(QWidget):
     def __init__(self, pages: PageCache, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("overview")
-        self.setAccessibleName("Overview of the file")
+        self.setAccessibleName(self.tr("Overview of the file"))
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.setMouseTracking(True)
         self.setCursor(Qt.CursorShape.PointingHandCursor)

@@ -26,7 +26,7 @@ from shardcore import Depth, Finding, Report, Severity
 from shardcore.words import plural
 from shardscope.around.picture import add_picture
 from shardscope.jobs import Job
-from shardscope.looks import theme
+from shardscope.looks import motion, theme
 from shardscope.looks.elided import Elided
 from shardscope.looks.shown import tip
 from shardscope.models.finding_model import FINDING_ROLE, FindingModel
@@ -75,8 +75,8 @@ class FindingsTable(QWidget):
         self.state.setObjectName("findingsState")
         self.progress = QProgressBar(self)
         self.progress.setFixedWidth(160)
-        self.progress.setAccessibleName("Progress of the verification")
-        self.stop = QPushButton("Cancel", self)
+        self.progress.setAccessibleName(self.tr("Progress of the verification"))
+        self.stop = QPushButton(self.tr("Cancel"), self)
         self.stop.clicked.connect(self._cancel)
         self.table = self._table()
         self.setFocusProxy(self.table)
@@ -85,7 +85,7 @@ class FindingsTable(QWidget):
         self.big.setWordWrap(True)
         bar = QHBoxLayout()
         bar.setContentsMargins(8, 6, 8, 6)
-        bar.addWidget(QLabel("Verify:", self))
+        bar.addWidget(QLabel(self.tr("Verify:"), self))
         for button in self.buttons.values():
             bar.addWidget(button)
         bar.addWidget(self.state, 1)
@@ -124,7 +124,7 @@ class FindingsTable(QWidget):
     def _table(self) -> QTableView:
         table = QTableView(self)
         table.setObjectName("findingsTable")
-        table.setAccessibleName("Findings")
+        table.setAccessibleName(self.tr("Findings"))
         table.setModel(self.model)
         table.setItemDelegate(SeverityDelegate(table))
         table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
@@ -195,10 +195,10 @@ class FindingsTable(QWidget):
         for button in self.buttons.values():
             button.setEnabled(job is None and self._session.shard is not None)
         if job is not None:
-            self.progress.setRange(0, 0)
-            self.state.setText("Running …")
-            self._say("Running …")
-        elif self.state.text() == "Running …":
+            self.progress.setRange(0, int(motion.reduced()))
+            self.state.setText(self.tr("Running …"))
+            self._say(self.tr("Running …"))
+        elif self.state.text() == self.tr("Running …"):
             self._show(self._session.report)
 
     def _progress(self, job: Job) -> None:
@@ -213,11 +213,11 @@ class FindingsTable(QWidget):
         for button in self.buttons.values():
             button.setEnabled(self._session.shard is not None)
         if report is None:
-            self.state.setText("Not run yet")
-            self._say("Not run yet. Choose how deep to look: structure, index or content.")
+            self.state.setText(self.tr("Not run yet"))
+            self._say(self.tr("Not run yet. Choose how deep to look: structure, index or content."))
         elif not report.findings:
-            self.state.setText(f"✔ No findings: {_checked(report)} ({report.depth.value})")
-            self._say(f"✔ No findings: {_checked(report)}, depth {report.depth.value}.")
+            self.state.setText(self.tr("✔ No findings: {0} ({1})").format(_checked(report), report.depth.value))
+            self._say(self.tr("✔ No findings: {0}, depth {1}.").format(_checked(report), report.depth.value))
         else:
             counts = ", ".join(
                 plural(number, severity.value)

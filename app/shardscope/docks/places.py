@@ -95,7 +95,7 @@ class PlaceList(QListView):
     def __init__(self, model: PlaceModel, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("placeList")
-        self.setAccessibleName("Places")
+        self.setAccessibleName(self.tr("Places"))
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setUniformItemSizes(True)
         self.setMouseTracking(True)
@@ -125,7 +125,7 @@ class Places(QWidget):
     def __init__(self, session: Session, settings: Settings, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("places")
-        self.setAccessibleName("Places")
+        self.setAccessibleName(self.tr("Places"))
         self._session = session
         self._settings = settings
         self._near: Sequence[Place] = ()
@@ -137,8 +137,8 @@ class Places(QWidget):
         for group in Group:
             self.tabs.addTab(group.value)
         self.filter = QLineEdit(self)
-        self.filter.setPlaceholderText("Filter by name")
-        self.filter.setAccessibleName("Filter places")
+        self.filter.setPlaceholderText(self.tr("Filter by name"))
+        self.filter.setAccessibleName(self.tr("Filter places"))
         self.filter.setClearButtonEnabled(True)
         self.model = PlaceModel(self)
         self.list = PlaceList(self.model, self)

@@ -86,7 +86,7 @@ class StructureTree(QTreeView):
         self._following = False
         self.nodes = NodeModel(session, self)
         self.setObjectName("structureTree")
-        self.setAccessibleName("Structure of the file")
+        self.setAccessibleName(self.tr("Structure of the file"))
         self.setModel(self.nodes)
         self.setItemDelegate(NodeDelegate(self))
         self.setUniformRowHeights(True)

@@ -81,7 +81,7 @@ class Transfers(QWidget):
         self.table = QTableView(self)
         self.setFocusProxy(self.table)
         self.table.setObjectName("transfers")
-        self.table.setAccessibleName("Jobs")
+        self.table.setAccessibleName(self.tr("Jobs"))
         self.table.setModel(self.model)
         self.table.setItemDelegate(JobDelegate(self.table))
         self.table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
@@ -95,13 +95,15 @@ class Transfers(QWidget):
         for column, width in enumerate((260, 110, 150, 80)):
             self.table.setColumnWidth(column, width)
         header.setSectionResizeMode(4, QHeaderView.ResizeMode.Stretch)
-        self.cancel_button = QPushButton("Cancel", self)
-        self.cancel_button.setToolTip("Stop the selected jobs, or all when none is selected (Delete)")
+        self.cancel_button = QPushButton(self.tr("Cancel"), self)
+        self.cancel_button.setToolTip(self.tr("Stop the selected jobs, or all when none is selected (Delete)"))
         self.cancel_button.clicked.connect(self.cancel_selected)
-        self.clear_button = QPushButton("Clear finished", self)
+        self.clear_button = QPushButton(self.tr("Clear finished"), self)
         self.clear_button.clicked.connect(self._clear)
-        self.summary = QLabel("No jobs yet", self)
-        empty = QLabel("Verifications, extractions, searches and long reads are listed here while they run.", self)
+        self.summary = QLabel(self.tr("No jobs yet"), self)
+        empty = QLabel(
+            self.tr("Verifications, extractions, searches and long reads are listed here while they run."), self
+        )
         empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
         empty.setWordWrap(True)
         empty.setEnabled(False)
@@ -139,7 +141,8 @@ class Transfers(QWidget):
         self._stack.setCurrentIndex(1 if count else 0)
         self.cancel_button.setEnabled(running > 0)
         self.clear_button.setEnabled(count > running)
-        self.summary.setText(f"{running} running, {count - running} finished" if count else "No jobs yet")
+        some = self.tr("{0} running, {1} finished").format(running, count - running)
+        self.summary.setText(some if count else self.tr("No jobs yet"))
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Delete cancels."""

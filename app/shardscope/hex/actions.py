@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from PySide6.QtCore import QPoint, Qt
+from PySide6.QtCore import QCoreApplication, QPoint, Qt
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QMenu, QWidget
 
@@ -36,22 +36,22 @@ class HexActions:
 
     def __init__(self, panel: QWidget) -> None:
         self._panel = panel
-        self.copy = self._action("&Copy", QKeySequence.StandardKey.Copy)
+        self.copy = self._action(self.tr("&Copy"), QKeySequence.StandardKey.Copy)
         self.copy_as = {form: self._action(f"Copy as {form.value}") for form in CopyAs if form is not CopyAs.SEEN}
-        self.copy_offset = self._action("Copy &offset", "Ctrl+Alt+C")
-        self.select_field = self._action("Select &field", "Ctrl+Shift+F")
-        self.select_section = self._action("Select &section", "Ctrl+Shift+S")
-        self.follow = self._action("Follow &pointer")
-        self.decoded = self._action("Show &decoded bytes", "Ctrl+D")
-        self.goto = self._action("&Go to …", "Ctrl+G")
-        self.find = self._action("&Find …", QKeySequence.StandardKey.Find)
-        self.find_next = self._action("Find &next", "F3")
-        self.find_previous = self._action("Find p&revious", "Shift+F3")
-        self.letters = self._action("Role &letters")
+        self.copy_offset = self._action(self.tr("Copy &offset"), "Ctrl+Alt+C")
+        self.select_field = self._action(self.tr("Select &field"), "Ctrl+Shift+F")
+        self.select_section = self._action(self.tr("Select &section"), "Ctrl+Shift+S")
+        self.follow = self._action(self.tr("Follow &pointer"))
+        self.decoded = self._action(self.tr("Show &decoded bytes"), "Ctrl+D")
+        self.goto = self._action(self.tr("&Go to …"), "Ctrl+G")
+        self.find = self._action(self.tr("&Find …"), QKeySequence.StandardKey.Find)
+        self.find_next = self._action(self.tr("Find &next"), "F3")
+        self.find_previous = self._action(self.tr("Find p&revious"), "Shift+F3")
+        self.letters = self._action(self.tr("Role &letters"))
         self.letters.setCheckable(True)
         self.letters.setChecked(True)
-        self.larger = self._action("&Larger bytes", QKeySequence.StandardKey.ZoomIn)
-        self.smaller = self._action("S&maller bytes", QKeySequence.StandardKey.ZoomOut)
+        self.larger = self._action(self.tr("&Larger bytes"), QKeySequence.StandardKey.ZoomIn)
+        self.smaller = self._action(self.tr("S&maller bytes"), QKeySequence.StandardKey.ZoomOut)
 
     def set_open(self, is_open: bool) -> None:
         """Whether there are bytes; where the caret stands enables *follow* and *decoded*."""
@@ -61,6 +61,10 @@ class HexActions:
         for action in (self.letters, self.larger, self.smaller):
             action.setEnabled(is_open)
 
+    def tr(self, text: str) -> str:
+        """A text in the language of the window; `lupdate` finds it by this name and class."""
+        return QCoreApplication.translate("HexActions", text)
+
     def menu(self, widths: Sequence[tuple[str, Callable[[], None]]]) -> QMenu:
         """The menu of the hex view.
 
@@ -69,7 +73,7 @@ class HexActions:
         """
         menu = QMenu(self._panel)
         menu.addAction(self.copy)
-        forms = menu.addMenu("Copy &as")
+        forms = menu.addMenu(self.tr("Copy &as"))
         forms.addActions(list(self.copy_as.values()))
         menu.addAction(self.copy_offset)
         menu.addSeparator()
@@ -77,7 +81,7 @@ class HexActions:
         menu.addSeparator()
         menu.addActions([self.goto, self.find])
         menu.addSeparator()
-        rows = menu.addMenu("&Row width")
+        rows = menu.addMenu(self.tr("&Row width"))
         for name, act in widths:
             rows.addAction(name).triggered.connect(partial(_called, act))
         menu.addActions([self.letters, self.larger, self.smaller])

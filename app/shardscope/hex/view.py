@@ -42,7 +42,7 @@ class HexView(QAbstractScrollArea):
         self.state.bytes_changed.connect(self._forget_rows)
         install_factory()
         self.setObjectName("hexView")
-        self.setAccessibleName("Bytes")
+        self.setAccessibleName(self.tr("Bytes"))
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.viewport().setMouseTracking(True)

@@ -95,7 +95,7 @@ class Numbers(QTableWidget):
     def __init__(self) -> None:
         super().__init__(0, 3)
         self.setObjectName("inspectorNumbers")
-        self.setAccessibleName("The bytes at the caret, as numbers")
+        self.setAccessibleName(self.tr("The bytes at the caret, as numbers"))
         self.setHorizontalHeaderLabels(["as", "little-endian", "big-endian"])
         header = self.horizontalHeader()
         header.setSectionResizeMode(QHeaderView.ResizeMode.Stretch)
@@ -183,7 +183,7 @@ class Numbers(QTableWidget):
     def _menu(self, place: QPoint) -> None:
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        menu.addAction("&Copy", self.copy)
+        menu.addAction(self.tr("&Copy"), self.copy)
         menu.popup(self.viewport().mapToGlobal(place))
 
     def _text(self, row: int, column: int) -> str:

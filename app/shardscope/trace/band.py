@@ -47,7 +47,7 @@ class OutcomeBand(QWidget):
         self.sign = Sign("tick", "ok", size=26)
         self.outcome = WrapText(bold=True)
         self.verdict = WrapText()
-        self.show_object = QPushButton("Show object")
+        self.show_object = QPushButton(self.tr("Show object"))
         self.show_object.setObjectName("traceShowObject")
         self._tone = "note"
         self._current, self._word, self._mark = True, "", "none"

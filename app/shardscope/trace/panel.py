@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
 )
 
 from shardcore import Span, Trace
-from shardscope.looks import theme
+from shardscope.looks import motion, theme
 from shardscope.looks.remedies import plain_words
 from shardscope.looks.wrap_text import WrapText
 from shardscope.selection import Selection
@@ -52,7 +52,7 @@ class TracePanel(QWidget):
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("tracePanel")
-        self.setAccessibleName("Trace of a lookup")
+        self.setAccessibleName(self.tr("Trace of a lookup"))
         self.trace: Trace | None = None
         self.cards: list[StepCard] = []
         self._session = session
@@ -64,9 +64,9 @@ class TracePanel(QWidget):
         self._settling = QTimer(self)
         self._settling.setSingleShot(True)
         self._settling.timeout.connect(self._reveal)
-        self.previous_step = self._action("Previous step", "Ctrl+Up", self._back)
-        self.next_step = self._action("Next step", "Ctrl+Down", self._on)
-        self.play = self._action("Play", "Ctrl+Space", self._toggle)
+        self.previous_step = self._action(self.tr("Previous step"), "Ctrl+Up", self._back)
+        self.next_step = self._action(self.tr("Next step"), "Ctrl+Down", self._on)
+        self.play = self._action(self.tr("Play"), "Ctrl+Space", self._toggle)
         self.play.setCheckable(True)
         self._build()
         session.opened.connect(self.clear)
@@ -186,12 +186,18 @@ class TracePanel(QWidget):
     def _toggle(self) -> None:
         if self.timer.isActive() or not self.cards:
             self.timer.stop()
+        elif motion.reduced():
+            self._on()
         else:
             self._session.go_to_step(0 if self.current == len(self.cards) - 1 else max(self.current, 0))
             self.timer.start()
         self._tell()
 
     def _tick(self) -> None:
+        if motion.reduced():
+            self.timer.stop()
+            self._tell()
+            return
         self._session.go_to_step(self.current + 1)
         if self.current >= len(self.cards) - 1:
             self.timer.stop()
@@ -220,8 +226,8 @@ class TracePanel(QWidget):
         self.next_step.setEnabled(0 <= self.current < count - 1)
         self.play.setEnabled(count > 0)
         self.play.setChecked(playing)
-        self.play.setText("Pause" if playing else "Play")
-        self.play.setIconText("❚❚ Pause" if playing else "▶ Play")
+        self.play.setText(self.tr("Pause") if playing else self.tr("Play"))
+        self.play.setIconText(self.tr("❚❚ Pause") if playing else self.tr("▶ Play"))
         self.counter.set_text(f"Step {self.current + 1} of {count}" if count else "")
         self.footer.setVisible(count > 0)
 
@@ -232,13 +238,13 @@ class TracePanel(QWidget):
         self.band.show_object.clicked.connect(self._show_object)
         self.field = QLineEdit()
         self.field.setObjectName("traceKey")
-        self.field.setAccessibleName("Key to look up")
-        self.field.setPlaceholderText("Key")
+        self.field.setAccessibleName(self.tr("Key to look up"))
+        self.field.setPlaceholderText(self.tr("Key"))
         self.field.setFont(theme.fixed_font())
         self.field.setClearButtonEnabled(True)
         self.field.returnPressed.connect(self._look_up)
         self.field.textChanged.connect(self._compare_key)
-        self.look = QPushButton("Look up")
+        self.look = QPushButton(self.tr("Look up"))
         self.look.setObjectName("traceLook")
         self.look.clicked.connect(self._look_up)
         top = QHBoxLayout()

@@ -119,7 +119,7 @@ class StepCard(QWidget):
         row.addWidget(self.sign, 0, Qt.AlignmentFlag.AlignTop)
         row.addLayout(body, 1)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
-        self.setAccessibleName(shown(f"Step {number}: {step.title}"))
+        self.setAccessibleName(shown(self.tr("Step {0}: {1}").format(number, step.title)))
         self.setAccessibleDescription(shown(step.text))
         self.set_progress(Progress.AHEAD)
 
@@ -152,7 +152,7 @@ class StepCard(QWidget):
         for span in self.step.spans:
             within = f" of {span.source}" if span.source else ""
             link = WrapText(f"→ {span.start:,} … {span.stop:,}{within} · {plural(span.size, 'byte')}", link=True)
-            link.setToolTip(f"Show bytes {span}")
+            link.setToolTip(self.tr("Show bytes {0}").format(span))
             link.clicked.connect(lambda span=span: self.followed.emit(span))
             column.addWidget(link)
         return box

@@ -6,7 +6,7 @@ import platform
 from importlib import metadata
 
 import PySide6
-from PySide6.QtCore import QSize, Qt, qVersion
+from PySide6.QtCore import QCoreApplication, QSize, Qt, qVersion
 from PySide6.QtWidgets import QMessageBox, QWidget
 
 import shardcore
@@ -28,9 +28,10 @@ def about_box(window: QWidget) -> QMessageBox:
     """A box that tells the versions; open it with `open()`, which does not wait."""
     box = QMessageBox(window)
     box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-    box.setWindowTitle("About Shardscope")
+    box.setWindowTitle(QCoreApplication.translate("About", "About Shardscope"))
     box.setIconPixmap(window.windowIcon().pixmap(QSize(64, 64), window.devicePixelRatioF()))
-    box.setText("<b>Shardscope</b><br>See what is inside shard files: bytes, fields, objects, lookups.<br>MIT licence.")
+    about = QCoreApplication.translate("About", "See what is inside shard files: bytes, fields, objects, lookups.")
+    box.setText(f"<b>Shardscope</b><br>{about}<br>{QCoreApplication.translate('About', 'MIT licence.')}")
     box.setInformativeText("\n".join(f"{name}: {version}" for name, version in versions()))
     box.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
     return box

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Protocol
 
+from PySide6.QtCore import QCoreApplication
 from PySide6.QtGui import QAction, QActionGroup, QKeySequence
 from PySide6.QtWidgets import QMainWindow, QMenu
 
@@ -72,6 +73,9 @@ class Commands(Protocol):
     def set_theme(self, name: str) -> None:
         """Chooses a theme."""
 
+    def set_reduced_motion(self, reduced: bool) -> None:
+        """Stops what moves by itself, or lets it move."""
+
     def default_layout(self) -> None:
         """Puts the panels back."""
 
@@ -102,32 +106,40 @@ class WindowActions:
         self._window = window
         self._commands = commands
         self._session = session
-        self.open = self._action("&Open…", commands.ask_file, Key.Open)
-        self.open_folder = self._action("Open &folder…", commands.ask_folder, "Ctrl+Shift+D")
-        self.open_with = self._action("Open &with…", commands.open_with, "Ctrl+Shift+O")
-        self.change = self._action("Change &how it is read…", commands.change)
-        self.reload = self._action("&Reload", session.reload, Key.Refresh)
-        self.close = self._action("&Close", session.close, Key.Close)
-        self.quit = self._action("&Quit", window.close, Key.Quit)
-        self.back = self._action("&Back", session.back, "Alt+Left")
-        self.forward = self._action("&Forward", session.forward, "Alt+Right")
-        self.load_index = self._action("Read the &index", session.load_index)
-        self.about = self._action("&About Shardscope", commands.about)
-        self.default_layout = self._action("&Default layout", commands.default_layout)
-        self.full_screen = self._action("F&ull screen", commands.toggle_full_screen, "F11")
-        self.picture = self._action("Save picture of the &window…", commands.save_picture)
-        self.filter = self._action("F&ilter objects", commands.to_filter, "Ctrl+L")
-        self.trace_key = self._action("&Look up a key…", commands.to_trace, "Ctrl+T")
-        self.copy_files = self._action("Copy objects as fi&les", commands.copy_files, "Ctrl+Shift+C")
-        self.stop = self._action("&Stop all jobs", commands.stop_jobs, "Ctrl+.")
+        self.open = self._action(self.tr("&Open…"), commands.ask_file, Key.Open)
+        self.open_folder = self._action(self.tr("Open &folder…"), commands.ask_folder, "Ctrl+Shift+D")
+        self.open_with = self._action(self.tr("Open &with…"), commands.open_with, "Ctrl+Shift+O")
+        self.change = self._action(self.tr("Change &how it is read…"), commands.change)
+        self.reload = self._action(self.tr("&Reload"), session.reload, Key.Refresh)
+        self.close = self._action(self.tr("&Close"), session.close, Key.Close)
+        self.quit = self._action(self.tr("&Quit"), window.close, Key.Quit)
+        self.back = self._action(self.tr("&Back"), session.back, "Alt+Left")
+        self.forward = self._action(self.tr("&Forward"), session.forward, "Alt+Right")
+        self.load_index = self._action(self.tr("Read the &index"), session.load_index)
+        self.about = self._action(self.tr("&About Shardscope"), commands.about)
+        self.default_layout = self._action(self.tr("&Default layout"), commands.default_layout)
+        self.reduced_motion = QAction(self.tr("Reduced &motion"), window)
+        self.reduced_motion.setCheckable(True)
+        self.reduced_motion.setToolTip(self.tr("Nothing blinks, fades or plays by itself"))
+        self.reduced_motion.toggled.connect(commands.set_reduced_motion)
+        self.full_screen = self._action(self.tr("F&ull screen"), commands.toggle_full_screen, "F11")
+        self.picture = self._action(self.tr("Save picture of the &window…"), commands.save_picture)
+        self.filter = self._action(self.tr("F&ilter objects"), commands.to_filter, "Ctrl+L")
+        self.trace_key = self._action(self.tr("&Look up a key…"), commands.to_trace, "Ctrl+T")
+        self.copy_files = self._action(self.tr("Copy objects as fi&les"), commands.copy_files, "Ctrl+Shift+C")
+        self.stop = self._action(self.tr("&Stop all jobs"), commands.stop_jobs, "Ctrl+.")
         self.verify = {
             depth: self._action(f"Verify &{depth.value}", partial(self._verify, depth), f"Ctrl+{number}")
             for number, depth in enumerate(Depth, 1)
         }
         self.themes = self._theme_actions()
         self.panels: list[QAction] = []
-        self.recent = QMenu("Open &recent", window)
-        self.samples = QMenu("Open &sample", window)
+        self.recent = QMenu(self.tr("Open &recent"), window)
+        self.samples = QMenu(self.tr("Open &sample"), window)
+
+    def tr(self, text: str) -> str:
+        """A text in the language of the window; `lupdate` finds it by this name and class."""
+        return QCoreApplication.translate("WindowActions", text)
 
     def _verify(self, depth: Depth) -> None:
         self._commands.show_part("findings")
@@ -160,7 +172,7 @@ class WindowActions:
             objects: The actions of the objects.
         """
         bar = self._window.menuBar()
-        file = bar.addMenu("&File")
+        file = bar.addMenu(self.tr("&File"))
         file.addActions([self.open, self.open_folder, self.open_with])
         file.addMenu(self.recent)
         file.addMenu(self.samples)
@@ -168,26 +180,27 @@ class WindowActions:
         file.addActions([objects.extract, objects.extract_all])
         file.addSeparator()
         file.addActions([self.change, self.reload, self.close, self.quit])
-        edit = bar.addMenu("&Edit")
+        edit = bar.addMenu(self.tr("&Edit"))
         edit.addAction(bytes_.copy)
-        edit.addMenu("Copy &as").addActions(list(bytes_.copy_as.values()))
+        edit.addMenu(self.tr("Copy &as")).addActions(list(bytes_.copy_as.values()))
         edit.addActions([bytes_.copy_offset, objects.copy_keys, self.copy_files])
         edit.addSeparator()
         edit.addActions([bytes_.select_field, bytes_.select_section])
         edit.addSeparator()
         edit.addActions([bytes_.find, bytes_.find_next, bytes_.find_previous])
-        view = bar.addMenu("&View")
+        view = bar.addMenu(self.tr("&View"))
         view.addActions([bytes_.decoded, bytes_.letters, bytes_.larger, bytes_.smaller])
         view.addSeparator()
-        themes = view.addMenu("&Theme")
+        themes = view.addMenu(self.tr("&Theme"))
         themes.addActions(list(self.themes.values()))
+        view.addAction(self.reduced_motion)
         toggles = [dock.toggleViewAction() for dock in docks.by_name.values()]
-        view.addMenu("&Panels").addActions(toggles)
+        view.addMenu(self.tr("&Panels")).addActions(toggles)
         self.panels += toggles
         view.addAction(self.default_layout)
         view.addAction(self.full_screen)
         view.addAction(self.picture)
-        go = bar.addMenu("&Go")
+        go = bar.addMenu(self.tr("&Go"))
         go.addActions([bytes_.goto, bytes_.follow, self.back, self.forward])
         go.addSeparator()
         go.addActions([self.filter, self.trace_key])
@@ -196,12 +209,11 @@ class WindowActions:
             act = partial(self._commands.show_part, panel.name, focus=True)
             self.panels.append(self._action(f"To {panel.title.lower()}", act, panel.shortcut))
             go.addAction(self.panels[-1])
-        tools = bar.addMenu("&Tools")
+        tools = bar.addMenu(self.tr("&Tools"))
         tools.addActions(list(self.verify.values()))
         tools.addAction(objects.check)
         tools.addSeparator()
         tools.addActions([objects.trace, self.load_index, self.stop])
-        bar.addMenu("&Help").addAction(self.about)
 
     def set_open(self, is_open: bool) -> None:
         """Whether something is open: what needs it can be chosen then, and only then."""
@@ -222,7 +234,7 @@ class WindowActions:
         self.recent.setEnabled(bool(names))
         if names:
             self.recent.addSeparator()
-            self.recent.addAction("Clear").triggered.connect(self._commands.clear_recent)
+            self.recent.addAction(self.tr("Clear")).triggered.connect(self._commands.clear_recent)
 
     def fill_samples(self, samples: list[tuple[str, str]]) -> None:
         """Lists the samples: title and path."""

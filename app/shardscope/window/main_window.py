@@ -22,7 +22,7 @@ from shardscope.docks.structure import StructureTree
 from shardscope.docks.transfers import Transfers
 from shardscope.hex.panel import HexPanel
 from shardscope.jobs import Job, Jobs
-from shardscope.looks import theme
+from shardscope.looks import motion, theme
 from shardscope.looks.elided import Elided
 from shardscope.looks.remedies import ACTIONS, plain_words
 from shardscope.looks.shown import shown
@@ -37,6 +37,7 @@ from shardscope.window.about import about_box
 from shardscope.window.actions import WindowActions
 from shardscope.window.drop_places import DropPlace, DropPlaces, dragged_file
 from shardscope.window.error_bar import ErrorBar, Tone
+from shardscope.window.help_menu import HelpMenu
 from shardscope.window.menu_keys import MenuKeys
 from shardscope.window.open_with import NO_FIT, OpenWays
 from shardscope.window.panel_docks import PanelDocks
@@ -119,6 +120,7 @@ class MainWindow(QMainWindow):
             list(self.actions_.verify.values()),
             self,
         )
+        self.help = HelpMenu(self, self.panels, self.actions_.about)
         self.menu_keys = MenuKeys(self)
         self._connect()
         self.resize(QSize(1440, 900).boundedTo(self.screen().availableGeometry().size()))
@@ -129,6 +131,8 @@ class MainWindow(QMainWindow):
         self._count_jobs()
         self._show_welcome()
         self.set_theme(settings.theme)
+        self.actions_.reduced_motion.setChecked(settings.reduced_motion)
+        self.set_reduced_motion(settings.reduced_motion)
 
     # --- making ---
 
@@ -392,6 +396,13 @@ class MainWindow(QMainWindow):
         if isinstance(application, QApplication):
             chosen = self.settings.theme
             theme.apply(application, theme.system_name(application) if chosen == "system" else chosen)
+
+    def set_reduced_motion(self, reduced: bool) -> None:
+        """Stops what moves by itself, or lets it move; remembers which."""
+        self.settings.reduced_motion = reduced
+        application = QApplication.instance()
+        if isinstance(application, QApplication):
+            motion.reduce(application, reduced)
 
     def _system_theme_changed(self) -> None:
         if self.settings.theme == "system":

@@ -88,7 +88,7 @@ class FolderField(OptionField):
     def __init__(self, option: Option, given: Any) -> None:
         super().__init__(option)
         self.line = QLineEdit(str(given or ""))
-        self.line.setPlaceholderText("Empty: looked for beside the shard")
+        self.line.setPlaceholderText(self.tr("Empty: looked for beside the shard"))
         self.line.textChanged.connect(self.changed)
         self._hold(self.line, path_button("Choose…", self.line, QFileDialog.FileMode.Directory))
 
@@ -165,7 +165,7 @@ class JsonField(OptionField):
         self.editor.setFont(theme.fixed_font())
         self.editor.setTabChangesFocus(True)
         self.editor.setAccessibleName(self.title)
-        self.editor.setPlaceholderText("Empty: the file says it, or what lies beside it")
+        self.editor.setPlaceholderText(self.tr("Empty: the file says it, or what lies beside it"))
         self.editor.setMinimumHeight(self.editor.fontMetrics().lineSpacing() * 10 + 16)
         self.editor.textChanged.connect(self._changed)
         self.state = QLabel()

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence, Set
 from typing import TypeVar
 
 from PySide6.QtCore import QByteArray, QObject, QSize, Qt, QTimer
-from PySide6.QtWidgets import QDockWidget, QMainWindow, QTabWidget, QWidget
+from PySide6.QtWidgets import QApplication, QDockWidget, QMainWindow, QTabWidget, QWidget
 
 from shardscope.session import Session
 from shardscope.settings import Settings
@@ -212,6 +212,10 @@ class PanelDocks(QObject):
         dock.raise_()
         if focus:
             dock.widget().setFocus(Qt.FocusReason.ShortcutFocusReason)
+            now = QApplication.focusWidget()
+            if now is None or not dock.isAncestorOf(now):
+                # What takes the keyboard first is not shown now: a table without rows, a field without a file.
+                _focus_something(dock)
 
     def in_front(self, name: str) -> bool:
         """Whether a dock of the window can be seen; Qt keeps those behind a tab outside of the window."""
@@ -236,3 +240,11 @@ class PanelDocks(QObject):
 
 def _is_small(size: QSize) -> bool:
     return size.width() < NARROW or size.height() < LOW
+
+
+def _focus_something(dock: QDockWidget) -> None:
+    for part in dock.widget().findChildren(QWidget):
+        if part.isVisible() and part.isEnabled() and part.focusPolicy() & Qt.FocusPolicy.TabFocus:
+            part.setFocus(Qt.FocusReason.ShortcutFocusReason)
+            return
+    dock.setFocus(Qt.FocusReason.ShortcutFocusReason)

@@ -17,6 +17,7 @@ from shardscope.docks.findings import FindingsTable
 from shardscope.docks.places import Places
 from shardscope.docks.structure import StructureTree
 from shardscope.docks.transfers import Transfers
+from shardscope.help.format_page import FormatPage
 from shardscope.inspector.panel import Inspector
 from shardscope.objects.panel import ObjectPanel
 from shardscope.session import Session
@@ -69,6 +70,7 @@ PANELS = (
     Panel("structure", "Structure", _LEFT, "file", "Alt+1", lambda session, _: StructureTree(session)),
     Panel("inspector", "Inspector", _RIGHT, "byte", "Alt+2", lambda session, _: Inspector(session)),
     Panel("trace", "Trace", _RIGHT, "byte", "Alt+3", lambda session, _: TracePanel(session)),
+    Panel("formatPage", "Format page", _RIGHT, "byte", "Alt+8", lambda session, _: FormatPage(session)),
     Panel("objects", "Objects", _LEFT, "lists", "Alt+4", ObjectPanel),
     Panel("findings", "Findings", _LEFT, "lists", "Alt+5", lambda session, _: FindingsTable(session)),
     Panel("transfers", "Transfers", _LEFT, "lists", "Alt+6", lambda session, _: Transfers(session.jobs)),

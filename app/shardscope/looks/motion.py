@@ -1,0 +1,44 @@
+"""Reduced motion: nothing moves, blinks or fades by itself.
+
+The Qt releases in use do not tell what the desktop asks for (`QAccessibilityHints.motionPreference` came with 6.12), so
+it is a choice of the window.
+"""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QApplication
+
+_PROPERTY = "shardscopeReducedMotion"
+_BLINK = "shardscopeBlink"
+
+_EFFECTS = (
+    Qt.UIEffect.UI_General,
+    Qt.UIEffect.UI_AnimateMenu,
+    Qt.UIEffect.UI_FadeMenu,
+    Qt.UIEffect.UI_AnimateCombo,
+    Qt.UIEffect.UI_AnimateTooltip,
+    Qt.UIEffect.UI_FadeTooltip,
+    Qt.UIEffect.UI_AnimateToolBox,
+)
+
+
+def reduce(application: QApplication, reduced: bool) -> None:
+    """Stops what moves by itself in the whole application, or lets it move again.
+
+    What moves on purpose (a lookup that is played, a bar for work without an end) asks `reduced` each time.
+    """
+    if application.property(_BLINK) is None:
+        application.setProperty(_BLINK, application.cursorFlashTime())
+        application.setProperty(f"{_BLINK}Effects", [application.isEffectEnabled(effect) for effect in _EFFECTS])
+    application.setProperty(_PROPERTY, reduced)
+    blink, effects = application.property(_BLINK), application.property(f"{_BLINK}Effects")
+    application.setCursorFlashTime(0 if reduced else int(blink))
+    for effect, wanted in zip(_EFFECTS, effects, strict=True):
+        application.setEffectEnabled(effect, bool(wanted) and not reduced)
+
+
+def reduced() -> bool:
+    """Whether nothing shall move by itself."""
+    application = QApplication.instance()
+    return application is not None and bool(application.property(_PROPERTY))

@@ -1,0 +1,61 @@
+"""The help menu: shortcuts, the page of the format, the glossary, what each part is for, and the versions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QObject
+from PySide6.QtGui import QAction, QKeySequence
+from PySide6.QtWidgets import QMainWindow, QWhatsThis
+
+from shardscope.help.format_page import FormatPage
+from shardscope.help.pages import GLOSSARY
+from shardscope.help.shortcuts import show_shortcuts
+from shardscope.help.whats_this import explain
+from shardscope.window.panel_docks import PanelDocks
+
+PAGE = "formatPage"
+
+
+class HelpMenu(QObject):
+    """Adds the menu to the menu bar, and explains every part of the window.
+
+    Attributes:
+        shortcuts: Opens the sheet of shortcuts.
+        page: Shows the page of the open format; the row of the selected field is lit.
+        glossary: Shows what the words mean.
+        whats_this: The next click tells what it is on.
+    """
+
+    def __init__(self, window: QMainWindow, panels: PanelDocks, about: QAction) -> None:
+        super().__init__(window)
+        self._window = window
+        self._panels = panels
+        self.shortcuts = self._action(self.tr("&Keyboard shortcuts"), "F1", lambda: show_shortcuts(window))
+        self.page = self._action(self.tr("&Page of the format"), "Alt+F1", self._show_page)
+        self.glossary = self._action(self.tr("&Glossary"), "", self._show_glossary)
+        self.whats_this = QWhatsThis.createAction(window)
+        self.whats_this.setText(self.tr("&What is this?"))
+        self.whats_this.setShortcut(QKeySequence(QKeySequence.StandardKey.WhatsThis))
+        menu = window.menuBar().addMenu(self.tr("&Help"))
+        menu.addActions([self.shortcuts, self.whats_this])
+        menu.addSeparator()
+        menu.addActions([self.page, self.glossary])
+        menu.addSeparator()
+        menu.addAction(about)
+        explain(window)
+
+    def _show_page(self) -> None:
+        page = self._panels.panel(FormatPage)
+        page.show_page_of_file()
+        self._panels.show(PAGE, focus=True)
+
+    def _show_glossary(self) -> None:
+        self._panels.panel(FormatPage).show_page(GLOSSARY)
+        self._panels.show(PAGE, focus=True)
+
+    def _action(self, text: str, keys: str, act: Callable[[], object]) -> QAction:
+        action = QAction(text, self._window)
+        action.setShortcut(QKeySequence(keys))
+        action.triggered.connect(lambda _=False: act())
+        return action

@@ -1,0 +1,148 @@
+"""Texts of the window go through Qt's translation, so that the window can speak other languages."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from PySide6.QtCore import QCoreApplication, QTranslator
+from PySide6.QtWidgets import QApplication, QMenu
+from pytestqt.qtbot import QtBot
+
+from shardscope.help.shortcuts import ShortcutSheet
+from shardscope.settings import Settings
+from shardscope.window.main_window import MainWindow
+
+APP = Path(__file__).parents[2] / "app" / "shardscope"
+
+SHOWING = frozenset(
+    {
+        *("setText", "setToolTip", "setStatusTip", "setWhatsThis", "setAccessibleName", "setWindowTitle", "setTabText"),
+        *("setPlaceholderText", "setIconText", "addAction", "addMenu", "addTab", "_action"),
+        *("QAction", "QPushButton", "QLabel", "QCheckBox", "QRadioButton", "QGroupBox", "QDockWidget", "QMenu"),
+    }
+)
+"""Calls whose first argument people read."""
+
+TRANSLATED = (
+    *("help/", "trace/band.py", "trace/parts.py", "docks/structure.py", "docks/transfers.py"),
+    *("hex/view.py", "inspector/parts.py"),
+    *("window/help_menu.py", "window/about.py", "window/option_fields.py", "window/welcome.py"),
+)
+"""Modules in which every text is translated; the list only grows."""
+
+MOST_LEFT = 100
+"""Texts of the other modules that are not translated yet; the number only falls."""
+
+
+def literals(source: str) -> Iterator[tuple[int, str]]:
+    """Texts that are shown as they are written: the line, and the text with `{}` for what is filled in."""
+    for node in ast.walk(ast.parse(source)):
+        if not isinstance(node, ast.Call) or not node.args:
+            continue
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        if name not in SHOWING:
+            continue
+        text = _literal(node.args[0])
+        if any(letter.isalpha() for letter in re.sub(r"<[^>]*>|Shardscope", "", text)):
+            yield node.lineno, text
+
+
+def _literal(node: ast.expr) -> str:
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value
+    if isinstance(node, ast.JoinedStr):
+        return "".join(str(part.value) if isinstance(part, ast.Constant) else "{}" for part in node.values)
+    if isinstance(node, ast.IfExp):
+        return _literal(node.body) + _literal(node.orelse)
+    return ""
+
+
+def untranslated() -> dict[str, list[str]]:
+    """Module to `line: text`."""
+    modules = sorted(APP.rglob("*.py"))
+    found = {path.relative_to(APP).as_posix(): list(literals(path.read_text("utf-8"))) for path in modules}
+    return {name: [f"{line}: {text}" for line, text in texts] for name, texts in found.items() if texts}
+
+
+def test_translated_modules_stay_so() -> None:
+    """In these modules no text is shown that was not handed to `tr` or `translate`."""
+    assert {name: texts for name, texts in untranslated().items() if name.startswith(TRANSLATED)} == {}
+
+
+def test_fewer_texts_are_left() -> None:
+    """What is not translated yet does not become more."""
+    left = sum(len(texts) for texts in untranslated().values())
+    assert left <= MOST_LEFT, f"{left} texts are shown as they are written"
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ('self.button.setText("Open")', ["Open"]),
+        ('QAction(f"Verify {depth}", self)', ["Verify {}"]),
+        ('menu.addMenu("Yes" if a else "No")', ["YesNo"]),
+        ('self.button.setText(self.tr("Open"))', []),
+        ('self.button.setText("▶")', []),
+        ("self.label.setText(name)", []),
+    ],
+)
+def test_a_text_that_is_not_translated_is_found(source: str, found: list[str]) -> None:
+    """The test bites."""
+    assert [text for _, text in literals(source)] == found
+
+
+class Marked(QTranslator):
+    """A language in which every text stands in brackets."""
+
+    def translate(self, context: str, source: str, comment: str | None = None, n: int = -1) -> str:  # type: ignore[override]
+        """The text, in brackets."""
+        return f"«{source}»"
+
+    def isEmpty(self) -> bool:
+        """It has texts."""
+        return False
+
+
+@pytest.fixture
+def marked(qapp: QApplication) -> Iterator[Marked]:
+    """The language of the application during the test."""
+    made = Marked()
+    QCoreApplication.installTranslator(made)
+    yield made
+    QCoreApplication.removeTranslator(made)
+
+
+def test_help_speaks_the_language(qtbot: QtBot, settings: Settings, marked: Marked) -> None:
+    """In another language the help menu, the sheet and *What is this?* are in that language."""
+    window = MainWindow(settings)
+    qtbot.addWidget(window)
+    (menu,) = [a.menu() for a in window.menuBar().actions() if "Help" in a.text()]
+    assert isinstance(menu, QMenu)
+    texts = [action.text() for action in menu.actions() if action.text() and action is not window.actions_.about]
+    assert texts
+    assert all(text.startswith("«") for text in texts), texts
+    assert window.hex.whatsThis().startswith("«")
+    sheet = ShortcutSheet(window)
+    assert sheet.windowTitle() == "«Keyboard shortcuts»"
+    sheet.close()
+    window.close()
+
+
+def test_translators_find_the_texts(tmp_path: Path) -> None:
+    """`lupdate` finds each text of the translated modules, with a context."""
+    modules = [path for path in APP.rglob("*.py") if path.relative_to(APP).as_posix().startswith(TRANSLATED)]
+    target = tmp_path / "shardscope.ts"
+    lupdate = Path(sys.executable).parent / "pyside6-lupdate"
+    subprocess.run([lupdate, *modules, "-ts", target], check=True, capture_output=True)
+    contexts = ElementTree.parse(target).getroot().findall("context")
+    found = {context.findtext("name"): len(context.findall("message")) for context in contexts}
+    assert "" not in found
+    assert {"HelpMenu", "ShortcutSheet", "FormatPage", "WhatsThis"} <= set(found)
+    assert found["WhatsThis"] > 20

@@ -1,0 +1,173 @@
+"""A whole run by the keyboard alone: nothing is clicked, nothing is called."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QKeySequence
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QWidget
+from pytestqt.qtbot import QtBot
+
+from shardcore import Span
+from shardscope.settings import Settings
+from shardscope.window.main_window import MainWindow
+from shardscope.window.panels import PANELS
+from shardscope.window.screenshot import settle
+
+KEY = "9d0c38e7aafe062c3a6dfc561e42771ec997d9359bb3d417ac4775a303292964"
+"""A key of the first sample; its 264 bytes begin at 697."""
+
+
+class Hands:
+    """Presses keys where the keyboard is, and waits until the window has come to rest."""
+
+    def __init__(self, window: MainWindow) -> None:
+        self.window = window
+
+    @property
+    def at(self) -> QWidget:
+        """What has the keyboard."""
+        found = QApplication.focusWidget()
+        assert found is not None, "the keyboard is nowhere"
+        return found
+
+    def press(self, keys: str) -> None:
+        """Presses keys, written as in a menu."""
+        combined = QKeySequence(keys)[0]
+        QTest.keyClick(self.at, combined.key(), combined.keyboardModifiers())
+        settle(self.window, 40)
+
+    def type(self, text: str) -> None:
+        """Types a text."""
+        QTest.keyClicks(self.at, text)
+        settle(self.window, 40)
+
+    def tab_to(self, name: str) -> None:
+        """Presses Tab until a part has the keyboard."""
+        seen = []
+        for _ in range(60):
+            here = self.at.objectName() or type(self.at).__name__
+            if here == name:
+                return
+            seen.append(here)
+            QTest.keyClick(self.at, Qt.Key.Key_Tab)
+        pytest.fail(f"Tab does not come to {name}: {seen}")
+
+
+@pytest.fixture
+def window(qtbot: QtBot, settings: Settings) -> Iterator[MainWindow]:
+    """A window on its welcome page, with the keyboard."""
+    made = MainWindow(settings)
+    qtbot.addWidget(made)
+    made.resize(1440, 840)
+    with qtbot.waitActive(made):
+        made.show()
+        made.activateWindow()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def hands(window: MainWindow) -> Hands:
+    """Hands on the keyboard, the first sample just opened from the welcome page."""
+    made = Hands(window)
+    made.tab_to("SampleCard")
+    made.press("Return")
+    assert window.session.shard is not None
+    return made
+
+
+def selected(window: MainWindow) -> Span | None:
+    """The bytes that are selected."""
+    return window.session.selection.span
+
+
+def test_a_sample_is_opened_read_and_closed(window: MainWindow, hands: Hands) -> None:
+    """Open a sample, walk the bytes, the tree and the objects, close it: the keyboard always is where one looks."""
+    assert hands.at.objectName() == "hexView"
+    hands.press("Down")
+    hands.press("Down")
+    hands.press("Right")
+    assert selected(window) == Span("", 33, 34)
+    hands.press("Alt+1")
+    assert hands.at.objectName() == "structureTree"
+    # The tree stands on the field that owns the byte.
+    hands.press("Down")
+    assert selected(window) == Span("", 40, 48)
+    hands.press("Alt+4")
+    assert hands.at.objectName() == "objectTable"
+    hands.press("Down")
+    hands.press("Down")
+    row = window.session.selection.row
+    assert row is not None
+    hands.press("Alt+Left")
+    assert window.session.selection.row == row - 1
+    hands.press("Ctrl+F4")
+    assert window.session.shard is None
+    assert window.welcome.isVisible()
+
+
+def test_a_key_is_looked_up(window: MainWindow, hands: Hands) -> None:
+    """Type a key, walk the steps of its lookup: each selects its bytes, the last the object."""
+    hands.press("Ctrl+T")
+    hands.type(KEY)
+    hands.press("Return")
+    trace = window.session.walk.trace
+    assert trace is not None
+    assert trace.outcome == "found"
+    for number in range(1, len(trace.steps)):
+        hands.press("Ctrl+Down")
+        assert window.session.walk.step == number
+    hands.press("Ctrl+Up")
+    assert window.session.walk.step == len(trace.steps) - 2
+
+
+def test_bytes_are_found(window: MainWindow, hands: Hands) -> None:
+    """Find a text, go to the next hit, come back to the bytes by Esc."""
+    hands.press("Ctrl+F")
+    assert hands.at.objectName() == "searchField"
+    hands.type("53 57 48")
+    hands.press("Return")
+    assert selected(window) == Span("", 0, 3)
+    hands.press("Escape")
+    assert hands.at.objectName() == "hexView"
+
+
+def test_the_file_is_verified(window: MainWindow, hands: Hands) -> None:
+    """Verify the content; the result is in front, and Alt+5 goes there."""
+    hands.press("Ctrl+3")
+    assert window.session.report is not None
+    assert window.session.report.findings == ()
+    hands.press("Alt+5")
+    assert window.panels.by_name["findings"].isAncestorOf(hands.at)
+
+
+def test_help_is_at_hand(window: MainWindow, hands: Hands) -> None:
+    """The sheet opens and closes; the page takes the keyboard, and its links are followed by Tab and Return."""
+    hands.press("F1")
+    assert hands.at.objectName() == "shortcutSearch"
+    hands.press("Escape")
+    hands.press("Alt+8")
+    assert hands.at.objectName() == "pageText"
+    field = window.panels.by_name["formatPage"].widget()
+    assert field.isVisible()
+    span = selected(window)
+    for _ in range(12):
+        QTest.keyClick(hands.at, Qt.Key.Key_Tab)
+        hands.press("Return")
+        if selected(window) != span:
+            break
+    assert selected(window) != span
+    assert window.session.selection.path
+
+
+def test_every_panel_is_one_key_away(window: MainWindow, hands: Hands) -> None:
+    """Alt and a number puts the keyboard into each panel of the table."""
+    for panel in PANELS:
+        hands.press(panel.shortcut)
+        dock = window.panels.by_name[panel.name]
+        assert dock.isVisible(), panel.name
+        assert dock is hands.at or dock.isAncestorOf(hands.at), (panel.name, hands.at.objectName())
