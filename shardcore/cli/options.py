@@ -141,7 +141,7 @@ def all_keys(keys: list[str] | None, key_file: str | None) -> list[str]:
         except FormatError:
             key = None
         if not isinstance(key, str):
-            text = f"{key_file}, line {number}: {short(line.strip())} is not a JSON string, such as \"key\""
+            text = f'{key_file}, line {number}: {short(line.strip())} is not a JSON string, such as "key"'
             raise UsageError(text)
         found.append(key)
     return found

@@ -24,6 +24,7 @@ from shardcore.text import short
 ROWS_AT_ONCE = 1 << 16
 """Rows listed from one read."""
 
+
 def unserved(deleted: bool) -> tuple[State, ...]:
     """The states of rows that cannot be had; `ls` leaves them out without `--all`.
 

@@ -61,9 +61,7 @@ def ls(
         code = kind_code(shard, kind)
         bare = unserved(bool(how.options["deleted"]))
         for rows, columns in shown_rows(shard, code, skip, limit, () if everything else bare):
-            errors += list_rows(
-                shard, rows, columns, as_json=json, digest=digest is not None, without_content=bare
-            )
+            errors += list_rows(shard, rows, columns, as_json=json, digest=digest is not None, without_content=bare)
         if shard.damage is not None:
             warn(f"damaged: {shard.damage}")
             return 3

@@ -99,9 +99,7 @@ def parse_dtype(text: Any) -> np.dtype[Any]:
     try:
         if isinstance(text, str):
             if len(text) > MAX_DTYPE_TEXT:
-                raise FormatError(
-                    f"metadata: a dtype of {plural(len(text), 'letter')}; {MAX_DTYPE_TEXT:,} are allowed"
-                )
+                raise FormatError(f"metadata: a dtype of {plural(len(text), 'letter')}; {MAX_DTYPE_TEXT:,} are allowed")
             # A plain type string of old versions is no literal: `<f8`, `int64`.
             descr = ast.literal_eval(text) if text[:1] in "'\"[(" else text
         if not isinstance(descr, (str, list)):
