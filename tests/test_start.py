@@ -45,7 +45,6 @@ def test_looking_at_a_file_loads_the_formats_that_were_asked(data: Path) -> None
     assert imported("get", data / "swh/small.shard", "00" * 32, code=1) == {"swh", "numpy"}
 
 
-
 SAMPLES = ROOT / "resources/samples"
 
 

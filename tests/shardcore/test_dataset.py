@@ -61,9 +61,7 @@ def test_empty_members_take_no_rows() -> None:
 
 def test_kinds_are_joined_by_name() -> None:
     """Members that number their kinds differently come out right."""
-    shards = LineSet(
-        {"a": lambda: LineShard(A, "a", ("file", "chunk")), "b": lambda: LineShard(B, "b", ("chunk",))}
-    )
+    shards = LineSet({"a": lambda: LineShard(A, "a", ("file", "chunk")), "b": lambda: LineShard(B, "b", ("chunk",))})
     shards.load_index()
     kinds = [shards.objects.kinds[code] for code in shards.objects[:].kind.tolist()]
     assert kinds == ["file", "file", "chunk"]

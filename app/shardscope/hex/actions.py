@@ -50,7 +50,7 @@ class HexActions:
         self.find_previous = self._action("Find p&revious", "Shift+F3", _WINDOW)
         self.letters = self._action("Role &letters")
         self.letters.setCheckable(True)
-        self.letters.setChecked(True)
+        self.letters.setToolTip("The palettes for colour-blind eyes always show them")
         self.larger = self._action("&Larger bytes", QKeySequence.StandardKey.ZoomIn)
         self.smaller = self._action("S&maller bytes", QKeySequence.StandardKey.ZoomOut)
 

@@ -6,7 +6,6 @@ from html import escape
 
 from shardcore.text import visible
 
-
 MOST_LETTERS = 4_000
 """Letters of one text that are shown: Qt takes seconds to lay out some MB of them. Copies are whole."""
 

@@ -114,9 +114,7 @@ def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.skipif(not Path("/bin/sh").exists(), reason="no shell here")
-@pytest.mark.parametrize(
-    ("after", "code"), [("| head -c 1 >/dev/null", 0), (">&-", 0), ("2>&-", 0), (">/dev/full", 4)]
-)
+@pytest.mark.parametrize(("after", "code"), [("| head -c 1 >/dev/null", 0), (">&-", 0), ("2>&-", 0), (">/dev/full", 4)])
 def test_outputs_that_go_away(data: Path, after: str, code: int) -> None:
     """A reader that has seen enough is no failure; a full disk is; neither gives a traceback."""
     if "full" in after and not Path("/dev/full").exists():

@@ -181,9 +181,7 @@ def test_get_fails_clearly(small: str, capfd: pytest.CaptureFixture[str]) -> Non
         assert (both.out, both.err.count("\n")) == ("", 1), arguments
 
 
-def test_get_keeps_to_the_limit(
-    opened: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_get_keeps_to_the_limit(opened: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """`--limit-bytes` refuses larger objects, to standard output, to a file and in ranges; 0 refuses none."""
     opened["x"] = lambda: LineShard(b"long=0123456789\n")
     for more in ([], ["-o", str(tmp_path / "x")], ["--range", "0:9"]):
