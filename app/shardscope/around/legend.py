@@ -1,9 +1,10 @@
-"""The legend: what colours, hatches and letters mean; sections of the file, and fields on the screen."""
+"""The legend: what colours, hatches and letters mean: of sections, and of fields that have a hue of their own."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from PySide6.QtCore import QEvent, QRectF, QSize, Qt
 from PySide6.QtGui import QBrush, QColor, QFontMetricsF, QHelpEvent, QPainter, QPaintEvent
@@ -11,7 +12,9 @@ from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from shardcore import FieldRole, SectionRole
 from shardscope.looks import theme
+from shardscope.looks.tints import OWN_HUES
 
+_NAMES = MappingProxyType({FieldRole.OFFSET: "pointer"})
 _SWATCH = 15.0
 _GAP = 5.0
 _SPACE = 14.0
@@ -54,24 +57,30 @@ class Legend(QWidget):
         self.update()
 
     def entries(self) -> list[LegendEntry]:
-        """What is shown, sections first; a field role once, in the colour of the first section that has it."""
+        """What is shown, in the tints of the bytes: sections first, then keys, pointers and sizes on the screen."""
         colours = theme.of(self)
         shown = [
             LegendEntry(
-                theme.SECTION_LETTERS[role], role.value, colours.section(role), theme.HATCHES[role], field=False
+                theme.SECTION_LETTERS[role],
+                role.value,
+                colours.field(role, FieldRole.GROUP, 1),
+                theme.HATCHES[role],
+                field=False,
             )
             for role in self._sections
         ]
-        seen: set[FieldRole] = set()
-        for section, field in self._roles:
-            if field in seen or field is FieldRole.GROUP:
-                continue
-            seen.add(field)
-            shade = colours.field(section, field, 1)
-            shown.append(
-                LegendEntry(theme.FIELD_LETTERS[field], field.name.lower(), shade, Qt.BrushStyle.NoBrush, field=True)
+        on_screen = {field for _, field in self._roles}
+        return shown + [
+            LegendEntry(
+                theme.FIELD_LETTERS[field],
+                _NAMES.get(field, field.name.lower()),
+                colours.field(SectionRole.UNKNOWN, field, 1),
+                Qt.BrushStyle.NoBrush,
+                field=True,
             )
-        return shown
+            for field in OWN_HUES
+            if field in on_screen
+        ]
 
     def sizeHint(self) -> QSize:
         """One line."""
@@ -118,13 +127,10 @@ class Legend(QWidget):
 
     def _paint_entry(self, painter: QPainter, colours: theme.Palette, entry: LegendEntry, place: QRectF) -> None:
         painter.fillRect(place, entry.colour)
-        over = QColor(colours.base)
-        over.setAlpha(70)
+        over = QColor(colours.muted)
+        over.setAlpha(60)
         painter.fillRect(place, QBrush(over, entry.hatch))
-        if entry.field:
-            painter.setPen(colours.border)
-            painter.drawRect(place)
-            painter.setPen(colours.text)
-        else:
-            painter.setPen(QColor("white") if entry.colour.lightnessF() < 0.55 else QColor("black"))
+        painter.setPen(colours.border if entry.field else colours.muted)
+        painter.drawRect(place)
+        painter.setPen(colours.text)
         painter.drawText(place, Qt.AlignmentFlag.AlignCenter, entry.letter)

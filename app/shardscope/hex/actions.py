@@ -49,7 +49,7 @@ class HexActions:
         self.find_previous = self._action(self.tr("Find p&revious"), "Shift+F3")
         self.letters = self._action(self.tr("Role &letters"))
         self.letters.setCheckable(True)
-        self.letters.setChecked(True)
+        self.letters.setToolTip(self.tr("The palettes for colour-blind eyes always show them"))
         self.larger = self._action(self.tr("&Larger bytes"), QKeySequence.StandardKey.ZoomIn)
         self.smaller = self._action(self.tr("S&maller bytes"), QKeySequence.StandardKey.ZoomOut)
 

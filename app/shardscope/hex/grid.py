@@ -15,6 +15,7 @@ from shardscope.hex.layout import HexLayout, cell_at_column, hex_column
 _SAMPLE = 128
 _MOST_DRIFT = 0.5
 _SHORTEST = 25
+_LETTER = 0.77
 
 
 class HexPart(Enum):
@@ -59,10 +60,13 @@ class HexGrid:
         # Qt keeps advances in 64ths of a pixel: over many characters the text would leave its cells.
         drift = abs(QFontMetricsF(self.font).horizontalAdvance("0" * _SAMPLE) / _SAMPLE - self.cell)
         self.piece = max(int(_MOST_DRIFT / max(drift, 1e-4)), _SHORTEST)
-        self.row = self.rounded(metrics.height() + 4)
+        self.row = self.rounded(metrics.height() + 3)
         self.text_y = self.rounded((self.row - metrics.height()) / 2)
         self.letters = QFont(font)
-        self.letters.setPointSizeF(max(font.pointSizeF() * 0.58, 5.0))
+        # Small enough for the gap of one character between two bytes, and on their middle.
+        self.letters.setPointSizeF(max(font.pointSizeF() * _LETTER, 5.0))
+        self.letters.setItalic(True)
+        self.letter_y = self.rounded((self.row - QFontMetricsF(self.letters).height()) / 2)
         letter = QFontMetricsF(self.letters).horizontalAdvance("0" * _SAMPLE) / _SAMPLE
         self.letters.setLetterSpacing(QFont.SpacingType.AbsoluteSpacing, self.cell - letter)
         self.letter_dx = self.rounded((self.cell - letter) / 2)

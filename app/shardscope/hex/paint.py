@@ -39,7 +39,7 @@ class Scene:
         part: Where the caret is strong.
         hover: The run under the pointer, or None.
         marks: Findings.
-        letters: Whether runs begin with the letter of their role.
+        letters: Whether runs begin with the letter of their role; in the safe palettes they always do.
     """
 
     top: int
@@ -63,6 +63,7 @@ class HexPainter:
         self.rows = RowCache(grid)
         self._shades = shade_table(palette)
         self._columns: list[QStaticText] = []
+        self._edges = [[grid.edge(cell, part) for cell in range(grid.layout.width + 1)] for part in HexPart]
         self._text_half = np.repeat(np.arange(grid.layout.width), 2)
 
     def paint(self, painter: QPainter, scene: Scene, cells: Cells, area: QRectF, scroll: float) -> None:
@@ -80,6 +81,7 @@ class HexPainter:
         painter.translate(-scroll, 0)
         painter.setClipRect(QRectF(scroll, self.grid.header, area.width(), area.height() - self.grid.header))
         self._backgrounds(painter, scene, cells)
+        self._field_edges(painter, cells)
         self._gaps(painter, scene, cells)
         self._texts(painter, scene, cells)
         self._marks(painter, scene)
@@ -104,6 +106,26 @@ class HexPainter:
             left = self.grid.hex_x - self.grid.cell / 2 if part is HexPart.HEX else self.grid.text_x
             target = QRectF(left, self.grid.header, width * self.grid.cell / 2, height * self.grid.row)
             painter.drawImage(target, image)
+
+    def _field_edges(self, painter: QPainter, cells: Cells) -> None:
+        """A thin line where a field begins: before its first byte, and above it where it begins a row."""
+        grid, thin = self.grid, self.grid.rounded(1)
+        lines: dict[int, list[QRectF]] = {}
+        rows, places = np.nonzero((cells.begins > 0) & (cells.state == CellState.LOADED))
+        sections = cells.shade[rows, places] // SHADES
+        for row, cell, section in zip(rows.tolist(), places.tolist(), sections.tolist(), strict=True):
+            y = grid.row_y(row)
+            found = lines.setdefault(section, [])
+            for edges in self._edges:
+                if cell:
+                    found.append(QRectF(edges[cell], y, thin, grid.row))
+                elif row:
+                    found.append(QRectF(edges[0], y, edges[1] - edges[0], thin))
+        painter.setPen(Qt.PenStyle.NoPen)
+        for section, rects in lines.items():
+            painter.setBrush(self.palette.edge(SECTION_ROLES[section]))
+            painter.drawRects(rects)
+        painter.setBrush(Qt.BrushStyle.NoBrush)
 
     def _gaps(self, painter: QPainter, scene: Scene, cells: Cells) -> None:
         for gap in cells.gaps:
@@ -132,20 +154,20 @@ class HexPainter:
         for y, texts in found:
             self._draw(painter, grid.hex_x, y, texts.hex)
             self._draw(painter, grid.text_x, y, texts.text)
-        painter.setPen(self.palette.faint)
+        painter.setPen(self.palette.zero)
         for y, texts in found:
             self._draw(painter, grid.hex_x, y, texts.zeros)
             self._draw(painter, grid.text_x, y, texts.dots)
-        if scene.letters:
+        if scene.letters or self.palette.safe:
             self._letters(painter, scene, cells)
 
     def _letters(self, painter: QPainter, scene: Scene, cells: Cells) -> None:
         grid = self.grid
         painter.setFont(grid.letters)
-        painter.setPen(self.palette.muted)
+        painter.setPen(self.palette.zero)
         left = grid.hex_x - grid.cell + grid.letter_dx
         for row in range(scene.rows):
-            self._draw(painter, left, grid.row_y(row), self.rows.letters(cells, row))
+            self._draw(painter, left, grid.row_y(row) + grid.letter_y, self.rows.letters(cells, row))
 
     def _draw(self, painter: QPainter, x: float, y: float, pieces: Pieces) -> None:
         for column, text in pieces:

@@ -51,7 +51,7 @@ class HexState(QObject):
         marks: The findings about the source.
         part: The part where the caret is strong.
         hover: The run under the pointer, or None.
-        letters: Whether runs begin with the letter of their role.
+        letters: Whether runs begin with the letter of their role; in the safe palettes they always do.
     """
 
     selection_changed = Signal(object)
@@ -80,7 +80,7 @@ class HexState(QObject):
         self.marks = Marks()
         self.part = HexPart.HEX
         self.hover: tuple[int, int] | None = None
-        self.letters = True
+        self.letters = False
         self.layout = HexLayout(0)
         self._font = theme.fixed_font()
         self.grid = HexGrid(self._font, self.layout, 1.0)

@@ -24,6 +24,11 @@ _LMS_TO_LINEAR = np.array(
     ]
 )
 
+_LINEAR_TO_XYZ = np.array(
+    [[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.0721750], [0.0193339, 0.1191920, 0.9503041]]
+)
+_D65 = np.array([0.95047, 1.0, 1.08883])
+
 # Machado, Oliveira and Fernandes 2009, full severity, on linear RGB.
 DEFICIENCIES: dict[str, NDArray[np.float64]] = {
     "protanopia": np.array(
@@ -66,6 +71,11 @@ def distance(one: Rgb, other: Rgb) -> float:
     return float(np.linalg.norm(_oklab(one) - _oklab(other)))
 
 
+def cie76(one: Rgb, other: Rgb) -> float:
+    """How different two colours look: the distance in CIELAB; 2.3 is just noticeable, 10 is seen at a glance."""
+    return float(np.linalg.norm(_cielab(one) - _cielab(other)))
+
+
 def contrast(one: Rgb, other: Rgb) -> float:
     """The contrast ratio of WCAG 2, 1 to 21."""
     bright, dark = sorted((_luminance(one), _luminance(other)), reverse=True)
@@ -84,6 +94,12 @@ def _oklab(colour: Rgb) -> NDArray[np.float64]:
     lms = np.cbrt(np.linalg.solve(_LMS_TO_LINEAR, linear))
     lab: NDArray[np.float64] = np.linalg.solve(_OKLAB_TO_LMS, lms)
     return lab
+
+
+def _cielab(colour: Rgb) -> NDArray[np.float64]:
+    xyz = _LINEAR_TO_XYZ @ np.array([_decoded(part) for part in colour]) / _D65
+    x, y, z = np.where(xyz > 216 / 24389, np.cbrt(xyz), (24389 / 27 * xyz + 16) / 116)
+    return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
 
 
 def _luminance(colour: Rgb) -> float:

@@ -1,6 +1,6 @@
 """Colours, letters, hatches and fonts of the window.
 
-A byte's hue comes from the role of its section, its shade from the role of its field and from its parity. Colour is
+A byte has the tint of its section, in one of two strengths; keys, pointers and sizes have hues of their own. Colour is
 never alone: sections and fields have letters, sections have hatches, and the legend names both.
 """
 
@@ -19,6 +19,7 @@ from shardcore import FieldRole, SectionRole
 from shardscope.looks import type as type_
 from shardscope.looks.oklch import from_oklch
 from shardscope.looks.stylesheet import stylesheet
+from shardscope.looks.tints import tint
 
 NAMES = ("light", "dark", "light-safe", "dark-safe")
 """The palettes; `-safe` ones keep sections apart for colour-blind eyes by lightness, too."""
@@ -106,32 +107,6 @@ _SAFE_STEPS: Mapping[SectionRole, float] = MappingProxyType(
     }
 )
 
-# Steps of shade away from the background, and a turn of the hue in degrees, so that neighbours differ.
-_SHADES: Mapping[FieldRole, tuple[float, float]] = MappingProxyType(
-    {
-        FieldRole.GROUP: (0.0, 0),
-        FieldRole.MAGIC: (4.0, 0),
-        FieldRole.VERSION: (3.0, -12),
-        FieldRole.COUNT: (2.0, 14),
-        FieldRole.OFFSET: (3.2, 22),
-        FieldRole.SIZE: (2.2, -22),
-        FieldRole.KEY: (1.4, 0),
-        FieldRole.HASH: (2.6, -8),
-        FieldRole.FLAGS: (3.6, 10),
-        FieldRole.CODEC: (3.6, -16),
-        FieldRole.TIME: (2.8, 18),
-        FieldRole.NUMBER: (2.4, 0),
-        FieldRole.TEXT: (1.6, 10),
-        FieldRole.BITS: (1.2, -10),
-        FieldRole.DATA: (0.6, 0),
-        FieldRole.PADDING: (0.0, 0),
-        FieldRole.UNUSED: (0.2, 0),
-        FieldRole.UNKNOWN: (0.2, 0),
-    }
-)
-
-_GREY_ROLES = frozenset({FieldRole.PADDING, FieldRole.UNUSED, FieldRole.UNKNOWN})
-
 
 @dataclass(frozen=True)
 class Palette:
@@ -147,7 +122,8 @@ class Palette:
         border: Thin lines.
         text: Text.
         muted: Text of less weight: offsets, units.
-        faint: Text that is nearly nothing: zero bytes.
+        faint: Text that is nearly nothing: placeholders, what is disabled.
+        zero: Zero bytes and letters, on the tints of bytes: quieter than the text, but readable.
         accent: Selection and focus.
         selection: Behind selected bytes, translucent.
         hover: Behind what the pointer is on, translucent.
@@ -168,6 +144,7 @@ class Palette:
     text: QColor
     muted: QColor
     faint: QColor
+    zero: QColor
     accent: QColor
     selection: QColor
     hover: QColor
@@ -194,17 +171,12 @@ class Palette:
         """
         key = (section, role, parity)
         if key not in self._fields:
-            self._fields[key] = self._field(section, FieldRole(role), parity)
+            self._fields[key] = colour(*tint(self.name, section, FieldRole(role), parity))
         return self._fields[key]
 
-    def _field(self, section: SectionRole, role: FieldRole, parity: int) -> QColor:
-        hue, share = _HUES[section]
-        steps, turn = _SHADES[role]
-        steps += 1.3 * parity
-        chroma = share * (0.2 if role in _GREY_ROLES else 1.0)
-        if self.dark:
-            return colour(0.275 + 0.017 * steps, (0.028 + 0.006 * steps) * chroma, hue + turn)
-        return colour(0.965 - 0.017 * steps, (0.018 + 0.008 * steps) * chroma, hue + turn)
+    def edge(self, section: SectionRole) -> QColor:
+        """The thin line between two fields."""
+        return colour(0.52 if self.dark else 0.68, 0.05 * _HUES[section][1], _HUES[section][0])
 
 
 def colour(lightness: float, chroma: float, hue: float, alpha: float = 1.0) -> QColor:
@@ -274,9 +246,10 @@ def _light(name: str, safe: bool) -> Palette:
         base=colour(0.995, 0.001, 260),
         raised=colour(0.985, 0.002, 260),
         border=colour(0.875, 0.006, 260),
-        text=colour(0.27, 0.015, 265),
+        text=colour(0.20 if safe else 0.24, 0.015, 265),
         muted=colour(0.50, 0.015, 265),
         faint=colour(0.63, 0.010, 265),
+        zero=colour(0.375 if safe else 0.43, 0.010, 265),
         accent=colour(0.53, 0.17, 262),
         selection=colour(0.62, 0.17, 262, 0.26),
         hover=colour(0.45, 0.05, 262, 0.11),
@@ -297,11 +270,12 @@ def _dark(name: str, safe: bool) -> Palette:
         base=colour(0.205, 0.008, 265),
         raised=colour(0.290, 0.010, 265),
         border=colour(0.345, 0.010, 265),
-        text=colour(0.915, 0.006, 265),
+        text=colour(0.98 if safe else 0.95, 0.004, 265),
         muted=colour(0.715, 0.010, 265),
         faint=colour(0.610, 0.012, 265),
+        zero=colour(0.86 if safe else 0.84, 0.010, 265),
         accent=colour(0.715, 0.135, 258),
-        selection=colour(0.72, 0.135, 258, 0.30),
+        selection=colour(0.62, 0.135, 258, 0.26),
         hover=colour(0.95, 0.02, 262, 0.10),
         error=colour(0.70, 0.17, 25),
         warning=colour(0.79, 0.13, 75),

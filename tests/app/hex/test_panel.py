@@ -11,12 +11,13 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QMenu
 from pytestqt.qtbot import QtBot
 
-from shardcore import Depth, SectionRole, Span
+from shardcore import Depth, FieldRole, SectionRole, Span
 from shardcore.testing import PatternSource
 from shardscope.copying import CopyAs
 from shardscope.hex.panel import HexPanel
 from shardscope.hex.tabs import stored_span
 from shardscope.hex.width import RowMode, RowWidth, parse_width
+from shardscope.looks import theme
 from shardscope.pages import PAGE, PageState
 from shardscope.session import IndexState, Session
 from tests.app.hex_samples import SampleReader
@@ -292,13 +293,15 @@ def test_closing_leaves_nothing(swh: HexPanel, session: Session) -> None:
 
 
 def test_the_legend_names_what_is_seen(qtbot: QtBot, swh: HexPanel, session: Session) -> None:
-    """Sections of the file and fields on the screen, each with letter and name; it follows the scrolling."""
+    """Sections, and the keys, pointers and sizes on the screen, in the colours of the bytes; it follows scrolling."""
     session.select_span(Span("", 0, 1))
-    qtbot.waitUntil(lambda: "magic" in [e.name for e in swh.legend.entries()])
+    qtbot.waitUntil(lambda: "pointer" in [e.name for e in swh.legend.entries()])
     names = [(entry.letter, entry.name) for entry in swh.legend.entries()]
     assert ("H", "header") in names
     assert ("I", "index") in names
-    assert "key" not in [name for _, name in names]
+    assert not {"key", "magic", "version"} & {name for _, name in names}
+    header = next(entry for entry in swh.legend.entries() if entry.name == "header")
+    assert header.colour == theme.of(swh).field(SectionRole.HEADER, FieldRole.MAGIC, 1)
     swh.view.state.scroll_to(section(session, SectionRole.INDEX).start)
     qtbot.waitUntil(lambda: "key" in [e.name for e in swh.legend.entries()])
 
