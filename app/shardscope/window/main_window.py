@@ -14,7 +14,8 @@ from PySide6.QtWidgets import (
     QStackedWidget,
 )
 
-from shardcore import Cancelled, DataSet, NotAShard, Remedy, Shard, ShardError
+from shardcore import Cancelled, DataSet, Shard
+from shardcore.words import plural
 from shardscope import assets
 from shardscope.around.picture import ask_picture
 from shardscope.docks.places import Places
@@ -24,7 +25,7 @@ from shardscope.hex.panel import HexPanel
 from shardscope.jobs import Job, Jobs
 from shardscope.looks import motion, theme
 from shardscope.looks.elided import Elided
-from shardscope.looks.remedies import ACTIONS, plain_words
+from shardscope.looks.remedies import plain_words
 from shardscope.looks.shown import shown
 from shardscope.objects.drag_files import MOST_FILES, DraggedNode
 from shardscope.objects.drag_out import DragOut
@@ -36,15 +37,16 @@ from shardscope.trace.panel import TracePanel
 from shardscope.window.about import about_box
 from shardscope.window.actions import WindowActions
 from shardscope.window.drop_places import DropPlace, DropPlaces, dragged_file
-from shardscope.window.error_bar import ErrorBar, Tone
+from shardscope.window.error_bar import ErrorBar
 from shardscope.window.help_menu import HelpMenu
 from shardscope.window.menu_keys import MenuKeys
-from shardscope.window.open_with import NO_FIT, OpenWays
+from shardscope.window.open_with import OpenWays
 from shardscope.window.panel_docks import PanelDocks
 from shardscope.window.panels import PANELS
 from shardscope.window.status_line import StatusLine
 from shardscope.window.still import Still
 from shardscope.window.top_bar import TopBar
+from shardscope.window.troubles import Troubles
 from shardscope.window.welcome import Welcome
 
 MESSAGE_MILLISECONDS = 12_000
@@ -79,8 +81,6 @@ class MainWindow(QMainWindow):
         self.setWindowIcon(QIcon(str(assets.path("icons/shardscope.svg"))))
         self.setAcceptDrops(True)
         self.setMinimumSize(LEAST.boundedTo(self.screen().availableGeometry().size()))
-        self._tells_trouble = False
-        self._told_damage: ShardError | None = None
         self.welcome = Welcome(settings, self.jobs, self)
         self.hex = HexPanel(self.session, self)
         self.hex.overview.set_schematic(settings.schematic)
@@ -106,6 +106,7 @@ class MainWindow(QMainWindow):
         self.results = ResultBar(self.objects.actions_.extracting, self._centre)
         self.drop_places = DropPlaces(self, lambda: self.session.shard is not None, self._dropped)
         self.ways = OpenWays(self.session, self.bar, self)
+        self.troubles = Troubles(self.session, self.bar, self.ways, self.hex.view.setFocus, self)
         self.hex.keys = self.objects.model.keys_at_hand
         self.actions_ = WindowActions(self, self, self.session)
         self.actions_.build(self.panels, PANELS, self.hex.actions_, self.objects.actions_)
@@ -125,8 +126,9 @@ class MainWindow(QMainWindow):
         self._connect()
         self.resize(QSize(1440, 900).boundedTo(self.screen().availableGeometry().size()))
         self.panels.arrange()
+        # None: nobody moved a dock so far, and the docks are arranged when they are first shown.
+        self._working: QByteArray | None = None
         self._restore()
-        self._working: QByteArray = self.panels.state()
         self._enable(is_open=False)
         self._count_jobs()
         self._show_welcome()
@@ -159,7 +161,6 @@ class MainWindow(QMainWindow):
         session.opened.connect(self.ways.check_given)
         session.closed.connect(self._closed)
         session.failed.connect(self._failed)
-        session.source_trouble.connect(self._trouble)
         session.index_changed.connect(self._index_changed)
         session.history_changed.connect(self._history_changed)
         session.message.connect(lambda text: self.line.say(str(text), MESSAGE_MILLISECONDS))
@@ -231,8 +232,7 @@ class MainWindow(QMainWindow):
         # Of several key spaces one is chosen first; everything else has its members and sections in the tree.
         choice = isinstance(shard, DataSet) and bool(shard.key_spaces)
         self.panels.by_name["places" if choice else "structure"].raise_()
-        if shard.damage is not None:
-            self._tell_damage(shard.damage)
+        self.troubles.tell_damage()
 
     def _closed(self) -> None:
         self.bar.clear()
@@ -240,54 +240,15 @@ class MainWindow(QMainWindow):
             self._enable(is_open=False)
             self._show_welcome()
 
-    def _failed(self, failure: OpenFailure) -> None:
+    def _failed(self, _: OpenFailure) -> None:
         self.line.say("")
-        error = failure.error
-        self._tells_trouble = False
-        text = f"{failure.uri} cannot be opened: {plain_words(error)}"
-        if isinstance(error, NotAShard) and error.candidates:
-            text += f" It looks a little like {'; '.join(error.candidates)}."
-        if isinstance(error, ShardError) and error.remedy is Remedy.SPEC:
-            self.bar.tell(text, Tone.ERROR, action=ACTIONS[Remedy.SPEC], do=partial(self.ways.ask, failure.request))
-        else:
-            self.bar.tell(text, Tone.ERROR, action="Try again", do=lambda: self.session.open(failure.request))
 
     # --- trouble ---
 
-    def _tell_damage(self, damage: ShardError) -> None:
-        show = partial(self._show_damage, damage) if damage.span is not None else None
-        self._tells_trouble, self._told_damage = False, damage
-        if self.session.shard is not None and self.ways.fits_not(self.session.shard):
-            self.bar.tell(f"{NO_FIT}: {damage.placed}.", Tone.WARNING, action="Change…", do=self.ways.change)
-            return
-        if isinstance(damage, NotAShard):
-            text = f"Not a shard: {plain_words(damage)}. Its bytes can be looked at."
-        else:
-            text = f"Damaged: {plain_words(damage)}. Everything else can still be looked at."
-        self.bar.tell(text, Tone.ERROR, action="Show the place" if show else "", do=show)
-
-    def _show_damage(self, damage: ShardError) -> None:
-        if damage.span is not None:
-            self.session.select_span(damage.span)
-            self.hex.view.setFocus()
-
-    def _trouble(self, error: BaseException | None) -> None:
-        if error is None:
-            # Other messages stay: the file being fine again does not mend what is damaged in it.
-            if self._tells_trouble:
-                self.bar.clear()
-            self._tells_trouble = False
-            return
-        self._tells_trouble = True
-        text = f"{plain_words(error)}. What is shown may be old."
-        self.bar.tell(text, Tone.WARNING, action="Reload", do=self.session.reload)
-
     def _index_changed(self, state: IndexState) -> None:
         self.actions_.load_index.setEnabled(state in (IndexState.NONE, IndexState.FAILED))
-        shard = self.session.shard
         # Reading the index may come upon damage that opening did not see.
-        if shard is not None and shard.damage is not None and shard.damage is not self._told_damage:
-            self._tell_damage(shard.damage)
+        self.troubles.tell_damage()
 
     def _job_failed(self, job: Job) -> None:
         if not isinstance(job.error, Cancelled):
@@ -295,7 +256,7 @@ class MainWindow(QMainWindow):
 
     def _count_jobs(self) -> None:
         running = self.transfers.model.running
-        self.busy.setText(f"▶ {running} job{'s' if running != 1 else ''}" if running else "")
+        self.busy.setText(f"▶ {plural(running, 'job')}" if running else "")
         self.actions_.stop.setEnabled(running > 0)
 
     def _enable(self, *, is_open: bool) -> None:
@@ -380,7 +341,8 @@ class MainWindow(QMainWindow):
         if self.pages.currentWidget() is self.hex:
             return
         self.pages.setCurrentWidget(self.hex)
-        self.panels.restore(self._working)
+        if self._working is None or not self.panels.restore(self._working):
+            self.panels.arrange()
         self.hex.view.setFocus(Qt.FocusReason.OtherFocusReason)
 
     # --- looks ---
@@ -446,15 +408,16 @@ class MainWindow(QMainWindow):
         geometry, state = self.settings.layout("geometry"), self.settings.layout("state")
         if geometry is not None:
             self.restoreGeometry(geometry)
-        if state is not None:
-            self.panels.restore(state)
+        if state is not None and self.panels.restore(state):
+            self._working = state
 
     def closeEvent(self, event: QCloseEvent) -> None:
         """Saves the layout, stops the work, removes what was made for dragging."""
         if self.pages.currentWidget() is self.hex:
             self._working = self.panels.state()
         self.settings.set_layout("geometry", self.saveGeometry())
-        self.settings.set_layout("state", self._working)
+        if self._working is not None:
+            self.settings.set_layout("state", self._working)
         self.settings.sync()
         self.session.close()
         self.jobs.shutdown()

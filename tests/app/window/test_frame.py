@@ -28,6 +28,8 @@ from shardscope.window.screenshot import settle
 NORMAL = QSize(1440, 840)
 ROOT = Path(__file__).parents[3]
 ROWS = 26
+SIDE = 420
+"""Width of the left docks at the first start."""
 
 
 @pytest.fixture
@@ -139,7 +141,9 @@ def test_a_guess_moves_no_dock(small: MainWindow, qtbot: QtBot, data: Path) -> N
 
 def test_the_default_layout_is_exactly_that(small: MainWindow, qtbot: QtBot) -> None:
     """However the docks were torn about, *Default layout* brings each back to its place and size."""
+    settle(small, 100)
     before, tabs = docks(small), neighbours(small)
+    assert before["structure"].width() == SIDE
     by_name = small.panels.by_name
     by_name["objects"].setFloating(True)
     by_name["inspector"].close()
@@ -230,6 +234,12 @@ ALWAYS = {
     "Dark",
     "Light, colour-blind safe",
     "Dark, colour-blind safe",
+    "Glossary",
+    "Keyboard shortcuts",
+    "Page of the format",
+    "Reduced motion",
+    "Save picture of the window…",
+    "What is this?",
 }
 
 

@@ -1,0 +1,83 @@
+"""What went wrong with what is open, told in the bar over the bytes: not to be opened, damaged, or changed since."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from PySide6.QtCore import QObject
+
+from shardcore import NotAShard, Remedy, ShardError
+from shardscope.looks.remedies import ACTIONS, plain_words
+from shardscope.session import OpenFailure, Session
+from shardscope.window.error_bar import ErrorBar, Tone
+from shardscope.window.open_with import NO_FIT, OpenWays
+
+
+class Troubles(QObject):
+    """Tells troubles, and what can be done about them.
+
+    Args:
+        session: What is open.
+        bar: Where they are told.
+        ways: Other ways to open it.
+        to_bytes: Gives the bytes the keyboard.
+        parent: The window.
+    """
+
+    def __init__(
+        self, session: Session, bar: ErrorBar, ways: OpenWays, to_bytes: Callable[[], object], parent: QObject
+    ) -> None:
+        super().__init__(parent)
+        self._session = session
+        self._bar = bar
+        self._ways = ways
+        self._to_bytes = to_bytes
+        self._tells_source = False
+        self._told_damage: ShardError | None = None
+        session.failed.connect(self._failed)
+        session.source_trouble.connect(self._source_trouble)
+
+    def _failed(self, failure: OpenFailure) -> None:
+        error = failure.error
+        self._tells_source = False
+        text = f"{failure.uri} cannot be opened: {plain_words(error)}"
+        if isinstance(error, NotAShard) and error.candidates:
+            text += f" It looks a little like {'; '.join(error.candidates)}."
+        if isinstance(error, ShardError) and error.remedy is Remedy.SPEC:
+            self._bar.tell(text, Tone.ERROR, action=ACTIONS[Remedy.SPEC], do=partial(self._ways.ask, failure.request))
+        else:
+            self._bar.tell(text, Tone.ERROR, action="Try again", do=lambda: self._session.open(failure.request))
+
+    def tell_damage(self) -> None:
+        """Tells of the damage of what is open, once; nothing when there is none."""
+        shard = self._session.shard
+        damage = shard.damage if shard is not None else None
+        if shard is None or damage is None or damage is self._told_damage:
+            return
+        self._tells_source, self._told_damage = False, damage
+        if self._ways.fits_not(shard):
+            self._bar.tell(f"{NO_FIT}: {damage.placed}.", Tone.WARNING, action="Change…", do=self._ways.change)
+            return
+        if isinstance(damage, NotAShard):
+            text = f"Not a shard: {plain_words(damage)}. Its bytes can be looked at."
+        else:
+            text = f"Damaged: {plain_words(damage)}. Everything else can still be looked at."
+        show = partial(self._show, damage) if damage.span is not None else None
+        self._bar.tell(text, Tone.ERROR, action="Show the place" if show else "", do=show)
+
+    def _show(self, damage: ShardError) -> None:
+        if damage.span is not None:
+            self._session.select_span(damage.span)
+            self._to_bytes()
+
+    def _source_trouble(self, error: BaseException | None) -> None:
+        if error is None:
+            # Other messages stay: the file being fine again does not mend what is damaged in it.
+            if self._tells_source:
+                self._bar.clear()
+            self._tells_source = False
+            return
+        self._tells_source = True
+        text = f"{plain_words(error)}. What is shown may be old."
+        self._bar.tell(text, Tone.WARNING, action="Reload", do=self._session.reload)
