@@ -21,6 +21,7 @@ from PySide6.QtWidgets import (
 from shardcore import Span, Trace
 from shardscope.looks import motion, theme
 from shardscope.looks.remedies import plain_words
+from shardscope.looks.shown import shown
 from shardscope.looks.wrap_text import WrapText
 from shardscope.selection import Selection
 from shardscope.session import Session
@@ -159,9 +160,9 @@ class TracePanel(QWidget):
             self._fill(ref.key)
 
     def _fill(self, key: str) -> None:
-        self.field.setText(key)
+        # What the field shows of a key with control characters, or of a very long one, is not the key.
+        self.field.setText(shown(key))
         self.field.setCursorPosition(0)
-        # What the field makes of a key with control characters is not the key.
         self._filled = (self.field.text(), key)
         self._compare_key()
 
