@@ -196,18 +196,16 @@ def palette(name: str) -> Palette:
 def apply(application: QApplication, name: str) -> Palette:
     """Gives the whole application a theme; widgets hear of it by `QEvent.PaletteChange`."""
     chosen = palette(name)
+    roles = ("window", "base", "raised", "border", "text", "muted", "faint", "accent")
+    sheet = stylesheet({role: getattr(chosen, role).name() for role in roles})
+    # Qt polishes every widget again for a style sheet, half a second, even when it is the same one.
+    if application.property(_PROPERTY) == chosen.name and application.styleSheet() == sheet:
+        return chosen
     application.setProperty(_PROPERTY, chosen.name)
     application.setStyle("Fusion")
     application.setFont(type_.sized(application.font(), type_.NORMAL))
     application.setPalette(_qt_palette(chosen))
-    application.setStyleSheet(
-        stylesheet(
-            {
-                role: getattr(chosen, role).name()
-                for role in ("window", "base", "raised", "border", "text", "muted", "faint", "accent")
-            }
-        )
-    )
+    application.setStyleSheet(sheet)
     return chosen
 
 
