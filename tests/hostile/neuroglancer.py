@@ -145,8 +145,8 @@ def many_scales(folder: Path) -> Path:
 
 @hostile("neuroglancer", "0")
 def many_wrong_scales(folder: Path) -> Path:
-    """A hundred thousand scales that cannot be used, and one that can."""
-    scales = [{"key": UNFIT, "sharding": {"hash": [UNFIT] * 3}}] * 40_000
+    """Tens of thousands of scales that cannot be used, and one that can."""
+    scales = [{"key": UNFIT, "sharding": {"hash": [UNFIT] * 3}}] * 25_000
     info = volume(SHARDING, key=".")
     info["scales"] = scales + info["scales"]
     return _folder(folder, info)

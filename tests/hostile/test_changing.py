@@ -11,7 +11,7 @@ import pytest
 
 import shardcore
 from shardcore.errors import ShardError
-from shardcore.extract import extract
+from shardcore.extract import Conflict, ExtractOptions, extract
 
 SAMPLES = Path(__file__).parents[2] / "resources" / "samples"
 ONE_OF_EACH = {
@@ -92,6 +92,6 @@ def test_planted_links_are_not_followed(name: str, force: bool, tmp_path: Path) 
         list(extract(shard, refs, plain))
         for number, file in enumerate(sorted(plain.iterdir())):
             (planted / file.name).symlink_to((outside / "file", outside, outside / "new")[number % 3])
-        list(extract(shard, refs, planted, force=force))
+        list(extract(shard, refs, planted, ExtractOptions(conflict=Conflict.REPLACE if force else Conflict.ERROR)))
     assert [file.name for file in outside.iterdir()] == ["file"]
     assert (outside / "file").read_bytes() == b"mine"

@@ -15,7 +15,7 @@ from tests.hostile.files import ALL
 from tests.hostile.making import Hostile
 
 QUICK_FILES = 2
-FULL_FILES = 12
+FULL_FILES = 6
 WALL_SECONDS = 600.0
 """After this time by the clock a window is ended; the bounds are seconds of the processor."""
 
