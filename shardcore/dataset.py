@@ -312,7 +312,7 @@ class DataSet(Shard):
 
     def _part(self, name: SourceName) -> Part:
         such = f", such as {self.members[0].name}" if self.members else ""
-        raise UsageError(f"no bytes are called {short(name)} here; a name begins with one of the files{such}")
+        raise UsageError(f"no bytes are called {short(str(name))} here; a name begins with one of the files{such}")
 
     def whole_path(self, offset: int, source: str = "") -> tuple[Node, ...]:
         """The path to a byte from the root of the data set's tree, through the member."""

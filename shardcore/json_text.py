@@ -107,9 +107,9 @@ def json_fault(error: json.JSONDecodeError) -> str:
         text = "there is more after its end"
     elif told.startswith("Unterminated string"):
         text = "a string begins here and does not end"
-    elif told.startswith("Invalid control character"):
+    elif "control character" in told:
         text = "a string holds a control character; write it as an escape such as \\n"
-    elif told.startswith("Invalid \\"):
+    elif "\\" in told:
         text = "a string holds an escape that JSON does not know"
     elif close == "\ufeff":
         text = "it begins with a byte order mark"

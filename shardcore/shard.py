@@ -287,7 +287,7 @@ class Shard(ABC):
     def _part(self, name: SourceName) -> Part:
         """A source other than the file; formats that have any say which."""
         hint = "@A-B for what the bytes A to B decode to, or a file beside that the tree names"
-        raise UsageError(f"no bytes are called {short(name)} here; a name is {hint}")
+        raise UsageError(f"no bytes are called {short(str(name))} here; a name is {hint}")
 
     def bytes_of(self, name: str) -> Source:
         """The source behind a span's `source`; see `part`."""

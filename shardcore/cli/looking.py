@@ -31,7 +31,6 @@ from shardcore.cli.output import (
 )
 from shardcore.errors import FormatError, UsageError
 from shardcore.finding import Depth, Severity
-from shardcore.nodes.forms import node_json
 from shardcore.text import letters_of, short
 from shardcore.words import plural
 
@@ -135,6 +134,8 @@ def explain(
             _load(shard)
             path = shard.explain(number, source)
     if json:
+        from shardcore.nodes.forms import node_json
+
         print_json([node_json(node) for node in path])
         return 0
     for level, node in enumerate(path):

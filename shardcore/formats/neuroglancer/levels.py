@@ -45,7 +45,8 @@ TOTAL_FLOOR = 16 << 20
 TOTAL_RATIO = 2
 """All of them together may decode to this many times the file, or to the floor: a value has more than a few bytes."""
 CLAIMED_RATIO = 1
-"""All minishard indices together have at most as many bytes as the file, so that shared ranges multiply nothing."""
+CLAIMED_FLOOR = 1 << 16
+"""All minishard indices together have at most as many bytes as the file, or 64 KiB: shared ranges multiply nothing."""
 _SHARED = "its index shares its bytes with those of many others"
 
 
@@ -225,7 +226,8 @@ class IndexLevels:
         pending = 0
         used = np.flatnonzero((pairs[:, 0] != pairs[:, 1]) & (damage.faults == RangeFault.NONE))
         # Ranges here lie within the file, and there are far fewer than 2**63 / its size of them.
-        claimed = np.cumsum((pairs[used, 1] - pairs[used, 0]).astype(np.int64)) <= CLAIMED_RATIO * self.source.size
+        allowed = max(CLAIMED_FLOOR, CLAIMED_RATIO * self.source.size)
+        claimed = np.cumsum((pairs[used, 1] - pairs[used, 0]).astype(np.int64)) <= allowed
         damage.note(used[~claimed], _SHARED)
         used = used[claimed]
         for done, (number, (first, last)) in enumerate(zip(used.tolist(), pairs[used].tolist(), strict=True)):
