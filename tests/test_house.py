@@ -108,11 +108,11 @@ def test_importing_shardcore_is_light() -> None:
 # --- the wheel --------------------------------------------------------------------------------------------
 
 
-# Built and installed once: all tests of the wheel run in one worker.
+# Built and installed once, whatever runs between: all tests of the wheel run in one worker.
 of_the_wheel = pytest.mark.xdist_group("wheel")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A wheel built from the tree, without the network."""
     out = tmp_path_factory.mktemp("wheel")
@@ -122,7 +122,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return built
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The scripts folder of an environment that holds the wheel; its dependencies are borrowed.
 

@@ -16,7 +16,7 @@ from shardcore.testing.sampling import sampled
 SMALL = 8192
 """Files up to this many bytes are tested at every byte."""
 
-QUICK_OFFSETS = 150
+QUICK_OFFSETS = 60
 """How many of these places a quick run takes; as many first bytes of runs come to them."""
 
 SEEDED = 500

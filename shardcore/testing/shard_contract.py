@@ -41,8 +41,8 @@ class ShardContract:
     open_ranges: ClassVar[int] = 2
     find_ranges: ClassVar[int] = 4
     mutations: ClassVar[int] = 150
-    quick_mutations: ClassVar[int] = 20
-    quick_cuts: ClassVar[int] = 30
+    quick_mutations: ClassVar[int] = 8
+    quick_cuts: ClassVar[int] = 10
     most_keys: ClassVar[int] = 60
 
     def opened(self, where: Path | Source, **options: Any) -> Shard:

@@ -35,7 +35,7 @@ PATTERNS = {
 BARE = {"bare_shard"}
 """Folders that are no data sets."""
 
-QUICK = 4
+QUICK = 2
 """Samples of each pattern in a quick run."""
 
 REST = 20

@@ -146,7 +146,10 @@ def stand_still(qtbot: QtBot, settings: Settings, path: Path, seconds: float, ke
     return longest
 
 
-@pytest.mark.parametrize("sample", [MANY, ONE_OF_MANY, *sampled([str(one.path) for one in assets.samples()], 2)])
+SAMPLES = [str(one.path) for one in assets.samples()]
+
+
+@pytest.mark.parametrize("sample", sampled([ONE_OF_MANY, MANY, *SAMPLES], 2))
 def test_slow_reads_do_not_stop_the_window(
     qtbot: QtBot, settings: Settings, sample: str, many_keys: Path, record_property: Callable[[str, object], None]
 ) -> None:

@@ -116,24 +116,25 @@ class Runner:
 
 def serve() -> None:
     """Takes commands from standard input, and answers what they did."""
-    _load()
+    load_formats()
+    import shardcore.cli.rows
+    import shardcore.extract
+    from shardcore.cli.program import run
+
+    assert run is not None
     for line in sys.stdin:
         asked = json.loads(line)
         print(json.dumps(asdict(_measured(asked["arguments"], asked["seconds"]))), flush=True)
 
 
-def _load() -> None:
-    """Imports what the commands use, so that it is not counted each time."""
+def load_formats() -> None:
+    """Imports what reading any format uses: what is measured is the file, not the libraries."""
     import blosc2  # noqa: F401
     import lz4.frame  # noqa: F401
     import zstandard  # noqa: F401
 
-    import shardcore.cli.rows
-    import shardcore.extract
     import shardcore.registry
-    from shardcore.cli.program import run
 
-    assert run is not None
     for name in shardcore.registry.FORMATS:
         __import__(f"shardcore.formats.{name}.shard")
 

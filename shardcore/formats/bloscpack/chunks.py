@@ -307,11 +307,13 @@ class ChunkTable:
         count = found if self.geometry.nchunks == UNKNOWN else max(self.geometry.most, found)
         if self.geometry.nchunks == UNKNOWN and self.walk.cut:
             count += 1  # bytes that begin a chunk and are too few for one
-        places = np.full(count, UNKNOWN, np.int64)
-        headers = np.zeros(count, CHUNK_HEADER.dtype)
-        places[:found] = np.array(self.walk.places, np.int64)
-        headers[:found] = CHUNK_HEADER.read(bytes(self.walk.headers), count=found)
-        return AllChunks(places, headers)
+        # Views, no copies: the walk has ended, and takes no further chunk.
+        walked = np.frombuffer(self.walk.places, np.int64)
+        read = CHUNK_HEADER.read(self.walk.headers, count=found)
+        if count == found:
+            return AllChunks(walked, read)
+        missing = np.full(count - found, UNKNOWN, np.int64)
+        return AllChunks(np.append(walked, missing), np.append(read, np.zeros(count - found, CHUNK_HEADER.dtype)))
 
 
 def _headers_at(source: Source, places: NDArray[np.int64]) -> NDArray[Any]:

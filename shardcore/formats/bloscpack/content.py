@@ -157,7 +157,7 @@ class Content:
     def decoded(self, stored: Stored, *, limit: int = DEFAULT_LIMIT) -> bytes:
         """The plain bytes of a chunk that was read; errors as for `plain`."""
         self.check(stored)
-        if self.decoder is not None:
+        if self.decoder is not None and stored.header.nbytes and not stored.header.plain_copy:
             return self.decoder(stored.chunk, limit=limit, place=stored.span)
         threads = THREADS if stored.header.nbytes > LARGE_CHUNK else 1
         return decompress(stored.chunk, limit=limit, place=stored.span, threads=threads)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.caching import LruCache
+from shardcore.caching import LruCache, Once
 from shardcore.errors import ShardError
 from shardcore.formats.bloscpack.checksums import CHECKSUMS
 from shardcore.formats.bloscpack.chunk_nodes import chunk_nodes
@@ -70,6 +70,7 @@ class BloscpackTree:
         self._file = file
         self._table = file.table
         self._kept: LruCache[int, Sequence[Node]] = LruCache(KEPT)
+        self._rows: Once[Children] = Once()
 
     def root(self) -> Node:
         """The root, with one child for each section; the chunks are in it after `load`."""
@@ -186,12 +187,11 @@ class BloscpackTree:
         span = Span("", part.start, part.stop)
         if not self._table.loaded:
             return Node("chunks", span, text="load the index to see each chunk", doc=part.doc)
-        return Node(
-            "chunks", span, text=plural(len(self._table), "chunk"), doc=part.doc, children=self._chunk_rows(part)
-        )
+        rows = self._rows.get(lambda: self._chunk_rows(part))
+        return Node("chunks", span, text=plural(len(self._table), "chunk"), doc=part.doc, children=rows)
 
     def _chunk_rows(self, part: Section) -> Children:
-        """The chunks by place, and between them what belongs to none."""
+        """The chunks by place, and between them what belongs to none; arrays for all of them, made once."""
         table, geometry = self._table, self._table.geometry
         found = np.flatnonzero(table.places != UNKNOWN)
         found = found[np.argsort(table.places[found], kind="stable")]
