@@ -2,8 +2,8 @@
 
 `python -m tests.hostile.clicks` reads `{"path": …, "keys": […]}` from standard input. A process of its own, so that its
 memory and its time are those of the window alone. Each line is JSON: `what` was done, `first` and `total` in seconds of
-the processor until something new was shown and until all work was at rest, `megabytes` over the empty window with the libraries of all formats, and
-`wrong`, what must not be.
+the processor until something new was shown and until all work was at rest, `megabytes` over the empty window with the
+libraries of all formats, and `wrong`, what must not be.
 """
 
 from __future__ import annotations

@@ -117,8 +117,6 @@ class Runner:
 def serve() -> None:
     """Takes commands from standard input, and answers what they did."""
     load_formats()
-    import shardcore.cli.rows
-    import shardcore.extract
     from shardcore.cli.program import run
 
     assert run is not None

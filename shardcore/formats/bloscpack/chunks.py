@@ -309,7 +309,7 @@ class ChunkTable:
             count += 1  # bytes that begin a chunk and are too few for one
         # Views, no copies: the walk has ended, and takes no further chunk.
         walked = np.frombuffer(self.walk.places, np.int64)
-        read = CHUNK_HEADER.read(self.walk.headers, count=found)
+        read = CHUNK_HEADER.read(memoryview(self.walk.headers), count=found)
         if count == found:
             return AllChunks(walked, read)
         missing = np.full(count - found, UNKNOWN, np.int64)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from shardcore.caching import Once
+from shardcore.errors import ShardError, SourceError
 from shardcore.formats.bloscpack.chunks import ChunkTable
 from shardcore.formats.bloscpack.content import Content
 from shardcore.formats.bloscpack.header import Header
 from shardcore.formats.bloscpack.layout import UNKNOWN, section
-from shardcore.formats.bloscpack.metadata import MetadataSection, check_digest, decode_metadata
+from shardcore.formats.bloscpack.metadata import MetadataSection, check_digest, decode_metadata, parse_metadata
 from shardcore.formats.bloscpack.slots import Offsets
 from shardcore.formats.bloscpack.worker import Worker
 from shardcore.nodes.sections import Section, tile
@@ -36,7 +39,10 @@ class BloscpackFile:
         self.offsets = offsets
         self.table = ChunkTable(source, offsets.geometry, offsets.slots)
         self.content = Content(source, header, self.table)
+        self._end: Once[int] = Once()
+        self._complete: Once[bool] = Once()
         self._text: Once[bytes] = Once()
+        self._value: Once[Any | ShardError] = Once()
         self._worker: Worker | None = None
 
     def load(self, progress: Progress = no_progress, source: Source | None = None) -> None:
@@ -79,16 +85,19 @@ class BloscpackFile:
     @property
     def chunks_end(self) -> int:
         """Where the last chunk and its digest end; the end of the file while that is not known."""
-        geometry = self.offsets.geometry
         if not self.table.loaded:
-            return geometry.size
+            return self.offsets.geometry.size
+        return self._end.get(self._last_end)
+
+    def _last_end(self) -> int:
+        geometry = self.offsets.geometry
         if not len(self.table.places):
             return geometry.first
         ends = geometry.stops(self.table.places, self.table.headers)
         return min(max(int(ends.max()) + geometry.digest, geometry.first), geometry.size)
 
     def _has_all_chunks(self) -> bool:
-        return bool((self.table.places != UNKNOWN).all())
+        return self._complete.get(lambda: bool((self.table.places != UNKNOWN).all()))
 
     # --- the metadata ----------------------------------------------------------------------------------------------
 
@@ -100,6 +109,31 @@ class BloscpackFile:
         """
         metadata = self.metadata
         return b"" if metadata is None else self._text.get(lambda: self._read_text(metadata))
+
+    def metadata_value(self) -> Any:
+        """What the metadata text says, parsed once; None when there is no metadata section.
+
+        Raises:
+            FormatError: The text cannot be had from the stored bytes, or is not JSON.
+            LimitExceeded: It is too long.
+        """
+        if self.metadata is None:
+            return None
+        value = self._value.get(self._parsed)
+        if isinstance(value, ShardError):
+            raise value.with_traceback(None)
+        return value
+
+    def _parsed(self) -> Any | ShardError:
+        """The value, or what is wrong with the text; what cannot be read now may be read later."""
+        assert self.metadata is not None
+        try:
+            return parse_metadata(self.metadata, self.metadata_text())
+        except SourceError:
+            raise
+        except ShardError as error:
+            error.__cause__ = error.__context__ = None
+            return error.with_traceback(None)
 
     def metadata_problem(self) -> str:
         """What is wrong with the digest of the metadata, or empty."""

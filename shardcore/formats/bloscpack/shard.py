@@ -16,7 +16,7 @@ from shardcore.formats.bloscpack.file import BloscpackFile
 from shardcore.formats.bloscpack.header import check_slots, header_size, read_header
 from shardcore.formats.bloscpack.layout import HEADERS, MAGIC, METADATA_HEADER, UNKNOWN, section
 from shardcore.formats.bloscpack.lookup import ALL, BloscpackKey, BloscpackLookup
-from shardcore.formats.bloscpack.metadata import parse_metadata, read_metadata_section
+from shardcore.formats.bloscpack.metadata import read_metadata_section
 from shardcore.formats.bloscpack.objects import BloscpackObjects
 from shardcore.formats.bloscpack.slots import read_offsets
 from shardcore.formats.bloscpack.tree import BloscpackTree, header_node
@@ -89,9 +89,7 @@ class BloscpackShard(Shard):
         Raises:
             FormatError: It cannot be had from the stored bytes.
         """
-        if self.file.metadata is None:
-            return None
-        return parse_metadata(self.file.metadata, self.file.metadata_text())
+        return self.file.metadata_value()
 
     @property
     def array(self) -> ArrayInfo | None:

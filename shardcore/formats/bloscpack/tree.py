@@ -24,7 +24,7 @@ from shardcore.formats.bloscpack.layout import (
     blosc_header_span,
     section,
 )
-from shardcore.formats.bloscpack.metadata import MetadataSection, parse_metadata
+from shardcore.formats.bloscpack.metadata import MetadataSection
 from shardcore.nodes.children import Deferred, Extents, RecordTable, field_nodes, grouped
 from shardcore.nodes.node import Children, Node
 from shardcore.nodes.sections import Section, SectionRole
@@ -97,7 +97,7 @@ class BloscpackTree:
         text = self._file.metadata_text()
 
         def root() -> Node:
-            kids = self._json(metadata, text, text_name, 0)
+            kids = self._json(text, text_name, 0)
             return Node(text_name, Span(text_name, 0, len(text)), role=FieldRole.TEXT, children=kids)
 
         return Part(BytesSource(text, text_name), (section("metadata", 0, len(text)),), root)
@@ -127,10 +127,9 @@ class BloscpackTree:
         doc, error = "The metadata text, as it is stored.", ""
         kids: Sequence[Node] = ()
         try:
-            text = self._file.metadata_text()
-            parse_metadata(metadata, text)
+            self._file.metadata_value()
             if not metadata.decoded:
-                kids = self._json(metadata, text, "", metadata.stored.start)
+                kids = self._json(self._file.metadata_text(), "", metadata.stored.start)
         except ShardError as problem:
             error = str(problem)
         decoded = metadata.decoded if not error else ""
@@ -144,10 +143,10 @@ class BloscpackTree:
             decoded=decoded,
         )
 
-    def _json(self, metadata: MetadataSection, text: bytes, source: str, base: int) -> Sequence[Node]:
+    def _json(self, text: bytes, source: str, base: int) -> Sequence[Node]:
         """The JSON value, where the text is one."""
         try:
-            parse_metadata(metadata, text)
+            self._file.metadata_value()
         except ShardError as problem:
             return (Node("text", Span(source, base, base + len(text)), role=FieldRole.TEXT, error=str(problem)),)
         return (JsonTree(text, source, base).root(),)

@@ -9,14 +9,14 @@ from shardcore.finding import MAX_PER_CODE, Depth, Findings, Report, Severity, W
 from shardcore.formats.bloscpack.arrays import array_info
 from shardcore.formats.bloscpack.file import BloscpackFile
 from shardcore.formats.bloscpack.layout import OFFSET, UNKNOWN, blosc_header_span
-from shardcore.formats.bloscpack.metadata import MetadataSection, parse_metadata
+from shardcore.formats.bloscpack.metadata import MetadataSection
 from shardcore.formats.bloscpack.objects import BloscpackObjects
 from shardcore.progress import Progress
 from shardcore.span import Span
 from shardcore.words import grouped_digits, plural
 
 SLOTS_AT_ONCE = 2**16
-CHUNK_COST = 8192
+CHUNK_COST = 16384
 """What a chunk costs to check besides its bytes."""
 
 
@@ -82,7 +82,7 @@ class Verification:
                 "bloscpack.metadata-room", padding, "the bytes reserved after the metadata are not all zero"
             )
         try:
-            value = parse_metadata(metadata, self._file.metadata_text())
+            value = self._file.metadata_value()
         except (FormatError, LimitExceeded) as error:
             self._findings.error("bloscpack.metadata", error.span or metadata.stored, error.message)
             return

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -42,6 +44,8 @@ from shardcore.text import short
 from shardcore.words import plural
 
 _SHOWN = 200  # characters of a text in the tree
+_VALUE_LIMIT = 2**16
+"""Bytes of a text that a node has as its value."""
 
 _ROLES = {"uid": FieldRole.KEY, "hash": FieldRole.HASH, "meta": FieldRole.TEXT}
 
@@ -316,11 +320,13 @@ def _widths(
 
 
 def _text_node(name: str, raw: bytes, at: int) -> Node:
-    value: Value
-    try:
-        value = raw.decode()
-    except UnicodeDecodeError:
-        value = raw
+    value: Value = raw
+    # Of longer ones a node tells the beginning: nodes are made by the thousand, and kept.
+    if len(raw) > _VALUE_LIMIT:
+        value = None
+    else:
+        with contextlib.suppress(UnicodeDecodeError):
+            value = raw.decode()
     return Node(
         name, Span("", at, at + len(raw)), value=value, text=_shown(raw), role=_ROLES[name], doc=TEXT_DOCS[name]
     )
