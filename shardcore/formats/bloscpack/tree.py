@@ -205,19 +205,23 @@ class BloscpackTree:
         order = np.argsort(all_starts, kind="stable")
         numbers, all_starts, all_stops = numbers[order], all_starts[order], all_stops[order]
 
+        room = np.append(all_starts[1:], part.stop) - all_starts
+
         def describe(first: int, last: int) -> list[Node]:
-            rows = zip(numbers[first:last], all_starts[first:last], all_stops[first:last], strict=True)
-            return [self._chunk_node(int(n), Span("", int(a), int(b))) for n, a, b in rows]
+            rows = zip(numbers[first:last], all_starts[first:last], all_stops[first:last], room[first:last], strict=True)
+            return [self._chunk_node(int(n), Span("", int(a), int(b)), int(own)) for n, a, b, own in rows]
 
         return grouped(Extents(all_starts, all_stops, describe))
 
-    def _chunk_node(self, number: int, span: Span) -> Node:
+    def _chunk_node(self, number: int, span: Span, own: int) -> Node:
+        """The node of a chunk, of whose bytes `own` come before the next one begins."""
         if number < 0:
             return Node("unclaimed", span, role=FieldRole.UNKNOWN, doc=SENTENCES["unknown"])
         header = self._table.header(number)
         how = "a plain copy" if header.plain_copy else f"{header.codec_name}, filter {header.filter_name}"
         text = f"{plural(header.nbytes, 'plain byte')} stored in {grouped_digits(header.ctbytes)}, {how}"
-        kids = Deferred(lambda: self._chunk_kids(number, span))
+        # Where not even its header is its own, damage laid chunks over each other: there can be one for each byte.
+        kids = Deferred(lambda: self._chunk_kids(number, span)) if own >= CHUNK_HEADER.size else ()
         doc = "A Blosc-1 buffer, which can be decompressed alone, and its digest, where the file has digests."
         return Node(f"chunk {number}", span, text=text, role=FieldRole.DATA, doc=doc, children=kids, row=number)
 
