@@ -30,7 +30,7 @@ from shardcore.span import Span
 from shardcore.trace import Look
 from shardcore.words import plural
 
-TOLD_LIMIT = 64 << 20
+TOLD_LIMIT = 16 << 20
 """Values of up to this many bytes, stored and plain, are read and hashed while a lookup is told."""
 
 

@@ -381,3 +381,18 @@ def test_many_threads_may_write(tmp_path: Path) -> None:
     for thread in threads:
         thread.join()
     assert [(tmp_path / str(n) / "out").read_bytes() for n in range(16)] == [str(n).encode() for n in range(16)]
+
+
+def test_a_link_planted_under_a_temporary_name_is_not_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who guesses the name of a temporary file and puts a link there gets an error; where it leads nothing changes."""
+    victim = tmp_path / "victim"
+    victim.write_bytes(b"mine")
+    monkeypatch.setattr("secrets.token_hex", lambda size: "0" * 2 * size)
+    first = TemporaryFile(tmp_path / "out")
+    planted = first.path
+    first.discard()
+    planted.symlink_to(victim)
+    with pytest.raises(SourceError, match="cannot write"):
+        TemporaryFile(tmp_path / "out")
+    assert victim.read_bytes() == b"mine"
+    assert names(tmp_path) == sorted([planted.name, "victim"])
