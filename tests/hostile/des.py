@@ -99,6 +99,16 @@ def one_payload_of_zeros(folder: Path) -> Path:
     return put(folder, _NAME, shard(bomb, entries))
 
 
+@hostile("des", *map(str, range(4)))
+def payloads_worth_keeping(folder: Path) -> Path:
+    """A thousand payloads that expand to 30 MiB each: whoever keeps what was looked at keeps all of them."""
+    size = 30 << 20
+    payload = zstd_bomb(size)
+    places = [8 + number * len(payload) for number in range(1000)]
+    entries = [entry(b"%d" % number, at, len(payload), ZSTD, size) for number, at in enumerate(places)]
+    return put(folder, _NAME, shard(payload * 1000, entries))
+
+
 @hostile("des", "0")
 def one_plain_payload(folder: Path) -> Path:
     """A hundred thousand entries that name the same five megabytes."""

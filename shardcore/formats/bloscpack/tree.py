@@ -208,7 +208,8 @@ class BloscpackTree:
         room = np.append(all_starts[1:], part.stop) - all_starts
 
         def describe(first: int, last: int) -> list[Node]:
-            rows = zip(numbers[first:last], all_starts[first:last], all_stops[first:last], room[first:last], strict=True)
+            columns = (column[first:last] for column in (numbers, all_starts, all_stops, room))
+            rows = zip(*columns, strict=True)
             return [self._chunk_node(int(n), Span("", int(a), int(b)), int(own)) for n, a, b, own in rows]
 
         return grouped(Extents(all_starts, all_stops, describe))
