@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 SHOWN = 80
 """Letters of a value that a sentence quotes."""
 
@@ -76,7 +78,7 @@ def said(value: object, most: int = 4 * SHOWN) -> str:
     elif isinstance(value, dict):
         pairs = [pair for pair, _ in zip(value.items(), range(most), strict=False)]
         text = ", ".join(f"{name}: {_inside(inner, most)}" for name, inner in pairs) or "none"
-    elif isinstance(value, (list, tuple, set, frozenset)):
+    elif isinstance(value, (Sequence, set, frozenset)) and not isinstance(value, str):
         items = [item for item, _ in zip(value, range(most), strict=False)]
         text = ", ".join(_inside(item, most) for item in items) or "none"
     elif isinstance(value, int) and value.bit_length() > 4 * most:

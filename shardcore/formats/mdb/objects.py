@@ -26,6 +26,7 @@ from shardcore.formats.mdb.layout import (
     FileFlag,
     file_steps,
 )
+from shardcore.formats.mdb.segments import Segments
 from shardcore.objects import ObjectColumns, ObjectRef, Objects, State
 from shardcore.span import Span
 from shardcore.xet_hashes import HashArray, to_text, to_texts
@@ -92,15 +93,9 @@ class FileBlock:
         return Span("", self.stop - RECORD_SIZE, self.stop)
 
     @property
-    def segment_list(self) -> list[dict[str, Any]]:
+    def segment_list(self) -> Segments:
         """The segments, as the recipe tells them."""
-        # Most segments lie in few xorbs: one text for each.
-        known: dict[str, str] = {}
-        xorbs = [known.setdefault(text, text) for text in to_texts(self.segments["cas_hash"])]
-        rest = (
-            self.segments[name].tolist() for name in ("chunk_index_start", "chunk_index_end", "unpacked_segment_bytes")
-        )
-        return [{"xorb": x, "start": a, "end": b, "bytes": n} for x, a, b, n in zip(xorbs, *rest, strict=True)]
+        return Segments(self.segments)
 
 
 def read_file_block(read: Read, start: int, limit: int) -> FileBlock:

@@ -45,7 +45,7 @@ class Blocks(Extents):
         if self._has_rest:
             starts = np.append(starts, walked.stop_byte)
         stops = np.append(starts[1:], stop)[: len(starts)]
-        super().__init__(starts, stops, self._describe, paint=self._paint)
+        super().__init__(starts, stops, self._describe)
 
     def _describe(self, first: int, last: int) -> list[Node]:
         return [self._node(number) for number in range(first, last)]
@@ -73,11 +73,16 @@ class Blocks(Extents):
         problem = self.walked.problem or "the section goes on after its end mark"
         return Node("unread", span, role=FieldRole.UNKNOWN, error=problem, doc=doc)
 
-    def _paint(self, first: int, last: int) -> Runs:
-        """Runs of all fields of the records of some blocks, by the kind of each record."""
-        if first >= last:
+    def runs(self, start: int, stop: int) -> Runs:
+        """Runs of all fields of the records in `[start, stop)`, by the kind of each; a block can be most of a file."""
+        inside = self.overlap(start, stop)
+        if not inside:
             return Runs.of([], [], [], [])
-        start, stop = int(self.starts[first]), int(self.stops[last - 1])
+        first = max(start - (start - self.walked.start) % RECORD_SIZE, int(self.starts[inside.start]))
+        last = min(stop + -(stop - self.walked.start) % RECORD_SIZE, int(self.stops[inside.stop - 1]))
+        return self._painted(first, last).clip(start, stop)
+
+    def _painted(self, start: int, stop: int) -> Runs:
         records = np.arange((start - self.walked.start) // RECORD_SIZE, min(self._record(stop), self.walked.stop))
         kinds = self.walked.kinds[records]
         parts = []
@@ -89,7 +94,7 @@ class Blocks(Extents):
             at = self.walked.start + numbers * RECORD_SIZE + offsets
             roles = np.broadcast_to(np.array([f.role for f in record.fields], np.uint8), at.shape)
             parts.append(Runs.of(at, at + sizes, roles, (numbers * 5 + np.arange(len(offsets))) & 1))
-        if self._has_rest and stop == self.stop:
+        if self._has_rest and stop > self.walked.stop_byte:
             parts.append(Runs.of([self.walked.stop_byte], [stop], FieldRole.UNKNOWN, 0))
         return Runs.join(parts).sorted()
 
