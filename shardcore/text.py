@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 SHOWN = 80
 """Letters of a value that a sentence quotes."""
@@ -76,16 +76,25 @@ def said(value: object, most: int = 4 * SHOWN) -> str:
     if isinstance(value, (bytes, bytearray)):
         text = bytes(value[:most]).hex()
     elif isinstance(value, dict):
-        pairs = [pair for pair, _ in zip(value.items(), range(most), strict=False)]
-        text = ", ".join(f"{name}: {_inside(inner, most)}" for name, inner in pairs) or "none"
+        text = _listed((f"{name}: {_inside(inner, most)}" for name, inner in value.items()), most)
     elif isinstance(value, (Sequence, set, frozenset)) and not isinstance(value, str):
-        items = [item for item, _ in zip(value, range(most), strict=False)]
-        text = ", ".join(_inside(item, most) for item in items) or "none"
+        text = _listed((_inside(item, most) for item in value), most)
     elif isinstance(value, int) and value.bit_length() > 4 * most:
         text = f"a number of {value.bit_length()} bits"
     else:
         text = str(value)
     return text if len(text) <= most else text[:most] + "…"
+
+
+def _listed(texts: Iterable[str], most: int) -> str:
+    """Texts with commas between them, no more of them than are kept."""
+    found, letters = [], 0
+    for text in texts:
+        found.append(text)
+        letters += len(text) + 2
+        if letters > most + 2:
+            break
+    return ", ".join(found) or "none"
 
 
 def _inside(value: object, most: int) -> str:

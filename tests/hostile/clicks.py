@@ -200,7 +200,7 @@ def run(path: Path, keys: list[str], folder: Path) -> Iterator[Click]:
         yield from _tree(clicker)
         source = session.shard.source
         size = source.size if source is not None else 0
-        for offset in sorted({0, 32, size // 2, max(size - 1, 0)}) if size else ():
+        for offset in sorted({0, min(32, size - 1), size // 2, size - 1}) if size else ():
             place = Span("", offset, min(offset + 1, size))
             yield clicker.click(f"byte {offset}", partial(session.select_span, place))
         for row in (0, 1, 1000):
