@@ -75,18 +75,20 @@ def regions_of(table: MinishardTable, meshes: Meshes | None, base: int, size: in
     if not unlisted:
         return found
     holes = gaps(found.starts, found.stops, base, size)
+    if not len(holes):
+        return found
     gap = (holes[:, 0], holes[:, 1], RegionKind.GAP, np.arange(len(holes)))
     return _sorted([(found.starts, found.stops, found.kinds, found.numbers), gap])
 
 
 def _sorted(parts: Sequence[tuple[Any, Any, Any, Any]]) -> Regions:
-    starts = np.concatenate([part[0] for part in parts]).astype(np.int64)
-    stops = np.concatenate([part[1] for part in parts]).astype(np.int64)
+    starts = np.concatenate([part[0] for part in parts]).astype(np.int64, copy=False)
+    stops = np.concatenate([part[1] for part in parts]).astype(np.int64, copy=False)
     kinds = np.concatenate([np.broadcast_to(np.asarray(part[2], np.uint8), len(part[0])) for part in parts])
-    numbers = np.concatenate([part[3] for part in parts]).astype(np.int64)
-    kept = stops > starts
-    order = np.lexsort((kinds[kept], starts[kept]))
-    return Regions(starts[kept][order], stops[kept][order], kinds[kept][order], numbers[kept][order])
+    order = np.lexsort((kinds, starts))
+    order = order[(stops > starts)[order]]
+    numbers = np.concatenate([part[3] for part in parts]).astype(np.int64, copy=False)
+    return Regions(starts[order], stops[order], kinds[order], numbers[order])
 
 
 def sections_of(levels: IndexLevels, size: int) -> tuple[Section, ...]:
