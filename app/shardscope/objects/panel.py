@@ -106,14 +106,12 @@ class ObjectPanel(QWidget):
         bar.setSpacing(6)
         bar.addWidget(self.filter, 1)
         bar.addWidget(self.chips)
-        bar.addWidget(self.look_up_button)
-        bar.addWidget(self.extract_button)
         # Of one height whatever stands in it, and never wider than the line above: no state changes the size.
         line = QWidget(self)
         foot = QHBoxLayout(line)
         foot.setContentsMargins(8, 2, 8, 2)
         foot.addWidget(self.status, 1)
-        for button in (self.load_button, self.earlier, self.later):
+        for button in (self.load_button, self.earlier, self.later, self.look_up_button, self.extract_button):
             foot.addWidget(button)
         line.setFixedHeight(max(self.load_button.sizeHint().height(), self.earlier.sizeHint().height()) + 4)
         self.table.setMinimumSize(0, 48)

@@ -56,12 +56,13 @@ class ObjectTable(QTableView):
     """Shows an `ObjectModel`, as many rows as Qt can scroll at once.
 
     `rows_chosen(row)` carries the row of `Shard.objects` that became current by the user's hand; `row_opened(row)` one
-    that was clicked twice, or left with Enter.
+    that was clicked twice, or left with Enter. `room_changed()` tells that there is another width to share.
     """
 
     rows_chosen = Signal(object)
     row_opened = Signal(object)
     copy_requested = Signal()
+    room_changed = Signal()
 
     def __init__(self, model: ObjectModel, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -72,6 +73,7 @@ class ObjectTable(QTableView):
         self._sized: tuple[tuple[str, ...], dict[str, int]] = ((), {})
         self._texts: dict[str, int] = {}
         self._by_hand: set[str] = set()
+        self._widths: dict[str, int] = {}
         self._sizing = False
         self.setObjectName("objectTable")
         self.setAccessibleName("Objects")
@@ -139,6 +141,12 @@ class ObjectTable(QTableView):
             room = 30 if self.objects.columns[number].number else 20
             self._set_width(number, max(_DIGITS[name], grown.get(name, 0)) * digit + room)
         self._widen()
+        self.room_changed.emit()
+
+    def least_width(self, names: Collection[str]) -> int:
+        """The room that these columns need at least, hidden or not."""
+        digit = self.fontMetrics().horizontalAdvance("0")
+        return sum(LONG_KEY * digit + 20 if name == "key" else self._widths.get(name, 0) for name in names)
 
     def hide_columns(self, numbers: Collection[int]) -> None:
         """Shows all columns but these."""
@@ -158,6 +166,7 @@ class ObjectTable(QTableView):
     def _set_width(self, number: int, width: int) -> None:
         if self.objects.columns[number].name in self._by_hand:
             return
+        self._widths[self.objects.columns[number].name] = width
         self._sizing = True
         self.setColumnWidth(number, width)
         self._sizing = False
@@ -166,6 +175,7 @@ class ObjectTable(QTableView):
         """What the user drags keeps its width."""
         if not self._sizing and width and QApplication.mouseButtons() & Qt.MouseButton.LeftButton:
             self._by_hand.add(self.objects.columns[number].name)
+            self._widths[self.objects.columns[number].name] = width
 
     def _rows_came(self) -> None:
         """Rows are known that were not before: their texts say how much room they want."""
@@ -177,6 +187,7 @@ class ObjectTable(QTableView):
                 self._texts[name] = max(self._texts.get(name, 0), self._painter.width_of(texts[number], name))
         if self._texts != before:
             self._widen()
+            self.room_changed.emit()
 
     def _widen(self) -> None:
         """Gives texts the room they want, and keys what is left."""
@@ -195,6 +206,8 @@ class ObjectTable(QTableView):
         """There is more room, or less."""
         super().resizeEvent(event)
         self._widen()
+        if event.size().width() != event.oldSize().width():
+            self.room_changed.emit()
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Paints rows, not cells: a delegate in Python would be called a thousand times for one screen."""
