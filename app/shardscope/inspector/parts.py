@@ -21,8 +21,8 @@ from PySide6.QtWidgets import (
 
 from shardscope.inspector.as_numbers import Reading, readings
 from shardscope.inspector.passport import PENDING, Row
-from shardscope.looks import theme
 from shardscope.looks.shown import shown, tip
+from shardscope.looks.type import SMALL, mono
 from shardscope.looks.wrap_text import WrapText
 
 _NAMES = tuple(reading.name for reading in readings(b""))
@@ -117,7 +117,7 @@ class Numbers(QTableWidget):
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.customContextMenuRequested.connect(self._menu)
-        self._font = theme.fixed_font(8.0)
+        self._font = mono(SMALL)
         self.set_data(None)
 
     def set_data(self, data: bytes | None, own: str = "") -> None:

@@ -6,7 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from PySide6.QtCore import Qt, QTimer, Signal
-from PySide6.QtGui import QFont
 from PySide6.QtWidgets import (
     QButtonGroup,
     QComboBox,
@@ -28,6 +27,7 @@ from shardcore.words import plural
 from shardscope.extraction import Outlook
 from shardscope.looks import theme
 from shardscope.looks.shown import shown, tip
+from shardscope.looks.type import LARGE, sized
 from shardscope.looks.words import cut_middle, size_text
 from shardscope.objects.extract_choices import ASK, Choices
 from shardscope.objects.tick_box import TickBox
@@ -88,8 +88,7 @@ class ExtractSheet(QDialog):
     def _make_choices(self, choices: Choices, folders: list[str]) -> QWidget:
         page = QWidget(self)
         self.total = QLabel("Counting …", page)
-        font = QFont(self.total.font())
-        font.setPointSizeF(font.pointSizeF() * 1.25)
+        font = sized(self.total.font(), LARGE)
         font.setBold(True)
         self.total.setFont(font)
         self.left_out = QLabel(" ", page)

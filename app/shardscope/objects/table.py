@@ -143,6 +143,11 @@ class ObjectTable(QTableView):
         self._widen()
         self.room_changed.emit()
 
+    @property
+    def _key(self) -> int:
+        """The number of the column of keys."""
+        return next(number for number, column in enumerate(self.objects.columns) if column.name == "key")
+
     def least_width(self, names: Collection[str]) -> int:
         """The room that these columns need at least, hidden or not."""
         digit = self.fontMetrics().horizontalAdvance("0")
@@ -243,7 +248,8 @@ class ObjectTable(QTableView):
             if place is None:
                 self.selectionModel().clear()
                 return
-            index = self.objects.show_place(place)
+            # The key is never hidden: arrow keys do not leave a hidden column.
+            index = self.objects.show_place(place).siblingAtColumn(self._key)
             flags = QItemSelectionModel.SelectionFlag.ClearAndSelect | QItemSelectionModel.SelectionFlag.Rows
             self.selectionModel().setCurrentIndex(index, flags)
             if not self.viewport().rect().contains(self.visualRect(index).center()):
@@ -269,9 +275,13 @@ class ObjectTable(QTableView):
     def moveCursor(self, action: QAbstractItemView.CursorAction, modifiers: Qt.KeyboardModifier) -> QModelIndex:
         """Home and End are the first and the last row: all of a row is current, not a cell."""
         actions, last = QAbstractItemView.CursorAction, self.objects.rowCount() - 1
+        if last >= 0 and self.isColumnHidden(self.currentIndex().column()):
+            self.selectionModel().setCurrentIndex(
+                self.objects.index(max(self.currentIndex().row(), 0), self._key),
+                QItemSelectionModel.SelectionFlag.NoUpdate,
+            )
         if action in (actions.MoveHome, actions.MoveEnd) and last >= 0:
-            column = max(self.currentIndex().column(), 0)
-            return self.objects.index(0 if action is actions.MoveHome else last, column)
+            return self.objects.index(0 if action is actions.MoveHome else last, self._key)
         return super().moveCursor(action, modifiers)
 
     def currentChanged(self, current: Index, previous: Index) -> None:
@@ -288,7 +298,7 @@ class ObjectTable(QTableView):
             if self.currentIndex().isValid() and not self.selectionModel().hasSelection():
                 places = self.visible_places()
                 if places and self.currentIndex().row() not in places:
-                    index = self.objects.index(places.start, 0)
+                    index = self.objects.index(places.start, self._key)
                     self.selectionModel().setCurrentIndex(index, QItemSelectionModel.SelectionFlag.NoUpdate)
         finally:
             self._following = False

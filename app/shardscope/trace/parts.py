@@ -14,6 +14,7 @@ from shardcore.text import said, without_marks
 from shardcore.words import plural
 from shardscope.looks import theme
 from shardscope.looks.shown import shown
+from shardscope.looks.type import SMALL, sized
 from shardscope.looks.wrap_text import WrapText
 
 MOST_VALUES = 24
@@ -79,8 +80,7 @@ class Sign(QWidget):
             painter.drawLine(at(0.5, 0.24), at(0.5, 0.56))
             painter.drawPoint(at(0.5, 0.76))
         else:
-            font = self.font()
-            font.setPointSizeF(max(self.font().pointSizeF() - (1 if len(self.mark) < 2 else 2), 6.0))
+            font = sized(self.font(), SMALL)
             font.setBold(self._filled)
             painter.setFont(font)
             painter.drawText(disc, Qt.AlignmentFlag.AlignCenter, self.mark)

@@ -12,7 +12,6 @@ from PySide6.QtGui import (
     QDragLeaveEvent,
     QDragMoveEvent,
     QDropEvent,
-    QFont,
     QPainter,
     QPaintEvent,
     QPen,
@@ -20,6 +19,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QWidget
 
 from shardscope.looks import theme
+from shardscope.looks.type import TITLE, sized
 
 GAP = 16
 
@@ -140,8 +140,7 @@ class DropPlaces(QWidget):
 
     def _paint_words(self, painter: QPainter, rect: QRectF, place: DropPlace, colours: theme.Palette) -> None:
         title, doc = place.value
-        large = QFont(self.font())
-        large.setPointSizeF(large.pointSizeF() * 1.8)
+        large = sized(self.font(), TITLE)
         large.setBold(True)
         painter.setFont(large)
         painter.setPen(colours.text)

@@ -107,11 +107,15 @@ WIDEST = 760
 
 
 class Welcome(QScrollArea):
-    """`open_requested` asks for a dialog, `folder_requested` for one for folders, `chosen(uri)` opens something."""
+    """`open_requested` asks for a dialog, `folder_requested` for one for folders, `chosen(uri)` opens something.
+
+    `learn_requested(uri)` opens it beside the page of its format.
+    """
 
     open_requested = Signal()
     folder_requested = Signal()
     chosen = Signal(object)
+    learn_requested = Signal(object)
 
     def __init__(self, settings: Settings, jobs: Jobs | None = None, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -138,6 +142,7 @@ class Welcome(QScrollArea):
         self.recent.setAccessibleName(self.tr("Recent files"))
         self.recent_head = self._heading("Recent")
         self.samples.chosen.connect(self.chosen)
+        self.samples.learn_requested.connect(self.learn_requested)
         self.recent.chosen.connect(self.chosen)
         self._lay_out()
         self.refresh()

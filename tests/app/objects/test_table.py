@@ -105,6 +105,10 @@ def test_a_narrow_table_leaves_columns_out_instead_of_scrolling(qtbot: QtBot, pa
     qtbot.waitUntil(lambda: "row" not in shown_columns(panel))
     qtbot.waitUntil(lambda: bar.maximum() == 0)
     assert table.columnWidth(1) >= table.least_width(["key"])
+    table.setFocus()
+    table.follow(0)
+    QTest.keyClick(table, Qt.Key.Key_Down)
+    assert panel._session.selection.row == 1, "arrow keys walk where the first column is hidden, too"
     panel.columns.choose("row", shown=True)
     assert "row" in shown_columns(panel)
     panel.columns.automatic.trigger()
