@@ -29,6 +29,8 @@ LATE_MILLISECONDS = 120
 SHORT = 24
 """Characters of a value that has the largest letters."""
 
+NOT_HERE = "Not within reach"
+
 _NOTHING_OPEN = "Open a shard to see what its bytes mean."
 _NOTHING_SELECTED = (
     "Select a byte, a part of the structure or an object.\n\n"
@@ -204,8 +206,9 @@ class Inspector(QScrollArea):
             return
 
         def failed(error: BaseException) -> None:
-            self.error.set_text(f"Not within reach: {error}")
+            self.error.set_text(f"{NOT_HERE}: {plain_words(error)}")
             self.error.show()
+            self._session.tell(NOT_HERE, error)
 
         find = leads.find
         self._session.ask(

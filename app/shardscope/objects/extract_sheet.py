@@ -26,6 +26,7 @@ from shardcore.extract import ALL_PARTS, AS_USUAL, NO_PARTS, Conflict, ExtractOp
 from shardcore.words import plural
 from shardscope.extraction import Outlook
 from shardscope.looks import theme
+from shardscope.looks.remedies import plain_words
 from shardscope.looks.shown import shown, tip
 from shardscope.looks.type import LARGE, sized
 from shardscope.looks.words import cut_middle, size_text
@@ -283,7 +284,7 @@ class ExtractSheet(QDialog):
 
     def tell_error(self, error: BaseException) -> None:
         """Shows why that is not known, or why nothing can be written."""
-        self.left_out.setText(shown(str(error)))
+        self.left_out.setText(shown(plain_words(error)))
         self.left_out.show()
         self.show_choices()
 

@@ -25,6 +25,7 @@ from PySide6.QtWidgets import (
 from shardcore.words import plural
 from shardscope.extraction import Failure
 from shardscope.looks import theme
+from shardscope.looks.remedies import ACTIONS
 from shardscope.looks.shown import shown, tip
 from shardscope.objects.extracting import Extracting, Result
 
@@ -51,6 +52,7 @@ class ResultBar(QFrame):
         super().__init__(under)
         self.open_url: Callable[[QUrl], object] = QDesktopServices.openUrl
         self._extracting = extracting
+        self._session = extracting.session
         self._under = under
         self._result: Result | None = None
         self.setObjectName("resultBar")
@@ -63,6 +65,7 @@ class ResultBar(QFrame):
         self.open_folder = self._button("Open folder", self._open_folder)
         self.failures = self._button("Failures…", self._show_failures)
         self.retry = self._button("Retry failed", self._retry)
+        self.mend = self._button("", self._mend)
         self.dismiss = QToolButton(self)
         self.dismiss.setText("✕")
         self.dismiss.setAccessibleName("Dismiss the result")
@@ -73,7 +76,7 @@ class ResultBar(QFrame):
         row.setSpacing(10)
         row.addWidget(self.sign)
         row.addWidget(self.label, 1)
-        for button in (self.open_folder, self.failures, self.retry, self.dismiss):
+        for button in (self.open_folder, self.failures, self.mend, self.retry, self.dismiss):
             row.addWidget(button)
         self._ends = QTimer(self)
         self._ends.setSingleShot(True)
@@ -92,8 +95,11 @@ class ResultBar(QFrame):
         """Says what became of an extraction."""
         self._result = result
         failed = result.found.failed
+        remedy = result.found.remedy
         for button in (self.failures, self.retry):
             button.setVisible(failed > 0)
+        self.mend.setText(ACTIONS.get(remedy, "") if remedy is not None else "")
+        self.mend.setVisible(bool(self.mend.text()))
         self.setAccessibleDescription(result.text)
         self.setToolTip(tip(f"{result.text}\n{result.wanted.where}"))
         self.label.setText(shown(result.text))
@@ -124,6 +130,11 @@ class ResultBar(QFrame):
     def _retry(self) -> None:
         if self._result is not None and self._extracting.retry(self._result) is not None:
             self.hide()
+
+    def _mend(self) -> None:
+        if self._result is not None:
+            self.hide()
+            self._session.remedy_wanted.emit(self._result.found.remedy)
 
     def _end(self) -> None:
         if self.underMouse() or self.hasFocus() or any(one.hasFocus() for one in self.findChildren(QWidget)):

@@ -34,12 +34,20 @@ class FileDialogs(QObject):
         """Asks for a folder: a data set."""
         self._ask(QFileDialog.FileMode.Directory, self.tr("Open a folder of shards"))
 
-    def _ask(self, mode: QFileDialog.FileMode, title: str) -> None:
+    def ask_xorbs(self, chosen: Callable[[str], object]) -> None:
+        """Asks for the folder that holds the xorbs of a shard.
+
+        Args:
+            chosen: Takes the path.
+        """
+        self._ask(QFileDialog.FileMode.Directory, self.tr("Choose the folder that holds the xorbs"), chosen)
+
+    def _ask(self, mode: QFileDialog.FileMode, title: str, chosen: Callable[[str], object] | None = None) -> None:
         dialog = QFileDialog(self._window, title)
         dialog.setFileMode(mode)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         uri = self._session.uri
         if uri and "://" not in uri:
             dialog.setDirectory(str(Path(uri).parent))
-        dialog.fileSelected.connect(self._chosen)
+        dialog.fileSelected.connect(chosen or self._chosen)
         dialog.open()

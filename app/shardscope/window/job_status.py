@@ -10,8 +10,8 @@ from PySide6.QtGui import QAction
 from shardcore import Cancelled
 from shardcore.words import plural
 from shardscope.jobs import Job, Jobs
-from shardscope.looks.elided import Elided
 from shardscope.looks.remedies import plain_words
+from shardscope.window.status_line import StatusLine
 
 
 class JobStatus(QObject):
@@ -20,9 +20,8 @@ class JobStatus(QObject):
     Args:
         jobs: Those of the window.
         running: How many of those that are shown are running.
-        sign: Where the number stands.
+        line: Where that is told.
         stop: The action that stops them; there is something to stop while one runs.
-        say: Tells a sentence for a while.
         parent: The window.
     """
 
@@ -30,17 +29,15 @@ class JobStatus(QObject):
         self,
         jobs: Jobs,
         running: Callable[[], int],
-        sign: Elided,
+        line: StatusLine,
         stop: QAction,
-        say: Callable[[str], object],
         parent: QObject,
     ) -> None:
         super().__init__(parent)
         self._jobs = jobs
         self._running = running
-        self._sign = sign
+        self._line = line
         self._stop = stop
-        self._say = say
         jobs.trouble.connect(self._failed)
         jobs.added.connect(lambda _: self._count())
         jobs.changed.connect(lambda _: self._count())
@@ -54,9 +51,9 @@ class JobStatus(QObject):
 
     def _count(self) -> None:
         running = self._running()
-        self._sign.setText(f"▶ {plural(running, 'job')}" if running else "")
+        self._line.busy.setText(f"▶ {plural(running, 'job')}" if running else "")
         self._stop.setEnabled(running > 0)
 
     def _failed(self, job: Job) -> None:
         if not isinstance(job.error, Cancelled):
-            self._say(plain_words(job.error))
+            self._line.say_for_a_while(plain_words(job.error))

@@ -17,7 +17,6 @@ from shardscope.docks.structure import StructureTree
 from shardscope.docks.transfers import Transfers
 from shardscope.hex.panel import HexPanel
 from shardscope.jobs import Jobs
-from shardscope.looks.elided import Elided
 from shardscope.looks.shown import shown
 from shardscope.objects.drag_files import MOST_FILES, DraggedNode
 from shardscope.objects.drag_out import DragOut
@@ -35,6 +34,7 @@ from shardscope.window.file_dialogs import FileDialogs
 from shardscope.window.help_menu import HelpMenu
 from shardscope.window.job_status import JobStatus
 from shardscope.window.layout_memory import LayoutMemory
+from shardscope.window.mending import Mending
 from shardscope.window.menu_keys import MenuKeys
 from shardscope.window.open_with import OpenWays
 from shardscope.window.panel_docks import PanelDocks
@@ -44,8 +44,6 @@ from shardscope.window.still import Still
 from shardscope.window.top_bar import TopBar
 from shardscope.window.troubles import Troubles
 from shardscope.window.welcome import Welcome
-
-MESSAGE_MILLISECONDS = 12_000
 
 LEAST = QSize(640, 420)
 """The smallest window, or the screen where that is smaller."""
@@ -99,7 +97,8 @@ class MainWindow(QMainWindow):
             small=SMALL_NODE,
         )
         self._make_centre()
-        self._make_status()
+        self.line = StatusLine(self.hex.status, self)
+        self.setStatusBar(self.line)
         self.results = ResultBar(self.objects.actions_.extracting, self._centre)
         self.drop_places = DropPlaces(self, lambda: self.session.shard is not None, self._dropped)
         self.ways = OpenWays(self.session, self.bar, self)
@@ -119,10 +118,11 @@ class MainWindow(QMainWindow):
             self,
         )
         self.job_status = JobStatus(
-            self.jobs, lambda: self.transfers.model.running, self.busy, self.actions_.stop, self._say, self
+            self.jobs, lambda: self.transfers.model.running, self.line, self.actions_.stop, self
         )
         self.appearance = Appearance(settings, self)
         self.dialogs = FileDialogs(self.session, self.open, self)
+        self.mending = Mending(self.session, self.bar, self.dialogs, self)
         self.help = HelpMenu(self, self.panels, self.actions_.about)
         self.menu_keys = MenuKeys(self)
         self._connect()
@@ -146,13 +146,6 @@ class MainWindow(QMainWindow):
         self.bar = ErrorBar(centre)
         self.setCentralWidget(centre)
 
-    def _make_status(self) -> None:
-        self.kind = Elided(parent=self)
-        self.kind.setObjectName("formatLabel")
-        self.busy = Elided(parent=self)
-        self.line = StatusLine(self.hex.status, (self.busy, self.kind), self)
-        self.setStatusBar(self.line)
-
     def _connect(self) -> None:
         session = self.session
         session.opening.connect(self._opening)
@@ -163,7 +156,7 @@ class MainWindow(QMainWindow):
         session.failed.connect(self._failed)
         session.index_changed.connect(self._index_changed)
         session.history_changed.connect(self._history_changed)
-        session.message.connect(self._say)
+        session.message.connect(self.line.say_for_a_while)
         self.objects.actions_.trace_requested.connect(self.trace_key)
         self.hex.address.key_chosen.connect(lambda _: self.show_part("trace"))
         tree = self.panels.panel(StructureTree)
@@ -218,13 +211,12 @@ class MainWindow(QMainWindow):
         name = shard.source.name if shard.source is not None else Path(self.session.uri).name or self.session.uri
         self.setWindowTitle(shown(f"{name} — Shardscope"))
         version = f" {shard.version}" if shard.version else ""
-        self.kind.tell(f"{shard.format}{version}  ·  {shard.why}")
-        self.kind.setToolTip("The format, and how it was recognised")
+        self.line.tell_format(f"{shard.format}{version}", shard.why)
         self._show_work()
         self._enable(is_open=True)
         # Of several key spaces one is chosen first; everything else has its members and sections in the tree.
         choice = isinstance(shard, DataSet) and bool(shard.key_spaces)
-        self.panels.by_name["places" if choice else "structure"].raise_()
+        self.panels.raise_("places" if choice else "structure")
         self.troubles.tell_damage()
         if self.session.uri == self._to_learn:
             self.show_part("formatPage")
@@ -240,9 +232,6 @@ class MainWindow(QMainWindow):
         self.line.say("")
 
     # --- trouble ---
-
-    def _say(self, text: object) -> None:
-        self.line.say(str(text), MESSAGE_MILLISECONDS)
 
     def _index_changed(self, state: IndexState) -> None:
         self.actions_.load_index.setEnabled(state in (IndexState.NONE, IndexState.FAILED))
@@ -320,7 +309,7 @@ class MainWindow(QMainWindow):
         if self.pages.currentWidget() is self.hex:
             self._layout.keep()
         self.setWindowTitle("Shardscope")
-        self.kind.clear()
+        self.line.tell_format("", "")
         self._refresh_recent()
         self.panels.hide()
         self.pages.setCurrentWidget(self.welcome)

@@ -209,13 +209,20 @@ class PanelDocks(QObject):
         """
         dock = self.by_name[name]
         dock.show()
-        dock.raise_()
+        self.raise_(name)
         if focus:
             dock.widget().setFocus(Qt.FocusReason.ShortcutFocusReason)
             now = QApplication.focusWidget()
             if now is None or not dock.isAncestorOf(now):
                 # What takes the keyboard first is not shown now: a table without rows, a field without a file.
                 _focus_something(dock)
+
+    def raise_(self, name: str) -> None:
+        """Puts a dock before the others of its place, even of those just arranged; one that is closed stays so."""
+        dock = self.by_name[name]
+        dock.raise_()
+        place = {dock, *self._window.tabifiedDockWidgets(dock)}
+        self._wanted = [(dock if other in place else other, size) for other, size in self._wanted]
 
     def in_front(self, name: str) -> bool:
         """Whether a dock of the window can be seen; Qt keeps those behind a tab outside of the window."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from PySide6.QtCore import Qt
@@ -164,6 +165,36 @@ def test_help_is_at_hand(window: MainWindow, hands: Hands) -> None:
             break
     assert selected(window) != span
     assert window.session.selection.path
+
+
+def test_a_format_is_learnt_from_its_sample(window: MainWindow) -> None:
+    """Tab goes from a card to its *Learn*; the sample opens beside the page of its format."""
+    hands = Hands(window)
+    hands.tab_to("SampleCard")
+    hands.press("Tab")
+    assert hands.at.accessibleName().startswith("Learn the format")
+    hands.press("Space")
+    assert window.session.shard is not None
+    assert window.panels.in_front("formatPage")
+
+
+def test_objects_are_extracted(window: MainWindow, hands: Hands, tmp_path: Path) -> None:
+    """Ctrl+E on a row opens the sheet; a folder typed, Return: the file is there, and the sheet is gone."""
+    hands.press("Alt+4")
+    hands.press("Down")
+    hands.press("Ctrl+E")
+    assert hands.at.window().objectName() == "extractSheet"
+    hands.press("Ctrl+A")
+    hands.type(str(tmp_path / "out"))
+    hands.press("Return")
+    assert hands.at.window() is window
+    files = [path for path in (tmp_path / "out").rglob("*") if path.is_file() and path.name != "manifest.json"]
+    assert len(files) == 1
+    assert window.results.text.startswith("1 file written")
+    hands.press("Ctrl+E")
+    assert hands.at.window() is not window
+    hands.press("Escape")
+    assert hands.at.objectName() == "objectTable"
 
 
 def test_every_panel_is_one_key_away(window: MainWindow, hands: Hands) -> None:
