@@ -61,6 +61,7 @@ def test_the_window_is_written_in_the_normal_size(qtbot: QtBot) -> None:
 def test_nobody_makes_a_fifth_size(qtbot: QtBot, settings: Settings, qapp: QApplication) -> None:
     """Every widget of the window is written in one of the sizes, and no other module sets one of its own."""
     before = qapp.font()
+    qapp.setFont(type_.sized(before, type_.NORMAL))
     try:
         window = MainWindow(settings)
         qtbot.addWidget(window)
