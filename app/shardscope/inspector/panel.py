@@ -61,7 +61,7 @@ class Inspector(QScrollArea):
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("inspector")
-        self.setAccessibleName("Inspector")
+        self.setAccessibleName(self.tr("Inspector"))
         self._session = session
         self._path: tuple[Node, ...] = ()
         self._node: Node | None = None
@@ -157,7 +157,7 @@ class Inspector(QScrollArea):
         self.numbers.setVisible(caret is not None and self.numbers_title.isChecked())
         if caret is None:
             return
-        self.numbers_title.setText(f"As numbers, from byte {caret.start:,}")
+        self.numbers_title.setText(self.tr("As numbers, from byte {0}").format(f"{caret.start:,}"))
         begins = node is not None and (node.span.source, node.span.start) == (caret.source, caret.start)
         own = node.type if node is not None and begins else ""
         self.numbers.set_data(self._bytes.at_caret if self._bytes.caret == caret else None, own)
@@ -279,8 +279,8 @@ class Inspector(QScrollArea):
         self.numbers = Numbers()
         self.numbers_title = QToolButton()
         self.numbers_title.setObjectName("inspectorNumbersFold")
-        self.numbers_title.setAccessibleName("Show the bytes at the caret as numbers")
-        self.numbers_title.setToolTip("Show or hide the bytes at the caret, read as every type of number")
+        self.numbers_title.setAccessibleName(self.tr("Show the bytes at the caret as numbers"))
+        self.numbers_title.setToolTip(self.tr("Show or hide the bytes at the caret, read as every type of number"))
         self.numbers_title.setCheckable(True)
         # Its arrow stands under the names above it.
         self.numbers_title.setStyleSheet("QToolButton { padding: 3px 0px; }")

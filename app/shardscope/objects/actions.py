@@ -51,12 +51,12 @@ class ObjectActions(QObject):
         self._settings = settings
         self._window = parent
         self.extracting = Extracting(session, settings, parent)
-        self.extract = self._action("&Extract…", "Ctrl+E", self._ask_selected)
-        self.extract_all = self._action("Extract &all…", "Ctrl+Shift+E", self._ask_all)
-        self.copy_keys = self._action("&Copy keys", "", self.copy)
-        self.go = self._action("&Go to its bytes", "", table.open_current)
-        self.trace = self._action("&Look up", "T", self._trace)
-        self.check = self._action("&Verify selected objects", "", self.check_selected)
+        self.extract = self._action(self.tr("&Extract…"), "Ctrl+E", self._ask_selected)
+        self.extract_all = self._action(self.tr("Extract &all…"), "Ctrl+Shift+E", self._ask_all)
+        self.copy_keys = self._action(self.tr("&Copy keys"), "", self.copy)
+        self.go = self._action(self.tr("&Go to its bytes"), "", table.open_current)
+        self.trace = self._action(self.tr("&Look up"), "T", self._trace)
+        self.check = self._action(self.tr("&Verify selected objects"), "", self.check_selected)
         table.addActions([self.go, self.trace, self.extract, self.extract_all, self.copy_keys, self.check])
         table.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
         table.copy_requested.connect(self.copy)

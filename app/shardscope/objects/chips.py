@@ -24,13 +24,13 @@ class Chips(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("objectChips")
-        self.setAccessibleName("Kinds and states")
+        self.setAccessibleName(self.tr("Kinds and states"))
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
         self.buttons: dict[tuple[str, str], QToolButton] = {}
         self.more = QToolButton(self)
         self.more.setText("…")
-        self.more.setToolTip("More kinds and states")
-        self.more.setAccessibleName("More kinds and states")
+        self.more.setToolTip(self.tr("More kinds and states"))
+        self.more.setAccessibleName(self.tr("More kinds and states"))
         self.more.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.more.setMenu(QMenu(self.more))
         self.more.hide()
@@ -59,8 +59,8 @@ class Chips(QWidget):
         button = QToolButton(self)
         button.setText(text)
         button.setCheckable(True)
-        button.setToolTip(f"Only rows of this {name}, {name}:{value}; click again for all")
-        button.setAccessibleName(f"Only {text}")
+        button.setToolTip(self.tr("Only rows of this {0}, {0}:{1}; click again for all").format(name, value))
+        button.setAccessibleName(self.tr("Only {0}").format(text))
         button.clicked.connect(lambda _=False: self.chosen.emit(name, value))
         self.buttons[name, value] = button
 

@@ -55,15 +55,17 @@ class ObjectPanel(QWidget):
         self.table = ObjectTable(self.model, self)
         self.filter = FilterField(self)
         self.chips = Chips(self)
-        self.hide_unused = QAction("&Hide unused and deleted rows", self)
+        self.hide_unused = QAction(self.tr("&Hide unused and deleted rows"), self)
         self.hide_unused.setCheckable(True)
-        self.hide_unused.setToolTip("Leaves out the rows that hold no object, or one that was deleted")
-        self.load_button = QPushButton("Read the index", self)
-        self.load_button.setToolTip("Reads the whole index: objects can be sorted then, and every byte explained")
+        self.hide_unused.setToolTip(self.tr("Leaves out the rows that hold no object, or one that was deleted"))
+        self.load_button = QPushButton(self.tr("Read the index"), self)
+        self.load_button.setToolTip(
+            self.tr("Reads the whole index: objects can be sorted then, and every byte explained")
+        )
         self.status = CutLabel(self)
         self.status.setObjectName("objectStatus")
-        self.earlier = self._pager("◀", "Earlier rows", -1)
-        self.later = self._pager("▶", "Later rows", 1)
+        self.earlier = self._pager("◀", self.tr("Earlier rows"), -1)
+        self.later = self._pager("▶", self.tr("Later rows"), 1)
         self.actions_ = ObjectActions(session, self.table, settings, self)
         self.columns = Columns(session, self.table, settings)
         self.sums = SelectionSums(session, self.table)
@@ -83,7 +85,7 @@ class ObjectPanel(QWidget):
     def _pager(self, sign: str, name: str, step: int) -> QToolButton:
         button = QToolButton(self)
         button.setText(sign)
-        button.setToolTip(f"{name}: more rows than can be scrolled at once")
+        button.setToolTip(self.tr("{0}: more rows than can be scrolled at once").format(name))
         button.setAccessibleName(name)
         button.clicked.connect(lambda: self._turn(step))
         return button
@@ -99,8 +101,8 @@ class ObjectPanel(QWidget):
         return button
 
     def _lay_out(self) -> None:
-        self.look_up_button = self._button(self.actions_.trace, "Look up")
-        self.extract_button = self._button(self.actions_.extract, "Extract…")
+        self.look_up_button = self._button(self.actions_.trace, self.tr("Look up"))
+        self.extract_button = self._button(self.actions_.extract, self.tr("Extract…"))
         bar = QHBoxLayout()
         bar.setContentsMargins(8, 4, 8, 4)
         bar.setSpacing(6)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QEvent, QObject, Qt, QTimer, QUrl
+from PySide6.QtCore import QCoreApplication, QEvent, QObject, Qt, QTimer, QUrl
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -56,20 +56,20 @@ class ResultBar(QFrame):
         self._under = under
         self._result: Result | None = None
         self.setObjectName("resultBar")
-        self.setAccessibleName("Result of the extraction")
+        self.setAccessibleName(self.tr("Result of the extraction"))
         self.sign = QLabel(self)
         self.label = QLabel(self)
         self.label.setTextFormat(Qt.TextFormat.PlainText)
         self.label.setMinimumWidth(60)
         self.label.setWordWrap(True)
-        self.open_folder = self._button("Open folder", self._open_folder)
-        self.failures = self._button("Failures…", self._show_failures)
-        self.retry = self._button("Retry failed", self._retry)
+        self.open_folder = self._button(self.tr("Open folder"), self._open_folder)
+        self.failures = self._button(self.tr("Failures…"), self._show_failures)
+        self.retry = self._button(self.tr("Retry failed"), self._retry)
         self.mend = self._button("", self._mend)
         self.dismiss = QToolButton(self)
         self.dismiss.setText("✕")
-        self.dismiss.setAccessibleName("Dismiss the result")
-        self.dismiss.setToolTip("Dismiss")
+        self.dismiss.setAccessibleName(self.tr("Dismiss the result"))
+        self.dismiss.setToolTip(self.tr("Dismiss"))
         self.dismiss.clicked.connect(self.hide)
         row = QHBoxLayout(self)
         row.setContentsMargins(14, 8, 8, 8)
@@ -186,13 +186,15 @@ def failures_box(failures: tuple[Failure, ...], total: int, parent: QWidget) -> 
     """A list of what failed, and why; modal to the window when it is opened by `open()`."""
     box = QDialog(parent)
     box.setObjectName("extractFailures")
-    box.setWindowTitle("Not extracted")
+    box.setWindowTitle(QCoreApplication.translate("ResultBar", "Not extracted"))
     box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     more = f"; the first {len(failures):,}:" if total > len(failures) else ""
-    head = QLabel(f"{plural(total, 'file')} could not be written{more}", box)
+    head = QLabel(
+        QCoreApplication.translate("ResultBar", "{0} could not be written").format(plural(total, "file")) + more, box
+    )
     table = QTableWidget(len(failures), 2, box)
     table.setObjectName("failureTable")
-    table.setAccessibleName("What failed")
+    table.setAccessibleName(QCoreApplication.translate("ResultBar", "What failed"))
     table.setHorizontalHeaderLabels(["Object", "Reason"])
     table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
     table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)

@@ -76,7 +76,7 @@ class ObjectTable(QTableView):
         self._widths: dict[str, int] = {}
         self._sizing = False
         self.setObjectName("objectTable")
-        self.setAccessibleName("Objects")
+        self.setAccessibleName(self.tr("Objects"))
         self.setModel(model)
         self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)

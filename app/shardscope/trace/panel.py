@@ -275,7 +275,7 @@ class TracePanel(QWidget):
         self._column.addStretch(1)
         self.area = QScrollArea()
         self.area.setObjectName("traceScroll")
-        self.area.setAccessibleName("Steps of the lookup")
+        self.area.setAccessibleName(self.tr("Steps of the lookup"))
         self.area.setFrameShape(QFrame.Shape.NoFrame)
         self.area.setWidgetResizable(True)
         self.area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)

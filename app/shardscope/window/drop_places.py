@@ -46,7 +46,7 @@ class DropPlaces(QWidget):
         self._act = act
         self._current: DropPlace | None = None
         self.setObjectName("dropPlaces")
-        self.setAccessibleName("Places for a dragged file")
+        self.setAccessibleName(self.tr("Places for a dragged file"))
         self.setAcceptDrops(True)
         self.hide()
 

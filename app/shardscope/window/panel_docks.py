@@ -65,7 +65,7 @@ class PanelDocks(QObject):
         window.setCorner(Qt.Corner.BottomLeftCorner, Area.LeftDockWidgetArea)
         window.setCorner(Qt.Corner.BottomRightCorner, Area.RightDockWidgetArea)
         for panel in self._panels:
-            dock = QDockWidget(panel.title, window)
+            dock = QDockWidget(panel.shown_title, window)
             dock.setObjectName(f"{panel.name}Dock")
             still = Still(panel.make(session, settings), LEAST, dock)
             still.resized.connect(self._calm_soon.start)

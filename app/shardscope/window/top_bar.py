@@ -41,7 +41,7 @@ class TopBar(QToolBar):
     ) -> None:
         super().__init__("Bar", window)
         self.setObjectName("topBar")
-        self.setAccessibleName("Bar")
+        self.setAccessibleName(self.tr("Bar"))
         self.setMovable(False)
         self.setFloatable(False)
         self.setIconSize(QSize(_ARROW, _ARROW))
