@@ -8,6 +8,7 @@ from html import escape
 
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
+    QAccessible,
     QAction,
     QActionGroup,
     QBrush,
@@ -50,6 +51,8 @@ _RANK = {Severity.NOTE: 0, Severity.WARNING: 1, Severity.ERROR: 2}
 
 class Overview(QWidget):
     """Shows one source; `jumped` carries the offset that was clicked."""
+
+    spoken_role = QAccessible.Role.Graphic
 
     jumped = Signal(object)
     section_chosen = Signal(object)

@@ -132,6 +132,7 @@ class Places(QWidget):
         self._status = ""
         self.tabs = QTabBar(self)
         self.tabs.setObjectName("placeGroups")
+        self.tabs.setAccessibleName(self.tr("Kinds of places"))
         self.tabs.setDrawBase(False)
         self.tabs.setExpanding(False)
         for group in Group:

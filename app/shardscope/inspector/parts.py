@@ -36,6 +36,7 @@ class Form(QWidget):
     def __init__(self, title: str) -> None:
         super().__init__()
         self.title = WrapText(title, tone="muted", bold=True)
+        self.setAccessibleName(title)
         self.rows: tuple[Row, ...] = ()
         self.values: list[WrapText] = []
         self._labels: list[WrapText] = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QSize, Signal
-from PySide6.QtGui import QAction, QResizeEvent
+from PySide6.QtGui import QAccessible, QAction, QResizeEvent
 from PySide6.QtWidgets import QMenu, QSizePolicy, QToolButton, QWidget
 
 from shardcore.words import plural
@@ -18,6 +18,8 @@ class Chips(QWidget):
 
     `chosen(name, value)` tells that a chip was clicked: `state` or `kind`, and which.
     """
+
+    spoken_role = QAccessible.Role.Grouping
 
     chosen = Signal(str, str)
 

@@ -46,11 +46,17 @@ class Sign(QWidget):
         super().__init__()
         self.mark, self._tone, self._filled = mark, tone, filled
         self.setFixedSize(size, size)
+        self._name()
 
     def set_look(self, mark: str, tone: str, *, filled: bool) -> None:
         """Shows another mark in another colour of the palette."""
         self.mark, self._tone, self._filled = mark, tone, filled
+        self._name()
         self.update()
+
+    def _name(self) -> None:
+        words = {"tick": self.tr("yes"), "none": self.tr("no"), "alarm": self.tr("damaged")}
+        self.setAccessibleName(words.get(self.mark, self.mark))
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Paints circle and mark."""

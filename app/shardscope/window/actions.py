@@ -174,6 +174,7 @@ class WindowActions:
             objects: The actions of the objects.
         """
         bar = self._window.menuBar()
+        bar.setAccessibleName(self.tr("Menu"))
         file = bar.addMenu(self.tr("&File"))
         file.addActions([self.open, self.open_folder, self.open_with])
         file.addMenu(self.recent)

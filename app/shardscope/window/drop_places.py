@@ -7,6 +7,7 @@ from enum import Enum
 
 from PySide6.QtCore import QMimeData, QPointF, QRectF, Qt, QTimer
 from PySide6.QtGui import (
+    QAccessible,
     QColor,
     QDragEnterEvent,
     QDragLeaveEvent,
@@ -39,6 +40,8 @@ class DropPlaces(QWidget):
         has_shard: Whether something is open; else there is one place, *Open*.
         act: Called with the place and the path, after the other program is done with the drop.
     """
+
+    spoken_role = QAccessible.Role.Grouping
 
     def __init__(self, window: QWidget, has_shard: Callable[[], bool], act: Callable[[DropPlace, str], object]) -> None:
         super().__init__(window)

@@ -18,6 +18,7 @@ from shardscope.docks.transfers import Transfers
 from shardscope.hex.panel import HexPanel
 from shardscope.jobs import Jobs
 from shardscope.looks.shown import shown
+from shardscope.looks.spoken import install_roles
 from shardscope.objects.drag_files import MOST_FILES, DraggedNode
 from shardscope.objects.drag_out import DragOut
 from shardscope.objects.panel import ObjectPanel
@@ -71,6 +72,7 @@ class MainWindow(QMainWindow):
         self.settings = settings
         self.jobs = Jobs(self)
         self.session = Session(self.jobs, self)
+        install_roles()
         self._to_learn = ""
         self.setObjectName("mainWindow")
         self.setWindowIcon(QIcon(str(assets.path("icons/shardscope.svg"))))

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence, Set
 from typing import TypeVar
 
 from PySide6.QtCore import QByteArray, QObject, QSize, Qt, QTimer
-from PySide6.QtWidgets import QApplication, QDockWidget, QMainWindow, QTabWidget, QWidget
+from PySide6.QtWidgets import QApplication, QDockWidget, QMainWindow, QTabBar, QTabWidget, QWidget
 
 from shardscope.session import Session
 from shardscope.settings import Settings
@@ -67,7 +67,10 @@ class PanelDocks(QObject):
         for panel in self._panels:
             dock = QDockWidget(panel.shown_title, window)
             dock.setObjectName(f"{panel.name}Dock")
-            still = Still(panel.make(session, settings), LEAST, dock)
+            part = panel.make(session, settings)
+            if not part.accessibleName():
+                part.setAccessibleName(panel.shown_title)
+            still = Still(part, LEAST, dock)
             still.resized.connect(self._calm_soon.start)
             dock.setWidget(still)
             window.addDockWidget(panel.area, dock)
@@ -236,6 +239,8 @@ class PanelDocks(QObject):
 
     def _name(self) -> None:
         """A dock that shares its place has its name on a tab; it needs no title as well."""
+        for bar in self._window.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly):
+            bar.setAccessibleName(self.tr("Panels"))
         for dock in self.by_name.values():
             tabbed = bool(self._window.tabifiedDockWidgets(dock)) and not dock.isFloating()
             bare = dock.titleBarWidget() is not None

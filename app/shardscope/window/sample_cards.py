@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from PySide6.QtCore import QEvent, QRect, QRectF, QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QBrush, QColor, QKeyEvent, QPainter, QPaintEvent, QPen, QResizeEvent
+from PySide6.QtGui import QAccessible, QBrush, QColor, QKeyEvent, QPainter, QPaintEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import QAbstractButton, QGridLayout, QSizePolicy, QToolButton, QWidget
 
 import shardcore
@@ -150,6 +150,8 @@ class SampleCard(QAbstractButton):
 
 class SampleCards(QWidget):
     """All samples; `chosen` carries the path of one. Their sections are read once, by jobs, when they are seen."""
+
+    spoken_role = QAccessible.Role.Grouping
 
     chosen = Signal(object)
     learn_requested = Signal(object)

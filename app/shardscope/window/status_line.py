@@ -32,6 +32,7 @@ class StatusLine(QStatusBar):
     def __init__(self, selection: QWidget, window: QMainWindow) -> None:
         super().__init__(window)
         self.setObjectName("statusLine")
+        self.setAccessibleName(QCoreApplication.translate("StatusLine", "Status"))
         self.setSizeGripEnabled(False)
         self.setContentsMargins(6, 0, 10, 0)
         self.note = Elided(greedy=True)

@@ -157,6 +157,7 @@ class Welcome(QScrollArea):
 
     def _lay_out(self) -> None:
         icon = QLabel(self)
+        icon.setAccessibleName("Shardscope")
         icon.setPixmap(QIcon(str(assets.path("icons/shardscope.svg"))).pixmap(QSize(64, 64), self.devicePixelRatioF()))
         words = QVBoxLayout()
         words.setSpacing(2)
