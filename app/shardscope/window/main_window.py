@@ -73,6 +73,9 @@ class MainWindow(QMainWindow):
         self.jobs = Jobs(self)
         self.session = Session(self.jobs, self)
         install_roles()
+        # Before any widget is made: each takes the font of the application as it is then, and is polished once.
+        self.appearance = Appearance(settings, self)
+        self.appearance.set_theme(settings.theme)
         self._to_learn = ""
         self.setObjectName("mainWindow")
         self.setWindowIcon(QIcon(str(assets.path("icons/shardscope.svg"))))
@@ -122,7 +125,6 @@ class MainWindow(QMainWindow):
         self.job_status = JobStatus(
             self.jobs, lambda: self.transfers.model.running, self.line, self.actions_.stop, self
         )
-        self.appearance = Appearance(settings, self)
         self.dialogs = FileDialogs(self.session, self.open, self)
         self.mending = Mending(self.session, self.bar, self.dialogs, self)
         self.help = HelpMenu(self, self.panels, self.actions_.about)
@@ -134,7 +136,7 @@ class MainWindow(QMainWindow):
         self._layout.restore()
         self._enable(is_open=False)
         self._show_welcome()
-        self.set_theme(settings.theme)
+        self.actions_.themes[settings.theme].setChecked(True)
         self.actions_.reduced_motion.setChecked(settings.reduced_motion)
         self.set_reduced_motion(settings.reduced_motion)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence, Set
 from typing import TypeVar
 
-from PySide6.QtCore import QByteArray, QObject, QSize, Qt, QTimer
+from PySide6.QtCore import QByteArray, QEvent, QObject, QSize, Qt, QTimer
 from PySide6.QtWidgets import QApplication, QDockWidget, QMainWindow, QTabBar, QTabWidget, QWidget
 
 from shardscope.session import Session
@@ -58,6 +58,7 @@ class PanelDocks(QObject):
         self._settle_soon.setSingleShot(True)
         self._settle_soon.setInterval(0)
         self._settle_soon.timeout.connect(self._settle)
+        window.installEventFilter(self)
         window.setAnimated(False)
         window.setDockNestingEnabled(True)
         window.setDockOptions(window.dockOptions() | QMainWindow.DockOption.GroupedDragging)
@@ -97,6 +98,12 @@ class PanelDocks(QObject):
             if isinstance(part, kind):
                 return part
         raise LookupError(kind.__name__)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Tabs that Qt makes for docks get their name."""
+        if event.type() == QEvent.Type.ChildPolished:
+            self._titles_soon.start()
+        return False
 
     # --- places ---
 

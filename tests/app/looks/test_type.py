@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -61,12 +62,16 @@ def test_the_window_is_written_in_the_normal_size(qtbot: QtBot) -> None:
 def test_nobody_makes_a_fifth_size(qtbot: QtBot, settings: Settings, qapp: QApplication) -> None:
     """Every widget of the window is written in one of the sizes, and no other module sets one of its own."""
     before = qapp.font()
-    qapp.setFont(type_.sized(before, type_.NORMAL))
+    # As on a desktop of another taste, before any theme is applied.
+    qapp.setStyleSheet("")
+    qapp.setFont(type_.sized(before, 12))
     try:
         window = MainWindow(settings)
         qtbot.addWidget(window)
-        sizes = {QFontInfo(part.font()).pixelSize() for part in (window, *window.findChildren(QWidget))}
-        assert sizes <= set(type_.SIZES)
+        window.show()
+        sizes = Counter(QFontInfo(part.font()).pixelSize() for part in window.findChildren(QWidget))
+        assert set(sizes) <= set(type_.SIZES)
+        assert sizes[type_.NORMAL] > sizes.total() / 2
         window.close()
     finally:
         qapp.setFont(before)
