@@ -67,7 +67,7 @@ class SampleCard(QAbstractButton):
         self.learn.setAccessibleName(self.tr("Learn the format of the sample {0}").format(sample.title))
         self.learn.setToolTip(self.tr("Opens the sample beside the page of its format, byte by byte"))
         self.learn.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.learn.setStyleSheet("padding: 0 5px;")
+        self.learn.setStyleSheet("padding: 0 5px; border-width: 0;")
         self._open = self.tr("Open")
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setCursor(Qt.CursorShape.PointingHandCursor)
@@ -87,7 +87,8 @@ class SampleCard(QAbstractButton):
         """*Learn* stands in the corner, where it is no part of what opens."""
         super().resizeEvent(event)
         size = self.learn.sizeHint()
-        self.learn.setGeometry(self.width() - _PAD - size.width() + 5, _PAD - 4, size.width(), size.height())
+        top = _PAD - 2 - (size.height() - self.fontMetrics().height()) // 2
+        self.learn.setGeometry(self.width() - _PAD - size.width() + 5, top, size.width(), size.height())
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Return opens, too."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from PySide6.QtCore import QEvent, QModelIndex, QPersistentModelIndex, QSize, Qt, Signal
-from PySide6.QtGui import QIcon, QKeyEvent, QPainter
+from PySide6.QtGui import QIcon, QKeyEvent, QPainter, QShowEvent
 from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
@@ -206,6 +206,13 @@ class Welcome(QScrollArea):
         for part in (self.recent, self.recent_head):
             part.setVisible(bool(recent))
 
+    def showEvent(self, event: QShowEvent) -> None:
+        """The title is large; Qt forgets fonts of parts that move into a window with a style sheet."""
+        super().showEvent(event)
+        font = sized(self.title.font(), TITLE)
+        font.setBold(True)
+        self.title.setFont(font)
+
     def changeEvent(self, event: QEvent) -> None:
         """Follows the theme."""
         super().changeEvent(event)
@@ -219,9 +226,6 @@ class Welcome(QScrollArea):
             f" color: {colours.muted.name()}; background: {colours.base.name()}; }}"
         )
         self.subtitle.setStyleSheet(f"color: {colours.muted.name()};")
-        font = sized(self.title.font(), TITLE)
-        font.setBold(True)
-        self.title.setFont(font)
         self.recent.setStyleSheet(
             f"QListWidget {{ background: {colours.base.name()}; border: 1px solid {colours.border.name()};"
             " border-radius: 8px; padding: 2px; }"

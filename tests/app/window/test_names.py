@@ -72,6 +72,7 @@ def without_role_or_name(window: QWidget) -> set[str]:
     found = set()
     for part in window.findChildren(QWidget):
         hidden = not part.isVisible() and isinstance(part, (QAbstractButton, QLabel, QTabBar))
+        hidden = hidden or (isinstance(part, QTabBar) and not part.count())
         inside = isinstance(part.parent(), QLineEdit) or part.objectName().startswith(MADE_ELSEWHERE)
         if part.window() is not window or hidden or inside:
             continue
