@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from PySide6.QtCore import QEvent, QSize, Qt, QTimer
+from PySide6.QtCore import QEvent, QSize, Qt, QTimer, Signal
 from PySide6.QtWidgets import QFrame, QScrollArea, QSizePolicy, QStackedWidget, QToolButton, QVBoxLayout, QWidget
 
 from shardcore import Node, Shard, Span
@@ -14,7 +14,7 @@ from shardcore.text import without_marks
 from shardscope.around.breadcrumb import Breadcrumb
 from shardscope.inspector.as_numbers import MOST
 from shardscope.inspector.parts import Form, Numbers
-from shardscope.inspector.passport import MOST_LARGE, RAW, first_bytes, node_rows, object_rows
+from shardscope.inspector.passport import MOST_LARGE, RAW, ToPage, first_bytes, node_rows, object_rows
 from shardscope.jobs import Job
 from shardscope.looks.remedies import plain_words
 from shardscope.looks.type import LARGE, NORMAL, TITLE, sized
@@ -56,7 +56,12 @@ class _Bytes:
 
 
 class Inspector(QScrollArea):
-    """Follows the selection of a session; reads the few bytes that it shows by jobs."""
+    """Follows the selection of a session; reads the few bytes that it shows by jobs.
+
+    `page_wanted()` tells that the row of the selected field on the page of its format is to be shown.
+    """
+
+    page_wanted = Signal()
 
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -199,8 +204,11 @@ class Inspector(QScrollArea):
 
     # --- going elsewhere ---
 
-    def _follow(self, leads: Span | Elsewhere) -> None:
+    def _follow(self, leads: Span | Elsewhere | ToPage) -> None:
         """Goes where a link leads; into another file as far as that is within reach, else says what is missing."""
+        if isinstance(leads, ToPage):
+            self.page_wanted.emit()
+            return
         if isinstance(leads, Span):
             self._session.select_span(leads, self)
             return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from PySide6.QtCore import QPoint, Qt, Signal
 from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence
@@ -29,7 +30,7 @@ _NAMES = tuple(reading.name for reading in readings(b""))
 
 
 class Form(QWidget):
-    """Names on the left, values on the right. `followed` carries the `Span` or `Elsewhere` of a link."""
+    """Names on the left, values on the right. `followed` carries what a row `leads` to."""
 
     followed = Signal(object)
 
@@ -83,6 +84,9 @@ class Form(QWidget):
             # Else the layout shows them only later, after a blank frame.
             label.show()
             value.show()
+        # New widgets are the last that Tab comes to, after all other panels.
+        for one, other in pairwise((self.title, *self.values)):
+            QWidget.setTabOrder(one, other)
 
     def _follow(self, number: int) -> None:
         leads = self.rows[number].leads

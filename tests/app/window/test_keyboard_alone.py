@@ -13,6 +13,8 @@ from PySide6.QtWidgets import QApplication, QTextBrowser, QWidget
 from pytestqt.qtbot import QtBot
 
 from shardcore import Span
+from shardscope.help.format_page import FormatPage
+from shardscope.inspector.panel import Inspector
 from shardscope.settings import Settings
 from shardscope.window.main_window import MainWindow
 from shardscope.window.panels import PANELS
@@ -195,6 +197,21 @@ def test_objects_are_extracted(window: MainWindow, hands: Hands, tmp_path: Path)
     assert hands.at.window() is not window
     hands.press("Escape")
     assert hands.at.objectName() == "objectTable"
+
+
+def test_the_role_of_a_byte_opens_its_row(window: MainWindow, hands: Hands) -> None:
+    """In the inspector Tab goes to the role, Return to the row of the field on the page of its format."""
+    window.session.select_span(Span("", 72, 73))
+    settle(window, 40)
+    inspector = window.panels.panel(Inspector)
+    hands.press("Alt+2")
+    for _ in range(20):
+        if hands.at is inspector.node_form.value("role"):
+            break
+        QTest.keyClick(hands.at, Qt.Key.Key_Tab)
+    hands.press("Return")
+    assert window.panels.in_front("formatPage")
+    assert window.panels.panel(FormatPage).view.lit == "72 index_size"
 
 
 def test_every_panel_is_one_key_away(window: MainWindow, hands: Hands) -> None:
