@@ -48,6 +48,8 @@ _MOST_DIGITS = {"state": 12, "shard": 16}
 MANY_SELECTED = 10_000
 """Changes of the selection by more rows than this are painted without looking at each."""
 
+_WALK = (Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_Home, Qt.Key.Key_End, Qt.Key.Key_PageUp, Qt.Key.Key_PageDown)
+
 LONG_KEY = 16
 """Digits that a key has room for at least, and all that the other columns leave; the table scrolls instead."""
 
@@ -339,6 +341,11 @@ class ObjectTable(QTableView):
             self.open_current()
             return
         super().keyPressEvent(event)
+        if event.key() in _WALK and self.currentIndex().isValid() and not self.selectionModel().hasSelection():
+            # There is nowhere to go from the only row, or from the first one to the first.
+            index, flags = self.currentIndex(), QItemSelectionModel.SelectionFlag
+            self.selectionModel().select(index, flags.ClearAndSelect | flags.Rows)
+            self.rows_chosen.emit(self.objects.row_of(index))
 
 
 def _is_reset(event: QKeyEvent) -> bool:

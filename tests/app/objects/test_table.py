@@ -106,6 +106,9 @@ def test_a_narrow_table_leaves_columns_out_instead_of_scrolling(qtbot: QtBot, pa
     qtbot.waitUntil(lambda: bar.maximum() == 0)
     assert table.columnWidth(1) >= table.least_width(["key"])
     table.setFocus()
+    assert not table.selectionModel().hasSelection()
+    QTest.keyClick(table, Qt.Key.Key_Home)
+    assert panel._session.selection.row == 0, "the row that the keyboard stands on is selected by going to it"
     table.follow(0)
     QTest.keyClick(table, Qt.Key.Key_Down)
     assert panel._session.selection.row == 1, "arrow keys walk where the first column is hidden, too"
