@@ -15,11 +15,12 @@ from shardscope.looks.remedies import plain_words
 from shardscope.models.census import Census, count, countable
 from shardscope.models.object_filter import toggled
 from shardscope.models.object_model import ObjectModel, place_in
-from shardscope.models.object_rows import SomeRows, Sought, View, can_sort, rows_of, seek_file
+from shardscope.models.object_rows import SomeRows, View, can_sort, rows_of
 from shardscope.objects.actions import ObjectActions
 from shardscope.objects.chips import Chips
 from shardscope.objects.columns import Columns
 from shardscope.objects.filter_field import FilterField
+from shardscope.objects.seeking import FileSeeker
 from shardscope.objects.sums import SelectionSums
 from shardscope.objects.table import ObjectTable
 from shardscope.objects.why_none import why_none
@@ -69,6 +70,7 @@ class ObjectPanel(QWidget):
         self.actions_ = ObjectActions(session, self.table, settings, self)
         self.columns = Columns(session, self.table, settings)
         self.sums = SelectionSums(session, self.table)
+        self._seeker = FileSeeker(session, self._tell, self)
         line = QAction(self)
         line.setSeparator(True)
         self.table.addActions([line, self.hide_unused, self.columns.reset_widths])
@@ -294,31 +296,10 @@ class ObjectPanel(QWidget):
 
     def seek(self, path: Path) -> None:
         """Asks whether a file is among the objects; selects the one it is."""
-        if self._session.shard is None:
-            return
+        self._seeker.seek(path)
 
-        def take(found: Sought) -> None:
-            tell(found.how)
-            if found.ref is not None:
-                self._session.select_row(found.ref.row)
-
-        def tell(words: object) -> None:
-            self._note = str(words)
-            if job is not None:
-                job.note = self._note
-            self._session.message.emit(self._note)
-            self._update()
-
-        self._note = f"looking for {path.name} …"
-        job = self._session.ask(
-            lambda shard, job: seek_file(shard, path, job.progress),
-            take,
-            failed=tell,
-            key=("seek", self),
-            pool=Pool.CPU,
-            priority=Priority.SCAN,
-            title=f"Is {path.name} in here?",
-        )
+    def _tell(self, note: str) -> None:
+        self._note = note
         self._update()
 
     # --- selection and state ---
@@ -351,8 +332,7 @@ class ObjectPanel(QWidget):
         self.model.set_block((first if step < 0 else last) // max(last - first, 1) + min(step, 0))
 
     def _failed(self, message: str) -> None:
-        self._note = f"some rows cannot be read: {message}"
-        self._update()
+        self._tell(f"some rows cannot be read: {message}")
 
     @property
     def _total(self) -> int:

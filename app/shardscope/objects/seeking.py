@@ -8,6 +8,7 @@ from pathlib import Path
 from PySide6.QtCore import QObject
 
 from shardscope.jobs import Pool, Priority
+from shardscope.looks.remedies import plain_words
 from shardscope.models.object_rows import Sought, seek_file
 from shardscope.session import Session
 
@@ -46,7 +47,7 @@ class FileSeeker(QObject):
         job = self._session.ask(
             lambda shard, job: seek_file(shard, path, job.progress),
             take,
-            failed=tell,
+            failed=lambda error: tell(plain_words(error)),
             key=("seek", self),
             pool=Pool.CPU,
             priority=Priority.SCAN,
