@@ -100,14 +100,6 @@ def test_one_bar_one_path_one_status_line(small: MainWindow) -> None:
     assert not small.hex.tabs.isVisible()
 
 
-def test_a_narrow_status_line_keeps_the_name_of_the_format(small: MainWindow, qtbot: QtBot) -> None:
-    """In the smallest window the format is its name; how it was recognised stands in the tooltip."""
-    assert "magic" in small.line.kind.text()
-    small.resize(640, 420)
-    qtbot.waitUntil(lambda: small.line.kind.text() == "swh 1")
-    assert "magic" in small.line.kind.toolTip()
-
-
 # --- nothing moves ---
 
 
