@@ -9,7 +9,7 @@ import numpy as np
 
 from shardcore import BytesSource, Field, FieldRole, Node, Record, Runs, Section, SectionRole, Source, Span
 from shardcore.nodes.children import RecordTable, field_nodes
-from shardcore.nodes.node import path_to, runs_of
+from shardcore.nodes.node import fields_of, path_to, runs_of
 
 HEADER = Record(
     "header",
@@ -100,6 +100,10 @@ class SampleReader:
     def explain(self, offset: int, source: str = "") -> tuple[Node, ...]:
         """The path in the sample's tree."""
         return path_to(self.tree, offset)
+
+    def fields_in(self, start: int, stop: int, source: str = "", *, limit: int = 4096) -> list[tuple[Node, ...]]:
+        """The fields in the sample's tree."""
+        return fields_of(self.tree, start, stop, limit)
 
 
 class _Watched(Source):

@@ -18,6 +18,7 @@ from shardcore import Cancelled, DataSet, Shard
 from shardcore.words import plural
 from shardscope import assets
 from shardscope.around.picture import ask_picture
+from shardscope.docks.hits import HitsTable
 from shardscope.docks.places import Places
 from shardscope.docks.structure import StructureTree
 from shardscope.docks.transfers import Transfers
@@ -107,7 +108,8 @@ class MainWindow(QMainWindow):
         self.drop_places = DropPlaces(self, lambda: self.session.shard is not None, self._dropped)
         self.ways = OpenWays(self.session, self.bar, self)
         self.troubles = Troubles(self.session, self.bar, self.ways, self.hex.view.setFocus, self)
-        self.hex.keys = self.objects.model.keys_at_hand
+        self.hex.naming.keys = self.objects.model.keys_at_hand
+        self._remember_searches()
         self.actions_ = WindowActions(self, self, self.session)
         self.actions_.build(self.panels, PANELS, self.hex.actions_, self.objects.actions_)
         self.actions_.fill_samples([(one.title, str(one.path)) for one in assets.samples()])
@@ -172,6 +174,11 @@ class MainWindow(QMainWindow):
         tree = self.panels.panel(StructureTree)
         tree.look_up_requested.connect(self.trace_key)
         tree.extract_requested.connect(self.extract_row)
+        self.hex.look_up_wanted.connect(self.trace_key)
+        self.hex.extract_wanted.connect(self.extract_row)
+        hits = self.panels.panel(HitsTable)
+        self.hex.search.hits_changed.connect(hits.set_hits)
+        self.hex.search.list_wanted.connect(lambda: self.show_part("hits"))
         self.objects.bytes_wanted.connect(lambda: self.hex.view.setFocus(Qt.FocusReason.OtherFocusReason))
         self.objects.table.insertAction(self.objects.actions_.check, self.actions_.copy_files)
         self.welcome.open_requested.connect(self.ask_file)
@@ -180,6 +187,14 @@ class MainWindow(QMainWindow):
         self.places.chosen.connect(self.open)
         QApplication.styleHints().colorSchemeChanged.connect(self._system_theme_changed)
         self._history_changed()
+
+    def _remember_searches(self) -> None:
+        history = self.hex.search.history
+        history.set_entries(self.settings.searches)
+        history.changed.connect(partial(setattr, self.settings, "searches"))
+        fields = self.hex.actions_.fields
+        fields.setChecked(self.settings.fields_shown)
+        fields.toggled.connect(partial(setattr, self.settings, "fields_shown"))
 
     # --- opening ---
 

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QPoint, Qt
+from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QMenu
 from pytestqt.qtbot import QtBot
@@ -18,6 +18,7 @@ from shardscope.hex.panel import HexPanel
 from shardscope.hex.tabs import stored_span
 from shardscope.hex.width import RowMode, RowWidth, parse_width
 from shardscope.looks import theme
+from shardscope.models.hit_list import HitList
 from shardscope.pages import PAGE, PageState
 from shardscope.session import IndexState, Session
 from tests.app.hex_samples import SampleReader
@@ -102,8 +103,8 @@ def test_names_of_fields_are_places(qtbot: QtBot, swh: HexPanel, session: Sessio
     """A field's name is its value, with a dollar sign its place; the completion offers it."""
     assert session.shard is not None
     index = section(session, SectionRole.INDEX).start
-    qtbot.waitUntil(lambda: "header.index_position" in swh.places().starts)
-    assert "header.index_position" in swh.places().names
+    qtbot.waitUntil(lambda: "header.index_position" in swh.naming.places().starts)
+    assert "header.index_position" in swh.naming.places().names
     for text, offset in (("header.index_position", index), ("$header.index_position", 64)):
         swh.address.field.setText(text)
         qtbot.keyClick(swh.address.field, Qt.Key.Key_Return)
@@ -164,7 +165,7 @@ def test_row_widths_are_understood(text: str, choice: RowWidth | None) -> None:
 
 def test_any_row_width_can_be_typed(qtbot: QtBot, swh: HexPanel) -> None:
     """The control takes a number that it does not offer, and drops what is none."""
-    field = swh.widths.lineEdit()
+    field = swh.rows.box.lineEdit()
     assert field is not None
     field.setText("13")
     field.editingFinished.emit()
@@ -213,21 +214,70 @@ def test_search_finds_wildcards(qtbot: QtBot, swh: HexPanel, session: Session) -
     qtbot.waitUntil(lambda: "went around" in swh.search.status.text())
 
 
-def test_search_counts(qtbot: QtBot, swh: HexPanel, session: Session, data: Path) -> None:
-    """All hits are counted, and shown on the strip until the bar is closed."""
+def test_all_hits_are_listed_and_marked(qtbot: QtBot, swh: HexPanel, session: Session, data: Path) -> None:
+    """All hits are counted and listed, marked on the strip and in the bytes on the screen, until the bar is closed."""
     raw = (data / "swh" / "small.shard").read_bytes()
-    wanted = sum(1 for at in range(len(raw) - 3) if raw[at : at + 4] == bytes(4))
-    hits: list[tuple[int, ...]] = []
-    swh.search.hits_changed.connect(hits.append)
+    wanted = [at for at in range(len(raw) - 3) if raw[at : at + 4] == bytes(4)]
+    lists: list[HitList] = []
+    swh.search.hits_changed.connect(lists.append)
     swh.search.start()
     swh.search.field.setText("00000000")
-    swh.search.count()
-    qtbot.waitUntil(lambda: bool(hits))
-    assert len(hits[-1]) == wanted
-    assert swh.search.status.text() == f"{wanted:,} found"
+    with qtbot.waitSignal(swh.search.list_wanted, timeout=10_000):
+        swh.search.list_all()
+    assert lists[-1].offsets.tolist() == wanted
+    assert swh.search.status.text() == f"{len(wanted):,} found"
+    start, stop = swh.state.visible_bytes
+    shown = [(at, at + 4) for at in wanted if at + 4 > start and at < stop]
+    assert list(swh.state.scene(focused=True).hits) == shown
+    marked = swh.view.viewport().grab().toImage()
     qtbot.keyClick(swh.search.field, Qt.Key.Key_Escape)
-    assert hits[-1] == ()
+    assert swh.state.scene(focused=True).hits == ()
+    assert swh.view.viewport().grab().toImage() != marked
     assert not swh.search.isVisible()
+
+
+def test_a_number_search_says_which_hit(qtbot: QtBot, swh: HexPanel, session: Session) -> None:
+    """*Number* tries widths and byte orders, goes to the nearest, and says what it is and how many there are."""
+    assert session.shard is not None
+    size = session.shard.fields["header.index_size"]
+    swh.search.look_for("Number", str(size))
+    qtbot.waitUntil(lambda: session.selection.span == Span("", 72, 80))
+    assert swh.search.status.text().startswith("1 of ")
+    assert "at 72 · u64 big-endian" in swh.search.status.text()
+    swh.search.close_bar()
+
+
+def test_searches_come_back(qtbot: QtBot, swh: HexPanel) -> None:
+    """Up and Down bring back what was searched before, with its kind, and what was being typed; so does the menu."""
+    swh.search.start()
+    for kind, text in (("Hex", "53 57"), ("Text", "SWH")):
+        swh.search.look_for(kind, text)
+        qtbot.waitUntil(lambda: " of " in swh.search.status.text())
+    swh.search.field.setText("typing")
+    seen = []
+    for key in (Qt.Key.Key_Up, Qt.Key.Key_Up, Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_Down, Qt.Key.Key_Down):
+        qtbot.keyClick(swh.search.field, key)
+        seen.append((swh.search.kind.currentText(), swh.search.field.text()))
+    first, second, typed = ("Hex", "53 57"), ("Text", "SWH"), ("Text", "typing")
+    assert seen == [second, first, first, second, typed, typed]
+    menu = swh.search.earlier_menu()
+    assert [action.text() for action in menu.actions()] == ["SWH\tText", "53 57\tHex"]
+    menu.actions()[1].trigger()
+    assert (swh.search.kind.currentText(), swh.search.field.text()) == first
+    qtbot.waitUntil(lambda: " of " in swh.search.status.text())
+    swh.search.field.setText("53 57")
+    qtbot.keyClick(swh.search.field, Qt.Key.Key_Up)
+    assert swh.search.field.text() == "SWH"
+    swh.search.close_bar()
+
+
+def test_the_selected_bytes_are_found_elsewhere(qtbot: QtBot, swh: HexPanel, session: Session) -> None:
+    """*Find these bytes* searches the selection: the next place that has the same bytes."""
+    session.select_span(Span("", 88, 92))
+    swh.actions_.find_these.trigger()
+    assert swh.search.field.text() == "00 00 00 00"
+    qtbot.waitUntil(lambda: session.selection.span == Span("", 89, 93))
+    swh.search.close_bar()
 
 
 def test_search_mistakes_are_told(qtbot: QtBot, swh: HexPanel) -> None:
@@ -248,7 +298,7 @@ def test_a_search_can_be_stopped(qtbot: QtBot, session: Session, panel: HexPanel
     panel.view.state.set_source("", 2**60)
     panel.search.start()
     panel.search.field.setText("00 01 02 03 04 05 06 07")
-    panel.search.count()
+    panel.search.list_all()
     assert panel.search.stop.isVisible()
     qtbot.waitUntil(lambda: any(job.done_amount > 0 for job in session.jobs.open_jobs))
     qtbot.mouseClick(panel.search.stop, Qt.MouseButton.LeftButton)
@@ -276,6 +326,95 @@ def test_the_menu_offers_everything(qtbot: QtBot, swh: HexPanel) -> None:
     menu.close()
 
 
+def test_the_caret_has_its_field_and_its_record_framed(qtbot: QtBot, swh: HexPanel, session: Session) -> None:
+    """A click frames the field and the record of the byte; the record is selected by its action, then by its chip."""
+    index = section(session, SectionRole.INDEX).start
+    assert swh.rows.chip.isHidden()
+    swh.view.state.move_caret(index + 2 * SLOT + 35)
+    slot = (index + 2 * SLOT, index + 3 * SLOT)
+    qtbot.waitUntil(lambda: swh.state.frames == ((slot[0] + 32, slot[1]), slot))
+    assert swh.rows.chip.text() == "40 · slot"
+    swh.rows.chip.click()
+    assert (swh.state.layout.width, swh.state.layout.column_of(index)) == (SLOT, 0)
+    assert swh.rows.chip.isChecked()
+    assert swh.rows.box.currentText() == "Record"
+    swh.rows.chip.click()
+    assert swh.state.layout.width == 16
+    swh.actions_.select_record.trigger()
+    assert session.selection.span == Span("", *slot)
+    session.select_span(Span("", 100, 101))
+    qtbot.waitUntil(lambda: swh.rows.chip.isHidden())
+
+
+def test_fields_stand_beside_the_bytes(qtbot: QtBot, swh: HexPanel, session: Session) -> None:
+    """Where there is room each row names the fields that begin in it; a click selects one, its arrow follows it."""
+    column, grid = swh.view.column, swh.state.grid
+    swh.resize(1300, 640)
+    qtbot.waitUntil(lambda: column.shown and len(column.line(grid, 4).places) == 2)
+    line = column.line(grid, 4)
+    assert [(f.path, f.value, f.target is not None) for f in line.fields] == [
+        ("header › index_position", f"{section(session, SectionRole.INDEX).start:,}", True),
+        ("header › index_size", f"{session.shard.fields['header.index_size']:,}" if session.shard else "", False),
+    ]
+
+    def click(x: float) -> None:
+        y = grid.row_y(4) + grid.row / 2
+        place = QPoint(round(column.left(grid) + x), round(y))
+        qtbot.mouseClick(swh.view.viewport(), Qt.MouseButton.LeftButton, pos=place)
+
+    click(line.places[1].left + 3)
+    assert session.selection.span == Span("", 72, 80)
+    click(line.places[0].left + 3)
+    assert session.selection.span == Span("", 64, 72)
+    click((line.places[0].arrow + line.places[0].right) / 2)
+    assert session.selection.span == section(session, SectionRole.INDEX)
+    session.select_span(Span("", 0, 1))
+    point = QPointF(column.left(grid) + 3, grid.row_y(4) + 3)
+    assert "header › index_size" in column.tip_at(grid, point, swh.state.top_row)
+    with_fields = swh.view.viewport().grab().toImage()
+    swh.actions_.fields.setChecked(False)
+    assert not column.shown
+    assert swh.view.viewport().grab().toImage() != with_fields
+    swh.actions_.fields.setChecked(True)
+    swh.resize(700, 640)
+    assert not column.shown
+
+
+def test_bytes_are_copied_as_commands(swh: HexPanel, session: Session) -> None:
+    """The selection as a `shardcore` command and as lines of Python that read it; `curl` is for the web only."""
+    session.select_span(Span("", 72, 80))
+    swh.actions_.copy_command.trigger()
+    assert QGuiApplication.clipboard().text() == f"shardcore explain {session.request.uri} 0x48"
+    swh.actions_.copy_python.trigger()
+    found: dict[str, bytes] = {}
+    exec(QGuiApplication.clipboard().text(), found)
+    assert int.from_bytes(found["data"], "big") == swh.naming.places().values["header.index_size"]
+    assert not swh.actions_.copy_curl.isVisible()
+
+
+def test_the_object_of_the_bytes_is_at_hand(qtbot: QtBot, swh: HexPanel, session: Session) -> None:
+    """In the menu, bytes that belong to an object lead to it: its row, its lookup, its extraction."""
+    index = section(session, SectionRole.INDEX).start
+    assert session.shard is not None
+    row = next(n for n, key in enumerate(session.shard.objects.keys[:20]) if key)
+    for offset, known in ((8, False), (index + row * SLOT, True)):
+        swh.view.state.move_caret(offset)
+        qtbot.waitUntil(lambda: session.selection.complete)
+        swh.view.menu_requested.emit(QPoint(10, 10))
+        menu = next(m for m in swh.findChildren(QMenu) if m.isVisible() and m.parent() is swh)
+        entries = {action.text().replace("&", ""): action for action in menu.actions()}
+        assert entries["Look up object"].isEnabled() is known
+        menu.close()
+    with qtbot.waitSignal(swh.look_up_wanted) as told:
+        entries["Look up object"].trigger()
+    assert told.args == [session.shard.objects.keys[row]]
+    with qtbot.waitSignal(swh.extract_wanted) as told:
+        entries["Extract object…"].trigger()
+    assert told.args == [row]
+    entries["Go to object"].trigger()
+    assert session.selection.row == row
+
+
 def test_select_section(swh: HexPanel, session: Session) -> None:
     """The section around the caret is selected whole."""
     swh.view.state.move_caret(section(session, SectionRole.INDEX).start + 100)
@@ -288,7 +427,7 @@ def test_closing_leaves_nothing(swh: HexPanel, session: Session) -> None:
     session.close()
     assert swh.view.state.layout.size == 0
     assert swh.tabs.count() == 0
-    assert swh.places().names == ()
+    assert swh.naming.places().names == ()
     assert swh.pages.bytes_at("", 0, 8) is None
 
 
