@@ -53,8 +53,8 @@ def read_lines(uri: str, span: Span, format: str | None = None) -> str:
     )
 
 
-def curl_command(uri: str, span: Span) -> str | None:
-    """The command that fetches some bytes of a file of the web; None where they have no address there."""
+def curl_command(uri: str, span: Span, format: str | None = None) -> str:
+    """The command that fetches some bytes of a file of the web; empty where they have no address there."""
     if span.source or not span.size or not uri.startswith(("http://", "https://")):
-        return None
+        return ""
     return shlex.join(["curl", "--fail", "--range", f"{span.start}-{span.stop - 1}", "--output", "bytes.bin", uri])

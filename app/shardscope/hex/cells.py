@@ -104,6 +104,12 @@ def gather(layout: HexLayout, top: int, rows: int, pages: PageCache, name: str, 
     )
 
 
+def roles_in(cells: Cells) -> list[tuple[SectionRole, FieldRole]]:
+    """The section and field roles of some cells, without repetition, in the order of the roles."""
+    shades = np.unique(cells.shade[cells.state == CellState.LOADED] // 2).tolist()
+    return [(SECTION_ROLES[shade // len(FieldRole)], FieldRole(shade % len(FieldRole))) for shade in shades]
+
+
 def failed_in(pages: PageCache, name: str, start: int, stop: int) -> list[tuple[tuple[int, int], str]]:
     """The bytes of `[start, stop)` that could not be read, and why; neighbours of one reason are one stretch."""
     gaps = []

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
-from shardcore import ShardError
+from shardcore import DataSet, Node, Shard, ShardError
+from shardcore.sources.names import SourceName
 from shardscope.around.entry import Known
 from shardscope.goto import Places, starts_of
 from shardscope.hex.state import HexState
 from shardscope.jobs import Priority
+from shardscope.looks.words import short_name
 from shardscope.session import Session
 
 
@@ -64,3 +66,18 @@ class Naming:
         except ShardError:
             return False
         return True
+
+
+def file_title(shard: Shard | None, source: str, path: Sequence[Node]) -> str:
+    """What stands before a path: the file, or the data set, whose paths begin with the member.
+
+    Args:
+        shard: What is open.
+        source: The name of the source that is shown.
+        path: The path.
+    """
+    name = SourceName.parse(source)
+    if isinstance(shard, DataSet):
+        return short_name(shard.uri) if path else name.path
+    file = short_name(shard.source.name) if shard is not None and shard.source is not None else ""
+    return " › ".join(part for part in (file, name.path, "decoded" if name.stretches else "") if part)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import replace
 
 from PySide6.QtCore import QPointF, QRectF, Qt
-from PySide6.QtGui import QFontMetricsF, QPaintEngine, QPainter, QPen, QStaticText
+from PySide6.QtGui import QColor, QFontMetricsF, QPaintEngine, QPainter, QPen, QStaticText
 
 from shardscope.hex.canvas import RowCanvas
 from shardscope.hex.cells import Cells
@@ -22,6 +22,9 @@ from shardscope.looks.theme import Palette
 
 CellsOf = Callable[[int, int], Cells]
 """The cells of some rows: the number of the first, and how many."""
+
+_FAINT = 0.55
+"""How strong the frame of a record is, of that of a field."""
 
 
 class HexPainter:
@@ -111,11 +114,13 @@ class HexPainter:
     def _over(self, painter: QPainter, scene: Scene) -> None:
         thin = self.grid.rounded(1)
         # The record faintest, then the field, then what is selected or under the pointer.
-        pens = [QPen(self.palette.accent, thin), QPen(self.palette.muted, thin)]
+        faint = QColor(self.palette.accent)
+        faint.setAlphaF(_FAINT)
+        pens = [QPen(self.palette.accent, thin), QPen(faint, thin)]
         for (start, stop), pen in reversed(list(zip(scene.frames, pens, strict=False))):
             self._outline(painter, scene, start, stop, pen)
         if scene.hover is not None:
-            self._outline(painter, scene, *scene.hover, QPen(self.palette.text, thin))
+            self._outline(painter, scene, *scene.hover, QPen(self.palette.muted, thin))
         if scene.selection is not None:
             self._outline(painter, scene, *scene.selection, QPen(self.palette.accent, self.grid.rounded(1.5)))
         if scene.caret < 0:

@@ -2,37 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from functools import partial
 
 from PySide6.QtCore import QPoint, Signal
-from PySide6.QtGui import QGuiApplication, QResizeEvent
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QToolButton, QVBoxLayout, QWidget
 
 from shardcore import Cancelled, DataSet, Node, Report, Section, Shard, Span
 from shardcore.nodes.forms import curl_command, explain_command, read_lines
-from shardcore.patterns import MAX_PATTERN, Pattern
 from shardcore.sources.names import SourceName
 from shardscope.around.address_bar import AddressBar
 from shardscope.around.breadcrumb import Breadcrumb
 from shardscope.around.legend import Legend
 from shardscope.around.overview import Overview
-from shardscope.around.search_bar import SearchBar
 from shardscope.copying import CopyAs
 from shardscope.hex.actions import HexActions
-from shardscope.hex.copier import HexCopier
+from shardscope.hex.copier import HexCopier, LineForm
 from shardscope.hex.menu import HexDeeds, hex_menu, open_menu
-from shardscope.hex.naming import Naming
+from shardscope.hex.naming import Naming, file_title
 from shardscope.hex.record_frame import frames_of
 from shardscope.hex.row_choice import RowChoice
-from shardscope.hex.state import HexSelection
+from shardscope.hex.scene import HexSelection
+from shardscope.hex.searching import Searching
 from shardscope.hex.status import HexStatus
-from shardscope.hex.tabs import OpenSource, SourceTabs, stored_span
+from shardscope.hex.tabs import OpenSource, SourceTabs, stored_span, tab_title
 from shardscope.hex.view import HexView
 from shardscope.hex.width import RowWidth
 from shardscope.looks.remedies import plain_words
-from shardscope.looks.words import short_name
-from shardscope.models.hit_list import HitList
 from shardscope.models.sections import section_at
 from shardscope.pages import PageCache
 from shardscope.selection import Selection
@@ -79,7 +75,8 @@ class HexPanel(QWidget):
         self.address = AddressBar(self.naming.known)
         self.rows = RowChoice(self.state)
         self.decoded_button = QToolButton()
-        self.search = SearchBar(lambda: self.state.selection.span, self.pages)
+        self.searching = Searching(session, self.state, self.overview)
+        self.search = self.searching.bar
         self.legend = Legend()
         self.status = HexStatus()
         self.copier = HexCopier(self.state)
@@ -137,9 +134,6 @@ class HexPanel(QWidget):
         self.address.chosen.connect(lambda offset: self._session.select_span(self._byte(offset)))
         self.address.key_chosen.connect(self._session.look_up)
         self.address.left.connect(self.view.setFocus)
-        self.search.found.connect(self._session.select_span)
-        self.search.hits_changed.connect(self._mark_hits)
-        self.search.patterns_changed.connect(self._mark_patterns)
         self.view.field_chosen.connect(self._session.select_span)
         self.search.left.connect(self.view.setFocus)
         self.copier.message.connect(self._session.message)
@@ -149,9 +143,9 @@ class HexPanel(QWidget):
         actions.copy.triggered.connect(partial(self._copy_as, CopyAs.SEEN))
         for form, action in actions.copy_as.items():
             action.triggered.connect(partial(self._copy_as, form))
-        actions.copy_command.triggered.connect(lambda: self._copy_line(explain_command))
-        actions.copy_python.triggered.connect(lambda: self._copy_line(read_lines))
-        actions.copy_curl.triggered.connect(lambda: self._copy_line(lambda uri, span, _: curl_command(uri, span) or ""))
+        actions.copy_command.triggered.connect(partial(self._copy_line, explain_command))
+        actions.copy_python.triggered.connect(partial(self._copy_line, read_lines))
+        actions.copy_curl.triggered.connect(partial(self._copy_line, curl_command))
         actions.copy_offset.triggered.connect(lambda: self.copier.copy_text(f"{self.state.selection.span.start:#x}"))
         actions.select_field.triggered.connect(lambda: self.state.select_field(self.state.selection.caret))
         actions.select_record.triggered.connect(self.select_record)
@@ -160,9 +154,9 @@ class HexPanel(QWidget):
         actions.decoded.triggered.connect(self.toggle_decoded)
         actions.goto.triggered.connect(self.address.start)
         actions.find.triggered.connect(self.search.start)
-        actions.find_these.triggered.connect(self.find_these)
-        actions.find_next.triggered.connect(partial(self._find, False))
-        actions.find_previous.triggered.connect(partial(self._find, True))
+        actions.find_these.triggered.connect(self.searching.find_these)
+        actions.find_next.triggered.connect(lambda: self.searching.again(backward=False))
+        actions.find_previous.triggered.connect(lambda: self.searching.again(backward=True))
         actions.letters.toggled.connect(self.state.set_letters)
         actions.fields.toggled.connect(self.view.set_column)
         actions.larger.triggered.connect(lambda: self.state.set_font_size(self.state.font_size + 1))
@@ -176,7 +170,6 @@ class HexPanel(QWidget):
         session.selection_changed.connect(self._session_selected)
         session.index_loaded.connect(self._index_loaded)
         session.findings_changed.connect(self._findings_changed)
-        session.jobs.changed.connect(self.search.show_progress)
         self.pages.troubled.connect(session.note_trouble)
         if session.shard is not None:
             self._opened(session.shard)
@@ -247,7 +240,7 @@ class HexPanel(QWidget):
         before = self.tabs.known(self.state.name)
         if before is not None and before is not source:
             before.top, before.span = self.state.visible_bytes[0], self.state.selection.span
-        self.tabs.show_source(source, self._title(source.name))
+        self.tabs.show_source(source, tab_title(source.name))
         if self.state.name != source.name or self.state.layout.size != source.size or before is not source:
             self.state.set_source(source.name, source.size, source.sections)
             self.overview.set_source(source.name, source.size, source.sections)
@@ -260,21 +253,6 @@ class HexPanel(QWidget):
         self.overview.set_selection(*self._selected())
         self._path_changed(())
         self._refresh_status()
-
-    def _title(self, name: str) -> str:
-        stored = stored_span(name)
-        if stored is not None:
-            return f"Decoded {stored.start:,}–{stored.stop:,}"
-        return SourceName.parse(name).path or "Stored"
-
-    def _file_title(self) -> str:
-        """What stands before the path: the file, or the data set, whose paths begin with the member."""
-        shard = self._session.shard
-        if isinstance(shard, DataSet):
-            return short_name(shard.uri) if self._path else SourceName.parse(self.state.name).path
-        file = short_name(shard.source.name) if shard is not None and shard.source is not None else ""
-        name = SourceName.parse(self.state.name)
-        return " › ".join(part for part in (file, name.path, "decoded" if name.stretches else "") if part)
 
     # --- the selection ---
 
@@ -303,7 +281,7 @@ class HexPanel(QWidget):
 
     def _path_changed(self, path: tuple[Node, ...]) -> None:
         self._path = path
-        self.breadcrumb.set_path(self._file_title(), path)
+        self.breadcrumb.set_path(file_title(self._session.shard, self.state.name, path), path)
         self.rows.set_path(path)
         self.state.set_frames(frames_of(path, self.state.name))
         self.actions_.select_record.setEnabled(len(self.state.frames) > 1)
@@ -386,40 +364,9 @@ class HexPanel(QWidget):
     def _copy_as(self, form: CopyAs, checked: bool = False) -> None:
         self.copier.copy(form)
 
-    def _copy_line(self, form: Callable[[str, Span, str | None], str]) -> None:
-        """Copies what somebody else types to get at the selected bytes."""
-        request, span = self._session.request, self.state.selection.span
-        if text := form(request.uri, span, request.format):
-            QGuiApplication.clipboard().setText(text)
-            self._session.message.emit(f"Copied: {text.splitlines()[-1].strip()}")
-
-    # --- search ---
-
-    def _find(self, backward: bool, checked: bool = False) -> None:
-        """Repeats the search; without one, asks what for."""
-        if self.search.field.text():
-            self.search.show()
-            self.search.look(backward=backward)
-        else:
-            self.search.start()
-
-    def find_these(self) -> None:
-        """Searches the selected bytes elsewhere."""
-        span = self.state.selection.span
-        data = self.pages.bytes_at(self.state.name, span.start, min(span.stop, span.start + MAX_PATTERN))
-        if data is None or span.size > MAX_PATTERN:
-            self._session.message.emit(f"Select at most {MAX_PATTERN:,} bytes to find them elsewhere.")
-        elif data:
-            self.search.look_for("Hex", data.hex(" "))
-
-    def _mark_hits(self, hits: HitList) -> None:
-        if hits.source == self.state.name:
-            self.overview.set_hits(hits.on_a_strip(self.state.layout.size))
-
-    def _mark_patterns(self, patterns: Sequence[Pattern]) -> None:
-        if tuple(patterns) != tuple(self.state.patterns):
-            self.overview.set_hits(())
-        self.state.set_patterns(patterns)
+    def _copy_line(self, form: LineForm, checked: bool = False) -> None:
+        request = self._session.request
+        self.copier.copy_line(form, request.uri, request.format)
 
     # --- the menu ---
 

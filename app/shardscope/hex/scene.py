@@ -5,12 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from shardcore import Section
+from shardcore import Section, Span
 from shardscope.hex.grid import HexPart
 from shardscope.models.marks import Marks
 
 Range = tuple[int, int]
 """Bytes, half-open."""
+
+
+@dataclass(frozen=True)
+class HexSelection:
+    """What is selected in a hex view.
+
+    Attributes:
+        span: The bytes; one byte where there is only a caret, none in an empty source.
+        caret: The byte with the caret.
+    """
+
+    span: Span
+    caret: int
 
 
 @dataclass

@@ -6,39 +6,22 @@ It stands below the view, so that painting, mouse, keys and screen readers share
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import partial
 
-import numpy as np
 from PySide6.QtCore import QObject, QPointF, QRectF, QTimer, Signal
 from PySide6.QtWidgets import QAbstractScrollArea
 
 from shardcore import FieldRole, Finding, Node, Section, SectionRole, Span
 from shardcore.patterns import Pattern
-from shardscope.hex.cells import SECTION_ROLES, Cells, CellState, failed_in, gather, run_at
-from shardscope.hex.grid import HexGrid, HexPart
+from shardscope.hex.cells import Cells, failed_in, gather, roles_in, run_at
+from shardscope.hex.grid import HexGrid, HexPart, fitting_width
 from shardscope.hex.layout import MAX_WIDTH, HexLayout
 from shardscope.hex.marked_hits import hits_in
-from shardscope.hex.scene import Range, Scene
+from shardscope.hex.scene import HexSelection, Range, Scene
 from shardscope.hex.scroll import RowScroller
 from shardscope.looks import theme
 from shardscope.models.marks import Mark, Marks
 from shardscope.pages import PAGE, PageCache
-
-_FIT_STEP = 8
-
-
-@dataclass(frozen=True)
-class HexSelection:
-    """What is selected in a hex view.
-
-    Attributes:
-        span: The bytes; one byte where there is only a caret, none in an empty source.
-        caret: The byte with the caret.
-    """
-
-    span: Span
-    caret: int
 
 
 class HexState(QObject):
@@ -168,9 +151,7 @@ class HexState(QObject):
 
     def roles_on_screen(self) -> list[tuple[SectionRole, FieldRole]]:
         """The section and field roles of the bytes on the screen, without repetition, in the order of the roles."""
-        cells = self.cells()
-        shades = np.unique(cells.shade[cells.state == CellState.LOADED] // 2).tolist()
-        return [(SECTION_ROLES[shade // len(FieldRole)], FieldRole(shade % len(FieldRole))) for shade in shades]
+        return roles_in(self.cells())
 
     def marks_at(self, offset: int) -> list[Mark]:
         """The findings about a byte, the worst first."""
@@ -338,13 +319,7 @@ class HexState(QObject):
         self.changed.emit()
 
     def _fitting(self, size: int, ratio: float) -> int:
-        room = self.area.viewport().width()
-        width = _FIT_STEP
-        while width + _FIT_STEP <= MAX_WIDTH:
-            if HexGrid(self._font, HexLayout(size, width + _FIT_STEP), ratio).width > room:
-                break
-            width += _FIT_STEP
-        return width
+        return fitting_width(self._font, size, ratio, self.area.viewport().width())
 
     def _resize_bars(self) -> None:
         grid, room = self.grid, self.area.viewport().size()

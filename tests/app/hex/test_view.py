@@ -12,7 +12,7 @@ from pytestqt.qtbot import QtBot
 from shardcore import Finding, Severity, SourceError, Span
 from shardcore.testing import PatternSource
 from shardscope.hex.grid import HexPart
-from shardscope.hex.state import HexSelection
+from shardscope.hex.scene import HexSelection
 from shardscope.hex.view import HexView
 from shardscope.looks import theme
 from shardscope.pages import PAGE, PageCache
