@@ -36,10 +36,9 @@ def sentences() -> Mapping[str, str]:
             ),
             "hexView": translate(
                 "WhatsThis",
-                "Offset, bytes and text. Colours are sections and fields, letters their roles. Arrow keys move, with "
-                "Shift they select; Ctrl+Page Down goes to the next section. All panels follow what is selected here. "
-                "Where there is room, the fields of each row stand beside it: a click selects one, its arrow "
-                "follows it.",
+                "Offset, bytes, text and, where there is room, fields: click one, or its arrow to follow it. Colours "
+                "are sections and fields, letters their roles. Arrow keys move, with Shift they select; "
+                "Ctrl+Page Down goes to the next section.",
             ),
             "overview": translate(
                 "WhatsThis",

@@ -83,7 +83,9 @@ class HexPainter:
         grid = self.grid
 
         def paint(onto: QPainter, first: int, count: int) -> None:
-            part = replace(scene, top=scene.top + first, rows=count)
+            start, stop = (grid.layout.row_start(scene.top + row) for row in (first, first + count))
+            hits = [hit for hit in scene.hits if hit[0] < stop and hit[1] > start]
+            part = replace(scene, top=scene.top + first, rows=count, hits=hits)
             onto.translate(0, -grid.header)
             self.rows.paint(onto, part, cells_of(part.top, part.rows), area.width(), scroll)
 

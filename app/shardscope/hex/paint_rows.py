@@ -6,6 +6,8 @@ the file.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QPointF, QRectF, Qt
@@ -16,7 +18,7 @@ from shardscope.hex.cells import SECTION_ROLES, SHADES, Cells, CellState
 from shardscope.hex.field_column import FieldColumn
 from shardscope.hex.grid import HexGrid, HexPart
 from shardscope.hex.rows import Pieces, RowCache
-from shardscope.hex.scene import Scene
+from shardscope.hex.scene import Range, Scene
 from shardscope.looks.theme import Palette
 from shardscope.models.sections import sections_in
 from shardscope.pages import PageState
@@ -67,10 +69,10 @@ class RowPainter:
 
     def _backgrounds(self, painter: QPainter, scene: Scene, cells: Cells) -> None:
         colours = np.where(cells.state == CellState.LOADED, self._shades[cells.shade], np.uint32(0))
-        for start, stop in scene.hits:
-            self._tint_bytes(colours, cells, start, stop, _HIT_TINT * self.palette.text.alphaF(), self.palette.text)
+        if scene.hits:
+            _tint(colours, cells, scene.hits, self.palette.text, _HIT_TINT)
         if scene.selection is not None:
-            self._tint_bytes(colours, cells, *scene.selection, self.palette.selection.alphaF(), self.palette.selection)
+            _tint(colours, cells, [scene.selection], self.palette.selection, self.palette.selection.alphaF())
         # Where the colour is another than in the cell before: there a rectangle begins.
         changes = np.ones(colours.shape, np.bool_)
         changes[:, 1:] = colours[:, 1:] != colours[:, :-1]
@@ -87,11 +89,6 @@ class RowPainter:
                 y = self.grid.row_y(row)
                 painter.fillRect(QRectF(hexes[cell], y, hexes[stop] - hexes[cell], height), brush)
                 painter.fillRect(QRectF(texts[cell], y, texts[stop] - texts[cell], height), brush)
-
-    def _tint_bytes(
-        self, colours: NDArray[np.uint32], cells: Cells, start: int, stop: int, alpha: float, tint: QColor
-    ) -> None:
-        _tint(colours.ravel()[max(start - cells.first, 0) : max(stop - cells.first, 0)], tint, alpha)
 
     def _field_edges(self, painter: QPainter, scene: Scene, cells: Cells) -> None:
         """A thin line where a field begins: before its first byte, and above it where it begins a row."""
@@ -228,14 +225,21 @@ _HIT_TINT = 0.12
 """How much of the colour of text is mixed into the background of a hit."""
 
 
-def _tint(colours: NDArray[np.uint32], tint: QColor, alpha: float) -> None:
-    """Lays a translucent colour over opaque ARGB colours, in place."""
+def _tint(colours: NDArray[np.uint32], cells: Cells, ranges: Sequence[Range], tint: QColor, alpha: float) -> None:
+    """Lays a translucent colour over the opaque ARGB colours of some bytes, in place; what is not painted stays so."""
+    flat = colours.ravel()
+    chosen = np.zeros(len(flat), np.bool_)
+    for start, stop in ranges:
+        chosen[max(start - cells.first, 0) : max(stop - cells.first, 0)] = True
+    places = np.flatnonzero(chosen & (flat >> np.uint32(24) > 0))
+    if not len(places):
+        return
+    under = flat[places]
+    mixed = np.full(len(places), 255 << 24, np.uint32)
     for shift, part in ((0, tint.blue()), (8, tint.green()), (16, tint.red())):
-        under = (colours >> np.uint32(shift)) & np.uint32(255)
-        mixed = (under * (1 - alpha) + part * alpha + 0.5).astype(np.uint32) << np.uint32(shift)
-        kept = colours & np.uint32(~(255 << shift) & 0xFFFFFFFF)
-        # What is not painted stays so.
-        colours[...] = np.where(colours >> np.uint32(24), kept | mixed, colours)
+        below = (under >> np.uint32(shift)) & np.uint32(255)
+        mixed |= (below * (1 - alpha) + part * alpha + 0.5).astype(np.uint32) << np.uint32(shift)
+    flat[places] = mixed
 
 
 def shade_table(palette: Palette) -> NDArray[np.uint32]:
