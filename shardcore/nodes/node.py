@@ -166,9 +166,13 @@ def fields_of(root: Node, start: int, stop: int, limit: int) -> list[tuple[Node,
     return found
 
 
+_MORE = 16
+"""Children that are made besides twice as many as fields are wanted: of some none begins in the stretch."""
+
+
 def _find_fields(path: tuple[Node, ...], start: int, stop: int, limit: int, found: list[tuple[Node, ...]]) -> None:
     node, at = path[-1], start
-    for _, kid, kid_start, kid_stop in _owned(node, start, stop):
+    for _, kid, kid_start, kid_stop in _owned(node, start, stop, _MORE + 2 * limit):
         if len(found) >= limit:
             return
         if kid_start > at == node.span.start:
@@ -179,9 +183,9 @@ def _find_fields(path: tuple[Node, ...], start: int, stop: int, limit: int, foun
         found.append(path)
 
 
-def _owned(node: Node, start: int, stop: int) -> Iterator[tuple[int, Node, int, int]]:
-    """The children that own bytes of `[start, stop)`: number, node, and which bytes."""
-    touching = _touching(node, start, stop)
+def _owned(node: Node, start: int, stop: int, most: int | None = None) -> Iterator[tuple[int, Node, int, int]]:
+    """The children that own bytes of `[start, stop)`: number, node, and which bytes; see `_touching`."""
+    touching = _touching(node, start, stop, most)
     nexts = [kid.span.start for _, kid in touching[1:]] + [stop]
     for (number, kid), upto in zip(touching, nexts, strict=False):
         kid_start, kid_stop = max(kid.span.start, start), min(kid.span.stop, upto, stop)
@@ -221,13 +225,16 @@ def _solid(nodes: Iterable[tuple[int, Node]], source: str) -> list[tuple[int, No
     return [pair for pair in nodes if pair[1].bits is None and pair[1].span.size and pair[1].span.source == source]
 
 
-def _touching(node: Node, start: int, stop: int) -> list[tuple[int, Node]]:
-    """The children that own bytes of `[start, stop)`, with their numbers."""
+def _touching(node: Node, start: int, stop: int, most: int | None = None) -> list[tuple[int, Node]]:
+    """The children that own bytes of `[start, stop)`, with their numbers; no more than the first `most` are made.
+
+    A damaged index may say of a million objects that they begin at one byte.
+    """
     kids = node.children
     source = node.span.source
     if not isinstance(kids, Children):
         return _solid(enumerate(kids), source)
-    inside = kids.overlap(start, stop) if kids.source == source else range(0)
+    inside = kids.overlap(start, stop)[:most] if kids.source == source else range(0)
     return _solid(zip(inside, kids.make(inside.start, inside.stop), strict=False), source) if inside else []
 
 
