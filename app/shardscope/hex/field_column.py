@@ -132,6 +132,8 @@ class FieldColumn(QObject):
             fits = x + wide <= self._room
             if not fits:
                 text = metrics.elidedText(text, Qt.TextElideMode.ElideRight, max(self._room - x, 0))
+                # A value that was cut already needs to say so once only.
+                text = text.replace("……", "…")
                 wide = metrics.horizontalAdvance(text)
             laid = QStaticText(text)
             laid.setTextFormat(Qt.TextFormat.PlainText)

@@ -330,10 +330,12 @@ def test_the_caret_has_its_field_and_its_record_framed(qtbot: QtBot, swh: HexPan
     """A click frames the field and the record of the byte; the record is selected by its action, then by its chip."""
     index = section(session, SectionRole.INDEX).start
     assert swh.rows.chip.isHidden()
+    before = swh.view.geometry()
     swh.view.state.move_caret(index + 2 * SLOT + 35)
     slot = (index + 2 * SLOT, index + 3 * SLOT)
     qtbot.waitUntil(lambda: swh.state.frames == ((slot[0] + 32, slot[1]), slot))
     assert swh.rows.chip.text() == "40 · slot"
+    assert swh.view.geometry() == before
     swh.rows.chip.click()
     assert (swh.state.layout.width, swh.state.layout.column_of(index)) == (SLOT, 0)
     assert swh.rows.chip.isChecked()
