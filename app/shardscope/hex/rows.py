@@ -136,7 +136,9 @@ def _joined(pairs: list[str]) -> str:
 
 def _laid_out(text: str) -> QStaticText:
     laid = QStaticText(text)
-    laid.setTextFormat(Qt.TextFormat.PlainText)
+    if "<" in text:
+        # Nothing else makes Qt take a text for markup.
+        laid.setTextFormat(Qt.TextFormat.PlainText)
     return laid
 
 
