@@ -6,7 +6,7 @@ from functools import partial
 
 from PySide6.QtCore import QPoint, Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QToolButton, QVBoxLayout, QWidget
 
 from shardcore import Cancelled, DataSet, Node, Report, Section, Shard, Span
 from shardcore.nodes.forms import curl_command, explain_command, read_lines
@@ -92,6 +92,7 @@ class HexPanel(QWidget):
     def _lay_out(self) -> None:
         self.decoded_button.setDefaultAction(self.actions_.decoded)
         self.decoded_button.setObjectName("decodedButton")
+        self.decoded_button.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Ignored)
         self.decoded_button.hide()
         self.search.hide()
         line = QHBoxLayout()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QObject, Signal
-from PySide6.QtWidgets import QToolButton
+from PySide6.QtWidgets import QSizePolicy, QToolButton
 
 from shardcore import Node
 from shardscope.hex.state import HexState
@@ -38,6 +38,8 @@ class RowChoice(QObject):
         self.chip = QToolButton()
         self.chip.setObjectName("recordChip")
         self.chip.setCheckable(True)
+        # It comes and goes; the line that it stands in keeps its height.
+        self.chip.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Ignored)
         self.chip.hide()
         self.chip.clicked.connect(self._pressed)
 

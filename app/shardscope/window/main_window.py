@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QByteArray, QSize, Qt, QTimer
@@ -37,6 +36,7 @@ from shardscope.settings import Settings
 from shardscope.trace.panel import TracePanel
 from shardscope.window.about import about_box
 from shardscope.window.actions import WindowActions
+from shardscope.window.bytes_in_window import connect_bytes
 from shardscope.window.drop_places import DropPlace, DropPlaces, dragged_file
 from shardscope.window.error_bar import ErrorBar
 from shardscope.window.help_menu import HelpMenu
@@ -84,8 +84,6 @@ class MainWindow(QMainWindow):
         self.setMinimumSize(LEAST.boundedTo(self.screen().availableGeometry().size()))
         self.welcome = Welcome(settings, self.jobs, self)
         self.hex = HexPanel(self.session, self)
-        self.hex.overview.set_schematic(settings.schematic)
-        self.hex.overview.scale_changed.connect(partial(setattr, settings, "schematic"))
         self.panels = PanelDocks(self, PANELS, self.session, settings)
         self.objects = self.panels.panel(ObjectPanel)
         self.trace = self.panels.panel(TracePanel)
@@ -109,7 +107,7 @@ class MainWindow(QMainWindow):
         self.ways = OpenWays(self.session, self.bar, self)
         self.troubles = Troubles(self.session, self.bar, self.ways, self.hex.view.setFocus, self)
         self.hex.naming.keys = self.objects.model.keys_at_hand
-        self._remember_searches()
+        connect_bytes(self.hex, self.panels.panel(HitsTable), self, settings)
         self.actions_ = WindowActions(self, self, self.session)
         self.actions_.build(self.panels, PANELS, self.hex.actions_, self.objects.actions_)
         self.actions_.fill_samples([(one.title, str(one.path)) for one in assets.samples()])
@@ -174,11 +172,6 @@ class MainWindow(QMainWindow):
         tree = self.panels.panel(StructureTree)
         tree.look_up_requested.connect(self.trace_key)
         tree.extract_requested.connect(self.extract_row)
-        self.hex.look_up_wanted.connect(self.trace_key)
-        self.hex.extract_wanted.connect(self.extract_row)
-        hits = self.panels.panel(HitsTable)
-        self.hex.search.hits_changed.connect(hits.set_hits)
-        self.hex.search.list_wanted.connect(lambda: self.show_part("hits"))
         self.objects.bytes_wanted.connect(lambda: self.hex.view.setFocus(Qt.FocusReason.OtherFocusReason))
         self.objects.table.insertAction(self.objects.actions_.check, self.actions_.copy_files)
         self.welcome.open_requested.connect(self.ask_file)
@@ -187,14 +180,6 @@ class MainWindow(QMainWindow):
         self.places.chosen.connect(self.open)
         QApplication.styleHints().colorSchemeChanged.connect(self._system_theme_changed)
         self._history_changed()
-
-    def _remember_searches(self) -> None:
-        history = self.hex.search.history
-        history.set_entries(self.settings.searches)
-        history.changed.connect(partial(setattr, self.settings, "searches"))
-        fields = self.hex.actions_.fields
-        fields.setChecked(self.settings.fields_shown)
-        fields.toggled.connect(partial(setattr, self.settings, "fields_shown"))
 
     # --- opening ---
 

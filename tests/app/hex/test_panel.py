@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QMenu
 from pytestqt.qtbot import QtBot
@@ -18,43 +18,11 @@ from shardscope.hex.panel import HexPanel
 from shardscope.hex.tabs import stored_span
 from shardscope.hex.width import RowMode, RowWidth, parse_width
 from shardscope.looks import theme
-from shardscope.models.hit_list import HitList
 from shardscope.pages import PAGE, PageState
 from shardscope.session import IndexState, Session
-from tests.app.hex_samples import SampleReader
+from tests.app.hex_samples import SampleReader, section
 
 SLOT = 40
-
-
-@pytest.fixture
-def panel(qtbot: QtBot, session: Session) -> HexPanel:
-    """A panel with nothing open."""
-    made = HexPanel(session)
-    qtbot.addWidget(made)
-    made.resize(1000, 640)
-    made.show()
-    # In the window it stands in the bar.
-    qtbot.addWidget(made.address)
-    made.address.resize(800, 40)
-    made.address.show()
-    return made
-
-
-@pytest.fixture
-def swh(qtbot: QtBot, session: Session, panel: HexPanel, data: Path) -> HexPanel:
-    """A panel with a small shard, its index read and its first bytes painted."""
-    with qtbot.waitSignal(session.opened, timeout=10_000):
-        session.open(str(data / "swh" / "small.shard"))
-    qtbot.waitUntil(lambda: session.index_state is IndexState.LOADED, timeout=10_000)
-    qtbot.waitUntil(lambda: panel.pages.bytes_at("", 0, 512) is not None)
-    return panel
-
-
-def section(session: Session, role: SectionRole) -> Span:
-    """The span of the first section of a role."""
-    assert session.shard is not None
-    found = next(s for s in session.shard.sections if s.role is role)
-    return Span("", found.start, found.stop)
 
 
 def test_a_shard_is_shown(swh: HexPanel, session: Session) -> None:
@@ -202,111 +170,6 @@ def test_copying(qtbot: QtBot, swh: HexPanel, session: Session, form: CopyAs, ex
     assert told.args == [f"8 bytes copied {form.value}"]
 
 
-def test_search_finds_wildcards(qtbot: QtBot, swh: HexPanel, session: Session) -> None:
-    """Enter goes from hit to hit and around the end, and says so; what is found is selected."""
-    swh.actions_.find.trigger()
-    assert swh.search.isVisible()
-    swh.search.field.setText("53 57 ?? 5? 68")
-    qtbot.keyClick(swh.search.field, Qt.Key.Key_Return)
-    qtbot.waitUntil(lambda: session.selection.span == Span("", 0, 5))
-    assert "at 0" in swh.search.status.text()
-    qtbot.keyClick(swh.search.field, Qt.Key.Key_Return)
-    qtbot.waitUntil(lambda: "went around" in swh.search.status.text())
-
-
-def test_all_hits_are_listed_and_marked(qtbot: QtBot, swh: HexPanel, session: Session, data: Path) -> None:
-    """All hits are counted and listed, marked on the strip and in the bytes on the screen, until the bar is closed."""
-    raw = (data / "swh" / "small.shard").read_bytes()
-    wanted = [at for at in range(len(raw) - 3) if raw[at : at + 4] == bytes(4)]
-    lists: list[HitList] = []
-    swh.search.hits_changed.connect(lists.append)
-    swh.search.start()
-    swh.search.field.setText("00000000")
-    with qtbot.waitSignal(swh.search.list_wanted, timeout=10_000):
-        swh.search.list_all()
-    assert lists[-1].offsets.tolist() == wanted
-    assert swh.search.status.text() == f"{len(wanted):,} found"
-    start, stop = swh.state.visible_bytes
-    shown = [(at, at + 4) for at in wanted if at + 4 > start and at < stop]
-    assert list(swh.state.scene(focused=True).hits) == shown
-    marked = swh.view.viewport().grab().toImage()
-    qtbot.keyClick(swh.search.field, Qt.Key.Key_Escape)
-    assert swh.state.scene(focused=True).hits == ()
-    assert swh.view.viewport().grab().toImage() != marked
-    assert not swh.search.isVisible()
-
-
-def test_a_number_search_says_which_hit(qtbot: QtBot, swh: HexPanel, session: Session) -> None:
-    """*Number* tries widths and byte orders, goes to the nearest, and says what it is and how many there are."""
-    assert session.shard is not None
-    size = session.shard.fields["header.index_size"]
-    swh.search.look_for("Number", str(size))
-    qtbot.waitUntil(lambda: session.selection.span == Span("", 72, 80))
-    assert swh.search.status.text().startswith("1 of ")
-    assert "at 72 · u64 big-endian" in swh.search.status.text()
-    swh.search.close_bar()
-
-
-def test_searches_come_back(qtbot: QtBot, swh: HexPanel) -> None:
-    """Up and Down bring back what was searched before, with its kind, and what was being typed; so does the menu."""
-    swh.search.start()
-    for kind, text in (("Hex", "53 57"), ("Text", "SWH")):
-        swh.search.look_for(kind, text)
-        qtbot.waitUntil(lambda: " of " in swh.search.status.text())
-    swh.search.field.setText("typing")
-    seen = []
-    for key in (Qt.Key.Key_Up, Qt.Key.Key_Up, Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_Down, Qt.Key.Key_Down):
-        qtbot.keyClick(swh.search.field, key)
-        seen.append((swh.search.kind.currentText(), swh.search.field.text()))
-    first, second, typed = ("Hex", "53 57"), ("Text", "SWH"), ("Text", "typing")
-    assert seen == [second, first, first, second, typed, typed]
-    menu = swh.search.earlier_menu()
-    assert [action.text() for action in menu.actions()] == ["SWH\tText", "53 57\tHex"]
-    menu.actions()[1].trigger()
-    assert (swh.search.kind.currentText(), swh.search.field.text()) == first
-    qtbot.waitUntil(lambda: " of " in swh.search.status.text())
-    swh.search.field.setText("53 57")
-    qtbot.keyClick(swh.search.field, Qt.Key.Key_Up)
-    assert swh.search.field.text() == "SWH"
-    swh.search.close_bar()
-
-
-def test_the_selected_bytes_are_found_elsewhere(qtbot: QtBot, swh: HexPanel, session: Session) -> None:
-    """*Find these bytes* searches the selection: the next place that has the same bytes."""
-    session.select_span(Span("", 88, 92))
-    swh.actions_.find_these.trigger()
-    assert swh.search.field.text() == "00 00 00 00"
-    qtbot.waitUntil(lambda: session.selection.span == Span("", 89, 93))
-    swh.search.close_bar()
-
-
-def test_search_mistakes_are_told(qtbot: QtBot, swh: HexPanel) -> None:
-    """What is no pattern is told at once; what is not there is told when all was searched."""
-    swh.search.start()
-    swh.search.field.setText("5")
-    swh.search.look()
-    assert "odd number" in swh.search.status.text()
-    swh.search.kind.setCurrentText("Text")
-    swh.search.field.setText("surely not in this file")
-    swh.search.look()
-    qtbot.waitUntil(lambda: swh.search.status.text() == "not found")
-
-
-def test_a_search_can_be_stopped(qtbot: QtBot, session: Session, panel: HexPanel) -> None:
-    """A search in a source without end shows its progress, is stopped by its button at once, and says so."""
-    panel.pages.use(SampleReader(PatternSource(2**60)))
-    panel.view.state.set_source("", 2**60)
-    panel.search.start()
-    panel.search.field.setText("00 01 02 03 04 05 06 07")
-    panel.search.list_all()
-    assert panel.search.stop.isVisible()
-    qtbot.waitUntil(lambda: any(job.done_amount > 0 for job in session.jobs.open_jobs))
-    qtbot.mouseClick(panel.search.stop, Qt.MouseButton.LeftButton)
-    qtbot.waitUntil(lambda: panel.search.status.text() == "stopped", timeout=2000)
-    assert not panel.search.stop.isVisible()
-    assert not session.jobs.open_jobs
-
-
 def test_too_much_is_not_copied(qtbot: QtBot, session: Session, panel: HexPanel) -> None:
     """A selection over 16 MiB is refused with a sentence, and nothing is read."""
     panel.pages.use(SampleReader(PatternSource(2**60)))
@@ -324,62 +187,6 @@ def test_the_menu_offers_everything(qtbot: QtBot, swh: HexPanel) -> None:
     texts = {action.text().replace("&", "") for action in menu.actions()}
     assert {"Copy", "Copy as", "Select field", "Select section", "Follow pointer", "Go to …", "Row width"} <= texts
     menu.close()
-
-
-def test_the_caret_has_its_field_and_its_record_framed(qtbot: QtBot, swh: HexPanel, session: Session) -> None:
-    """A click frames the field and the record of the byte; the record is selected by its action, then by its chip."""
-    index = section(session, SectionRole.INDEX).start
-    assert swh.rows.chip.isHidden()
-    before = swh.view.geometry()
-    swh.view.state.move_caret(index + 2 * SLOT + 35)
-    slot = (index + 2 * SLOT, index + 3 * SLOT)
-    qtbot.waitUntil(lambda: swh.state.frames == ((slot[0] + 32, slot[1]), slot))
-    assert swh.rows.chip.text() == "40 · slot"
-    assert swh.view.geometry() == before
-    swh.rows.chip.click()
-    assert (swh.state.layout.width, swh.state.layout.column_of(index)) == (SLOT, 0)
-    assert swh.rows.chip.isChecked()
-    assert swh.rows.box.currentText() == "Record"
-    swh.rows.chip.click()
-    assert swh.state.layout.width == 16
-    swh.actions_.select_record.trigger()
-    assert session.selection.span == Span("", *slot)
-    session.select_span(Span("", 100, 101))
-    qtbot.waitUntil(swh.rows.chip.isHidden)
-
-
-def test_fields_stand_beside_the_bytes(qtbot: QtBot, swh: HexPanel, session: Session) -> None:
-    """Where there is room each row names the fields that begin in it; a click selects one, its arrow follows it."""
-    column, grid = swh.view.column, swh.state.grid
-    swh.resize(1300, 640)
-    qtbot.waitUntil(lambda: column.shown and len(column.line(grid, 4).places) == 2)
-    line = column.line(grid, 4)
-    assert [(f.path, f.value, f.target is not None) for f in line.fields] == [
-        ("header › index_position", f"{section(session, SectionRole.INDEX).start:,}", True),
-        ("header › index_size", f"{session.shard.fields['header.index_size']:,}" if session.shard else "", False),
-    ]
-
-    def click(x: float) -> None:
-        y = grid.row_y(4) + grid.row / 2
-        place = QPoint(round(column.left(grid) + x), round(y))
-        qtbot.mouseClick(swh.view.viewport(), Qt.MouseButton.LeftButton, pos=place)
-
-    click(line.places[1].left + 3)
-    assert session.selection.span == Span("", 72, 80)
-    click(line.places[0].left + 3)
-    assert session.selection.span == Span("", 64, 72)
-    click((line.places[0].arrow + line.places[0].right) / 2)
-    assert session.selection.span == section(session, SectionRole.INDEX)
-    session.select_span(Span("", 0, 1))
-    point = QPointF(column.left(grid) + 3, grid.row_y(4) + 3)
-    assert "header › index_size" in column.tip_at(grid, point, swh.state.top_row)
-    with_fields = swh.view.viewport().grab().toImage()
-    swh.actions_.fields.setChecked(False)
-    assert not column.shown
-    assert swh.view.viewport().grab().toImage() != with_fields
-    swh.actions_.fields.setChecked(True)
-    swh.resize(700, 640)
-    assert not column.shown
 
 
 def test_bytes_are_copied_as_commands(swh: HexPanel, session: Session) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QPoint, QRect, QSize, Qt
+from PySide6.QtCore import QRect, QSize, Qt
 from PySide6.QtGui import QAction
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QToolButton, QWidget
@@ -118,30 +118,6 @@ def test_no_message_moves_a_dock(small: MainWindow, qtbot: QtBot) -> None:
     small.hex.search.close_bar()
     qtbot.wait(30)
     assert docks(small) == before
-
-
-def test_a_search_moves_no_dock(small: MainWindow, qtbot: QtBot) -> None:
-    """A search, its list of hits in the place of the objects, and what the pointer is on: the frame stays as it is."""
-    before, view = docks(small), small.hex.view.size()
-    small.hex.search.look_for("Number", "520")
-    with qtbot.waitSignal(small.hex.search.list_wanted, timeout=10_000):
-        small.hex.search.list_all()
-    assert small.panels.in_front("hits")
-    qtbot.waitUntil(lambda: "hits" in docks(small))
-    after = docks(small)
-    assert after.pop("hits") == before.pop("objects")
-    assert after == before
-    small.hex.search.close_bar()
-    small.show_part("objects")
-    qtbot.waitUntil(lambda: small.hex.view.size() == view)
-    before = docks(small)
-    grid, texts = small.hex.state.grid, [label.text() for label in small.findChildren(QLabel)]
-    for row in range(5):
-        place = QPoint(round(grid.hex_x + 90), round(grid.row_y(row) + grid.row / 2))
-        qtbot.mouseMove(small.hex.view.viewport(), place)
-    assert small.hex.state.hover is not None
-    assert (docks(small), small.hex.view.size()) == (before, view)
-    assert [label.text() for label in small.findChildren(QLabel)] == texts
 
 
 @pytest.mark.parametrize("content", [b"", b"Dear reader, this is not a shard. " * 20, b"SWHShard" + b"\xff" * 300])
