@@ -8,8 +8,18 @@ from types import MappingProxyType
 from typing import Any
 
 from PySide6.QtCore import QEvent, QObject, Qt, Signal
-from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLineEdit, QMenu, QProgressBar, QToolButton, QWidget
+from PySide6.QtGui import QKeyEvent, QResizeEvent
+from PySide6.QtWidgets import (
+    QBoxLayout,
+    QComboBox,
+    QHBoxLayout,
+    QLineEdit,
+    QMenu,
+    QProgressBar,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
 
 from shardcore import Cancelled, Source, Span, UsageError
 from shardcore.patterns import Pattern, parse_hex, parse_numbers, parse_text
@@ -38,6 +48,14 @@ _STEPS = 1000
 
 AT_ONCE = 64 * 1024 * 1024
 """In a source up to this many bytes, all hits are listed when the first one is found."""
+
+NARROW = 460
+"""Below this width, in pixels, what came of a search has a line of its own."""
+
+FIELD = 70
+"""The least width of the field."""
+
+_SIGN = 28
 
 
 class SearchBar(QWidget):
@@ -95,19 +113,37 @@ class SearchBar(QWidget):
         self.progress.setFixedSize(60, 8)
         self.status = Elided()
         self.status.setObjectName("searchStatus")
-        row = QHBoxLayout(self)
-        row.setContentsMargins(10, 4, 10, 4)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(10, 4, 10, 4)
+        column.setSpacing(2)
+        row = self._row = QHBoxLayout()
         row.setSpacing(5)
+        column.addLayout(row)
         buttons = (self.earlier, self.before, self.after, self.all, self.stop)
         for widget in (self.kind, self.field, *buttons, self.progress, self.status):
             row.addWidget(widget)
         row.setStretchFactor(self.field, 1)
         row.addWidget(self._button("✕", "searchClose", self.tr("Close (Esc)"), self.close_bar))
+        self.field.setMinimumWidth(FIELD)
         self.kind.currentTextChanged.connect(self._kind_changed)
         self.field.textEdited.connect(lambda: self._say(""))
         self.field.installEventFilter(self)
         self._kind_changed(self.kind.currentText())
         self._running(None)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """In a narrow bar what came of the search stands below the field, and the history is reached by its keys."""
+        super().resizeEvent(event)
+        column = self.layout()
+        narrow = self.width() < NARROW
+        if isinstance(column, QBoxLayout) and narrow != (self._row.indexOf(self.status) < 0):
+            self._row.removeWidget(self.status)
+            column.removeWidget(self.status)
+            if narrow:
+                column.addWidget(self.status)
+            else:
+                self._row.insertWidget(self._row.count() - 1, self.status)
+            self.earlier.setVisible(not narrow)
 
     def start(self) -> None:
         """Shows the bar, and takes the keyboard."""
@@ -312,4 +348,6 @@ class SearchBar(QWidget):
         button.setToolTip(tip)
         button.setAccessibleName(tip)
         button.clicked.connect(act)
+        if len(text) == 1:
+            button.setFixedWidth(_SIGN)
         return button

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from shardcore import Node
 from shardcore.nodes.children import RowRange
+from shardcore.nodes.headline import record_size
 from shardscope.hex.scene import Range
 
 
@@ -21,7 +22,8 @@ def frames_of(path: Sequence[Node], source: str) -> tuple[Range, ...]:
         return ()
     field, around = inside[-1], inside[-2]
     frames = [(field.span.start, field.span.stop)]
-    # The whole source is no record, nor are a thousand rows of a table.
-    if len(inside) > 2 and not isinstance(around.children, RowRange) and around.span != field.span:
+    # The whole source is no record, nor is a table, nor are a thousand rows of it.
+    table = record_size(around) is not None or isinstance(around.children, RowRange)
+    if len(inside) > 2 and not table and around.span != field.span:
         frames.append((around.span.start, around.span.stop))
     return tuple(frames)

@@ -72,7 +72,7 @@ def table_record_of(path: Sequence[Node], source: str) -> tuple[int, str] | None
     for table, row in zip(path[-2::-1], path[:0:-1], strict=False):
         size = record_size(table)
         if size is not None and row.span.source == source and 2 <= size <= MAX_WIDTH:
-            return size, _kind_of(row.name) or _kind_of(table.name) or "record"
+            return size, _kind_of(row.name) or "record"
     return None
 
 

@@ -9,6 +9,7 @@ from pytestqt.qtbot import QtBot
 
 from shardcore import Span
 from shardcore.testing import PatternSource
+from shardscope.around.search_bar import SearchBar
 from shardscope.hex.panel import HexPanel
 from shardscope.models.hit_list import HitList
 from shardscope.session import Session
@@ -120,3 +121,16 @@ def test_a_search_can_be_stopped(qtbot: QtBot, session: Session, panel: HexPanel
     qtbot.waitUntil(lambda: panel.search.status.text() == "stopped", timeout=2000)
     assert not panel.search.stop.isVisible()
     assert not session.jobs.open_jobs
+
+
+def test_a_narrow_bar_keeps_its_field(qtbot: QtBot, session: Session, panel: HexPanel) -> None:
+    """Where there is little room, what came of the search has a line of its own, and the field can be typed into."""
+    bar = SearchBar(lambda: Span("", 0, 0), panel.pages)
+    qtbot.addWidget(bar)
+    bar.status.tell("not found")
+    bar.show()
+    for width, below in ((900, False), (360, True), (900, False)):
+        bar.resize(width, 60)
+        qtbot.waitUntil(lambda below=below: (bar.status.y() > bar.field.geometry().bottom()) is below)
+        assert bar.field.width() >= 70
+        assert bar.status.seen == "not found"

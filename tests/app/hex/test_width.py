@@ -19,7 +19,7 @@ def test_a_table_offers_its_record() -> None:
     """Inside of a table its record is offered, with the name of its rows; on a field outside of tables nothing is."""
     slot = INDEX_NODE.children[2]
     path = (ROOT, INDEX_NODE, slot, slot.children[1])
-    assert table_record_of(path, "") == (SLOT.size, "index")
+    assert table_record_of(path, "") == (SLOT.size, "record")
     assert record_of(path, "") == (SLOT.size, INDEX + 2 * SLOT.size)
     header = ROOT.children[0]
     assert table_record_of((ROOT, header, header.children[0]), "") is None
@@ -36,6 +36,7 @@ def test_field_and_record_are_framed() -> None:
     both = ((key.span.start, key.span.stop), (slot.span.start, slot.span.stop))
     assert frames_of((ROOT, INDEX_NODE, slot, key), "") == both
     assert frames_of((ROOT, INDEX_NODE), "") == ((INDEX_NODE.span.start, INDEX_NODE.span.stop),)
+    assert frames_of((ROOT, INDEX_NODE, slot), "") == ((slot.span.start, slot.span.stop),)
     assert frames_of((ROOT,), "") == ()
     assert frames_of((ROOT, INDEX_NODE, slot, key), "@0-8") == ()
 
