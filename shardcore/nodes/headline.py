@@ -44,6 +44,9 @@ def grouped_value(node: Node) -> str:
 def _plain_number(node: Node) -> int | None:
     """The number that a node holds, where its text says no more than that."""
     value = node.value
+    if isinstance(value, bytes) and node.role is FieldRole.SIZE and node.text.isascii() and node.text.isdecimal():
+        # A size of three bytes is no type of NumPy: its text is the number.
+        return int(node.text)
     if isinstance(value, bool) or not isinstance(value, int) or node.text not in ("", str(value)):
         return None
     return value

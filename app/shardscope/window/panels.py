@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QCoreApplication, Qt
 from PySide6.QtWidgets import QWidget
 
 from shardscope.docks.findings import FindingsTable
@@ -52,7 +52,7 @@ class Panel:
 
     Attributes:
         name: What `--show` and the code call it; the dock's object name is `<name>Dock`.
-        title: What stands on its tab and in the menus.
+        title: What stands on its tab and in the menus, in English.
         area: Where it stands at the first start.
         group: Panels of one group share a place of the area, the first in front.
         shortcut: Goes there.
@@ -65,6 +65,11 @@ class Panel:
     group: str
     shortcut: str
     make: Callable[[Session, Settings], QWidget]
+
+    @property
+    def shown_title(self) -> str:
+        """The title in the language of the window."""
+        return QCoreApplication.translate("Panels", self.title)
 
 
 _LEFT, _RIGHT = Area.LeftDockWidgetArea, Area.RightDockWidgetArea
