@@ -77,6 +77,10 @@ class Opened(QObject):
     """A `SourceError`: the file was changed or is gone; None when that is over."""
     message = Signal(object)
     """A sentence for the status bar."""
+    mendable = Signal(object, object)
+    """What is wrong, as a sentence, and the `Remedy` that there is."""
+    remedy_wanted = Signal(object)
+    """The `Remedy` that somebody asked for."""
 
     def __init__(self, jobs: Jobs, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -135,11 +139,23 @@ class Opened(QObject):
                 if callable(failed):
                     failed(error)
                 elif failed:
-                    self.message.emit(f"{failed}: {plain_words(error)}")
+                    self.tell(failed, error)
 
         return self.jobs.submit(
             lambda job: work(shard, job), key=key, pool=pool, priority=priority, title=title, done=done
         )
+
+    def tell(self, what: str, error: BaseException) -> None:
+        """Tells of an error in plain words, and of the remedy where there is one.
+
+        Args:
+            what: The beginning of the sentence.
+            error: What is wrong.
+        """
+        text = f"{what}: {plain_words(error)}"
+        self.message.emit(text)
+        if isinstance(error, ShardError) and error.remedy is not None:
+            self.mendable.emit(text, error.remedy)
 
     # --- opening and closing ---
 

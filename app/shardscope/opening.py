@@ -14,6 +14,9 @@ from shardcore.progress import Progress
 SERVES_DELETED = "deleted"
 """The option by which formats with tombstones serve what these cover."""
 
+XORBS = "xorbs"
+"""The option that names the folder of xorbs."""
+
 
 @dataclass(frozen=True, slots=True)
 class OpenRequest:
@@ -42,6 +45,10 @@ class OpenRequest:
     def serving_deleted(self) -> OpenRequest:
         """The same, with tombstoned objects served."""
         return replace(self, options={**self.options, SERVES_DELETED: True})
+
+    def with_xorbs(self, folder: str) -> OpenRequest:
+        """The same, with xorbs taken from a folder."""
+        return replace(self, options={**self.options, XORBS: folder})
 
     def open(self, progress: Progress) -> Shard:
         """Opens it for a window.

@@ -41,13 +41,15 @@ class AddressBar(QWidget):
         self._recent: deque[Choice] = deque(maxlen=MOST_RECENT)
         self.field = QLineEdit()
         self.field.setObjectName("addressField")
-        self.field.setPlaceholderText("Offset, expression, name or key: 0x10, -72, index+40, header.version")
-        self.field.setAccessibleName("Go to an offset, an expression or a name, or look up a key")
+        self.field.setPlaceholderText(self.tr("Offset, expression, name or key: 0x10, -72, index+40, header.version"))
+        self.field.setAccessibleName(self.tr("Go to an offset, an expression or a name, or look up a key"))
         self.field.setToolTip(
-            "Offsets: 4096, 0x1000, 4Ki · from the end: -72 · from the caret: +0x10<br>"
-            "Names: index+12*40, objects.stop, header.index_position (the value of a field), "
-            "$header.index_position (where it lies)<br>"
-            "Keys: what is no place is looked up, when the format takes it for a key"
+            self.tr(
+                "Offsets: 4096, 0x1000, 4Ki · from the end: -72 · from the caret: +0x10<br>"
+                "Names: index+12*40, objects.stop, header.index_position (the value of a field), "
+                "$header.index_position (where it lies)<br>"
+                "Keys: what is no place is looked up, when the format takes it for a key"
+            )
         )
         self.field.setClearButtonEnabled(True)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)

@@ -8,6 +8,7 @@ from html import escape
 
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
+    QAccessible,
     QAction,
     QActionGroup,
     QBrush,
@@ -50,6 +51,8 @@ _RANK = {Severity.NOTE: 0, Severity.WARNING: 1, Severity.ERROR: 2}
 
 class Overview(QWidget):
     """Shows one source; `jumped` carries the offset that was clicked."""
+
+    spoken_role = QAccessible.Role.Graphic
 
     jumped = Signal(object)
     section_chosen = Signal(object)
@@ -337,12 +340,12 @@ class Overview(QWidget):
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         clip = QGuiApplication.clipboard()
-        menu.addAction("&Go here", lambda: self.jumped.emit(offset))
-        menu.addAction("&Select section", lambda: self.section_chosen.emit(section))
+        menu.addAction(self.tr("&Go here"), lambda: self.jumped.emit(offset))
+        menu.addAction(self.tr("&Select section"), lambda: self.section_chosen.emit(section))
         menu.addSeparator()
-        menu.addAction("Copy &name", lambda: clip.setText(section.name))
-        menu.addAction("Copy &range", lambda: clip.setText(f"{section.start}..{section.stop}"))
-        menu.addAction("Copy &offset", lambda: clip.setText(f"{offset:#x}"))
+        menu.addAction(self.tr("Copy &name"), lambda: clip.setText(section.name))
+        menu.addAction(self.tr("Copy &range"), lambda: clip.setText(f"{section.start}..{section.stop}"))
+        menu.addAction(self.tr("Copy &offset"), lambda: clip.setText(f"{offset:#x}"))
         menu.addSeparator()
         choice = QActionGroup(menu)
         for text, schematic in (("&True scale", False), ("Sche&matic", True)):

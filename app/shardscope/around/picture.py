@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from PySide6.QtCore import QPoint, QRect, Qt
+from PySide6.QtCore import QCoreApplication, QPoint, QRect, Qt
 from PySide6.QtGui import QAction
 from PySide6.QtSvg import QSvgGenerator
 from PySide6.QtWidgets import QFileDialog, QMenu, QWidget
@@ -65,4 +65,6 @@ def ask_picture(widget: QWidget, name: str, told: Callable[[str], object]) -> QF
 
 def add_picture(menu: QMenu, widget: QWidget, name: str, told: Callable[[str], object]) -> QAction:
     """Adds the action *Save picture…* of a widget to a menu; see `ask_picture`."""
-    return menu.addAction("Save &picture…", lambda: ask_picture(widget, name, told))
+    return menu.addAction(
+        QCoreApplication.translate("Picture", "Save &picture…"), lambda: ask_picture(widget, name, told)
+    )

@@ -169,17 +169,19 @@ class FindingsTable(QWidget):
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         span, key, clip = finding.span, finding.key, QGuiApplication.clipboard()
         if span is not None:
-            menu.addAction("&Select bytes", lambda: self._session.select_span(span, self))
+            menu.addAction(self.tr("&Select bytes"), lambda: self._session.select_span(span, self))
         if key is not None:
-            menu.addAction("&Look up key", lambda: self._session.look_up(key))
+            menu.addAction(self.tr("&Look up key"), lambda: self._session.look_up(key))
         menu.addSeparator()
-        menu.addAction("&Copy sentence", lambda: clip.setText(finding.message))
-        menu.addAction("Copy c&ode", lambda: clip.setText(finding.code))
+        menu.addAction(self.tr("&Copy sentence"), lambda: clip.setText(finding.message))
+        menu.addAction(self.tr("Copy c&ode"), lambda: clip.setText(finding.code))
         if key is not None:
-            menu.addAction("Copy &key", lambda: clip.setText(key))
+            menu.addAction(self.tr("Copy &key"), lambda: clip.setText(key))
         if span is not None:
-            menu.addAction("Copy &range", lambda: clip.setText(str(span)))
-        menu.addAction("Copy as &JSON", lambda: clip.setText(json.dumps(finding.to_json(), ensure_ascii=False)))
+            menu.addAction(self.tr("Copy &range"), lambda: clip.setText(str(span)))
+        menu.addAction(
+            self.tr("Copy as &JSON"), lambda: clip.setText(json.dumps(finding.to_json(), ensure_ascii=False))
+        )
         menu.addSeparator()
         add_picture(menu, self.table, "findings", self._session.message.emit)
         return menu

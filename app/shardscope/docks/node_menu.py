@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QCoreApplication, Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QMenu, QTreeView
 
@@ -16,6 +16,8 @@ from shardcore.nodes.headline import headline
 from shardcore.nodes.node import Elsewhere, nearest_row
 from shardscope.around.picture import add_picture
 from shardscope.session import Session
+
+translate = QCoreApplication.translate
 
 
 @dataclass(frozen=True)
@@ -52,9 +54,13 @@ def node_menu(tree: QTreeView, session: Session, deeds: NodeDeeds, path: tuple[N
         _copying(menu, session, path)
         menu.addSeparator()
     index = tree.currentIndex()
-    menu.addAction("E&xpand", lambda: tree.expand(index)).setEnabled(index.isValid() and not tree.isExpanded(index))
-    menu.addAction("&Collapse", lambda: tree.collapse(index)).setEnabled(index.isValid() and tree.isExpanded(index))
-    menu.addAction("Collapse &all", deeds.collapse_all)
+    menu.addAction(translate("NodeMenu", "E&xpand"), lambda: tree.expand(index)).setEnabled(
+        index.isValid() and not tree.isExpanded(index)
+    )
+    menu.addAction(translate("NodeMenu", "&Collapse"), lambda: tree.collapse(index)).setEnabled(
+        index.isValid() and tree.isExpanded(index)
+    )
+    menu.addAction(translate("NodeMenu", "Collapse &all"), deeds.collapse_all)
     menu.addSeparator()
     add_picture(menu, tree, "structure", session.message.emit)
     return menu
@@ -70,18 +76,18 @@ def _going(menu: QMenu, session: Session, deeds: NodeDeeds, path: tuple[Node, ..
     def add(text: str, act: Callable[[], object], enabled: bool) -> None:
         menu.addAction(text, act).setEnabled(enabled)
 
-    add("&Select bytes", lambda: session.select_node(path), bool(node.span.size))
-    add("&Follow pointer", lambda: go(node.target), node.target is not None)
+    add(translate("NodeMenu", "&Select bytes"), lambda: session.select_node(path), bool(node.span.size))
+    add(translate("NodeMenu", "&Follow pointer"), lambda: go(node.target), node.target is not None)
     if node.decoded:
-        add("Show &decoded bytes", lambda: go(Span(node.decoded, 0, 1)), True)
+        add(translate("NodeMenu", "Show &decoded bytes"), lambda: go(Span(node.decoded, 0, 1)), True)
     # A field leads into another file where its record does.
     elsewhere = next((each.elsewhere for each in reversed(path[-2:]) if each.elsewhere is not None), None)
     if elsewhere is not None:
-        add(f"Go to {elsewhere.text}", lambda: deeds.elsewhere(elsewhere), True)
+        add(translate("NodeMenu", "Go to {0}").format(elsewhere.text), lambda: deeds.elsewhere(elsewhere), True)
     number = -1 if row is None else row
-    add("Go to &object", lambda: session.select_row(number), row is not None)
-    add("&Look up object", lambda: deeds.look_up(number), row is not None)
-    add("&Extract object…", lambda: deeds.extract(number), row is not None)
+    add(translate("NodeMenu", "Go to &object"), lambda: session.select_row(number), row is not None)
+    add(translate("NodeMenu", "&Look up object"), lambda: deeds.look_up(number), row is not None)
+    add(translate("NodeMenu", "&Extract object…"), lambda: deeds.extract(number), row is not None)
 
 
 def _copying(menu: QMenu, session: Session, path: tuple[Node, ...]) -> None:
@@ -94,12 +100,16 @@ def _copying(menu: QMenu, session: Session, path: tuple[Node, ...]) -> None:
         where.addAction(text, lambda: QGuiApplication.clipboard().setText(copied()))
 
     if value:
-        add(menu, "Copy &value", lambda: value)
-    add(menu, "Copy &name", lambda: node.name)
-    add(menu, "Copy &path", lambda: " › ".join(names))
-    add(menu, "Copy &offset", lambda: f"{node.span.start:#x}")
-    forms = menu.addMenu("Copy &as")
+        add(menu, translate("NodeMenu", "Copy &value"), lambda: value)
+    add(menu, translate("NodeMenu", "Copy &name"), lambda: node.name)
+    add(menu, translate("NodeMenu", "Copy &path"), lambda: " › ".join(names))
+    add(menu, translate("NodeMenu", "Copy &offset"), lambda: f"{node.span.start:#x}")
+    forms = menu.addMenu(translate("NodeMenu", "Copy &as"))
     add(forms, "&JSON", lambda: json.dumps(node_json(node), indent=2, ensure_ascii=False))
     if node.span.size:
-        add(forms, "&shardcore command", lambda: explain_command(request.uri, node.span, request.format))
-        add(forms, "&Python line", lambda: explain_line(request.uri, node.span, request.format))
+        add(
+            forms,
+            translate("NodeMenu", "&shardcore command"),
+            lambda: explain_command(request.uri, node.span, request.format),
+        )
+        add(forms, translate("NodeMenu", "&Python line"), lambda: explain_line(request.uri, node.span, request.format))

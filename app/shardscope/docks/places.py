@@ -132,6 +132,7 @@ class Places(QWidget):
         self._status = ""
         self.tabs = QTabBar(self)
         self.tabs.setObjectName("placeGroups")
+        self.tabs.setAccessibleName(self.tr("Kinds of places"))
         self.tabs.setDrawBase(False)
         self.tabs.setExpanding(False)
         for group in Group:
@@ -147,7 +148,7 @@ class Places(QWidget):
         self.note.setWordWrap(True)
         # Names of files and errors are no markup.
         self.note.setTextFormat(Qt.TextFormat.PlainText)
-        self.note.setAccessibleName("How many places there are")
+        self.note.setAccessibleName(self.tr("How many places there are"))
         head = QVBoxLayout()
         head.setContentsMargins(8, 6, 8, 6)
         head.setSpacing(6)
@@ -298,12 +299,14 @@ class Places(QWidget):
         uri = place.where
         if self.group is Group.NEAR and isinstance(shard, DataSet) and place.title not in shard.key_spaces:
             uri = _inside(shard.folder, place.where)
-        menu.addAction("&Go there", lambda: self._go(index))
-        menu.addAction("&Open alone", lambda: self.chosen.emit(uri)).setEnabled(uri != place.where)
+        menu.addAction(self.tr("&Go there"), lambda: self._go(index))
+        menu.addAction(self.tr("&Open alone"), lambda: self.chosen.emit(uri)).setEnabled(uri != place.where)
         menu.addSeparator()
-        menu.addAction("Copy &name", lambda: clip.setText(place.title))
-        menu.addAction("Copy &address", lambda: clip.setText(uri))
-        menu.addAction("Copy as &shardcore command", lambda: clip.setText(shlex.join(["shardcore", "info", uri])))
+        menu.addAction(self.tr("Copy &name"), lambda: clip.setText(place.title))
+        menu.addAction(self.tr("Copy &address"), lambda: clip.setText(uri))
+        menu.addAction(
+            self.tr("Copy as &shardcore command"), lambda: clip.setText(shlex.join(["shardcore", "info", uri]))
+        )
         return menu
 
     def _here(self) -> str:

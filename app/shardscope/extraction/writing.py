@@ -7,7 +7,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from shardcore import ObjectRef, Shard, SourceChanged
+from shardcore import ObjectRef, Remedy, Shard, SourceChanged
 from shardcore.extract import extract
 from shardcore.extract.choice import taken_rows
 from shardcore.progress import Progress
@@ -26,10 +26,12 @@ class Failure:
     Attributes:
         name: The key of the object, and the part, where it is one.
         reason: Why, in a sentence.
+        remedy: What would help, where there is something.
     """
 
     name: str
     reason: str
+    remedy: Remedy | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,11 @@ class Extracted:
     failures: tuple[Failure, ...] = field(default=(), compare=False)
     again: tuple[int, ...] = field(default=(), compare=False)
     manifest: Path | None = field(default=None, compare=False)
+
+    @property
+    def remedy(self) -> Remedy | None:
+        """What would help against the first of the failures."""
+        return self.failures[0].remedy if self.failures else None
 
     def text(self, where: Path) -> str:
         """In one sentence."""
@@ -119,7 +126,8 @@ def _write(wanted: Extraction, total: int, progress: Progress) -> Extracted:
             again[result.row] = None
             if len(failures) < MOST_TOLD:
                 name = result.key if result.key is not None else "an object without a key"
-                failures.append(Failure(f"{name} ({result.part})" if result.part else name, result.error))
+                name = f"{name} ({result.part})" if result.part else name
+                failures.append(Failure(name, result.error, result.remedy))
     manifest = manifests[0] if manifests else None
     return Extracted(
         files, size_written, skipped, failed, failures=tuple(failures), again=tuple(again), manifest=manifest

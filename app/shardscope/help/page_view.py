@@ -21,6 +21,7 @@ from PySide6.QtWidgets import QFrame, QTextBrowser, QWidget
 
 from shardscope.help.pages import Page
 from shardscope.looks import theme
+from shardscope.looks.type import LARGE, NORMAL, TITLE, mono, points
 
 
 class PageView(QTextBrowser):
@@ -137,7 +138,6 @@ class PageView(QTextBrowser):
     def _dress_text(self, document: QTextDocument) -> None:
         """Space between paragraphs, headings of one scale, code in the font of bytes."""
         colours = theme.of(self)
-        size = self.font().pointSizeF()
         cursor = QTextCursor(document)
         block = document.begin()
         while block.isValid():
@@ -152,7 +152,7 @@ class PageView(QTextBrowser):
             cursor.mergeBlockFormat(shape)
             if level:
                 head = QTextCharFormat()
-                head.setFontPointSize(size * (1.45 if level == 1 else 1.18))
+                head.setFontPointSize(points(TITLE if level == 1 else LARGE))
                 head.setFontWeight(QFont.Weight.DemiBold)
                 cursor.select(QTextCursor.SelectionType.BlockUnderCursor)
                 cursor.mergeCharFormat(head)
@@ -162,7 +162,7 @@ class PageView(QTextBrowser):
                 old = piece.charFormat()
                 look = QTextCharFormat()
                 if old.fontFixedPitch() or block.blockFormat().hasProperty(block.blockFormat().Property.BlockCodeFence):
-                    look.setFont(theme.fixed_font(size * (0.96 if not level else 1.1)))
+                    look.setFont(mono(LARGE if level else NORMAL))
                 if old.isAnchor():
                     word = old.anchorHref().startswith("word:")
                     look.setForeground(QBrush(colours.text if word else colours.accent))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from PySide6.QtCore import QEvent, QSize, Qt, QTimer
+from PySide6.QtCore import QEvent, QSize, Qt, QTimer, Signal
 from PySide6.QtWidgets import QFrame, QScrollArea, QSizePolicy, QStackedWidget, QToolButton, QVBoxLayout, QWidget
 
 from shardcore import Node, Shard, Span
@@ -14,7 +14,7 @@ from shardcore.text import without_marks
 from shardscope.around.breadcrumb import Breadcrumb
 from shardscope.inspector.as_numbers import MOST
 from shardscope.inspector.parts import Form, Numbers
-from shardscope.inspector.passport import MOST_LARGE, RAW, first_bytes, node_rows, object_rows
+from shardscope.inspector.passport import MOST_LARGE, RAW, ToPage, first_bytes, node_rows, object_rows
 from shardscope.jobs import Job
 from shardscope.looks.remedies import plain_words
 from shardscope.looks.type import LARGE, NORMAL, TITLE, sized
@@ -28,6 +28,8 @@ LATE_MILLISECONDS = 120
 
 SHORT = 24
 """Characters of a value that has the largest letters."""
+
+NOT_HERE = "Not within reach"
 
 _NOTHING_OPEN = "Open a shard to see what its bytes mean."
 _NOTHING_SELECTED = (
@@ -54,12 +56,17 @@ class _Bytes:
 
 
 class Inspector(QScrollArea):
-    """Follows the selection of a session; reads the few bytes that it shows by jobs."""
+    """Follows the selection of a session; reads the few bytes that it shows by jobs.
+
+    `page_wanted()` tells that the row of the selected field on the page of its format is to be shown.
+    """
+
+    page_wanted = Signal()
 
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("inspector")
-        self.setAccessibleName("Inspector")
+        self.setAccessibleName(self.tr("Inspector"))
         self._session = session
         self._path: tuple[Node, ...] = ()
         self._node: Node | None = None
@@ -155,7 +162,7 @@ class Inspector(QScrollArea):
         self.numbers.setVisible(caret is not None and self.numbers_title.isChecked())
         if caret is None:
             return
-        self.numbers_title.setText(f"As numbers, from byte {caret.start:,}")
+        self.numbers_title.setText(self.tr("As numbers, from byte {0}").format(f"{caret.start:,}"))
         begins = node is not None and (node.span.source, node.span.start) == (caret.source, caret.start)
         own = node.type if node is not None and begins else ""
         self.numbers.set_data(self._bytes.at_caret if self._bytes.caret == caret else None, own)
@@ -197,15 +204,19 @@ class Inspector(QScrollArea):
 
     # --- going elsewhere ---
 
-    def _follow(self, leads: Span | Elsewhere) -> None:
+    def _follow(self, leads: Span | Elsewhere | ToPage) -> None:
         """Goes where a link leads; into another file as far as that is within reach, else says what is missing."""
+        if isinstance(leads, ToPage):
+            self.page_wanted.emit()
+            return
         if isinstance(leads, Span):
             self._session.select_span(leads, self)
             return
 
         def failed(error: BaseException) -> None:
-            self.error.set_text(f"Not within reach: {error}")
+            self.error.set_text(f"{NOT_HERE}: {plain_words(error)}")
             self.error.show()
+            self._session.tell(NOT_HERE, error)
 
         find = leads.find
         self._session.ask(
@@ -276,8 +287,8 @@ class Inspector(QScrollArea):
         self.numbers = Numbers()
         self.numbers_title = QToolButton()
         self.numbers_title.setObjectName("inspectorNumbersFold")
-        self.numbers_title.setAccessibleName("Show the bytes at the caret as numbers")
-        self.numbers_title.setToolTip("Show or hide the bytes at the caret, read as every type of number")
+        self.numbers_title.setAccessibleName(self.tr("Show the bytes at the caret as numbers"))
+        self.numbers_title.setToolTip(self.tr("Show or hide the bytes at the caret, read as every type of number"))
         self.numbers_title.setCheckable(True)
         # Its arrow stands under the names above it.
         self.numbers_title.setStyleSheet("QToolButton { padding: 3px 0px; }")

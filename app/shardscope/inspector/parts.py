@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from PySide6.QtCore import QPoint, Qt, Signal
 from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence
@@ -21,21 +22,22 @@ from PySide6.QtWidgets import (
 
 from shardscope.inspector.as_numbers import Reading, readings
 from shardscope.inspector.passport import PENDING, Row
-from shardscope.looks import theme
 from shardscope.looks.shown import shown, tip
+from shardscope.looks.type import SMALL, mono
 from shardscope.looks.wrap_text import WrapText
 
 _NAMES = tuple(reading.name for reading in readings(b""))
 
 
 class Form(QWidget):
-    """Names on the left, values on the right. `followed` carries the `Span` or `Elsewhere` of a link."""
+    """Names on the left, values on the right. `followed` carries what a row `leads` to."""
 
     followed = Signal(object)
 
     def __init__(self, title: str) -> None:
         super().__init__()
         self.title = WrapText(title, tone="muted", bold=True)
+        self.setAccessibleName(title)
         self.rows: tuple[Row, ...] = ()
         self.values: list[WrapText] = []
         self._labels: list[WrapText] = []
@@ -82,6 +84,9 @@ class Form(QWidget):
             # Else the layout shows them only later, after a blank frame.
             label.show()
             value.show()
+        # New widgets are the last that Tab comes to, after all other panels.
+        for one, other in pairwise((self.title, *self.values)):
+            QWidget.setTabOrder(one, other)
 
     def _follow(self, number: int) -> None:
         leads = self.rows[number].leads
@@ -117,7 +122,7 @@ class Numbers(QTableWidget):
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.customContextMenuRequested.connect(self._menu)
-        self._font = theme.fixed_font(8.0)
+        self._font = mono(SMALL)
         self.set_data(None)
 
     def set_data(self, data: bytes | None, own: str = "") -> None:

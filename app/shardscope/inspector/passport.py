@@ -37,6 +37,11 @@ PENDING = "…"
 
 
 @dataclass(frozen=True, slots=True)
+class ToPage:
+    """Leads to the row of the selected field on the page of its format."""
+
+
+@dataclass(frozen=True, slots=True)
 class Row:
     """One row of the passport.
 
@@ -49,6 +54,7 @@ class Row:
         target: Where a click leads, or None.
         strong: In heavier type.
         elsewhere: Bytes of another file where a click leads, or None.
+        page: Whether a click leads to the page of the format.
     """
 
     name: str
@@ -59,10 +65,13 @@ class Row:
     target: Span | None = None
     strong: bool = False
     elsewhere: Elsewhere | None = None
+    page: bool = False
 
     @property
-    def leads(self) -> Span | Elsewhere | None:
-        """Where a click leads, here or in another file."""
+    def leads(self) -> Span | Elsewhere | ToPage | None:
+        """Where a click leads: here, in another file, or on the page of the format."""
+        if self.page:
+            return ToPage()
         return self.target if self.target is not None else self.elsewhere
 
 
@@ -73,7 +82,7 @@ def node_rows(node: Node, raw: bytes | None) -> list[Row]:
         node: What is selected.
         raw: Its first bytes, up to `RAW`; None while they are not there.
     """
-    rows = [Row("role", node.role.name.lower())] if node.role is not FieldRole.GROUP else []
+    rows = [Row("role", node.role.name.lower(), page=True)] if node.role is not FieldRole.GROUP else []
     if node.type:
         rows.append(Row("type", node.type, strong=True))
     rows.append(_place_row("bytes", node.span, link=False))

@@ -22,7 +22,7 @@ class Elided(QLabel):
         self.setTextFormat(Qt.TextFormat.PlainText)
         wish = QSizePolicy.Policy.Ignored if greedy else QSizePolicy.Policy.Maximum
         self.setSizePolicy(wish, QSizePolicy.Policy.Preferred)
-        copy = QAction("Copy this text", self)
+        copy = QAction(self.tr("Copy this text"), self)
         copy.triggered.connect(lambda: QGuiApplication.clipboard().setText(self.text()))
         self.addAction(copy)
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)

@@ -6,6 +6,7 @@ Equal steps of OKLCH lightness look equally large, so that field shades can be c
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +44,7 @@ DEFICIENCIES: dict[str, NDArray[np.float64]] = {
 }
 
 
+@lru_cache(maxsize=1024)
 def from_oklch(lightness: float, chroma: float, hue: float) -> Rgb:
     """The sRGB colour; chroma is lowered until the colour exists.
 
@@ -54,7 +56,7 @@ def from_oklch(lightness: float, chroma: float, hue: float) -> Rgb:
     while True:
         linear = _linear(lightness, chroma, hue)
         if chroma <= 0 or bool(np.all((linear >= -1e-6) & (linear <= 1 + 1e-6))):
-            red, green, blue = (_encoded(float(np.clip(part, 0, 1))) for part in linear)
+            red, green, blue = (_encoded(min(max(part, 0.0), 1.0)) for part in linear.tolist())
             return red, green, blue
         chroma = max(chroma - 0.005, 0.0)
 

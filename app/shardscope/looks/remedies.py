@@ -21,8 +21,8 @@ WORDS: Mapping[Remedy, str] = MappingProxyType(
 
 ACTIONS: Mapping[Remedy, str] = MappingProxyType(
     {
-        Remedy.DELETED: "Change…",
-        Remedy.XORBS: "Choose the folder…",
+        Remedy.DELETED: "Show tombstoned data",
+        Remedy.XORBS: "Choose the xorb folder…",
         Remedy.SPEC: "Open with…",
     }
 )

@@ -21,13 +21,18 @@ QMenu::item:disabled { color: $faint; }
 QMenu::separator { height: 1px; background: $border; margin: 4px 6px; }
 QStatusBar { background: $window; border-top: 1px solid $border; color: $muted; }
 QStatusBar::item { border: none; }
-QToolBar { background: $window; border: none; border-bottom: 1px solid $border; spacing: 2px; padding: 1px 6px; }
+QToolBar { background: $window; border: none; border-bottom: 1px solid $border; spacing: 2px; padding: 0 6px; }
 QToolButton { border: 1px solid transparent; border-radius: 5px; padding: 3px 7px; }
 QToolButton:hover { background: $raised; border-color: $border; }
 QToolButton:checked, QToolButton:pressed { background: $raised; border-color: $accent; }
-QWidget#objectChips QToolButton { background: $raised; border-color: $border; border-radius: 9px; padding: 1px 8px; }
-QWidget#objectChips QToolButton:hover { border-color: $accent; }
-QWidget#objectChips QToolButton:checked { background: $accent; color: $base; border-color: $accent; }
+QToolButton[popupMode="2"] { padding-right: 18px; }
+QToolButton::menu-indicator { subcontrol-origin: padding; subcontrol-position: center right; right: 5px; }
+QWidget#objectChips QToolButton[popupMode="2"] { padding-right: 18px; }
+QWidget#objectChips QToolButton, QToolButton#recordChip {
+    background: $raised; border-color: $border; border-radius: 9px; padding: 1px 8px; }
+QWidget#objectChips QToolButton:hover, QToolButton#recordChip:hover { border-color: $accent; }
+QWidget#objectChips QToolButton:checked, QToolButton#recordChip:checked {
+    background: $accent; color: $base; border-color: $accent; }
 QPushButton { background: $raised; border: 1px solid $border; border-radius: 5px; padding: 4px 12px; }
 QToolButton:focus { border: 2px solid $accent; padding: 2px 6px; }
 QPushButton:hover { border-color: $accent; }
@@ -77,6 +82,7 @@ QScrollBar::handle:horizontal { min-width: 28px; }
 QScrollBar::handle:hover { background: $faint; }
 QScrollBar::add-line, QScrollBar::sub-line { width: 0; height: 0; }
 QScrollBar::add-page, QScrollBar::sub-page { background: transparent; }
+QAbstractScrollArea::corner { background: $window; border: none; }
 QSplitter::handle { background: $border; }
 """)
 

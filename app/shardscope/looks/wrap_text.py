@@ -186,10 +186,10 @@ class WrapText(QWidget):
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         if self.link:
-            go = QAction("&Go there", menu)
+            go = QAction(self.tr("&Go there"), menu)
             go.triggered.connect(self.clicked)
             menu.addAction(go)
-        copy = QAction("&Copy", menu)
+        copy = QAction(self.tr("&Copy"), menu)
         copy.triggered.connect(self.copy)
         menu.addAction(copy)
         menu.popup(event.globalPos())

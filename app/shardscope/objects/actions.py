@@ -16,6 +16,7 @@ from shardcore import ObjectRef, Shard, ShardError, State
 from shardcore.words import plural
 from shardscope.extraction import Extraction
 from shardscope.jobs import Job, Pool, Priority
+from shardscope.looks.remedies import plain_words
 from shardscope.objects.extracting import Extracting
 from shardscope.objects.table import ObjectTable
 from shardscope.row_ranges import RowRanges
@@ -50,12 +51,12 @@ class ObjectActions(QObject):
         self._settings = settings
         self._window = parent
         self.extracting = Extracting(session, settings, parent)
-        self.extract = self._action("&Extract…", "Ctrl+E", self._ask_selected)
-        self.extract_all = self._action("Extract &all…", "Ctrl+Shift+E", self._ask_all)
-        self.copy_keys = self._action("&Copy keys", "", self.copy)
-        self.go = self._action("&Go to its bytes", "", table.open_current)
-        self.trace = self._action("&Look up", "T", self._trace)
-        self.check = self._action("&Verify selected objects", "", self.check_selected)
+        self.extract = self._action(self.tr("&Extract…"), "Ctrl+E", self._ask_selected)
+        self.extract_all = self._action(self.tr("Extract &all…"), "Ctrl+Shift+E", self._ask_all)
+        self.copy_keys = self._action(self.tr("&Copy keys"), "", self.copy)
+        self.go = self._action(self.tr("&Go to its bytes"), "", table.open_current)
+        self.trace = self._action(self.tr("&Look up"), "T", self._trace)
+        self.check = self._action(self.tr("&Verify selected objects"), "", self.check_selected)
         table.addActions([self.go, self.trace, self.extract, self.extract_all, self.copy_keys, self.check])
         table.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
         table.copy_requested.connect(self.copy)
@@ -137,7 +138,7 @@ class ObjectActions(QObject):
         if not len(chosen):
             return None
 
-        def work(shard: Shard, job: Job) -> tuple[int, list[str], str]:
+        def work(shard: Shard, job: Job) -> tuple[int, list[tuple[int, ShardError]], str]:
             sound, wrong, last = 0, [], ""
             for number, row in enumerate(chain.from_iterable(rows.tolist() for rows in chosen.pieces())):
                 job.progress(number, len(chosen))
@@ -148,18 +149,21 @@ class ObjectActions(QObject):
                     last = _digest(shard, ref, job)
                     sound += 1
                 except ShardError as error:
-                    wrong.append(f"row {row:,}: {error}")
+                    wrong.append((row, error))
             return sound, wrong, last
 
-        def take(found: tuple[int, list[str], str]) -> None:
+        def take(found: tuple[int, list[tuple[int, ShardError]], str]) -> None:
             sound, wrong, last = found
             if wrong:
-                told = f"{sound:,} sound, {len(wrong):,} damaged; {wrong[0]}"
+                row, error = wrong[0]
+                what = f"{sound:,} sound, {len(wrong):,} not readable; row {row:,}"
+                told = f"{what}: {plain_words(error)}"
+                self._session.tell(what, error)
             else:
                 told = last if sound == 1 else f"{sound:,} objects are sound"
+                self._session.message.emit(told)
             if job is not None:
                 job.note = told
-            self._session.message.emit(told)
 
         title = f"Verify {plural(len(chosen), 'object')}"
         job = self._session.ask(work, take, failed="Not verified", pool=Pool.CPU, priority=Priority.SCAN, title=title)

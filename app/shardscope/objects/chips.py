@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QSize, Signal
-from PySide6.QtGui import QAction, QResizeEvent
+from PySide6.QtGui import QAccessible, QAction, QResizeEvent
 from PySide6.QtWidgets import QMenu, QSizePolicy, QToolButton, QWidget
 
 from shardcore.words import plural
@@ -19,18 +19,20 @@ class Chips(QWidget):
     `chosen(name, value)` tells that a chip was clicked: `state` or `kind`, and which.
     """
 
+    spoken_role = QAccessible.Role.Grouping
+
     chosen = Signal(str, str)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("objectChips")
-        self.setAccessibleName("Kinds and states")
+        self.setAccessibleName(self.tr("Kinds and states"))
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
         self.buttons: dict[tuple[str, str], QToolButton] = {}
         self.more = QToolButton(self)
         self.more.setText("…")
-        self.more.setToolTip("More kinds and states")
-        self.more.setAccessibleName("More kinds and states")
+        self.more.setToolTip(self.tr("More kinds and states"))
+        self.more.setAccessibleName(self.tr("More kinds and states"))
         self.more.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.more.setMenu(QMenu(self.more))
         self.more.hide()
@@ -59,8 +61,8 @@ class Chips(QWidget):
         button = QToolButton(self)
         button.setText(text)
         button.setCheckable(True)
-        button.setToolTip(f"Only rows of this {name}, {name}:{value}; click again for all")
-        button.setAccessibleName(f"Only {text}")
+        button.setToolTip(self.tr("Only rows of this {0}, {0}:{1}; click again for all").format(name, value))
+        button.setAccessibleName(self.tr("Only {0}").format(text))
         button.clicked.connect(lambda _=False: self.chosen.emit(name, value))
         self.buttons[name, value] = button
 

@@ -14,6 +14,9 @@ from shardscope.settings import Settings
 ALWAYS = ("key",)
 """Columns that are never hidden."""
 
+NARROW = ("row", "start")
+"""Columns that a narrow table leaves out, in this order: the key has the room, and the inspector tells both."""
+
 PENDING = frozenset({"state", "stored"})
 """Columns that wait until it is known whether they tell something."""
 
@@ -32,17 +35,19 @@ class Columns(QObject):
         self._table = table
         self._settings = settings
         self._constant: frozenset[str] = frozenset()
-        self.reset_widths = QAction("Reset column &widths", self)
+        self._visible: list[str] = []
+        self.reset_widths = QAction(self.tr("Reset column &widths"), self)
         self.reset_widths.setShortcut("Ctrl+0")
         # The bytes have the same keys for their letters: the table takes them before anybody else is asked.
         self.reset_widths.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
         self.reset_widths.triggered.connect(lambda _: table.reset_widths())
-        self.automatic = QAction("Choose columns &automatically", self)
+        self.automatic = QAction(self.tr("Choose columns &automatically"), self)
         self.automatic.triggered.connect(lambda _: self._forget())
         header = table.horizontalHeader()
         header.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         header.customContextMenuRequested.connect(self._ask)
         table.objects.modelReset.connect(self._apply)
+        table.room_changed.connect(self._apply)
 
     def expect(self, *, counted: bool) -> None:
         """Something was opened: says what is known of its columns without looking.
@@ -61,7 +66,7 @@ class Columns(QObject):
         self._apply()
 
     def shown(self, name: str) -> bool:
-        """Whether a column is shown."""
+        """Whether a column is shown where there is room."""
         if name in ALWAYS:
             return True
         return self._settings.columns(self._format).get(name, name not in self._constant)
@@ -80,7 +85,7 @@ class Columns(QObject):
                 continue
             action = QAction(column.title, menu)
             action.setCheckable(True)
-            action.setChecked(self.shown(column.name))
+            action.setChecked(column.name in self._visible)
             action.setToolTip(column.doc)
             # Later, when the menu is gone: the table is laid out anew.
             action.triggered.connect(
@@ -105,4 +110,15 @@ class Columns(QObject):
 
     def _apply(self) -> None:
         columns = self._table.objects.columns
-        self._table.hide_columns([n for n, column in enumerate(columns) if not self.shown(column.name)])
+        self._visible = self._fitting([column.name for column in columns if self.shown(column.name)])
+        self._table.hide_columns([n for n, column in enumerate(columns) if column.name not in self._visible])
+
+    def _fitting(self, names: list[str]) -> list[str]:
+        """Leaves columns out until the others fit; never one that the user has chosen."""
+        chosen = self._settings.columns(self._format)
+        for name in NARROW:
+            if self._table.least_width(names) <= self._table.viewport().width():
+                break
+            if not chosen.get(name):
+                names = [other for other in names if other != name]
+        return names

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from shardcore import Node, Shard, SourceError, Span, State
+from shardcore import Node, Remedy, Shard, SourceError, Span, State
 from shardcore.extract import ExtractOptions, Names, extract
 from shardcore.progress import Progress
 from shardcore.shard import PIECE
@@ -47,6 +47,7 @@ class Prepared:
         size: Bytes of all of them.
         problems: Why objects have no file, a sentence each.
         left_out: Tombstoned objects, which are never dragged unless the shard was opened to serve them.
+        remedy: What would help against the first of the problems.
     """
 
     folder: Path
@@ -54,6 +55,7 @@ class Prepared:
     size: int
     problems: tuple[str, ...] = ()
     left_out: int = 0
+    remedy: Remedy | None = None
 
     @property
     def there(self) -> bool:
@@ -166,9 +168,16 @@ def prepare(
         shutil.rmtree(folder, ignore_errors=True)
         raise
     kept = [result for result in results if not result.error]
-    problems = tuple(f"{result.key or 'an object without a key'}: {result.error}" for result in results if result.error)
-    left_out = 0 if deleted else int(dead.sum())
-    return Prepared(folder, tuple(Path(r.path) for r in kept), sum(r.size for r in kept), problems, left_out)
+    wrong = [result for result in results if result.error]
+    problems = tuple(f"{result.key or 'an object without a key'}: {result.error}" for result in wrong)
+    return Prepared(
+        folder,
+        tuple(Path(result.path) for result in kept),
+        sum(result.size for result in kept),
+        problems,
+        left_out=0 if deleted else int(dead.sum()),
+        remedy=wrong[0].remedy if wrong else None,
+    )
 
 
 def prepare_node(

@@ -232,7 +232,10 @@ class DragOut(QObject):
         QToolTip.hideText()
         if prepared.problems:
             more = f", and {len(prepared.problems) - 1:,} more" if len(prepared.problems) > 1 else ""
-            self._session.message.emit(f"Not readable: {prepared.problems[0]}{more}")
+            text = f"Not readable: {prepared.problems[0]}{more}"
+            self._session.message.emit(text)
+            if prepared.remedy is not None:
+                self._session.mendable.emit(text, prepared.remedy)
         if prepared.left_out:
             them = "it" if prepared.left_out == 1 else "them"
             self._session.message.emit(f"{prepared.left_out:,} deleted left out: extract {them} instead")
@@ -246,7 +249,7 @@ class DragOut(QObject):
             return
         self._session.note_trouble(error)
         if told:
-            self._session.message.emit(f"The files cannot be made: {error}")
+            self._session.tell(self.tr("The files cannot be made"), error)
 
     def _cancel(self) -> None:
         if self._job is not None:

@@ -6,7 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from PySide6.QtCore import Qt, QTimer, Signal
-from PySide6.QtGui import QFont
 from PySide6.QtWidgets import (
     QButtonGroup,
     QComboBox,
@@ -27,7 +26,9 @@ from shardcore.extract import ALL_PARTS, AS_USUAL, NO_PARTS, Conflict, ExtractOp
 from shardcore.words import plural
 from shardscope.extraction import Outlook
 from shardscope.looks import theme
+from shardscope.looks.remedies import plain_words
 from shardscope.looks.shown import shown, tip
+from shardscope.looks.type import LARGE, sized
 from shardscope.looks.words import cut_middle, size_text
 from shardscope.objects.extract_choices import ASK, Choices
 from shardscope.objects.tick_box import TickBox
@@ -60,7 +61,7 @@ class ExtractSheet(QDialog):
     def __init__(self, choices: Choices, folders: list[str], parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("extractSheet")
-        self.setWindowTitle("Extract objects")
+        self.setWindowTitle(self.tr("Extract objects"))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowModality(Qt.WindowModality.WindowModal)
         self._answer: Conflict | None = None
@@ -87,9 +88,8 @@ class ExtractSheet(QDialog):
 
     def _make_choices(self, choices: Choices, folders: list[str]) -> QWidget:
         page = QWidget(self)
-        self.total = QLabel("Counting …", page)
-        font = QFont(self.total.font())
-        font.setPointSizeF(font.pointSizeF() * 1.25)
+        self.total = QLabel(self.tr("Counting …"), page)
+        font = sized(self.total.font(), LARGE)
         font.setBold(True)
         self.total.setFont(font)
         self.left_out = QLabel(" ", page)
@@ -98,11 +98,11 @@ class ExtractSheet(QDialog):
         self.where.addItems(folders)
         self.where.setSizePolicy(self.where.sizePolicy().Policy.Expanding, self.where.sizePolicy().Policy.Fixed)
         self.where.setMinimumContentsLength(30)
-        self.browse = QPushButton("&Browse…", page)
+        self.browse = QPushButton(self.tr("&Browse…"), page)
         self.browse.setAutoDefault(False)
-        self.folders = QRadioButton("&Sub-folders from keys", page)
-        self.folders.setToolTip("A key such as a/b/c.txt becomes the file c.txt in the folder a/b")
-        self.flat = QRadioButton("All in &one folder", page)
+        self.folders = QRadioButton(self.tr("&Sub-folders from keys"), page)
+        self.folders.setToolTip(self.tr("A key such as a/b/c.txt becomes the file c.txt in the folder a/b"))
+        self.flat = QRadioButton(self.tr("All in &one folder"), page)
         group = QButtonGroup(page)
         group.addButton(self.folders)
         group.addButton(self.flat)
@@ -115,7 +115,7 @@ class ExtractSheet(QDialog):
         self.guess = TickBox("&Give names without an ending one by their content", page)
         self.guess.setChecked(choices.guess_extension)
         self.skip_unused = TickBox("Leave out &unused slots", page)
-        self.skip_unused.setToolTip("Otherwise the manifest lists them; they have no file in any case")
+        self.skip_unused.setToolTip(self.tr("Otherwise the manifest lists them; they have no file in any case"))
         self.skip_unused.setChecked(choices.skip_unused)
         self.manifest = TickBox("Write a &manifest (manifest.json: key, size and sha256 of every file)", page)
         self.manifest.setChecked(choices.manifest)
@@ -168,7 +168,7 @@ class ExtractSheet(QDialog):
         for box in (self.guess, self.skip_unused, self.manifest, self.deleted, self.warning):
             ticks.addWidget(box)
         grid.addLayout(ticks, len(rows), 1)
-        self._labels[self.examples] = QLabel("First files", page)
+        self._labels[self.examples] = QLabel(self.tr("First files"), page)
         top = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignTop
         grid.addWidget(self._labels[self.examples], len(rows) + 1, 0, top)
         grid.addWidget(self.examples, len(rows) + 1, 1)
@@ -218,9 +218,9 @@ class ExtractSheet(QDialog):
         column.addLayout(grid)
         column.addStretch(1)
         row = QHBoxLayout()
-        self.back = QPushButton("Ba&ck", page)
+        self.back = QPushButton(self.tr("Ba&ck"), page)
         self.back.clicked.connect(self.show_choices)
-        self.cancel = QPushButton("Cancel", page)
+        self.cancel = QPushButton(self.tr("Cancel"), page)
         self.cancel.clicked.connect(self.reject)
         row.addWidget(self.back)
         row.addStretch(1)
@@ -284,7 +284,7 @@ class ExtractSheet(QDialog):
 
     def tell_error(self, error: BaseException) -> None:
         """Shows why that is not known, or why nothing can be written."""
-        self.left_out.setText(shown(str(error)))
+        self.left_out.setText(shown(plain_words(error)))
         self.left_out.show()
         self.show_choices()
 
@@ -292,13 +292,13 @@ class ExtractSheet(QDialog):
         """Files that exist are being looked for."""
         self.extract.setEnabled(False)
         self.left_out.show()
-        self.left_out.setText("Looking for files that exist already …")
+        self.left_out.setText(self.tr("Looking for files that exist already …"))
 
     def ask_conflicts(self, count: int) -> None:
         """Asks what to do about files that exist."""
         be = "exists" if count == 1 else "exist"
-        self.question.setText(f"{plural(count, 'file')} {be} already")
-        self.question_where.setText(f"in {shown(cut_middle(str(self.folder), 70))}")
+        self.question.setText(self.tr("{0} {1} already").format(plural(count, "file"), be))
+        self.question_where.setText(self.tr("in {0}").format(shown(cut_middle(str(self.folder), 70))))
         self.question_where.setToolTip(tip(str(self.folder)))
         self.pages.setCurrentIndex(1)
         self.answers[Conflict.SKIP].setDefault(True)
@@ -351,7 +351,7 @@ class ExtractSheet(QDialog):
         known = f"{'at least ' if found.unknown else ''}{size_text(found.size)}"
         self.total.setText(f"{plural(found.objects, 'object')}, {known}")
         unused = f"{plural(found.unused, 'unused slot')}"
-        self.skip_unused.setText(f"Leave out &unused slots ({found.unused:,})")
+        self.skip_unused.setText(self.tr("Leave out &unused slots ({0})").format(f"{found.unused:,}"))
         self.skip_unused.setVisible(found.unused > 0)
         words = "listed in the manifest" if not self.skip_unused.isChecked() else "left out"
         self.left_out.setText(f"{unused} {words}" if found.unused else "")
@@ -359,7 +359,7 @@ class ExtractSheet(QDialog):
         self.deleted.setVisible(found.deleted > 0)
         self.warning.setVisible(found.deleted > 0)
         told = plural(found.deleted, "tombstoned object")
-        self.warning.setText(f"{told}: deleted on request, but still stored")
+        self.warning.setText(self.tr("{0}: deleted on request, but still stored").format(told))
         self.warning.setStyleSheet(f"color: {theme.of(self).warning.name()};")
         lines = [shown(cut_middle(str(Path(self.folder.name) / name), 64)) for name in found.examples]
         self.examples.setText("\n".join([*lines, "", "", ""][:3]))

@@ -51,7 +51,7 @@ class Extracting(QObject):
 
     def __init__(self, session: Session, settings: Settings, parent: QWidget) -> None:
         super().__init__(parent)
-        self._session = session
+        self.session = session
         self._settings = settings
         self._window = parent
 
@@ -61,14 +61,16 @@ class Extracting(QObject):
         Args:
             rows: Rows of `Shard.objects`; None for everything.
         """
-        if self._session.shard is None or (rows is not None and not len(rows)):
+        if self.session.shard is None or (rows is not None and not len(rows)):
             return None
-        folders = self._settings.folders or [self._settings.folder or first_folder(self._session.request)]
+        folders = self._settings.folders or [self._settings.folder or first_folder(self.session.request)]
         sheet = ExtractSheet(Choices.of(self._settings.extraction), folders, self._window)
         open_ = _Open(sheet)
         sheet.changed.connect(lambda: self._count(sheet, rows, open_))
         sheet.wanted.connect(lambda: self._wanted(sheet, rows, open_))
-        self._session.closed.connect(sheet.reject)
+        self.session.closed.connect(sheet.reject)
+        # Not every desktop gives the keyboard back to the window by itself.
+        sheet.finished.connect(lambda _: self._window.window().activateWindow())
         sheet.open()
         self._count(sheet, rows, open_)
         return sheet
@@ -78,17 +80,17 @@ class Extracting(QObject):
 
         def done(found: Extracted | None, error: BaseException | None) -> None:
             if found is None:
-                if not isinstance(error, Cancelled):
-                    self._session.note_trouble(error)
-                    self._session.message.emit(f"Not extracted: {error}")
+                if error is not None and not isinstance(error, Cancelled):
+                    self.session.note_trouble(error)
+                    self.session.tell(self.tr("Not extracted"), error)
                 return
             result = Result(wanted, found)
             job.note = result.text
-            self._session.message.emit(result.text)
+            self.session.message.emit(result.text)
             self.finished.emit(result)
 
         what = plural(len(wanted.rows), "object") if wanted.rows is not None else "all objects"
-        job = self._session.jobs.submit(
+        job = self.session.jobs.submit(
             lambda job: write(wanted, job.progress),
             priority=Priority.SCAN,
             title=f"Extract {what}",
@@ -100,8 +102,8 @@ class Extracting(QObject):
     def retry(self, result: Result) -> Job | None:
         """Tries once more what failed; nothing when the shard is not open any more."""
         wanted = result.wanted
-        if self._session.shard is not wanted.shard:
-            self._session.message.emit(f"Open {wanted.request.name} to try again")
+        if self.session.shard is not wanted.shard:
+            self.session.message.emit(f"Open {wanted.request.name} to try again")
             return None
         rows = [row for row in result.found.again if row >= 0]
         if rows:
@@ -111,10 +113,10 @@ class Extracting(QObject):
     # --- the sheet ---
 
     def _extraction(self, sheet: ExtractSheet, rows: RowRanges | None, open_: _Open) -> Extraction | None:
-        shard = self._session.shard
+        shard = self.session.shard
         if shard is None or not open_:
             return None
-        return Extraction(shard, self._session.request, rows, sheet.folder, sheet.options)
+        return Extraction(shard, self.session.request, rows, sheet.folder, sheet.options)
 
     def _count(self, sheet: ExtractSheet, rows: RowRanges | None, open_: _Open) -> None:
         wanted = self._extraction(sheet, rows, open_)
@@ -125,7 +127,7 @@ class Extracting(QObject):
             if open_:
                 sheet.tell_outlook(found)
 
-        self._session.ask(
+        self.session.ask(
             lambda _, job: outlook(wanted, job.progress),
             take,
             failed=lambda error: sheet.tell_error(error) if open_ else None,
@@ -150,7 +152,7 @@ class Extracting(QObject):
                 self._go(sheet, wanted)
 
         sheet.tell_busy()
-        self._session.ask(
+        self.session.ask(
             lambda _, job: existing(wanted, job.progress),
             take,
             failed=lambda error: sheet.tell_error(error) if open_ else None,

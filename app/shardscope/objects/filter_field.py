@@ -16,15 +16,20 @@ class FilterField(QLineEdit):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setPlaceholderText("Filter: a key, >4K, 10..200, state:live, kind:chunk, codec:lz4; or drop a file")
-        self.setToolTip(
-            "Any of these, with blanks between them; all must fit.\n"
-            "• the beginning of a key, a pattern with * and ?, or a whole key; key:… for keys that look like a rule\n"
-            "• a size in bytes: >4K  <=1M  =520  10..200\n"
-            "• state:live,unused   kind:chunk   codec:lz4   with a minus for what is not wanted: -state:unused\n"
-            "Drop a file here to ask whether it is in this shard: by its SHA-256, its name, then its content."
+        self.setPlaceholderText(
+            self.tr("Filter: a key, >4K, 10..200, state:live, kind:chunk, codec:lz4; or drop a file")
         )
-        self.setAccessibleName("Filter objects")
+        self.setToolTip(
+            self.tr(
+                "Any of these, with blanks between them; all must fit.\n"
+                "• the beginning of a key, a pattern with * and ?, or a whole key; "
+                "key:… for keys that look like a rule\n"
+                "• a size in bytes: >4K  <=1M  =520  10..200\n"
+                "• state:live,unused   kind:chunk   codec:lz4   with a minus for what is not wanted: -state:unused\n"
+                "Drop a file here to ask whether it is in this shard: by its SHA-256, its name, then its content."
+            )
+        )
+        self.setAccessibleName(self.tr("Filter objects"))
         self.setClearButtonEnabled(True)
         self.setAcceptDrops(True)
         self.setMinimumWidth(140)

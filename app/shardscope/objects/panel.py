@@ -15,11 +15,12 @@ from shardscope.looks.remedies import plain_words
 from shardscope.models.census import Census, count, countable
 from shardscope.models.object_filter import toggled
 from shardscope.models.object_model import ObjectModel, place_in
-from shardscope.models.object_rows import SomeRows, Sought, View, can_sort, rows_of, seek_file
+from shardscope.models.object_rows import SomeRows, View, can_sort, rows_of
 from shardscope.objects.actions import ObjectActions
 from shardscope.objects.chips import Chips
 from shardscope.objects.columns import Columns
 from shardscope.objects.filter_field import FilterField
+from shardscope.objects.seeking import FileSeeker
 from shardscope.objects.sums import SelectionSums
 from shardscope.objects.table import ObjectTable
 from shardscope.objects.why_none import why_none
@@ -55,18 +56,21 @@ class ObjectPanel(QWidget):
         self.table = ObjectTable(self.model, self)
         self.filter = FilterField(self)
         self.chips = Chips(self)
-        self.hide_unused = QAction("&Hide unused and deleted rows", self)
+        self.hide_unused = QAction(self.tr("&Hide unused and deleted rows"), self)
         self.hide_unused.setCheckable(True)
-        self.hide_unused.setToolTip("Leaves out the rows that hold no object, or one that was deleted")
-        self.load_button = QPushButton("Read the index", self)
-        self.load_button.setToolTip("Reads the whole index: objects can be sorted then, and every byte explained")
+        self.hide_unused.setToolTip(self.tr("Leaves out the rows that hold no object, or one that was deleted"))
+        self.load_button = QPushButton(self.tr("Read the index"), self)
+        self.load_button.setToolTip(
+            self.tr("Reads the whole index: objects can be sorted then, and every byte explained")
+        )
         self.status = CutLabel(self)
         self.status.setObjectName("objectStatus")
-        self.earlier = self._pager("◀", "Earlier rows", -1)
-        self.later = self._pager("▶", "Later rows", 1)
+        self.earlier = self._pager("◀", self.tr("Earlier rows"), -1)
+        self.later = self._pager("▶", self.tr("Later rows"), 1)
         self.actions_ = ObjectActions(session, self.table, settings, self)
         self.columns = Columns(session, self.table, settings)
         self.sums = SelectionSums(session, self.table)
+        self._seeker = FileSeeker(session, self._tell, self)
         line = QAction(self)
         line.setSeparator(True)
         self.table.addActions([line, self.hide_unused, self.columns.reset_widths])
@@ -83,7 +87,7 @@ class ObjectPanel(QWidget):
     def _pager(self, sign: str, name: str, step: int) -> QToolButton:
         button = QToolButton(self)
         button.setText(sign)
-        button.setToolTip(f"{name}: more rows than can be scrolled at once")
+        button.setToolTip(self.tr("{0}: more rows than can be scrolled at once").format(name))
         button.setAccessibleName(name)
         button.clicked.connect(lambda: self._turn(step))
         return button
@@ -99,21 +103,19 @@ class ObjectPanel(QWidget):
         return button
 
     def _lay_out(self) -> None:
-        self.look_up_button = self._button(self.actions_.trace, "Look up")
-        self.extract_button = self._button(self.actions_.extract, "Extract…")
+        self.look_up_button = self._button(self.actions_.trace, self.tr("Look up"))
+        self.extract_button = self._button(self.actions_.extract, self.tr("Extract…"))
         bar = QHBoxLayout()
         bar.setContentsMargins(8, 4, 8, 4)
         bar.setSpacing(6)
         bar.addWidget(self.filter, 1)
         bar.addWidget(self.chips)
-        bar.addWidget(self.look_up_button)
-        bar.addWidget(self.extract_button)
         # Of one height whatever stands in it, and never wider than the line above: no state changes the size.
         line = QWidget(self)
         foot = QHBoxLayout(line)
         foot.setContentsMargins(8, 2, 8, 2)
         foot.addWidget(self.status, 1)
-        for button in (self.load_button, self.earlier, self.later):
+        for button in (self.load_button, self.earlier, self.later, self.look_up_button, self.extract_button):
             foot.addWidget(button)
         line.setFixedHeight(max(self.load_button.sizeHint().height(), self.earlier.sizeHint().height()) + 4)
         self.table.setMinimumSize(0, 48)
@@ -294,31 +296,10 @@ class ObjectPanel(QWidget):
 
     def seek(self, path: Path) -> None:
         """Asks whether a file is among the objects; selects the one it is."""
-        if self._session.shard is None:
-            return
+        self._seeker.seek(path)
 
-        def take(found: Sought) -> None:
-            tell(found.how)
-            if found.ref is not None:
-                self._session.select_row(found.ref.row)
-
-        def tell(words: object) -> None:
-            self._note = str(words)
-            if job is not None:
-                job.note = self._note
-            self._session.message.emit(self._note)
-            self._update()
-
-        self._note = f"looking for {path.name} …"
-        job = self._session.ask(
-            lambda shard, job: seek_file(shard, path, job.progress),
-            take,
-            failed=tell,
-            key=("seek", self),
-            pool=Pool.CPU,
-            priority=Priority.SCAN,
-            title=f"Is {path.name} in here?",
-        )
+    def _tell(self, note: str) -> None:
+        self._note = note
         self._update()
 
     # --- selection and state ---
@@ -351,8 +332,7 @@ class ObjectPanel(QWidget):
         self.model.set_block((first if step < 0 else last) // max(last - first, 1) + min(step, 0))
 
     def _failed(self, message: str) -> None:
-        self._note = f"some rows cannot be read: {message}"
-        self._update()
+        self._tell(f"some rows cannot be read: {message}")
 
     @property
     def _total(self) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QEvent, QObject, Qt, QTimer, QUrl
+from PySide6.QtCore import QCoreApplication, QEvent, QObject, Qt, QTimer, QUrl
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -25,6 +25,7 @@ from PySide6.QtWidgets import (
 from shardcore.words import plural
 from shardscope.extraction import Failure
 from shardscope.looks import theme
+from shardscope.looks.remedies import ACTIONS
 from shardscope.looks.shown import shown, tip
 from shardscope.objects.extracting import Extracting, Result
 
@@ -51,30 +52,40 @@ class ResultBar(QFrame):
         super().__init__(under)
         self.open_url: Callable[[QUrl], object] = QDesktopServices.openUrl
         self._extracting = extracting
+        self._session = extracting.session
         self._under = under
         self._result: Result | None = None
         self.setObjectName("resultBar")
-        self.setAccessibleName("Result of the extraction")
+        self.setAccessibleName(self.tr("Result of the extraction"))
         self.sign = QLabel(self)
         self.label = QLabel(self)
         self.label.setTextFormat(Qt.TextFormat.PlainText)
         self.label.setMinimumWidth(60)
         self.label.setWordWrap(True)
-        self.open_folder = self._button("Open folder", self._open_folder)
-        self.failures = self._button("Failures…", self._show_failures)
-        self.retry = self._button("Retry failed", self._retry)
+        self.open_folder = self._button(self.tr("Open folder"), self._open_folder)
+        self.failures = self._button(self.tr("Failures…"), self._show_failures)
+        self.retry = self._button(self.tr("Retry failed"), self._retry)
+        self.mend = self._button("", self._mend)
         self.dismiss = QToolButton(self)
         self.dismiss.setText("✕")
-        self.dismiss.setAccessibleName("Dismiss the result")
-        self.dismiss.setToolTip("Dismiss")
+        self.dismiss.setAccessibleName(self.tr("Dismiss the result"))
+        self.dismiss.setToolTip(self.tr("Dismiss"))
         self.dismiss.clicked.connect(self.hide)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(14, 8, 8, 8)
+        row = QHBoxLayout()
         row.setSpacing(10)
         row.addWidget(self.sign)
         row.addWidget(self.label, 1)
-        for button in (self.open_folder, self.failures, self.retry, self.dismiss):
-            row.addWidget(button)
+        row.addWidget(self.dismiss)
+        buttons = QHBoxLayout()
+        buttons.setSpacing(8)
+        buttons.addStretch(1)
+        for button in (self.open_folder, self.failures, self.mend, self.retry):
+            buttons.addWidget(button)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(14, 8, 8, 8)
+        column.setSpacing(8)
+        column.addLayout(row)
+        column.addLayout(buttons)
         self._ends = QTimer(self)
         self._ends.setSingleShot(True)
         self._ends.setInterval(STAYS_MILLISECONDS)
@@ -92,8 +103,11 @@ class ResultBar(QFrame):
         """Says what became of an extraction."""
         self._result = result
         failed = result.found.failed
+        remedy = result.found.remedy
         for button in (self.failures, self.retry):
             button.setVisible(failed > 0)
+        self.mend.setText(ACTIONS.get(remedy, "") if remedy is not None else "")
+        self.mend.setVisible(bool(self.mend.text()))
         self.setAccessibleDescription(result.text)
         self.setToolTip(tip(f"{result.text}\n{result.wanted.where}"))
         self.label.setText(shown(result.text))
@@ -124,6 +138,11 @@ class ResultBar(QFrame):
     def _retry(self) -> None:
         if self._result is not None and self._extracting.retry(self._result) is not None:
             self.hide()
+
+    def _mend(self) -> None:
+        if self._result is not None:
+            self.hide()
+            self._session.remedy_wanted.emit(self._result.found.remedy)
 
     def _end(self) -> None:
         if self.underMouse() or self.hasFocus() or any(one.hasFocus() for one in self.findChildren(QWidget)):
@@ -175,13 +194,15 @@ def failures_box(failures: tuple[Failure, ...], total: int, parent: QWidget) -> 
     """A list of what failed, and why; modal to the window when it is opened by `open()`."""
     box = QDialog(parent)
     box.setObjectName("extractFailures")
-    box.setWindowTitle("Not extracted")
+    box.setWindowTitle(QCoreApplication.translate("ResultBar", "Not extracted"))
     box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     more = f"; the first {len(failures):,}:" if total > len(failures) else ""
-    head = QLabel(f"{plural(total, 'file')} could not be written{more}", box)
+    head = QLabel(
+        QCoreApplication.translate("ResultBar", "{0} could not be written").format(plural(total, "file")) + more, box
+    )
     table = QTableWidget(len(failures), 2, box)
     table.setObjectName("failureTable")
-    table.setAccessibleName("What failed")
+    table.setAccessibleName(QCoreApplication.translate("ResultBar", "What failed"))
     table.setHorizontalHeaderLabels(["Object", "Reason"])
     table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
     table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)

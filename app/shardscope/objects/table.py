@@ -48,6 +48,8 @@ _MOST_DIGITS = {"state": 12, "shard": 16}
 MANY_SELECTED = 10_000
 """Changes of the selection by more rows than this are painted without looking at each."""
 
+_WALK = (Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_Home, Qt.Key.Key_End, Qt.Key.Key_PageUp, Qt.Key.Key_PageDown)
+
 LONG_KEY = 16
 """Digits that a key has room for at least, and all that the other columns leave; the table scrolls instead."""
 
@@ -56,12 +58,13 @@ class ObjectTable(QTableView):
     """Shows an `ObjectModel`, as many rows as Qt can scroll at once.
 
     `rows_chosen(row)` carries the row of `Shard.objects` that became current by the user's hand; `row_opened(row)` one
-    that was clicked twice, or left with Enter.
+    that was clicked twice, or left with Enter. `room_changed()` tells that there is another width to share.
     """
 
     rows_chosen = Signal(object)
     row_opened = Signal(object)
     copy_requested = Signal()
+    room_changed = Signal()
 
     def __init__(self, model: ObjectModel, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -72,9 +75,10 @@ class ObjectTable(QTableView):
         self._sized: tuple[tuple[str, ...], dict[str, int]] = ((), {})
         self._texts: dict[str, int] = {}
         self._by_hand: set[str] = set()
+        self._widths: dict[str, int] = {}
         self._sizing = False
         self.setObjectName("objectTable")
-        self.setAccessibleName("Objects")
+        self.setAccessibleName(self.tr("Objects"))
         self.setModel(model)
         self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
@@ -139,6 +143,17 @@ class ObjectTable(QTableView):
             room = 30 if self.objects.columns[number].number else 20
             self._set_width(number, max(_DIGITS[name], grown.get(name, 0)) * digit + room)
         self._widen()
+        self.room_changed.emit()
+
+    @property
+    def _key(self) -> int:
+        """The number of the column of keys."""
+        return next(number for number, column in enumerate(self.objects.columns) if column.name == "key")
+
+    def least_width(self, names: Collection[str]) -> int:
+        """The room that these columns need at least, hidden or not."""
+        digit = self.fontMetrics().horizontalAdvance("0")
+        return sum(LONG_KEY * digit + 20 if name == "key" else self._widths.get(name, 0) for name in names)
 
     def hide_columns(self, numbers: Collection[int]) -> None:
         """Shows all columns but these."""
@@ -158,6 +173,7 @@ class ObjectTable(QTableView):
     def _set_width(self, number: int, width: int) -> None:
         if self.objects.columns[number].name in self._by_hand:
             return
+        self._widths[self.objects.columns[number].name] = width
         self._sizing = True
         self.setColumnWidth(number, width)
         self._sizing = False
@@ -166,6 +182,7 @@ class ObjectTable(QTableView):
         """What the user drags keeps its width."""
         if not self._sizing and width and QApplication.mouseButtons() & Qt.MouseButton.LeftButton:
             self._by_hand.add(self.objects.columns[number].name)
+            self._widths[self.objects.columns[number].name] = width
 
     def _rows_came(self) -> None:
         """Rows are known that were not before: their texts say how much room they want."""
@@ -177,6 +194,7 @@ class ObjectTable(QTableView):
                 self._texts[name] = max(self._texts.get(name, 0), self._painter.width_of(texts[number], name))
         if self._texts != before:
             self._widen()
+            self.room_changed.emit()
 
     def _widen(self) -> None:
         """Gives texts the room they want, and keys what is left."""
@@ -195,6 +213,8 @@ class ObjectTable(QTableView):
         """There is more room, or less."""
         super().resizeEvent(event)
         self._widen()
+        if event.size().width() != event.oldSize().width():
+            self.room_changed.emit()
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Paints rows, not cells: a delegate in Python would be called a thousand times for one screen."""
@@ -230,7 +250,8 @@ class ObjectTable(QTableView):
             if place is None:
                 self.selectionModel().clear()
                 return
-            index = self.objects.show_place(place)
+            # The key is never hidden: arrow keys do not leave a hidden column.
+            index = self.objects.show_place(place).siblingAtColumn(self._key)
             flags = QItemSelectionModel.SelectionFlag.ClearAndSelect | QItemSelectionModel.SelectionFlag.Rows
             self.selectionModel().setCurrentIndex(index, flags)
             if not self.viewport().rect().contains(self.visualRect(index).center()):
@@ -256,9 +277,13 @@ class ObjectTable(QTableView):
     def moveCursor(self, action: QAbstractItemView.CursorAction, modifiers: Qt.KeyboardModifier) -> QModelIndex:
         """Home and End are the first and the last row: all of a row is current, not a cell."""
         actions, last = QAbstractItemView.CursorAction, self.objects.rowCount() - 1
+        if last >= 0 and self.isColumnHidden(self.currentIndex().column()):
+            self.selectionModel().setCurrentIndex(
+                self.objects.index(max(self.currentIndex().row(), 0), self._key),
+                QItemSelectionModel.SelectionFlag.NoUpdate,
+            )
         if action in (actions.MoveHome, actions.MoveEnd) and last >= 0:
-            column = max(self.currentIndex().column(), 0)
-            return self.objects.index(0 if action is actions.MoveHome else last, column)
+            return self.objects.index(0 if action is actions.MoveHome else last, self._key)
         return super().moveCursor(action, modifiers)
 
     def currentChanged(self, current: Index, previous: Index) -> None:
@@ -275,7 +300,7 @@ class ObjectTable(QTableView):
             if self.currentIndex().isValid() and not self.selectionModel().hasSelection():
                 places = self.visible_places()
                 if places and self.currentIndex().row() not in places:
-                    index = self.objects.index(places.start, 0)
+                    index = self.objects.index(places.start, self._key)
                     self.selectionModel().setCurrentIndex(index, QItemSelectionModel.SelectionFlag.NoUpdate)
         finally:
             self._following = False
@@ -316,6 +341,11 @@ class ObjectTable(QTableView):
             self.open_current()
             return
         super().keyPressEvent(event)
+        if event.key() in _WALK and self.currentIndex().isValid() and not self.selectionModel().hasSelection():
+            # There is nowhere to go from the only row, or from the first one to the first.
+            index, flags = self.currentIndex(), QItemSelectionModel.SelectionFlag
+            self.selectionModel().select(index, flags.ClearAndSelect | flags.Rows)
+            self.rows_chosen.emit(self.objects.row_of(index))
 
 
 def _is_reset(event: QKeyEvent) -> bool:

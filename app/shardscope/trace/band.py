@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import MappingProxyType
 
 from PySide6.QtCore import QEvent, QRectF, Qt
-from PySide6.QtGui import QColor, QPainter, QPaintEvent
+from PySide6.QtGui import QAccessible, QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from shardcore import State, Trace
@@ -40,6 +40,8 @@ class OutcomeBand(QWidget):
         verdict: The sentence.
         show_object: The button for an object that was found.
     """
+
+    spoken_role = QAccessible.Role.Grouping
 
     def __init__(self) -> None:
         super().__init__()

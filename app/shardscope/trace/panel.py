@@ -229,7 +229,7 @@ class TracePanel(QWidget):
         self.play.setChecked(playing)
         self.play.setText(self.tr("Pause") if playing else self.tr("Play"))
         self.play.setIconText(self.tr("❚❚ Pause") if playing else self.tr("▶ Play"))
-        self.counter.set_text(f"Step {self.current + 1} of {count}" if count else "")
+        self.counter.set_text(self.tr("{0} of {1}").format(self.current + 1, count) if count else "")
         self.footer.setVisible(count > 0)
 
     # --- the widgets ---
@@ -275,7 +275,7 @@ class TracePanel(QWidget):
         self._column.addStretch(1)
         self.area = QScrollArea()
         self.area.setObjectName("traceScroll")
-        self.area.setAccessibleName("Steps of the lookup")
+        self.area.setAccessibleName(self.tr("Steps of the lookup"))
         self.area.setFrameShape(QFrame.Shape.NoFrame)
         self.area.setWidgetResizable(True)
         self.area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -308,7 +308,7 @@ class TracePanel(QWidget):
             button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
             action.setIconText(icon)
             row.addWidget(button)
-        row.addSpacing(8)
+        row.addSpacing(4)
         row.addWidget(self.counter, 1, Qt.AlignmentFlag.AlignVCenter)
         return self.footer
 

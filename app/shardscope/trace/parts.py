@@ -14,6 +14,7 @@ from shardcore.text import said, without_marks
 from shardcore.words import plural
 from shardscope.looks import theme
 from shardscope.looks.shown import shown
+from shardscope.looks.type import SMALL, sized
 from shardscope.looks.wrap_text import WrapText
 
 MOST_VALUES = 24
@@ -45,11 +46,17 @@ class Sign(QWidget):
         super().__init__()
         self.mark, self._tone, self._filled = mark, tone, filled
         self.setFixedSize(size, size)
+        self._name()
 
     def set_look(self, mark: str, tone: str, *, filled: bool) -> None:
         """Shows another mark in another colour of the palette."""
         self.mark, self._tone, self._filled = mark, tone, filled
+        self._name()
         self.update()
+
+    def _name(self) -> None:
+        words = {"tick": self.tr("yes"), "none": self.tr("no"), "alarm": self.tr("damaged")}
+        self.setAccessibleName(words.get(self.mark, self.mark))
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Paints circle and mark."""
@@ -79,8 +86,7 @@ class Sign(QWidget):
             painter.drawLine(at(0.5, 0.24), at(0.5, 0.56))
             painter.drawPoint(at(0.5, 0.76))
         else:
-            font = self.font()
-            font.setPointSizeF(max(self.font().pointSizeF() - (1 if len(self.mark) < 2 else 2), 6.0))
+            font = sized(self.font(), SMALL)
             font.setBold(self._filled)
             painter.setFont(font)
             painter.drawText(disc, Qt.AlignmentFlag.AlignCenter, self.mark)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import platform
-from importlib import metadata
 
 import PySide6
 from PySide6.QtCore import QCoreApplication, QSize, Qt, qVersion
@@ -15,6 +14,9 @@ from shardcore.registry import FORMATS
 
 def versions() -> list[tuple[str, str]]:
     """Names and versions of what the program runs on."""
+    # Reading what is installed imports much, and the window is seen sooner without it.
+    from importlib import metadata
+
     found = [
         ("Shardscope", shardcore.__version__),
         ("Formats", ", ".join(FORMATS)),

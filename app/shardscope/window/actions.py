@@ -129,7 +129,9 @@ class WindowActions:
         self.copy_files = self._action(self.tr("Copy objects as fi&les"), commands.copy_files, "Ctrl+Shift+C")
         self.stop = self._action(self.tr("&Stop all jobs"), commands.stop_jobs, "Ctrl+.")
         self.verify = {
-            depth: self._action(f"Verify &{depth.value}", partial(self._verify, depth), f"Ctrl+{number}")
+            depth: self._action(
+                self.tr("Verify &{0}").format(depth.value), partial(self._verify, depth), f"Ctrl+{number}"
+            )
             for number, depth in enumerate(Depth, 1)
         }
         self.themes = self._theme_actions()
@@ -156,7 +158,7 @@ class WindowActions:
         group = QActionGroup(self._window)
         found = {}
         for name in THEMES:
-            action = QAction(_THEME_NAMES[name], group)
+            action = QAction(QCoreApplication.translate("Themes", _THEME_NAMES[name]), group)
             action.setCheckable(True)
             action.triggered.connect(lambda _=False, name=name: self._commands.set_theme(name))
             found[name] = action
@@ -172,6 +174,7 @@ class WindowActions:
             objects: The actions of the objects.
         """
         bar = self._window.menuBar()
+        bar.setAccessibleName(self.tr("Menu"))
         file = bar.addMenu(self.tr("&File"))
         file.addActions([self.open, self.open_folder, self.open_with])
         file.addMenu(self.recent)
@@ -182,14 +185,14 @@ class WindowActions:
         file.addActions([self.change, self.reload, self.close, self.quit])
         edit = bar.addMenu(self.tr("&Edit"))
         edit.addAction(bytes_.copy)
-        edit.addMenu(self.tr("Copy &as")).addActions(list(bytes_.copy_as.values()))
+        edit.addMenu(self.tr("Copy &as")).addActions(bytes_.copies)
         edit.addActions([bytes_.copy_offset, objects.copy_keys, self.copy_files])
         edit.addSeparator()
-        edit.addActions([bytes_.select_field, bytes_.select_section])
+        edit.addActions([bytes_.select_field, bytes_.select_record, bytes_.select_section])
         edit.addSeparator()
-        edit.addActions([bytes_.find, bytes_.find_next, bytes_.find_previous])
+        edit.addActions([bytes_.find, bytes_.find_these, bytes_.find_next, bytes_.find_previous])
         view = bar.addMenu(self.tr("&View"))
-        view.addActions([bytes_.decoded, bytes_.letters, bytes_.larger, bytes_.smaller])
+        view.addActions([bytes_.decoded, bytes_.letters, bytes_.fields, bytes_.larger, bytes_.smaller])
         view.addSeparator()
         themes = view.addMenu(self.tr("&Theme"))
         themes.addActions(list(self.themes.values()))
@@ -207,7 +210,7 @@ class WindowActions:
         go.addSeparator()
         for panel in panels:
             act = partial(self._commands.show_part, panel.name, focus=True)
-            self.panels.append(self._action(f"To {panel.title.lower()}", act, panel.shortcut))
+            self.panels.append(self._action(self.tr("To {0}").format(panel.shown_title.lower()), act, panel.shortcut))
             go.addAction(self.panels[-1])
         tools = bar.addMenu(self.tr("&Tools"))
         tools.addActions(list(self.verify.values()))

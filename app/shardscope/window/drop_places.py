@@ -7,12 +7,12 @@ from enum import Enum
 
 from PySide6.QtCore import QMimeData, QPointF, QRectF, Qt, QTimer
 from PySide6.QtGui import (
+    QAccessible,
     QColor,
     QDragEnterEvent,
     QDragLeaveEvent,
     QDragMoveEvent,
     QDropEvent,
-    QFont,
     QPainter,
     QPaintEvent,
     QPen,
@@ -20,6 +20,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QWidget
 
 from shardscope.looks import theme
+from shardscope.looks.type import TITLE, sized
 
 GAP = 16
 
@@ -40,13 +41,15 @@ class DropPlaces(QWidget):
         act: Called with the place and the path, after the other program is done with the drop.
     """
 
+    spoken_role = QAccessible.Role.Grouping
+
     def __init__(self, window: QWidget, has_shard: Callable[[], bool], act: Callable[[DropPlace, str], object]) -> None:
         super().__init__(window)
         self._has_shard = has_shard
         self._act = act
         self._current: DropPlace | None = None
         self.setObjectName("dropPlaces")
-        self.setAccessibleName("Places for a dragged file")
+        self.setAccessibleName(self.tr("Places for a dragged file"))
         self.setAcceptDrops(True)
         self.hide()
 
@@ -140,8 +143,7 @@ class DropPlaces(QWidget):
 
     def _paint_words(self, painter: QPainter, rect: QRectF, place: DropPlace, colours: theme.Palette) -> None:
         title, doc = place.value
-        large = QFont(self.font())
-        large.setPointSizeF(large.pointSizeF() * 1.8)
+        large = sized(self.font(), TITLE)
         large.setBold(True)
         painter.setFont(large)
         painter.setPen(colours.text)

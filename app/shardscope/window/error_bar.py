@@ -34,7 +34,7 @@ class ErrorBar(QFrame):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("errorBar")
-        self.setAccessibleName("Message")
+        self.setAccessibleName(self.tr("Message"))
         self._tone = Tone.ERROR
         self._action: Callable[[], object] | None = None
         self.sign = QLabel(self)
@@ -50,8 +50,8 @@ class ErrorBar(QFrame):
         self.button.clicked.connect(self._act)
         self.dismiss = QToolButton(self)
         self.dismiss.setText("✕")
-        self.dismiss.setAccessibleName("Dismiss the message")
-        self.dismiss.setToolTip("Dismiss")
+        self.dismiss.setAccessibleName(self.tr("Dismiss the message"))
+        self.dismiss.setToolTip(self.tr("Dismiss"))
         self.dismiss.clicked.connect(self.clear)
         self._row = row = QHBoxLayout(self)
         row.setContentsMargins(12, 6, 8, 6)

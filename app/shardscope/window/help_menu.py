@@ -12,6 +12,7 @@ from shardscope.help.format_page import FormatPage
 from shardscope.help.pages import GLOSSARY
 from shardscope.help.shortcuts import show_shortcuts
 from shardscope.help.whats_this import explain
+from shardscope.inspector.panel import Inspector
 from shardscope.window.panel_docks import PanelDocks
 
 PAGE = "formatPage"
@@ -43,6 +44,7 @@ class HelpMenu(QObject):
         menu.addActions([self.page, self.glossary])
         menu.addSeparator()
         menu.addAction(about)
+        panels.panel(Inspector).page_wanted.connect(self._show_page)
         explain(window)
 
     def _show_page(self) -> None:

@@ -2,31 +2,23 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QByteArray, QSize, Qt, QTimer
+from PySide6.QtCore import QSize, Qt, QTimer
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDragLeaveEvent, QDropEvent, QIcon, QKeyEvent, QResizeEvent
-from PySide6.QtWidgets import (
-    QApplication,
-    QFileDialog,
-    QMainWindow,
-    QStackedWidget,
-)
+from PySide6.QtWidgets import QMainWindow, QStackedWidget
 
-from shardcore import Cancelled, DataSet, Shard
-from shardcore.words import plural
+from shardcore import DataSet, Shard
 from shardscope import assets
 from shardscope.around.picture import ask_picture
+from shardscope.docks.hits import HitsTable
 from shardscope.docks.places import Places
 from shardscope.docks.structure import StructureTree
 from shardscope.docks.transfers import Transfers
 from shardscope.hex.panel import HexPanel
-from shardscope.jobs import Job, Jobs
-from shardscope.looks import motion, theme
-from shardscope.looks.elided import Elided
-from shardscope.looks.remedies import plain_words
+from shardscope.jobs import Jobs
 from shardscope.looks.shown import shown
+from shardscope.looks.spoken import install_roles
 from shardscope.objects.drag_files import MOST_FILES, DraggedNode
 from shardscope.objects.drag_out import DragOut
 from shardscope.objects.panel import ObjectPanel
@@ -36,9 +28,15 @@ from shardscope.settings import Settings
 from shardscope.trace.panel import TracePanel
 from shardscope.window.about import about_box
 from shardscope.window.actions import WindowActions
-from shardscope.window.drop_places import DropPlace, DropPlaces, dragged_file
+from shardscope.window.appearance import Appearance
+from shardscope.window.bytes_in_window import connect_bytes
+from shardscope.window.drop_places import DropPlace, DropPlaces
 from shardscope.window.error_bar import ErrorBar
+from shardscope.window.file_dialogs import FileDialogs
 from shardscope.window.help_menu import HelpMenu
+from shardscope.window.job_status import JobStatus
+from shardscope.window.layout_memory import LayoutMemory
+from shardscope.window.mending import Mending
 from shardscope.window.menu_keys import MenuKeys
 from shardscope.window.open_with import OpenWays
 from shardscope.window.panel_docks import PanelDocks
@@ -48,8 +46,6 @@ from shardscope.window.still import Still
 from shardscope.window.top_bar import TopBar
 from shardscope.window.troubles import Troubles
 from shardscope.window.welcome import Welcome
-
-MESSAGE_MILLISECONDS = 12_000
 
 LEAST = QSize(640, 420)
 """The smallest window, or the screen where that is smaller."""
@@ -77,14 +73,17 @@ class MainWindow(QMainWindow):
         self.settings = settings
         self.jobs = Jobs(self)
         self.session = Session(self.jobs, self)
+        install_roles()
+        # Before any widget is made: each takes the font of the application as it is then, and is polished once.
+        self.appearance = Appearance(settings, self)
+        self.appearance.set_theme(settings.theme)
+        self._to_learn = ""
         self.setObjectName("mainWindow")
         self.setWindowIcon(QIcon(str(assets.path("icons/shardscope.svg"))))
         self.setAcceptDrops(True)
         self.setMinimumSize(LEAST.boundedTo(self.screen().availableGeometry().size()))
         self.welcome = Welcome(settings, self.jobs, self)
         self.hex = HexPanel(self.session, self)
-        self.hex.overview.set_schematic(settings.schematic)
-        self.hex.overview.scale_changed.connect(partial(setattr, settings, "schematic"))
         self.panels = PanelDocks(self, PANELS, self.session, settings)
         self.objects = self.panels.panel(ObjectPanel)
         self.trace = self.panels.panel(TracePanel)
@@ -102,12 +101,14 @@ class MainWindow(QMainWindow):
             small=SMALL_NODE,
         )
         self._make_centre()
-        self._make_status()
+        self.line = StatusLine(self.hex.status, self)
+        self.setStatusBar(self.line)
         self.results = ResultBar(self.objects.actions_.extracting, self._centre)
         self.drop_places = DropPlaces(self, lambda: self.session.shard is not None, self._dropped)
         self.ways = OpenWays(self.session, self.bar, self)
         self.troubles = Troubles(self.session, self.bar, self.ways, self.hex.view.setFocus, self)
-        self.hex.keys = self.objects.model.keys_at_hand
+        self.hex.naming.keys = self.objects.model.keys_at_hand
+        connect_bytes(self.hex, self.panels.panel(HitsTable), self, settings)
         self.actions_ = WindowActions(self, self, self.session)
         self.actions_.build(self.panels, PANELS, self.hex.actions_, self.objects.actions_)
         self.actions_.fill_samples([(one.title, str(one.path)) for one in assets.samples()])
@@ -121,18 +122,21 @@ class MainWindow(QMainWindow):
             list(self.actions_.verify.values()),
             self,
         )
+        self.job_status = JobStatus(
+            self.jobs, lambda: self.transfers.model.running, self.line, self.actions_.stop, self
+        )
+        self.dialogs = FileDialogs(self.session, self.open, self)
+        self.mending = Mending(self.session, self.bar, self.dialogs, self)
         self.help = HelpMenu(self, self.panels, self.actions_.about)
         self.menu_keys = MenuKeys(self)
         self._connect()
         self.resize(QSize(1440, 900).boundedTo(self.screen().availableGeometry().size()))
         self.panels.arrange()
-        # None: nobody moved a dock so far, and the docks are arranged when they are first shown.
-        self._working: QByteArray | None = None
-        self._restore()
+        self._layout = LayoutMemory(self, self.panels, settings)
+        self._layout.restore()
         self._enable(is_open=False)
-        self._count_jobs()
         self._show_welcome()
-        self.set_theme(settings.theme)
+        self.actions_.themes[settings.theme].setChecked(True)
         self.actions_.reduced_motion.setChecked(settings.reduced_motion)
         self.set_reduced_motion(settings.reduced_motion)
 
@@ -146,13 +150,6 @@ class MainWindow(QMainWindow):
         self.bar = ErrorBar(centre)
         self.setCentralWidget(centre)
 
-    def _make_status(self) -> None:
-        self.kind = Elided(parent=self)
-        self.kind.setObjectName("formatLabel")
-        self.busy = Elided(parent=self)
-        self.line = StatusLine(self.hex.status, (self.busy, self.kind), self)
-        self.setStatusBar(self.line)
-
     def _connect(self) -> None:
         session = self.session
         session.opening.connect(self._opening)
@@ -163,10 +160,7 @@ class MainWindow(QMainWindow):
         session.failed.connect(self._failed)
         session.index_changed.connect(self._index_changed)
         session.history_changed.connect(self._history_changed)
-        session.message.connect(lambda text: self.line.say(str(text), MESSAGE_MILLISECONDS))
-        self.jobs.trouble.connect(self._job_failed)
-        self.jobs.added.connect(lambda _: self._count_jobs())
-        self.jobs.changed.connect(lambda _: self._count_jobs())
+        session.message.connect(self.line.say_for_a_while)
         self.objects.actions_.trace_requested.connect(self.trace_key)
         self.hex.address.key_chosen.connect(lambda _: self.show_part("trace"))
         tree = self.panels.panel(StructureTree)
@@ -177,8 +171,8 @@ class MainWindow(QMainWindow):
         self.welcome.open_requested.connect(self.ask_file)
         self.welcome.folder_requested.connect(self.ask_folder)
         self.welcome.chosen.connect(self.open)
+        self.welcome.learn_requested.connect(self.learn)
         self.places.chosen.connect(self.open)
-        QApplication.styleHints().colorSchemeChanged.connect(self._system_theme_changed)
         self._history_changed()
 
     # --- opening ---
@@ -187,22 +181,18 @@ class MainWindow(QMainWindow):
         """Opens a path or address."""
         self.session.open(uri, format)
 
+    def learn(self, uri: str) -> None:
+        """Opens something, and the page of its format beside it."""
+        self._to_learn = uri
+        self.open(uri)
+
     def ask_file(self) -> None:
         """Asks for a file to open."""
-        self._ask(QFileDialog.FileMode.ExistingFile, "Open a shard")
+        self.dialogs.ask_file()
 
     def ask_folder(self) -> None:
         """Asks for a folder to open: a data set."""
-        self._ask(QFileDialog.FileMode.Directory, "Open a folder of shards")
-
-    def _ask(self, mode: QFileDialog.FileMode, title: str) -> None:
-        dialog = QFileDialog(self, title)
-        dialog.setFileMode(mode)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        if self.session.uri and "://" not in self.session.uri:
-            dialog.setDirectory(str(Path(self.session.uri).parent))
-        dialog.fileSelected.connect(self.open)
-        dialog.open()
+        self.dialogs.ask_folder()
 
     def clear_recent(self) -> None:
         """Forgets the recent files."""
@@ -225,14 +215,16 @@ class MainWindow(QMainWindow):
         name = shard.source.name if shard.source is not None else Path(self.session.uri).name or self.session.uri
         self.setWindowTitle(shown(f"{name} — Shardscope"))
         version = f" {shard.version}" if shard.version else ""
-        self.kind.tell(f"{shard.format}{version}  ·  {shard.why}")
-        self.kind.setToolTip("The format, and how it was recognised")
+        self.line.tell_format(f"{shard.format}{version}", shard.why)
         self._show_work()
         self._enable(is_open=True)
         # Of several key spaces one is chosen first; everything else has its members and sections in the tree.
         choice = isinstance(shard, DataSet) and bool(shard.key_spaces)
-        self.panels.by_name["places" if choice else "structure"].raise_()
+        self.panels.raise_("places" if choice else "structure")
         self.troubles.tell_damage()
+        if self.session.uri == self._to_learn:
+            self.show_part("formatPage")
+        self._to_learn = ""
 
     def _closed(self) -> None:
         self.bar.clear()
@@ -249,15 +241,6 @@ class MainWindow(QMainWindow):
         self.actions_.load_index.setEnabled(state in (IndexState.NONE, IndexState.FAILED))
         # Reading the index may come upon damage that opening did not see.
         self.troubles.tell_damage()
-
-    def _job_failed(self, job: Job) -> None:
-        if not isinstance(job.error, Cancelled):
-            self.line.say(plain_words(job.error), MESSAGE_MILLISECONDS)
-
-    def _count_jobs(self) -> None:
-        running = self.transfers.model.running
-        self.busy.setText(f"▶ {plural(running, 'job')}" if running else "")
-        self.actions_.stop.setEnabled(running > 0)
 
     def _enable(self, *, is_open: bool) -> None:
         self.actions_.set_open(is_open)
@@ -279,9 +262,7 @@ class MainWindow(QMainWindow):
 
     def stop_jobs(self) -> None:
         """Cancels all jobs that are shown in `transfers`."""
-        for job in self.jobs.open_jobs:
-            if job.title:
-                job.cancel()
+        self.job_status.stop_all()
 
     def _history_changed(self) -> None:
         self.actions_.back.setEnabled(self.session.can_go_back)
@@ -330,9 +311,9 @@ class MainWindow(QMainWindow):
 
     def _show_welcome(self) -> None:
         if self.pages.currentWidget() is self.hex:
-            self._working = self.panels.state()
+            self._layout.keep()
         self.setWindowTitle("Shardscope")
-        self.kind.clear()
+        self.line.tell_format("", "")
         self._refresh_recent()
         self.panels.hide()
         self.pages.setCurrentWidget(self.welcome)
@@ -341,34 +322,19 @@ class MainWindow(QMainWindow):
         if self.pages.currentWidget() is self.hex:
             return
         self.pages.setCurrentWidget(self.hex)
-        if self._working is None or not self.panels.restore(self._working):
-            self.panels.arrange()
+        self._layout.bring_back()
         self.hex.view.setFocus(Qt.FocusReason.OtherFocusReason)
 
     # --- looks ---
 
     def set_theme(self, name: str) -> None:
         """Chooses a theme, one of `settings.THEMES`, and remembers it."""
-        self.settings.theme = name
         self.actions_.themes[name].setChecked(True)
-        self._apply_theme()
-
-    def _apply_theme(self) -> None:
-        application = QApplication.instance()
-        if isinstance(application, QApplication):
-            chosen = self.settings.theme
-            theme.apply(application, theme.system_name(application) if chosen == "system" else chosen)
+        self.appearance.set_theme(name)
 
     def set_reduced_motion(self, reduced: bool) -> None:
         """Stops what moves by itself, or lets it move; remembers which."""
-        self.settings.reduced_motion = reduced
-        application = QApplication.instance()
-        if isinstance(application, QApplication):
-            motion.reduce(application, reduced)
-
-    def _system_theme_changed(self) -> None:
-        if self.settings.theme == "system":
-            self._apply_theme()
+        self.appearance.set_reduced_motion(reduced)
 
     def toggle_full_screen(self) -> None:
         """Fills the screen, or not."""
@@ -404,21 +370,11 @@ class MainWindow(QMainWindow):
 
     # --- the beginning and the end ---
 
-    def _restore(self) -> None:
-        geometry, state = self.settings.layout("geometry"), self.settings.layout("state")
-        if geometry is not None:
-            self.restoreGeometry(geometry)
-        if state is not None and self.panels.restore(state):
-            self._working = state
-
     def closeEvent(self, event: QCloseEvent) -> None:
         """Saves the layout, stops the work, removes what was made for dragging."""
         if self.pages.currentWidget() is self.hex:
-            self._working = self.panels.state()
-        self.settings.set_layout("geometry", self.saveGeometry())
-        if self._working is not None:
-            self.settings.set_layout("state", self._working)
-        self.settings.sync()
+            self._layout.keep()
+        self._layout.save()
         self.session.close()
         self.jobs.shutdown()
         self.drag_out.close()
@@ -427,10 +383,7 @@ class MainWindow(QMainWindow):
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         """Takes one file or folder from elsewhere; our own objects are not opened."""
-        if event.source() is None and dragged_file(event.mimeData()) is not None:
-            event.setDropAction(Qt.DropAction.CopyAction)
-            event.accept()
-            self.drop_places.begin(event.position())
+        self.drop_places.dragEnterEvent(event)
 
     def dragLeaveEvent(self, event: QDragLeaveEvent) -> None:
         """The drag ended, or goes on over the places, which show themselves then."""

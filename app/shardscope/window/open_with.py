@@ -57,12 +57,12 @@ class OpenWith(QDialog):
     ) -> None:
         super().__init__(parent)
         self.setObjectName("openWith")
-        self.setWindowTitle("Change how it is read" if shard is not None else "Open with")
+        self.setWindowTitle(self.tr("Change how it is read") if shard is not None else self.tr("Open with"))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self._formats = {one.name: one for one in formats}
         self._labels: dict[str, QLabel] = {}
         self.path = QLineEdit(request.uri, self)
-        self.path.setPlaceholderText("A file or folder of shards")
+        self.path.setPlaceholderText(self.tr("A file or folder of shards"))
         self.format = QComboBox(self)
         self.format.addItem("Recognise it", None)
         for one in formats:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence, Set
 from typing import TypeVar
 
-from PySide6.QtCore import QByteArray, QObject, QSize, Qt, QTimer
-from PySide6.QtWidgets import QApplication, QDockWidget, QMainWindow, QTabWidget, QWidget
+from PySide6.QtCore import QByteArray, QEvent, QObject, QSize, Qt, QTimer
+from PySide6.QtWidgets import QApplication, QDockWidget, QMainWindow, QTabBar, QTabWidget, QWidget
 
 from shardscope.session import Session
 from shardscope.settings import Settings
@@ -58,6 +58,7 @@ class PanelDocks(QObject):
         self._settle_soon.setSingleShot(True)
         self._settle_soon.setInterval(0)
         self._settle_soon.timeout.connect(self._settle)
+        window.installEventFilter(self)
         window.setAnimated(False)
         window.setDockNestingEnabled(True)
         window.setDockOptions(window.dockOptions() | QMainWindow.DockOption.GroupedDragging)
@@ -65,9 +66,12 @@ class PanelDocks(QObject):
         window.setCorner(Qt.Corner.BottomLeftCorner, Area.LeftDockWidgetArea)
         window.setCorner(Qt.Corner.BottomRightCorner, Area.RightDockWidgetArea)
         for panel in self._panels:
-            dock = QDockWidget(panel.title, window)
+            dock = QDockWidget(panel.shown_title, window)
             dock.setObjectName(f"{panel.name}Dock")
-            still = Still(panel.make(session, settings), LEAST, dock)
+            part = panel.make(session, settings)
+            if not part.accessibleName():
+                part.setAccessibleName(panel.shown_title)
+            still = Still(part, LEAST, dock)
             still.resized.connect(self._calm_soon.start)
             dock.setWidget(still)
             window.addDockWidget(panel.area, dock)
@@ -94,6 +98,12 @@ class PanelDocks(QObject):
             if isinstance(part, kind):
                 return part
         raise LookupError(kind.__name__)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Tabs that Qt makes for docks get their name."""
+        if event.type() == QEvent.Type.ChildPolished:
+            self._titles_soon.start()
+        return False
 
     # --- places ---
 
@@ -209,13 +219,20 @@ class PanelDocks(QObject):
         """
         dock = self.by_name[name]
         dock.show()
-        dock.raise_()
+        self.raise_(name)
         if focus:
             dock.widget().setFocus(Qt.FocusReason.ShortcutFocusReason)
             now = QApplication.focusWidget()
             if now is None or not dock.isAncestorOf(now):
                 # What takes the keyboard first is not shown now: a table without rows, a field without a file.
                 _focus_something(dock)
+
+    def raise_(self, name: str) -> None:
+        """Puts a dock before the others of its place, even of those just arranged; one that is closed stays so."""
+        dock = self.by_name[name]
+        dock.raise_()
+        place = {dock, *self._window.tabifiedDockWidgets(dock)}
+        self._wanted = [(dock if other in place else other, size) for other, size in self._wanted]
 
     def in_front(self, name: str) -> bool:
         """Whether a dock of the window can be seen; Qt keeps those behind a tab outside of the window."""
@@ -229,6 +246,8 @@ class PanelDocks(QObject):
 
     def _name(self) -> None:
         """A dock that shares its place has its name on a tab; it needs no title as well."""
+        for bar in self._window.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly):
+            bar.setAccessibleName(self.tr("Panels"))
         for dock in self.by_name.values():
             tabbed = bool(self._window.tabifiedDockWidgets(dock)) and not dock.isFloating()
             bare = dock.titleBarWidget() is not None

@@ -1,4 +1,4 @@
-"""The samples on the welcome page: a card for each, with the strip of its sections as the overview would draw it."""
+"""The samples on the welcome page: a card for each, with the strip of its sections as the overview draws it."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from PySide6.QtCore import QEvent, QRect, QRectF, QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QBrush, QColor, QKeyEvent, QPainter, QPaintEvent, QPen, QResizeEvent
-from PySide6.QtWidgets import QAbstractButton, QGridLayout, QSizePolicy, QWidget
+from PySide6.QtGui import QAccessible, QBrush, QColor, QKeyEvent, QPainter, QPaintEvent, QPen, QResizeEvent
+from PySide6.QtWidgets import QAbstractButton, QGridLayout, QSizePolicy, QToolButton, QWidget
 
 import shardcore
 from shardcore import DataSet, SectionRole, Shard
+from shardscope.around.overview_scale import widths_to_scale
 from shardscope.assets import Sample
 from shardscope.jobs import Job, Jobs, Priority
 from shardscope.looks import theme
+from shardscope.looks.type import SMALL, sized
 
 TWO_COLUMNS = 520
 """From this width on two cards stand beside each other."""
 
-LEAST_PIXELS = 4.0
-
 SOON_MILLISECONDS = 150
-_STRIP = 12
+_STRIP = 16
 _PAD = 12
 
 
@@ -47,15 +47,28 @@ def parts_of(shard: Shard) -> tuple[Part, ...]:
 
 
 class SampleCard(QAbstractButton):
-    """Opens a sample: by a click, by Return, by the space bar."""
+    """Opens a sample: by a click, by Return, by the space bar.
+
+    Attributes:
+        sample: Which one.
+        parts: The sections of its strip, once they are read.
+        learn: Opens it beside the page of its format.
+    """
 
     def __init__(self, sample: Sample, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.sample = sample
         self.parts: tuple[Part, ...] = ()
-        self.setText(f"Open {sample.title}")
-        self.setAccessibleName(f"Open the sample {sample.title}: {sample.about}")
+        self.setText(self.tr("Open {0}").format(sample.title))
+        self.setAccessibleName(self.tr("Open the sample {0}: {1}").format(sample.title, sample.about))
         self.setToolTip(sample.about)
+        self.learn = QToolButton(self)
+        self.learn.setText(self.tr("Learn"))
+        self.learn.setAccessibleName(self.tr("Learn the format of the sample {0}").format(sample.title))
+        self.learn.setToolTip(self.tr("Opens the sample beside the page of its format, byte by byte"))
+        self.learn.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.learn.setStyleSheet("padding: 0 5px; border-width: 0;")
+        self._open = self.tr("Open")
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setCursor(Qt.CursorShape.PointingHandCursor)
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
@@ -69,6 +82,13 @@ class SampleCard(QAbstractButton):
     def sizeHint(self) -> QSize:
         """Two lines and the strip."""
         return QSize(280, 2 * self.fontMetrics().height() + _STRIP + 3 * _PAD)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """*Learn* stands in the corner, where it is no part of what opens."""
+        super().resizeEvent(event)
+        size = self.learn.sizeHint()
+        top = _PAD - 2 - (size.height() - self.fontMetrics().height()) // 2
+        self.learn.setGeometry(self.width() - _PAD - size.width() + 5, top, size.width(), size.height())
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Return opens, too."""
@@ -89,11 +109,12 @@ class SampleCard(QAbstractButton):
         metrics = self.fontMetrics()
         line = metrics.height()
         inner = self.rect().adjusted(_PAD, _PAD - 2, -_PAD, -_PAD)
-        go = metrics.horizontalAdvance("Open")
+        go = metrics.horizontalAdvance(self._open)
+        left = self.learn.x() - go - 8
         painter.setPen(colours.accent)
-        painter.drawText(QRect(inner.right() - go, inner.top(), go + 2, line), Qt.AlignmentFlag.AlignRight, "Open")
+        painter.drawText(QRect(left, inner.top(), go + 2, line), Qt.AlignmentFlag.AlignRight, self._open)
         words = (
-            (self.sample.title, colours.text, inner.width() - go - 10),
+            (self.sample.title, colours.text, left - inner.left() - 10),
             (self.sample.about, colours.muted, inner.width()),
         )
         for number, (text, colour, width) in enumerate(words):
@@ -110,29 +131,44 @@ class SampleCard(QAbstractButton):
             painter.fillRect(place, colours.window)
             return
         x = place.left()
-        for part, width in zip(self.parts, _widths(self.parts, place.width()), strict=True):
+        painter.setFont(sized(self.font(), SMALL))
+        room = painter.fontMetrics().horizontalAdvance("M") + 4
+        for part, width in zip(
+            self.parts, widths_to_scale([part.size for part in self.parts], place.width()), strict=True
+        ):
             box = QRectF(x, place.top(), max(width - 1, 1), place.height())
-            painter.fillRect(box, colours.section(part.role))
-            over = QColor(colours.base)
-            over.setAlpha(70)
-            painter.fillRect(box, QBrush(over, theme.HATCHES[part.role]))
+            strong = colours.section(part.role)
+            painter.fillRect(box, strong)
+            if colours.safe:
+                over = QColor(colours.base)
+                over.setAlpha(70)
+                painter.fillRect(box, QBrush(over, theme.HATCHES[part.role]))
+            if width > room:
+                painter.setPen(QColor("white") if strong.lightnessF() < 0.55 else QColor("black"))
+                painter.drawText(box, Qt.AlignmentFlag.AlignCenter, theme.SECTION_LETTERS[part.role])
             x += width
 
 
 class SampleCards(QWidget):
     """All samples; `chosen` carries the path of one. Their sections are read once, by jobs, when they are seen."""
 
+    spoken_role = QAccessible.Role.Grouping
+
     chosen = Signal(object)
+    learn_requested = Signal(object)
+    """The path of a sample that is to be opened beside the page of its format."""
 
     def __init__(self, samples: Sequence[Sample], jobs: Jobs | None = None, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("sampleList")
-        self.setAccessibleName("Samples")
+        self.setAccessibleName(self.tr("Samples"))
         self._jobs = jobs
         self._columns = 0
         self.cards = [SampleCard(sample, self) for sample in samples]
         for card in self.cards:
-            card.clicked.connect(lambda _=False, path=card.sample.path: self.chosen.emit(str(path)))
+            path = str(card.sample.path)
+            card.clicked.connect(lambda _=False, path=path: self.chosen.emit(path))
+            card.learn.clicked.connect(lambda _=False, path=path: self.learn_requested.emit(path))
         self._grid = QGridLayout(self)
         self._grid.setContentsMargins(0, 0, 0, 0)
         self._grid.setSpacing(10)
@@ -179,12 +215,3 @@ class SampleCards(QWidget):
 def _read(path: Path, job: Job) -> tuple[Part, ...]:
     with shardcore.open(str(path), partial=True, progress=job.progress) as shard:
         return parts_of(shard)
-
-
-def _widths(parts: Sequence[Part], room: float) -> list[float]:
-    """The width of each part: to scale, but wide enough to be seen."""
-    whole = sum(part.size for part in parts)
-    wished = [max(room * part.size / whole, LEAST_PIXELS) for part in parts]
-    excess = sum(wished) - room
-    large = sum(width for width in wished if width > 2 * LEAST_PIXELS) or 1.0
-    return [width - excess * width / large if width > 2 * LEAST_PIXELS else width for width in wished]

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from PySide6.QtCore import QTimer
+from PySide6.QtCore import QCoreApplication, QTimer
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QMainWindow, QStackedWidget, QStatusBar, QWidget
 
 from shardscope.looks.elided import Elided
+from shardscope.looks.shown import tip
+
+MESSAGE_MILLISECONDS = 12_000
+"""A sentence stands for this long where the selection is told."""
+
+NARROW = 900
+"""Below this width the format is its name alone: how it was recognised stands in the tooltip."""
 
 
 class StatusLine(QStatusBar):
@@ -15,20 +21,26 @@ class StatusLine(QStatusBar):
 
     Args:
         selection: What is selected.
-        ends: What stands at the right.
         window: Its window.
 
     Attributes:
         note: The message, while there is one.
+        busy: How many jobs run.
+        kind: The format, and how it was recognised.
     """
 
-    def __init__(self, selection: QWidget, ends: Sequence[QWidget], window: QMainWindow) -> None:
+    def __init__(self, selection: QWidget, window: QMainWindow) -> None:
         super().__init__(window)
         self.setObjectName("statusLine")
+        self.setAccessibleName(QCoreApplication.translate("StatusLine", "Status"))
         self.setSizeGripEnabled(False)
         self.setContentsMargins(6, 0, 10, 0)
         self.note = Elided(greedy=True)
         self.note.setObjectName("statusMessage")
+        self.busy = Elided(parent=self)
+        self.kind = Elided(parent=self)
+        self.kind.setObjectName("formatLabel")
+        self._format, self._why = "", ""
         self._pages = QStackedWidget(self)
         self._selection = selection
         self._pages.addWidget(selection)
@@ -37,8 +49,8 @@ class StatusLine(QStatusBar):
         self._over.setSingleShot(True)
         self._over.timeout.connect(lambda: self.say(""))
         self.addWidget(self._pages, 3)
-        for end in ends:
-            self.addPermanentWidget(end)
+        self.addPermanentWidget(self.busy)
+        self.addPermanentWidget(self.kind)
 
     def say(self, text: str, milliseconds: int = 0) -> None:
         """Shows a message instead of the selection.
@@ -52,3 +64,23 @@ class StatusLine(QStatusBar):
         self._pages.setCurrentWidget(self.note if text else self._selection)
         if text and milliseconds:
             self._over.start(milliseconds)
+
+    def say_for_a_while(self, text: object) -> None:
+        """Shows a message as long as it takes to read it."""
+        self.say(str(text), MESSAGE_MILLISECONDS)
+
+    def tell_format(self, name: str, why: str) -> None:
+        """Says what is open: its format, and how it was recognised; nothing is open without a name."""
+        self._format, self._why = name, why
+        self._show_format()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """There is more room, or less."""
+        super().resizeEvent(event)
+        self._show_format()
+
+    def _show_format(self) -> None:
+        wide = self.width() >= NARROW
+        self.kind.tell(f"{self._format}  ·  {self._why}" if wide and self._why else self._format)
+        meaning = QCoreApplication.translate("StatusLine", "The format, and how it was recognised: {0}")
+        self.kind.setToolTip(meaning.format(tip(self._why)) if self._why else "")

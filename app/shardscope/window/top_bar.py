@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMainWindow, QMenu, QToolBar, QToolButton
 
 from shardscope.around.address_bar import AddressBar
+
+_ARROW = 16
+"""Pixels of an arrow: no higher than the letters, so that the bar takes no room from the bytes."""
 
 
 class TopBar(QToolBar):
@@ -38,9 +41,10 @@ class TopBar(QToolBar):
     ) -> None:
         super().__init__("Bar", window)
         self.setObjectName("topBar")
-        self.setAccessibleName("Bar")
+        self.setAccessibleName(self.tr("Bar"))
         self.setMovable(False)
         self.setFloatable(False)
+        self.setIconSize(QSize(_ARROW, _ARROW))
         self.toggleViewAction().setEnabled(False)
         self.toggleViewAction().setVisible(False)
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.PreventContextMenu)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from PySide6.QtCore import QEvent, QModelIndex, QPersistentModelIndex, QSize, Qt, Signal
-from PySide6.QtGui import QIcon, QKeyEvent, QPainter
+from PySide6.QtGui import QIcon, QKeyEvent, QPainter, QShowEvent
 from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
@@ -107,11 +107,15 @@ WIDEST = 760
 
 
 class Welcome(QScrollArea):
-    """`open_requested` asks for a dialog, `folder_requested` for one for folders, `chosen(uri)` opens something."""
+    """`open_requested` asks for a dialog, `folder_requested` for one for folders, `chosen(uri)` opens something.
+
+    `learn_requested(uri)` opens it beside the page of its format.
+    """
 
     open_requested = Signal()
     folder_requested = Signal()
     chosen = Signal(object)
+    learn_requested = Signal(object)
 
     def __init__(self, settings: Settings, jobs: Jobs | None = None, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -138,6 +142,7 @@ class Welcome(QScrollArea):
         self.recent.setAccessibleName(self.tr("Recent files"))
         self.recent_head = self._heading("Recent")
         self.samples.chosen.connect(self.chosen)
+        self.samples.learn_requested.connect(self.learn_requested)
         self.recent.chosen.connect(self.chosen)
         self._lay_out()
         self.refresh()
@@ -152,6 +157,7 @@ class Welcome(QScrollArea):
 
     def _lay_out(self) -> None:
         icon = QLabel(self)
+        icon.setAccessibleName("Shardscope")
         icon.setPixmap(QIcon(str(assets.path("icons/shardscope.svg"))).pixmap(QSize(64, 64), self.devicePixelRatioF()))
         words = QVBoxLayout()
         words.setSpacing(2)
@@ -200,6 +206,13 @@ class Welcome(QScrollArea):
         for part in (self.recent, self.recent_head):
             part.setVisible(bool(recent))
 
+    def showEvent(self, event: QShowEvent) -> None:
+        """The title is large; Qt forgets fonts of parts that move into a window with a style sheet."""
+        super().showEvent(event)
+        font = sized(self.title.font(), TITLE)
+        font.setBold(True)
+        self.title.setFont(font)
+
     def changeEvent(self, event: QEvent) -> None:
         """Follows the theme."""
         super().changeEvent(event)
@@ -213,9 +226,6 @@ class Welcome(QScrollArea):
             f" color: {colours.muted.name()}; background: {colours.base.name()}; }}"
         )
         self.subtitle.setStyleSheet(f"color: {colours.muted.name()};")
-        font = sized(self.title.font(), TITLE)
-        font.setBold(True)
-        self.title.setFont(font)
         self.recent.setStyleSheet(
             f"QListWidget {{ background: {colours.base.name()}; border: 1px solid {colours.border.name()};"
             " border-radius: 8px; padding: 2px; }"

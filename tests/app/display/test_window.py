@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from PySide6.QtGui import QImage
 
+from shardcore.testing import sampled
+from shardscope import assets
 from tests.app.display.program import ROOT, Mouse
 
 HERE = Path(__file__).parent
@@ -32,8 +34,10 @@ class Shown:
         return subprocess.run(command, env=self._environment, capture_output=True, check=False).returncode == 0
 
     def focus(self, title: str) -> None:
-        """Gives the keyboard to the window: no window manager does it."""
-        self.mouse.do("search", "--onlyvisible", "--name", f"^{title}$", "windowfocus", "--sync")
+        """Gives the keyboard to the window: no window manager does it. A window may not be ready at once."""
+        command = ["xdotool", "search", "--onlyvisible", "--name", f"^{title}$", "windowfocus", "--sync"]
+        surroundings = self._environment
+        self.until(lambda: subprocess.run(command, env=surroundings, capture_output=True, check=False).returncode == 0)
 
     def picture(self) -> QImage:
         """What is on the screen."""
@@ -80,6 +84,42 @@ def test_the_window_of_the_command(shown: Shown) -> None:
     shown.mouse.do("type", "index+40")
     shown.mouse.do("key", "Return")
     shown.until(lambda: shown.picture() != before)
+    shown.mouse.do("key", "ctrl+q")
+    output, errors = shown.process.communicate(timeout=SECONDS)
+    assert (shown.process.returncode, output, errors) == (0, "", "")
+
+
+@pytest.mark.display("xdotool")
+def test_every_sample_in_the_hands_of_a_person(shown: Shown, tmp_path: Path) -> None:
+    """Each sample is opened by its path, clicked in, searched, its first object extracted, in one window."""
+    title = "small.shard — Shardscope"
+    shown.until(lambda: shown.title_is(title))
+    for number, sample in enumerate(sampled(assets.samples(), 2)):
+        shown.focus(title)
+        shown.mouse.do("key", "ctrl+shift+o")
+        shown.until(lambda: shown.title_is("Open with"))
+        shown.focus("Open with")
+        shown.mouse.do("type", str(sample.path))
+        shown.mouse.do("key", "Return")
+        title = f"{sample.path.name} — Shardscope"
+        shown.until(lambda title=title: shown.title_is(title))
+        shown.focus(title)
+        # The tree, the bytes, the overview.
+        for place in ((150, 170), (640, 300), (800, 118)):
+            shown.mouse.go(*place)
+            shown.mouse.do("click", 1)
+        shown.mouse.do("key", "ctrl+f")
+        shown.mouse.do("type", "00")
+        shown.mouse.do("key", "Return", "Escape", "alt+4", "Home", "ctrl+e")
+        shown.until(lambda: shown.title_is("Extract objects"))
+        shown.focus("Extract objects")
+        folder = tmp_path / f"out{number}"
+        shown.mouse.do("key", "ctrl+a")
+        shown.mouse.do("type", str(folder))
+        shown.mouse.do("key", "Return")
+        shown.until(lambda folder=folder: any(path.name != "manifest.json" for path in folder.glob("*")))
+        shown.until(lambda: not shown.title_is("Extract objects"))
+    shown.focus(title)
     shown.mouse.do("key", "ctrl+q")
     output, errors = shown.process.communicate(timeout=SECONDS)
     assert (shown.process.returncode, output, errors) == (0, "", "")

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
+from pathlib import Path
+
 import pytest
 from PySide6.QtGui import QFontDatabase, QFontInfo, QFontMetricsF
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
 from shardscope import assets
 from shardscope.looks import theme
 from shardscope.looks import type as type_
+from shardscope.settings import Settings
+from shardscope.window.main_window import MainWindow
+
+APP = Path(__file__).parents[3] / "app" / "shardscope"
+
+BYTES = Path("hex", "state.py")
+"""The letters of the bytes grow by the user's hand."""
 
 
 def test_the_monospaced_face_comes_along(qtbot: QtBot) -> None:
@@ -46,3 +57,30 @@ def test_the_window_is_written_in_the_normal_size(qtbot: QtBot) -> None:
         assert QFontInfo(application.font()).pixelSize() == type_.NORMAL
     finally:
         application.setFont(before)
+
+
+def test_nobody_makes_a_fifth_size(qtbot: QtBot, settings: Settings, qapp: QApplication) -> None:
+    """Every widget of the window is written in one of the sizes, and no other module sets one of its own."""
+    before = qapp.font()
+    # As on a desktop of another taste, before any theme is applied.
+    qapp.setStyleSheet("")
+    qapp.setFont(type_.sized(before, 12))
+    try:
+        window = MainWindow(settings)
+        qtbot.addWidget(window)
+        window.show()
+        sizes = Counter(QFontInfo(part.font()).pixelSize() for part in window.findChildren(QWidget))
+        assert set(sizes) <= set(type_.SIZES)
+        assert sizes[type_.NORMAL] > sizes.total() / 2
+        window.close()
+    finally:
+        qapp.setFont(before)
+    own = re.compile(r"setPointSize|setPixelSize|font-size|fixed_font\(\d")
+    places = [
+        f"{path.relative_to(APP)}:{number}"
+        for path in sorted(APP.rglob("*.py"))
+        if path.parent.name != "looks" and path.relative_to(APP) != BYTES
+        for number, line in enumerate(path.read_text("utf-8").splitlines(), 1)
+        if own.search(line) and "pointSizeF()" not in line
+    ]
+    assert places == []

@@ -85,10 +85,38 @@ def test_the_users_choice_of_columns_wins_and_is_remembered(
     qtbot.waitUntil(lambda: shown_columns(panel) == ["row", "key", "stored", "start", "codec"])
     other = ObjectPanel(session, settings)
     qtbot.addWidget(other)
+    other.resize(900, 400)
+    other.show()
     qtbot.waitUntil(lambda: shown_columns(other) == ["row", "key", "stored", "start", "codec"])
     panel.columns.automatic.trigger()
     assert shown_columns(panel) == ["row", "key", "size", "stored", "start"]
     menu.deleteLater()
+
+
+@pytest.mark.parametrize("sample", ["swh.shard", "mdb", "xorb.xorb", "bloscpack.blp", "neuroglancer"])
+def test_a_narrow_table_leaves_columns_out_instead_of_scrolling(qtbot: QtBot, panel: ObjectPanel, sample: str) -> None:
+    """In the width of a dock the row, then the offset go, and come back with the room; what the user chose stays."""
+    found = SAMPLES / sample
+    counted(qtbot, panel, next(found.glob("*.mdb")) if sample == "mdb" else found)
+    table, bar = panel.table, panel.table.horizontalScrollBar()
+    wide = shown_columns(panel)
+    assert {"row", "key", "size", "start"} <= set(wide)
+    panel.resize(420, 300)
+    qtbot.waitUntil(lambda: "row" not in shown_columns(panel))
+    qtbot.waitUntil(lambda: bar.maximum() == 0)
+    assert table.columnWidth(1) >= table.least_width(["key"])
+    table.setFocus()
+    assert not table.selectionModel().hasSelection()
+    QTest.keyClick(table, Qt.Key.Key_Home)
+    assert panel._session.selection.row == 0, "the row that the keyboard stands on is selected by going to it"
+    table.follow(0)
+    QTest.keyClick(table, Qt.Key.Key_Down)
+    assert panel._session.selection.row == 1, "arrow keys walk where the first column is hidden, too"
+    panel.columns.choose("row", shown=True)
+    assert "row" in shown_columns(panel)
+    panel.columns.automatic.trigger()
+    panel.resize(900, 300)
+    qtbot.waitUntil(lambda: shown_columns(panel) == wide)
 
 
 def test_keys_get_the_room(qtbot: QtBot, panel: ObjectPanel, data: Path) -> None:

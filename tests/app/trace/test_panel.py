@@ -152,7 +152,7 @@ def test_emphasis(panel: TracePanel, qtbot: QtBot) -> None:
     assert current.values.isVisible()
     assert current.cost.isVisible()
     assert not ahead.sentence.isVisible()
-    assert panel.counter.text == f"Step 3 of {len(panel.cards)}"
+    assert panel.counter.text == f"3 of {len(panel.cards)}"
 
 
 def test_ends_of_the_walk(panel: TracePanel, qtbot: QtBot) -> None:

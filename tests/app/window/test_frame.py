@@ -100,6 +100,14 @@ def test_one_bar_one_path_one_status_line(small: MainWindow) -> None:
     assert not small.hex.tabs.isVisible()
 
 
+def test_a_narrow_status_line_keeps_the_name_of_the_format(small: MainWindow, qtbot: QtBot) -> None:
+    """In the smallest window the format is its name; how it was recognised stands in the tooltip."""
+    assert "magic" in small.line.kind.text()
+    small.resize(640, 420)
+    qtbot.waitUntil(lambda: small.line.kind.text() == "swh 1")
+    assert "magic" in small.line.kind.toolTip()
+
+
 # --- nothing moves ---
 
 
@@ -108,7 +116,7 @@ def test_no_message_moves_a_dock(small: MainWindow, qtbot: QtBot) -> None:
     before = docks(small)
     small.bar.tell("Something is wrong with this file. " * 40, Tone.ERROR, action="Do something about it")
     small.session.message.emit("a very long sentence about what was done " * 60)
-    small.kind.tell("swh 1 · " + "because of many things " * 40)
+    small.line.tell_format("swh 1", "because of many things " * 40)
     small.hex.actions_.find.trigger()
     small.hex.search.status.setText("not found " * 60)
     qtbot.wait(30)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from PySide6.QtCore import Qt
@@ -12,6 +13,8 @@ from PySide6.QtWidgets import QApplication, QTextBrowser, QWidget
 from pytestqt.qtbot import QtBot
 
 from shardcore import Span
+from shardscope.help.format_page import FormatPage
+from shardscope.inspector.panel import Inspector
 from shardscope.settings import Settings
 from shardscope.window.main_window import MainWindow
 from shardscope.window.panels import PANELS
@@ -164,6 +167,51 @@ def test_help_is_at_hand(window: MainWindow, hands: Hands) -> None:
             break
     assert selected(window) != span
     assert window.session.selection.path
+
+
+def test_a_format_is_learnt_from_its_sample(window: MainWindow) -> None:
+    """Tab goes from a card to its *Learn*; the sample opens beside the page of its format."""
+    hands = Hands(window)
+    hands.tab_to("SampleCard")
+    hands.press("Tab")
+    assert hands.at.accessibleName().startswith("Learn the format")
+    hands.press("Space")
+    assert window.session.shard is not None
+    assert window.panels.in_front("formatPage")
+
+
+def test_objects_are_extracted(window: MainWindow, hands: Hands, tmp_path: Path) -> None:
+    """Ctrl+E on a row opens the sheet; a folder typed, Return: the file is there, and the sheet is gone."""
+    hands.press("Alt+4")
+    hands.press("Down")
+    hands.press("Ctrl+E")
+    assert hands.at.window().objectName() == "extractSheet"
+    hands.press("Ctrl+A")
+    hands.type(str(tmp_path / "out"))
+    hands.press("Return")
+    assert hands.at.window() is window
+    files = [path for path in (tmp_path / "out").rglob("*") if path.is_file() and path.name != "manifest.json"]
+    assert len(files) == 1
+    assert window.results.text.startswith("1 file written")
+    hands.press("Ctrl+E")
+    assert hands.at.window() is not window
+    hands.press("Escape")
+    assert hands.at.objectName() == "objectTable"
+
+
+def test_the_role_of_a_byte_opens_its_row(window: MainWindow, hands: Hands) -> None:
+    """In the inspector Tab goes to the role, Return to the row of the field on the page of its format."""
+    window.session.select_span(Span("", 72, 73))
+    settle(window, 40)
+    inspector = window.panels.panel(Inspector)
+    hands.press("Alt+2")
+    for _ in range(20):
+        if hands.at is inspector.node_form.value("role"):
+            break
+        QTest.keyClick(hands.at, Qt.Key.Key_Tab)
+    hands.press("Return")
+    assert window.panels.in_front("formatPage")
+    assert window.panels.panel(FormatPage).view.lit == "72 index_size"
 
 
 def test_every_panel_is_one_key_away(window: MainWindow, hands: Hands) -> None:

@@ -6,13 +6,16 @@ from pathlib import Path
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QAccessible, QFont, QFontDatabase, QFontMetrics
-from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QWidget
+from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QLineEdit, QTabBar, QWidget
 from pytestqt.qtbot import QtBot
 
 from shardscope.looks.wrap_text import WrapText
 from shardscope.session import IndexState
 from shardscope.settings import Settings
+from shardscope.trace.band import OutcomeBand
+from shardscope.trace.parts import Sign, StepCard
 from shardscope.window.main_window import MainWindow
+from shardscope.window.screenshot import settle
 
 ROOT = Path(__file__).parents[3]
 
@@ -51,6 +54,57 @@ def test_everything_that_takes_the_keyboard_has_a_name(qtbot: QtBot, settings: S
         window.open(str(data / "swh" / "small.shard"))
     qtbot.waitUntil(lambda: window.session.index_state is IndexState.LOADED and not window.jobs.open_jobs)
     assert unnamed(window) == []
+    window.close()
+
+
+PLAIN = frozenset({"Client", "Border", "ScrollBar", "Splitter", "Grip", "Separator", "Pane", "LayeredPane", "NoRole"})
+"""Roles of areas that only hold others, or that Qt moves by itself: they need no name."""
+
+MADE_ELSEWHERE = ("qt_", "search", "sourceTabs")
+"""Beginnings of the names of parts of Qt, and of those that name themselves once they have something to show."""
+
+
+def without_role_or_name(window: QWidget) -> set[str]:
+    """Parts of which a screen reader can say nothing: painted by ourselves without a role, or with one and no name.
+
+    Texts, steps and signs come and go: their name is all that they say.
+    """
+    found = set()
+    for part in window.findChildren(QWidget):
+        hidden = not part.isVisible() and isinstance(part, (QAbstractButton, QLabel, QTabBar))
+        hidden = hidden or (isinstance(part, QTabBar) and not part.count())
+        inside = isinstance(part.parent(), QLineEdit) or part.objectName().startswith(MADE_ELSEWHERE)
+        if part.window() is not window or hidden or inside:
+            continue
+        interface = QAccessible.queryAccessibleInterface(part)
+        role, name = interface.role().name, interface.text(QAccessible.Text.Name)
+        paints = "paintEvent" in vars(type(part)) and type(part).__module__.startswith("shardscope")
+        words = isinstance(part, (WrapText, StepCard, Sign))
+        empty = not name and role not in PLAIN and not isinstance(part, (QLabel, OutcomeBand))
+        if (paints and role in PLAIN and not (words and (name or not getattr(part, "text", "")))) or empty:
+            found.add(f"{type(part).__name__} {part.objectName()}: {role}, {name!r}")
+    return found
+
+
+def test_every_part_has_a_role_and_a_name(qtbot: QtBot, settings: Settings) -> None:
+    """All widgets of the window, on the welcome page and with a file, a search and a lookup, say what they are."""
+    window = MainWindow(settings)
+    qtbot.addWidget(window)
+    window.show()
+    settle(window, 40)
+    found = without_role_or_name(window)
+    window.open(str(ROOT / "resources" / "samples" / "swh.shard"))
+    settle(window, 40)
+    window.hex.actions_.find.trigger()
+    window.session.look_up("9d0c38e7aafe062c3a6dfc561e42771ec997d9359bb3d417ac4775a303292964")
+    settle(window, 40)
+    for panel in window.panels.by_name:
+        window.show_part(panel)
+        settle(window, 20)
+        found |= without_role_or_name(window)
+    assert found == set()
+    card = QAccessible.queryAccessibleInterface(window.welcome.samples.cards[0])
+    assert card.role() is QAccessible.Role.Button
     window.close()
 
 

@@ -154,5 +154,8 @@ def test_the_welcome_page(qtbot: QtBot, tmp_path: Path) -> None:
     with qtbot.waitSignal(page.chosen) as caught:
         QTest.mouseClick(page.samples.cards[0], Qt.MouseButton.LeftButton)
     assert Path(caught.args[0]).name == "swh.shard"
+    with qtbot.waitSignal(page.learn_requested) as caught:
+        QTest.mouseClick(page.samples.cards[1].learn, Qt.MouseButton.LeftButton)
+    assert Path(caught.args[0]).suffix == ".mdb"
     with qtbot.waitSignal(page.open_requested):
         page.open_button.click()

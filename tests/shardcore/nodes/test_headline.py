@@ -15,6 +15,7 @@ from shardcore.nodes.headline import grouped_value, headline, sum_text
     ("node", "said"),
     [
         (Node("n", Span("", 0, 8), value=520, text="520", role=FieldRole.SIZE), "520 bytes"),
+        (Node("n", Span("", 0, 3), value=b"\x34\x06\x00", text="1588", role=FieldRole.SIZE), "1,588 bytes"),
         (Node("n", Span("", 0, 8), value=-1, text="-1", role=FieldRole.SIZE), "-1"),
         (Node("n", Span("", 0, 8), value=4465, text="4465", role=FieldRole.OFFSET), "4,465"),
         (Node("n", Span("", 0, 1), value=2, text="2", role=FieldRole.VERSION), "2"),

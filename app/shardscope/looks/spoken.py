@@ -1,0 +1,51 @@
+"""Roles for screen readers of widgets that paint themselves: Qt takes each of them for an area without a meaning.
+
+Only for parts that live as long as the window: Qt ends the process when a part with such an interface goes before.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from PySide6.QtCore import QCoreApplication, QObject, QTimer
+from PySide6.QtGui import QAccessible
+from PySide6.QtWidgets import QAccessibleWidget, QWidget
+
+_INSTALLED = "shardscopeSpokenFactory"
+
+
+class Spoken(QAccessibleWidget):
+    """What screen readers see of such a widget. Its name and description are those that the widget has."""
+
+    def __init__(self, widget: QWidget, role: QAccessible.Role) -> None:
+        super().__init__(widget, role, widget.accessibleName())
+
+
+class _Factory:
+    """Makes the interfaces of widgets that say their role, and keeps each until Qt has deleted it.
+
+    Qt deletes an interface when its widget is destroyed; were Python to do it before, Qt would hold a dead pointer.
+    """
+
+    def __init__(self) -> None:
+        self._kept: dict[int, Spoken] = {}
+
+    def __call__(self, name: str, widget: QObject) -> Spoken | None:
+        role = getattr(widget, "spoken_role", None)
+        if not isinstance(role, QAccessible.Role) or not isinstance(widget, QWidget):
+            return None
+        made = Spoken(widget, role)
+        self._kept[id(made)] = made
+        widget.destroyed.connect(partial(self._forget_later, id(made)))
+        return made
+
+    def _forget_later(self, key: int, widget: QObject | None = None) -> None:
+        QTimer.singleShot(0, partial(self._kept.pop, key, None))
+
+
+def install_roles() -> None:
+    """Makes Qt ask widgets for `spoken_role`, their role; the application remembers that it was done."""
+    application = QCoreApplication.instance()
+    if application is not None and not application.property(_INSTALLED):
+        application.setProperty(_INSTALLED, True)
+        QAccessible.installFactory(_Factory())

@@ -1,0 +1,100 @@
+"""One window from its start on, in a process of its own; prints one figure for each thing that it was asked for.
+
+`empty`: an empty PySide6 window, for comparison. `paint`: the processor seconds until the window has painted.
+`idle`: the processor time of ten seconds with a file open and nothing to do. `row`: how much memory twenty files, one
+after the other, add.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+SAMPLES = (
+    "swh.shard",
+    "xorb.xorb",
+    "bloscpack.blp",
+    "des/20261103_51_0000.des",
+    "neuroglancer",
+)
+FILES = 20
+IDLE_SECONDS = 10
+
+
+def empty() -> float:
+    """Processor seconds until an empty window has painted."""
+    from PySide6.QtWidgets import QApplication, QMainWindow
+
+    application = QApplication(["bench"])
+    window = QMainWindow()
+    window.resize(1440, 840)
+    window.show()
+    application.processEvents()
+    return time.process_time()
+
+
+def ours(what: str) -> float:
+    """The figure of our window."""
+    from PySide6.QtCore import qInstallMessageHandler
+    from PySide6.QtWidgets import QApplication
+
+    from shardscope.settings import Settings
+    from shardscope.window.main_window import MainWindow
+
+    qInstallMessageHandler(lambda kind, context, text: None)
+    application = QApplication(["bench"])
+    with tempfile.TemporaryDirectory() as folder:
+        window = MainWindow(Settings(Path(folder) / "settings.ini"))
+        window.resize(1440, 840)
+        window.show()
+        application.processEvents()
+        if what == "paint":
+            figure = time.process_time()
+        else:
+            figure = _idle(application, window) if what == "idle" else _row(application, window)
+        window.close()
+        application.processEvents()
+    return figure
+
+
+def _rest(application, window, seconds: float) -> None:  # type: ignore[no-untyped-def]
+    end = time.monotonic() + seconds
+    while time.monotonic() < end or window.session.shard is None or window.jobs.open_jobs:
+        application.processEvents()
+        time.sleep(0.005)
+
+
+def _idle(application, window) -> float:  # type: ignore[no-untyped-def]
+    """Processor seconds of one second, in percent of a processor, in the event loop as it always runs."""
+    from PySide6.QtCore import QTimer
+
+    window.open(str(ROOT / "resources" / "samples" / SAMPLES[0]))
+    _rest(application, window, 3)
+    before = time.process_time()
+    QTimer.singleShot(IDLE_SECONDS * 1000, application.quit)
+    application.exec()
+    return 100 * (time.process_time() - before) / IDLE_SECONDS
+
+
+def _row(application, window) -> float:  # type: ignore[no-untyped-def]
+    """Megabytes that twenty files add after the first five, which bring all formats in."""
+    from tests.bench.window_memory import private
+
+    paths = [ROOT / "resources" / "samples" / name for name in SAMPLES]
+    for path in paths:
+        window.open(str(path))
+        _rest(application, window, 0.6)
+    before = private()
+    for number in range(FILES):
+        window.open(str(paths[number % len(paths)]))
+        _rest(application, window, 0.6)
+    return private() - before
+
+
+if __name__ == "__main__":
+    os.environ["QT_QPA_PLATFORM"] = "offscreen"
+    sys.stdout.write(f"{empty() if sys.argv[1] == 'empty' else ours(sys.argv[1])}\n")
