@@ -74,6 +74,7 @@ screenshots: $(VENV)/run.stamp ## render docs/images/ again, without a display
 	$(SHOT) docs/images/welcome.png
 	$(SHOT) docs/images/swh.png $(SAMPLES)/swh.shard --trace $(SWH_KEY) --step 8 --show trace
 	$(SHOT) docs/images/swh-dark.png $(SAMPLES)/swh.shard --select 0x48 --theme dark
+	$(SHOT:1440x840=1680x840) docs/images/fields.png $(SAMPLES)/swh.shard --select 0x11b9
 	$(SHOT) docs/images/mdb.png $(SAMPLES)/mdb/*.mdb --select 0x20
 	$(SHOT) docs/images/xorb.png $(SAMPLES)/xorb.xorb --select 0x4
 	$(SHOT) docs/images/bloscpack.png $(SAMPLES)/bloscpack.blp --select 0x2ce

@@ -2,30 +2,27 @@
 
 A pattern is bytes with a mask per byte. The source is read in chunks that overlap by one byte less than the pattern, so
 that no hit falls between two of them. Without wildcards `bytes.find` does the work; with wildcards the longest run of
-plain bytes finds candidates, and NumPy compares the rest under the mask.
+plain bytes finds candidates, and NumPy compares the rest under the mask. Several patterns are searched at once, in one
+reading: a number that may be held in several widths and byte orders.
 """
 
 from __future__ import annotations
 
 import re
-import struct
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import UsageError
+from shardcore.patterns import Pattern
 from shardcore.sources.base import Source
 from shardcore.span import Span
-from shardcore.words import plural
 
 CHUNK = 4 * 1024 * 1024
 """Bytes read at a time; how soon a search stops follows from it."""
-
-MAX_PATTERN = 1024
-"""The longest pattern, in bytes."""
 
 MAX_HITS = 100_000
 """Hits that are listed; the rest is counted."""
@@ -33,48 +30,7 @@ MAX_HITS = 100_000
 MANY = 2048
 """With more hits than this in one chunk, comparing whole arrays is faster than finding them one by one."""
 
-_CELL = re.compile(r"[0-9A-Fa-f?]{2}")
-_NUMBER = re.compile(r"(?P<kind>[uif])(?P<bits>8|16|32|64)(?P<order>le|be)?:(?P<value>.+)")
-_FORMATS = {"u8": "B", "u16": "H", "u32": "I", "u64": "Q", "i8": "b", "i16": "h", "i32": "i", "i64": "q"} | {
-    "f32": "f",
-    "f64": "d",
-}
-
 Progress = Callable[[int, int], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Pattern:
-    """What is searched for.
-
-    Attributes:
-        value: The bytes, zero where the mask is.
-        mask: Per byte the bits that count; `ff` for a plain byte, `00` for any.
-    """
-
-    value: bytes
-    mask: bytes
-
-    def __post_init__(self) -> None:
-        if not self.value or len(self.value) != len(self.mask):
-            raise UsageError("a pattern needs at least one byte")
-        if len(self.value) > MAX_PATTERN:
-            raise UsageError(f"a pattern has at most {plural(MAX_PATTERN, 'byte')}; this one has {len(self.value):,}")
-        if not any(self.mask):
-            raise UsageError("a pattern of wildcards only would be found everywhere")
-
-    @property
-    def size(self) -> int:
-        """Number of bytes."""
-        return len(self.value)
-
-    @property
-    def plain(self) -> bool:
-        """Whether there is no wildcard."""
-        return self.mask == b"\xff" * len(self.mask)
-
-    def __str__(self) -> str:
-        return " ".join(_cell(value, mask) for value, mask in zip(self.value, self.mask, strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,67 +42,45 @@ class Hits:
         count: How many there are.
         wrapped: How many of the listed hits lie at or after the start position; the others were found after the search
             went on at the beginning.
+        which: For each listed hit the number of its pattern.
     """
 
     offsets: tuple[int, ...]
     count: int
     wrapped: int
+    which: tuple[int, ...] = ()
 
 
-def parse_hex(text: str) -> Pattern:
-    """A pattern of hex digits: `50 4b ?? 4?`; `?` stands for any half byte, spaces and `0x` are ignored.
+class Found(NamedTuple):
+    """The next hit.
 
-    Raises:
-        UsageError: It is no such pattern.
+    Attributes:
+        span: Its bytes.
+        around: Whether the search went around the end.
+        pattern: What was found there.
     """
-    digits = re.sub(r"0[xX]|[\s,_]", "", text)
-    if len(digits) % 2:
-        raise UsageError(f"an odd number of hex digits: {text!r}")
-    value, mask = bytearray(), bytearray()
-    for at in range(0, len(digits), 2):
-        cell = digits[at : at + 2]
-        if not _CELL.fullmatch(cell):
-            raise UsageError(f"{cell!r} is no byte: two hex digits, or ? for any digit")
-        value.append(int(cell.replace("?", "0"), 16))
-        mask.append(int("".join("0" if digit == "?" else "f" for digit in cell), 16))
-    return Pattern(bytes(value), bytes(mask))
+
+    span: Span
+    around: bool
+    pattern: Pattern
 
 
-def parse_text(text: str, encoding: str = "utf-8") -> Pattern:
-    """The bytes of a text.
+def find_any(data: bytes, patterns: Sequence[Pattern]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Where any of some patterns begins, ascending, and the number of the pattern.
 
-    Raises:
-        UsageError: The encoding has no bytes for it.
+    A hit inside of another one is left out: the 32 bits of a number in its 64 bits are no other number.
     """
-    try:
-        data = text.encode(encoding)
-    except (UnicodeEncodeError, LookupError) as error:
-        raise UsageError(f"{text!r} cannot be written as {encoding}") from error
-    return Pattern(data, b"\xff" * len(data))
-
-
-def parse_number(text: str, kind: str = "u64", order: str = "<") -> Pattern:
-    """The bytes of a number.
-
-    Args:
-        text: Decimal, or hex with `0x`; may say its own kind: `u32be:512`.
-        kind: `u8` … `u64`, `i8` … `i64`, `f32`, `f64`.
-        order: `<` for little-endian, `>` for big-endian.
-
-    Raises:
-        UsageError: It is no number, or does not fit.
-    """
-    if match := _NUMBER.fullmatch(text.strip()):
-        kind, text = match["kind"] + match["bits"], match["value"]
-        order = {"le": "<", "be": ">"}.get(match["order"], order)
-    if kind not in _FORMATS:
-        raise UsageError(f"{kind!r} is no kind of number; {', '.join(_FORMATS)} are")
-    try:
-        number = float(text) if kind[0] == "f" else int(text.replace("_", ""), 0)
-        data = struct.pack(order + _FORMATS[kind], number)
-    except (ValueError, struct.error, OverflowError) as error:
-        raise UsageError(f"{text!r} does not fit a {kind}") from error
-    return Pattern(data, b"\xff" * len(data))
+    parts = [find_in(data, pattern) for pattern in patterns]
+    if len(parts) == 1:
+        return parts[0], np.zeros(len(parts[0]), np.int64)
+    offsets = np.concatenate(parts)
+    which = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
+    stops = offsets + np.array([pattern.size for pattern in patterns])[which]
+    order = np.lexsort((-stops, offsets))
+    offsets, which, stops = offsets[order], which[order], stops[order]
+    kept = np.ones(len(offsets), np.bool_)
+    kept[1:] = stops[1:] > np.maximum.accumulate(stops)[:-1]
+    return offsets[kept], which[kept]
 
 
 def find_in(data: bytes, pattern: Pattern) -> NDArray[np.int64]:
@@ -164,7 +98,7 @@ def find_in(data: bytes, pattern: Pattern) -> NDArray[np.int64]:
 
 def search(
     source: Source,
-    pattern: Pattern,
+    pattern: Pattern | Sequence[Pattern],
     progress: Progress,
     *,
     start: int = 0,
@@ -176,7 +110,7 @@ def search(
 
     Args:
         source: Where.
-        pattern: What.
+        pattern: What; of several patterns any.
         progress: Called as `progress(bytes done, bytes total)` per chunk; may raise `Cancelled`.
         start: Where the search begins.
         found: Called with the offsets of each chunk that has some, while the search goes on.
@@ -187,75 +121,91 @@ def search(
         SourceError: The bytes cannot be had.
     """
     offsets: list[int] = []
+    which: list[int] = []
     count = ahead = 0
-    for at, hits in _chunks(source, pattern, progress, min(max(start, 0), source.size), chunk):
-        fresh = tuple((hits[: max(limit - len(offsets), 0)] + at).tolist())
+    patterns = _several(pattern)
+    for at, hits, numbers in _chunks(source, patterns, progress, min(max(start, 0), source.size), chunk):
+        room = max(limit - len(offsets), 0)
+        fresh = tuple((hits[:room] + at).tolist())
         count += len(hits)
         offsets += fresh
+        which += numbers[:room].tolist()
         ahead += sum(1 for offset in fresh if offset >= start)
         if fresh and found is not None:
             found(fresh)
-    return Hits(tuple(offsets), count, ahead)
+    return Hits(tuple(offsets), count, ahead, tuple(which))
 
 
 def find_next(
     source: Source,
-    pattern: Pattern,
+    pattern: Pattern | Sequence[Pattern],
     progress: Progress,
     start: int,
     *,
     backward: bool = False,
     chunk: int = CHUNK,
-) -> tuple[Span, bool] | None:
+) -> Found | None:
     """The next hit at or after `start`, or the one before it; goes on at the other end of the source.
 
     Returns:
-        The bytes of the hit and whether the search went around the end; None when there is none at all.
+        The hit; None when there is none at all.
 
     Raises:
         SourceError: The bytes cannot be had.
     """
     start = min(max(start, 0), source.size)
-    parts = _backward if backward else _chunks
-    for at, hits in parts(source, pattern, progress, start, chunk):
+    parts, patterns = _backward if backward else _chunks, _several(pattern)
+    for at, hits, numbers in parts(source, patterns, progress, start, chunk):
         if len(hits):
             offset = at + int(hits[-1 if backward else 0])
             around = offset >= start if backward else offset < start
-            return Span("", offset, offset + pattern.size), around
+            found = patterns[int(numbers[-1 if backward else 0])]
+            return Found(Span("", offset, offset + found.size), around, found)
     return None
 
 
-def _chunks(
-    source: Source, pattern: Pattern, progress: Progress, start: int, chunk: int
-) -> Iterator[tuple[int, NDArray[np.int64]]]:
+def _several(pattern: Pattern | Sequence[Pattern]) -> Sequence[Pattern]:
+    return (pattern,) if isinstance(pattern, Pattern) else pattern
+
+
+_Part = tuple[int, NDArray[np.int64], NDArray[np.int64]]
+"""The offset that hits count from, the hits, the numbers of their patterns."""
+
+
+def _in_part(source: Source, patterns: Sequence[Pattern], at: int, stop: int) -> _Part:
+    """The hits that begin in `[at, stop)`."""
+    reach = max(pattern.size for pattern in patterns) - 1
+    # Before the part, too: a hit inside of one that begins there is none.
+    first = max(at - reach, 0) if len(patterns) > 1 else at
+    hits, numbers = find_any(source.read(first, min(stop + reach, source.size)), patterns)
+    inside = (hits >= at - first) & (hits < stop - first)
+    return first, hits[inside], numbers[inside]
+
+
+def _chunks(source: Source, patterns: Sequence[Pattern], progress: Progress, start: int, chunk: int) -> Iterator[_Part]:
     """The hits that begin in each chunk, from `start` around to `start`, with the offset they count from."""
     total, done = source.size, 0
     for first, last in ((start, source.size), (0, start)):
         for at in range(first, last, chunk):
             stop = min(at + chunk, last)
             progress(done, total)
-            yield at, find_in(source.read(at, min(stop + pattern.size - 1, total)), pattern)
+            yield _in_part(source, patterns, at, stop)
             done += stop - at
     progress(total, total)
 
 
 def _backward(
-    source: Source, pattern: Pattern, progress: Progress, start: int, chunk: int
-) -> Iterator[tuple[int, NDArray[np.int64]]]:
+    source: Source, patterns: Sequence[Pattern], progress: Progress, start: int, chunk: int
+) -> Iterator[_Part]:
     """The same from `start` down to 0, and then from the end down to `start`."""
     total, done = source.size, 0
     for first, last in ((0, start), (start, source.size)):
         for stop in range(last, first, -chunk):
             at = max(stop - chunk, first)
             progress(done, total)
-            yield at, find_in(source.read(at, min(stop + pattern.size - 1, total)), pattern)
+            yield _in_part(source, patterns, at, stop)
             done += stop - at
     progress(total, total)
-
-
-def _cell(value: int, mask: int) -> str:
-    digits = f"{value:02x}"
-    return "".join(d if (mask >> shift) & 15 else "?" for d, shift in zip(digits, (4, 0), strict=True))
 
 
 def _anchor(pattern: Pattern) -> tuple[int, bytes]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from shardcore.errors import DEFAULT_LIMIT as DEFAULT_LIMIT  # noqa: PLC0414 - formats take it from here
 from shardcore.errors import KeyAbsent, LimitExceeded, ShardError, UsageError
 from shardcore.finding import Depth, Report
-from shardcore.nodes.node import Node, path_to, runs_of
+from shardcore.nodes.node import Node, fields_of, path_to, runs_of
 from shardcore.nodes.runs import Runs
 from shardcore.nodes.sections import Section
 from shardcore.objects import ObjectRef, Objects
@@ -28,6 +28,9 @@ from shardcore.words import plural
 
 PIECE = 1 << 20
 """Streams come in pieces of at most about this many bytes."""
+
+MOST_FIELDS = 4096
+"""Fields that are named at once; nodes are made for each of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,6 +340,20 @@ class Shard(ABC):
             SourceError: The bytes cannot be had.
         """
         return runs_of(self.tree_of(source), start, stop)
+
+    def fields_in(self, start: int, stop: int, source: str = "", *, limit: int = MOST_FIELDS) -> list[tuple[Node, ...]]:
+        """The fields that begin in the bytes `[start, stop)` of a source, each as its path; agrees with `explain`.
+
+        Args:
+            start: First byte.
+            stop: One past the last byte.
+            source: Which source.
+            limit: How many fields are given at most: the first ones.
+
+        Raises:
+            SourceError: The bytes cannot be had.
+        """
+        return fields_of(self.tree_of(source), start, stop, limit)
 
     def close(self) -> None:
         """Closes the source."""

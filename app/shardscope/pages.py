@@ -55,6 +55,10 @@ class Readable(Protocol):
         """The sections of a source."""
         ...
 
+    def fields_in(self, start: int, stop: int, source: str = "", *, limit: int = ...) -> list[tuple[Node, ...]]:
+        """The paths to the fields that begin in the bytes `[start, stop)` of a source."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Page:
@@ -217,20 +221,25 @@ class PageCache(QObject):
 
         return self._jobs.submit(run, key=key, done=done)
 
-    def explain(self, name: str, offset: int, done: Callable[[tuple[Node, ...]], None], *, key: object) -> None:
-        """Asks for the path to a byte; of one key the newest wins. Nothing comes when it cannot be told."""
+    def ask(self, work: Callable[[Readable, Job], object], *, key: object, done: Done) -> Job:
+        """Runs work on what pages are made from, as a job; of one key the newest wins."""
         readable = self._from
 
-        def run(job: Job) -> tuple[Node, ...]:
+        def run(job: Job) -> object:
             if readable is None:
                 raise Cancelled
-            return readable.explain(offset, name)
+            return work(readable, job)
+
+        return self._jobs.submit(run, key=key, priority=Priority.SELECTED, done=done)
+
+    def explain(self, name: str, offset: int, done: Callable[[tuple[Node, ...]], None], *, key: object) -> None:
+        """Asks for the path to a byte; of one key the newest wins. Nothing comes when it cannot be told."""
 
         def deliver(path: tuple[Node, ...] | None, error: BaseException | None) -> None:
             if error is None and path:
                 done(path)
 
-        self._jobs.submit(run, key=key, priority=Priority.SELECTED, done=deliver)
+        self.ask(lambda readable, _: readable.explain(offset, name), key=key, done=deliver)
 
     # --- fetching ---
 

@@ -105,6 +105,30 @@ class Settings:
     def schematic(self, chosen: bool) -> None:
         self._store.setValue("schematic", "yes" if chosen else "no")
 
+    @property
+    def fields_shown(self) -> bool:
+        """Whether the fields stand beside the bytes."""
+        return str(self._store.value("fields_shown", "yes")) == "yes"
+
+    @fields_shown.setter
+    def fields_shown(self, shown: bool) -> None:
+        self._store.setValue("fields_shown", "yes" if shown else "no")
+
+    @property
+    def searches(self) -> list[tuple[str, str]]:
+        """What was searched for in bytes, the latest first: kind and text."""
+        value = self._store.value("searches", "")
+        try:
+            found = json.loads(value) if isinstance(value, str) and value else []
+        except ValueError:
+            found = []
+        pairs = found if isinstance(found, list) else []
+        return [(str(pair[0]), str(pair[1])) for pair in pairs if isinstance(pair, list) and len(pair) == 2]
+
+    @searches.setter
+    def searches(self, entries: list[tuple[str, str]]) -> None:
+        self._store.setValue("searches", json.dumps(entries))
+
     def columns(self, format: str) -> dict[str, bool]:
         """The columns of objects that the user wants to see or to hide, in files of a format; others are free."""
         value = self._store.value(f"columns/{format or 'none'}", [])

@@ -1,4 +1,4 @@
-"""A node in the forms that others take: JSON, a command, a line of Python."""
+"""A node, or bytes, in the forms that others take: JSON, a command, lines of Python."""
 
 from __future__ import annotations
 
@@ -41,3 +41,20 @@ def explain_line(uri: str, span: Span, format: str | None = None) -> str:
     how = f", format={format!r}" if format else ""
     where = f"{span.start:#x}, {span.source!r}" if span.source else f"{span.start:#x}"
     return f"shardcore.open({uri!r}{how}).explain({where})"
+
+
+def read_lines(uri: str, span: Span, format: str | None = None) -> str:
+    """The lines of Python that read some bytes; see `explain_command`."""
+    how = f", format={format!r}" if format else ""
+    return (
+        "import shardcore\n\n"
+        f"with shardcore.open({uri!r}{how}) as shard:\n"
+        f"    data = shard.bytes_of({span.source!r}).read({span.start:#x}, {span.stop:#x})\n"
+    )
+
+
+def curl_command(uri: str, span: Span, format: str | None = None) -> str:
+    """The command that fetches some bytes of a file of the web; empty where they have no address there."""
+    if span.source or not span.size or not uri.startswith(("http://", "https://")):
+        return ""
+    return shlex.join(["curl", "--fail", "--range", f"{span.start}-{span.stop - 1}", "--output", "bytes.bin", uri])

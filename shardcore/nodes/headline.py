@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from shardcore.nodes.children import Grouped, RecordTable, RowRange
 from shardcore.nodes.node import Node
+from shardcore.nodes.placed import PlacedChildren
 from shardcore.record import FieldRole
 from shardcore.words import plural, product_text
 
@@ -61,6 +62,14 @@ def sum_text(node: Node) -> str:
     record, rows = table
     counted = node.text.startswith(f"{rows:,} ") and node.text.replace(",", "").replace(" ", "").isalnum()
     return f"{node.text} × {record:,}" if counted else product_text(rows, "row", record)
+
+
+def record_size(node: Node) -> int | None:
+    """Bytes of a row, where the children of a node are rows of a table of records; else None."""
+    children = node.children
+    while isinstance(children, (RowRange, PlacedChildren)):
+        children = children.base
+    return children.record.size if isinstance(children, RecordTable) else None
 
 
 def table_of(node: Node) -> tuple[int, int] | None:

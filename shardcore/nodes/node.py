@@ -150,6 +150,49 @@ def runs_of(root: Node, start: int, stop: int) -> Runs:
     return gathered.joined()
 
 
+def fields_of(root: Node, start: int, stop: int, limit: int) -> list[tuple[Node, ...]]:
+    """The leaves of a tree that begin in `[start, stop)`, each as the path from `root` down to it.
+
+    They are the runs of `runs_of` with their names; a byte where one begins is explained by the same path.
+
+    Args:
+        root: The tree.
+        start: First byte.
+        stop: One past the last byte.
+        limit: How many leaves are given at most: the first ones.
+    """
+    found: list[tuple[Node, ...]] = []
+    _find_fields((root,), max(start, root.span.start), min(stop, root.span.stop), limit, found)
+    return found
+
+
+_MORE = 16
+"""Children that are made besides twice as many as fields are wanted: of some none begins in the stretch."""
+
+
+def _find_fields(path: tuple[Node, ...], start: int, stop: int, limit: int, found: list[tuple[Node, ...]]) -> None:
+    node, at = path[-1], start
+    for _, kid, kid_start, kid_stop in _owned(node, start, stop, _MORE + 2 * limit):
+        if len(found) >= limit:
+            return
+        if kid_start > at == node.span.start:
+            found.append(path)
+        _find_fields((*path, kid), kid_start, kid_stop, limit, found)
+        at = kid_stop
+    if at < stop and at == node.span.start and len(found) < limit:
+        found.append(path)
+
+
+def _owned(node: Node, start: int, stop: int, most: int | None = None) -> Iterator[tuple[int, Node, int, int]]:
+    """The children that own bytes of `[start, stop)`: number, node, and which bytes; see `_touching`."""
+    touching = _touching(node, start, stop, most)
+    nexts = [kid.span.start for _, kid in touching[1:]] + [stop]
+    for (number, kid), upto in zip(touching, nexts, strict=False):
+        kid_start, kid_stop = max(kid.span.start, start), min(kid.span.stop, upto, stop)
+        if kid_start < kid_stop:
+            yield number, kid, kid_start, kid_stop
+
+
 class _Gathered:
     """Runs on their way: single ones are kept as numbers until many are made into arrays at once."""
 
@@ -182,13 +225,16 @@ def _solid(nodes: Iterable[tuple[int, Node]], source: str) -> list[tuple[int, No
     return [pair for pair in nodes if pair[1].bits is None and pair[1].span.size and pair[1].span.source == source]
 
 
-def _touching(node: Node, start: int, stop: int) -> list[tuple[int, Node]]:
-    """The children that own bytes of `[start, stop)`, with their numbers."""
+def _touching(node: Node, start: int, stop: int, most: int | None = None) -> list[tuple[int, Node]]:
+    """The children that own bytes of `[start, stop)`, with their numbers; no more than the first `most` are made.
+
+    A damaged index may say of a million objects that they begin at one byte.
+    """
     kids = node.children
     source = node.span.source
     if not isinstance(kids, Children):
         return _solid(enumerate(kids), source)
-    inside = kids.overlap(start, stop) if kids.source == source else range(0)
+    inside = kids.overlap(start, stop)[:most] if kids.source == source else range(0)
     return _solid(zip(inside, kids.make(inside.start, inside.stop), strict=False), source) if inside else []
 
 
@@ -206,13 +252,8 @@ def _collect(node: Node, start: int, stop: int, parity: int, gathered: _Gathered
     if isinstance(kids, Children) and kids.source == node.span.source and (ready := kids.runs(start, stop)) is not None:
         gathered.many(_filled(ready, node, start, stop, parity))
         return
-    touching = _touching(node, start, stop)
-    nexts = [kid.span.start for _, kid in touching[1:]] + [stop]
     at = start
-    for (number, kid), upto in zip(touching, nexts, strict=False):
-        kid_start, kid_stop = max(kid.span.start, start), min(kid.span.stop, upto, stop)
-        if kid_start >= kid_stop:
-            continue
+    for number, kid, kid_start, kid_stop in _owned(node, start, stop):
         if kid_start > at:
             gathered.one(at, kid_start, node.role, parity)
         _collect(kid, kid_start, kid_stop, number & 1, gathered)

@@ -61,27 +61,27 @@ class PlacedChildren(Children):
     """
 
     def __init__(self, base: Children, member: str, first_row: int | None) -> None:
-        self._base = base
+        self.base = base
         self._member = member
         self._first_row = first_row
         self.source = placed_name(base.source, member)
 
     def __len__(self) -> int:
-        return len(self._base)
+        return len(self.base)
 
     def make(self, start: int, stop: int) -> list[Node]:
         """See `Children.make`."""
-        return [placed(node, self._member, self._first_row) for node in self._base.make(start, stop)]
+        return [placed(node, self._member, self._first_row) for node in self.base.make(start, stop)]
 
     def overlap(self, start: int, stop: int) -> range:
         """See `Children.overlap`."""
-        return self._base.overlap(start, stop)
+        return self.base.overlap(start, stop)
 
     def runs(self, start: int, stop: int) -> Runs | None:
         """As the children paint themselves."""
-        return self._base.runs(start, stop)
+        return self.base.runs(start, stop)
 
     @property
     def expandable(self) -> bool:
         """As the children know it."""
-        return self._base.expandable
+        return self.base.expandable

@@ -35,6 +35,13 @@ def check_tiling(shard: Shard) -> None:
     assert len(shard.sections) <= 64
 
 
+FIELDS_BYTES = 1024
+"""Bytes of a stretch whose fields are compared with `explain`."""
+
+FIELDS_COMPARED = 12
+"""Fields of a stretch that are compared in a quick run."""
+
+
 def check_explained(shard: Shard, source: str = "", *, complete: bool = True) -> None:
     """Asserts that runs tile the source and agree with `explain`, and (if complete) that every byte has an owner."""
     size = shard.bytes_of(source).size
@@ -54,8 +61,27 @@ def check_explained(shard: Shard, source: str = "", *, complete: bool = True) ->
             assert len(path) > 1, (offset, leaf)
             assert leaf.role is not FieldRole.GROUP or leaf.error, (offset, leaf)
         decoded.update(node.decoded for node in path if node.decoded)
+    check_fields(shard, source)
     for name in sorted(decoded - {source})[:20]:
         check_explained(shard, name, complete=complete)
+
+
+def check_fields(shard: Shard, source: str = "") -> None:
+    """Asserts that the fields of a stretch are what `explain` says of their first bytes, none left out, and bounded."""
+    size = shard.bytes_of(source).size
+    for start in {0, max(size - FIELDS_BYTES, 0), size // 2}:
+        stop = min(start + FIELDS_BYTES, size)
+        found = shard.fields_in(start, stop, source)
+        begins = [path[-1].span.start for path in found]
+        assert begins == sorted(begins), source
+        for number in sampled(range(len(found)), FIELDS_COMPARED):
+            told = shard.explain(begins[number], source)
+            assert [(n.name, n.span) for n in told] == [(n.name, n.span) for n in found[number]], source
+        runs = shard.runs(start, stop, source)
+        assert set(begins) <= set(runs.start.tolist()), source
+        assert [path[-1].span for path in shard.fields_in(start, stop, source, limit=1)] == [
+            path[-1].span for path in found[:1]
+        ], source
 
 
 def check_columns(shard: Shard) -> None:

@@ -9,7 +9,8 @@ import numpy as np
 
 from shardcore import BytesSource, Field, FieldRole, Node, Record, Runs, Section, SectionRole, Source, Span
 from shardcore.nodes.children import RecordTable, field_nodes
-from shardcore.nodes.node import path_to, runs_of
+from shardcore.nodes.node import fields_of, path_to, runs_of
+from shardscope.session import Session
 
 HEADER = Record(
     "header",
@@ -101,6 +102,10 @@ class SampleReader:
         """The path in the sample's tree."""
         return path_to(self.tree, offset)
 
+    def fields_in(self, start: int, stop: int, source: str = "", *, limit: int = 4096) -> list[tuple[Node, ...]]:
+        """The fields in the sample's tree."""
+        return fields_of(self.tree, start, stop, limit)
+
 
 class _Watched(Source):
     def __init__(self, reader: SampleReader) -> None:
@@ -118,3 +123,10 @@ class _Watched(Source):
         self._reader.reads.append((start, stop))
         self._reader.failure(start, stop)
         return self._reader.source.read(start, stop)
+
+
+def section(session: Session, role: SectionRole) -> Span:
+    """The span of the first section of a role."""
+    assert session.shard is not None
+    found = next(s for s in session.shard.sections if s.role is role)
+    return Span("", found.start, found.stop)

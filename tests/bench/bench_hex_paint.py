@@ -1,4 +1,4 @@
-"""The hex view: paint times of a full screen, with colours, selection and findings, while scrolling."""
+"""The hex view: paint times of a full screen, with colours, fields, hits and findings: scrolling, moving, jumping."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from itertools import product
 
 from PySide6.QtWidgets import QApplication
 
 from shardcore import Finding, Severity, Span
+from shardcore.patterns import parse_hex
 from shardscope.hex.view import HexView
 from shardscope.jobs import Jobs
 from shardscope.looks import theme
@@ -19,11 +21,14 @@ from shardscope.pages import PAGE, PageCache
 from tests.app.hex_samples import INDEX, OBJECTS, SECTIONS, SIZE, SampleReader
 from tests.bench.figures import Figure
 
-ROWS = 60
+ROWS = (26, 60)
 WIDTH = 16
 FRAMES = 300
 SCROLLING = 8.0
 """Milliseconds: half of the time between two frames at 60 frames per second."""
+
+MOVING = 8.0
+"""Milliseconds: the caret goes from byte to byte, with its field and record framed."""
 
 JUMPING = 16.0
 """Milliseconds: a screen on which every row is new may take a frame."""
@@ -33,14 +38,14 @@ def run() -> Iterator[Figure]:
     """Median times of a paint at one and two device pixels per pixel, each in a process of its own."""
     for scale in ("1", "2"):
         environment = {**os.environ, "QT_QPA_PLATFORM": "offscreen", "QT_SCALE_FACTOR": scale}
-        for way, limit in (("scrolling", SCROLLING), ("jumping", JUMPING)):
-            command = [sys.executable, "-m", "tests.bench.bench_hex_paint", way]
+        for rows, (way, limit) in product(ROWS, (("scrolling", SCROLLING), ("moving", MOVING), ("jumping", JUMPING))):
+            command = [sys.executable, "-m", "tests.bench.bench_hex_paint", way, str(rows)]
             told = subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE, text=True).stdout
-            yield Figure(f"hex view, {ROWS} rows, {way}, scale {scale}, median", float(told), limit, "ms")
+            yield Figure(f"hex view, {rows} rows, {way}, scale {scale}, median", float(told), limit, "ms")
 
 
-def measure(way: str) -> float:
-    """The median milliseconds of a paint of the sample, with colours, letters, a selection and a finding."""
+def measure(way: str, rows: int) -> float:
+    """The median milliseconds of a paint of the sample, with colours, fields, a selection, hits and a finding."""
     application = QApplication([])
     theme.apply(application, "dark")
     jobs = Jobs()
@@ -50,17 +55,23 @@ def measure(way: str) -> float:
     view.state.set_source("", SIZE, SECTIONS)
     view.state.set_findings([Finding(Severity.ERROR, "bench", Span("", INDEX + 40, INDEX + 80), "")])
     view.state.select(Span("", INDEX + 100, OBJECTS))
+    view.state.set_patterns([parse_hex("0?")])
     view.show()
-    view.resize(900, round(view.state.grid.row * ROWS + view.state.grid.header) + 1)
+    view.resize(900, round(view.state.grid.row * rows + view.state.grid.header) + 1)
     wait_for_pages(application, pages)
     times = []
-    screens = SIZE // (ROWS * WIDTH)
-    # By rows over fields, selection and finding; or by screens that were not seen before.
-    tops = (
-        [WIDTH * (n % 40) for n in range(FRAMES)] if way == "scrolling" else [ROWS * WIDTH * n for n in range(screens)]
-    )
-    for top in tops:
+    screens = SIZE // (rows * WIDTH)
+    # By rows over fields, selection and finding; byte by byte; or by screens that were not seen before.
+    tops = {
+        "scrolling": [WIDTH * (n % 40) for n in range(FRAMES)],
+        "moving": [0] * FRAMES,
+        "jumping": [rows * WIDTH * n for n in range(screens)],
+    }
+    for number, top in enumerate(tops[way]):
         view.state.scroll_to(top)
+        if way == "moving":
+            view.state.move_caret(number)
+            view.state.set_frames([(number, number + 8), (INDEX, INDEX + 40)])
         # The time of this thread: other programs on the machine do not count.
         before = time.thread_time()
         view.viewport().repaint()
@@ -81,4 +92,4 @@ def wait_for_pages(application: QApplication, pages: PageCache) -> None:
 
 
 if __name__ == "__main__":
-    print(measure(sys.argv[1]))
+    print(measure(sys.argv[1], int(sys.argv[2])))

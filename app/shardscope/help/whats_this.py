@@ -36,8 +36,9 @@ def sentences() -> Mapping[str, str]:
             ),
             "hexView": translate(
                 "WhatsThis",
-                "Offset, bytes and text. Colours are sections and fields, letters their roles. Arrow keys move, with "
-                "Shift they select; Ctrl+Page Down goes to the next section. All panels follow what is selected here.",
+                "Offset, bytes, text and, where there is room, fields: click one, or its arrow to follow it. Colours "
+                "are sections and fields, letters their roles. Arrow keys move, with Shift they select; "
+                "Ctrl+Page Down goes to the next section.",
             ),
             "overview": translate(
                 "WhatsThis",
@@ -67,6 +68,14 @@ def sentences() -> Mapping[str, str]:
             ),
             "searchKind": translate(
                 "WhatsThis", "Whether the search is for bytes in hexadecimal, for text or for a number."
+            ),
+            "hitsDock": translate(
+                "WhatsThis",
+                "All places that a search in the bytes found: where, as what number or text, and in which field. "
+                "A row selects its bytes.",
+            ),
+            "recordChip": translate(
+                "WhatsThis", "Gives each record of this table a row of its own. Press again for rows as before."
             ),
             "formatLabel": translate("WhatsThis", "The format of what is open, and how it was recognised."),
             "structureDock": translate(

@@ -60,6 +60,12 @@ class Cells:
     coloured: bool
     gaps: tuple[Gap, ...]
 
+    @property
+    def there(self) -> NDArray[np.bool_]:
+        """Which rows have a cell that is not blank, shape `(rows,)`."""
+        there: NDArray[np.bool_] = (self.state != CellState.BLANK).any(axis=1)
+        return there
+
 
 def gather(layout: HexLayout, top: int, rows: int, pages: PageCache, name: str, sections: Sequence[Section]) -> Cells:
     """The cells of the rows `[top, top + rows)`, from what is in memory."""
@@ -96,6 +102,23 @@ def gather(layout: HexLayout, top: int, rows: int, pages: PageCache, name: str, 
         coloured,
         _merged(gaps),
     )
+
+
+def roles_in(cells: Cells) -> list[tuple[SectionRole, FieldRole]]:
+    """The section and field roles of some cells, without repetition, in the order of the roles."""
+    shades = np.unique(cells.shade[cells.state == CellState.LOADED] // 2).tolist()
+    return [(SECTION_ROLES[shade // len(FieldRole)], FieldRole(shade % len(FieldRole))) for shade in shades]
+
+
+def failed_in(pages: PageCache, name: str, start: int, stop: int) -> list[tuple[tuple[int, int], str]]:
+    """The bytes of `[start, stop)` that could not be read, and why; neighbours of one reason are one stretch."""
+    gaps = []
+    for number in range(start // PAGE, -(-stop // PAGE) if stop > start else 0):
+        page = pages.get(name, number)
+        page_start, page_stop = max(start, number * PAGE), min(stop, (number + 1) * PAGE)
+        if page is not None and page.stop < page_stop:
+            gaps.append(Gap(page_start, page_stop, PageState.FAILED, page.error or "the source ends here"))
+    return [((gap.start, gap.stop), gap.reason) for gap in _merged(gaps)]
 
 
 def run_at(pages: PageCache, name: str, offset: int) -> tuple[int, int, int] | None:

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QGuiApplication
 
-from shardcore import Cancelled, Source
+from shardcore import Cancelled, Source, Span
 from shardcore.words import plural
 from shardscope.copying import CopyAs, TooMuchToCopy, check_size, copied
 from shardscope.hex.state import HexState
 from shardscope.jobs import Job
 from shardscope.looks.remedies import plain_words
+from shardscope.looks.shown import shown
+
+LineForm = Callable[[str, Span, str | None], str]
+"""Bytes as a command or as lines of a program: from where they are, which they are, and the name of the format."""
 
 
 class HexCopier(QObject):
@@ -46,6 +52,12 @@ class HexCopier(QObject):
                 self.message.emit(f"Nothing was copied: {plain_words(error)}")
 
         self._state.pages.read(span.source, work, key=("copy", id(self)), title="", done=done)
+
+    def copy_line(self, form: LineForm, uri: str, format: str | None) -> None:
+        """Puts on the clipboard what somebody types to get at the selected bytes."""
+        if text := form(uri, self._state.selection.span, format):
+            QGuiApplication.clipboard().setText(text)
+            self.message.emit(f"{shown(text.splitlines()[-1].strip())} copied")
 
     def copy_text(self, text: str) -> None:
         """Puts a text on the clipboard."""

@@ -10,12 +10,13 @@ from PySide6.QtCore import QPointF, QRectF
 from PySide6.QtGui import QFont, QFontMetricsF, QPolygonF
 
 from shardscope.copying import GROUP
-from shardscope.hex.layout import HexLayout, cell_at_column, hex_column
+from shardscope.hex.layout import MAX_WIDTH, HexLayout, cell_at_column, hex_column
 
 _SAMPLE = 128
 _MOST_DRIFT = 0.5
 _SHORTEST = 25
 _LETTER = 0.77
+_FIT_STEP = 8
 
 
 class HexPart(Enum):
@@ -146,3 +147,13 @@ class HexGrid:
             cell = int((point.x() - self.text_x) // self.cell)
             return min(max(cell, 0), self.layout.width - 1), part
         return cell_at_column((point.x() - self.hex_x) / self.cell, self.layout.width), part
+
+
+def fitting_width(font: QFont, size: int, ratio: float, room: float) -> int:
+    """How many bytes of a source of `size` bytes a row may have to fit into `room` pixels, in eights."""
+    width = _FIT_STEP
+    while width + _FIT_STEP <= MAX_WIDTH:
+        if HexGrid(font, HexLayout(size, width + _FIT_STEP), ratio).width > room:
+            break
+        width += _FIT_STEP
+    return width

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from functools import partial
 
-from PySide6.QtCore import QEvent, QObject, QPoint, QPointF, Qt, QTimer
+from PySide6.QtCore import QEvent, QObject, QPoint, QPointF, Qt, QTimer, Signal
 from PySide6.QtGui import QHelpEvent, QMouseEvent
 from PySide6.QtWidgets import QToolTip
 
 from shardcore import Node
 from shardscope.hex.cells import run_at
+from shardscope.hex.field_column import FieldColumn
 from shardscope.hex.grid import HexPart
 from shardscope.hex.state import HexState
 from shardscope.hex.tip import tip_text
@@ -19,11 +20,14 @@ _FASTEST_ROWS = 40
 
 
 class HexMouse(QObject):
-    """Handles the events of one viewport."""
+    """Handles the events of one viewport. `chosen` carries the bytes of a field that was clicked beside the bytes."""
 
-    def __init__(self, state: HexState) -> None:
+    chosen = Signal(object)
+
+    def __init__(self, state: HexState, column: FieldColumn) -> None:
         super().__init__(state)
         self._state = state
+        self._column = column
         self._viewport = state.area.viewport()
         self._part: HexPart | None = None
         self._pointer = QPointF()
@@ -65,6 +69,10 @@ class HexMouse(QObject):
         return False
 
     def _press(self, event: QMouseEvent) -> None:
+        target = self._column.target_at(self._state.grid, event.position(), self._state.top_row)
+        if target is not None:
+            self.chosen.emit(target)
+            return
         found = self._state.offset_at(event.position())
         if found is None:
             return
@@ -92,8 +100,13 @@ class HexMouse(QObject):
                 self._timer.start()
             return
         found = self._state.offset_at(event.position())
-        run = run_at(self._state.pages, self._state.name, found[0]) if found is not None else None
-        self._state.set_hover(run[:2] if run is not None else None)
+        place = self._column.place_at(self._state.grid, event.position(), self._state.top_row)
+        self._viewport.setCursor(Qt.CursorShape.PointingHandCursor if place is not None else Qt.CursorShape.IBeamCursor)
+        if place is not None:
+            self._state.set_hover((place.field.span.start, place.field.span.stop))
+        else:
+            run = run_at(self._state.pages, self._state.name, found[0]) if found is not None else None
+            self._state.set_hover(run[:2] if run is not None else None)
         if self._tip is not None and (found is None or found[0] != self._tip[1]):
             self._tip = None
             QToolTip.hideText()
@@ -129,7 +142,8 @@ class HexMouse(QObject):
     def _ask_tip(self, event: QHelpEvent) -> None:
         found = self._state.offset_at(QPointF(event.pos()))
         if found is None:
-            QToolTip.hideText()
+            fields = self._column.tip_at(self._state.grid, QPointF(event.pos()), self._state.top_row)
+            QToolTip.showText(event.globalPos(), fields, self._viewport)
             return
         self._tip = (self._state.name, found[0], event.globalPos())
         self._show_tip(*self._tip, ())

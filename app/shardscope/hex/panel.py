@@ -2,35 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from functools import partial
 
-from PySide6.QtCore import QPoint
+from PySide6.QtCore import QPoint, Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QToolButton, QVBoxLayout, QWidget
 
-from shardcore import Cancelled, DataSet, Node, Report, Section, Shard, ShardError, Span
+from shardcore import Cancelled, DataSet, Node, Report, Section, Shard, Span
+from shardcore.nodes.forms import curl_command, explain_command, read_lines
 from shardcore.sources.names import SourceName
 from shardscope.around.address_bar import AddressBar
 from shardscope.around.breadcrumb import Breadcrumb
-from shardscope.around.entry import Known
 from shardscope.around.legend import Legend
 from shardscope.around.overview import Overview
-from shardscope.around.picture import add_picture
-from shardscope.around.search_bar import SearchBar
 from shardscope.copying import CopyAs
-from shardscope.goto import Places, starts_of
-from shardscope.hex.actions import HexActions, open_menu
-from shardscope.hex.copier import HexCopier
-from shardscope.hex.state import HexSelection
+from shardscope.hex.actions import HexActions
+from shardscope.hex.copier import HexCopier, LineForm
+from shardscope.hex.menu import HexDeeds, hex_menu, open_menu
+from shardscope.hex.naming import Naming, file_title
+from shardscope.hex.record_frame import frames_of
+from shardscope.hex.row_choice import RowChoice
+from shardscope.hex.scene import HexSelection
+from shardscope.hex.searching import Searching
 from shardscope.hex.status import HexStatus
-from shardscope.hex.tabs import OpenSource, SourceTabs, stored_span
+from shardscope.hex.tabs import OpenSource, SourceTabs, stored_span, tab_title
 from shardscope.hex.view import HexView
-from shardscope.hex.width import CHOICES, RowMode, RowWidth, parse_width, record_of
-from shardscope.hex.width_box import WidthBox
-from shardscope.jobs import Priority
+from shardscope.hex.width import RowWidth
 from shardscope.looks.remedies import plain_words
-from shardscope.looks.words import short_name
 from shardscope.models.sections import section_at
 from shardscope.pages import PageCache
 from shardscope.selection import Selection
@@ -52,28 +50,33 @@ class HexPanel(QWidget):
         overview: `overview`; it stands over the bytes.
         address: The field for places and keys.
         status: What is selected.
-        keys: Gives keys that were loaded already, for the field; the window sets it.
+        naming: What names in the field mean.
+        rows: How many bytes a row has.
         actions_: For the menus of the window.
     """
+
+    look_up_wanted = Signal(object)
+    """A key."""
+    extract_wanted = Signal(object)
+    """The row of an object."""
 
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("hexPanel")
         self._session = session
-        self._width = RowWidth(RowMode.FIXED)
         self._path: tuple[Node, ...] = ()
-        self._starts: dict[str, int] = {}
         self.pages = PageCache(session.jobs, self)
         self.view = HexView(self.pages)
         self.state = self.view.state
         self.overview = Overview(self.pages)
         self.tabs = SourceTabs()
         self.breadcrumb = Breadcrumb()
-        self.keys: Callable[[], Iterable[str]] = tuple
-        self.address = AddressBar(self.known)
-        self.widths = WidthBox()
+        self.naming = Naming(session, self.state)
+        self.address = AddressBar(self.naming.known)
+        self.rows = RowChoice(self.state)
         self.decoded_button = QToolButton()
-        self.search = SearchBar(lambda: self.state.selection.span, self.pages)
+        self.searching = Searching(session, self.state, self.overview)
+        self.search = self.searching.bar
         self.legend = Legend()
         self.status = HexStatus()
         self.copier = HexCopier(self.state)
@@ -89,6 +92,7 @@ class HexPanel(QWidget):
     def _lay_out(self) -> None:
         self.decoded_button.setDefaultAction(self.actions_.decoded)
         self.decoded_button.setObjectName("decodedButton")
+        self.decoded_button.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Ignored)
         self.decoded_button.hide()
         self.search.hide()
         line = QHBoxLayout()
@@ -97,7 +101,8 @@ class HexPanel(QWidget):
         line.addWidget(self.tabs)
         line.addWidget(self.breadcrumb, 1)
         line.addWidget(self.decoded_button)
-        line.addWidget(self.widths)
+        line.addWidget(self.rows.chip)
+        line.addWidget(self.rows.box)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
@@ -130,27 +135,31 @@ class HexPanel(QWidget):
         self.address.chosen.connect(lambda offset: self._session.select_span(self._byte(offset)))
         self.address.key_chosen.connect(self._session.look_up)
         self.address.left.connect(self.view.setFocus)
-        self.search.found.connect(self._session.select_span)
-        self.search.hits_changed.connect(self.overview.set_hits)
+        self.view.field_chosen.connect(self._session.select_span)
         self.search.left.connect(self.view.setFocus)
         self.copier.message.connect(self._session.message)
-        self.widths.chosen.connect(self.set_row_width)
 
     def _connect_actions(self) -> None:
         actions = self.actions_
         actions.copy.triggered.connect(partial(self._copy_as, CopyAs.SEEN))
         for form, action in actions.copy_as.items():
             action.triggered.connect(partial(self._copy_as, form))
+        actions.copy_command.triggered.connect(partial(self._copy_line, explain_command))
+        actions.copy_python.triggered.connect(partial(self._copy_line, read_lines))
+        actions.copy_curl.triggered.connect(partial(self._copy_line, curl_command))
         actions.copy_offset.triggered.connect(lambda: self.copier.copy_text(f"{self.state.selection.span.start:#x}"))
         actions.select_field.triggered.connect(lambda: self.state.select_field(self.state.selection.caret))
+        actions.select_record.triggered.connect(self.select_record)
         actions.select_section.triggered.connect(self.select_section)
         actions.follow.triggered.connect(self.follow_pointer)
         actions.decoded.triggered.connect(self.toggle_decoded)
         actions.goto.triggered.connect(self.address.start)
         actions.find.triggered.connect(self.search.start)
-        actions.find_next.triggered.connect(partial(self._find, False))
-        actions.find_previous.triggered.connect(partial(self._find, True))
+        actions.find_these.triggered.connect(self.searching.find_these)
+        actions.find_next.triggered.connect(lambda: self.searching.again(backward=False))
+        actions.find_previous.triggered.connect(lambda: self.searching.again(backward=True))
         actions.letters.toggled.connect(self.state.set_letters)
+        actions.fields.toggled.connect(self.view.set_column)
         actions.larger.triggered.connect(lambda: self.state.set_font_size(self.state.font_size + 1))
         actions.smaller.triggered.connect(lambda: self.state.set_font_size(self.state.font_size - 1))
         self._path_changed(())
@@ -162,7 +171,6 @@ class HexPanel(QWidget):
         session.selection_changed.connect(self._session_selected)
         session.index_loaded.connect(self._index_loaded)
         session.findings_changed.connect(self._findings_changed)
-        session.jobs.changed.connect(self.search.show_progress)
         self.pages.troubled.connect(session.note_trouble)
         if session.shard is not None:
             self._opened(session.shard)
@@ -174,31 +182,23 @@ class HexPanel(QWidget):
         self.tabs.clear()
         self.address.clear()
         self.view.setFocus()
-        self._starts = {}
+        self.search.forget()
+        self.naming.forget()
+        self.actions_.copy_curl.setVisible(self._session.uri.startswith(("http://", "https://")))
         if shard.source is not None:
             self._show(OpenSource("", shard.source.size, shard.sections))
-            self._learn_names()
+            self.naming.learn()
             # The caret is on the first byte; what that is should not wait for a click.
             self._session.select_span(self.state.selection.span, self, remember=False)
         elif isinstance(shard, DataSet) and shard.members:
             first = shard.members[0]
             self._session.select_span(Span(str(SourceName(first.name)), 0, min(first.size, 1)), self, remember=False)
 
-    def _learn_names(self) -> None:
-        """Where the fields lie, for the address field."""
-
-        def take(starts: dict[str, int]) -> None:
-            self._starts = starts
-
-        self._session.ask(
-            lambda shard, _: starts_of(shard.tree), take, key=("names", id(self)), priority=Priority.PREFETCH
-        )
-
     def _closed(self) -> None:
-        self.search.cancel()
+        self.search.forget()
         self.tabs.clear()
         self.pages.use(None)
-        self._starts = {}
+        self.naming.forget()
         self.state.set_source("", 0)
         self.overview.set_source("", 0)
         self._path_changed(())
@@ -206,6 +206,7 @@ class HexPanel(QWidget):
 
     def _index_loaded(self) -> None:
         self.pages.refresh_runs()
+        self.view.names.forget()
         shard = self._session.shard
         if shard is not None and shard.source is not None:
             stored = self.tabs.known("")
@@ -214,7 +215,7 @@ class HexPanel(QWidget):
                 if self.state.name == "":
                     self.state.set_sections(shard.sections)
                     self.overview.set_sections(shard.sections)
-            self._learn_names()
+            self.naming.learn()
 
     def _findings_changed(self, report: Report | None) -> None:
         findings = report.findings if report is not None else ()
@@ -240,7 +241,7 @@ class HexPanel(QWidget):
         before = self.tabs.known(self.state.name)
         if before is not None and before is not source:
             before.top, before.span = self.state.visible_bytes[0], self.state.selection.span
-        self.tabs.show_source(source, self._title(source.name))
+        self.tabs.show_source(source, tab_title(source.name))
         if self.state.name != source.name or self.state.layout.size != source.size or before is not source:
             self.state.set_source(source.name, source.size, source.sections)
             self.overview.set_source(source.name, source.size, source.sections)
@@ -253,21 +254,6 @@ class HexPanel(QWidget):
         self.overview.set_selection(*self._selected())
         self._path_changed(())
         self._refresh_status()
-
-    def _title(self, name: str) -> str:
-        stored = stored_span(name)
-        if stored is not None:
-            return f"Decoded {stored.start:,}–{stored.stop:,}"
-        return SourceName.parse(name).path or "Stored"
-
-    def _file_title(self) -> str:
-        """What stands before the path: the file, or the data set, whose paths begin with the member."""
-        shard = self._session.shard
-        if isinstance(shard, DataSet):
-            return short_name(shard.uri) if self._path else SourceName.parse(self.state.name).path
-        file = short_name(shard.source.name) if shard is not None and shard.source is not None else ""
-        name = SourceName.parse(self.state.name)
-        return " › ".join(part for part in (file, name.path, "decoded" if name.stretches else "") if part)
 
     # --- the selection ---
 
@@ -296,7 +282,10 @@ class HexPanel(QWidget):
 
     def _path_changed(self, path: tuple[Node, ...]) -> None:
         self._path = path
-        self.breadcrumb.set_path(self._file_title(), path)
+        self.breadcrumb.set_path(file_title(self._session.shard, self.state.name, path), path)
+        self.rows.set_path(path)
+        self.state.set_frames(frames_of(path, self.state.name))
+        self.actions_.select_record.setEnabled(len(self.state.frames) > 1)
         self.actions_.follow.setEnabled(self._pointer() is not None)
         stored = stored_span(self.state.name)
         self.actions_.decoded.setEnabled(bool(self._decoded()) or stored is not None)
@@ -304,8 +293,6 @@ class HexPanel(QWidget):
         self.decoded_button.setVisible(self.actions_.decoded.isEnabled())
         if path:
             self.view.accessibility.tell_place(", ".join([*(node.name for node in path[1:]), path[-1].text]))
-            if self._width.mode is RowMode.RECORD:
-                self._apply_record()
 
     def _pointer(self) -> Span | None:
         return next((node.target for node in reversed(self._path) if node.target is not None), None)
@@ -326,6 +313,11 @@ class HexPanel(QWidget):
             self._session.select_span(stored)
         elif name := self._decoded():
             self._session.select_span(Span(name, 0, 1))
+
+    def select_record(self) -> None:
+        """Selects the record around the field of the byte with the caret."""
+        if len(self.state.frames) > 1:
+            self._session.select_span(Span(self.state.name, *self.state.frames[1]))
 
     def select_section(self) -> None:
         """Selects the section of the byte with the caret."""
@@ -349,48 +341,9 @@ class HexPanel(QWidget):
 
     # --- around the bytes ---
 
-    def places(self) -> Places:
-        """What names mean in the address field."""
-        shard = self._session.shard
-        stored = self.state.name == "" and shard is not None
-        return Places(
-            size=self.state.layout.size,
-            caret=self.state.selection.caret,
-            sections=self.state.sections,
-            values=shard.fields if stored and shard is not None else {},
-            starts=self._starts if stored else {},
-        )
-
-    def known(self) -> Known:
-        """What entries of the address field are compared with."""
-        return Known(self.places(), self._is_key, self.keys())
-
-    def _is_key(self, text: str) -> bool:
-        shard = self._session.shard
-        if shard is None:
-            return False
-        try:
-            shard.parse_key(text)
-        except ShardError:
-            return False
-        return True
-
     def set_row_width(self, width: RowWidth) -> None:
         """Changes how many bytes a row has."""
-        self._width = width
-        self.widths.show_width(width)
-        if width.mode is RowMode.FIXED:
-            self.state.set_row_width(width.width)
-        elif width.mode is RowMode.FIT:
-            self.state.set_row_width(None)
-        else:
-            self._apply_record()
-
-    def _apply_record(self) -> None:
-        size, start = record_of(self._path, self.state.name) or (16, 0)
-        rows = self.state.layout
-        if rows.width != size or rows.column_of(start) != 0:
-            self.state.set_row_width(size, start)
+        self.rows.choose(width)
 
     def _view_moved(self) -> None:
         self.overview.set_view(*self.state.visible_bytes)
@@ -412,22 +365,21 @@ class HexPanel(QWidget):
     def _copy_as(self, form: CopyAs, checked: bool = False) -> None:
         self.copier.copy(form)
 
-    def _find(self, backward: bool, checked: bool = False) -> None:
-        """Repeats the search; without one, asks what for."""
-        if self.search.field.text():
-            self.search.show()
-            self.search.look(backward=backward)
-        else:
-            self.search.start()
+    def _copy_line(self, form: LineForm, checked: bool = False) -> None:
+        request = self._session.request
+        self.copier.copy_line(form, request.uri, request.format)
+
+    # --- the menu ---
 
     def _open_menu(self, place: QPoint) -> None:
-        choices = [(text, partial(self._choose_width, text)) for text in CHOICES]
-        menu = self.actions_.menu(choices)
-        menu.addSeparator()
-        add_picture(menu, self.view, "bytes", self._session.message.emit)
-        open_menu(menu, place)
-
-    def _choose_width(self, text: str) -> None:
-        chosen = parse_width(text)
-        if chosen is not None:
-            self.set_row_width(chosen)
+        selection = self._session.selection
+        row, key = selection.row, selection.ref.key if selection.ref is not None else None
+        deeds = HexDeeds(
+            go=lambda: self._session.select_row(row if row is not None else -1),
+            look_up=lambda: self.look_up_wanted.emit(key),
+            extract=lambda: self.extract_wanted.emit(row),
+            set_width=self.rows.choose_text,
+            told=self._session.message.emit,
+        )
+        known = row if key is not None else None
+        open_menu(hex_menu(self.view, self, self.actions_, deeds, row=known), place)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -11,7 +12,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QStaticText
 
 from shardcore import FieldRole
-from shardscope.copying import GROUP, PRINTABLE
+from shardscope.copying import GROUP
 from shardscope.hex.cells import Cells, CellState
 from shardscope.hex.grid import HexGrid
 from shardscope.looks.theme import FIELD_LETTERS
@@ -19,8 +20,10 @@ from shardscope.looks.theme import FIELD_LETTERS
 _KEPT = 2000
 """Rows that are kept."""
 
-_BLANK = 256
-_PAIRS = (*(f"{byte:02x}" for byte in range(256)), "  ")
+_OTHER = ("  ", *(f"{byte:02x}" for byte in range(1, 256)))
+_ZERO = ("00", *("  " for _ in range(255)))
+_LETTERS_ONLY = bytes(byte if 0x20 <= byte < 0x7F else 0x20 for byte in range(256))
+_DOTS_ONLY = bytes(0x20 if 0x20 <= byte < 0x7F else 0x2E for byte in range(256))
 _LETTERS = MappingProxyType({int(role) + 1: letter for role, letter in FIELD_LETTERS.items()})
 
 
@@ -98,42 +101,44 @@ class RowCache:
         return made
 
     def _made(self, start: int, data: NDArray[np.uint8], state: NDArray[np.uint8]) -> RowTexts:
-        there = state == CellState.LOADED
-        zero = there & (data == 0)
-        other = there & ~zero
-        characters = data.tobytes().translate(PRINTABLE).decode("ascii")
-        printable = there & (data >= 0x20) & (data < 0x7F)
+        raw = data.tobytes()
+        hexes, zeros = [_OTHER[byte] for byte in raw], [_ZERO[byte] for byte in raw] if 0 in raw else []
+        text, dots = raw.translate(_LETTERS_ONLY).decode("ascii"), raw.translate(_DOTS_ONLY).decode("ascii")
+        if not bool((state == CellState.LOADED).all()):
+            there = (state == CellState.LOADED).tolist()
+            hexes, zeros = _kept(hexes, there, "  "), _kept(zeros, there, "  ")
+            text, dots = "".join(_kept(text, there, " ")), "".join(_kept(dots, there, " "))
         return RowTexts(
             offset=_laid_out(f"{max(start, 0):0{self._grid.layout.digits}x}"),
-            hex=self._pieces(_hex_text(data, other)),
-            zeros=self._pieces(_hex_text(data, zero)),
-            text=self._pieces(_characters(characters, printable)),
-            dots=self._pieces(_characters("." * len(characters), there & ~printable)),
+            hex=self._pieces(_joined(hexes)),
+            zeros=self._pieces(_joined(zeros)),
+            text=self._pieces(text.rstrip()),
+            dots=self._pieces(dots.rstrip()),
         )
 
     def _pieces(self, text: str) -> Pieces:
         step = self._grid.piece
+        if len(text) <= step:
+            return ((0, _laid_out(text)),) if text else ()
         parts = ((at, text[at : at + step].rstrip()) for at in range(0, len(text), step))
         return tuple((at, _laid_out(part)) for at, part in parts if part)
 
 
-def _hex_text(data: NDArray[np.uint8], wanted: NDArray[np.bool_]) -> str:
-    if not bool(wanted.any()):
-        return ""
-    pairs = [_PAIRS[number] for number in np.where(wanted, data.astype(np.int16), _BLANK).tolist()]
+def _kept(cells: Iterable[str], there: Sequence[bool], blank: str) -> list[str]:
+    return [cell if keep else blank for cell, keep in zip(cells, there, strict=False)]
+
+
+def _joined(pairs: list[str]) -> str:
+    if len(pairs) <= GROUP:
+        return " ".join(pairs).rstrip()
     return "  ".join(" ".join(pairs[at : at + GROUP]) for at in range(0, len(pairs), GROUP)).rstrip()
-
-
-def _characters(text: str, wanted: NDArray[np.bool_]) -> str:
-    if not bool(wanted.any()):
-        return ""
-    return "".join(c if keep else " " for c, keep in zip(text, wanted.tolist(), strict=True)).rstrip()
 
 
 def _laid_out(text: str) -> QStaticText:
     laid = QStaticText(text)
-    laid.setTextFormat(Qt.TextFormat.PlainText)
-    laid.setPerformanceHint(QStaticText.PerformanceHint.AggressiveCaching)
+    if "<" in text:
+        # Nothing else makes Qt take a text for markup.
+        laid.setTextFormat(Qt.TextFormat.PlainText)
     return laid
 
 

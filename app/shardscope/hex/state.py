@@ -6,36 +6,22 @@ It stands below the view, so that painting, mouse, keys and screen readers share
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import partial
 
-import numpy as np
 from PySide6.QtCore import QObject, QPointF, QRectF, QTimer, Signal
 from PySide6.QtWidgets import QAbstractScrollArea
 
 from shardcore import FieldRole, Finding, Node, Section, SectionRole, Span
-from shardscope.hex.cells import SECTION_ROLES, Cells, CellState, gather, run_at
-from shardscope.hex.grid import HexGrid, HexPart
+from shardcore.patterns import Pattern
+from shardscope.hex.cells import Cells, failed_in, gather, roles_in, run_at
+from shardscope.hex.grid import HexGrid, HexPart, fitting_width
 from shardscope.hex.layout import MAX_WIDTH, HexLayout
+from shardscope.hex.marked_hits import hits_in
+from shardscope.hex.scene import HexSelection, Range, Scene
 from shardscope.hex.scroll import RowScroller
 from shardscope.looks import theme
 from shardscope.models.marks import Mark, Marks
 from shardscope.pages import PAGE, PageCache
-
-_FIT_STEP = 8
-
-
-@dataclass(frozen=True)
-class HexSelection:
-    """What is selected in a hex view.
-
-    Attributes:
-        span: The bytes; one byte where there is only a caret, none in an empty source.
-        caret: The byte with the caret.
-    """
-
-    span: Span
-    caret: int
 
 
 class HexState(QObject):
@@ -52,6 +38,8 @@ class HexState(QObject):
         part: The part where the caret is strong.
         hover: The run under the pointer, or None.
         letters: Whether runs begin with the letter of their role; in the safe palettes they always do.
+        frames: The field of the caret, then its record; fewer where there are none.
+        patterns: What was searched for: its hits are marked.
     """
 
     selection_changed = Signal(object)
@@ -65,9 +53,11 @@ class HexState(QObject):
     layout_changed = Signal()
     """Layout and grid are new ones."""
     runs_changed = Signal()
-    """Bytes on the screen came, or got their colours."""
+    """Bytes came, or got their colours."""
     bytes_changed = Signal()
     """All bytes may be others."""
+    looks_changed = Signal()
+    """The same bytes are marked otherwise."""
     view_changed = Signal()
     """Told soon after: other bytes or colours are on the screen."""
 
@@ -81,6 +71,8 @@ class HexState(QObject):
         self.part = HexPart.HEX
         self.hover: tuple[int, int] | None = None
         self.letters = False
+        self.frames: tuple[Range, ...] = ()
+        self.patterns: Sequence[Pattern] = ()
         self.layout = HexLayout(0)
         self._font = theme.fixed_font()
         self.grid = HexGrid(self._font, self.layout, 1.0)
@@ -132,13 +124,34 @@ class HexState(QObject):
 
     def cells(self) -> Cells:
         """The cells of the rows on the screen."""
-        return gather(self.layout, self.top_row, self.shown_rows, self.pages, self.name, self.sections)
+        return self.cells_of(self.top_row, self.shown_rows)
+
+    def cells_of(self, top: int, rows: int) -> Cells:
+        """The cells of some rows."""
+        return gather(self.layout, top, rows, self.pages, self.name, self.sections)
+
+    def scene(self, *, focused: bool) -> Scene:
+        """What is to be painted."""
+        span, start, stop = self._span, *self.visible_bytes
+        return Scene(
+            top=self.top_row,
+            rows=self.shown_rows,
+            sections=self.sections,
+            selection=span if span[1] - span[0] > 1 else None,
+            caret=self._caret if self.layout.size else -1,
+            focused=focused,
+            part=self.part,
+            hover=self.hover,
+            marks=self.marks,
+            letters=self.letters,
+            frames=self.frames,
+            hits=hits_in(self.pages, self.name, self.patterns, start, stop, self.layout.size),
+            failed=failed_in(self.pages, self.name, start, stop),
+        )
 
     def roles_on_screen(self) -> list[tuple[SectionRole, FieldRole]]:
         """The section and field roles of the bytes on the screen, without repetition, in the order of the roles."""
-        cells = self.cells()
-        shades = np.unique(cells.shade[cells.state == CellState.LOADED] // 2).tolist()
-        return [(SECTION_ROLES[shade // len(FieldRole)], FieldRole(shade % len(FieldRole))) for shade in shades]
+        return roles_in(self.cells())
 
     def marks_at(self, offset: int) -> list[Mark]:
         """The findings about a byte, the worst first."""
@@ -156,6 +169,7 @@ class HexState(QObject):
         self._caret = self._anchor = 0
         self._span = (0, min(size, 1))
         self.hover = None
+        self.frames = ()
         self.marks = Marks()
         self._scroller.top = 0
         self._across.setValue(0)
@@ -164,11 +178,26 @@ class HexState(QObject):
     def set_sections(self, sections: Sequence[Section]) -> None:
         """The same bytes, divided otherwise."""
         self.sections = tuple(sections)
-        self.changed.emit()
+        self._look_otherwise()
 
     def set_findings(self, findings: Iterable[Finding]) -> None:
         """Underlines what findings are about."""
         self.marks = Marks(findings, self.name)
+        self._look_otherwise()
+
+    def set_patterns(self, patterns: Sequence[Pattern]) -> None:
+        """Marks all bytes that one of some patterns fits."""
+        self.patterns = tuple(patterns)
+        self._look_otherwise()
+
+    def set_frames(self, frames: Iterable[Range]) -> None:
+        """Frames the field of the caret, and fainter its record."""
+        if (found := tuple(frames)) != self.frames:
+            self.frames = found
+            self.changed.emit()
+
+    def _look_otherwise(self) -> None:
+        self.looks_changed.emit()
         self.changed.emit()
 
     def set_row_width(self, width: int | None, origin: int = 0) -> None:
@@ -179,7 +208,7 @@ class HexState(QObject):
     def set_letters(self, shown: bool) -> None:
         """Whether runs begin with the letter of their role."""
         self.letters = shown
-        self.changed.emit()
+        self._look_otherwise()
 
     def set_font_size(self, points: float) -> None:
         """Makes the bytes larger or smaller, 6 to 32 points."""
@@ -290,13 +319,7 @@ class HexState(QObject):
         self.changed.emit()
 
     def _fitting(self, size: int, ratio: float) -> int:
-        room = self.area.viewport().width()
-        width = _FIT_STEP
-        while width + _FIT_STEP <= MAX_WIDTH:
-            if HexGrid(self._font, HexLayout(size, width + _FIT_STEP), ratio).width > room:
-                break
-            width += _FIT_STEP
-        return width
+        return fitting_width(self._font, size, ratio, self.area.viewport().width())
 
     def _resize_bars(self) -> None:
         grid, room = self.grid, self.area.viewport().size()
@@ -351,9 +374,12 @@ class HexState(QObject):
         self.changed.emit()
 
     def _page_changed(self, name: str, number: int) -> None:
+        if name != self.name:
+            return
+        # Rows that left the screen for a moment may be kept, too.
+        self.runs_changed.emit()
         start, stop = self.visible_bytes
-        if name == self.name and number * PAGE < stop and (number + 1) * PAGE > start:
-            self.runs_changed.emit()
+        if number * PAGE < stop and (number + 1) * PAGE > start:
             self._request()
             self.changed.emit()
 

@@ -138,3 +138,11 @@ def stored_span(name: str) -> Span | None:
     if parsed.stretch is None or parsed.stretch[0] > parsed.stretch[1]:
         return None
     return Span(str(parsed.outer), *parsed.stretch)
+
+
+def tab_title(name: str) -> str:
+    """What stands on the tab of a source."""
+    stored = stored_span(name)
+    if stored is not None:
+        return f"Decoded {stored.start:,}–{stored.stop:,}"
+    return SourceName.parse(name).path or "Stored"

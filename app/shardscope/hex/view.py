@@ -8,23 +8,30 @@ from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QWidget
 
 from shardscope.hex import input as hex_input
 from shardscope.hex.accessible import HexAccessibility, install_factory
+from shardscope.hex.field_column import FieldColumn
+from shardscope.hex.fields import FieldNames
 from shardscope.hex.mouse import HexMouse
-from shardscope.hex.paint import HexPainter, Scene
+from shardscope.hex.paint import HexPainter
 from shardscope.hex.state import HexState
 from shardscope.looks import theme
 from shardscope.pages import PageCache
 
 
 class HexView(QAbstractScrollArea):
-    """Paints a `HexState`, and hands events to those that change it. `menu_requested` carries the global position.
+    """Paints a `HexState`, and hands events to those that change it.
+
+    `menu_requested` carries the global position, `field_chosen` the bytes of a field that was clicked beside the bytes.
 
     Attributes:
         state: What is shown.
         accessibility: For screen readers.
+        names: The names of the fields on the screen, while they are shown.
+        column: Shows them.
         paints: How often it was painted.
     """
 
     menu_requested = Signal(object)
+    field_chosen = Signal(object)
 
     # Making the scroll bars already sends events.
     _mouse: HexMouse | None = None
@@ -32,14 +39,22 @@ class HexView(QAbstractScrollArea):
     def __init__(self, pages: PageCache, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.state = HexState(self, pages)
-        self._mouse = HexMouse(self.state)
         self.accessibility = HexAccessibility(self.state)
         self.paints = 0
-        self._painter = HexPainter(self.state.grid, theme.of(self))
+        self.names = FieldNames(pages, self)
+        self.column = FieldColumn(self.names, self)
+        self._painter = HexPainter(self.state.grid, theme.of(self), self.column)
+        self._mouse = HexMouse(self.state, self.column)
+        self._mouse.chosen.connect(self.field_chosen)
         self.state.changed.connect(self.viewport().update)
         self.state.layout_changed.connect(self._make_painter)
-        self.state.runs_changed.connect(self._forget_letters)
+        self.state.runs_changed.connect(self._forget_runs)
         self.state.bytes_changed.connect(self._forget_rows)
+        self.state.looks_changed.connect(self._forget_looks)
+        self.state.view_changed.connect(self._ask_names)
+        self.names.changed.connect(self._ask_names)
+        self.column.changed.connect(self._forget_looks)
+        self.column.changed.connect(self.viewport().update)
         install_factory()
         self.setObjectName("hexView")
         self.setAccessibleName(self.tr("Bytes"))
@@ -50,39 +65,47 @@ class HexView(QAbstractScrollArea):
         self.viewport().setCursor(Qt.CursorShape.IBeamCursor)
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOn)
 
-    def _make_painter(self) -> None:
-        self._painter = HexPainter(self.state.grid, theme.of(self))
+    def set_column(self, wanted: bool) -> None:
+        """Whether the fields stand beside the bytes, where they have room."""
+        self.column.wanted = wanted
+        self._fit_column()
 
-    def _forget_letters(self) -> None:
-        self._painter.rows.forget_letters()
+    def _make_painter(self) -> None:
+        self._fit_column()
+        self._painter = HexPainter(self.state.grid, theme.of(self), self.column)
+
+    def _fit_column(self) -> None:
+        self.column.fit(self.state.grid, self.viewport().width(), self.state.name, self.font())
+        self._ask_names()
+
+    def _ask_names(self) -> None:
+        if self.column.shown and self.state.layout.size:
+            self.names.want(self.state.name, *self.state.visible_bytes)
+
+    def _forget_looks(self) -> None:
+        self._painter.forget()
+
+    def _forget_runs(self) -> None:
+        self._painter.rows.texts.forget_letters()
+        self._painter.forget()
 
     def _forget_rows(self) -> None:
-        self._painter.rows.forget()
+        self._painter.rows.texts.forget()
+        self._painter.forget()
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Paints the screen."""
         self.paints += 1
-        state, selection = self.state, self.state.selection
-        scene = Scene(
-            top=state.top_row,
-            rows=state.shown_rows,
-            sections=state.sections,
-            selection=(selection.span.start, selection.span.stop) if selection.span.size > 1 else None,
-            caret=selection.caret if state.layout.size else -1,
-            focused=self.hasFocus(),
-            part=state.part,
-            hover=state.hover,
-            marks=state.marks,
-            letters=state.letters,
-        )
         painter = QPainter(self.viewport())
         across = float(self.horizontalScrollBar().value())
-        self._painter.paint(painter, scene, state.cells(), QRectF(self.viewport().rect()), across)
+        scene = self.state.scene(focused=self.hasFocus())
+        self._painter.paint(painter, scene, self.state.cells_of, QRectF(self.viewport().rect()), across)
         painter.end()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """More or fewer rows, and with "fit" more or fewer bytes in a row."""
+        """More or fewer rows, and with "fit" more or fewer bytes in a row; more or less room beside them."""
         self.state.fit_area()
+        self._fit_column()
 
     def changeEvent(self, event: QEvent) -> None:
         """A new theme."""

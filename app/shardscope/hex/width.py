@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from shardcore import Node
+from shardcore.nodes.headline import record_size
 from shardscope.hex.layout import MAX_WIDTH
 
 CHOICES = ("16", "Fit", "Record", "8", "24", "32", "40", "48", "64")
@@ -59,3 +60,22 @@ def record_of(path: Sequence[Node], source: str) -> tuple[int, int] | None:
         if node.span.source == source and 2 <= node.span.size <= MAX_WIDTH and node.expandable and node.bits is None:
             return node.span.size, node.span.start
     return None
+
+
+def table_record_of(path: Sequence[Node], source: str) -> tuple[int, str] | None:
+    """Size and name of the record of a table on a path: `(40, "slot")`; None outside of tables.
+
+    Args:
+        path: From the root of the source down to what owns a byte.
+        source: The name of the source.
+    """
+    for table, row in zip(path[-2::-1], path[:0:-1], strict=False):
+        size = record_size(table)
+        if size is not None and row.span.source == source and 2 <= size <= MAX_WIDTH:
+            return size, _kind_of(row.name) or "record"
+    return None
+
+
+def _kind_of(name: str) -> str:
+    """`slot` of `slot 12`; empty for a number alone."""
+    return name.strip("[]").rstrip("0123456789.,").rstrip()

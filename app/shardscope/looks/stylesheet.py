@@ -27,10 +27,12 @@ QToolButton:hover { background: $raised; border-color: $border; }
 QToolButton:checked, QToolButton:pressed { background: $raised; border-color: $accent; }
 QToolButton[popupMode="2"] { padding-right: 18px; }
 QToolButton::menu-indicator { subcontrol-origin: padding; subcontrol-position: center right; right: 5px; }
-QWidget#objectChips QToolButton { background: $raised; border-color: $border; border-radius: 9px; padding: 1px 8px; }
 QWidget#objectChips QToolButton[popupMode="2"] { padding-right: 18px; }
-QWidget#objectChips QToolButton:hover { border-color: $accent; }
-QWidget#objectChips QToolButton:checked { background: $accent; color: $base; border-color: $accent; }
+QWidget#objectChips QToolButton, QToolButton#recordChip {
+    background: $raised; border-color: $border; border-radius: 9px; padding: 1px 8px; }
+QWidget#objectChips QToolButton:hover, QToolButton#recordChip:hover { border-color: $accent; }
+QWidget#objectChips QToolButton:checked, QToolButton#recordChip:checked {
+    background: $accent; color: $base; border-color: $accent; }
 QPushButton { background: $raised; border: 1px solid $border; border-radius: 5px; padding: 4px 12px; }
 QToolButton:focus { border: 2px solid $accent; padding: 2px 6px; }
 QPushButton:hover { border-color: $accent; }

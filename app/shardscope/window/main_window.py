@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QSize, Qt, QTimer
@@ -12,6 +11,7 @@ from PySide6.QtWidgets import QMainWindow, QStackedWidget
 from shardcore import DataSet, Shard
 from shardscope import assets
 from shardscope.around.picture import ask_picture
+from shardscope.docks.hits import HitsTable
 from shardscope.docks.places import Places
 from shardscope.docks.structure import StructureTree
 from shardscope.docks.transfers import Transfers
@@ -29,6 +29,7 @@ from shardscope.trace.panel import TracePanel
 from shardscope.window.about import about_box
 from shardscope.window.actions import WindowActions
 from shardscope.window.appearance import Appearance
+from shardscope.window.bytes_in_window import connect_bytes
 from shardscope.window.drop_places import DropPlace, DropPlaces
 from shardscope.window.error_bar import ErrorBar
 from shardscope.window.file_dialogs import FileDialogs
@@ -83,8 +84,6 @@ class MainWindow(QMainWindow):
         self.setMinimumSize(LEAST.boundedTo(self.screen().availableGeometry().size()))
         self.welcome = Welcome(settings, self.jobs, self)
         self.hex = HexPanel(self.session, self)
-        self.hex.overview.set_schematic(settings.schematic)
-        self.hex.overview.scale_changed.connect(partial(setattr, settings, "schematic"))
         self.panels = PanelDocks(self, PANELS, self.session, settings)
         self.objects = self.panels.panel(ObjectPanel)
         self.trace = self.panels.panel(TracePanel)
@@ -108,7 +107,8 @@ class MainWindow(QMainWindow):
         self.drop_places = DropPlaces(self, lambda: self.session.shard is not None, self._dropped)
         self.ways = OpenWays(self.session, self.bar, self)
         self.troubles = Troubles(self.session, self.bar, self.ways, self.hex.view.setFocus, self)
-        self.hex.keys = self.objects.model.keys_at_hand
+        self.hex.naming.keys = self.objects.model.keys_at_hand
+        connect_bytes(self.hex, self.panels.panel(HitsTable), self, settings)
         self.actions_ = WindowActions(self, self, self.session)
         self.actions_.build(self.panels, PANELS, self.hex.actions_, self.objects.actions_)
         self.actions_.fill_samples([(one.title, str(one.path)) for one in assets.samples()])

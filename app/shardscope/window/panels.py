@@ -14,6 +14,7 @@ from PySide6.QtCore import QCoreApplication, Qt
 from PySide6.QtWidgets import QWidget
 
 from shardscope.docks.findings import FindingsTable
+from shardscope.docks.hits import HitsTable
 from shardscope.docks.places import Places
 from shardscope.docks.structure import StructureTree
 from shardscope.docks.transfers import Transfers
@@ -26,10 +27,12 @@ from shardscope.trace.panel import TracePanel
 
 Area = Qt.DockWidgetArea
 
-LAYOUT_VERSION = 3
+LAYOUT_VERSION = 4
 """Goes up when panels come or go: an older saved layout is not used then."""
 
-_NORMAL = 1440
+_NORMAL = 1600
+"""Up to this width of the window what it has more goes to the bytes: to the fields beside them."""
+
 _WIDTHS = MappingProxyType({Area.LeftDockWidgetArea: (420, 640, 0.25), Area.RightDockWidgetArea: (340, 480, 0.15)})
 
 
@@ -78,6 +81,7 @@ PANELS = (
     Panel("formatPage", "Format page", _RIGHT, "byte", "Alt+8", lambda session, _: FormatPage(session)),
     Panel("objects", "Objects", _LEFT, "lists", "Alt+4", ObjectPanel),
     Panel("findings", "Findings", _LEFT, "lists", "Alt+5", lambda session, _: FindingsTable(session)),
+    Panel("hits", "Hits", _LEFT, "lists", "Alt+9", lambda session, _: HitsTable(session)),
     Panel("transfers", "Transfers", _LEFT, "lists", "Alt+6", lambda session, _: Transfers(session.jobs)),
     Panel("places", "Places", _LEFT, "file", "Alt+7", Places),
 )

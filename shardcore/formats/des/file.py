@@ -13,7 +13,7 @@ from shardcore.errors import FormatError, Remedy, ShardError, UsageError
 from shardcore.formats.des.content import cut, inline_place, open_bigfile, read_chunks, stream_bigfile, stream_inline
 from shardcore.formats.des.data_map import DataMap
 from shardcore.formats.des.entries import Entries
-from shardcore.formats.des.layout import HEADER
+from shardcore.formats.des.layout import HEADER, read_uid
 from shardcore.formats.des.sidecar import Sidecar, Tombstone, read_sidecar, sidecar_name
 from shardcore.payload import decompress_shown
 from shardcore.sources.base import Source
@@ -107,7 +107,7 @@ class DesFile:
 
     def uid(self, row: int) -> str | None:
         """The uid of an entry as text; None when its bytes are not UTF-8."""
-        return self.entries.uids(np.array([row], np.int64))[0]
+        return read_uid(self.entries.uid(row))
 
     def check_allowed(self, row: int) -> None:
         """Refuses what was deleted.

@@ -54,6 +54,10 @@ class Tombstone:
         return ", ".join(f"{name} {value}" for name, value in self.facts.items()) or "deleted"
 
 
+FEW = 4
+"""Tombstones of one uid that are looked through each time."""
+
+
 @dataclass(frozen=True, slots=True)
 class Sidecar:
     """What a sidecar says.
@@ -109,7 +113,8 @@ class Sidecar:
         if not found:
             return None
         # One uid may have a hundred thousand: they are looked up by their times, not tried one by one.
-        times, other = self._times.get(uid, lambda: _by_time(found)), _stamp(created_at)
+        times = self._times.get(uid, lambda: _by_time(found)) if len(found) > FEW else _by_time(found)
+        other = _stamp(created_at)
         first = min(times.get("", len(found)), times.get(other, len(found))) if other else 0
         return found[first] if first < len(found) else None
 

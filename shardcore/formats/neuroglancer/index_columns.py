@@ -23,7 +23,7 @@ class ColumnCells(Children):
     Args:
         start: First byte of the column.
         role: What the numbers are for.
-        values: Gives the stored numbers and their texts.
+        values: Gives the stored numbers `[first, last)` and their texts.
         rows: How many.
         source: Where they lie.
         doc: One sentence for each of them.
@@ -34,7 +34,7 @@ class ColumnCells(Children):
         self,
         start: int,
         role: FieldRole,
-        values: Callable[[], tuple[Sequence[int], Sequence[str]]],
+        values: Callable[[int, int], tuple[Sequence[int], Sequence[str]]],
         rows: int,
         source: str,
         doc: str,
@@ -53,13 +53,13 @@ class ColumnCells(Children):
 
     def make(self, start: int, stop: int) -> list[Node]:
         """See `Children.make`."""
-        stored, texts = self.values()
+        stored, texts = self.values(start, stop)
         return [
             Node(
                 f"[{number}]",
                 Span(self.source, self.start + WORD * number, self.start + WORD * (number + 1)),
-                value=stored[number],
-                text=texts[number],
+                value=stored[number - start],
+                text=texts[number - start],
                 role=self.role,
                 doc=self.doc,
                 row=None if self.first_row is None else self.first_row + number,
@@ -94,20 +94,20 @@ def column_nodes(
         first_row: The row of the first key's value, if that is known.
     """
 
-    def texts(column: str) -> tuple[list[int], list[str]]:
+    def texts(column: str, first: int, last: int) -> tuple[list[int], list[str]]:
         data = read()
         entries = entries_of([data], [0], base, 0)
-        stored: list[int] = MINISHARD_INDEX.read(data, count)[column].tolist()
+        stored: list[int] = MINISHARD_INDEX.read(data, count)[column][first:last].tolist()
         shown = {"chunk_ids": ("key", entries.ids), "offsets": ("at", entries.starts), "sizes": ("", entries.sizes)}
         word, numbers = shown[column]
-        return stored, [f"{word} {number}".strip() for number in numbers.tolist()]
+        return stored, [f"{word} {number}".strip() for number in numbers[first:last].tolist()]
 
     nodes = []
     for field, at in zip(MINISHARD_INDEX.fields, MINISHARD_INDEX.starts(count).values(), strict=True):
         span = Span(source, start + at, start + at + WORD * count)
 
-        def values(column: str = field.name) -> tuple[list[int], list[str]]:
-            return texts(column)
+        def values(first: int, last: int, column: str = field.name) -> tuple[list[int], list[str]]:
+            return texts(column, first, last)
 
         cells = ColumnCells(start + at, field.role, values, count, source, field.doc, first_row)
         text = plural(count, "number")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from PySide6.QtCore import QRectF
@@ -9,10 +11,11 @@ from PySide6.QtGui import QFont, QFontMetricsF, QImage, QPainter
 from pytestqt.qtbot import QtBot
 
 from shardcore import FieldRole, SectionRole
-from shardscope.hex.cells import CellState, gather, run_at
+from shardscope.hex.cells import Cells, CellState, gather, run_at
 from shardscope.hex.grid import Block, HexGrid, HexPart
 from shardscope.hex.layout import HexLayout
-from shardscope.hex.paint import HexPainter, Scene
+from shardscope.hex.paint import HexPainter
+from shardscope.hex.scene import Scene
 from shardscope.looks import theme
 from shardscope.models.marks import Marks
 from shardscope.pages import PAGE, PageCache
@@ -47,15 +50,19 @@ def scene(rows: int, **changes: object) -> Scene:
     return plain
 
 
+def cells_of(pages: PageCache, layout: HexLayout) -> Callable[[int, int], Cells]:
+    """The cells of rows."""
+    return lambda top, rows: gather(layout, top, rows, pages, "", SECTIONS)
+
+
 def painted(pages: PageCache, layout: HexLayout, ratio: float, what: Scene) -> tuple[QImage, HexGrid]:
     """A picture of the rows of a scene."""
     grid = HexGrid(theme.fixed_font(), layout, ratio)
     image = QImage(round(grid.width * ratio), round((grid.row_y(what.rows)) * ratio), QImage.Format.Format_RGB32)
     image.setDevicePixelRatio(ratio)
-    cells = gather(layout, what.top, what.rows, pages, "", SECTIONS)
     painter = QPainter(image)
     area = QRectF(0, 0, image.width() / ratio, image.height() / ratio)
-    HexPainter(grid, theme.palette("light")).paint(painter, what, cells, area, 0)
+    HexPainter(grid, theme.palette("light")).paint(painter, what, cells_of(pages, layout), area, 0)
     painter.end()
     return image, grid
 
@@ -126,10 +133,10 @@ def test_a_selection_is_seen(full: PageCache, name: str) -> None:
     layout = HexLayout(SIZE)
     grid = HexGrid(theme.fixed_font(), layout, 1.0)
     image = QImage(round(grid.width), round(grid.row_y(6)), QImage.Format.Format_RGB32)
-    cells = gather(layout, 0, 6, full, "", SECTIONS)
     painter = QPainter(image)
     colours = theme.palette(name)
-    HexPainter(grid, colours).paint(painter, scene(6, selection=(20, 60)), cells, QRectF(image.rect()), 0)
+    what = scene(6, selection=(20, 60))
+    HexPainter(grid, colours).paint(painter, what, cells_of(full, layout), QRectF(image.rect()), 0)
     painter.end()
     left = round(grid.edge(4, HexPart.HEX))
     column = {image.pixel(left + dx, round(grid.row_y(1) + grid.row / 2)) for dx in (-1, 0, 1)}
@@ -153,15 +160,44 @@ def test_outlines_go_around_the_bytes() -> None:
     assert (box.top(), box.bottom()) == (grid.row_y(1), grid.row_y(6))
 
 
-def test_rows_are_laid_out_once(full: PageCache) -> None:
-    """Painting again, and scrolling by a row, lays out only what is new."""
+def test_only_rows_that_change_are_painted(full: PageCache) -> None:
+    """Painting again, moving the caret and hovering paint no row; scrolling, one; a selection, the rows it touches."""
     layout = HexLayout(SIZE)
     grid = HexGrid(theme.fixed_font(), layout, 1.0)
     hexes = HexPainter(grid, theme.palette("light"))
     image = QImage(round(grid.width), round(grid.row_y(20)), QImage.Format.Format_RGB32)
     painter = QPainter(image)
-    for top, made in ((0, 20), (0, 20), (1, 21)):
-        cells = gather(layout, top, 20, full, "", SECTIONS)
-        hexes.paint(painter, scene(20, top=top), cells, QRectF(image.rect()), 0)
-        assert hexes.rows.made == made
+    steps: list[tuple[dict[str, object], int]] = [
+        ({}, 20),
+        ({"caret": 33, "hover": (16, 48), "frames": [(32, 40)], "focused": True}, 0),
+        ({"top": 1}, 1),
+        ({"top": 1, "selection": (20, 60)}, 3),
+        ({"top": 1, "selection": (20, 65)}, 2),
+        ({"top": 0, "selection": (20, 65)}, 1),
+        ({}, 4),
+    ]
+    for changes, count in steps:
+        before = hexes.canvas.painted
+        hexes.paint(painter, scene(20, **changes), cells_of(full, layout), QRectF(image.rect()), 0)
+        assert hexes.canvas.painted - before == count, changes
     painter.end()
+    # The rows 0 to 20 were on the screen; none of them was laid out twice.
+    assert hexes.rows.texts.made == 21
+
+
+@pytest.mark.parametrize("ratio", [1.0, 1.25, 2.0])
+def test_kept_rows_look_like_new_ones(full: PageCache, ratio: float) -> None:
+    """After scrolling about and selecting, the picture is the one that is painted from nothing, to the pixel."""
+    layout = HexLayout.aligned(SIZE, SLOT.size, INDEX)
+    grid = HexGrid(theme.fixed_font(), layout, ratio)
+    hexes = HexPainter(grid, theme.palette("light"))
+    image = QImage(round(grid.width * ratio), round(grid.row_y(12) * ratio), QImage.Format.Format_RGB32)
+    image.setDevicePixelRatio(ratio)
+    area = QRectF(0, 0, image.width() / ratio, image.height() / ratio)
+    ends = scene(12, top=26, selection=(INDEX + 1000, OBJECTS + 100), letters=True)
+    for what in (scene(12, letters=True), scene(12, top=29, letters=True), scene(12, top=24, letters=True), ends):
+        painter = QPainter(image)
+        hexes.paint(painter, what, cells_of(full, layout), area, 0)
+        painter.end()
+    fresh, _ = painted(full, layout, ratio, ends)
+    assert image == fresh

@@ -20,40 +20,9 @@ from shardscope.hex.width import RowMode, RowWidth, parse_width
 from shardscope.looks import theme
 from shardscope.pages import PAGE, PageState
 from shardscope.session import IndexState, Session
-from tests.app.hex_samples import SampleReader
+from tests.app.hex_samples import SampleReader, section
 
 SLOT = 40
-
-
-@pytest.fixture
-def panel(qtbot: QtBot, session: Session) -> HexPanel:
-    """A panel with nothing open."""
-    made = HexPanel(session)
-    qtbot.addWidget(made)
-    made.resize(1000, 640)
-    made.show()
-    # In the window it stands in the bar.
-    qtbot.addWidget(made.address)
-    made.address.resize(800, 40)
-    made.address.show()
-    return made
-
-
-@pytest.fixture
-def swh(qtbot: QtBot, session: Session, panel: HexPanel, data: Path) -> HexPanel:
-    """A panel with a small shard, its index read and its first bytes painted."""
-    with qtbot.waitSignal(session.opened, timeout=10_000):
-        session.open(str(data / "swh" / "small.shard"))
-    qtbot.waitUntil(lambda: session.index_state is IndexState.LOADED, timeout=10_000)
-    qtbot.waitUntil(lambda: panel.pages.bytes_at("", 0, 512) is not None)
-    return panel
-
-
-def section(session: Session, role: SectionRole) -> Span:
-    """The span of the first section of a role."""
-    assert session.shard is not None
-    found = next(s for s in session.shard.sections if s.role is role)
-    return Span("", found.start, found.stop)
 
 
 def test_a_shard_is_shown(swh: HexPanel, session: Session) -> None:
@@ -102,8 +71,8 @@ def test_names_of_fields_are_places(qtbot: QtBot, swh: HexPanel, session: Sessio
     """A field's name is its value, with a dollar sign its place; the completion offers it."""
     assert session.shard is not None
     index = section(session, SectionRole.INDEX).start
-    qtbot.waitUntil(lambda: "header.index_position" in swh.places().starts)
-    assert "header.index_position" in swh.places().names
+    qtbot.waitUntil(lambda: "header.index_position" in swh.naming.places().starts)
+    assert "header.index_position" in swh.naming.places().names
     for text, offset in (("header.index_position", index), ("$header.index_position", 64)):
         swh.address.field.setText(text)
         qtbot.keyClick(swh.address.field, Qt.Key.Key_Return)
@@ -164,7 +133,7 @@ def test_row_widths_are_understood(text: str, choice: RowWidth | None) -> None:
 
 def test_any_row_width_can_be_typed(qtbot: QtBot, swh: HexPanel) -> None:
     """The control takes a number that it does not offer, and drops what is none."""
-    field = swh.widths.lineEdit()
+    field = swh.rows.box.lineEdit()
     assert field is not None
     field.setText("13")
     field.editingFinished.emit()
@@ -201,62 +170,6 @@ def test_copying(qtbot: QtBot, swh: HexPanel, session: Session, form: CopyAs, ex
     assert told.args == [f"8 bytes copied {form.value}"]
 
 
-def test_search_finds_wildcards(qtbot: QtBot, swh: HexPanel, session: Session) -> None:
-    """Enter goes from hit to hit and around the end, and says so; what is found is selected."""
-    swh.actions_.find.trigger()
-    assert swh.search.isVisible()
-    swh.search.field.setText("53 57 ?? 5? 68")
-    qtbot.keyClick(swh.search.field, Qt.Key.Key_Return)
-    qtbot.waitUntil(lambda: session.selection.span == Span("", 0, 5))
-    assert "at 0" in swh.search.status.text()
-    qtbot.keyClick(swh.search.field, Qt.Key.Key_Return)
-    qtbot.waitUntil(lambda: "went around" in swh.search.status.text())
-
-
-def test_search_counts(qtbot: QtBot, swh: HexPanel, session: Session, data: Path) -> None:
-    """All hits are counted, and shown on the strip until the bar is closed."""
-    raw = (data / "swh" / "small.shard").read_bytes()
-    wanted = sum(1 for at in range(len(raw) - 3) if raw[at : at + 4] == bytes(4))
-    hits: list[tuple[int, ...]] = []
-    swh.search.hits_changed.connect(hits.append)
-    swh.search.start()
-    swh.search.field.setText("00000000")
-    swh.search.count()
-    qtbot.waitUntil(lambda: bool(hits))
-    assert len(hits[-1]) == wanted
-    assert swh.search.status.text() == f"{wanted:,} found"
-    qtbot.keyClick(swh.search.field, Qt.Key.Key_Escape)
-    assert hits[-1] == ()
-    assert not swh.search.isVisible()
-
-
-def test_search_mistakes_are_told(qtbot: QtBot, swh: HexPanel) -> None:
-    """What is no pattern is told at once; what is not there is told when all was searched."""
-    swh.search.start()
-    swh.search.field.setText("5")
-    swh.search.look()
-    assert "odd number" in swh.search.status.text()
-    swh.search.kind.setCurrentText("Text")
-    swh.search.field.setText("surely not in this file")
-    swh.search.look()
-    qtbot.waitUntil(lambda: swh.search.status.text() == "not found")
-
-
-def test_a_search_can_be_stopped(qtbot: QtBot, session: Session, panel: HexPanel) -> None:
-    """A search in a source without end shows its progress, is stopped by its button at once, and says so."""
-    panel.pages.use(SampleReader(PatternSource(2**60)))
-    panel.view.state.set_source("", 2**60)
-    panel.search.start()
-    panel.search.field.setText("00 01 02 03 04 05 06 07")
-    panel.search.count()
-    assert panel.search.stop.isVisible()
-    qtbot.waitUntil(lambda: any(job.done_amount > 0 for job in session.jobs.open_jobs))
-    qtbot.mouseClick(panel.search.stop, Qt.MouseButton.LeftButton)
-    qtbot.waitUntil(lambda: panel.search.status.text() == "stopped", timeout=2000)
-    assert not panel.search.stop.isVisible()
-    assert not session.jobs.open_jobs
-
-
 def test_too_much_is_not_copied(qtbot: QtBot, session: Session, panel: HexPanel) -> None:
     """A selection over 16 MiB is refused with a sentence, and nothing is read."""
     panel.pages.use(SampleReader(PatternSource(2**60)))
@@ -276,6 +189,41 @@ def test_the_menu_offers_everything(qtbot: QtBot, swh: HexPanel) -> None:
     menu.close()
 
 
+def test_bytes_are_copied_as_commands(swh: HexPanel, session: Session) -> None:
+    """The selection as a `shardcore` command and as lines of Python that read it; `curl` is for the web only."""
+    session.select_span(Span("", 72, 80))
+    swh.actions_.copy_command.trigger()
+    assert QGuiApplication.clipboard().text() == f"shardcore explain {session.request.uri} 0x48"
+    swh.actions_.copy_python.trigger()
+    found: dict[str, bytes] = {}
+    exec(QGuiApplication.clipboard().text(), found)  # noqa: S102 - what is copied must run
+    assert int.from_bytes(found["data"], "big") == swh.naming.places().values["header.index_size"]
+    assert not swh.actions_.copy_curl.isVisible()
+
+
+def test_the_object_of_the_bytes_is_at_hand(qtbot: QtBot, swh: HexPanel, session: Session) -> None:
+    """In the menu, bytes that belong to an object lead to it: its row, its lookup, its extraction."""
+    index = section(session, SectionRole.INDEX).start
+    assert session.shard is not None
+    row = next(n for n, key in enumerate(session.shard.objects.keys[:20]) if key)
+    for offset, known in ((8, False), (index + row * SLOT, True)):
+        swh.view.state.move_caret(offset)
+        qtbot.waitUntil(lambda: session.selection.complete)
+        swh.view.menu_requested.emit(QPoint(10, 10))
+        menu = next(m for m in swh.findChildren(QMenu) if m.isVisible() and m.parent() is swh)
+        entries = {action.text().replace("&", ""): action for action in menu.actions()}
+        assert entries["Look up object"].isEnabled() is known
+        menu.close()
+    with qtbot.waitSignal(swh.look_up_wanted) as told:
+        entries["Look up object"].trigger()
+    assert told.args == [session.shard.objects.keys[row]]
+    with qtbot.waitSignal(swh.extract_wanted) as told:
+        entries["Extract object…"].trigger()
+    assert told.args == [row]
+    entries["Go to object"].trigger()
+    assert session.selection.row == row
+
+
 def test_select_section(swh: HexPanel, session: Session) -> None:
     """The section around the caret is selected whole."""
     swh.view.state.move_caret(section(session, SectionRole.INDEX).start + 100)
@@ -288,7 +236,7 @@ def test_closing_leaves_nothing(swh: HexPanel, session: Session) -> None:
     session.close()
     assert swh.view.state.layout.size == 0
     assert swh.tabs.count() == 0
-    assert swh.places().names == ()
+    assert swh.naming.places().names == ()
     assert swh.pages.bytes_at("", 0, 8) is None
 
 

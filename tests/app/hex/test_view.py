@@ -12,7 +12,7 @@ from pytestqt.qtbot import QtBot
 from shardcore import Finding, Severity, SourceError, Span
 from shardcore.testing import PatternSource
 from shardscope.hex.grid import HexPart
-from shardscope.hex.state import HexSelection
+from shardscope.hex.scene import HexSelection
 from shardscope.hex.view import HexView
 from shardscope.looks import theme
 from shardscope.pages import PAGE, PageCache
@@ -202,16 +202,19 @@ def test_fine_wheels_add_up(view: HexView) -> None:
     assert view.state.top_row == 0
 
 
-def test_the_run_under_the_pointer_is_lit(qtbot: QtBot, view: HexView) -> None:
-    """Moving over a field lights all of it; leaving the view lights nothing."""
-    place = middle_of(view, INDEX + 5)
-    before = view.viewport().grab().toImage().pixelColor(middle_of(view, INDEX + 20) + QPoint(-10, 6))
+def test_the_field_under_the_pointer_is_framed(qtbot: QtBot, view: HexView) -> None:
+    """Moving over a field frames all of it, and moves nothing; leaving the view frames nothing."""
+    grid, state = view.state.grid, view.state
+    # The left edge of the row of its 20th byte, where no other line is.
+    edge = QPoint(round(grid.edge(0, HexPart.HEX)), round(grid.row_y(state.layout.row_of(INDEX + 20))) + 6)
+    before = view.viewport().grab().toImage().pixelColor(edge)
     qtbot.mouseMove(view.viewport(), middle_of(view, 3))
-    qtbot.mouseMove(view.viewport(), place)
-    lit = view.viewport().grab().toImage().pixelColor(middle_of(view, INDEX + 20) + QPoint(-10, 6))
-    assert lit != before
+    qtbot.mouseMove(view.viewport(), middle_of(view, INDEX + 5))
+    assert state.hover == (INDEX, INDEX + 32)
+    assert view.viewport().grab().toImage().pixelColor(edge) != before
+    assert (state.top_row, state.selection.caret) == (0, 0)
     QApplication.sendEvent(view.viewport(), QEvent(QEvent.Type.Leave))
-    assert view.viewport().grab().toImage().pixelColor(middle_of(view, INDEX + 20) + QPoint(-10, 6)) == before
+    assert view.viewport().grab().toImage().pixelColor(edge) == before
 
 
 def test_the_tip_names_the_path(qtbot: QtBot, view: HexView) -> None:

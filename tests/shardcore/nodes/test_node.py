@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shardcore.nodes.children import BitFields, Deferred, Extents, RecordTable, grouped
-from shardcore.nodes.node import Node, path_to, runs_of
+from shardcore.nodes.node import Node, fields_of, path_to, runs_of
 from shardcore.nodes.runs import Runs
 from shardcore.nodes.sections import MAX_SECTIONS, Section, SectionRole, tile
 from shardcore.record import Field, FieldRole, Record
@@ -188,3 +188,35 @@ def test_a_node_prints_as_one_node() -> None:
     """`repr` leaves the children out, so that a path can be read in a notebook."""
     child = Node("child", Span("", 0, 1))
     assert "child" not in repr(Node("all", Span("", 0, 2), children=(child, child))).replace("children", "")
+
+
+def test_fields_have_the_paths_of_their_first_bytes() -> None:
+    """The fields that begin in a stretch are given as `explain` would, the first ones up to a limit."""
+    starts = np.arange(0, 60, 6, dtype=np.int64)
+
+    def describe(first: int, last: int) -> list[Node]:
+        return [
+            Node(f"{n}", Span("", 6 * n, 6 * n + 6), children=(Node("head", Span("", 6 * n, 6 * n + 2)),))
+            for n in range(first, last)
+        ]
+
+    root = Node("file", Span("", 0, 64), children=Extents(starts, starts + 6, describe))
+    found = fields_of(root, 7, 64, 100)
+    assert [(path[-1].name, path[-1].span.start) for path in found] == [("head", 6 * n) for n in range(2, 10)]
+    for path in found:
+        assert [node.name for node in path] == [node.name for node in path_to(root, path[-1].span.start)]
+    assert [path[-1].span.start for path in fields_of(root, 7, 64, 3)] == [12, 18, 24]
+
+
+def test_a_million_objects_at_one_byte_are_not_all_made() -> None:
+    """What a damaged index says costs no more nodes than fields are wanted."""
+    made: list[int] = []
+
+    def describe(first: int, last: int) -> list[Node]:
+        made.append(last - first)
+        return [Node(f"{n}", Span("", 8, 9)) for n in range(first, last)]
+
+    starts = np.full(1_000_000, 8, np.int64)
+    root = Node("file", Span("", 0, 100), children=Extents(starts, starts + 1, describe))
+    assert len(fields_of(root, 0, 100, 50)) <= 50
+    assert sum(made) < 200

@@ -1,0 +1,59 @@
+"""The search of a hex panel: its bar, and the hits on the bytes and on the overview."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QObject
+
+from shardcore.patterns import MAX_PATTERN, Pattern
+from shardscope.around.overview import Overview
+from shardscope.around.search_bar import SearchBar
+from shardscope.hex.state import HexState
+from shardscope.models.hit_list import HitList
+from shardscope.session import Session
+
+
+class Searching(QObject):
+    """Connects a search bar with what it searches.
+
+    Attributes:
+        bar: The bar.
+    """
+
+    def __init__(self, session: Session, state: HexState, overview: Overview) -> None:
+        super().__init__(state)
+        self._session = session
+        self._state = state
+        self._overview = overview
+        self.bar = SearchBar(lambda: state.selection.span, state.pages)
+        self.bar.found.connect(session.select_span)
+        self.bar.hits_changed.connect(self._mark_hits)
+        self.bar.patterns_changed.connect(self._mark_patterns)
+        session.jobs.changed.connect(self.bar.show_progress)
+
+    def again(self, *, backward: bool) -> None:
+        """Repeats the search; without one, asks what for."""
+        if self.bar.field.text():
+            self.bar.show()
+            self.bar.look(backward=backward)
+        else:
+            self.bar.start()
+
+    def find_these(self) -> None:
+        """Searches the selected bytes elsewhere."""
+        span = self._state.selection.span
+        data = self._state.pages.bytes_at(self._state.name, span.start, min(span.stop, span.start + MAX_PATTERN))
+        if data is None or span.size > MAX_PATTERN:
+            self._session.message.emit(f"Select at most {MAX_PATTERN:,} bytes to find them elsewhere.")
+        elif data:
+            self.bar.look_for("Hex", data.hex(" "))
+
+    def _mark_hits(self, hits: HitList) -> None:
+        if hits.source == self._state.name:
+            self._overview.set_hits(hits.on_a_strip(self._state.layout.size))
+
+    def _mark_patterns(self, patterns: Sequence[Pattern]) -> None:
+        if tuple(patterns) != tuple(self._state.patterns):
+            self._overview.set_hits(())
+        self._state.set_patterns(patterns)

@@ -1,0 +1,73 @@
+"""What a search found in one source: where, and as what. No Qt."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shardcore import Span
+from shardcore.patterns import Pattern
+from shardcore.search import Hits
+
+
+def _none() -> NDArray[np.int64]:
+    return np.zeros(0, np.int64)
+
+
+_ON_A_STRIP = 4096
+
+
+@dataclass(frozen=True, eq=False)
+class HitList:
+    """Hits, ascending.
+
+    Attributes:
+        source: The source that was searched.
+        what: What was searched for, as it was typed.
+        patterns: What that means in bytes.
+        offsets: Where hits begin, int64.
+        which: For each the number of its pattern.
+        count: How many there are; there may be more than are listed.
+    """
+
+    source: str = ""
+    what: str = ""
+    patterns: Sequence[Pattern] = ()
+    offsets: NDArray[np.int64] = field(default_factory=_none)
+    which: NDArray[np.int64] = field(default_factory=_none)
+    count: int = 0
+
+    @staticmethod
+    def of(source: str, what: str, patterns: Sequence[Pattern], hits: Hits) -> HitList:
+        """The hits of a search, in the order of their bytes."""
+        offsets = np.array(hits.offsets, np.int64)
+        order = np.argsort(offsets, kind="stable")
+        return HitList(source, what, patterns, offsets[order], np.array(hits.which, np.int64)[order], hits.count)
+
+    def __len__(self) -> int:
+        return len(self.offsets)
+
+    def span(self, number: int) -> Span:
+        """The bytes of a hit."""
+        start = int(self.offsets[number])
+        return Span(self.source, start, start + self.pattern(number).size)
+
+    def pattern(self, number: int) -> Pattern:
+        """What was found there."""
+        return self.patterns[int(self.which[number])]
+
+    def number_at(self, offset: int) -> int | None:
+        """The number of the hit that begins at a byte; None when none does, or when it is not listed."""
+        at = bisect_left(self.offsets, offset)
+        return at if at < len(self.offsets) and int(self.offsets[at]) == offset else None
+
+    def on_a_strip(self, size: int) -> list[int]:
+        """The offsets, but only one for each 4,096th of a source of `size` bytes: nobody sees more on a strip."""
+        if len(self.offsets) <= _ON_A_STRIP:
+            return [int(offset) for offset in self.offsets]
+        _, first = np.unique(self.offsets // max(size // _ON_A_STRIP, 1), return_index=True)
+        return [int(offset) for offset in self.offsets[first]]
