@@ -15,7 +15,8 @@ import pytest
 
 import shardcore
 from shardcore.errors import ShardError, SourceError, UsageError
-from shardcore.writing.output import Output, TemporaryFile
+from shardcore.writing.output import Output
+from shardcore.writing.temporary import TemporaryFile
 from shardcore.writing.writer import pieces_of
 
 ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
@@ -172,14 +173,14 @@ def test_names_stay_inside_the_folder(tmp_path: Path, name: str) -> None:
 
 
 def test_a_complete_file_holds_no_descriptor(tmp_path: Path) -> None:
-    """Thousands of files can be written one after the other."""
+    """Thousands of files can be written one after the other: only the lock of the run stays open."""
     output = Output(tmp_path / "set", folder=True)
     descriptors = Path("/proc/self/fd")
     before = len(list(descriptors.iterdir())) if descriptors.exists() else 0
     for number in range(40):
         output.open(str(number)).complete()
     if before:
-        assert len(list(descriptors.iterdir())) == before
+        assert len(list(descriptors.iterdir())) <= before + 1
     assert len(output.commit()) == 40
 
 
@@ -396,3 +397,61 @@ def test_a_link_planted_under_a_temporary_name_is_not_followed(tmp_path: Path, m
         TemporaryFile(tmp_path / "out")
     assert victim.read_bytes() == b"mine"
     assert names(tmp_path) == sorted([planted.name, "victim"])
+
+
+def test_left_overs_are_removed_next_time(tmp_path: Path) -> None:
+    """What a run left that ended before its time goes; what runs that are alive hold stays, and files of others."""
+    run = "0123456789ab"
+    gone = [f".out.{run}.part", f".out.{run}-5.part"]
+    for name in [*gone, ".out.part", f".other.{run}.part", "out.part"]:
+        (tmp_path / name).write_bytes(b"x")
+    (tmp_path / ".out.abcdefabcdef-1.part").mkdir()
+    (tmp_path / ".out.abcdefabcdef-1.part/shard").write_bytes(b"x")
+    alive = Output(tmp_path / "out")
+    alive.open().write(b"x")
+    (held,) = set(names(tmp_path)) - {".out.part", f".other.{run}.part", "out.part"}
+    Output(tmp_path / "out")
+    assert held in names(tmp_path)
+    alive.discard()
+    Output(tmp_path / "out")
+    assert names(tmp_path) == [f".other.{run}.part", ".out.part", "out.part"]
+
+
+def test_a_folder_is_swept_where_files_go(tmp_path: Path) -> None:
+    """In a folder that is written to, left-overs of any file of it go."""
+    (tmp_path / "set").mkdir()
+    (tmp_path / "set/.a.shard.0123456789ab-1.part").write_bytes(b"x")
+    output = Output(tmp_path / "set", folder=True)
+    output.open("b.shard")
+    output.commit()
+    assert names(tmp_path / "set") == ["b.shard"]
+
+
+def test_force_into_a_folder_replaces_the_data_set(tmp_path: Path) -> None:
+    """Shards that are not written anew are removed when all else is in place; other files stay; `last` comes last."""
+    (tmp_path / "set").mkdir()
+    for name in ("old.shard", "kept.shard", "info", "notes.txt"):
+        (tmp_path / "set" / name).write_bytes(b"old")
+    output = Output(tmp_path / "set", folder=True, force=True, replaces=("*.shard",))
+    for name, last in (("info", True), ("kept.shard", False), ("new.shard", False)):
+        output.open(name, last=last).write(b"new")
+    assert [file.path.name for file in output.commit()] == ["kept.shard", "new.shard", "info"]
+    assert names(tmp_path / "set") == ["info", "kept.shard", "new.shard", "notes.txt"]
+    assert [path.name for path in output.removed] == ["old.shard"]
+    assert (tmp_path / "set/notes.txt").read_bytes() == b"old"
+
+
+def test_files_named_by_their_content(tmp_path: Path) -> None:
+    """A file that is named when it is complete joins equal ones: of two with one name, and of one that is there."""
+    (tmp_path / "big").mkdir()
+    (tmp_path / "big/aa").write_bytes(b"there")
+    output = Output(tmp_path / "out")
+    written = []
+    for name, content in (("aa", b"there"), ("bb", b"new"), ("bb", b"new")):
+        file = output.spool("big/content")
+        file.write(content)
+        written.append(output.settle(file, f"big/{name}"))
+    output.open().write(b"x")
+    assert written == [False, True, False]
+    assert [file.path.name for file in output.commit()] == ["bb", "out"]
+    assert names(tmp_path / "big") == ["aa", "bb"]
