@@ -118,6 +118,8 @@ class Format:
         detect_folder: Says whether a folder is a data set of the format.
         open_folder: Opens it.
         writes: How it is written; None where it is not.
+        edits: What can be changed in place, by the name of the command (`delete`, `truncate`, `append`): a function of
+            the opened shard and of what the command was given, which makes an `Edit` and changes nothing.
         locate: Says in which shard a key would lie, from parameters alone.
         options: What can be chosen for opening, writing and locating.
         begins: The bytes with one of which every file of the format begins, as far as it can be recognised at all; a
@@ -137,6 +139,7 @@ class Format:
     detect_folder: Callable[[Folder], Verdict | None] | None = None
     open_folder: Callable[[Folder, OpenContext], Shard] | None = None
     writes: Writes | None = None
+    edits: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     locate: Callable[..., dict[str, Any]] | None = None
     options: tuple[Option, ...] = ()
     begins: tuple[bytes, ...] = ()

@@ -21,6 +21,10 @@ FORMAT = Format(
         check_key=lazily("shardcore.formats.swh.objects:checked_key"),
         converted="sha256",
     ),
+    edits={
+        "delete": lazily("shardcore.formats.swh.edits:delete"),
+        "truncate": lazily("shardcore.formats.swh.edits:truncate"),
+    },
     options=(
         Option(
             "seed",
