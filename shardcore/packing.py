@@ -127,8 +127,7 @@ def write_items(
     folder = means_folder(out)
     if plan and not folder and os.path.lexists(out) and not force:
         raise taken(Path(out))
-    target = None if plan else out
-    with create(target, format=found.name, force=force, folder=folder, **options) as writer:
+    with create(out, format=found.name, force=force, folder=folder, plan=plan, **options) as writer:
         add_items(writer, found.name, items, total=total, progress=progress)
         if plan:
             return Packed(plan=writer.plan())

@@ -160,7 +160,13 @@ def _opening_options(given: Mapping[str, Any]) -> tuple[dict[str, Any], str | No
 
 
 def create(
-    target: str | Path | None, *, format: str, force: bool = False, folder: bool | None = None, **options: Any
+    target: str | Path | None,
+    *,
+    format: str,
+    force: bool = False,
+    folder: bool | None = None,
+    plan: bool = False,
+    **options: Any,
 ) -> Writer:
     """Starts to write a shard.
 
@@ -169,6 +175,7 @@ def create(
         format: The name of the format.
         force: Whether existing files are replaced; in a folder, shards that are not written anew are removed.
         folder: Whether the target is a folder for a data set; None: where it is one, or its path ends with `/`.
+        plan: Whether only to plan: nothing is written, though the target is known.
         **options: Options that the format declares for writing (`Format.options`).
 
     Raises:
@@ -186,7 +193,7 @@ def create(
         raise UsageError(f"{where}{format} is written into one file: give the name of a file")
     if not folder and not writes.file:
         raise UsageError(f"{format} is written into a folder: give one, or a name that ends with /")
-    output = Output(target, force=force, folder=folder, replaces=writes.members)
+    output = Output(target, force=force, folder=folder, replaces=writes.members, planning=plan)
     try:
         writer = writes.create(output, **values)
     except BaseException:

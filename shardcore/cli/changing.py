@@ -126,7 +126,7 @@ def _planned_path(file: PlannedFile, out: str) -> str:
 
     if means_folder(out):
         return str(Path(out) / file.name)
-    return str(Path(out).parent / file.name) if file.name else str(Path(out))
+    return str(Path(out).parent / file.name)
 
 
 def _planned_json(file: PlannedFile, out: str) -> dict[str, Any]:

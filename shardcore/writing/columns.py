@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -23,6 +24,13 @@ class TextColumn:
         self._bytes += text
         self._stops.append(len(self._bytes))
         self._hashes.append(hash(text))
+
+    def extend(self, texts: Sequence[bytes]) -> None:
+        """Adds many at the end."""
+        stops = np.cumsum(np.fromiter(map(len, texts), np.uint64, len(texts))) + np.uint64(len(self._bytes))
+        self._bytes += b"".join(texts)
+        self._stops.frombytes(stops.tobytes())
+        self._hashes.extend(map(hash, texts))
 
     def __getitem__(self, row: int) -> bytes:
         start = self._stops[row - 1] if row else 0

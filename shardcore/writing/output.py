@@ -37,6 +37,7 @@ class Output:
         target: The final path of the shard, or of the folder; None to only plan.
         force: Whether existing files are replaced.
         folder: Whether the target is a folder.
+        planning: Whether nothing is written, though the target is known.
         replaces: Patterns of names: where `force` writes into a folder that is there, the files in it that match and
             are not written anew are removed at the very end.
 
@@ -52,6 +53,7 @@ class Output:
         force: bool = False,
         folder: bool = False,
         replaces: tuple[str, ...] = (),
+        planning: bool = False,
     ) -> None:
         self.target = Path(target) if target is not None else None
         self.force = force
@@ -65,7 +67,8 @@ class Output:
         self._swept: set[Path] = set()
         self._staged: Path | None = None
         self._staged_lock: int | None = None
-        if self.target is None:
+        self.planning = planning or target is None
+        if self.target is None or planning:
             return
         if not os.path.isdir(self.target.parent):  # noqa: PTH112 - Path.is_dir raises where looking is not allowed
             raise UsageError(f"there is no folder {self.target.parent}")
@@ -74,11 +77,6 @@ class Output:
         elif is_there(self.target) and not os.path.isdir(self.target):  # noqa: PTH112
             raise UsageError(f"{self.target} is no folder")
         sweep(self.target.parent, stem_of(self.target))
-
-    @property
-    def planning(self) -> bool:
-        """Whether nothing is written."""
-        return self.target is None
 
     def open(self, name: str = "", *, last: bool = False) -> Draining:
         """Starts a file.
@@ -92,7 +90,7 @@ class Output:
             UsageError: The file exists already.
             SourceError: The folder cannot be written to, or the name is not a plain relative one.
         """
-        if self.target is None:
+        if self.target is None or self.planning:
             return Draining()
         name = check_name(name) if name or self.folder else ""
         final = self._root(self.target) / name if name else self.target
@@ -109,7 +107,7 @@ class Output:
         Raises:
             SourceError: The folder cannot be written to.
         """
-        if self.target is None:
+        if self.target is None or self.planning:
             return Draining()
         name = check_name(name)
         final = self._root(self.target) / name
