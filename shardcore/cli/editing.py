@@ -1,8 +1,11 @@
-"""Commands that change a file in place: delete, truncate, undo. They ask first, and keep what they overwrite."""
+"""Commands that change files that are there: delete, truncate, tombstone, undo. They ask first."""
 
 from __future__ import annotations
 
+import hashlib
 import sys
+from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -85,11 +88,55 @@ def undo(file: LocalFile, yes: Yes = False, dry_run: DryRun = False, json: Json 
     return tell_edited(file, USUAL, as_json=json)
 
 
-COMMANDS = (delete, truncate, undo)
+@opens
+def tombstone(
+    uri: Annotated[str, typer.Argument(metavar="URI", help="A local file, or a folder.", show_default=False)],
+    keys: Keys = None,
+    key_file: KeyFile = None,
+    reason: Annotated[str, typer.Option(metavar="TEXT", help="Why.")] = "",
+    by: Annotated[str, typer.Option(metavar="NAME", help="Who deletes.")] = "",
+    ticket: Annotated[str, typer.Option(metavar="ID", help="Where it was decided.")] = "",
+    take_back: Annotated[bool, typer.Option("--undo", help="Remove tombstones instead.")] = False,
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    json: Json = False,
+    how: Opening = USUAL,
+) -> int:
+    """Note in the sidecar that objects were deleted; the shard itself stays as it is."""
+    facts = {"deleted_by": by, "reason": reason, "ticket_id": ticket}
+    with how.open(uri) as shard:
+        stamp = datetime.now(UTC).isoformat().replace("+00:00", "Z")
+        rewrites = edit_for(shard, "tombstone")(shard, all_keys(keys, key_file), now=stamp, facts=facts, undo=take_back)
+    if dry_run:
+        print_json([one.told() for one in rewrites])
+        return 0
+    if not json:
+        for one in rewrites:
+            print_line(f"{one.path}: {one.what}")
+    _ask(f"The shard stays as it is, and so do the bytes in it. {plural(len(rewrites), 'file')}. Proceed?", yes=yes)
+    for one in rewrites:
+        one.make()
+        if json:
+            sha256 = hashlib.sha256(one.new).hexdigest()
+            tell_json({"path": str(one.path), "objects": 0, "size": len(one.new), "sha256": sha256})
+    return 0
+
+
+COMMANDS = (delete, truncate, tombstone, undo)
 
 
 def planned(shard: Shard, name: str, *given: Any) -> Edit:
     """The edit that a command means.
+
+    Raises:
+        UsageError: The format has no such edit.
+    """
+    edit: Edit = edit_for(shard, name)(shard, *given)
+    return edit
+
+
+def edit_for(shard: Shard, name: str) -> Callable[..., Any]:
+    """What makes the edits of a name for shards of this format.
 
     Raises:
         UsageError: The format has no such edit.
@@ -100,8 +147,7 @@ def planned(shard: Shard, name: str, *given: Any) -> Edit:
     if found is None:
         there = ", ".join(one.name for one in all_formats() if name in one.edits)
         raise UsageError(f"{shard.format} shards know no {name}; {there} does")
-    edit: Edit = found(shard, *given)
-    return edit
+    return found
 
 
 def agreed(edit: Edit, *, yes: bool, dry_run: bool, no_undo: bool, as_json: bool) -> bool:
@@ -184,7 +230,5 @@ def _show(edit: Edit) -> None:
 
 
 def _sha256(path: str) -> str:
-    import hashlib
-
     with Path(path).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

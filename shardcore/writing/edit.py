@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from shardcore.errors import SourceError, UsageError, reason_of
+from shardcore.errors import SourceChanged, SourceError, UsageError, reason_of
 from shardcore.progress import Progress, no_progress
 from shardcore.sources.base import Source
 from shardcore.sources.local import FileSource
-from shardcore.writing.temporary import STREAM_PIECE
+from shardcore.writing.temporary import STREAM_PIECE, TemporaryFile, stem_of, sweep, sync_folder
 
 SHOWN = 64
 """Bytes of a change that are shown at most."""
@@ -210,3 +210,49 @@ def write_all(file: IO[bytes], data: bytes) -> None:
     view = memoryview(data)
     while view:
         view = view[file.write(view) :]
+
+
+@dataclass(frozen=True, slots=True)
+class Rewrite:
+    """A small file that gets other content as a whole: it is replaced, and whole at any moment.
+
+    Attributes:
+        path: The file.
+        what: What that does, as a sentence without its point.
+        old: Its bytes now; None where it is not there yet.
+        new: Its bytes afterwards.
+    """
+
+    path: Path
+    what: str
+    old: bytes | None
+    new: bytes
+
+    def told(self) -> dict[str, Any]:
+        """What changes, as JSON: the texts."""
+        old = self.old.decode("utf-8", "replace") if self.old is not None else None
+        return {"path": str(self.path), "what": self.what, "old": old, "new": self.new.decode("utf-8", "replace")}
+
+    def make(self) -> None:
+        """Replaces the file.
+
+        Raises:
+            SourceChanged: It changed meanwhile.
+            SourceError: It cannot be written.
+        """
+        try:
+            now = self.path.read_bytes() if self.path.exists() else None
+        except OSError as error:
+            raise SourceError(f"cannot read {self.path}: {reason_of(error)}") from error
+        if now != self.old:
+            raise SourceChanged(f"{self.path} was changed by another program")
+        sweep(self.path.absolute().parent, stem_of(self.path))
+        file = TemporaryFile(self.path)
+        try:
+            file.write(self.new)
+            file.complete()
+            file.appear(force=self.old is not None)
+        except BaseException:
+            file.discard()
+            raise
+        sync_folder(self.path.absolute().parent)

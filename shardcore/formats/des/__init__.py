@@ -24,6 +24,7 @@ FORMAT = Format(
         folder=True,
         members=("*.des", "*.meta"),
     ),
+    edits={"tombstone": lazily("shardcore.formats.des.tombstones:tombstone")},
     options=(
         Option("deleted", OptionType.FLAG, "Serve objects with a tombstone (deleted ones), too."),
         Option("date", OptionType.TEXT, "created_at of the object in ISO 8601; its date counts.", Purpose.LOCATE),
