@@ -87,6 +87,7 @@ class DesWriter(Writer):
         self._sidecar = sidecar
         if date is not None:
             shard_date(date)
+        self._plain = codec == "none" and self._version == 2 and not (sidecar or output.folder or keep_date)
         self._compressors: dict[str, Compressor] = {}
         self._uids = TextColumn()
         self._labels = Labels()
@@ -103,6 +104,15 @@ class DesWriter(Writer):
         """Adds one object: inline, or as a BigFile where it is longer than the threshold."""
         label = more.label
         uid = _uid_bytes(key, label)
+        if self._plain and more is BARE and isinstance(data, bytes) and len(data) <= self._threshold:
+            # Nothing is to be decided: with small objects, decisions are what writing takes.
+            (shard,) = self._shards.values()
+            start = shard.file.at
+            shard.file.write(data)
+            shard.add_inline(Entry(uid, b"", len(data)), start)
+            self._uids.append(uid)
+            self._content += len(data)
+            return key or ""
         meta, created_at = self._meta(more, label or short(key))
         codec = self._codec_of(key or "", more)
         content, size = self._taken(data, label)
@@ -121,9 +131,8 @@ class DesWriter(Writer):
 
     def _add_many(self, keys: Sequence[str] | None, contents: Sequence[bytes]) -> list[str]:
         """Adds many small objects with few calls, where nothing is to be decided for each."""
-        plain = self._codec == "none" and self._version == 2 and not self._sidecar and not self.output.folder
         longest = max(map(len, contents), default=0)
-        if keys is None or not plain or longest > min(self._threshold, MANY_BYTES):
+        if keys is None or not self._plain or longest > min(self._threshold, MANY_BYTES):
             return super()._add_many(keys, contents)
         uids = [_uid_bytes(key, "") for key in keys]
         sizes = np.fromiter(map(len, contents), np.int64, len(contents))

@@ -44,8 +44,8 @@ class Ending:
 SMALL_OBJECT = 65536
 """Objects of up to this many bytes are copied once more to write them in one call."""
 
-MANY_PARTS = 1 << 15
-"""Pieces that are joined for one write."""
+MANY_OBJECTS = 1 << 15
+"""Small objects that are joined for one write."""
 
 CONTENT_HASH = "swh.content-hash"
 """The finding where a key is not the sha256 of the content."""
@@ -106,19 +106,16 @@ class SwhWriter(Writer):
             self.expected.add(CONTENT_HASH)
         sizes = np.fromiter(map(len, contents), np.int64, len(contents))
         stops = np.cumsum(sizes + layout.OBJECT.size) + self._file.at
-        lengths = sizes.astype(">u8").tobytes()
-        parts: list[bytes] = [b""] * (2 * len(contents))
-        parts[::2] = [lengths[at : at + 8] for at in range(0, len(lengths), 8)]
-        parts[1::2] = contents
         offsets = (stops - sizes - layout.OBJECT.size).astype(np.uint64)
-        for first in range(0, len(parts), MANY_PARTS):
-            self._file.write(b"".join(parts[first : first + MANY_PARTS]))
+        for first in range(0, len(contents), MANY_OBJECTS):
+            few = slice(first, first + MANY_OBJECTS)
+            self._file.write(_records(sizes[few], contents[few]))
         self._keys += raw
         self._offsets.frombytes(offsets.tobytes())
         self._end = None
-        if keys is not None:
-            return [key.lower() for key in keys]
         text = raw.hex()
+        if keys is not None and text == "".join(keys):
+            return list(keys)
         return [text[at : at + 64] for at in range(0, len(text), 64)]
 
     def _raw(self, key: str | None, label: str) -> bytes | None:
@@ -219,3 +216,17 @@ class SwhWriter(Writer):
 
     def _starts(self) -> NDArray[np.int64]:
         return np.array(self._offsets, np.int64)
+
+
+def _records(sizes: NDArray[np.int64], contents: Sequence[bytes]) -> bytes:
+    """Lengths and contents of objects, as they stand in the file."""
+    if int(sizes.sum()) > SMALL_OBJECT * len(sizes):
+        return b"".join([_length(len(data)) + data for data in contents])
+    stops = np.cumsum(sizes + layout.OBJECT.size)
+    made = np.empty(int(stops[-1]) if len(stops) else 0, np.uint8)
+    heads = ((stops - sizes - layout.OBJECT.size)[:, None] + np.arange(layout.OBJECT.size)).ravel()
+    inside = np.ones(len(made), np.bool_)
+    inside[heads] = False
+    made[heads] = sizes.astype(">u8").view(np.uint8)
+    made[inside] = np.frombuffer(b"".join(contents), np.uint8)
+    return made.tobytes()
