@@ -1,4 +1,4 @@
-"""Commands that write new shards: pack."""
+"""Commands that write new shards: pack, convert."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shardcore.cli.options import Force, Json, format_options, progress_bar
+from shardcore.cli.options import Force, Json, Opening, Uri, format_options, progress_bar
 from shardcore.cli.output import print_json, print_line, tell_json, tell_line, warn
 from shardcore.finding import Depth, Severity
 from shardcore.words import plural
@@ -72,7 +72,56 @@ def pack(
     return tell_packed(done, out, as_json=json)
 
 
-COMMANDS = (pack,)
+def convert(
+    uri: Uri,
+    format_name: Annotated[str, typer.Argument(metavar="FORMAT", help="The format to write.", show_default=False)],
+    out: Annotated[
+        str,
+        typer.Argument(metavar="OUT", help="The shard; a folder, or a name ending with /, for several files."),
+    ],
+    key: Annotated[
+        str,
+        typer.Option("--key", metavar="RULE", help="Keys: as-is, sha256, number or name; as-is where they fit."),
+    ] = "",
+    spec: Annotated[
+        str | None, typer.Option("--spec", metavar="JSON|FILE", help="neuroglancer: the specification to write with.")
+    ] = None,
+    source_format: Annotated[str | None, typer.Option("--format", metavar="NAME", help="The format of URI.")] = None,
+    source_spec: Annotated[
+        str | None, typer.Option("--source-spec", metavar="JSON|FILE", help="neuroglancer: the specification of URI.")
+    ] = None,
+    xorbs: Annotated[str | None, typer.Option("--xorbs", metavar="DIR", help="mdb: the folder of the xorbs.")] = None,
+    deleted: Annotated[bool, typer.Option("--deleted", help="Take tombstoned objects, too.")] = False,
+    option: Options = None,
+    plan: PlanOnly = False,
+    no_verify: NoVerify = False,
+    force: Force = False,
+    json: Json = False,
+) -> int:
+    """Write all objects of a shard into a new one of another format."""
+    from shardcore.converting import convert as convert_shard
+
+    options: dict[str, Any] = dict(format_options(option))
+    if spec is not None:
+        options["spec"] = spec
+    how = Opening(source_format, {"spec": source_spec, "xorbs": xorbs, "deleted": deleted})
+    with how.open(uri) as shard, progress_bar("converting") as progress:
+        done = convert_shard(
+            shard,
+            format_name,
+            out,
+            keys=key,
+            deleted=deleted,
+            options=options,
+            force=force,
+            plan=plan,
+            verify=Depth.INDEX if no_verify else Depth.CONTENT,
+            progress=progress,
+        )
+    return tell_packed(done, out, as_json=json)
+
+
+COMMANDS = (pack, convert)
 
 
 def tell_packed(done: Packed, out: str, *, as_json: bool) -> int:

@@ -30,6 +30,7 @@ class Item:
         facts: What the format keeps about it.
         was: The key that it had elsewhere, for the result manifest; None where that is `key`.
         told: What the result manifest tells of it besides: facts that have no place in the format.
+        known: Where an equal object was added before: the key under which that is found; this one is only told of.
     """
 
     key: str | None
@@ -40,6 +41,7 @@ class Item:
     facts: Mapping[str, Any] = field(default_factory=dict)
     was: str | None = None
     told: Mapping[str, Any] = field(default_factory=dict)
+    known: str | None = None
 
     @property
     def old_key(self) -> str | None:
@@ -53,6 +55,8 @@ class Item:
             UsageError: It does not fit the format.
             SourceError: Its bytes cannot be read or written.
         """
+        if self.known is not None:
+            return self.known
         with ExitStack() as stack:
             parts = {part: stack.enter_context(opened(content)) for part, content in self.parts.items()}
             data = stack.enter_context(opened(self.content))
