@@ -76,7 +76,9 @@ class TemporaryFile(Draining):
 
     def _opened(self, mode: str) -> IO[bytes]:
         try:
-            return self.path.open(mode, buffering=BUFFER)
+            if mode == "x+b":
+                return self.path.open(mode, buffering=BUFFER)
+            return open(self.path, mode, buffering=BUFFER, opener=_without_links)
         except (OSError, ValueError) as error:
             gone = isinstance(error, FileNotFoundError) and not os.path.isdir(self.final.parent)  # noqa: PTH112
             reason = f"there is no folder {self.final.parent}" if gone else reason_of(error)
@@ -345,6 +347,11 @@ def lock(descriptor: int) -> bool:
     except OSError:
         return False
     return True
+
+
+def _without_links(path: str, flags: int) -> int:
+    """Opens a file that is there; never what a link in its place leads to."""
+    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0))
 
 
 def _in_use(path: Path) -> bool:
