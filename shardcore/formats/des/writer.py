@@ -134,7 +134,7 @@ class DesWriter(Writer):
         longest = max(map(len, contents), default=0)
         if keys is None or not self._plain or longest > min(self._threshold, MANY_BYTES):
             return super()._add_many(keys, contents)
-        uids = [_uid_bytes(key, "") for key in keys]
+        uids = _many_uid_bytes(keys)
         sizes = np.fromiter(map(len, contents), np.int64, len(contents))
         (shard,) = self._shards.values()
         stops = np.cumsum(sizes)
@@ -374,6 +374,21 @@ def _uid_bytes(key: str | None, label: str) -> bytes:
         raise UsageError(f"{who}the uid {short(key)} has no UTF-8 form") from None
     if len(raw) > MAX_UID:
         raise UsageError(f"{who}a uid has at most {MAX_UID:,} bytes; this one has {len(raw):,}")
+    return raw
+
+
+def _many_uid_bytes(keys: Sequence[str]) -> list[bytes]:
+    """The bytes of many uids.
+
+    Raises:
+        UsageError: One is too long, or has no UTF-8 form.
+    """
+    try:
+        raw = list(map(str.encode, keys))
+    except UnicodeEncodeError:
+        raw = []
+    if len(raw) < len(keys) or max(map(len, raw), default=0) > MAX_UID:
+        return [_uid_bytes(key, "") for key in keys]
     return raw
 
 
