@@ -28,9 +28,6 @@ from shardcore.testing.killed import bytes_of, seen
 from shardcore.writing.plan import Plan, PlannedFile
 from shardcore.writing.writer import Sized, Writer
 
-MOMENTS = 40
-"""Moments at which a run is killed."""
-
 
 class WriterContract:
     """What every writer promises. Derive, give `format` and `objects`, and override what is different.
@@ -40,6 +37,7 @@ class WriterContract:
         suffix: How a target ends; `/` where it is a folder.
         options: Options for `create`.
         wrong_keys: Keys that are not of the format's form; empty where any text is one, or there are none.
+        moments: Moments at which a run is killed; fewer where another class of the same writer has as many.
         keyless: Whether the format has no keys: objects are then told apart by their order.
     """
 
@@ -48,6 +46,7 @@ class WriterContract:
     options: ClassVar[dict[str, Any]] = {}
     wrong_keys: ClassVar[tuple[str, ...]] = ()
     keyless: ClassVar[bool] = False
+    moments: ClassVar[int] = 40
 
     def objects(self) -> list[tuple[str | None, bytes]]:
         """Keys and contents to write, five or more, all of them small; one content is empty where that can be."""
@@ -282,9 +281,9 @@ class WriterContract:
         whole = self.target(tmp_path)
         self.written(whole)
         wanted = bytes_of(whole)
-        outcomes = killed.at_moments(type(self), "written", target, MOMENTS)
+        outcomes = killed.at_moments(type(self), "written", target, self.moments)
         assert set(outcomes) <= {seen({}), seen(wanted)}, "a file was there that was not complete"
-        assert len(outcomes) == MOMENTS
+        assert len(outcomes) == self.moments
         shutil.rmtree(target) if target.is_dir() else target.unlink(missing_ok=True)
         self.written(target)
         assert bytes_of(target) == wanted

@@ -61,6 +61,8 @@ class Output:
         self.removed: tuple[Path, ...] = ()
         self._replaces = replaces
         self._run = new_run()
+        # All that is written for the sake of one file is known by its name, wherever it is.
+        self._stem = None if folder or self.target is None else stem_of(self.target)
         self._files: list[TemporaryFile] = []
         self._last: set[TemporaryFile] = set()
         self._made: list[Path] = []
@@ -182,7 +184,7 @@ class Output:
         self._forget()
 
     def _begin(self, final: Path, *, last: bool = False) -> TemporaryFile:
-        file = TemporaryFile(final, self._run)
+        file = TemporaryFile(final, self._run, self._stem or "")
         if not self._files and self._staged is None:
             file.hold()
         self._files.append(file)
@@ -230,8 +232,8 @@ class Output:
             except OSError as error:
                 raise SourceError(f"cannot make the folder {one}: {reason_of(error)}") from error
             self._made.append(one)
-        if self.folder and not missing and folder not in self._swept:
-            sweep(folder)
+        if not missing and folder not in self._swept:
+            sweep(folder, self._stem)
         self._swept.add(folder)
 
     def _show_folder(self) -> None:

@@ -53,6 +53,11 @@ class Draining:
 class TemporaryFile(Draining):
     """A file under a temporary name, in the folder where it is going to appear.
 
+    Args:
+        final: The name under which it appears.
+        run: See `temporary_path`.
+        stem: See `temporary_path`.
+
     Attributes:
         final: The name under which it appears; may be changed until then, within the folder.
         objects: How many objects it holds, once it is complete.
@@ -62,13 +67,13 @@ class TemporaryFile(Draining):
         SourceError: The folder cannot be written to.
     """
 
-    def __init__(self, final: Path, run: str = "") -> None:
+    def __init__(self, final: Path, run: str = "", stem: str = "") -> None:
         super().__init__()
         self.final = final
         self.sha256 = ""
         # Not `tempfile`: its files are private, and to learn the mode of usual files one has to change the umask of the
         # whole process for a moment.
-        self.path = temporary_path(final, run)
+        self.path = temporary_path(final, run, stem)
         self._held: int | None = None
         self._over = False
         self._file: IO[bytes] | None = self._opened("x+b")
@@ -298,9 +303,15 @@ def new_run() -> str:
     return secrets.token_hex(6)
 
 
-def temporary_path(final: Path, run: str = "") -> Path:
-    """A free name beside a final one, by which what is not complete can be recognised."""
-    stem = stem_of(final)
+def temporary_path(final: Path, run: str = "", stem: str = "") -> Path:
+    """A free name beside a final one, by which what is not complete can be recognised.
+
+    Args:
+        final: The final name.
+        run: The mark of the run.
+        stem: What stands for the final name; it is that of the file for whose sake this one is written.
+    """
+    stem = stem or stem_of(final)
     if not run:
         return final.parent / f".{stem}.{new_run()}.part"
     return final.parent / f".{stem}.{run}-{secrets.randbelow(10**9)}.part"

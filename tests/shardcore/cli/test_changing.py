@@ -170,3 +170,30 @@ def test_a_folder_is_no_target_for_one_file(inputs: Path, tmp_path: Path, capsys
     for out in (str(tmp_path), f"{tmp_path}/new/"):
         assert run(["pack", "swh", out, str(inputs)]) == 2
         assert "one file: give the name of a file" in capsys.readouterr().err
+
+
+def test_a_folder_of_shards(inputs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """OUT that ends with `/` becomes a data set; `created_at` of the manifest routes; extracted, it is packed again."""
+    lines = [
+        {"path": "a", "key": "1", "created_at": "2026-11-03T08:00:00Z", "meta": {"x": 1}},
+        {"path": "c", "key": "2", "created_at": "2026-11-04"},
+    ]
+    (inputs / "m").write_text("\n".join(map(json.dumps, lines)))
+    arguments = ["pack", "des", f"{tmp_path}/set/", "--manifest", str(inputs / "m"), "-O", "threshold=4K", "--json"]
+    assert run([*arguments, "--plan"]) == 0
+    planned = {one["path"]: one["size"] for one in json.loads(capsys.readouterr().out)["files"]}
+    assert run(arguments) == 0
+    told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert {one["path"]: one["size"] for one in told} == planned
+    names = ["_bigFiles", "20261103_01_0000.des", "20261104_02_0000.des"]
+    assert sorted(path.name for path in (tmp_path / "set").iterdir()) == sorted(names)
+    assert run(["extract", str(tmp_path / "set"), str(tmp_path / "x")]) == 0
+    capsys.readouterr()
+    again = ["pack", "des", str(tmp_path / "one.des"), "--manifest", str(tmp_path / "x/manifest.json")]
+    assert run(again) == 0
+    with shardcore.open(tmp_path / "one.des") as shard:
+        assert shard.find("1").extras["meta"] == {"x": 1}
+        assert shard.read(shard.find("2")) == b"third" * 1000
+    assert run(["pack", "des", str(tmp_path / "two.des"), str(inputs / "deep"), str(inputs)]) == 0
+    with shardcore.open(tmp_path / "two.des") as shard:
+        assert shard.objects.keys[:] == ["b", "a", "c", "deep/b", "m"]

@@ -5,10 +5,16 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import struct
+import tempfile
 from pathlib import Path
 from typing import Any, ClassVar
 
+import lz4.frame
 import pytest
+import zstandard
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 import shardcore
 from shardcore.errors import UsageError
@@ -47,6 +53,7 @@ class TestWithFacts(TestDesWriterContract):
     """One shard, compressed, with metadata, a codec of its own for some, and BigFiles."""
 
     options: ClassVar = {"codec": "zstd", "threshold": 600}
+    moments: ClassVar = 12
 
     def facts(self, row: int) -> dict[str, Any]:
         """Metadata for some, a codec for others."""
@@ -59,6 +66,7 @@ class TestFolder(TestDesWriterContract):
     """A folder of shards by date and uid."""
 
     suffix: ClassVar = "/"
+    moments: ClassVar = 20
     options: ClassVar = {"date": "2026-11-03", "n_bits": 4, "max_bytes": 1000, "threshold": 1000}
 
 
@@ -279,3 +287,65 @@ def test_force_into_a_folder_removes_other_shards(tmp_path: Path) -> None:
             writer.add(str(number), b"x" * 20)
     assert sorted(path.name for path in (tmp_path / "set").iterdir()) == ["20261103_02_0000.des"]
     assert len(writer.output.removed) == 2
+
+
+def plainly_read(data: bytes) -> dict[str, tuple[bytes, dict[str, Any]]]:
+    """A version 2 shard without BigFiles, read by a loop that knows nothing of ours."""
+    size = struct.unpack("<Q", data[-8:])[0]
+    assert (data[:8], data[-12:-8]) == (b"DES2\2\0\0\0", b"DESI")
+    at, end = len(data) - 12 - size, len(data) - 12
+    (count,) = struct.unpack_from("<I", data, at)
+    at, found = at + 4, {}
+    for _ in range(count):
+        (length,) = struct.unpack_from("<H", data, at)
+        uid = data[at + 2 : at + 2 + length].decode()
+        at += 2 + length
+        flags, start, stored, codec, again, plain, more = struct.unpack_from("<BQQBQQI", data, at)
+        at += 38
+        meta = json.loads(data[at : at + more] or "{}")
+        at += more
+        content = data[start : start + stored]
+        content = (bytes, zstandard.ZstdDecompressor().decompress, lz4.frame.decompress)[codec](content)
+        assert (flags, again, len(content)) == (0, stored, plain)
+        found[uid] = (content, meta)
+    assert at == end
+    return found
+
+
+@pytest.mark.parametrize("codec", ["none", "zstd", "lz4"])
+def test_an_independent_reader_reads_it(tmp_path: Path, codec: str) -> None:
+    """A plain loop with `struct` finds every uid, content and metadata, and every byte of the index."""
+    objects = {f"{name}-{n}": (name.encode() * n, {"n": n} if n % 2 else {}) for n in range(60) for name in "aż"}
+    with shardcore.create(tmp_path / "x.des", format="des", codec=codec) as writer:
+        for uid, (data, meta) in objects.items():
+            writer.add(uid, data, meta=meta)
+    assert plainly_read((tmp_path / "x.des").read_bytes()) == objects
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    objects=st.dictionaries(st.text(max_size=9), st.binary(max_size=80), max_size=9),
+    codec=st.sampled_from(["none", "zstd", "lz4"]),
+    threshold=st.sampled_from([0, 20, 1000]),
+    folder=st.booleans(),
+    sidecar=st.booleans(),
+)
+def test_the_plan_is_what_is_written(
+    tmp_path: Path, objects: dict[str, bytes], codec: str, threshold: int, folder: bool, sidecar: bool
+) -> None:
+    """Whatever is added: names, sizes and numbers of objects of the plan are those of the files."""
+    given_options: dict[str, Any] = {"codec": codec, "threshold": threshold, "sidecar": sidecar, "date": "2026-11-03"}
+    plans = []
+    with tempfile.TemporaryDirectory(dir=tmp_path) as place:
+        target = Path(place) / ("set" if folder else "x.des")
+        for plan in (True, False):
+            with shardcore.create(target, format="des", plan=plan, folder=folder, **given_options) as writer:
+                for uid, data in objects.items():
+                    writer.add(uid, data)
+                plans.append(writer.plan())
+                if folder and not objects:
+                    writer.abort()
+        root = target if folder else target.parent
+        told = [{root / file.name: (file.size, len(file.objects)) for file in plan.files} for plan in plans]
+        assert told[0] == told[1] == {file.path: (file.size, file.objects) for file in writer.written}
+        assert all(file.path.stat().st_size == file.size for file in writer.written)
