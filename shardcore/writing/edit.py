@@ -194,7 +194,8 @@ def make_changes(edit: Edit, progress: Progress = no_progress) -> None:
                     write_all(file, piece)
                     done += len(piece)
                     progress(done, max(total, 1))
-            if edit.new_size != os.fstat(file.fileno()).st_size:
+            # A block device has no size that could be set; what grows has grown by being written.
+            if edit.new_size < edit.old_size:
                 file.truncate(edit.new_size)
             os.fsync(file.fileno())
     except (OSError, ValueError) as error:

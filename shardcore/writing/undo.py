@@ -137,11 +137,14 @@ def undo(path: str | Path, progress: Progress = no_progress) -> Journal:
     try:
         with found.undo_path.open("rb") as journal, where.open("r+b", buffering=0) as file:
             journal.seek(found.records_at)
-            for start, data in _old_bytes(journal):
+            now = file.seek(0, os.SEEK_END)
+            if now != found.old_size:
+                # What was cut off comes back as a hole: zeros there need not be written.
+                file.truncate(found.old_size)
+            for start, data in _old_bytes(journal, now):
                 file.seek(start)
                 write_all(file, data)
                 progress(min(start, found.old_size), max(found.old_size, 1))
-            file.truncate(found.old_size)
             os.fsync(file.fileno())
         found.undo_path.unlink()
     except OSError as error:
@@ -221,12 +224,14 @@ def _pass_over(file: IO[bytes], where: Path, digest: Any, length: int, start: in
         length -= len(piece)
 
 
-def _old_bytes(file: IO[bytes]) -> Iterator[tuple[int, bytes]]:
-    """The old bytes, in pieces, of a journal that was checked."""
+def _old_bytes(file: IO[bytes], end: int) -> Iterator[tuple[int, bytes]]:
+    """The old bytes, in pieces, of a journal that was checked; zeros only before `end`."""
     while True:
         kind, start, length = _RECORD.unpack(file.read(_RECORD.size))
         if kind == _END:
             return
+        if kind == _ZEROS:
+            length = max(min(length, end - start), 0)
         for at in range(0, length, BLOCK * BLOCKS):
             size = min(BLOCK * BLOCKS, length - at)
             yield start + at, file.read(size) if kind == _BYTES else bytes(size)
