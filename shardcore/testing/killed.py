@@ -19,8 +19,15 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from shardcore.testing.sampling import FULL
+
 END = 600
 """Calls at the end of a run that are looked at closely."""
+
+
+def count_of(moments: int) -> int:
+    """How many of so many moments are tried: all where everything is, else a third, the edges among them."""
+    return moments if FULL else max(moments // 3, 4)
 
 
 def place_of(cls: type) -> str:
@@ -56,6 +63,8 @@ def seen(files: dict[str, bytes]) -> str:
 def at_moments(cls: type, method: str, target: Path, moments: int) -> list[str]:
     """Runs a method of a test class (with the target) again and again, and kills it each time at another moment.
 
+    Quick runs try a third of the moments; see `count_of`.
+
     Where the class has a method `prepared`, it is called with the target before each run, and `judged` afterwards: its
     answer is told instead of that of `seen`. Otherwise the target is removed before each run, and what else a killed
     run left stays.
@@ -65,7 +74,7 @@ def at_moments(cls: type, method: str, target: Path, moments: int) -> list[str]:
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     code = "from shardcore.testing.killed import _main; _main()"
-    command = [sys.executable, "-c", code, place_of(cls), method, str(target), str(moments)]
+    command = [sys.executable, "-c", code, place_of(cls), method, str(target), str(count_of(moments))]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(done.stderr)

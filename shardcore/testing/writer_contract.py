@@ -283,7 +283,7 @@ class WriterContract:
         wanted = bytes_of(whole)
         outcomes = killed.at_moments(type(self), "written", target, self.moments)
         assert set(outcomes) <= {seen({}), seen(wanted)}, "a file was there that was not complete"
-        assert len(outcomes) == self.moments
+        assert len(outcomes) == killed.count_of(self.moments)
         shutil.rmtree(target) if target.is_dir() else target.unlink(missing_ok=True)
         self.written(target)
         assert bytes_of(target) == wanted

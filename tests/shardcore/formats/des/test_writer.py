@@ -53,7 +53,7 @@ class TestWithFacts(TestDesWriterContract):
     """One shard, compressed, with metadata, a codec of its own for some, and BigFiles."""
 
     options: ClassVar = {"codec": "zstd", "threshold": 600}
-    moments: ClassVar = 12
+    moments: ClassVar = 15
 
     def facts(self, row: int) -> dict[str, Any]:
         """Metadata for some, a codec for others."""
