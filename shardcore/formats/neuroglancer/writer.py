@@ -263,7 +263,7 @@ class NeuroglancerWriter(Writer):
         """What goes where, of all values added so far; made anew only after another was added."""
         if self._made is not None and self._made[0] == len(self._keys):
             return self._made[1:]
-        spec = self._settled()
+        spec = self.suggested()
         columns = self._columns()
         self._check_keys(columns.keys)
         shards = list(arranged(spec, columns, self._order))
@@ -272,8 +272,8 @@ class NeuroglancerWriter(Writer):
         self._made = len(self._keys), spec, shards
         return spec, shards
 
-    def _settled(self) -> ShardingSpec:
-        """The specification that was given, or the one that suits the values added so far."""
+    def suggested(self) -> ShardingSpec:
+        """The specification that was given, or else the one that suits the values added so far."""
         if self._spec is not None:
             return self._spec
         encoding = "gzip" if self._compressed else "raw"
