@@ -94,6 +94,18 @@ def of_kind(kind: str) -> Described:
     raise UsageError(f"kind={kind} is said of volume=FILE.npy; for chunks that are there already give --spec INFO")
 
 
+def check_kind(kind: str, said: Described) -> None:
+    """Refuses a kind that is another than the info states.
+
+    Raises:
+        UsageError: It is.
+    """
+    kinds = {"mesh": SpaceKind.MESH, "skeleton": SpaceKind.SKELETON}
+    stated = (said.members or {}).get("type", kind) if said.kind is SpaceKind.VOLUME else kind
+    if kinds.get(kind, SpaceKind.VOLUME) is not said.kind or stated != kind:
+        raise UsageError(f"kind={kind}, but the info is that of another kind: {said.kind.value}")
+
+
 def of_info(members: Mapping[str, Any]) -> Described:
     """What an info of one key space says, sharded or not.
 

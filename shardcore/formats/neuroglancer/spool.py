@@ -16,6 +16,8 @@ KEPT = 32 << 20
 """Up to this many bytes stay in memory."""
 PIECE = 4 << 20
 """Values are handed on in pieces of about this many bytes."""
+RELEASED = 32 << 20
+"""Bytes after which the system may forget what was read of the temporary file."""
 
 Numbers = npt.NDArray[np.int64]
 
@@ -39,6 +41,7 @@ class Spool:
         self._kept = bytearray()
         self._file: Draining | None = None
         self._map: mmap.mmap | None = None
+        self._touched = 0
 
     @property
     def spilled(self) -> bool:
@@ -100,12 +103,20 @@ class Spool:
             last = max(first + 1, int(np.searchsorted(ends, done + PIECE, "right")))
             if last == first + 1:
                 start, stop = int(starts[first]), int(stops[first])
-                yield from (bytes(read[at : min(at + PIECE, stop)]) for at in range(start, stop, PIECE))
+                for at in range(start, stop, PIECE):
+                    yield self._handed(bytes(read[at : min(at + PIECE, stop)]))
             else:
-                yield b"".join(
-                    map(read.__getitem__, map(slice, starts[first:last].tolist(), stops[first:last].tolist()))
-                )
+                parts = map(slice, starts[first:last].tolist(), stops[first:last].tolist())
+                yield self._handed(b"".join(map(read.__getitem__, parts)))
             first = last
+
+    def _handed(self, piece: bytes) -> bytes:
+        """A piece that is handed on; of the file, pages that were read do not pile up in memory."""
+        self._touched += len(piece)
+        if self._touched > RELEASED and self._map is not None and hasattr(mmap, "MADV_DONTNEED"):
+            self._map.madvise(mmap.MADV_DONTNEED)
+            self._touched = 0
+        return piece
 
     def drop(self) -> None:
         """Removes the temporary file, and forgets all."""

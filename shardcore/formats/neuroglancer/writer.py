@@ -13,7 +13,7 @@ import numpy as np
 
 from shardcore.errors import FormatError, UsageError
 from shardcore.formats.neuroglancer.arranged import ArrangedShard, Columns, Order, Rows, arranged
-from shardcore.formats.neuroglancer.described import Described, of_info, of_kind, of_spec
+from shardcore.formats.neuroglancer.described import Described, check_kind, of_info, of_kind, of_spec
 from shardcore.formats.neuroglancer.info import KeySpace, SpaceKind
 from shardcore.formats.neuroglancer.layout import read_manifest
 from shardcore.formats.neuroglancer.members import WHOLE, gzip_member, gzip_stream
@@ -38,6 +38,8 @@ from shardcore.writing.temporary import Draining, TemporaryFile
 from shardcore.writing.writer import Data, More, Sized, Writer, pieces_of
 
 FRAGMENTS = "fragments"
+FILE_NAME = "neuroglancer.file-name"
+"""The finding where no key leads to a file of that name."""
 INDEX_BITS = 24
 """Minishard bits that are written at most: a shard index of 256 MiB."""
 MEMBER_SIZE = 20
@@ -94,12 +96,16 @@ class NeuroglancerWriter(Writer):
             said = of_info(template)
         elif said.members is None and kind is not None:
             said = of_kind(kind)
+        if volume is None and kind is not None:
+            check_kind(kind, said)
         self._said = said
         self._space = said.space()
         if self._spec is not None and self._spec.minishard_bits > INDEX_BITS:
             raise UsageError(f"minishard_bits {self._spec.minishard_bits}: at most {INDEX_BITS} are written")
         # The file has to be begun before the temporary one: it says that the run is alive.
         self._single: Draining | None = None if output.folder else output.open()
+        self._info: Draining | None = None
+        self._begin_info()
         self.spool = Spool(output)
         self._keys = array("Q")
         self._before = array("q")
@@ -168,6 +174,12 @@ class NeuroglancerWriter(Writer):
             raise UsageError(f"{who} has fragments, which are parts of meshes: give kind=mesh")
         self._said = of_kind("mesh")
         self._space = self._said.space()
+        self._begin_info()
+
+    def _begin_info(self) -> None:
+        """Begins the info, which appears last; where there is one already, that is known before much is done."""
+        if self._with_info and self._said.members is not None:
+            self._info = self.output.open(INFO_NAME, last=True)
 
     def _add_value(self, data: Data, fragments: int, who: str) -> tuple[int, int]:
         """Spools one value; returns the bytes of its content and those stored."""
@@ -208,7 +220,7 @@ class NeuroglancerWriter(Writer):
         spec, shards = self._arrangement()
         columns, space = self._columns(), self._said_space(spec)
         files = [planned_file(self._name(shard), shard, columns, space) for shard in shards]
-        if self._writes_info:
+        if self._info is not None:
             text = self._info_text(spec)
             section = Section(
                 INFO_NAME, SectionRole.METADATA, 0, len(text), "What the data set is, and how keys are sharded."
@@ -223,16 +235,16 @@ class NeuroglancerWriter(Writer):
         starts = stops - columns.before - columns.sizes
         for number, shard in enumerate(shards):
             file = self._single if self._single is not None else self.output.open(self._name(shard))
-            if not number and self._single is None and self.spool.spilled and isinstance(file, TemporaryFile):
+            alone = self._single is None and self._info is None
+            if alone and not number and self.spool.spilled and isinstance(file, TemporaryFile):
                 # The temporary file of the values, which tells others that this run is alive, goes.
                 file.hold()
             self._write(file, shard, starts, stops)
             file.complete(len(shard.rows))
         self.spool.drop()
-        if self._writes_info:
-            info = self.output.open(INFO_NAME, last=True)
-            info.write(self._info_text(spec))
-            info.complete()
+        if self._info is not None:
+            self._info.write(self._info_text(spec))
+            self._info.complete()
         else:
             said = self._said.info(spec) if self._said.members is not None else spec.to_json()
             self.opening = {"spec": json.dumps(said)}
@@ -320,9 +332,12 @@ class NeuroglancerWriter(Writer):
             )
         target = self.output.target
         named = shard_number(target.name) if target is not None else None
-        if named is None or (not shards[0].number and not len(self._keys)):
+        if named is None:
             return
-        if named[1] == spec.name_digits and named[0] < spec.shards and named[0] != shards[0].number:
+        if named[1] != spec.name_digits or named[0] >= spec.shards:
+            # Verification says that no reader looks for such a name; it was asked for.
+            self.expected.add(FILE_NAME)
+        elif named[0] != shards[0].number and self._keys:
             raise UsageError(f"the keys belong in {spec.shard_name(shards[0].number)}, not in {short(target)}")
 
     def _columns(self) -> Columns:
@@ -334,10 +349,6 @@ class NeuroglancerWriter(Writer):
     def _said_space(self, spec: ShardingSpec) -> KeySpace:
         return self._said.space(spec)
 
-    @property
-    def _writes_info(self) -> bool:
-        return self._with_info and self._said.members is not None
-
     def _info_text(self, spec: ShardingSpec) -> bytes:
         return self._said.text(spec, beside=self._single is not None)
 
@@ -345,7 +356,7 @@ class NeuroglancerWriter(Writer):
         """The name of a shard, relative to the target."""
         if self._single is not None:
             return self.output.target.name if self.output.target is not None else ""
-        folder = self._space.folder if self._writes_info else ""
+        folder = self._space.folder if self._info is not None else ""
         name = shard.spec.shard_name(shard.number)
         return f"{folder}/{name}" if folder else name
 

@@ -14,6 +14,7 @@ import pytest
 import shardcore
 from shardcore.errors import UsageError
 from shardcore.formats.neuroglancer.writer import NeuroglancerWriter
+from shardcore.packing import pack
 from shardcore.testing import WriterContract
 from shardcore.testing.killed import bytes_of
 from shardcore.writing.writer import Writer
@@ -162,6 +163,10 @@ def test_keys_of_several_shards_need_a_folder(tmp_path: Path) -> None:
         with pytest.raises(UsageError, match=why), shardcore.create(tmp_path / name, **options) as writer:
             writer.add_many(keys, [b""] * len(keys))
         assert list(tmp_path.iterdir()) == []
+    (tmp_path / "none.jsonl").touch()
+    done = pack("neuroglancer", tmp_path / "e.shard", manifest=tmp_path / "none.jsonl")
+    assert done.report is not None
+    assert done.report.ok, "a name that no reader looks for was asked for"
     with shardcore.create(tmp_path / "1.shard", **options) as writer:
         writer.add("0xC", b"twelve")
     with shardcore.open(tmp_path / "1.shard", spec=options["spec"]) as shard:
@@ -179,6 +184,21 @@ def test_what_is_suggested_is_explained_and_written(tmp_path: Path) -> None:
     assert "750 in a minishard" in writer.notes[0]
     with shardcore.open(tmp_path / "out") as opened:
         assert opened.read(opened.find("2999")) == b"2999"
+
+
+def test_an_info_that_is_there_stays(tmp_path: Path) -> None:
+    """Where an info lies already, nothing is begun; with `info=no` it is none of the writer's business."""
+    (tmp_path / "info").write_text("precious")
+    for target in (tmp_path, tmp_path / "0.shard"):
+        options = {"format": "neuroglancer", "folder": target.is_dir(), "spec": str(FIXTURES / "mesh" / "info")}
+        with pytest.raises(UsageError, match="info exists already"):
+            shardcore.create(target, **options)
+    with shardcore.create(tmp_path / "0.shard", format="neuroglancer", kind="skeleton", info="no") as writer:
+        writer.add("1", b"one")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["0.shard", "info"]
+    assert (tmp_path / "info").read_text() == "precious"
+    with pytest.raises(UsageError, match=r"kind=skeleton, but .* mesh"):
+        shardcore.create(None, format="neuroglancer", kind="skeleton", spec=str(FIXTURES / "mesh" / "info"))
 
 
 def test_a_specification_that_cannot_be_written() -> None:

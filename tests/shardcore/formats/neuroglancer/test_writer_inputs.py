@@ -220,7 +220,11 @@ def test_an_array_becomes_a_volume(tmp_path: Path, dtype: str, shape: tuple[int,
 
 def test_what_is_no_volume_is_refused(tmp_path: Path) -> None:
     """Arrays of another rank or type, files that are none, and options that make no sense are named."""
-    for name, array in (("flat", np.zeros((3, 3))), ("wide", np.zeros((2, 2, 2), "f8")), ("good", np.zeros((2, 2, 2), "u1"))):
+    for name, array in (
+        ("flat", np.zeros((3, 3))),
+        ("wide", np.zeros((2, 2, 2), "f8")),
+        ("good", np.zeros((2, 2, 2), "u1")),
+    ):
         np.save(tmp_path / f"{name}.npy", array)
     (tmp_path / "text.npy").write_text("no array")
     good = str(tmp_path / "good.npy")
@@ -239,7 +243,7 @@ def test_what_is_no_volume_is_refused(tmp_path: Path) -> None:
             shardcore.create(None, format="neuroglancer", **options)
     with pytest.raises(UsageError, match="no inputs besides"):
         pack("neuroglancer", f"{tmp_path / 'out'}/", [tmp_path], options={"volume": good})
-    with pytest.raises(UsageError, match="9 is the code of no chunk"):
-        with shardcore.create(None, format="neuroglancer", volume=good) as writer:
-            writer.add("9", b"", label="in/9")
+    with shardcore.create(None, format="neuroglancer", volume=good) as writer:
+        writer.add("9", b"", label="in/9")
+        with pytest.raises(UsageError, match="in/9: 9 is the code of no chunk"):
             writer.plan()
