@@ -5,19 +5,19 @@ from __future__ import annotations
 import json
 import math
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from itertools import chain
 from typing import Any
 
 import numpy as np
 
-from shardcore.errors import FormatError, UsageError
+from shardcore.errors import UsageError
 from shardcore.formats.neuroglancer.arranged import ArrangedShard, Columns, Order, Rows, arranged
 from shardcore.formats.neuroglancer.described import Described, check_kind, of_info, of_kind, of_spec
+from shardcore.formats.neuroglancer.incoming import checked_manifest, first_of
 from shardcore.formats.neuroglancer.info import KeySpace, SpaceKind
-from shardcore.formats.neuroglancer.layout import read_manifest
 from shardcore.formats.neuroglancer.members import WHOLE, gzip_member, gzip_stream
-from shardcore.formats.neuroglancer.meshes import MANIFEST_LIMIT
 from shardcore.formats.neuroglancer.morton import decode_many
 from shardcore.formats.neuroglancer.number import key_number, key_numbers
 from shardcore.formats.neuroglancer.origin import INFO_NAME
@@ -33,7 +33,7 @@ from shardcore.text import short
 from shardcore.words import plural
 from shardcore.writing.columns import Labels
 from shardcore.writing.output import Output
-from shardcore.writing.plan import Plan, PlannedFile
+from shardcore.writing.plan import Plan, PlannedFile, WrittenFile
 from shardcore.writing.temporary import Draining, TemporaryFile
 from shardcore.writing.writer import Data, More, Sized, Writer, pieces_of
 
@@ -189,12 +189,12 @@ class NeuroglancerWriter(Writer):
             self.spool.skip(stored)
             return data.size, stored
         if self.is_mesh:
-            data = _checked_manifest(data, fragments, who)
+            data = checked_manifest(data, fragments, who)
         if not self._compressed:
             size = self._copy(data, who)
             return size, size
         begun = self.spool.at
-        head, rest = _first_of(data, who)
+        head, rest = first_of(data, who)
         if rest is None:
             self.spool.write(gzip_member(head))
             return len(head), self.spool.at - begun
@@ -227,6 +227,19 @@ class NeuroglancerWriter(Writer):
             )
             files.append(PlannedFile(INFO_NAME, len(text), (section,), NoObjects()))
         return Plan(tuple(files), self.exact, self._content)
+
+    def finish(self) -> tuple[WrittenFile, ...]:
+        """See `Writer.finish`; of a volume, the shards that the new ones replace lie in the folder of the scale."""
+        written = super().finish()
+        target, folder = self.output.target, self._space.folder
+        if target is not None and self.output.folder and self.output.force and self._info is not None and folder:
+            kept = {file.path for file in written}
+            others = [path for path in sorted((target / folder).glob("*.shard")) if path not in kept]
+            for path in others:
+                with suppress(OSError):
+                    path.unlink()
+            self.output.removed += tuple(path for path in others if not path.exists())
+        return written
 
     def _complete(self) -> None:
         spec, shards = self._arrangement()
@@ -359,39 +372,3 @@ class NeuroglancerWriter(Writer):
         folder = self._space.folder if self._info is not None else ""
         name = shard.spec.shard_name(shard.number)
         return f"{folder}/{name}" if folder else name
-
-
-def _checked_manifest(data: Data, fragments: int, who: str) -> bytes:
-    """A manifest, all of it; it has to say as many bytes of fragments as there are.
-
-    Raises:
-        UsageError: It does not, or is none.
-        SourceError: It cannot be read.
-    """
-    parts, size = [], 0
-    for piece in pieces_of(data, who):
-        size += len(piece)
-        if size > MANIFEST_LIMIT:
-            raise UsageError(f"{who} has over {MANIFEST_LIMIT:,} bytes: that is no mesh manifest")
-        parts.append(bytes(piece))
-    joined = b"".join(parts)
-    try:
-        manifest = read_manifest(joined)
-    except FormatError as error:
-        raise UsageError(f"{who} is no mesh manifest: {error.message}") from error
-    if manifest.fragments_size != fragments:
-        said, there = plural(manifest.fragments_size, "byte"), plural(fragments, "byte")
-        raise UsageError(f"{who}: the manifest speaks of {said} of fragments; there are {there}")
-    return joined
-
-
-def _first_of(data: Data, who: str) -> tuple[bytes, Iterator[bytes | bytearray | memoryview] | None]:
-    """Content that is small enough to be one piece; else what was read of it, and the rest."""
-    rest = pieces_of(data, who)
-    parts, size = [], 0
-    for piece in rest:
-        parts.append(bytes(piece))
-        size += len(piece)
-        if size > WHOLE:
-            return b"".join(parts), rest
-    return parts[0] if len(parts) == 1 else b"".join(parts), None

@@ -15,7 +15,7 @@ import shardcore
 from shardcore.errors import UsageError
 from shardcore.formats.neuroglancer.writer import NeuroglancerWriter
 from shardcore.packing import pack
-from shardcore.testing import WriterContract
+from shardcore.testing import WriterContract, rounds
 from shardcore.testing.killed import bytes_of
 from shardcore.writing.writer import Writer
 
@@ -227,3 +227,28 @@ def test_values_larger_than_a_piece(tmp_path: Path) -> None:
             assert one.stored_size == two.stored_size < len(data) / 20
             assert shard.read(one) == shard.read(two) == data
     assert (tmp_path / "0.bin").read_bytes() == (tmp_path / f"{1 << 30}.bin").read_bytes()
+
+
+@pytest.mark.parametrize("seed", range(rounds(40, 8)))
+def test_planned_is_written(tmp_path: Path, seed: int) -> None:
+    """Random keys, specifications and orders: files, sizes, sections and places of the plan are those of the files."""
+    dice = random.Random(seed)
+    made = spec(dice.choice([0, 3, 64]), dice.choice(["identity", "murmurhash3_x86_128"]), 0, 0)
+    made |= {"minishard_bits": dice.randint(0, 5), "shard_bits": dice.choice([0, 1, 6])}
+    made |= {name: dice.choice(["raw", "gzip"]) for name in ("minishard_index_encoding", "data_encoding")}
+    keys = sorted({dice.getrandbits(dice.choice([4, 20, 64])) for _ in range(dice.randint(0, 60))}, key=hash)
+    dice.shuffle(keys)
+    options = {"spec": made, "order": dice.choice(["by-minishard", "indices-last"]), "kind": "skeleton"}
+    with shardcore.create(tmp_path / "out", format="neuroglancer", folder=True, **options) as writer:
+        for key in keys:
+            writer.add(str(key), dice.randbytes(dice.choice([0, 1, 90])) * 2)
+        plan = writer.plan()
+    assert {tmp_path / "out" / file.name: file.size for file in plan.files} == {f.path: f.size for f in writer.written}
+    for file in plan.files[:-1]:
+        with shardcore.open(tmp_path / "out" / file.name) as shard:
+            shard.load_index()
+            assert file.sections == shard.sections
+            assert len(file.objects) == len(shard.objects)
+            for row, key in enumerate(file.objects.keys[:]):
+                assert file.objects.ref(row) == shard.find(str(key))
+            assert not [finding for finding in shard.verify().findings if finding.code != "neuroglancer.empty"]

@@ -14,6 +14,7 @@ import zstandard
 
 import shardcore
 from shardcore.errors import ShardError, UsageError
+from shardcore.extract import extract
 from shardcore.formats.neuroglancer.folder import NeuroglancerDataSet
 from shardcore.formats.neuroglancer.volume import chunk_array
 from shardcore.packing import Packed, pack
@@ -247,3 +248,52 @@ def test_what_is_no_volume_is_refused(tmp_path: Path) -> None:
         writer.add("9", b"", label="in/9")
         with pytest.raises(UsageError, match="in/9: 9 is the code of no chunk"):
             writer.plan()
+
+
+def test_shards_of_a_scale_that_are_replaced_go(tmp_path: Path) -> None:
+    """With `force`, shards in the folder of the scale that the new data set does not have are removed, and told."""
+    np.save(tmp_path / "a.npy", np.zeros((4, 4, 4), "u1"))
+    options = {"volume": str(tmp_path / "a.npy")}
+    packed(tmp_path, **options)
+    for name in ("out/1_1_1/1.shard", "out/1_1_1/notes.txt"):
+        (tmp_path / name).write_bytes(b"")
+    done = pack("neuroglancer", f"{tmp_path / 'out'}/", options=options, force=True)
+    assert done.removed == (tmp_path / "out" / "1_1_1" / "1.shard",)
+    assert sorted(path.name for path in (tmp_path / "out" / "1_1_1").iterdir()) == ["0.shard", "notes.txt"]
+
+
+FIXTURES = Path(__file__).parents[3] / "data" / "neuroglancer"
+
+
+NAMES = sorted(path.name for path in FIXTURES.iterdir() if (path / "info").is_file())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_fixtures_extracted_and_packed_again(tmp_path: Path, name: str) -> None:
+    """What reference writers wrote, extracted and packed with its info, has the same keys, contents and parts."""
+    order = ("by-minishard", "indices-last")[NAMES.index(name) % 2]
+    folders = [path.parent for path in FIXTURES.glob(f"{name}/**/*.shard")] or [FIXTURES / name]
+    for number, folder in enumerate(dict.fromkeys(folders)):
+        where = tmp_path / str(number)
+        where.mkdir()
+        with shardcore.open(folder) as found:
+            assert isinstance(found, NeuroglancerDataSet)
+            before = told(found)
+            refs = [found.find(key) for key in before]
+            assert not any(line.error for line in extract(found, refs, where / "files"))
+            space, info = found.origin.space, json.loads((FIXTURES / name / "info").read_text())
+        if space.scale is not None:
+            info["scales"] = [scale for scale in info["scales"] if scale["key"] == space.folder]
+        options = {"spec": info, "order": order}
+        done = pack("neuroglancer", f"{where / 'out'}/", manifest=where / "files" / "manifest.json", options=options)
+        assert done.report is not None
+        assert done.report.ok
+        with shardcore.open(where / "out") as found:
+            assert told(found) == before
+
+
+def told(found: shardcore.Shard) -> dict[str, tuple[bytes, ...]]:
+    """Content and parts under every key."""
+    found.load_index()
+    refs = [found.find(str(key)) for key in sorted(filter(None, found.objects.keys[:]))]
+    return {str(ref.key): (found.read(ref), *(found.read_part(ref, part) for part in ref.parts)) for ref in refs}
