@@ -57,6 +57,12 @@ class Described:
         """The same, as it is written."""
         return json.dumps(self.info(spec, beside=beside), indent=2).encode() + b"\n"
 
+    def told(self, spec: ShardingSpec) -> dict[str, Any]:
+        """What `spec` has to be where no info is written, so that reading knows as much as writing did."""
+        if self.members is not None:
+            return self.info(spec)
+        return of_kind("mesh").info(spec) if self.kind is SpaceKind.MESH else spec.to_json()
+
     def space(self, spec: ShardingSpec = _UNSHARDED) -> KeySpace:
         """The key space, as reading would find it.
 

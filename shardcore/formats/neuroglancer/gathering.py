@@ -47,8 +47,7 @@ def _files(paths: Sequence[Path], options: Mapping[str, Any]) -> Gathered:
     files = list(input_files(paths))
     if any(plain_name(name).endswith(MANIFEST) for _, name in files):
         items, rest = pairs(files)
-        options = {} if "kind" in options or _space(options) is not None else {"kind": "mesh"}
-        return Gathered(items + [_item(path, name, None) for path, name in rest], options)
+        return Gathered(items + [_item(path, name, None) for path, name in rest])
     space = _space(options)
     return Gathered(_item(path, name, space) for path, name in files)
 

@@ -19,7 +19,7 @@ from shardcore.formats.neuroglancer.volume import box_of
 from shardcore.json_text import parse_json
 from shardcore.text import short
 from shardcore.words import plural
-from shardcore.writing.items import Content, Item
+from shardcore.writing.items import Item
 
 MANIFEST = ".index"
 LISTED = 3
@@ -123,9 +123,9 @@ def pairs(files: Sequence[tuple[Path, str]]) -> tuple[list[Item], list[tuple[Pat
             rest.append((path, name))
         elif last.endswith(MANIFEST):
             beside = named.get(plain.removesuffix(MANIFEST))
-            parts: dict[str, Content] = {"fragments": content_of(beside[0])} if beside is not None else {}
+            fragments = content_of(beside[0]) if beside is not None else b""
             key = str(key_number(number, str(path)))
-            items.append(Item(key, content_of(path), str(path), name, parts))
+            items.append(Item(key, content_of(path), str(path), name, {"fragments": fragments}))
         elif plain + MANIFEST not in named:
             raise UsageError(f"{path} has no manifest beside it, {last}{MANIFEST}")
     return items, rest

@@ -169,12 +169,11 @@ class NeuroglancerWriter(Writer):
         return self._gzip
 
     def _become_mesh(self, who: str) -> None:
-        """Fragments say that the values are meshes, where nothing else was said."""
+        """Fragments say that the values are meshes, where nothing else was said; that is not enough for an info."""
         if self._said.kind is not SpaceKind.UNKNOWN or self._keys:
             raise UsageError(f"{who} has fragments, which are parts of meshes: give kind=mesh")
-        self._said = of_kind("mesh")
+        self._said = Described(SpaceKind.MESH)
         self._space = self._said.space()
-        self._begin_info()
 
     def _begin_info(self) -> None:
         """Begins the info, which appears last; where there is one already, that is known before much is done."""
@@ -259,8 +258,7 @@ class NeuroglancerWriter(Writer):
             self._info.write(self._info_text(spec))
             self._info.complete()
         else:
-            said = self._said.info(spec) if self._said.members is not None else spec.to_json()
-            self.opening = {"spec": json.dumps(said)}
+            self.opening = {"spec": json.dumps(self._said.told(spec))}
 
     def _write(self, file: Draining, shard: ArrangedShard, starts: Rows, stops: Rows) -> None:
         """Writes one shard.

@@ -100,18 +100,18 @@ def fragments_of(key: int) -> bytes:
     return bytes([key]) * sum(PARTS[key])
 
 
-@pytest.mark.parametrize("order", ["by-minishard", "indices-last"])
-def test_fragments_lie_in_front_of_their_manifests(tmp_path: Path, order: str) -> None:
+@pytest.mark.parametrize(("order", "kind"), [("by-minishard", "mesh"), ("indices-last", None)])
+def test_fragments_lie_in_front_of_their_manifests(tmp_path: Path, order: str, kind: str | None) -> None:
     """Manifests and fragments come back, the plan has both places, and verification finds nothing.
 
-    That the values are meshes follows from their fragments.
+    That the values are meshes follows from their fragments; for an info the kind has to be given.
     """
     target = tmp_path / "meshes"
-    with shardcore.create(target, format="neuroglancer", folder=True, order=order) as writer:
+    with shardcore.create(target, format="neuroglancer", folder=True, order=order, kind=kind) as writer:
         for key, sizes in PARTS.items():
             writer.add(str(key), manifest(*sizes), parts={"fragments": io.BytesIO(fragments_of(key))})
         plan = writer.plan()
-    with shardcore.open(target / "0.shard") as shard:
+    with shardcore.open(target / "0.shard", **writer.opening) as shard:
         shard.load_index()
         planned = plan.files[0]
         assert planned.sections == shard.sections
@@ -121,7 +121,7 @@ def test_fragments_lie_in_front_of_their_manifests(tmp_path: Path, order: str) -
             assert shard.read_part(ref, "fragments") == fragments_of(key)
             assert planned.objects.ref(row) == ref
         assert shard.verify("content").findings == ()
-    assert [file.name for file in plan.files] == ["0.shard", "info"]
+    assert [file.name for file in plan.files] == ["0.shard", "info"][: 1 if kind is None else 2]
     assert plan.content == sum(len(manifest(*sizes)) + sum(sizes) for sizes in PARTS.values())
 
 

@@ -178,8 +178,11 @@ def test_files_are_named_by_their_keys(tmp_path: Path) -> None:
             "16": b"sixteen",
         }
     meshes = written(tmp_path / "meshes", {"5.index": manifest(4), "5": b"four"})
-    done = pack("neuroglancer", f"{tmp_path / 'shards'}/", [meshes])
+    done = pack("neuroglancer", tmp_path / "mesh.bin", [meshes])
     assert done.report is not None
+    assert done.report.findings == ()
+    assert not (tmp_path / "info").exists()
+    pack("neuroglancer", f"{tmp_path / 'shards'}/", [meshes], options={"kind": "mesh"})
     assert json.loads((tmp_path / "shards" / "info").read_text())["@type"] == "neuroglancer_multilod_draco"
     with shardcore.open(tmp_path / "shards") as found:
         assert found.read_part(found.find("5"), "fragments") == b"four"
