@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import posixpath
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -141,7 +142,8 @@ def of_spec(given: Any) -> tuple[ShardingSpec, Described]:
     members = json.loads(origin.text)
     if space.kind is SpaceKind.VOLUME:
         # Of the other scales no chunks are written.
-        members["scales"] = [
-            each for each in members["scales"] if each.get("key") == space.folder or space.folder == ""
-        ][:1]
+        scales = [
+            each for each in members["scales"] if posixpath.normpath(each.get("key") or "") == (space.folder or ".")
+        ]
+        members["scales"] = scales[:1]
     return origin.spec, Described(space.kind, members)

@@ -252,3 +252,29 @@ def test_planned_is_written(tmp_path: Path, seed: int) -> None:
             for row, key in enumerate(file.objects.keys[:]):
                 assert file.objects.ref(row) == shard.find(str(key))
             assert not [finding for finding in shard.verify().findings if finding.code != "neuroglancer.empty"]
+
+
+def test_annotations_whose_info_is_given(tmp_path: Path) -> None:
+    """An info of one key space of annotations is written as it was given; its shards lie in the folder it names."""
+    found = {"key": "by_id", "sharding": spec(0, "murmurhash3_x86_128", 1, 1, "gzip")}
+    info = {"@type": "neuroglancer_annotations_v1", "properties": [], "relationships": [], "by_id": found}
+    with shardcore.create(tmp_path / "out", format="neuroglancer", folder=True, spec=info) as writer:
+        writer.add_many([str(key) for key in range(9)], [b"annotation %d" % key for key in range(9)])
+    names = sorted(path.relative_to(tmp_path / "out").as_posix() for path in (tmp_path / "out").rglob("*.shard"))
+    assert names == ["by_id/0.shard", "by_id/1.shard"]
+    assert json.loads((tmp_path / "out" / "info").read_text()) == info
+    with shardcore.open(tmp_path / "out") as opened:
+        assert opened.read(opened.find("3")) == b"annotation 3"
+        assert opened.verify("content").findings == ()
+
+
+def test_the_scale_of_an_info_is_written_alone(tmp_path: Path) -> None:
+    """Of an info with one sharded scale, the new one has this scale, however its key is spelled."""
+    scale = {"size": [9, 9, 9], "chunk_sizes": [[8, 8, 8]], "resolution": [1, 1, 1], "encoding": "raw"}
+    scales = [scale | {"key": "plain"}, scale | {"key": "./deep//sharded/", "sharding": spec(0, "identity", 1, 0)}]
+    info = {"@type": "neuroglancer_multiscale_volume", "data_type": "uint8", "num_channels": 1, "scales": scales}
+    with shardcore.create(tmp_path / "out", format="neuroglancer", folder=True, spec=info) as writer:
+        writer.add("7", b"x")
+    assert json.loads((tmp_path / "out" / "info").read_text())["scales"] == scales[1:]
+    with shardcore.open(tmp_path / "out") as opened:
+        assert opened.read(opened.find("7")) == b"x"
