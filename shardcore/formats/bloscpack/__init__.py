@@ -34,8 +34,8 @@ FORMAT = Format(
         Option(
             "shuffle",
             OptionType.CHOICE,
-            "Whether bytes are sorted by their place in the element; byte unless given. Bits are not shuffled: Blosc 2, "
-            "which compresses here, lays them out in another way, and readers of Blosc 1 would get wrong bytes.",
+            "Whether bytes are sorted by their place in the element; byte unless given. Bits cannot be: Blosc 2, which "
+            "compresses here, lays them out in another way, and readers of Blosc 1 would get wrong bytes.",
             Purpose.WRITE,
             default="byte",
             choices=("byte", "none"),

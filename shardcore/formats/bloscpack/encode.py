@@ -25,7 +25,7 @@ from types import ModuleType
 
 import numpy as np
 
-from shardcore.errors import FormatError
+from shardcore.errors import ShardError
 from shardcore.formats.bloscpack.blosc1 import (
     HEADER_SIZE,
     MIN_SPLIT_ELEMENTS,
@@ -38,7 +38,8 @@ from shardcore.formats.bloscpack.content import LARGE_CHUNK, THREADS
 from shardcore.formats.bloscpack.decode import decompress
 from shardcore.formats.bloscpack.layout import BLOCK_START, Flag
 
-CODECS = ("blosclz", "lz4", "lz4hc", "zlib", "zstd")
+_CODEC_NUMBERS = {"blosclz": 0, "lz4": 1, "lz4hc": 1, "zlib": 3, "zstd": 4}
+CODECS = tuple(_CODEC_NUMBERS)
 LARGEST = 2**31 - 1 - 32
 """Plain bytes of the largest chunk that `blosc2` writes."""
 
@@ -67,12 +68,20 @@ class Recipe:
     def chunk(self, plain: bytes) -> bytes:
         """The chunk of some plain bytes, which was read again; a plain copy where nothing else comes back right."""
         typesize = self.typesize_for(len(plain))
-        if len(plain):
+        if plain and self.level:
             for shuffle in (True, False) if self.shuffle and typesize > 1 else (self.shuffle,):
                 chunk = self._compressed(plain, typesize, shuffle)
+                if _is_copy(chunk):
+                    break
                 if comes_back(chunk, plain):
                     return chunk
-        return plain_copy(plain, typesize)
+        return write_chunk_header(self.copy_header(len(plain))) + plain
+
+    def copy_header(self, size: int) -> ChunkHeader:
+        """The header of a chunk that holds so many plain bytes as they are."""
+        flags = _CODEC_NUMBERS[self.codec] << 5 | int(Flag.PLAIN_COPY | Flag.NOT_SPLIT)
+        flags |= int(Flag.BYTE_SHUFFLE) if self.shuffle else 0
+        return ChunkHeader(_VERSION, 1, flags, self.typesize_for(size), size, max(size, 1), HEADER_SIZE + size)
 
     def typesize_for(self, size: int) -> int:
         """The typesize of a chunk of so many plain bytes."""
@@ -96,22 +105,16 @@ def comes_back(chunk: bytes, plain: bytes) -> bool:
     if len(chunk) < HEADER_SIZE:
         return False
     header = read_chunk_header(chunk)
-    if not (header.plain_copy or header.flags & int(Flag.NOT_SPLIT) or header.can_split):
+    if not (header.flags & int(Flag.NOT_SPLIT) or header.can_split):
         return False
     try:
         return decompress(chunk, limit=len(plain), threads=THREADS if len(plain) > LARGE_CHUNK else 1) == plain
-    except FormatError:
+    except ShardError:
         return False
 
 
-def plain_copy(plain: bytes, typesize: int) -> bytes:
-    """The chunk that holds plain bytes as they are."""
-    return write_chunk_header(copy_header(len(plain), typesize)) + plain
-
-
-def copy_header(size: int, typesize: int) -> ChunkHeader:
-    """The header of a plain copy of so many bytes."""
-    return ChunkHeader(_VERSION, 1, int(Flag.PLAIN_COPY), typesize, size, size, HEADER_SIZE + size)
+def _is_copy(chunk: bytes) -> bool:
+    return len(chunk) >= HEADER_SIZE and read_chunk_header(chunk).plain_copy
 
 
 def in_order(chunk: bytes) -> bytes:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from shardcore.errors import UsageError
 from shardcore.formats.bloscpack.blosc1 import read_chunk_header, write_chunk_header
 from shardcore.formats.bloscpack.checksums import CHECKSUMS, Checksum
-from shardcore.formats.bloscpack.encode import CODECS, LARGEST, Recipe, copy_header
+from shardcore.formats.bloscpack.encode import CODECS, LARGEST, Recipe
 from shardcore.formats.bloscpack.header import MAX_CHUNKS
 from shardcore.formats.bloscpack.layout import CHUNK_HEADER, HEADER_V3, OFFSET, UNKNOWN, HeaderOption, section
 from shardcore.formats.bloscpack.metadata import CODECS as METADATA_CODECS
@@ -170,7 +170,7 @@ class NewFile:
         sizes = self._shape.sizes
         for size in dict.fromkeys(sizes.tolist()):
             count = int((sizes == size).sum())
-            header = write_chunk_header(copy_header(size, self._packing.recipe(self._shape).typesize_for(size)))
+            header = write_chunk_header(self._packing.recipe(self._shape).copy_header(size))
             self._headers += header * count
         self._file.skip(int(sizes.sum()) + self._shape.nchunks * (CHUNK_HEADER.size + self._packing.checksum.size))
         self._file.complete(self._shape.nchunks)
