@@ -21,6 +21,7 @@ FORMAT = Format(
         folder=True,
         members=("*.blp",),
     ),
+    edits={"append": lazily("shardcore.formats.bloscpack.append:append")},
     options=(
         Option(
             "codec",

@@ -127,8 +127,10 @@ def chunks_of(content: Content, chunk_size: int, label: str) -> Iterator[bytes]:
         while have + len(piece) - at >= chunk_size > 0:
             part = memoryview(piece)[at : at + chunk_size - have]
             at += len(part)
-            whole = isinstance(piece, bytes) and len(part) == len(piece)
-            yield b"".join([*held, part]) if held else piece if whole else bytes(part)
+            if not held and isinstance(piece, bytes) and len(part) == len(piece):
+                yield piece
+            else:
+                yield b"".join([*held, part])
             held, have = [], 0
         if at < len(piece):
             # Pieces of a caller may change after he got control again.
@@ -149,14 +151,16 @@ def _size_of(data: Data) -> int | None:
         return data.nbytes
     if isinstance(data, Sized):
         return data.size
-    seek, tell = getattr(data, "seek", None), getattr(data, "tell", None)
-    with suppress(OSError, ValueError):
-        if seek is not None and tell is not None and data.seekable():  # type: ignore[union-attr]
-            here = tell()
-            end = seek(0, io.SEEK_END)
-            seek(here)
+    if not hasattr(data, "read"):
+        return None
+    stream: Any = data
+    with suppress(OSError, ValueError, AttributeError):
+        if stream.seekable():
+            here = stream.tell()
+            end = stream.seek(0, io.SEEK_END)
+            stream.seek(here)
             # Devices and pseudo-files say 0.
-            return max(end - here, 0) if end > here else None
+            return int(end - here) if end > here else None
     return None
 
 
@@ -169,12 +173,12 @@ def _spooled(pieces: Pieces, spool: IO[bytes]) -> tuple[int, Pieces]:
             raise SourceError(f"cannot write a temporary file: {reason_of(error)}") from error
         size += len(piece)
     spool.seek(0)
-    return size, pieces_of(spool)  # type: ignore[arg-type]
+    return size, pieces_of(spool)
 
 
 def spool_beside(target: Path | None) -> IO[bytes]:
     """A temporary file on the disk of the target, in memory while it is small; it has no name."""
-    return tempfile.SpooledTemporaryFile(IN_MEMORY, dir=target.parent if target is not None else None)
+    return tempfile.SpooledTemporaryFile(IN_MEMORY, dir=str(target.parent) if target is not None else None)
 
 
 def _ahead(pieces: Pieces) -> tuple[bytes, Pieces]:

@@ -111,8 +111,8 @@ def opened(path: Path) -> BloscpackShard:
 
 
 def test_the_worked_example_byte_by_byte(tmp_path: Path) -> None:
-    """`hello shard` with lz4, crc32 and one spare slot gives the bytes that the reference writes; so does no content."""
-    options = {"codec": "lz4", "chunk_size": 4, "typesize": 1, "checksum": "crc32", "spare": 1}
+    """`hello shard` with lz4, crc32 and one spare slot gives the bytes of the reference; so does no content."""
+    options: dict[str, Any] = {"codec": "lz4", "chunk_size": 4, "typesize": 1, "checksum": "crc32", "spare": 1}
     written(tmp_path / "tiny.blp", b"hello shard", **options)
     assert (tmp_path / "tiny.blp").read_bytes() == WORKED_EXAMPLE == (SAMPLES / "tiny.blp").read_bytes()
     written(tmp_path / "empty.blp", b"")
