@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 import shardcore
+from shardcore.cli.program import run
 from shardcore.errors import UsageError
 from shardcore.formats.bloscpack.append import append
 from shardcore.formats.bloscpack.shard import BloscpackShard
@@ -139,3 +141,19 @@ def test_nothing_is_not_appended(tmp_path: Path) -> None:
         append(shard, tmp_path / "none")
     with shardcore.open(SAMPLES / "files") as shard, pytest.raises(UsageError, match="to a folder"):
         append(shard, tmp_path / "none")
+
+
+def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`append --dry-run` says what would change, `--yes` does it, `undo` puts it back; without, nothing changes."""
+    path = packed(tmp_path / "a.blp", WALK[:9000], chunk_size=4000)
+    before = path.read_bytes()
+    (tmp_path / "more").write_bytes(b"more")
+    assert run(["append", str(path), str(tmp_path / "more"), "--dry-run", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["changes"][-1]["what"] == "chunks"
+    assert run(["append", str(path), str(tmp_path / "more")]) == 2
+    assert path.read_bytes() == before
+    assert "append 4 plain bytes in place: 3 chunks become 3" in capsys.readouterr().err
+    assert run(["append", str(path), str(tmp_path / "more"), "--yes"]) == 0
+    assert whole(path)[0] == WALK[:9000] + b"more"
+    assert run(["undo", str(path), "--yes"]) == 0
+    assert path.read_bytes() == before
