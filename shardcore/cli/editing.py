@@ -71,6 +71,25 @@ def truncate(
     return tell_edited(uri, how, as_json=json)
 
 
+@opens
+def append(
+    uri: LocalFile,
+    path: Annotated[str, typer.Argument(metavar="INPUT", help="The file with what is appended.", show_default=False)],
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    no_undo: NoUndo = False,
+    json: Json = False,
+    how: Opening = USUAL,
+) -> int:
+    """Append the bytes of a file to the content of a shard, in place or by rewriting it: the question says which."""
+    with how.open(uri) as shard:
+        edit = planned(shard, "append", Path(path))
+        if not agreed(edit, yes=yes, dry_run=dry_run, no_undo=no_undo, as_json=json):
+            return 0
+        make(edit, no_undo=no_undo)
+    return tell_edited(uri, how, as_json=json)
+
+
 def undo(file: LocalFile, yes: Yes = False, dry_run: DryRun = False, json: Json = False) -> int:
     """Put back what the last edit of a file changed, from FILE.undo."""
     from shardcore.writing.undo import read_journal
@@ -122,7 +141,7 @@ def tombstone(
     return 0
 
 
-COMMANDS = (delete, truncate, tombstone, undo)
+COMMANDS = (delete, truncate, append, tombstone, undo)
 
 
 def planned(shard: Shard, name: str, *given: Any) -> Edit:
