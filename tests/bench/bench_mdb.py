@@ -11,10 +11,10 @@ import numpy as np
 from blake3 import blake3
 
 import shardcore
-from shardcore import xet_hashes
 from shardcore.formats.mdb import hashes
-from shardcore.formats.mdb.chunker import cut_ends
 from shardcore.shard import Shard
+from shardcore.xet import hashes as xet_hashes
+from shardcore.xet.chunker import cut_ends
 from tests.bench.figures import Figure, best_of
 from tests.shardcore.formats.mdb.made import made_shard
 

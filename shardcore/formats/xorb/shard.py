@@ -11,8 +11,6 @@ from shardcore.errors import FormatError, NotAShard, ShardError
 from shardcore.finding import Depth, Report
 from shardcore.format import Certainty, OpenContext, Verdict
 from shardcore.formats.xorb.file import XorbFile
-from shardcore.formats.xorb.info import FIXED, read_info
-from shardcore.formats.xorb.layout import CHUNK_HEADER, HEADER_SIZE, IDENT, INFO_LENGTH, MAX_XORB_SIZE, header_fault
 from shardcore.formats.xorb.lookup import ALL, XorbKey, XorbLookup
 from shardcore.formats.xorb.objects import XorbObjects
 from shardcore.formats.xorb.records import Records, unpack, walk
@@ -28,7 +26,9 @@ from shardcore.sources.opening import PrefetchedSource
 from shardcore.span import Span
 from shardcore.trace import Look
 from shardcore.words import plural
-from shardcore.xet_hashes import HashArray, to_text
+from shardcore.xet.hashes import HashArray, to_text
+from shardcore.xet.xorb_info import FIXED, read_info
+from shardcore.xet.xorb_layout import CHUNK_HEADER, HEADER_SIZE, IDENT, INFO_LENGTH, MAX_XORB_SIZE, header_fault
 
 
 class XorbShard(Shard):
