@@ -144,8 +144,8 @@ def _ends_in_block(data: npt.NDArray[np.uint8], start: int, stop: int) -> npt.ND
 def _ends_in_lanes(data: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
     """The candidates of `PIECE` bytes after the first 64 of `data`, counted from there.
 
-    The bytes are seen as lanes that lie one after the other. All lanes are hashed byte by byte at the same time, each from
-    64 bytes before it on: that takes three additions and comparisons a byte, where doubling takes twelve.
+    The bytes are seen as lanes that lie one after the other. All lanes are hashed byte by byte at the same time, each
+    from 64 bytes before it on: that takes three additions and comparisons a byte, where doubling takes twelve.
     """
     lanes = np.lib.stride_tricks.as_strided(data, (_LANES, WINDOW + _LANE), (_LANE, 1), writeable=False)
     values, constants = np.zeros(_LANES, np.uint64), np.empty(_LANES, np.uint64)
@@ -209,7 +209,9 @@ def chunks(pieces: Iterable[bytes | bytearray | memoryview]) -> Iterator[bytes]:
 
 
 def _leading(held: bytearray, seen: int) -> Generator[bytes, None, int]:
-    """The chunks at the front that are complete; they are taken away. Returns how many bytes were seen of what is left."""
+    """The chunks at the front that are complete; they are taken away. Returns how many bytes are left, all seen."""
+    if len(held) < MIN_CHUNK:
+        return len(held)
     data = bytes(held)
     lead = max(0, seen - WINDOW)
     ends = candidates(np.frombuffer(data, dtype=np.uint8)[lead:], seen - lead) + lead

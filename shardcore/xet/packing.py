@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from array import array
 from dataclasses import dataclass
 from typing import Protocol
@@ -123,10 +122,9 @@ class XorbPacker:
         self._file.write(header + stored)
         return self._note(len(chunk), HEADER_SIZE + len(stored), digest, scheme)
 
-    def skip(self, size: int) -> int:
-        """Leaves place for a chunk of which only the size is known, as if nothing compressed it; returns its number."""
+    def skip(self, size: int, digest: bytes) -> int:
+        """Leaves place for a chunk of which only the size is known, under a made-up hash; returns its number."""
         self._file.skip(HEADER_SIZE + size)
-        digest = hashlib.sha256(b"%d %d" % (len(self), size)).digest()
         return self._note(size, HEADER_SIZE + size, digest, Scheme.NONE)
 
     def plan(self) -> PackedXorb:

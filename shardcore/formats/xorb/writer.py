@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 
 import numpy as np
@@ -25,7 +26,7 @@ class XorbWriter(Writer):
 
     Args:
         output: Where to write.
-        compression: `auto`, what gives the fewest bytes for each chunk; `none`; `lz4`; `bg4`, LZ4 of the byte-grouped chunk.
+        compression: `auto`, what gives the fewest bytes for each chunk; `none`; `lz4`; `bg4`, LZ4 of byte groups.
         cut: Whether contents are cut into chunks; otherwise each is one chunk as it is.
     """
 
@@ -62,7 +63,7 @@ class XorbWriter(Writer):
         chunk = whole(data, label)
         if not 0 < len(chunk) <= MAX_UNPACKED:
             raise UsageError(
-                f"{label or 'the chunk'} has {len(chunk):,} bytes; a chunk has 1 to {MAX_UNPACKED:,}; with cut=yes it is cut"
+                f"{label or 'the chunk'} has {len(chunk):,} bytes; a chunk has 1 to {MAX_UNPACKED:,}, unless cut=yes"
             )
         return iter((chunk,))
 
@@ -71,7 +72,7 @@ class XorbWriter(Writer):
         self._content += size
         for one in usual_chunks(size):
             self._check(one, label)
-            self._packer.skip(one)
+            self._packer.skip(one, hashlib.sha256(b"%d" % len(self._packer)).digest())
 
     def _check(self, size: int, label: str) -> None:
         if fault := self._packer.fault_of(size):

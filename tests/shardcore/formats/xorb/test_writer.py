@@ -58,7 +58,7 @@ def test_the_worked_example_byte_by_byte(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", sorted(path.name for path in XORBS.iterdir()))
 def test_xorbs_of_the_reference_are_written_again(tmp_path: Path, name: str) -> None:
-    """The chunks of a xorb that hf-xet wrote, one by one or together, make a xorb of the same hash, as small or smaller."""
+    """The chunks of a xorb that hf-xet wrote, one by one or together, make a xorb of the same hash, no larger."""
     with shardcore.open(XORBS / name) as xorb:
         hashed = [xorb.objects.ref(row).extras["hash"] for row in range(len(xorb.objects))]
         contents = [xorb.read(xorb.objects.ref(row)) for row in range(len(xorb.objects))]
@@ -101,13 +101,11 @@ def test_compression_as_asked(tmp_path: Path, compression: str, codecs: str) -> 
 
 
 def test_limits_are_told_with_their_figures() -> None:
-    """One chunk too many, a chunk too large or none, a xorb of more than 64 MiB, and one of no chunk: refused, named."""
+    """One chunk too many, a chunk too large or empty, a xorb over 64 MiB, and one of no chunk: refused by name."""
     with shardcore.create(None, format="xorb", cut=False, compression="none") as writer:
         for _ in range(8192):
             writer.add(None, b"x")
-        with pytest.raises(
-            shardcore.UsageError, match=r"with last\.bin .* have 8,193 chunks; .* at most 8,192"
-        ):
+        with pytest.raises(shardcore.UsageError, match=r"with last\.bin .* have 8,193 chunks; .* at most 8,192"):
             writer.add(None, b"x", label="last.bin")
         for data in (b"", bytes(131_073)):
             with pytest.raises(shardcore.UsageError, match=f"b.bin has {len(data):,} bytes; a chunk has 1 to 131,072"):
