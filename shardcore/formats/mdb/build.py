@@ -20,13 +20,13 @@ from shardcore.formats.mdb.layout import (
     FOOTER,
     FOOTER_SIZE,
     HEADER,
-    NO_EXPIRY,
     RECORD_SIZE,
     SECTIONS_START,
     XORB_LOOKUP,
     ChunkFlag,
     FileFlag,
 )
+from shardcore.formats.mdb.times import expiry_field
 from shardcore.record import Record
 from shardcore.xet.hashes import ZERO, HashArray, words
 
@@ -112,7 +112,6 @@ def build(recipes: Recipes, form: str, facts: Facts = NO_FACTS) -> bytes:
     for table in tables:
         lookups.append(at)
         at += len(table)
-    forever = NO_EXPIRY if form == FULL else 0
     footer = FOOTER.pack(
         cas_info_offset=places[1],
         file_lookup_offset=lookups[0],
@@ -123,7 +122,7 @@ def build(recipes: Recipes, form: str, facts: Facts = NO_FACTS) -> bytes:
         chunk_lookup_num_entry=len(tables[2]) // CHUNK_LOOKUP.size,
         chunk_hash_hmac_key=facts.key,
         shard_creation_timestamp=facts.created,
-        shard_key_expiry=forever if facts.expiry is None else facts.expiry,
+        shard_key_expiry=expiry_field(facts.expiry, for_ever=form == FULL),
         materialized_bytes=int(recipes.segments["unpacked_segment_bytes"].sum(dtype=np.int64)),
         stored_bytes=int(recipes.chunks["unpacked_segment_bytes"].sum(dtype=np.int64)),
         footer_offset=at,

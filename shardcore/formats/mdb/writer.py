@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from shardcore.errors import UsageError
@@ -16,17 +15,17 @@ from shardcore.formats.mdb.hashes import shard_name
 from shardcore.formats.mdb.index import discover, load
 from shardcore.formats.mdb.layout import HEADER
 from shardcore.formats.mdb.objects import MdbObjects
+from shardcore.formats.mdb.times import read_key, read_time
 from shardcore.formats.mdb.xorb_output import XorbOutput
 from shardcore.formats.mdb.xorbs import Xorbs
 from shardcore.objects import NoObjects
 from shardcore.sources.memory import BytesSource
-from shardcore.text import short
 from shardcore.writing.output import Output
 from shardcore.writing.plan import Plan, PlannedFile, WrittenFile
 from shardcore.writing.temporary import Draining
 from shardcore.writing.writer import Data, More, Sized, Writer, pieces_of
 from shardcore.xet.chunker import chunks
-from shardcore.xet.hashes import SIZE, ZERO, chunk_hash, to_text
+from shardcore.xet.hashes import chunk_hash, to_text
 from shardcore.xet.packing import PackedXorb, XorbPacker, usual_chunks
 
 if TYPE_CHECKING:
@@ -38,8 +37,6 @@ MAX_SHARD_SIZE = 64 * 1024 * 1024
 
 CACHE, STORED = "xet/shard-cache", "xet/xorbs/shards"
 """The folders of a store: full shards, as clients keep them, and minimal ones, as the server side does."""
-
-_MOST_TIME = (1 << 64) - 2
 
 
 class MdbWriter(Writer):
@@ -213,48 +210,3 @@ def _as_file(data: bytes, name: str) -> MdbFile:
     footer = read_footer(data, len(data))
     geometry = locate(len(data), header, footer)
     return MdbFile(source, geometry, footer, xorbs, index=load(data, geometry))
-
-
-def read_key(text: str) -> bytes:
-    """The HMAC key that a text means; zero for none.
-
-    Raises:
-        UsageError: It is not 64 hex digits, or all of them are 0.
-    """
-    if not text:
-        return ZERO
-    try:
-        key = bytes.fromhex(text)
-    except ValueError:
-        key = b""
-    if len(key) != SIZE or len(text) != 2 * SIZE:
-        raise UsageError(f"key={short(text)}: 64 hex digits are wanted")
-    if key == ZERO:
-        raise UsageError("key=00…: a key of zeros means that there is none; leave it out")
-    return key
-
-
-def read_time(name: str, text: str) -> int | None:
-    """A time in Unix seconds; None for `none` and where nothing is given.
-
-    Args:
-        name: What errors call it.
-        text: An ISO date, with or without a time (UTC unless it says another zone), Unix seconds, or `none`.
-
-    Raises:
-        UsageError: It is none of these.
-    """
-    if text in ("", "none") and name == "expiry":
-        return None
-    try:
-        if text.isascii() and text.isdigit():
-            seconds = int(text)
-        else:
-            moment = datetime.fromisoformat(text)
-            moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
-            seconds = int(moment.timestamp())
-    except (ValueError, OverflowError):
-        seconds = -1
-    if not 0 <= seconds <= _MOST_TIME:
-        raise UsageError(f"{name}={short(text)}: a date such as 2030-01-31, or Unix seconds, is wanted")
-    return seconds
