@@ -254,6 +254,19 @@ def test_xorbs_in_a_folder_of_their_own(tmp_path: Path) -> None:
     assert not (tmp_path / "none").exists()
 
 
+def test_what_a_killed_run_left_among_the_xorbs_is_removed(tmp_path: Path) -> None:
+    """The folder of xorbs is swept, too; nothing else in it is touched."""
+    xorbs = tmp_path / "xorbs"
+    xorbs.mkdir()
+    for name in (".default.xorb.0123456789ab-7.part", ".other.0123456789ab-7.part", "default.mine"):
+        (xorbs / name).write_bytes(b"left over")
+    write(tmp_path / "out.mdb", [b"content"])
+    names = sorted(path.name for path in xorbs.iterdir())
+    assert len(names) == 3
+    assert names[0] == ".other.0123456789ab-7.part"
+    assert "default.mine" in names
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
