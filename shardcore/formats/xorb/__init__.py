@@ -31,5 +31,6 @@ FORMAT = Format(
             "Whether inputs are cut into chunks; with no each is one chunk as it is; yes unless given.",
             Purpose.WRITE,
         ),
+        Option("chunks", OptionType.JSON, "The bytes of each chunk of a content, a list of numbers.", Purpose.FACT),
     ),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -164,6 +165,11 @@ class XorbShard(Shard):
         skipped = int(ends[first - 1]) if first else 0
         kept = b"".join(self.stream_chunks(first, last))
         return kept[start - skipped : stop - skipped]
+
+    def facts(self, ref: ObjectRef) -> dict[str, Any]:
+        """`chunks`: the bytes of each chunk of a content; packing it again gives the same chunks."""
+        sizes = self.chunk_sizes
+        return {"chunks": (sizes if ref.key == ALL else sizes[ref.row : ref.row + 1]).tolist()}
 
     def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
         """Checks the xorb; see `docs/formats/xorb.md` for what each depth does."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,11 +40,12 @@ class XorbWriter(Writer):
     def _add(self, key: str | None, data: Data, more: More) -> str:
         """Writes the chunks of one content; chunks have no keys but their numbers."""
         if isinstance(data, Sized) and self.output.planning:
-            self._plan_sizes(data.size, more.label)
+            told = more.facts.get("chunks")
+            self._plan_sizes(_sizes(told, more.label) if told is not None else usual_chunks(data.size), more.label)
             return ""
         count, offset = len(self._packer), self._file.at
         try:
-            for chunk in self._chunks(data, more.label):
+            for chunk in self._chunks(data, more):
                 self._check(len(chunk), more.label)
                 self._packer.add(chunk, chunk_hash(chunk))
                 self._content += len(chunk)
@@ -57,7 +58,10 @@ class XorbWriter(Writer):
             raise
         return ""
 
-    def _chunks(self, data: Data, label: str) -> Iterator[bytes]:
+    def _chunks(self, data: Data, more: More) -> Iterator[bytes]:
+        label = more.label
+        if "chunks" in more.facts:
+            return _cut_at(_sizes(more.facts["chunks"], label), pieces_of(data, label), label)
         if self._cut:
             return chunks(pieces_of(data, label))
         chunk = whole(data, label)
@@ -67,10 +71,10 @@ class XorbWriter(Writer):
             )
         return iter((chunk,))
 
-    def _plan_sizes(self, size: int, label: str) -> None:
+    def _plan_sizes(self, sizes: list[int], label: str) -> None:
         self.exact = False
-        self._content += size
-        for one in usual_chunks(size):
+        self._content += sum(sizes)
+        for one in sizes:
             self._check(one, label)
             self._packer.skip(one, hashlib.sha256(b"%d" % len(self._packer)).digest())
 
@@ -97,6 +101,37 @@ class XorbWriter(Writer):
         self._packed()
         self._packer.finish()
         self._file.complete(len(self._packer))
+
+
+def _sizes(told: object, label: str) -> list[int]:
+    """The sizes of chunks that a fact tells.
+
+    Raises:
+        UsageError: They are no sizes of chunks.
+    """
+    if not isinstance(told, list) or any(type(one) is not int or not 0 < one <= MAX_UNPACKED for one in told):
+        raise UsageError(f"{label or 'the content'}: chunks is a list of numbers, each from 1 to {MAX_UNPACKED:,}")
+    return told
+
+
+def _cut_at(sizes: list[int], pieces: Iterable[bytes | bytearray | memoryview], label: str) -> Iterator[bytes]:
+    """Chunks of the sizes that are told.
+
+    Raises:
+        UsageError: The content has more bytes, or fewer.
+    """
+    held, number, whole = bytearray(), 0, 0
+    for piece in pieces:
+        held += piece
+        whole += len(piece)
+        start = 0
+        while number < len(sizes) and len(held) - start >= sizes[number]:
+            yield bytes(held[start : start + sizes[number]])
+            start += sizes[number]
+            number += 1
+        del held[:start]
+    if whole != sum(sizes):
+        raise UsageError(f"{label or 'the content'} has {whole:,} bytes, its chunks have {sum(sizes):,}")
 
 
 class _PlannedChunks(ColumnObjects):

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 import shardcore
+from shardcore.extract import extract
+from shardcore.packing import pack
 from shardcore.shard import Shard
 from shardcore.testing import WriterContract
 from shardcore.xet.chunker import cut_ends
@@ -121,6 +123,34 @@ def test_limits_are_told_with_their_figures() -> None:
         pytest.raises(shardcore.UsageError, match="at least one chunk"),
     ):
         writer.plan()
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in XORBS.iterdir()))
+def test_extract_and_pack_give_the_same_chunks(tmp_path: Path, name: str) -> None:
+    """The manifest tells where the chunks of the whole content end: what is packed from it has the same hash."""
+    with shardcore.open(XORBS / name) as xorb:
+        assert not any(line.error for line in extract(xorb, [xorb.find("all")], tmp_path / "x"))
+    pack("xorb", tmp_path / "again", manifest=tmp_path / "x" / "manifest.json")
+    with shardcore.open(tmp_path / "again") as xorb:
+        assert f"default.{xorb.fields['info.cas_hash']}" == name
+
+
+@pytest.mark.parametrize(
+    ("told", "message"),
+    [
+        ([3, 3], "b.bin has 7 bytes, its chunks have 6"),
+        ([7, 1], "chunks have 8"),
+        ([0, 7], "list of numbers"),
+        (7, "list"),
+    ],
+)
+def test_chunks_that_do_not_fit_are_refused(told: Any, message: str) -> None:
+    """Sizes of chunks that do not add up to the content, or are none, are told with the name."""
+    with shardcore.create(None, format="xorb") as writer:
+        writer.add(None, b"abcdefg", chunks=[3, 4])
+        with pytest.raises(shardcore.UsageError, match=message):
+            writer.add(None, b"abcdefg", label="b.bin", chunks=told)
+        assert len(writer.plan().files[0].objects) == 2
 
 
 def test_after_a_failing_input_the_xorb_is_sound(tmp_path: Path) -> None:
