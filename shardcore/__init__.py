@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from shardcore.converting import KeyChoice, convert
     from shardcore.dataset import DataSet, Member
     from shardcore.errors import (
         BadChecksum,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from shardcore.nodes.runs import Runs
     from shardcore.nodes.sections import Section, SectionRole
     from shardcore.objects import ObjectColumns, ObjectRef, Objects, State
+    from shardcore.packing import Packed, pack
     from shardcore.record import Columns, Field, FieldRole, Record
     from shardcore.registry import Detection, create, detect, open
     from shardcore.shard import Shard
@@ -41,7 +43,7 @@ if TYPE_CHECKING:
     from shardcore.span import Span
     from shardcore.trace import Step, Trace
     from shardcore.writing.plan import Plan, PlannedFile, WrittenFile
-    from shardcore.writing.writer import Writer
+    from shardcore.writing.writer import Sized, Writer
 
 __version__ = "0.1.0"
 
@@ -62,6 +64,7 @@ __all__ = [
     "Folder",
     "FormatError",
     "KeyAbsent",
+    "KeyChoice",
     "LimitExceeded",
     "LocalFolder",
     "Member",
@@ -70,6 +73,7 @@ __all__ = [
     "ObjectColumns",
     "ObjectRef",
     "Objects",
+    "Packed",
     "Plan",
     "PlannedFile",
     "Record",
@@ -81,6 +85,7 @@ __all__ = [
     "Severity",
     "Shard",
     "ShardError",
+    "Sized",
     "Source",
     "SourceChanged",
     "SourceError",
@@ -94,13 +99,16 @@ __all__ = [
     "Writer",
     "WrittenFile",
     "__version__",
+    "convert",
     "create",
     "detect",
     "open",
+    "pack",
 ]
 
 # The same for the interpreter: the modules, and the names that come from them.
 _NAMES = {
+    "converting": "KeyChoice convert",
     "dataset": "DataSet Member",
     "errors": "BadChecksum BadMagic Cancelled ExternalMissing FormatError KeyAbsent LimitExceeded "
     "NotAShard Remedy ShardError SourceChanged SourceError Truncated Unsupported UsageError",
@@ -109,6 +117,7 @@ _NAMES = {
     "nodes.runs": "Runs",
     "nodes.sections": "Section SectionRole",
     "objects": "ObjectColumns ObjectRef Objects State",
+    "packing": "Packed pack",
     "record": "Columns Field FieldRole Record",
     "registry": "Detection create detect open",
     "shard": "Shard",
@@ -118,7 +127,7 @@ _NAMES = {
     "span": "Span",
     "trace": "Step Trace",
     "writing.plan": "Plan PlannedFile WrittenFile",
-    "writing.writer": "Writer",
+    "writing.writer": "Sized Writer",
 }
 _MODULE_OF = {name: module for module, names in _NAMES.items() for name in names.split()}
 

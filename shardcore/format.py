@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from shardcore.errors import FormatError, KeyAbsent, NotAShard, ShardError, UsageError
 from shardcore.finding import Depth, Findings, Report
@@ -21,9 +21,7 @@ from shardcore.sources.base import Folder, Source
 from shardcore.sources.opening import PrefetchedSource
 from shardcore.span import Span
 from shardcore.trace import Look
-
-if TYPE_CHECKING:
-    from shardcore.writing.writer import Writer
+from shardcore.writing.declared import Writes
 
 
 class Certainty(IntEnum):
@@ -119,7 +117,9 @@ class Format:
         infer: Says whether bytes without any mark fit the format; asked when no other format is even partly there.
         detect_folder: Says whether a folder is a data set of the format.
         open_folder: Opens it.
-        create: Starts a writer.
+        writes: How it is written; None where it is not.
+        edits: What can be changed in place, by the name of the command (`delete`, `truncate`, `append`): a function of
+            the opened shard and of what the command was given, which makes an `Edit` and changes nothing.
         locate: Says in which shard a key would lie, from parameters alone.
         options: What can be chosen for opening, writing and locating.
         begins: The bytes with one of which every file of the format begins, as far as it can be recognised at all; a
@@ -138,7 +138,8 @@ class Format:
     infer: Callable[[PrefetchedSource], Verdict | None] | None = None
     detect_folder: Callable[[Folder], Verdict | None] | None = None
     open_folder: Callable[[Folder, OpenContext], Shard] | None = None
-    create: Callable[..., Writer] | None = None
+    writes: Writes | None = None
+    edits: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     locate: Callable[..., dict[str, Any]] | None = None
     options: tuple[Option, ...] = ()
     begins: tuple[bytes, ...] = ()

@@ -37,6 +37,8 @@ class Purpose(Enum):
     OPEN = "open"
     WRITE = "write"
     LOCATE = "locate"
+    FACT = "fact"
+    """What a format keeps about one object: given with each object, and in the lines of a manifest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,7 @@ class Option:
         names_format: For opening: whether giving it says that the file is of this format. Other options for opening
             are of no account to formats that do not declare them.
         hidden: Whether people do not choose it: programs do.
+        content: For writing: whether it names content by itself, so that no other input is needed.
     """
 
     name: str
@@ -63,6 +66,7 @@ class Option:
     choices: tuple[str, ...] = ()
     names_format: bool = False
     hidden: bool = False
+    content: bool = False
 
     def value_of(self, given: Any) -> Any:
         """The value that was meant: texts (of a command line) are read, other values are checked.

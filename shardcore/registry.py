@@ -22,6 +22,7 @@ from shardcore.sources.opening import PrefetchedSource
 from shardcore.text import short
 
 if TYPE_CHECKING:
+    from shardcore.writing.declared import Writes
     from shardcore.writing.writer import Writer
 
 # One line for each format: the name of its folder under `shardcore/formats`. They are asked in this order, and the
@@ -158,31 +159,67 @@ def _opening_options(given: Mapping[str, Any]) -> tuple[dict[str, Any], str | No
     return values, named, claim
 
 
-def create(target: str | Path | None, *, format: str, force: bool = False, **options: Any) -> Writer:
+def create(
+    target: str | Path | None,
+    *,
+    format: str,
+    force: bool = False,
+    folder: bool | None = None,
+    plan: bool = False,
+    **options: Any,
+) -> Writer:
     """Starts to write a shard.
 
     Args:
         target: The path under which the complete shard appears; None to plan only.
         format: The name of the format.
-        force: Whether an existing file is replaced.
+        force: Whether existing files are replaced; in a folder, shards that are not written anew are removed.
+        folder: Whether the target is a folder for a data set; None: where it is one, or its path ends with `/`.
+        plan: Whether only to plan: nothing is written, though the target is known.
         **options: Options that the format declares for writing (`Format.options`).
 
     Raises:
         UsageError: The format is not known or cannot be written, an option does not fit, or the target exists.
     """
     found = format_of(format)
-    if found.create is None:
-        there = ", ".join(one.name for one in all_formats() if one.create is not None)
-        raise UsageError(f"{format} cannot be written; there is {there}")
+    writes = writes_of(found)
     values = read_options(found.options, options, Purpose.WRITE, format)
     from shardcore.writing.output import Output
 
-    output = Output(target, force=force)
+    if folder is None:
+        folder = target is not None and means_folder(target)
+    if folder and not writes.folder:
+        where = f"{target} is a folder; " if target is not None and means_folder(target) else ""
+        raise UsageError(f"{where}{format} is written into one file: give the name of a file")
+    if not folder and not writes.file:
+        raise UsageError(f"{format} is written into a folder: give one, or a name that ends with /")
+    output = Output(target, force=force, folder=folder, replaces=writes.members, planning=plan)
     try:
-        return found.create(output, **values)
+        writer = writes.create(output, **values)
     except BaseException:
         output.discard()
         raise
+    writer.declared = found.options_for(Purpose.FACT)
+    writer.part_names = writes.parts
+    return writer
+
+
+def writes_of(found: Format) -> Writes:
+    """What a format says about writing.
+
+    Raises:
+        UsageError: It cannot be written.
+    """
+    if found.writes is None:
+        there = ", ".join(one.name for one in all_formats() if one.writes is not None)
+        raise UsageError(f"{found.name} cannot be written; there is {there}")
+    return found.writes
+
+
+def means_folder(target: str | Path) -> bool:
+    """Whether a target is a folder, or its text says that it is to become one."""
+    text = str(target)
+    return text.endswith(("/", os.sep)) or os.path.isdir(text)  # noqa: PTH112
 
 
 def locate(format: str, key: str, **options: Any) -> dict[str, Any]:

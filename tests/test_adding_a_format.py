@@ -1,8 +1,9 @@
-"""`docs/adding-a-format.md` proves what it says: its code is a format that passes the contract."""
+"""The pages on adding a format and a writer prove what they say: their code is a format that passes the contracts."""
 
 from __future__ import annotations
 
 import importlib
+import os
 import re
 import subprocess
 import sys
@@ -13,8 +14,10 @@ import pytest
 
 import shardcore
 from shardcore import registry
+from shardcore.cli.program import run
 
-PAGE = Path(__file__).parents[1] / "docs" / "adding-a-format.md"
+DOCS = Path(__file__).parents[1] / "docs"
+PAGES = [DOCS / "adding-a-format.md", DOCS / "adding-a-writer.md"]
 CODE = re.compile(r"```python\n# (?P<path>\S+)\n(?P<code>.*?)```", re.DOTALL)
 CONTENTS = {b"first": b"one", b"empty": b"", b"last": b"three" * 40}
 
@@ -33,8 +36,9 @@ def tally_of(contents: dict[bytes, bytes]) -> bytes:
 @pytest.fixture
 def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A place in which every piece of code of the page lies where the page says; the format is listed."""
-    pieces = {found["path"]: found["code"] for found in CODE.finditer(PAGE.read_text(encoding="utf-8"))}
-    assert len(pieces) == 9
+    text = "".join(page.read_text(encoding="utf-8") for page in PAGES)
+    pieces = {found["path"]: found["code"] for found in CODE.finditer(text)}
+    assert len(pieces) == 11
     for name, code in pieces.items():
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -56,21 +60,40 @@ def test_the_new_format_is_opened_like_any_other(house: Path) -> None:
         assert shard.trace("nobody").outcome == "absent"
 
 
+def test_the_new_format_is_written_like_any_other(house: Path, tmp_path: Path) -> None:
+    """The command packs files into it, by their names, and tells what does not fit."""
+    (tmp_path / "in").mkdir()
+    for name, data in CONTENTS.items():
+        (tmp_path / "in" / name.decode()).write_bytes(data)
+    assert run(["pack", "tally", str(tmp_path / "out.tally"), str(tmp_path / "in")]) == 0
+    with shardcore.open(tmp_path / "out.tally") as shard:
+        assert {name: shard.read(shard.find(name.decode())) for name in CONTENTS} == CONTENTS
+    (tmp_path / "in" / "too long a name").write_bytes(b"")
+    assert run(["pack", "tally", str(tmp_path / "more.tally"), str(tmp_path / "in")]) == 2
+
+
 def test_the_new_format_passes_the_contract(house: Path) -> None:
-    """The test of the page, run as it stands, in a process in which the format is listed."""
+    """The tests of the pages, run as they stand, in processes in which the format is listed."""
     data = house / "tests/data/tally"
     data.mkdir(parents=True)
     for number, contents in enumerate((CONTENTS, {})):
         (data / f"{number}.tally").write_bytes(tally_of(contents))
-    test = house / "tests/shardcore/formats/tally/test_contract.py"
-    (house / "conftest.py").write_text(
+    tests = house / "tests/shardcore/formats/tally"
+    # The contract of writers starts processes of its own: they have to know the format, too.
+    site = house / "site"
+    site.mkdir()
+    (site / "sitecustomize.py").write_text(
         "import shardcore.formats\n"
         "from shardcore import registry\n"
         f"shardcore.formats.__path__.append({str(house / 'shardcore' / 'formats')!r})\n"
         "registry.FORMATS = ('tally', *registry.FORMATS)\n",
         encoding="utf-8",
     )
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(house), str(test)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=house)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(house), str(tests)]
+    command += ["--import-mode=importlib"]
+    paths = os.pathsep.join([str(site), *filter(None, [os.environ.get("PYTHONPATH")])])
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, cwd=house, env=os.environ | {"PYTHONPATH": paths}
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     assert re.search(r"\d+ passed", done.stdout)

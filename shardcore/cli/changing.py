@@ -1,120 +1,184 @@
-"""Commands that write: pack."""
+"""Commands that write new shards: pack, convert."""
 
 from __future__ import annotations
 
-import os
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-import shardcore
-from shardcore.cli.options import Force, Json, format_options, progress_bar
-from shardcore.cli.output import print_json, print_line, tell_json, tell_line
-from shardcore.errors import SourceError
-from shardcore.progress import Progress
+from shardcore.cli.options import Force, Json, Opening, Uri, format_options, progress_bar
+from shardcore.cli.output import print_json, print_line, tell_json, tell_line, warn
+from shardcore.finding import Depth, Severity
 from shardcore.words import plural
 
 if TYPE_CHECKING:
+    from shardcore.finding import Report
+    from shardcore.packing import Packed
     from shardcore.writing.plan import Plan, PlannedFile
-    from shardcore.writing.writer import Writer
+
+ESTIMATE = "≈ "
+
+Options = Annotated[
+    list[str] | None, typer.Option("-O", metavar="NAME=VALUE", help="An option of the format, such as seed=1.")
+]
+PlanOnly = Annotated[bool, typer.Option("--plan", help="Print what would be written, and write nothing.")]
+NoVerify = Annotated[bool, typer.Option("--no-verify", help="Do not read the contents back; the index always is.")]
 
 
 def pack(
     format_name: Annotated[str, typer.Argument(metavar="FORMAT", help="The format to write.", show_default=False)],
-    out: Annotated[Path, typer.Argument(metavar="OUT", help="The shard to write.", show_default=False)],
-    inputs: Annotated[
-        list[str],
-        typer.Argument(metavar="INPUT", help="Files, folders; - reads names from standard input."),
+    out: Annotated[
+        str,
+        typer.Argument(metavar="OUT", help="The shard; a folder, or a name ending with /, for several files."),
     ],
-    plan: Annotated[bool, typer.Option("--plan", help="Print what would be written, and write nothing.")] = False,
-    option: Annotated[
-        list[str] | None, typer.Option("-O", metavar="NAME=VALUE", help="An option of the format, such as seed=1.")
+    inputs: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="INPUT", help="Files, folders; - reads names from standard input."),
     ] = None,
+    manifest: Annotated[
+        str | None,
+        typer.Option(
+            "--manifest", metavar="FILE|-", help="Which file gets which key: JSON Lines, or extract's manifest."
+        ),
+    ] = None,
+    spec: Annotated[
+        str | None, typer.Option("--spec", metavar="JSON|FILE", help="neuroglancer: the sharding specification.")
+    ] = None,
+    option: Options = None,
+    plan: PlanOnly = False,
+    no_verify: NoVerify = False,
     force: Force = False,
     json: Json = False,
 ) -> int:
-    """Pack files into a new shard; it appears when it is complete."""
-    files = list(_input_files(inputs))
-    options = format_options(option)
-    from shardcore.writing.output import taken
+    """Pack files into a new shard; it appears when it is complete, and is read back."""
+    from shardcore.packing import pack as pack_files
 
-    if plan and os.path.lexists(out) and not force:
-        raise taken(out)
-    with (
-        shardcore.create(None if plan else out, format=format_name, force=force, **options) as writer,
-        progress_bar("packing") as progress,
-    ):
-        _add_files(writer, files, progress)
-        if plan:
-            _print_plan(writer.plan(), out, as_json=json)
-    for written in writer.written:
+    options: dict[str, Any] = dict(format_options(option))
+    if spec is not None:
+        options["spec"] = spec
+    with progress_bar("packing") as progress:
+        done = pack_files(
+            format_name,
+            out,
+            inputs or [],
+            manifest=manifest,
+            options=options,
+            force=force,
+            plan=plan,
+            verify=Depth.INDEX if no_verify else Depth.CONTENT,
+            progress=progress,
+        )
+    return tell_packed(done, out, as_json=json)
+
+
+def convert(
+    uri: Uri,
+    format_name: Annotated[str, typer.Argument(metavar="FORMAT", help="The format to write.", show_default=False)],
+    out: Annotated[
+        str,
+        typer.Argument(metavar="OUT", help="The shard; a folder, or a name ending with /, for several files."),
+    ],
+    key: Annotated[
+        str,
+        typer.Option("--key", metavar="RULE", help="Keys: as-is, sha256, number or name; as-is where they fit."),
+    ] = "",
+    spec: Annotated[
+        str | None, typer.Option("--spec", metavar="JSON|FILE", help="neuroglancer: the specification to write with.")
+    ] = None,
+    source_format: Annotated[str | None, typer.Option("--format", metavar="NAME", help="The format of URI.")] = None,
+    source_spec: Annotated[
+        str | None, typer.Option("--source-spec", metavar="JSON|FILE", help="neuroglancer: the specification of URI.")
+    ] = None,
+    xorbs: Annotated[str | None, typer.Option("--xorbs", metavar="DIR", help="mdb: the folder of the xorbs.")] = None,
+    deleted: Annotated[bool, typer.Option("--deleted", help="Take tombstoned objects, too.")] = False,
+    option: Options = None,
+    plan: PlanOnly = False,
+    no_verify: NoVerify = False,
+    force: Force = False,
+    json: Json = False,
+) -> int:
+    """Write all objects of a shard into a new one of another format."""
+    from shardcore.converting import convert as convert_shard
+
+    options: dict[str, Any] = dict(format_options(option))
+    if spec is not None:
+        options["spec"] = spec
+    how = Opening(source_format, {"spec": source_spec, "xorbs": xorbs, "deleted": deleted})
+    with how.open(uri) as shard, progress_bar("converting") as progress:
+        done = convert_shard(
+            shard,
+            format_name,
+            out,
+            keys=key,
+            deleted=deleted,
+            options=options,
+            force=force,
+            plan=plan,
+            verify=Depth.INDEX if no_verify else Depth.CONTENT,
+            progress=progress,
+        )
+    return tell_packed(done, out, as_json=json)
+
+
+COMMANDS = (pack, convert)
+
+
+def tell_packed(done: Packed, out: str, *, as_json: bool) -> int:
+    """Prints what was written, or would be; the exit code."""
+    for note in done.notes:
+        warn(note)
+    if done.plan is not None:
+        _print_plan(done.plan, out, as_json=as_json)
+    for written in done.written:
         line = {
             "path": str(written.path),
             "objects": written.objects,
             "size": written.size,
             "sha256": written.sha256,
         }
-        if json:
+        if as_json:
             tell_json(line)
         else:
             tell_line("  ".join(str(value) for value in line.values()))
-    return 0
+    for path in done.removed:
+        warn(f"{path} was removed: the new data set does not have it")
+    return _tell_report(done.report)
 
 
-COMMANDS = (pack,)
+def _tell_report(report: Report | None) -> int:
+    """Tells errors that reading back found; the exit code."""
+    if report is None or report.ok:
+        return 0
+    for finding in report.findings:
+        if finding.severity is Severity.ERROR:
+            warn(f"what was written is not sound: {finding.code}: {finding.message}")
+    return 1
 
 
-def _input_files(inputs: list[str]) -> Iterator[Path]:
-    """The files named, those in folders sorted by name.
-
-    Raises:
-        SourceError: A name is neither a file nor a folder.
-    """
-    for name in inputs:
-        if name == "-":
-            yield from _input_files([line for line in sys.stdin.read().splitlines() if line])
-            continue
-        path = Path(name)
-        # Path.is_dir and is_file raise for names that are too long, and where looking is not allowed.
-        if os.path.isdir(path):  # noqa: PTH112
-            yield from sorted(inner for inner in path.rglob("*") if inner.is_file() and not inner.is_symlink())
-        elif os.path.isfile(path):  # noqa: PTH113
-            yield path
-        else:
-            there = os.path.exists(path)  # noqa: PTH110
-            raise SourceError(f"{path} is not a regular file" if there else f"there is no file {path}")
-
-
-def _add_files(writer: Writer, files: list[Path], progress: Progress) -> None:
-    for number, path in enumerate(files):
-        progress(number, len(files))
-        try:
-            with path.open("rb") as stream:
-                writer.add(None, stream, label=str(path))
-        except OSError as error:
-            raise SourceError(f"cannot read {path}: {error.strerror}") from error
-
-
-def _print_plan(plan: Plan, out: Path, *, as_json: bool) -> None:
+def _print_plan(plan: Plan, out: str, *, as_json: bool) -> None:
     if as_json:
-        print_json({"files": [_planned_json(file, out) for file in plan.files]})
+        print_json({"files": [_planned_json(file, out) for file in plan.files], "exact": plan.exact})
         return
+    about = "" if plan.exact else ESTIMATE
     for file in plan.files:
-        print_line(f"{_planned_path(file, out)}: {plural(file.size, 'byte')}, {plural(len(file.objects), 'object')}")
+        size = f"{about}{plural(file.size, 'byte')}"
+        print_line(f"{_planned_path(file, out)}: {size}, {plural(len(file.objects), 'object')}")
         for section in file.sections:
             print_line(f"  {section.name:<16} {section.start:>14} .. {section.stop}")
         for size, key in zip(file.objects[:].size.tolist(), file.objects.keys[:], strict=True):
             print_line(f"  {size:>12}  {key}")
 
 
-def _planned_path(file: PlannedFile, out: Path) -> str:
-    return str(out.parent / (file.name or out.name))
+def _planned_path(file: PlannedFile, out: str) -> str:
+    from shardcore.registry import means_folder
+
+    if means_folder(out):
+        return str(Path(out) / file.name)
+    return str(Path(out).parent / file.name)
 
 
-def _planned_json(file: PlannedFile, out: Path) -> dict[str, Any]:
+def _planned_json(file: PlannedFile, out: str) -> dict[str, Any]:
     columns = file.objects[:]
     places = zip(columns.size.tolist(), columns.start.tolist(), columns.stop.tolist(), strict=True)
     objects = [

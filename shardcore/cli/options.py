@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -50,6 +51,7 @@ class Opening:
 
     def open(self, uri: str, *, partial: bool = False) -> Shard:
         """Opens what a command names."""
+        _tell_interrupted(uri)
         with progress_bar("opening") as progress:
             return shardcore.open(uri, format=self.format, partial=partial, progress=progress, **self.options)
 
@@ -67,6 +69,16 @@ class Opening:
                 return shard
             shard.close()
             raise
+
+
+def _tell_interrupted(uri: str) -> None:
+    """Says on standard error that an edit of a local file did not come to its end."""
+    if os.path.lexists(f"{uri}.undo"):
+        from shardcore.cli.output import warn
+        from shardcore.writing.undo import interrupted
+
+        if told := interrupted(uri):
+            warn(told)
 
 
 USUAL = Opening()

@@ -85,7 +85,7 @@ def get(
     if not wanted:
         raise UsageError("which objects? give keys; those that begin with a dash after --")
     from shardcore.extract import ANY_SIZE, write_object
-    from shardcore.writing.output import write_whole
+    from shardcore.writing.temporary import write_whole
 
     window = byte_range(bytes_wanted)
     with how.open_rest(uri) as shard:

@@ -20,7 +20,7 @@ from shardcore.extract.options import ALL_PARTS, AS_USUAL, NO_PARTS, Conflict, E
 from shardcore.objects import ObjectRef, State
 from shardcore.progress import Progress, no_progress
 from shardcore.shard import PIECE, Shard, bounded
-from shardcore.writing.output import write_whole
+from shardcore.writing.temporary import write_whole
 
 ANY_SIZE = 1 << 63
 """More bytes than any object has."""

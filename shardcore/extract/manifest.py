@@ -10,7 +10,7 @@ from typing import Any
 
 from shardcore.errors import Remedy, UsageError
 from shardcore.shard import Shard
-from shardcore.writing.output import TemporaryFile
+from shardcore.writing.temporary import TemporaryFile
 
 MANIFEST = "manifest.json"
 

@@ -2,94 +2,342 @@
 
 from __future__ import annotations
 
+import io
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pytest
 
 import shardcore
-from shardcore.errors import UsageError
+from shardcore.errors import SourceError, UsageError
+from shardcore.extract import extract
 from shardcore.finding import Depth
 from shardcore.objects import ObjectRef
+from shardcore.options import Purpose
+from shardcore.packing import pack
+from shardcore.registry import format_of, writes_of
+from shardcore.shard import Shard
+from shardcore.testing import killed
+from shardcore.testing.killed import bytes_of, seen
 from shardcore.writing.plan import Plan, PlannedFile
-from shardcore.writing.writer import Writer
+from shardcore.writing.writer import Sized, Writer
 
 
 class WriterContract:
-    """What every writer promises. Derive, and give `created` and `objects`."""
+    """What every writer promises. Derive, give `format` and `objects`, and override what is different.
+
+    Attributes:
+        format: The name of the format.
+        suffix: How a target ends; `/` where it is a folder.
+        options: Options for `create`.
+        wrong_keys: Keys that are not of the format's form; empty where any text is one, or there are none.
+        moments: Moments at which a run is killed; fewer where another class of the same writer has as many.
+        keyless: Whether the format has no keys: objects are then told apart by their order.
+    """
 
     format: ClassVar[str]
     suffix: ClassVar[str] = ".shard"
+    options: ClassVar[dict[str, Any]] = {}
+    wrong_keys: ClassVar[tuple[str, ...]] = ()
+    keyless: ClassVar[bool] = False
+    moments: ClassVar[int] = 40
 
     def objects(self) -> list[tuple[str | None, bytes]]:
-        """Keys and contents to write."""
+        """Keys and contents to write, five or more, all of them small; one content is empty where that can be."""
         raise NotImplementedError
+
+    def facts(self, row: int) -> dict[str, Any]:
+        """The facts with which object `row` is written."""
+        return {}
 
     def created(self, target: Path | None) -> Writer:
         """A writer for a target."""
-        return shardcore.create(target, format=self.format)
+        folder = self.suffix.endswith("/")
+        return shardcore.create(target, format=self.format, folder=folder, **self.options)
+
+    def target(self, folder: Path, name: str = "out") -> Path:
+        """A target in a folder."""
+        return folder / (name + self.suffix.rstrip("/"))
+
+    def read(self, shard: Shard, row: int, key: str) -> bytes:
+        """The content of the object that was added as number `row`, under the key that `add` returned."""
+        return shard.read(shard.find(key))
+
+    def fill(self, writer: Writer) -> list[str]:
+        """Adds all objects; returns their keys."""
+        return [writer.add(key, data, **self.facts(row)) for row, (key, data) in enumerate(self.objects())]
 
     def written(self, target: Path) -> Plan:
         """Writes the objects; returns the plan made before the end."""
         with self.created(target) as writer:
-            for key, data in self.objects():
-                writer.add(key, data)
+            self.fill(writer)
             return writer.plan()
+
+    def opened(self, target: Path, writer: Writer | None = None) -> Shard:
+        """What was written, opened."""
+        return shardcore.open(target, format=self.format, **(writer.opening if writer is not None else {}))
+
+    def test_it_is_declared(self) -> None:
+        """The format says in one sentence each what it is for and what it cannot; every option and fact has a help."""
+        found = format_of(self.format)
+        writes = writes_of(found)
+        for sentence in (writes.purpose, writes.cannot):
+            assert sentence.endswith(".")
+            assert "\n" not in sentence
+        for purpose in (Purpose.WRITE, Purpose.FACT):
+            names = [option.name for option in found.options_for(purpose)]
+            assert len(set(names)) == len(names)
+            assert all(option.help.endswith((".", "unless given.")) for option in found.options_for(purpose))
+        assert bool(writes.key_form) != self.keyless
+        assert writes.file if not self.suffix.endswith("/") else writes.folder
 
     def test_what_was_written_is_read_back(self, tmp_path: Path) -> None:
         """Every object comes back under the key that `add` returned, and verification finds nothing."""
-        target = tmp_path / f"out{self.suffix}"
+        target = self.target(tmp_path)
         with self.created(target) as writer:
-            keys = [writer.add(key, data) for key, data in self.objects()]
-        with shardcore.open(target) as shard:
-            for key, (_, data) in zip(keys, self.objects(), strict=True):
-                assert shard.read(shard.find(key)) == data
+            keys = self.fill(writer)
+        with self.opened(target, writer) as shard:
+            for row, (key, (_, data)) in enumerate(zip(keys, self.objects(), strict=True)):
+                assert self.read(shard, row, key) == data
             assert shard.verify(Depth.CONTENT).findings == ()
 
     def test_the_plan_is_what_gets_written(self, tmp_path: Path) -> None:
-        """Sections, sizes and objects of the plan are those of the file, and planning alone says the same."""
-        target = tmp_path / f"out{self.suffix}"
-        plan = self.written(target)
+        """Names, sections, sizes and objects of the plan are those of the files; planning alone says the same."""
+        target = self.target(tmp_path)
+        with self.created(target) as writer:
+            self.fill(writer)
+            plan = writer.plan()
+        assert plan.exact
+        written = {file.path: (file.size, file.objects) for file in writer.written}
+        root = target if self.suffix.endswith("/") else tmp_path
+        assert {root / f.name: f.size for f in plan.files} == {path: size for path, (size, _) in written.items()}
         with self.created(None) as planner:
-            for key, data in self.objects():
-                planner.add(key, data)
-            pairs = zip(planner.plan().files, plan.files, strict=True)
-            for only_planned, written in pairs:
-                assert (only_planned.size, only_planned.sections) == (written.size, written.sections)
-                assert _refs(only_planned) == _refs(written)
-        with shardcore.open(target) as shard:
-            assert shard.source is not None
-            assert plan.files[-1].sections == shard.sections
-            assert plan.files[-1].size == shard.source.size
-            shard.load_index()
-            for ref in _refs(plan.files[-1]):
-                assert ref.key is not None
-                assert shard.find(ref.key) == ref
+            self.fill(planner)
+            for only_planned, planned in zip(planner.plan().files, plan.files, strict=True):
+                assert (only_planned.size, only_planned.sections) == (planned.size, planned.sections)
+                assert _refs(only_planned) == _refs(planned)
+        self.check_plan(plan, root, writer)
+
+    def check_plan(self, plan: Plan, root: Path, writer: Writer) -> None:
+        """The files of a plan that are shards say what they say when they are opened."""
+        for file in plan.files:
+            if not len(file.objects):
+                continue
+            with shardcore.open(root / file.name, format=self.format, **writer.opening) as shard:
+                assert shard.source is not None
+                assert file.sections == shard.sections
+                assert file.size == shard.source.size
+                shard.load_index()
+                for ref in _refs(file):
+                    if ref.key is not None:
+                        assert shard.find(ref.key) == ref
+
+    def test_a_plan_from_sizes_is_near(self) -> None:
+        """With sizes alone the plan has the same files; it is exact, or says that it is not and is near."""
+        with self.created(None) as writer:
+            self.fill(writer)
+            plan = writer.plan()
+        with self.created(None) as writer:
+            for row, (key, data) in enumerate(self.objects()):
+                writer.add(key, Sized(len(data)), **self.facts(row))
+            estimate = writer.plan()
+        if estimate.exact:
+            assert [(f.name, f.size, f.sections) for f in estimate.files] == [
+                (f.name, f.size, f.sections) for f in plan.files
+            ]
+        assert estimate.content == plan.content
+        assert [len(file.objects) for file in estimate.files] == [len(file.objects) for file in plan.files]
+        assert estimate.size >= plan.size / 4
+
+    def test_sizes_alone_cannot_be_written(self, tmp_path: Path) -> None:
+        """A writer that writes refuses content of which only the size is known, and leaves nothing."""
+        key, data = self.objects()[0]
+        with pytest.raises(UsageError), self.created(self.target(tmp_path)) as writer:
+            writer.add(key, Sized(len(data)), **self.facts(0))
+        assert _names(tmp_path) == []
 
     def test_equal_input_gives_equal_bytes(self, tmp_path: Path) -> None:
-        """Writing twice gives the same file."""
-        first, second = tmp_path / f"a{self.suffix}", tmp_path / f"b{self.suffix}"
-        self.written(first)
-        self.written(second)
-        assert first.read_bytes() == second.read_bytes()
+        """Writing twice gives the same files; one object after the other or many at once, bytes or streams."""
+        contents: list[dict[str, bytes]] = []
+        for name, fill in (("a", self.fill), ("b", self.fill), ("c", self._fill_streams)):
+            with self.created(self.target(tmp_path, name)) as writer:
+                fill(writer)
+            contents.append(bytes_of(self.target(tmp_path, name)))
+        assert contents[0] == contents[1] == contents[2]
+        if not any(self.facts(row) for row in range(len(self.objects()))):
+            with self.created(self.target(tmp_path, "d")) as writer:
+                keys = [key for key, _ in self.objects()]
+                given = [key for key in keys if key is not None]
+                data = [data for _, data in self.objects()]
+                if len(given) in (0, len(keys)):
+                    writer.add_many(given or None, data)
+                else:
+                    self.fill(writer)
+            assert bytes_of(self.target(tmp_path, "d")) == contents[0]
+
+    def _fill_streams(self, writer: Writer) -> list[str]:
+        kinds: tuple[Callable[[bytes], Any], ...] = (io.BytesIO, _pieces, bytearray, memoryview)
+        return [
+            writer.add(key, kinds[row % len(kinds)](data), **self.facts(row))
+            for row, (key, data) in enumerate(self.objects())
+        ]
+
+    def test_no_objects_are_a_shard(self, tmp_path: Path) -> None:
+        """A writer to which nothing was added makes an empty shard, or says why there can be none."""
+        target = self.target(tmp_path)
+        try:
+            with self.created(target) as writer:
+                pass
+        except UsageError:
+            assert _names(tmp_path) == []
+            return
+        with self.opened(target, writer) as shard:
+            assert len(shard.objects) == 0 or not any(shard.objects.keys[:])
+            assert shard.verify(Depth.CONTENT).ok
 
     def test_nothing_appears_before_the_end(self, tmp_path: Path) -> None:
         """Until `finish` there is no file of that name; after an error there is no file at all."""
-        target = tmp_path / f"out{self.suffix}"
+        target = self.target(tmp_path)
         with pytest.raises(RuntimeError), self.created(target) as writer:
-            for key, data in self.objects():
-                writer.add(key, data)
+            self.fill(writer)
             assert not target.exists()
             raise RuntimeError
-        assert list(tmp_path.iterdir()) == []
+        assert _names(tmp_path) == []
 
     def test_existing_files_are_not_replaced(self, tmp_path: Path) -> None:
         """Creating over an existing file is refused; the file stays."""
-        target = tmp_path / f"out{self.suffix}"
+        target = self.target(tmp_path)
         target.write_bytes(b"precious")
         with pytest.raises(UsageError):
             self.created(target)
         assert target.read_bytes() == b"precious"
+
+    def test_wrong_keys_are_named(self) -> None:
+        """A key of the wrong form is refused when it is added; the message has the name of the input."""
+        data = self.objects()[0][1]
+        for key in self.wrong_keys:
+            with self.created(None) as writer, pytest.raises(UsageError, match=r"in/one\.txt"):
+                writer.add(key, data, label="in/one.txt", **self.facts(0))
+
+    def test_a_key_twice_is_named(self, tmp_path: Path) -> None:
+        """Two objects with one key are refused, both are named, and nothing appears."""
+        if self.keyless:
+            return
+        with self.created(None) as planner:
+            key = self.fill(planner)[0]
+        data = self.objects()[0][1]
+        with pytest.raises(UsageError, match=r"two\.txt") as caught, self.created(self.target(tmp_path)) as writer:
+            for name in ("one.txt", "two.txt"):
+                writer.add(key, data, label=name, **self.facts(0))
+        assert "one.txt" in caught.value.message
+        assert _names(tmp_path) == []
+
+    def test_unknown_facts_are_refused(self) -> None:
+        """What the format does not keep is not dropped silently."""
+        key, data = self.objects()[0]
+        with self.created(None) as writer, pytest.raises(UsageError, match="no_such_fact"):
+            writer.add(key, data, no_such_fact=1)
+
+    def test_an_input_that_fails(self, tmp_path: Path) -> None:
+        """An input that fails half-way is a clear error with its name, and nothing appears."""
+        key, _ = self.objects()[0]
+        with pytest.raises(SourceError, match=r"in/bad\.txt.*gone"), self.created(self.target(tmp_path)) as writer:
+            writer.add(key, _Failing(), label="in/bad.txt", **self.facts(0))
+        assert _names(tmp_path) == []
+
+    def test_a_disk_that_is_full(self, tmp_path: Path) -> None:
+        """When no more bytes can be written the error names the file, and nothing stays."""
+        code = (
+            "import resource, signal, sys, importlib.util\n"
+            "from pathlib import Path\n"
+            "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+            "from shardcore.errors import SourceError\n"
+            "from shardcore.testing.killed import loaded\n"
+            f"contract = loaded({killed.place_of(type(self))!r})()\n"
+            "writer = contract.created(Path(sys.argv[1]))\n"
+            "resource.setrlimit(resource.RLIMIT_FSIZE, (20, 20))\n"
+            "try:\n"
+            "    with writer:\n"
+            "        contract.fill(writer)\n"
+            "except SourceError as error:\n"
+            "    print('told', error)\n"
+        )
+        target = self.target(tmp_path)
+        done = subprocess.run([sys.executable, "-c", code, str(target)], capture_output=True, text=True, check=False)
+        assert done.stdout.startswith("told cannot write"), done.stdout + done.stderr
+        assert _names(tmp_path) == []
+
+    def test_killed_at_any_moment(self, tmp_path: Path) -> None:
+        """Killed at any moment a new file is absent or whole; what is left over is removed by the next run."""
+        if not hasattr(os, "fork"):
+            pytest.skip("this system has no fork")
+        target = self.target(tmp_path / "k")
+        whole = self.target(tmp_path)
+        self.written(whole)
+        wanted = bytes_of(whole)
+        outcomes = killed.at_moments(type(self), "written", target, self.moments)
+        assert set(outcomes) <= {seen({}), seen(wanted)}, "a file was there that was not complete"
+        assert len(outcomes) == killed.count_of(self.moments)
+        shutil.rmtree(target) if target.is_dir() else target.unlink(missing_ok=True)
+        self.written(target)
+        assert bytes_of(target) == wanted
+        assert [name for name in _names(target.parent) if name.endswith(".part")] == []
+
+    def test_extracted_and_packed_again(self, tmp_path: Path) -> None:
+        """Extract, then pack with the manifest of that: the same keys, contents and facts."""
+        target = self.target(tmp_path)
+        with self.created(target) as writer:
+            self.fill(writer)
+        with self.opened(target, writer) as shard:
+            before = _told(shard)
+            refs = [shard.objects.ref(row) for row in range(len(shard.objects)) if shard.objects.keys[row] is not None]
+            refs = [shard.find(shard.views[0])] if shard.views else refs
+            assert not any(line.error for line in extract(shard, refs, tmp_path / "x"))
+        again = self.target(tmp_path, "again")
+        out = f"{again}/" if self.suffix.endswith("/") else str(again)
+        done = pack(self.format, out, manifest=tmp_path / "x" / "manifest.json", options=self.options)
+        assert done.report is not None
+        assert done.report.ok
+        assert not done.notes
+        with self.opened(again, writer) as shard:
+            assert _told(shard) == before
+
+
+def _told(shard: Shard) -> list[tuple[str | None, bytes, str]]:
+    """Key, content and facts of every object, sorted."""
+    shard.load_index()
+    refs = [shard.find(shard.views[0])] if shard.views else [shard.objects.ref(r) for r in range(len(shard.objects))]
+    told = [(ref.key, shard.read(ref), json.dumps(shard.facts(ref), sort_keys=True)) for ref in refs if ref.key]
+    return sorted(told, key=str)
+
+
+class _Failing(io.RawIOBase):
+    """A stream that fails after some bytes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._left = 3
+
+    def read(self, size: int = -1) -> bytes:
+        self._left -= 1
+        if self._left < 0:
+            raise OSError(5, "the disk is gone")
+        return b"some bytes"
+
+
+def _pieces(data: bytes) -> Iterator[bytes]:
+    """Content in pieces of seven bytes."""
+    return (data[at : at + 7] for at in range(0, len(data), 7))
+
+
+def _names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
 
 
 def _refs(file: PlannedFile) -> list[ObjectRef]:
@@ -97,6 +345,7 @@ def _refs(file: PlannedFile) -> list[ObjectRef]:
     refs = [file.objects.ref(row) for row in range(len(file.objects))]
     columns = file.objects[:]
     assert columns.size.tolist() == [ref.size for ref in refs]
-    assert columns.start.tolist() == [ref.spans[0].start for ref in refs]
+    starts = [ref.spans[0].start if ref.spans and not ref.spans[0].source else -1 for ref in refs]
+    assert columns.start.tolist() == starts
     assert file.objects.keys[:] == [ref.key for ref in refs]
     return refs

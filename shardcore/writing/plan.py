@@ -15,6 +15,7 @@ class PlannedFile:
 
     Attributes:
         name: Relative to the target, where that is a folder, else to the folder of the target; `/` between parts.
+            Empty where the target has no name, because it is only planned.
         size: Bytes.
         sections: They tile it.
         objects: What it will hold, in the order of adding; content that is kept elsewhere included.
@@ -28,9 +29,27 @@ class PlannedFile:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """All files that a writer is going to write, in the order of their appearance."""
+    """All files that a writer is going to write, in the order of their appearance.
+
+    Attributes:
+        files: The files.
+        exact: Whether every number is the one that is going to be written; else sizes are estimates, shown with `≈`.
+        content: Bytes of the contents that were added.
+    """
 
     files: tuple[PlannedFile, ...]
+    exact: bool = True
+    content: int = 0
+
+    @property
+    def size(self) -> int:
+        """Bytes of all files."""
+        return sum(file.size for file in self.files)
+
+    @property
+    def overhead(self) -> int:
+        """Bytes over those of the contents; negative where they are compressed."""
+        return self.size - self.content
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,42 +3,147 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from types import TracebackType
-from typing import BinaryIO, Self
+from typing import Any, BinaryIO, Self
 
 from shardcore.errors import SourceError, UsageError, reason_of
-from shardcore.writing.output import STREAM_PIECE, Output
+from shardcore.options import Option, Purpose, read_options
+from shardcore.writing.output import Output
 from shardcore.writing.plan import Plan, WrittenFile
+from shardcore.writing.temporary import STREAM_PIECE
 
-Data = bytes | bytearray | memoryview | BinaryIO
-"""What a writer takes as content: bytes, or a stream that is read to its end."""
+
+@dataclass(frozen=True, slots=True)
+class Sized:
+    """Content of which only the size is known; a writer takes it while it only plans.
+
+    Attributes:
+        size: Bytes.
+    """
+
+    size: int
+
+    def __post_init__(self) -> None:
+        if self.size < 0:
+            raise UsageError("content has at least 0 bytes")
+
+
+Data = bytes | bytearray | memoryview | BinaryIO | Iterator[bytes] | Sized
+"""What a writer takes as content: bytes, a stream that is read to its end, an iterator of pieces; `Sized` to plan."""
+
+
+@dataclass(frozen=True, slots=True)
+class More:
+    """What is said of an object besides its key and its content.
+
+    Attributes:
+        label: What errors call it: the path of its file.
+        name: The name of its file, relative, with `/`; empty where there is none.
+        parts: Further contents, by the names that the format declares.
+        facts: What the format keeps about it, as declared; facts that were not given are not in it.
+    """
+
+    label: str = ""
+    name: str = ""
+    parts: Mapping[str, Data] = field(default_factory=dict)
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+BARE = More()
 
 
 class Writer(ABC):
-    """Writes a shard. A context manager: leaving it finishes the shard, leaving it by an error removes all traces."""
+    """Writes a shard. A context manager: leaving it finishes the shard, leaving it by an error removes all traces.
+
+    Attributes:
+        output: Where the bytes go.
+        written: The files, once they are complete.
+        declared: The facts that the format keeps about an object.
+        part_names: The parts that it takes.
+        exact: Whether `plan` says what is going to be written; False once content was only `Sized` where it matters.
+        expected: Codes of findings that say nothing against what was written: what they are about was asked for.
+        opening: Options with which the result is opened again (`spec`, `xorbs`), as far as it does not state them.
+    """
+
+    declared: tuple[Option, ...] = ()
+    part_names: tuple[str, ...] = ()
 
     def __init__(self, output: Output) -> None:
         self.output = output
         self.written: tuple[WrittenFile, ...] = ()
+        self.exact = True
+        self.opening: dict[str, Any] = {}
+        self.expected: set[str] = set()
         self._finished = False
 
-    @abstractmethod
-    def add(self, key: str | None, data: Data, **facts: object) -> str:
+    def add(
+        self,
+        key: str | None,
+        data: Data,
+        *,
+        label: str = "",
+        name: str = "",
+        parts: Mapping[str, Data] | None = None,
+        **facts: object,
+    ) -> str:
         """Adds one object.
 
         Args:
-            key: In the text form of the format; None where the format makes it from the content.
+            key: In the text form of the format; None where the format makes it from the content, or has no keys.
             data: The content.
-            **facts: What else the format keeps about an object.
+            label: What errors call the object: the path of its file.
+            name: The name of its file, relative, with `/`; formats that keep names or look at endings use it.
+            parts: Further contents of the object, by name (neuroglancer: `fragments`).
+            **facts: What else the format keeps about an object, as it declares.
 
         Returns:
-            The key.
+            The key under which it is found; empty where it has none.
 
         Raises:
-            UsageError: The key is not of the format's form; a key that is there already is refused here or by `finish`.
+            UsageError: The key is not of the format's form, or there is no such fact or part; a key that is there
+                already is refused here or by `finish`.
             SourceError: The bytes cannot be read or written.
         """
+        if self._finished:
+            raise UsageError("this writer is finished")
+        if not (label or name or parts or facts):
+            return self._add(key, data, BARE)
+        who = label or (f"object {key}" if key is not None else "the object")
+        for part in parts or ():
+            if part not in self.part_names:
+                raise UsageError(f"{who} has no part {part!r} in this format")
+        values = read_options(self.declared, facts, Purpose.FACT, who) if facts else {}
+        return self._add(key, data, More(label, name, parts or {}, {k: v for k, v in values.items() if v is not None}))
+
+    def add_many(self, keys: Sequence[str] | None, contents: Sequence[bytes]) -> list[str]:
+        """Adds many small objects at once, quicker than one by one.
+
+        Args:
+            keys: As many as contents; None where the format makes them from the contents, or has none.
+            contents: In the order of the keys.
+
+        Returns:
+            The keys, as `add` returns them.
+
+        Raises:
+            UsageError: There are not as many keys as contents; otherwise as in `add`.
+            SourceError: The bytes cannot be written.
+        """
+        if self._finished:
+            raise UsageError("this writer is finished")
+        if keys is not None and len(keys) != len(contents):
+            raise UsageError(f"{len(keys)} keys for {len(contents)} contents")
+        return self._add_many(keys, contents)
+
+    def _add_many(self, keys: Sequence[str] | None, contents: Sequence[bytes]) -> list[str]:
+        given = keys if keys is not None else [None] * len(contents)
+        return [self._add(key, data, BARE) for key, data in zip(given, contents, strict=True)]
+
+    @abstractmethod
+    def _add(self, key: str | None, data: Data, more: More) -> str:
+        """See `add`; facts and parts are checked, and `Sized` comes only while planning (see `sized`)."""
 
     @abstractmethod
     def plan(self) -> Plan:
@@ -83,12 +188,16 @@ class Writer(ABC):
             self.finish()
 
 
-def pieces_of(data: Data) -> Iterator[bytes | bytearray | memoryview]:
+def pieces_of(data: Data, label: str = "") -> Iterator[bytes | bytearray | memoryview]:
     """Content in pieces of at most a mebibyte when it is a stream, at once when it is bytes.
+
+    Args:
+        data: The content.
+        label: What errors call it.
 
     Raises:
         SourceError: The stream cannot be read.
-        UsageError: It is neither bytes nor a stream of bytes.
+        UsageError: It is neither bytes nor a stream of bytes, or only its size is known.
     """
     if isinstance(data, (bytes, bytearray)):
         yield data
@@ -97,17 +206,39 @@ def pieces_of(data: Data) -> Iterator[bytes | bytearray | memoryview]:
         # Of a view, `len` counts items, which need not be bytes.
         yield data if data.c_contiguous and data.format == "B" and data.ndim == 1 else data.tobytes()
         return
-    if not hasattr(data, "read"):
+    if isinstance(data, Sized):
+        raise UsageError(f"{label or 'the content'}: only its size is known; that is enough to plan, not to write")
+    # Streams are iterators, too: of lines.
+    read = getattr(data, "read", None)
+    if read is not None:
+        while piece := _next_piece(read, label):
+            yield piece
+        return
+    if not hasattr(data, "__next__"):
         raise UsageError(f"content is bytes or a stream of bytes, not {type(data).__name__}")
-    while piece := _next_piece(data):
-        yield piece
+    for piece in data:
+        yield _checked(piece)
 
 
-def _next_piece(stream: BinaryIO) -> bytes:
+def whole(data: Data, label: str = "") -> bytes:
+    """The content in one piece: for formats whose objects are small.
+
+    Raises:
+        SourceError: The stream cannot be read.
+        UsageError: It is neither bytes nor a stream of bytes, or only its size is known.
+    """
+    return data if isinstance(data, bytes) else b"".join(pieces_of(data, label))
+
+
+def _next_piece(read: Callable[[int], object], label: str) -> bytes:
     try:
-        piece = stream.read(STREAM_PIECE)
+        piece = read(STREAM_PIECE)
     except (OSError, ValueError) as error:
-        raise SourceError(f"cannot read the content: {reason_of(error)}") from error
+        raise SourceError(f"cannot read {label or 'the content'}: {reason_of(error)}") from error
+    return _checked(piece)
+
+
+def _checked(piece: object) -> bytes:
     if not isinstance(piece, (bytes, bytearray)):
         raise UsageError(f"content is bytes or a stream of bytes, not of {type(piece).__name__}")
-    return piece
+    return bytes(piece) if isinstance(piece, bytearray) else piece

@@ -1,4 +1,4 @@
-"""Neuroglancer shards: listing and reading 200,000 keys beside tensorstore and cloud-volume, and the ranges read."""
+"""Neuroglancer shards: writing, listing and reading 200,000 keys beside tensorstore and cloud-volume; ranges read."""
 
 from __future__ import annotations
 
@@ -144,9 +144,46 @@ def hash_figure() -> Figure:
     return Figure("hash 1,000,000 keys", best_of(3, lambda: murmur_low64_many(keys)), singly, note="limit: one by one")
 
 
+def synthesize(folder: Path, labels: dict[int, bytes]) -> None:
+    """All shards with cloud-volume, and their files."""
+    from cloudvolume.datasource.precomputed.sharding import ShardingSpecification
+
+    for name, data in ShardingSpecification.from_dict(dict(SPEC)).synthesize_shards(labels).items():
+        (folder / name).write_bytes(data)
+
+
+def write_many(folder: Path, labels: dict[int, bytes]) -> None:
+    """The same with our writer: made durable, too."""
+    options = {"format": "neuroglancer", "spec": SPEC, "kind": "skeleton", "folder": True, "force": True}
+    with shardcore.create(folder / "many", **options) as writer:
+        writer.add_many(list(map(str, labels)), list(labels.values()))
+
+
+def write_singly(folder: Path, labels: dict[int, bytes]) -> None:
+    """The same, one value after the other."""
+    options = {"format": "neuroglancer", "spec": SPEC, "kind": "skeleton", "folder": True, "force": True}
+    with shardcore.create(folder / "singly", **options) as writer:
+        for key, data in labels.items():
+            writer.add(str(key), data)
+
+
+def writing_figures(labels: dict[int, bytes]) -> Iterator[Figure]:
+    """All values written, beside cloud-volume's synthesis; what was written is right."""
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        theirs = best_of(1, lambda: synthesize(folder, labels))
+        many = best_of(2, lambda: write_many(folder, labels))
+        yield Figure(f"write {KEYS:,} values with add_many, beside cloud-volume", many, 0.7 * theirs, reference=theirs)
+        singly = best_of(2, lambda: write_singly(folder, labels))
+        yield Figure("the same one by one", singly, 0.7 * theirs, reference=theirs)
+        check_ours(folder / "many", labels)
+        check_ours(folder / "singly", labels)
+
+
 def run() -> Iterator[Figure]:
     """The figures."""
     labels = values()
+    yield from writing_figures(labels)
     for writer in (write_with_cloud_volume, write_with_tensorstore):
         name = writer.__name__.removeprefix("write_with_").replace("_", "-")
         with tempfile.TemporaryDirectory() as temporary:

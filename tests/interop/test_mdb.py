@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import shardcore
-from shardcore.formats.mdb.chunker import chunks, cut_ends
 from shardcore.formats.mdb.hashes import file_hash, shard_name
 from shardcore.formats.mdb.shard import MdbShard
-from shardcore.xet_hashes import as_rows, chunk_hash, to_text
+from shardcore.xet.chunker import chunks, cut_ends
+from shardcore.xet.hashes import as_rows, chunk_hash, to_text
 
 pytestmark = [
     pytest.mark.interop("hf_xet"),

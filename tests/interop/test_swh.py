@@ -78,3 +78,27 @@ def test_equal_objects_and_seed_give_the_bytes_of_the_reference(tmp_path: Path) 
         for data in objects:
             writer.add(None, data)
     assert ours.read_bytes() == theirs.read_bytes()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_deletions_are_those_of_the_reference(tmp_path: Path, seed: int) -> None:
+    """After the same deletions our file is that of the reference, byte by byte, and it reads the rest."""
+    from swh.shard import Shard, ShardCreator
+
+    from shardcore.formats.swh.edits import delete
+    from shardcore.writing.undo import apply
+
+    theirs, ours = tmp_path / "theirs.shard", tmp_path / "ours.shard"
+    objects = {hashlib.sha256(data).digest(): data for data in contents(100, seed)}
+    with ShardCreator(str(theirs), len(objects)) as creator:
+        for key, data in objects.items():
+            creator.write(key, data)
+    ours.write_bytes(theirs.read_bytes())
+    gone = random.Random(seed).sample(sorted(objects), 30)
+    for key in gone:
+        Shard.delete(str(theirs), key)
+    with shardcore.open(ours) as shard:
+        apply(delete(shard, [key.hex() for key in gone]))
+    assert ours.read_bytes() == theirs.read_bytes()
+    with Shard(str(ours)) as shard:
+        assert set(shard) == set(objects) - set(gone)

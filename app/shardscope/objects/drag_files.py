@@ -18,7 +18,7 @@ from shardcore import Node, Remedy, Shard, SourceError, Span, State
 from shardcore.extract import ExtractOptions, Names, extract
 from shardcore.progress import Progress
 from shardcore.shard import PIECE
-from shardcore.writing.output import write_whole
+from shardcore.writing.temporary import write_whole
 
 SMALL = 64_000_000
 """Selections up to this many bytes are written when the mouse is pressed, before it is known to drag."""

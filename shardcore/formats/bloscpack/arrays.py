@@ -14,6 +14,8 @@ from shardcore.errors import FormatError, Unsupported
 from shardcore.text import SHOWN, short
 from shardcore.words import plural
 
+ARRAY_MEMBERS = ("dtype", "shape", "order", "container")
+"""Members of the metadata that describe an array."""
 MAX_DTYPE_TEXT = 65536
 MAX_TYPE_LETTERS = 128
 """Letters of one type string: NumPy takes the square of them in time for what looks like repeated shapes."""

@@ -1,4 +1,4 @@
-"""bcolz folders: a column, or a table of columns, recognised and opened."""
+"""Folders: a column or a table of bcolz, or Bloscpack files side by side, recognised and opened."""
 
 from __future__ import annotations
 
@@ -13,22 +13,25 @@ from shardcore.formats.bloscpack.bcolz import (
 )
 from shardcore.formats.bloscpack.column import BloscpackColumn
 from shardcore.formats.bloscpack.dataset import BloscpackDataSet
+from shardcore.formats.bloscpack.files import BloscpackFiles, is_files
 from shardcore.formats.bloscpack.table import BloscpackTable
 from shardcore.sources.base import Folder
 
 
 def detect_folder(folder: Folder) -> Verdict | None:
-    """A folder that names columns is a table; one with `data`, `meta/sizes` and `meta/storage` is a column."""
+    """A table names its columns; a column has `data`, `meta/sizes` and `meta/storage`; else all files are `.blp`."""
     if is_table(folder):
         return Verdict(Certainty.BESIDE, f"bcolz table, {ROOTDIRS}")
-    return Verdict(Certainty.BESIDE, f"bcolz column, {STORAGE}") if is_column(folder) else None
+    if is_column(folder):
+        return Verdict(Certainty.BESIDE, f"bcolz column, {STORAGE}")
+    return Verdict(Certainty.BESIDE, "Bloscpack files") if is_files(folder) else None
 
 
-def open_folder(folder: Folder, context: OpenContext) -> BloscpackDataSet:
-    """Opens a column or a table; the files are opened when they are needed.
+def open_folder(folder: Folder, context: OpenContext) -> BloscpackDataSet | BloscpackFiles:
+    """Opens a column, a table, or files; they are opened when they are needed.
 
     Raises:
-        NotAShard: It is neither.
+        NotAShard: It is none of these.
         FormatError: The JSON files that describe it make no sense.
         SourceError: They cannot be had.
     """
@@ -36,4 +39,9 @@ def open_folder(folder: Folder, context: OpenContext) -> BloscpackDataSet:
         return BloscpackTable(folder, context)
     if is_column(folder):
         return BloscpackColumn(folder, context)
-    raise NotAShard(f"{folder.uri}: neither a bcolz column (data, {SIZES}, {STORAGE}) nor a table ({ROOTDIRS})")
+    files = BloscpackFiles(folder, context)
+    if files.members:
+        return files
+    raise NotAShard(
+        f"{folder.uri}: neither a bcolz column (data, {SIZES}, {STORAGE}) nor a table ({ROOTDIRS}), and no .blp file"
+    )

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from shardcore.errors import FormatError, LimitExceeded, UsageError
 from shardcore.finding import Depth, Report
 from shardcore.format import Certainty, OpenContext, Verdict
-from shardcore.formats.bloscpack.arrays import ArrayInfo, array_info, dtype_text
+from shardcore.formats.bloscpack.arrays import ARRAY_MEMBERS, ArrayInfo, array_info, dtype_text
 from shardcore.formats.bloscpack.file import BloscpackFile
 from shardcore.formats.bloscpack.header import check_slots, header_size, read_header
 from shardcore.formats.bloscpack.layout import HEADERS, MAGIC, METADATA_HEADER, UNKNOWN, section
@@ -175,11 +175,15 @@ class BloscpackShard(Shard):
         return info.of(self.file.content.whole(limit=limit))
 
     def facts(self, ref: ObjectRef) -> dict[str, Any]:
-        """Type, shape and order of the array that the whole content is."""
-        info = self.array if str(ref.key) == ALL else None
-        if info is None:
+        """Type, shape and order of the array that the whole content is; the metadata besides."""
+        if str(ref.key) != ALL:
             return {}
-        return {"dtype": dtype_text(info.dtype), "shape": list(info.shape), "order": info.order}
+        metadata, info = self.metadata, self.array
+        if info is None:
+            return {} if metadata is None else {"metadata": metadata}
+        facts = {"dtype": dtype_text(info.dtype), "shape": list(info.shape), "order": info.order}
+        rest = {name: value for name, value in metadata.items() if name not in ARRAY_MEMBERS}
+        return facts | ({"metadata": rest} if rest else {})
 
     @property
     def views(self) -> tuple[str, ...]:

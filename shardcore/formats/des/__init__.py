@@ -2,6 +2,7 @@
 
 from shardcore.format import Format, lazily
 from shardcore.options import Option, OptionType, Purpose
+from shardcore.writing.declared import KeyRule, Writes
 
 FORMAT = Format(
     name="des",
@@ -13,11 +14,50 @@ FORMAT = Format(
     detect_folder=lazily("shardcore.formats.des.folder:detect_folder"),
     open_folder=lazily("shardcore.formats.des.folder:open_folder"),
     locate=lazily("shardcore.formats.des.lookup:locate"),
+    writes=Writes(
+        create=lazily("shardcore.formats.des.writer:DesWriter"),
+        purpose="Business documents by uid and date, many in one file; big ones stay files of their own beside it.",
+        cannot="It keeps no digests of small contents without a sidecar, and takes no more objects once it is written.",
+        keys=KeyRule.PATH,
+        key_form="any text of up to 65,535 bytes in UTF-8",
+        check_key=lazily("shardcore.formats.des.writer:check_uid"),
+        folder=True,
+        members=("*.des", "*.meta"),
+    ),
+    edits={"tombstone": lazily("shardcore.formats.des.tombstones:tombstone")},
     options=(
         Option("deleted", OptionType.FLAG, "Serve objects with a tombstone (deleted ones), too."),
         Option("date", OptionType.TEXT, "created_at of the object in ISO 8601; its date counts.", Purpose.LOCATE),
         Option("n_bits", OptionType.INTEGER, "Bits of the shard number, 4 to 16.", Purpose.LOCATE),
         Option("zones", OptionType.TEXT, "A zones file: its path, or its text.", Purpose.LOCATE),
+        Option(
+            "codec",
+            OptionType.CHOICE,
+            "How contents are stored; none unless given.",
+            Purpose.WRITE,
+            default="none",
+            choices=("none", "zstd", "lz4"),
+        ),
+        Option(
+            "level", OptionType.INTEGER, "Level of the codec: zstd 1 to 22, 3 unless given; lz4 0 to 16.", Purpose.WRITE
+        ),
+        Option("threshold", OptionType.SIZE, "Longer contents become BigFiles; 10M unless given.", Purpose.WRITE),
+        Option("version", OptionType.CHOICE, "Layout of the entries; 2 unless given.", Purpose.WRITE, "2", ("2", "1")),
+        Option("skip", OptionType.TEXT, "Endings of uids that are not compressed, such as .jpg,.zip.", Purpose.WRITE),
+        Option(
+            "n_bits", OptionType.INTEGER, "Folder: bits of the shard number, 4 to 16; 8 unless given.", Purpose.WRITE
+        ),
+        Option(
+            "max_bytes", OptionType.SIZE, "Folder: plain bytes in one shard; 1,000,000,000 unless given.", Purpose.WRITE
+        ),
+        Option("date", OptionType.TEXT, "Folder: created_at of objects that state none, in ISO 8601.", Purpose.WRITE),
+        Option("sidecar", OptionType.FLAG, "Write a .meta with checksums beside each shard.", Purpose.WRITE),
+        Option("keep_date", OptionType.FLAG, "Store created_at in the metadata, too.", Purpose.WRITE),
+        Option("meta", OptionType.JSON, "Metadata of the object, a JSON object.", Purpose.FACT),
+        Option(
+            "created_at", OptionType.TEXT, "When it came to be, in ISO 8601; a folder routes by its date.", Purpose.FACT
+        ),
+        Option("codec", OptionType.CHOICE, "How its content is stored.", Purpose.FACT, choices=("none", "zstd", "lz4")),
     ),
     marks=(b"DES2",),
 )

@@ -1,7 +1,8 @@
 """Xet MDB shards: an index of files, xorbs and chunks."""
 
 from shardcore.format import Format, lazily
-from shardcore.options import Option, OptionType
+from shardcore.options import Option, OptionType, Purpose
+from shardcore.writing.declared import KeyRule, Writes
 
 FORMAT = Format(
     name="mdb",
@@ -9,9 +10,56 @@ FORMAT = Format(
     suffixes=(".mdb",),
     detect=lazily("shardcore.formats.mdb.shard:detect"),
     open=lazily("shardcore.formats.mdb.shard:open_shard"),
-    folder_names=("*.mdb", "shard-cache", "shards"),
+    folder_names=("*.mdb", "shard-cache", "shards", "xet"),
     detect_folder=lazily("shardcore.formats.mdb.folder:detect_folder"),
     open_folder=lazily("shardcore.formats.mdb.folder:open_folder"),
-    options=(Option("xorbs", OptionType.FOLDER, "The folder that holds the xorbs."),),
+    writes=Writes(
+        create=lazily("shardcore.formats.mdb.writer:MdbWriter"),
+        purpose="Files cut into chunks by their content, each chunk stored once, in xorbs beside an index of them.",
+        cannot="It keeps no names: a file is found by its hash; one shard has 64 MiB at most.",
+        keys=KeyRule.NONE,
+        folder=True,
+    ),
+    options=(
+        Option("xorbs", OptionType.FOLDER, "The folder that holds the xorbs."),
+        Option(
+            "form",
+            OptionType.CHOICE,
+            "full, with lookup tables; minimal, as the server side keeps it; upload, as it travels; full unless given.",
+            Purpose.WRITE,
+            choices=("full", "minimal", "upload"),
+        ),
+        Option(
+            "compression",
+            OptionType.CHOICE,
+            "How chunks are compressed: auto, what gives the fewest bytes for each; auto unless given.",
+            Purpose.WRITE,
+            choices=("auto", "none", "lz4", "bg4"),
+        ),
+        Option(
+            "xorbs",
+            OptionType.TEXT,
+            "The folder for xorbs, each named default.<hash>; xorbs beside the shard unless given.",
+            Purpose.WRITE,
+        ),
+        Option(
+            "expiry",
+            OptionType.TEXT,
+            "Until when clients use the shard: an ISO date, Unix seconds, or none; none unless given.",
+            Purpose.WRITE,
+        ),
+        Option(
+            "key",
+            OptionType.TEXT,
+            "The HMAC key under which chunk hashes are stored, 64 hex digits; no key unless given.",
+            Purpose.WRITE,
+        ),
+        Option(
+            "created",
+            OptionType.TEXT,
+            "When the shard was made: an ISO date or Unix seconds; not recorded unless given.",
+            Purpose.WRITE,
+        ),
+    ),
     begins=(b"HFRepoMetaData\0",),
 )

@@ -16,7 +16,7 @@ from shardcore.formats.mdb.objects import FileBlock, block_of
 from shardcore.formats.mdb.xorbs import Xorb, Xorbs, inside_xorb
 from shardcore.objects import ObjectRef
 from shardcore.span import Span
-from shardcore.xet_hashes import ZERO, HashArray, as_rows, chunk_hash, to_text
+from shardcore.xet.hashes import ZERO, HashArray, as_rows, chunk_hash, to_text
 
 
 def stream(file: MdbFile, ref: ObjectRef) -> Iterator[bytes]:

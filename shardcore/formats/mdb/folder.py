@@ -18,7 +18,7 @@ from shardcore.trace import Look
 
 SUFFIX = ".mdb"
 
-PLACES = ("", "shard-cache", "shards")
+PLACES = ("", "shard-cache", "shards", "xet/shard-cache", "xet/xorbs/shards")
 """Where in a folder shards are looked for; the first that has any is the data set."""
 
 

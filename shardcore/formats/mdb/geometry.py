@@ -27,7 +27,7 @@ from shardcore.nodes.sections import Section, SectionRole
 from shardcore.record import Record
 from shardcore.span import Span
 from shardcore.words import plural
-from shardcore.xet_hashes import ZERO
+from shardcore.xet.hashes import ZERO
 
 FILE, XORB, CHUNK = "file", "xorb", "chunk"
 KINDS = (FILE, XORB, CHUNK)

@@ -1,6 +1,6 @@
 """The hashes that only shards use: of files, of chunk ranges, under a footer's key, and the name of a shard.
 
-What shards share with xorbs (text form, chunk hash, tree root) is in `shardcore.xet_hashes`.
+What shards share with xorbs (text form, chunk hash, tree root) is in `shardcore.xet.hashes`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shardcore.errors import UsageError
-from shardcore.xet_hashes import (
+from shardcore.xet.hashes import (
     DATA_KEY,
     SIZE,
     ZERO,

@@ -19,7 +19,7 @@ from shardcore.formats.mdb.layout import (
     SECTIONS_START,
 )
 from shardcore.formats.mdb.walk import KeyMap, WalkedSection, chunk_map, header_map, table_map, walk
-from shardcore.xet_hashes import ZERO, HashArray
+from shardcore.xet.hashes import ZERO, HashArray
 
 
 def _sums(values: NDArray[Any], bounds: NDArray[np.int64]) -> NDArray[np.int64]:

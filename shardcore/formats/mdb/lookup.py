@@ -36,7 +36,7 @@ from shardcore.span import Span
 from shardcore.text import short
 from shardcore.trace import Look
 from shardcore.words import plural
-from shardcore.xet_hashes import SIZE, ZERO, as_rows, from_text, to_text, truncated
+from shardcore.xet.hashes import SIZE, ZERO, as_rows, from_text, to_text, truncated
 
 WHOLE_TABLE = 65536
 """Tables of up to this many bytes are read at once; of longer ones a piece of this size around the likely place."""

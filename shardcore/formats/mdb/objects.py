@@ -29,7 +29,7 @@ from shardcore.formats.mdb.layout import (
 from shardcore.formats.mdb.segments import Segments
 from shardcore.objects import ObjectColumns, ObjectRef, Objects, State
 from shardcore.span import Span
-from shardcore.xet_hashes import HashArray, to_text, to_texts
+from shardcore.xet.hashes import HashArray, to_text, to_texts
 
 RECIPE = "recipe"
 """The part of a file or xorb that tells how it is put together, as JSON."""

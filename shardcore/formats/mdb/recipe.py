@@ -16,7 +16,7 @@ from shardcore.objects import ObjectRef
 from shardcore.span import Span
 from shardcore.trace import Look
 from shardcore.words import plural
-from shardcore.xet_hashes import to_texts
+from shardcore.xet.hashes import to_texts
 
 TOLD_SEGMENTS = 16
 """Segments of a file that a told lookup follows into their xorbs."""

@@ -20,7 +20,7 @@ from shardcore.nodes.runs import Runs
 from shardcore.record import FieldRole, Record
 from shardcore.span import Span
 from shardcore.words import plural
-from shardcore.xet_hashes import SIZE, to_text
+from shardcore.xet.hashes import SIZE, to_text
 
 
 class Blocks(Extents):

@@ -20,7 +20,7 @@ from shardcore.nodes.node import Node
 from shardcore.nodes.sections import Section
 from shardcore.span import Span
 from shardcore.words import plural, product_text
-from shardcore.xet_hashes import ZERO
+from shardcore.xet.hashes import ZERO
 
 
 class MdbTree:

@@ -34,7 +34,7 @@ from shardcore.nodes.sections import SectionRole
 from shardcore.progress import Progress
 from shardcore.span import Span
 from shardcore.words import plural
-from shardcore.xet_hashes import to_text, tree_roots
+from shardcore.xet.hashes import to_text, tree_roots
 
 CHUNKS_AT_ONCE = 1 << 17
 """Chunks whose hashes are gathered at a time; files may name the same chunks again and again."""

@@ -17,7 +17,7 @@ from shardcore.formats.mdb.xorbs import Xorb
 from shardcore.progress import Progress
 from shardcore.span import Span
 from shardcore.words import plural
-from shardcore.xet_hashes import HashArray, as_rows, chunk_hash, to_text
+from shardcore.xet.hashes import HashArray, as_rows, chunk_hash, to_text
 
 LOOKED_FOR = 1000
 """Xorbs that are looked for where none of them is there."""

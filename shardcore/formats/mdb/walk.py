@@ -32,7 +32,7 @@ from shardcore.formats.mdb.layout import (
 )
 from shardcore.record import Record
 from shardcore.span import Span
-from shardcore.xet_hashes import SIZE, HashArray, words
+from shardcore.xet.hashes import SIZE, HashArray, words
 
 _ALL_ONES = np.uint64((1 << 64) - 1)
 

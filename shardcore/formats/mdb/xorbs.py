@@ -20,7 +20,7 @@ from shardcore.shard import Part
 from shardcore.sources.base import Folder, Source
 from shardcore.sources.names import SourceName
 from shardcore.span import Span
-from shardcore.xet_hashes import HashArray, from_text, to_text
+from shardcore.xet.hashes import HashArray, from_text, to_text
 
 NAMES = ("default.{}", "{}", "{}.xorb")
 """How files of xorbs are named, by the text form of the hash."""

@@ -2,6 +2,7 @@
 
 from shardcore.format import Format, lazily
 from shardcore.options import Option, OptionType, Purpose
+from shardcore.writing.declared import KeyRule, Writes
 
 FORMAT = Format(
     name="neuroglancer",
@@ -14,10 +15,61 @@ FORMAT = Format(
     detect_folder=lazily("shardcore.formats.neuroglancer.folder:detect_folder"),
     open_folder=lazily("shardcore.formats.neuroglancer.folder:open_folder"),
     locate=lazily("shardcore.formats.neuroglancer.lookup:locate"),
+    writes=Writes(
+        create=lazily("shardcore.formats.neuroglancer.writer:NeuroglancerWriter"),
+        purpose="Chunks of volumes, meshes and skeletons, found by 64-bit numbers with three range reads.",
+        cannot="It keeps no names and no facts, and a shard is rewritten whole to change a value.",
+        keys=KeyRule.OWN,
+        own_key=lazily("shardcore.formats.neuroglancer.number:key_of_name"),
+        key_form="a number from 0 to 2^64 - 1, decimal or with 0x",
+        check_key=lazily("shardcore.formats.neuroglancer.number:checked_key"),
+        parts=("fragments",),
+        folder=True,
+        members=("*.shard",),
+        gather=lazily("shardcore.formats.neuroglancer.gathering:gather"),
+        converted="number",
+    ),
     options=(
         Option("spec", OptionType.JSON, "The sharding specification.", names_format=True),
         Option("info", OptionType.JSON, "The info of a data set, or its folder.", Purpose.LOCATE),
         Option("spec", OptionType.JSON, "The sharding specification alone.", Purpose.LOCATE),
         Option("folder", OptionType.TEXT, "The folder of the key space, where the info has several.", Purpose.LOCATE),
+        Option(
+            "spec",
+            OptionType.JSON,
+            "The sharding specification, or an info that has it; suggested and explained unless given.",
+            Purpose.WRITE,
+        ),
+        Option(
+            "order",
+            OptionType.CHOICE,
+            "What follows what in a shard: each minishard and its index, or all values and then all indices; "
+            "by-minishard unless given.",
+            Purpose.WRITE,
+            choices=("by-minishard", "indices-last"),
+        ),
+        Option(
+            "info",
+            OptionType.FLAG,
+            "Whether the info of the data set is written, where enough is known for one; yes unless given.",
+            Purpose.WRITE,
+        ),
+        Option(
+            "kind",
+            OptionType.CHOICE,
+            "What the keys are, for the info; image and segmentation are said of volume.",
+            Purpose.WRITE,
+            choices=("mesh", "skeleton", "image", "segmentation"),
+        ),
+        Option(
+            "volume",
+            OptionType.TEXT,
+            "A .npy with the axes x, y, z (and channels), whose chunks are written, not encoded.",
+            Purpose.WRITE,
+            content=True,
+        ),
+        Option("chunk_size", OptionType.TEXT, "Voxels of a chunk of volume; 64,64,64 unless given.", Purpose.WRITE),
+        Option("resolution", OptionType.TEXT, "Nanometres of a voxel of volume; 1,1,1 unless given.", Purpose.WRITE),
+        Option("template", OptionType.JSON, "The info of a data set that is not sharded.", Purpose.WRITE, hidden=True),
     ),
 )

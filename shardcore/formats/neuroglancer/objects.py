@@ -130,7 +130,7 @@ class NeuroglancerObjects(Objects):
             kind=self.kinds[0],
             parts=(FRAGMENTS,) if self._file.is_mesh else (),
             error="" if inside else outside_text(start, stored, self._file.source.size),
-            extras=place | _meaning(self._file.origin.space, key),
+            extras=place | meaning_of(self._file.origin.space, key),
         )
 
     @property
@@ -174,7 +174,7 @@ class NeuroglancerObjects(Objects):
         return told
 
 
-def _meaning(space: KeySpace, key: int) -> dict[str, object]:
+def meaning_of(space: KeySpace, key: int) -> dict[str, object]:
     """What a Morton code stands for; nothing where keys are ids, or where no cell has the code."""
     try:
         cell = cell_of(space, key)

@@ -2,6 +2,7 @@
 
 from shardcore.format import Format, lazily
 from shardcore.options import Option, OptionType, Purpose
+from shardcore.writing.declared import KeyRule, Writes
 
 FORMAT = Format(
     name="swh",
@@ -11,7 +12,19 @@ FORMAT = Format(
     open=lazily("shardcore.formats.swh.shard:open_shard"),
     detect_folder=lazily("shardcore.formats.swh.folder:detect_folder"),
     open_folder=lazily("shardcore.formats.swh.folder:open_folder"),
-    create=lazily("shardcore.formats.swh.writer:SwhWriter"),
+    writes=Writes(
+        create=lazily("shardcore.formats.swh.writer:SwhWriter"),
+        purpose="Many small objects, each under a 32-byte key, found with a few reads in one file of any size.",
+        cannot="It compresses nothing, keeps no names, and takes no more objects once it is written.",
+        keys=KeyRule.CONTENT,
+        key_form="64 hex digits",
+        check_key=lazily("shardcore.formats.swh.objects:checked_key"),
+        converted="sha256",
+    ),
+    edits={
+        "delete": lazily("shardcore.formats.swh.edits:delete"),
+        "truncate": lazily("shardcore.formats.swh.edits:truncate"),
+    },
     options=(
         Option(
             "seed",

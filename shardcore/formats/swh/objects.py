@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -141,3 +142,25 @@ def key_bytes(key: str) -> bytes:
     if len(raw) != 32:
         raise UsageError(f"a key of a swh shard is 64 hex digits, not {short(key)}")
     return raw
+
+
+def checked_key(key: str) -> str:
+    """A key in its usual form, small letters.
+
+    Raises:
+        UsageError: It is not 64 hex digits.
+    """
+    return key_bytes(key).hex()
+
+
+def many_key_bytes(keys: Sequence[str]) -> bytes:
+    """The same for many keys: 32 bytes for each.
+
+    Raises:
+        UsageError: One is not 64 hex digits.
+    """
+    try:
+        raw = bytes.fromhex("".join(keys)) if set(map(len, keys)) <= {64} else b""
+    except ValueError:
+        raw = b""
+    return raw if len(raw) == 32 * len(keys) else b"".join(map(key_bytes, keys))

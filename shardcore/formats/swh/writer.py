@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from array import array
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,13 +16,14 @@ from shardcore.formats.swh import layout
 from shardcore.formats.swh.chd_build import FIRST_SEED, build, find_duplicate
 from shardcore.formats.swh.chd_code import encode
 from shardcore.formats.swh.hash_section import write_hash_section
-from shardcore.formats.swh.objects import key_bytes, live_ref
+from shardcore.formats.swh.objects import key_bytes, live_ref, many_key_bytes
 from shardcore.nodes.sections import tile
 from shardcore.objects import ColumnObjects, ObjectColumns, ObjectRef
 from shardcore.progress import Progress, no_progress
+from shardcore.writing.columns import Labels
 from shardcore.writing.output import Output
 from shardcore.writing.plan import Plan, PlannedFile
-from shardcore.writing.writer import Data, Writer, pieces_of
+from shardcore.writing.writer import Data, More, Sized, Writer, pieces_of
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,6 +44,13 @@ class Ending:
 SMALL_OBJECT = 65536
 """Objects of up to this many bytes are copied once more to write them in one call."""
 
+MANY_OBJECTS = 1 << 15
+"""Small objects that are joined for one write."""
+
+CONTENT_HASH = "swh.content-hash"
+"""The finding where a key is not the sha256 of the content."""
+
+_sha256 = hashlib.sha256
 _length = layout.OBJECT.packer.pack
 
 
@@ -65,39 +74,60 @@ class SwhWriter(Writer):
         self._file.write(bytes(layout.DATA_START))
         self._keys = bytearray()
         self._offsets = array("Q")
-        self._labels: dict[int, str] = {}
+        self._labels = Labels()
         self._end: Ending | None = None
 
-    def add(self, key: str | None, data: Data, **facts: object) -> str:
-        """Adds one object.
-
-        Args:
-            key: 64 hex digits; None for the sha256 of the content.
-            data: The content.
-            **facts: `label`, what errors call the object (a file name).
-
-        Returns:
-            The key.
-
-        Raises:
-            UsageError: The key is not 64 hex digits.
-            SourceError: The bytes cannot be read or written.
-        """
-        label = facts.get("label")
-        if label is not None:
-            self._labels[len(self._offsets)] = str(label)
-        raw = key_bytes(key) if key is not None else None
+    def _add(self, key: str | None, data: Data, more: More) -> str:
+        """Writes one object; its key is the sha256 of the content unless it is given."""
+        raw = self._raw(key, more.label)
+        if raw is not None:
+            # A key that is given need not be the sha256 of its content.
+            self.expected.add(CONTENT_HASH)
+        self._labels.note(len(self._offsets), more.label)
         offset = self._file.at
         if isinstance(data, bytes) and len(data) <= SMALL_OBJECT:
             # One call for both: with small objects, calls are what writing takes.
             self._file.write(_length(len(data)) + data)
             digest = raw or hashlib.sha256(data).digest()
+        elif isinstance(data, Sized) and self.output.planning:
+            self._file.skip(layout.OBJECT.size + data.size)
+            digest = raw or self._made_up_key()
         else:
-            digest = self._add_pieces(offset, data, raw)
+            digest = self._add_pieces(offset, data, raw, more.label)
         self._keys += digest
         self._offsets.append(offset)
         self._end = None
         return digest.hex()
+
+    def _add_many(self, keys: Sequence[str] | None, contents: Sequence[bytes]) -> list[str]:
+        """Writes many small objects with few calls."""
+        raw = many_key_bytes(keys) if keys is not None else b"".join([_sha256(data).digest() for data in contents])
+        if keys is not None:
+            self.expected.add(CONTENT_HASH)
+        sizes = np.fromiter(map(len, contents), np.int64, len(contents))
+        stops = np.cumsum(sizes + layout.OBJECT.size) + self._file.at
+        offsets = (stops - sizes - layout.OBJECT.size).astype(np.uint64)
+        for first in range(0, len(contents), MANY_OBJECTS):
+            few = slice(first, first + MANY_OBJECTS)
+            self._file.write(_records(sizes[few], contents[few]))
+        self._keys += raw
+        self._offsets.frombytes(offsets.tobytes())
+        self._end = None
+        text = raw.hex()
+        if keys is not None and text == "".join(keys):
+            return list(keys)
+        return [text[at : at + 64] for at in range(0, len(text), 64)]
+
+    def _raw(self, key: str | None, label: str) -> bytes | None:
+        try:
+            return key_bytes(key) if key is not None else None
+        except UsageError as error:
+            raise UsageError(f"{label}: {error.message}" if label else error.message) from None
+
+    def _made_up_key(self) -> bytes:
+        """A key for content that is not known: the hash function, and with it its size, will be another one."""
+        self.exact = False
+        return hashlib.sha256(b"%d" % len(self._offsets)).digest()
 
     def plan(self) -> Plan:
         """The shard as it would be written with the objects added so far.
@@ -110,7 +140,8 @@ class SwhWriter(Writer):
         size = end.header["hash_position"] + len(end.section)
         sections, _ = tile(layout.sections_of(end.header, size, size), size)
         name = self.output.target.name if self.output.target else ""
-        return Plan((PlannedFile(name, size, sections, self._planned(end)),))
+        content = end.header["objects_size"] - layout.OBJECT.size * len(self._offsets)
+        return Plan((PlannedFile(name, size, sections, self._planned(end)),), self.exact, content)
 
     def _planned(self, end: Ending) -> ColumnObjects:
         """The objects in the order of adding, as reading would give them; the keys are made when asked for."""
@@ -138,13 +169,19 @@ class SwhWriter(Writer):
         self._file.write_at(0, layout.HEADER.pack(**end.header))
         self._file.complete(len(self._offsets))
 
-    def _add_pieces(self, offset: int, data: Data, raw: bytes | None) -> bytes:
+    def _add_pieces(self, offset: int, data: Data, raw: bytes | None, label: str) -> bytes:
         digest, size = hashlib.sha256(), 0
         self._file.write(_length(0))
-        for piece in pieces_of(data):
-            self._file.write(piece)
-            digest.update(piece)
-            size += len(piece)
+        try:
+            for piece in pieces_of(data, label):
+                self._file.write(piece)
+                if raw is None:
+                    digest.update(piece)
+                size += len(piece)
+        except BaseException:
+            # Whoever goes on after an input that failed gets a sound shard.
+            self._file.rewind(offset)
+            raise
         self._file.write_at(offset, _length(size))
         return raw or digest.digest()
 
@@ -155,7 +192,7 @@ class SwhWriter(Writer):
         keys = self._key_rows()
         twins = find_duplicate(keys) if len(keys) else None
         if twins is not None:
-            first, second = (self._labels.get(at, f"object {at}") for at in twins)
+            first, second = map(self._labels.of, twins)
             raise UsageError(f"{first} and {second} have the same key, {keys[twins[0]].tobytes().hex()}")
         function = build(keys, self._seed, progress=self._progress)
         encoded = encode(function.displacements)
@@ -179,3 +216,17 @@ class SwhWriter(Writer):
 
     def _starts(self) -> NDArray[np.int64]:
         return np.array(self._offsets, np.int64)
+
+
+def _records(sizes: NDArray[np.int64], contents: Sequence[bytes]) -> bytes:
+    """Lengths and contents of objects, as they stand in the file."""
+    if int(sizes.sum()) > SMALL_OBJECT * len(sizes):
+        return b"".join([_length(len(data)) + data for data in contents])
+    stops = np.cumsum(sizes + layout.OBJECT.size)
+    made = np.empty(int(stops[-1]) if len(stops) else 0, np.uint8)
+    heads = ((stops - sizes - layout.OBJECT.size)[:, None] + np.arange(layout.OBJECT.size)).ravel()
+    inside = np.ones(len(made), np.bool_)
+    inside[heads] = False
+    made[heads] = sizes.astype(">u8").view(np.uint8)
+    made[inside] = np.frombuffer(b"".join(contents), np.uint8)
+    return made.tobytes()

@@ -1,6 +1,8 @@
 """Xet xorbs: the containers of chunks that MDB shards point at."""
 
 from shardcore.format import Format, lazily
+from shardcore.options import Option, OptionType, Purpose
+from shardcore.writing.declared import KeyRule, Writes
 
 FORMAT = Format(
     name="xorb",
@@ -9,4 +11,26 @@ FORMAT = Format(
     detect=lazily("shardcore.formats.xorb.shard:detect"),
     open=lazily("shardcore.formats.xorb.shard:open_shard"),
     infer=lazily("shardcore.formats.xorb.shard:infer"),
+    writes=Writes(
+        create=lazily("shardcore.formats.xorb.writer:XorbWriter"),
+        purpose="The chunks of files, compressed one by one, for shards (mdb) to point at.",
+        cannot="It keeps no names and no files, only their chunks: 8,192 at most, and 64 MiB.",
+        keys=KeyRule.NONE,
+    ),
+    options=(
+        Option(
+            "compression",
+            OptionType.CHOICE,
+            "How chunks are compressed: auto, what gives the fewest bytes for each; auto unless given.",
+            Purpose.WRITE,
+            choices=("auto", "none", "lz4", "bg4"),
+        ),
+        Option(
+            "cut",
+            OptionType.FLAG,
+            "Whether inputs are cut into chunks; with no each is one chunk as it is; yes unless given.",
+            Purpose.WRITE,
+        ),
+        Option("chunks", OptionType.JSON, "The bytes of each chunk of a content, a list of numbers.", Purpose.FACT),
+    ),
 )

@@ -11,24 +11,18 @@ from numpy.typing import NDArray
 
 from shardcore.caching import Once
 from shardcore.errors import FormatError
-from shardcore.formats.xorb.info import Info
-from shardcore.formats.xorb.layout import CHUNK_HEADER, IDENT
 from shardcore.formats.xorb.records import Records, chunks, read_headers, stored_records, unpack
 from shardcore.nodes.sections import Section, SectionRole, tile
 from shardcore.progress import Progress, no_progress
 from shardcore.sources.base import Source
 from shardcore.span import Span
 from shardcore.words import plural
-from shardcore.xet_hashes import ZERO, HashArray, as_rows, chunk_hash
+from shardcore.xet.hashes import ZERO, HashArray, as_rows, chunk_hash
+from shardcore.xet.xorb_info import Info
+from shardcore.xet.xorb_layout import CHUNK_HEADER, CHUNKS, IDENT, INFO_BLOCK, SENTENCES
 
 HEADERS_AT_ONCE = 1024
 """Headers read between two calls of `progress`."""
-
-CHUNKS = "chunks"
-"""The name of the section with the chunk records."""
-
-INFO_BLOCK = "info block"
-"""The name of the section with the info block."""
 
 TAIL = "tail"
 """The name of the section with an info block of which only the first bytes are there."""
@@ -175,17 +169,10 @@ class XorbFile:
     def _claims(self) -> list[Section]:
         stop, size = self.records.stop, self.source.size
         parts = [
-            Section(
-                CHUNKS,
-                SectionRole.DATA,
-                0,
-                stop,
-                "The chunk records, one after the other: a header of 8 bytes and the stored chunk.",
-            )
+            Section(CHUNKS, SectionRole.DATA, 0, stop, SENTENCES[CHUNKS]),
         ]
         if self.info is not None:
-            doc = "Hash of the xorb, hashes and ends of its chunks; it is left out on upload."
-            parts.append(Section(INFO_BLOCK, SectionRole.FOOTER, stop, size, doc))
+            parts.append(Section(INFO_BLOCK, SectionRole.FOOTER, stop, size, SENTENCES[INFO_BLOCK]))
         elif self.tail is not None:
             doc = f"An info block begins here, with letters of {IDENT.decode()}, and is cut."
             parts.append(Section(TAIL, SectionRole.TRAILING, self.tail.start, size, doc))

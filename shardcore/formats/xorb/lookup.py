@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from shardcore.errors import FormatError, KeyAbsent, UsageError
 from shardcore.formats.xorb.file import XorbFile
-from shardcore.formats.xorb.layout import HEADER_SIZE
 from shardcore.formats.xorb.objects import CODECS, XorbObjects
 from shardcore.objects import ObjectRef
 from shardcore.sources.base import Source
@@ -17,7 +16,8 @@ from shardcore.span import Span
 from shardcore.text import short
 from shardcore.trace import Look
 from shardcore.words import plural
-from shardcore.xet_hashes import from_text, to_text
+from shardcore.xet.hashes import from_text, to_text
+from shardcore.xet.xorb_layout import HEADER_SIZE
 
 ALL = "all"
 """The key of all chunks, one after the other."""

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.formats.xorb.file import XorbFile
-from shardcore.formats.xorb.layout import CHUNK_HEADER, HEADER_SIZE, Scheme, read_u24
 from shardcore.formats.xorb.records import Read
 from shardcore.objects import ObjectColumns, ObjectRef, Objects, State
-from shardcore.xet_hashes import to_text
+from shardcore.xet.hashes import to_text
+from shardcore.xet.xorb_layout import CHUNK_HEADER, HEADER_SIZE, Scheme, read_u24
 
 CODECS = (*(scheme.label for scheme in Scheme), "unknown")
 UNKNOWN = len(CODECS) - 1

@@ -10,9 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import BadChecksum, FormatError, Truncated, Unsupported
-from shardcore.formats.xorb.chunk import read_chunk
-from shardcore.formats.xorb.info import Info
-from shardcore.formats.xorb.layout import (
+from shardcore.span import Span
+from shardcore.words import plural
+from shardcore.xet.chunk import read_chunk
+from shardcore.xet.hashes import HashArray, chunk_hash, to_text
+from shardcore.xet.xorb_info import Info
+from shardcore.xet.xorb_layout import (
     CHUNK_HEADER,
     HEADER_SIZE,
     IDENT,
@@ -23,9 +26,6 @@ from shardcore.formats.xorb.layout import (
     read_u24,
     u24_column,
 )
-from shardcore.span import Span
-from shardcore.words import plural
-from shardcore.xet_hashes import HashArray, chunk_hash, to_text
 
 Read = Callable[[int, int], bytes]
 """Reads the bytes `[start, stop)` of the xorb."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,8 +12,6 @@ from shardcore.errors import FormatError, NotAShard, ShardError
 from shardcore.finding import Depth, Report
 from shardcore.format import Certainty, OpenContext, Verdict
 from shardcore.formats.xorb.file import XorbFile
-from shardcore.formats.xorb.info import FIXED, read_info
-from shardcore.formats.xorb.layout import CHUNK_HEADER, HEADER_SIZE, IDENT, INFO_LENGTH, MAX_XORB_SIZE, header_fault
 from shardcore.formats.xorb.lookup import ALL, XorbKey, XorbLookup
 from shardcore.formats.xorb.objects import XorbObjects
 from shardcore.formats.xorb.records import Records, unpack, walk
@@ -28,7 +27,9 @@ from shardcore.sources.opening import PrefetchedSource
 from shardcore.span import Span
 from shardcore.trace import Look
 from shardcore.words import plural
-from shardcore.xet_hashes import HashArray, to_text
+from shardcore.xet.hashes import HashArray, to_text
+from shardcore.xet.xorb_info import FIXED, read_info
+from shardcore.xet.xorb_layout import CHUNK_HEADER, HEADER_SIZE, IDENT, INFO_LENGTH, MAX_XORB_SIZE, header_fault
 
 
 class XorbShard(Shard):
@@ -164,6 +165,11 @@ class XorbShard(Shard):
         skipped = int(ends[first - 1]) if first else 0
         kept = b"".join(self.stream_chunks(first, last))
         return kept[start - skipped : stop - skipped]
+
+    def facts(self, ref: ObjectRef) -> dict[str, Any]:
+        """`chunks`: the bytes of each chunk of a content; packing it again gives the same chunks."""
+        sizes = self.chunk_sizes
+        return {"chunks": (sizes if ref.key == ALL else sizes[ref.row : ref.row + 1]).tolist()}
 
     def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
         """Checks the xorb; see `docs/formats/xorb.md` for what each depth does."""

@@ -8,17 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.formats.xorb.file import CHUNKS, INFO_BLOCK, TAIL, TAIL_FAULT, XorbFile
-from shardcore.formats.xorb.info import Info, InfoPart, info_parts
-from shardcore.formats.xorb.layout import (
-    CHUNK_HASH,
-    CHUNK_HEADER,
-    HEADER_SIZE,
-    INFO_LENGTH,
-    STORED_END,
-    Scheme,
-    read_u24,
-)
+from shardcore.formats.xorb.file import TAIL, TAIL_FAULT, XorbFile
 from shardcore.formats.xorb.records import ReadMany, Records, read_headers, unpack
 from shardcore.nodes.children import Extents, RecordTable, field_nodes, grouped, section_leaf, section_nodes
 from shardcore.nodes.node import Children, Node
@@ -30,7 +20,19 @@ from shardcore.sources.memory import BytesSource
 from shardcore.sources.names import SourceName, decoded_name
 from shardcore.span import Span
 from shardcore.words import plural
-from shardcore.xet_hashes import to_text
+from shardcore.xet.hashes import to_text
+from shardcore.xet.xorb_info import Info, InfoPart, info_parts
+from shardcore.xet.xorb_layout import (
+    CHUNK_HASH,
+    CHUNK_HEADER,
+    CHUNKS,
+    HEADER_SIZE,
+    INFO_BLOCK,
+    INFO_LENGTH,
+    STORED_END,
+    Scheme,
+    read_u24,
+)
 
 _OFFSETS = np.fromiter((*CHUNK_HEADER.offsets.values(), HEADER_SIZE), np.int64)
 _ROLES = np.array([*(field.role for field in CHUNK_HEADER.fields), FieldRole.DATA], np.uint8)

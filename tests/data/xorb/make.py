@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
-from shardcore.formats.xorb.chunk import write_chunk
-from shardcore.formats.xorb.info import Info, write_info
-from shardcore.formats.xorb.layout import CHUNK_HEADER, Scheme, write_u24
-from shardcore.xet_hashes import as_rows, chunk_hash, tree_root
+from shardcore.xet.chunk import write_chunk
+from shardcore.xet.hashes import as_rows, chunk_hash, tree_root
+from shardcore.xet.xorb_info import Info, write_info
+from shardcore.xet.xorb_layout import CHUNK_HEADER, Scheme, write_u24
 
 HERE = Path(__file__).parent
 

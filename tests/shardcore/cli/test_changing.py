@@ -122,3 +122,78 @@ def test_files_that_may_not_be_read(inputs: Path, tmp_path: Path) -> None:
     (inputs / "a").chmod(0)
     assert run(["pack", "swh", str(tmp_path / "out"), str(inputs)]) == 4
     assert [path.name for path in tmp_path.iterdir()] == ["in"]
+
+
+def test_pack_with_a_manifest(inputs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A manifest says the keys; it may come on standard input; no lines are an empty shard; extract's is one, too."""
+    key = "ab" * 32
+    (inputs / "m.jsonl").write_text(json.dumps({"path": "deep/b", "key": key}) + "\n" + json.dumps({"path": "c"}))
+    assert run(["pack", "swh", str(tmp_path / "one"), "--manifest", str(inputs / "m.jsonl")]) == 0
+    with shardcore.open(tmp_path / "one") as shard:
+        assert shard.read(shard.find(key)) == b""
+        assert shard.declared_objects == 2
+    assert run(["extract", str(tmp_path / "one"), str(tmp_path / "x")]) == 0
+    assert run(["pack", "swh", str(tmp_path / "two"), "--manifest", str(tmp_path / "x/manifest.json")]) == 0
+    with shardcore.open(tmp_path / "two") as shard:
+        assert shard.read(shard.find(key)) == b""
+        assert shard.declared_objects == 2
+    (tmp_path / "empty").write_text("")
+    assert run(["pack", "swh", str(tmp_path / "none"), "--manifest", str(tmp_path / "empty")]) == 0
+    with shardcore.open(tmp_path / "none") as shard:
+        assert shard.declared_objects == 0
+    capsys.readouterr()
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ('{"path": "a", "key": "short"}', "64 hex digits"),
+        ('{"path": "a", "colour": 1}', "swh keeps no facts, not 'colour'"),
+        ('{"path": "a"}\n{"path": "a"}', "have the same key"),
+        ('{"path": "missing"}', "cannot read"),
+    ],
+)
+def test_a_wrong_manifest_is_named(
+    inputs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], line: str, told: str
+) -> None:
+    """What does not fit is told with the name of the manifest, and nothing is placed."""
+    (inputs / "m").write_text(line)
+    assert run(["pack", "swh", str(tmp_path / "out"), "--manifest", str(inputs / "m")]) in (2, 4)
+    error = capsys.readouterr().err
+    assert told in error
+    assert str(inputs) in error
+    assert [path.name for path in tmp_path.iterdir()] == ["in"]
+
+
+def test_a_folder_is_no_target_for_one_file(inputs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A format of one file says so where OUT is a folder, or ends like one."""
+    for out in (str(tmp_path), f"{tmp_path}/new/"):
+        assert run(["pack", "swh", out, str(inputs)]) == 2
+        assert "one file: give the name of a file" in capsys.readouterr().err
+
+
+def test_a_folder_of_shards(inputs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """OUT that ends with `/` becomes a data set; `created_at` of the manifest routes; extracted, it is packed again."""
+    lines = [
+        {"path": "a", "key": "1", "created_at": "2026-11-03T08:00:00Z", "meta": {"x": 1}},
+        {"path": "c", "key": "2", "created_at": "2026-11-04"},
+    ]
+    (inputs / "m").write_text("\n".join(map(json.dumps, lines)))
+    arguments = ["pack", "des", f"{tmp_path}/set/", "--manifest", str(inputs / "m"), "-O", "threshold=4K", "--json"]
+    assert run([*arguments, "--plan"]) == 0
+    planned = {one["path"]: one["size"] for one in json.loads(capsys.readouterr().out)["files"]}
+    assert run(arguments) == 0
+    told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert {one["path"]: one["size"] for one in told} == planned
+    names = ["_bigFiles", "20261103_01_0000.des", "20261104_02_0000.des"]
+    assert sorted(path.name for path in (tmp_path / "set").iterdir()) == sorted(names)
+    assert run(["extract", str(tmp_path / "set"), str(tmp_path / "x")]) == 0
+    capsys.readouterr()
+    again = ["pack", "des", str(tmp_path / "one.des"), "--manifest", str(tmp_path / "x/manifest.json")]
+    assert run(again) == 0
+    with shardcore.open(tmp_path / "one.des") as shard:
+        assert shard.find("1").extras["meta"] == {"x": 1}
+        assert shard.read(shard.find("2")) == b"third" * 1000
+    assert run(["pack", "des", str(tmp_path / "two.des"), str(inputs / "deep"), str(inputs)]) == 0
+    with shardcore.open(tmp_path / "two.des") as shard:
+        assert shard.objects.keys[:] == ["b", "a", "c", "deep/b", "m"]

@@ -137,7 +137,7 @@ MISTAKES: list[tuple[int, str, list[str]]] = [
     (2, "there is no folder OUT", ["pack", "swh", "OUT/x", "TEXT"]),
     (4, "there is no file nofile", ["pack", "swh", "OUT", "nofile"]),
     (2, "have the same key", ["pack", "swh", "OUT", "TEXT", "TEXT"]),
-    (2, "mdb cannot be written; there is swh", ["pack", "mdb", "OUT", "TEXT"]),
+    (2, "key='ab': 64 hex digits are wanted", ["pack", "mdb", "OUT", "TEXT", "-O", "key=ab"]),
     (2, "swh takes seed, not 'sed'", ["pack", "swh", "OUT", "TEXT", "-O", "sed=1"]),
     (2, "-O takes NAME=VALUE, not 'seed'", ["pack", "swh", "OUT", "TEXT", "-O", "seed"]),
     (2, "-O seed is given twice", ["pack", "swh", "OUT", "TEXT", "-O", "seed=1", "-O", "seed=2"]),

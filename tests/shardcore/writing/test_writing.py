@@ -15,7 +15,8 @@ import pytest
 
 import shardcore
 from shardcore.errors import ShardError, SourceError, UsageError
-from shardcore.writing.output import Output, TemporaryFile
+from shardcore.writing.output import Output
+from shardcore.writing.temporary import TemporaryFile
 from shardcore.writing.writer import pieces_of
 
 ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
@@ -172,14 +173,14 @@ def test_names_stay_inside_the_folder(tmp_path: Path, name: str) -> None:
 
 
 def test_a_complete_file_holds_no_descriptor(tmp_path: Path) -> None:
-    """Thousands of files can be written one after the other."""
+    """Thousands of files can be written one after the other: only the lock of the run stays open."""
     output = Output(tmp_path / "set", folder=True)
     descriptors = Path("/proc/self/fd")
     before = len(list(descriptors.iterdir())) if descriptors.exists() else 0
     for number in range(40):
         output.open(str(number)).complete()
     if before:
-        assert len(list(descriptors.iterdir())) == before
+        assert len(list(descriptors.iterdir())) <= before + 1
     assert len(output.commit()) == 40
 
 

@@ -107,3 +107,11 @@ class TestTables(DataSetContract):
     listed = True
     samples = (DATA / "bcolz" / "prices",)
     absent = ("volume", "", "all", "0", "close/data/__0.blp")
+
+
+class TestFiles(DataSetContract):
+    """Bloscpack files side by side."""
+
+    listed = True
+    samples = (DATA / "files",)
+    absent = ("hello", "", "all", "0", "inner", "hello.txt.blp")

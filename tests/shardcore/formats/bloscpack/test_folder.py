@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 
 import shardcore
 from shardcore.cli.program import run
-from shardcore.errors import NotAShard, SourceError
+from shardcore.errors import NotAShard, ShardError, SourceError
+from shardcore.objects import State
 from shardcore.progress import no_progress
 from shardcore.sources.local import LocalFolder
 from tests.data.bloscpack.make_bcolz import made, prices, samples
@@ -20,6 +22,8 @@ from tests.shardcore.formats.bloscpack.bcolz_folders import (
     opened_column,
 )
 
+FILES = DATA.parent / "files"
+
 
 def test_samples_are_what_the_script_makes() -> None:
     """The samples come from the script beside them, byte by byte."""
@@ -28,16 +32,49 @@ def test_samples_are_what_the_script_makes() -> None:
 
 
 def test_other_folders_are_neither(tmp_path: Path) -> None:
-    """A folder of Bloscpack files that no bcolz wrote is no data set."""
-    (tmp_path / "a.blp").write_bytes((DATA.parent / "tiny.blp").read_bytes())
-    with pytest.raises(NotAShard):
-        shardcore.open(tmp_path)
+    """A folder without Bloscpack files, or one with other files between them, is not taken for a data set."""
     with pytest.raises(NotAShard, match="neither a bcolz column"):
         shardcore.open(tmp_path, format="bloscpack")
     (tmp_path / "data").mkdir()
     (tmp_path / "meta").mkdir()
     with pytest.raises(NotAShard):
         shardcore.open(tmp_path)
+    (tmp_path / "a.blp").write_bytes((DATA.parent / "tiny.blp").read_bytes())
+    (tmp_path / "notes.txt").write_bytes(b"")
+    with pytest.raises(NotAShard):
+        shardcore.open(tmp_path)
+
+
+def test_files_side_by_side_are_contents_by_name() -> None:
+    """A folder of Bloscpack files has a row for each: its key is the name of the file, its content all of it."""
+    assert shardcore.detect(FILES).why == "Bloscpack files"
+    with shardcore.open(FILES) as shard:
+        assert shard.objects.keys[:] == ["hello.txt", "inner/steps.npy"]
+        assert shard.objects[:].size.tolist() == [-1, -1]
+        ref = shard.find("hello.txt")
+        assert (ref.size, ref.kind, shard.read(ref)) == (11, "content", b"hello shard")
+        assert shard.read_range(ref, 6, 99) == b"shard"
+        assert shard.facts(ref) == {"metadata": {"language": "en"}}
+        steps = shard.find("inner/steps.npy")
+        assert shard.facts(steps) == {"dtype": "<i2", "shape": [10, 3], "order": "C"}
+        shard.load_index()
+        assert shard.objects[:].size.tolist() == [11, 60]
+        assert shard.verify().findings == ()
+        assert shard.trace("hello").outcome == "absent"
+
+
+def test_a_damaged_file_is_one_damaged_row(tmp_path: Path) -> None:
+    """What cannot be opened is a damaged row and a finding; the files beside it are read."""
+    copy = Path(shutil.copytree(FILES, tmp_path / "files"))
+    (copy / "hello.txt.blp").write_bytes(b"blpk\x09")
+    with shardcore.open(copy) as shard:
+        shard.load_index()
+        assert shard.objects[:].state.tolist() == [State.DAMAGED, State.LIVE]
+        assert "version 9" in shard.objects.ref(0).error
+        assert len(shard.read(shard.find("inner/steps.npy"))) == 60
+        assert [finding.code for finding in shard.verify().findings] == ["bloscpack.unreadable"]
+        with pytest.raises(ShardError, match="version 9"):
+            shard.find("hello.txt")
 
 
 def test_a_closed_column_reads_nothing() -> None:

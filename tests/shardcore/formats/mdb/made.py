@@ -23,7 +23,7 @@ from shardcore.formats.mdb.layout import (
     RECORD_SIZE,
     XORB_LOOKUP,
 )
-from shardcore.xet_hashes import HashArray, tree_roots, words
+from shardcore.xet.hashes import HashArray, tree_roots, words
 
 
 def made_shard(seed: int, files: int, xorbs: int, chunks: int, *, key: bytes = bytes(32), tables: bool = True) -> bytes:

@@ -20,7 +20,7 @@ from shardcore.formats.mdb.hashes import (
     sha256_field,
     shard_name,
 )
-from shardcore.xet_hashes import ZERO, as_rows, chunk_hash, to_text, to_texts
+from shardcore.xet.hashes import ZERO, as_rows, chunk_hash, to_text, to_texts
 
 PAIR = as_rows([chunk_hash(b"abc"), chunk_hash(b"defg")])
 PAIR_SIZES = np.array([3, 4], dtype=np.uint64)

@@ -29,7 +29,7 @@ from shardcore.formats.mdb.layout import (
 )
 from shardcore.formats.mdb.shard import MdbShard
 from shardcore.formats.mdb.walk import Kind, walk
-from shardcore.xet_hashes import as_rows, chunk_hash, tree_root, truncated
+from shardcore.xet.hashes import as_rows, chunk_hash, tree_root, truncated
 
 EMPTY = BOOKEND.pack() * 2
 PAIR = as_rows([chunk_hash(b"abc"), chunk_hash(b"defg")])

@@ -18,7 +18,7 @@ from shardcore.formats.mdb.lookup import WHOLE_TABLE, search
 from shardcore.formats.mdb.shard import MdbShard
 from shardcore.sources.memory import BytesSource
 from shardcore.testing import CountingSource
-from shardcore.xet_hashes import from_text, to_text
+from shardcore.xet.hashes import from_text, to_text
 
 DATA = Path(__file__).parents[3] / "data" / "mdb"
 BETA = "d2ce46f5bde5faf0d28cbc8f1cfb0b6120b902adf166869afb45ae9f70ee794c"

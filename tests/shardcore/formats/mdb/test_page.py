@@ -22,7 +22,7 @@ class TestMdbPage(PageContract):
 
 def test_the_worked_example_is_that_of_the_file() -> None:
     """The bytes on the page stand in the file where the page says, and the lookup takes the steps it tells."""
-    text = PAGE.read_text().partition("## 8. Worked example")[2]
+    text = PAGE.read_text().partition("## 9. Worked example")[2]
     (path,) = SHARDS.glob("4605e746*.mdb")
     data = path.read_bytes()
     rows = re.findall(r"^ *(\d+) ((?:(?:[0-9a-f]{2})+[ |]+)+)", text, re.MULTILINE)

@@ -41,6 +41,7 @@ class TestSwhWriterContract(WriterContract):
     """The contract of every writer."""
 
     format: ClassVar = "swh"
+    wrong_keys: ClassVar = ("", "ab", "zz" * 32)
 
     def objects(self) -> list[tuple[str | None, bytes]]:
         """Empty, small and larger contents; keys made from the content, and one given."""

@@ -12,13 +12,13 @@ import pytest
 import shardcore
 from shardcore.cli.program import run
 from shardcore.finding import Depth
-from shardcore.formats.xorb.chunk import write_chunk
-from shardcore.formats.xorb.info import Info, write_info
-from shardcore.formats.xorb.layout import CHUNK_HEADER, Scheme, write_u24
 from shardcore.formats.xorb.shard import XorbShard
 from shardcore.objects import State
 from shardcore.testing import CountingSource, check_explained
-from shardcore.xet_hashes import as_rows, chunk_hash, to_text, tree_root
+from shardcore.xet.chunk import write_chunk
+from shardcore.xet.hashes import as_rows, chunk_hash, to_text, tree_root
+from shardcore.xet.xorb_info import Info, write_info
+from shardcore.xet.xorb_layout import CHUNK_HEADER, Scheme, write_u24
 
 DATA = Path(__file__).parents[3] / "data"
 EXPECTED = json.loads((DATA / "mdb" / "expected.json").read_text())

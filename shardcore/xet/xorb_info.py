@@ -12,7 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import FormatError, Unsupported
-from shardcore.formats.xorb.layout import (
+from shardcore.record import Record
+from shardcore.span import Span
+from shardcore.words import plural
+from shardcore.xet.hashes import HashArray
+from shardcore.xet.xorb_layout import (
     BOUNDARIES_HEADER,
     BUFFER,
     CHUNK_HASH,
@@ -28,10 +32,6 @@ from shardcore.formats.xorb.layout import (
     TRAILER,
     UNPACKED_END,
 )
-from shardcore.record import Record
-from shardcore.span import Span
-from shardcore.words import plural
-from shardcore.xet_hashes import HashArray
 
 FIXED = {
     0: INFO_HEADER.size + COUNT.size + BUFFER.size,

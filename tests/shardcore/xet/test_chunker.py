@@ -13,7 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shardcore.formats.mdb.chunker import GEAR, MAX_CHUNK, MIN_CHUNK, chunks, cut_ends, rolling
+from shardcore.xet.chunker import GEAR, MAX_CHUNK, MIN_CHUNK, chunks, cut_ends, rolling
+
+MDB_DATA = Path(__file__).parents[2] / "data" / "mdb"
 
 CUTS = {
     "alpha.bin": [12590, 96564, 147470, 200000],
@@ -45,9 +47,9 @@ def test_table() -> None:
     assert digest == "e1d3936666d7ae7a977c958e9afcc75f90aaca758ce5fbe4ece61dffefe1912c"
 
 
-def test_cuts_of_the_samples(mdb_data: Path) -> None:
+def test_cuts_of_the_samples() -> None:
     """The six sample files are cut where hf-xet cut them."""
-    files = runpy.run_path(str(mdb_data / "sources.py"))["build"]()
+    files = runpy.run_path(str(MDB_DATA / "sources.py"))["build"]()
     assert {name: cut_ends(data) for name, data in files.items()} == CUTS
 
 

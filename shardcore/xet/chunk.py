@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from shardcore.errors import FormatError, Unsupported
-from shardcore.formats.xorb.layout import MAX_UNPACKED, Scheme, chunk_fault
 from shardcore.payload import Codec, decompress
 from shardcore.span import Span
+from shardcore.xet.xorb_layout import MAX_UNPACKED, Scheme, chunk_fault
 
 GROUPS = 4
 """Byte-grouping collects the bytes at positions 0, 1, 2 and 3 modulo this."""

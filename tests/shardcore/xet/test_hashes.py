@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shardcore.errors import UsageError
-from shardcore.xet_hashes import (
+from shardcore.xet.hashes import (
     NODE_KEY,
     ZERO,
     as_rows,

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shardcore.errors import FormatError, Unsupported
-from shardcore.formats.xorb.chunk import read_chunk, read_groups, write_chunk, write_groups
-from shardcore.formats.xorb.layout import MAX_STORED, MAX_UNPACKED, Scheme
+from shardcore.xet.chunk import read_chunk, read_groups, write_chunk, write_groups
+from shardcore.xet.xorb_layout import MAX_STORED, MAX_UNPACKED, Scheme
 
 
 def test_group_vector() -> None:

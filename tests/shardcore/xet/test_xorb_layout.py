@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shardcore.formats.xorb.layout import (
+from shardcore.xet.xorb_layout import (
     CHUNK_HEADER,
     MAX_STORED,
     MAX_UNPACKED,

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from shardcore.errors import FormatError, Unsupported
-from shardcore.formats.xorb.info import Info, info_parts, read_info, write_info
-from shardcore.formats.xorb.layout import INFO_LENGTH
-from shardcore.xet_hashes import as_rows, chunk_hash, to_text
+from shardcore.xet.hashes import as_rows, chunk_hash, to_text
+from shardcore.xet.xorb_info import Info, info_parts, read_info, write_info
+from shardcore.xet.xorb_layout import INFO_LENGTH
 
-DATA = Path(__file__).parents[3] / "data"
+DATA = Path(__file__).parents[2] / "data"
 PAIR = (DATA / "xorb" / "two_chunks.xorb").read_bytes()
 START = 23
 

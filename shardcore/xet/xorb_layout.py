@@ -2,7 +2,7 @@
 
 Chunk records lie back to back from byte 0, then an info block, then its length. What travels on upload are
 the chunk records alone. All numbers are little-endian. How the records of the info block follow each other
-is in `info`.
+is in `xorb_info`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from shardcore.record import Field, FieldRole, Record
 from shardcore.words import plural
-from shardcore.xet_hashes import SIZE
+from shardcore.xet.hashes import SIZE
 
 IDENT = b"XETBLOB"
 IDENT_HASHES = b"XBLBHSH"
@@ -32,6 +32,19 @@ MAX_UNPACKED = 131_072
 
 MAX_STORED = 262_144
 """Bytes that a stored chunk may have."""
+
+
+CHUNKS = "chunks"
+"""The name of the section with the chunk records."""
+
+INFO_BLOCK = "info block"
+"""The name of the section with the info block."""
+
+SENTENCES = {
+    CHUNKS: "The chunk records, one after the other: a header of 8 bytes and the stored chunk.",
+    INFO_BLOCK: "Hash of the xorb, hashes and ends of its chunks; it is left out on upload.",
+}
+"""What each of them is for."""
 
 
 class Scheme(enum.IntEnum):

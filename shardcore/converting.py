@@ -1,0 +1,285 @@
+"""Converting: every object of an opened shard into another format, content streamed, keys by a rule that is stated."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from shardcore.errors import UsageError
+from shardcore.extract import ANY_SIZE, ExtractOptions
+from shardcore.extract.choice import all_rows, outer_kinds, taken_rows
+from shardcore.finding import Depth
+from shardcore.format import Format
+from shardcore.objects import ObjectRef, State
+from shardcore.options import Purpose
+from shardcore.packing import Packed, write_items
+from shardcore.progress import Progress, no_progress
+from shardcore.registry import format_of, writes_of
+from shardcore.shard import Shard
+from shardcore.text import short
+from shardcore.words import plural
+from shardcore.writing.declared import KeyRule, Writes
+from shardcore.writing.items import Content, Item, opened
+from shardcore.writing.temporary import STREAM_PIECE
+from shardcore.writing.writer import pieces_of
+
+NOTHING: tuple[Any, ...] = (None, "", "none", {}, [])
+"""Facts that say nothing: that there is no metadata, that nothing is compressed."""
+
+
+class KeyChoice(StrEnum):
+    """Where the keys of the new shard come from."""
+
+    USUAL = ""
+    """As they are where all of them fit the format; else by its own rule: sha256, number."""
+    AS_IS = "as-is"
+    """The text of the key."""
+    SHA256 = "sha256"
+    """The sha256 of the content; equal contents become one object."""
+    NUMBER = "number"
+    """The number of the object, from 0, in the order of the rows."""
+    NAME = "name"
+    """The name that the object has as a file."""
+
+
+def convert(
+    shard: Shard,
+    format: str,
+    out: str | Path,
+    *,
+    keys: KeyChoice | str = KeyChoice.USUAL,
+    deleted: bool = False,
+    options: Mapping[str, Any] | None = None,
+    force: bool = False,
+    plan: bool = False,
+    verify: Depth = Depth.CONTENT,
+    progress: Progress = no_progress,
+) -> Packed:
+    """Writes all objects of a shard or data set into a new one of another format, and reads it back.
+
+    Kinds that are parts of others are left out (of mdb shards the xorbs and chunks); so are objects that were deleted.
+    Parts (the fragments of a mesh) go with their object, or become objects of their own, under the names that they have
+    as files.
+
+    Args:
+        shard: What is converted.
+        format: The name of the format to write.
+        out: As in `pack`.
+        keys: The rule for keys.
+        deleted: Whether tombstoned objects are taken, where the shard was opened to serve them.
+        options: Options that the format declares for writing.
+        force: As in `pack`.
+        plan: As in `pack`.
+        verify: As in `pack`.
+        progress: Called after every object.
+
+    Returns:
+        What was written; the notes say what was left out, and which facts have no place.
+
+    Raises:
+        UsageError: A key or an option does not fit.
+        FormatError: An object is damaged.
+        SourceError: Bytes cannot be had or written.
+    """
+    try:
+        choice = KeyChoice(keys)
+    except ValueError:
+        known = ", ".join(one.value for one in KeyChoice if one.value)
+        raise UsageError(f"keys are made by {known}, not {short(keys)}") from None
+    found = format_of(format)
+    source = _Source(shard, found, deleted=deleted)
+    source.decide(choice)
+    done = write_items(
+        found,
+        out,
+        source.items(),
+        options or {},
+        force=force,
+        plan=plan,
+        verify=verify,
+        total=source.total,
+        progress=progress,
+    )
+    return Packed(done.written, done.plan, done.removed, done.report, (*source.notes(), *done.notes))
+
+
+class _Source:
+    """The objects of a shard as items for a format."""
+
+    def __init__(self, shard: Shard, found: Format, *, deleted: bool) -> None:
+        self._shard = shard
+        self._writes: Writes = writes_of(found)
+        self._format = found.name
+        self._facts = {option.name: option for option in found.options_for(Purpose.FACT)}
+        self._choice = KeyChoice.AS_IS
+        self._left: dict[str, int] = {}
+        self._dropped: dict[str, int] = {}
+        self._merged = 0
+        self._rows = self._chosen(deleted)
+        self.total = len(self._rows) if self._rows is not None else 1
+
+    def decide(self, choice: KeyChoice) -> None:
+        """Settles the rule for keys.
+
+        Raises:
+            UsageError: Keys are to stay as they are, and one does not fit.
+        """
+        if self._writes.keys is KeyRule.NONE:
+            self._choice = KeyChoice.AS_IS
+            return
+        self._choice = choice or KeyChoice.AS_IS
+        if choice not in (KeyChoice.USUAL, KeyChoice.AS_IS):
+            return
+        for key in self._keys():
+            why = self._misfit(key)
+            if not why:
+                continue
+            if choice is KeyChoice.USUAL and self._writes.converted:
+                self._choice = KeyChoice(self._writes.converted)
+                return
+            raise UsageError(f"{why}; --key sha256, number or name makes others")
+
+    def items(self) -> Iterator[Item]:
+        """The objects, in the order of the rows."""
+        known: set[bytes] = set()
+        number = 0
+        for ref in self._refs():
+            for part, name, content in self._contents(ref):
+                yield self._item(ref, part, name, content, number, known)
+                number += 1
+
+    def notes(self) -> list[str]:
+        """What was left out or has no place, a sentence each."""
+        told = [f"left out: {plural(count, what)}" for what, count in self._left.items()]
+        told += [
+            f"{self._format} has no place for {name} ({plural(count, 'object')})"
+            for name, count in self._dropped.items()
+        ]
+        if self._merged:
+            told.append(f"{plural(self._merged, 'object')} with the content of another one became one with it")
+        return told
+
+    def _item(self, ref: ObjectRef, part: str, name: str, content: Content, number: int, known: set[bytes]) -> Item:
+        old = ref.key if ref.key is not None else name
+        label = f"{old} ({part})" if part else old
+        facts, rest = self._sorted_facts(ref) if not part else ({}, {})
+        told = rest | ({"part": part} if part else {})
+        parts = self._own_parts(ref) if not part else {}
+        key: str | None = name if part or self._apart(ref) else old
+        if self._writes.keys is KeyRule.NONE:
+            return Item(None, content, label, name, parts, facts, was=old, told=told)
+        if self._choice is KeyChoice.NUMBER:
+            key = str(number)
+        elif self._choice is KeyChoice.NAME:
+            key = name
+        elif self._choice is KeyChoice.SHA256:
+            digest, content = _digested(content)
+            key = digest.hex()
+            if digest in known:
+                self._merged += 1
+                return Item(key, b"", label, name, was=old, told=told, known=key)
+            known.add(digest)
+        return Item(key, content, label, name, parts, facts, was=old, told=told)
+
+    def _chosen(self, deleted: bool) -> Any:
+        """The rows that are taken; None where a view of the whole content is."""
+        shard = self._shard
+        if shard.views:
+            return None
+        shard.load_index()
+        objects = shard.objects
+        states = ExtractOptions(deleted=deleted).states
+        outer = outer_kinds(objects)
+        for rows in all_rows(objects):
+            columns = objects.columns(rows)
+            for code, kind in enumerate(objects.kinds):
+                if code not in outer:
+                    self._count(f"{kind} (part of others)", int(np.count_nonzero(columns.kind == code)))
+            for state in (State.TOMBSTONED, State.DELETED):
+                if state not in states:
+                    gone = (columns.state == state) & np.isin(columns.kind, outer)
+                    self._count(f"{state.name.lower()} object", int(np.count_nonzero(gone)))
+        taken = taken_rows(objects, all_rows(objects), ExtractOptions(deleted=deleted), outer)
+        return np.concatenate([np.empty(0, np.int64), *taken])
+
+    def _count(self, what: str, count: int) -> None:
+        if count:
+            self._left[what] = self._left.get(what, 0) + count
+
+    def _refs(self) -> Iterator[ObjectRef]:
+        if self._rows is None:
+            yield self._shard.find(self._shard.views[0])
+            return
+        for row in self._rows.tolist():
+            yield self._shard.objects.ref(row)
+
+    def _keys(self) -> Iterator[str | None]:
+        """The keys as they would be, if they stayed."""
+        if self._rows is None:
+            yield self._shard.views[0]
+            return
+        for first in range(0, len(self._rows), 1 << 14):
+            yield from self._shard.objects.key_texts(self._rows[first : first + (1 << 14)])
+
+    def _misfit(self, key: str | None) -> str:
+        """Why a key does not fit the format; empty where it does."""
+        if key is None:
+            return "an object has a key that is no text"
+        try:
+            if self._writes.check_key is not None:
+                self._writes.check_key(key)
+        except UsageError as error:
+            return error.message
+        return ""
+
+    def _apart(self, ref: ObjectRef) -> bool:
+        """Whether the parts of an object become objects of their own: the format has no place for them."""
+        return any(part and part not in self._writes.parts for part in self._shard.file_names(ref))
+
+    def _contents(self, ref: ObjectRef) -> Iterator[tuple[str, str, Content]]:
+        """The contents that become objects: part, name as a file, content."""
+        for part, name in self._shard.file_names(ref).items():
+            if not part or part not in self._writes.parts:
+                yield part, name, self._content(ref, part)
+
+    def _own_parts(self, ref: ObjectRef) -> dict[str, Content]:
+        names = self._shard.file_names(ref)
+        return {part: self._content(ref, part) for part in names if part and part in self._writes.parts}
+
+    def _content(self, ref: ObjectRef, part: str) -> Content:
+        if part:
+            return lambda: self._shard.read_part(ref, part, limit=ANY_SIZE)
+        return lambda: self._shard.stream(ref)
+
+    def _sorted_facts(self, ref: ObjectRef) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The facts of an object that the format has a place for, and the others."""
+        mine: dict[str, Any] = {}
+        rest: dict[str, Any] = {}
+        for name, value in self._shard.facts(ref).items():
+            if value in NOTHING:
+                continue
+            try:
+                fits = name in self._facts and self._facts[name].value_of(value) is not None
+            except UsageError:
+                fits = False
+            (mine if fits else rest)[name] = value
+        for name in rest:
+            self._dropped[name] = self._dropped.get(name, 0) + 1
+        return mine, rest
+
+
+def _digested(content: Content) -> tuple[bytes, Content]:
+    """The sha256 of a content, and the content: short ones are read once only."""
+    digest, held, size = hashlib.sha256(), [], 0
+    with opened(content) as data:
+        for piece in pieces_of(data):
+            digest.update(piece)
+            size += len(piece)
+            if size <= STREAM_PIECE:
+                held.append(bytes(piece))
+    return digest.digest(), b"".join(held) if size <= STREAM_PIECE else content

@@ -1,0 +1,227 @@
+"""Appending to a Bloscpack file in place: the last chunk is filled up, further chunks follow, spare slots take them.
+
+Where too few slots are spare, all chunks move to make room for more: the file is rewritten, which is said first.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import chain
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+
+from shardcore.errors import SourceError, UsageError, reason_of
+from shardcore.formats.bloscpack.encode import CODECS, Recipe, compressed
+from shardcore.formats.bloscpack.layout import HEADER_V3, OFFSET, UNKNOWN
+from shardcore.formats.bloscpack.metadata import CODECS as METADATA_CODECS
+from shardcore.formats.bloscpack.metadata import write_metadata_section
+from shardcore.formats.bloscpack.new_file import CHUNK_SIZE, SPARE_FACTOR, Packing, Shape
+from shardcore.formats.bloscpack.npy import Content, array_metadata, chunks_of, content_of, spool_beside
+from shardcore.formats.bloscpack.shard import BloscpackShard
+from shardcore.shard import Shard
+from shardcore.words import plural
+from shardcore.writing.edit import Change, Edit, Stream, edit_of
+from shardcore.writing.temporary import STREAM_PIECE
+
+
+class _Kept:
+    """Bytes that are going to be written, in a temporary file; it goes with the edit."""
+
+    def __init__(self, folder: Path) -> None:
+        self._file: IO[bytes] = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - closed when the edit goes
+        self.size = 0
+
+    def write(self, data: bytes) -> None:
+        """Appends bytes.
+
+        Raises:
+            SourceError: The disk is full.
+        """
+        try:
+            self._file.write(data)
+        except OSError as error:
+            raise SourceError(f"cannot write a temporary file: {reason_of(error)}") from error
+        self.size += len(data)
+
+    def pieces(self) -> Iterator[bytes]:
+        """All bytes, from the first."""
+        self._file.seek(0)
+        while piece := self._file.read(STREAM_PIECE):
+            yield piece
+
+    def __del__(self) -> None:
+        self._file.close()
+
+
+def append(shard: Shard, path: Path) -> Edit:
+    """Appends the bytes of a file; those of a `.npy` to an array of its type as further places of the first axis.
+
+    Args:
+        shard: A file of version 3.
+        path: The file.
+
+    Raises:
+        UsageError: The shard is no such file, or the content does not fit to it.
+        FormatError: The file is damaged where it has to be read.
+        SourceError: Bytes cannot be read or written.
+    """
+    if not isinstance(shard, BloscpackShard):
+        raise UsageError("give one Bloscpack file: to a folder nothing is appended")
+    _check(shard)
+    local = edit_of(shard.source, "", ()).path
+    try:
+        stream = path.open("rb")
+    except (OSError, ValueError) as error:
+        raise SourceError(f"cannot read {path}: {reason_of(error)}") from error
+    with stream, spool_beside(local) as spool:
+        content = content_of(stream, str(path), path.name, {}, spool)
+        if not content.size:
+            raise UsageError(f"{path} is empty: there is nothing to append")
+        return _Append(shard, content, str(path), _Kept(local.parent)).edit()
+
+
+class _Append:
+    """One append: what the file is afterwards.
+
+    Args:
+        shard: The file, its chunks loaded.
+        content: What is appended.
+        label: What errors call it.
+        kept: Where new chunks are kept until they are written.
+    """
+
+    def __init__(self, shard: BloscpackShard, content: Content, label: str, kept: _Kept) -> None:
+        self._file = shard.file
+        self._shard = shard
+        self._content = content
+        self._label = label
+        self._kept = kept
+        self._header = shard.file.header
+        self._shape = self._new_shape()
+        # A last chunk that is full stays; where it is the only one, it may become larger.
+        full = self._header.last_chunk == self._shape.chunk_size
+        self._stay = self._header.nchunks - (0 if full else 1)
+
+    def edit(self) -> Edit:
+        """The edit; the new chunks are compressed, and none of it is written to the file yet."""
+        header, shape, table = self._header, self._shape, self._file.table
+        added = shape.nchunks - header.nchunks
+        rewritten = header.has_offsets and added > header.max_app_chunks
+        spare = SPARE_FACTOR * shape.nchunks if rewritten else max(header.max_app_chunks - added, 0)
+        offsets = self._file.offsets
+        first = offsets.start + (shape.nchunks + spare) * OFFSET.size if rewritten else offsets.geometry.first
+        places = table.places[: self._stay] + (first - offsets.geometry.first)
+        stay_end = self._end_of(self._stay)
+        start = first if rewritten else stay_end
+        if rewritten:
+            self._copy(offsets.geometry.first, stay_end)
+        new_places = self._compress(start)
+        all_places = np.concatenate([places, np.array(new_places, np.int64)])
+        changes = [self._header_change(spare), *self._metadata_change()]
+        if header.has_offsets:
+            changed = 0 if rewritten else self._stay
+            rows = np.full(shape.nchunks - changed + (spare if rewritten else 0), UNKNOWN, np.int64)
+            rows[: shape.nchunks - changed] = all_places[changed:]
+            at = offsets.start + changed * OFFSET.size
+            changes.append(Change(at, rows.astype("<i8").tobytes(), "offsets"))
+        changes.append(Change(start, Stream(self._kept.size, self._kept.pieces), "chunks"))
+        how = "by rewriting all chunks, because too few offset slots are spare" if rewritten else "in place"
+        what = f"append {plural(self._content.size, 'plain byte')} {how}: {plural(header.nchunks, 'chunk')} become "
+        return edit_of(self._shard.source, f"{what}{shape.nchunks:,}", tuple(changes), start + self._kept.size)
+
+    def _new_shape(self) -> Shape:
+        """The chunks afterwards: of the same size, unless the one that there is may grow."""
+        header, size = self._header, self._file.header.plain_size + self._content.size
+        typesize = header.typesize or 1
+        if header.nchunks == 1:
+            shape = Packing(typesize=typesize, chunk_size=max(CHUNK_SIZE, header.chunk_size)).shape(size, None)
+            return replace(shape, typesize=header.typesize)
+        nchunks = -(-size // header.chunk_size)
+        return Shape(header.typesize, header.chunk_size, size - header.chunk_size * (nchunks - 1), nchunks, 0)
+
+    def _end_of(self, count: int) -> int:
+        """Where the first chunks end, digest included."""
+        table = self._file.table
+        if not count:
+            return table.geometry.first
+        return int(table.places[count - 1]) + int(table.headers["ctbytes"][count - 1]) + table.geometry.digest
+
+    def _copy(self, start: int, stop: int) -> None:
+        for at in range(start, stop, STREAM_PIECE):
+            self._kept.write(self._file.source.read(at, min(at + STREAM_PIECE, stop)))
+
+    def _compress(self, start: int) -> list[int]:
+        """Compresses the last chunk, filled up, and those after it; returns where they are going to begin."""
+        old = b"" if self._stay == self._header.nchunks else self._file.content.plain(self._header.nchunks - 1)
+        content = Content(len(old) + self._content.size, chain([old] if old else [], self._content.pieces))
+        last = self._file.table.header(self._header.nchunks - 1)
+        codec = last.codec_name if last.codec_name in CODECS else CODECS[0]
+        recipe = Recipe(
+            codec, Packing().level, last.filter_name == "shuffle" or last.plain_copy, self._header.typesize or 1
+        )
+        places, digest = [], self._header.checksum.compute
+        chunk_size = self._shape.chunk_size
+        for chunk in compressed(chunks_of(content, chunk_size, self._label), recipe, chunk_size):
+            places.append(start + self._kept.size)
+            self._kept.write(chunk)
+            self._kept.write(digest(chunk))
+        return places
+
+    def _header_change(self, spare: int) -> Change:
+        shape = self._shape
+        values = self._header.values | {
+            "chunk_size": shape.chunk_size,
+            "last_chunk": shape.last_chunk,
+            "nchunks": shape.nchunks,
+            "max_app_chunks": spare,
+        }
+        at = HEADER_V3.offsets["chunk_size"]
+        return Change(at, HEADER_V3.pack(**values)[at:], "chunk_size, last_chunk, nchunks, max_app_chunks")
+
+    def _metadata_change(self) -> list[Change]:
+        """The shape of an array grows along its first axis.
+
+        Raises:
+            UsageError: What is appended is no whole number of places of that axis, or the metadata has no room.
+        """
+        array, more, section = self._shard.array, self._content.array, self._file.metadata
+        if array is None or section is None:
+            if more is not None:
+                raise UsageError(f"{self._label}: a .npy is appended to an array; this file has none")
+            return []
+        rows = array.shape and array.order == "C" and array.stride
+        if not rows or self._content.size % array.stride:
+            raise UsageError(f"{self._label}: no whole number of places of the first axis of the array in this file")
+        if more is not None and (more.dtype, more.shape[1:], more.order) != (array.dtype, array.shape[1:], "C"):
+            raise UsageError(f"{self._label}: an array of another type or shape than the one in this file")
+        length = array.shape[0] + self._content.size // array.stride
+        described = array_metadata(replace(array, shape=(length, *array.shape[1:])))
+        text = json.dumps(self._shard.metadata | {"shape": described["shape"]}, separators=(",", ":")).encode("ascii")
+        values = section.values
+        codec = METADATA_CODECS.index("zlib") if values["meta_codec"] else 0
+        new = write_metadata_section(
+            text, codec=codec, level=values["meta_level"], kind=section.checksum, room=values["max_meta_size"]
+        )
+        return [Change(section.start, new, "metadata: the shape of the array")]
+
+
+def _check(shard: BloscpackShard) -> None:
+    """Refuses files to which nothing can be appended.
+
+    Raises:
+        UsageError: It is another version than 3, or does not say how many chunks of which size it has.
+    """
+    header = shard.file.header
+    if header.version != 3:
+        raise UsageError(f"version {header.version}: only files of version 3 are appended to; pack it anew")
+    if UNKNOWN in (header.nchunks, header.chunk_size, header.last_chunk) or not header.nchunks:
+        raise UsageError("the header does not say how many chunks of which size there are; pack the content anew")
+    shard.load_index()
+    table = shard.file.table
+    if len(table) != header.nchunks or (table.places == UNKNOWN).any() or shard.file.offsets.odd:
+        raise UsageError("not all chunks can be found; nothing is appended to a damaged file")

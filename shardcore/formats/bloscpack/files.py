@@ -1,0 +1,227 @@
+"""A folder of Bloscpack files as a data set: each file is one content, under the name that it was packed from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shardcore.dataset import DataSet, Member
+from shardcore.errors import KeyAbsent, ShardError
+from shardcore.finding import Depth, Report
+from shardcore.format import OpenContext
+from shardcore.formats.bloscpack.lookup import ALL
+from shardcore.formats.bloscpack.shard import BloscpackShard, open_shard
+from shardcore.nodes.node import Node
+from shardcore.objects import ObjectColumns, ObjectRef, Objects, State
+from shardcore.progress import Progress, no_progress
+from shardcore.shard import DEFAULT_LIMIT, Part, Shard
+from shardcore.sources.base import Folder, Source
+from shardcore.sources.names import SourceName
+from shardcore.sources.opening import PrefetchedSource
+from shardcore.span import Span
+from shardcore.text import short
+from shardcore.trace import Look
+from shardcore.words import plural
+
+SUFFIX = ".blp"
+DEEPEST = 32
+"""Folders within each other that are looked through."""
+
+I64 = NDArray[np.int64]
+
+
+class BloscpackFiles(DataSet):
+    """Files of one content each. A key is the name of a file below the folder, without its ending.
+
+    Args:
+        folder: The folder.
+        context: How members are opened.
+    """
+
+    def __init__(self, folder: Folder, context: OpenContext) -> None:
+        super().__init__("bloscpack", folder, members_of(folder))
+        self._context = context.member()
+        self._files = FilesObjects(self)
+        self._rows = {member.name: row for row, member in enumerate(self.members)}
+
+    def open_member(self, name: str, source: Source) -> BloscpackShard:
+        """Opens a file; see `DataSet.open_member`."""
+        return open_shard(PrefetchedSource(source), self._context)
+
+    @property
+    def objects(self) -> FilesObjects:
+        """One row for each file."""
+        return self._files
+
+    @property
+    def declared_objects(self) -> int:
+        """How many files there are; the folder tells."""
+        return len(self.members)
+
+    def parse_key(self, text: str) -> str:
+        """The name of a file below the folder, without `.blp`."""
+        return text
+
+    def lookup(self, key: str, look: Look) -> ObjectRef:
+        """Finds a content by the name of its file."""
+        names = self.route(key, look)
+        if not names:
+            raise KeyAbsent(key, f"there is no file {short(key + SUFFIX)} here")
+        ref = self.ref(self._rows[names[0]])
+        if ref.error:
+            self.member(names[0])  # raises what is wrong with it
+        return ref
+
+    def lookup_all(self, key: str) -> tuple[ObjectRef, ...]:
+        """The one object with a key, or none."""
+        return Shard.lookup_all(self, key)
+
+    def route(self, key: str, look: Look) -> Sequence[str]:
+        """The one file of that name."""
+        name = key + SUFFIX
+        row = self._rows.get(name)
+        if row is None:
+            text = f"None of {plural(len(self.members), 'file')} is called {short(name)}."
+            look.step("Which file", text)
+            return ()
+        span = Span(str(SourceName(name)), 0, self.members[row].size)
+        look.step("Which file", f"The key is the name of the file without its ending: {short(name)}.", span, file=name)
+        return (name,)
+
+    def ref(self, row: int) -> ObjectRef:
+        """One content as an object; opens its file."""
+        member = self.members[row]
+        key, span = member.name.removesuffix(SUFFIX), Span(str(SourceName(member.name)), 0, member.size)
+        ref = ObjectRef(key, row, (span,), -1, member.size, codec="blosc", kind="content")
+        try:
+            whole = self._shard(member.name).find(ALL)
+        except ShardError as error:
+            return replace(ref, state=State.DAMAGED, error=str(error))
+        return replace(ref, size=whole.size)
+
+    def stream(self, ref: ObjectRef) -> Iterator[bytes]:
+        """The plain bytes of a file, in pieces."""
+        shard = self._shard_of(ref)
+        return shard.stream(shard.find(ALL))
+
+    def read_range(self, ref: ObjectRef, start: int, stop: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
+        """Plain bytes `[start, stop)`; only the chunks that hold them are read."""
+        shard = self._shard_of(ref)
+        return shard.read_range(shard.find(ALL), start, stop, limit=limit)
+
+    def read_part(self, ref: ObjectRef, part: str, *, limit: int = DEFAULT_LIMIT) -> bytes:
+        """There are no parts."""
+        return Shard.read_part(self, ref, part, limit=limit)
+
+    def file_names(self, ref: ObjectRef) -> dict[str, str]:
+        """A file by the key."""
+        return Shard.file_names(self, ref)
+
+    def facts(self, ref: ObjectRef) -> dict[str, Any]:
+        """What the metadata of a file says."""
+        shard = self._shard_of(ref)
+        return shard.facts(shard.find(ALL))
+
+    def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
+        """Verifies every file."""
+        report = super().verify(depth, progress)
+        return Report(report.depth, len(self.members), report.findings)
+
+    def member_node(self, member: Member) -> Node:
+        """The node of a file; it belongs to its row."""
+        return replace(super().member_node(member), row=self._rows[member.name])
+
+    def member_tree(self, member: str, part: Part) -> Node:
+        """The tree of a file; all of it belongs to its row, headers, too."""
+        return replace(super().member_tree(member, part), row=self._rows[member])
+
+    def first_row_of(self, name: str) -> int | None:
+        """The row of a file."""
+        return self._rows.get(name)
+
+    def size_of(self, row: int) -> tuple[int, State]:
+        """Plain bytes and state of a file, as far as that is known without opening it; -1 before."""
+        name = self.members[row].name
+        if name in self.unreadable:
+            return -1, State.DAMAGED
+        return (self.ref(row).size, State.LIVE) if self.is_open(name) else (-1, State.LIVE)
+
+    def _shard_of(self, ref: ObjectRef) -> BloscpackShard:
+        return self._shard(self.members[ref.row].name)
+
+    def _shard(self, name: str) -> BloscpackShard:
+        shard = self.member(name)
+        assert isinstance(shard, BloscpackShard)
+        return shard
+
+
+class FilesObjects(Objects):
+    """One row for each file.
+
+    Args:
+        files: The data set.
+    """
+
+    kinds = ("content",)
+    codecs = ("blosc",)
+
+    def __init__(self, files: BloscpackFiles) -> None:
+        self._files = files
+
+    def __len__(self) -> int:
+        return len(self._files.members)
+
+    def columns(self, rows: I64, *, sizes: bool = False) -> ObjectColumns:
+        """Sizes and states; of files that nobody opened yet only the stored size, unless with `sizes`."""
+        members = self._files.members
+        if sizes:
+            refs = [self.ref(row) for row in rows.tolist()]
+            known = [(ref.size, ref.state) for ref in refs]
+        else:
+            known = [self._files.size_of(row) for row in rows.tolist()]
+        stored = [members[row].size for row in rows.tolist()]
+        return ObjectColumns.of(
+            rows,
+            0,
+            stored,
+            [size for size, _ in known],
+            stored_size=stored,
+            state=[state for _, state in known],
+            shard=rows.astype(np.int32),
+        )
+
+    def key_texts(self, rows: I64) -> list[str | None]:
+        """The names of the files, without their ending."""
+        return [self._files.members[row].name.removesuffix(SUFFIX) for row in rows.tolist()]
+
+    def ref(self, row: int) -> ObjectRef:
+        """One content as an object; opens its file."""
+        if not 0 <= row < len(self):
+            raise IndexError(row)
+        return self._files.ref(row)
+
+
+def members_of(folder: Folder, prefix: str = "", depth: int = 0) -> list[Member]:
+    """The Bloscpack files in a folder and in those below, sorted by name.
+
+    Raises:
+        SourceError: A folder cannot be listed.
+    """
+    found: list[Member] = []
+    for entry in folder.list(prefix):
+        if entry.is_folder and depth < DEEPEST:
+            found += members_of(folder, entry.name, depth + 1)
+        elif not entry.is_folder and entry.name.endswith(SUFFIX):
+            found.append(Member(entry.name, entry.size))
+    return sorted(found, key=lambda member: member.name)
+
+
+def is_files(folder: Folder) -> bool:
+    """Whether a folder holds Bloscpack files and, but for a manifest and hidden files, nothing else."""
+    names = [entry.name for entry in folder.list() if not entry.is_folder and not entry.name.startswith(".")]
+    names = [name for name in names if name != "manifest.json"]
+    return bool(names) and all(name.endswith(SUFFIX) for name in names)

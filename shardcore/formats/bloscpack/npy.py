@@ -1,0 +1,222 @@
+"""Content that is to be packed: its size, and whether it is an array, as the header of a `.npy` file or facts say."""
+
+from __future__ import annotations
+
+import io
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from shardcore.errors import FormatError, SourceError, UsageError, reason_of
+from shardcore.formats.bloscpack.arrays import ArrayInfo, array_info
+from shardcore.text import short
+from shardcore.words import grouped_digits, plural
+from shardcore.writing.writer import Data, Sized, pieces_of
+
+NPY_MAGIC = b"\x93NUMPY"
+ENDING = ".npy"
+IN_MEMORY = 16 << 20
+"""A content of unknown size is held in memory up to here, and in a temporary file from here on."""
+_READERS = {
+    (1, 0): np.lib.format.read_array_header_1_0,
+    (2, 0): np.lib.format.read_array_header_2_0,
+}
+_HEAD = 1 << 16
+"""Bytes in which the header of a `.npy` file has to end."""
+
+Pieces = Iterator[bytes | bytearray | memoryview]
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What is to be packed.
+
+    Attributes:
+        size: Plain bytes.
+        pieces: They come in these; each time the iterator is asked, more of the input is read.
+        array: The array that they are, or None.
+    """
+
+    size: int
+    pieces: Pieces
+    array: ArrayInfo | None = None
+
+
+def content_of(data: Data, label: str, name: str, facts: Mapping[str, Any], spool: IO[bytes]) -> Content:
+    """The content of an input, with its size.
+
+    Args:
+        data: The input.
+        label: What errors call it.
+        name: The name of its file; one that ends with `.npy` may be an array.
+        facts: `dtype`, `shape` and `order` of an array.
+        spool: Where an input of unknown size is kept until its size is known.
+
+    Raises:
+        UsageError: It is no array, but says so; facts do not fit.
+        SourceError: It cannot be read.
+    """
+    pieces = pieces_of(data, label)
+    size = _size_of(data)
+    if size is None:
+        size, pieces = _spooled(pieces, spool)
+    who = label or "the content"
+    array: ArrayInfo | None = None
+    if name.lower().endswith(ENDING):
+        head, pieces = _ahead(pieces)
+        if head.startswith(NPY_MAGIC):
+            array, used = _read_npy(head, who)
+            pieces, size = _without(pieces, used), size - used
+    if array is None:
+        array = array_of_facts(facts, who)
+    if array is not None and array.nbytes != size:
+        described = plural(array.nbytes, "byte")
+        raise UsageError(f"{who}: an array of this type and shape has {described}; there are {grouped_digits(size)}")
+    return Content(size, pieces, array)
+
+
+def array_of_facts(facts: Mapping[str, Any], who: str) -> ArrayInfo | None:
+    """The array that facts describe, or None where they describe none.
+
+    Raises:
+        UsageError: They do not make sense.
+    """
+    given = {name: facts[name] for name in ("dtype", "shape", "order") if name in facts}
+    if not given:
+        return None
+    if not {"dtype", "shape"} <= given.keys():
+        raise UsageError(f"{who}: an array needs dtype and shape; order is C unless given")
+    try:
+        return array_info({"container": "numpy", "order": "C"} | given)
+    except FormatError as error:
+        raise UsageError(f"{who}: {error.message.removeprefix('metadata: ')}") from None
+
+
+def array_metadata(array: ArrayInfo) -> dict[str, Any]:
+    """The metadata that describes an array, member by member as the reference writes it."""
+    dtype = array.dtype
+    return {
+        "dtype": repr(dtype.descr if dtype.names is not None else dtype.str),
+        "shape": list(array.shape),
+        "order": array.order,
+        "container": "numpy",
+    }
+
+
+def chunks_of(content: Content, chunk_size: int, label: str) -> Iterator[bytes]:
+    """The plain bytes of each chunk; an empty content is one chunk of no bytes.
+
+    Raises:
+        SourceError: The input has other bytes than it said; it cannot be read.
+    """
+    if not content.size:
+        yield b""
+    held: list[bytes | bytearray | memoryview] = []
+    have = total = 0
+    for piece in content.pieces:
+        total += len(piece)
+        if total > content.size:
+            break
+        at = 0
+        while have + len(piece) - at >= chunk_size > 0:
+            part = memoryview(piece)[at : at + chunk_size - have]
+            at += len(part)
+            if not held and isinstance(piece, bytes) and len(part) == len(piece):
+                yield piece
+            else:
+                yield b"".join([*held, part])
+            held, have = [], 0
+        if at < len(piece):
+            # Pieces of a caller may change after he got control again.
+            held.append(bytes(memoryview(piece)[at:]))
+            have += len(piece) - at
+    if total != content.size:
+        who = label or "the content"
+        raise SourceError(f"cannot read {who}: it changed meanwhile: it had {plural(content.size, 'byte')} at first")
+    if held:
+        yield b"".join(held)
+
+
+def _size_of(data: Data) -> int | None:
+    """How many bytes are going to come, where that can be told beforehand."""
+    if isinstance(data, (bytes, bytearray)):
+        return len(data)
+    if isinstance(data, memoryview):
+        return data.nbytes
+    if isinstance(data, Sized):
+        return data.size
+    if not hasattr(data, "read"):
+        return None
+    stream: Any = data
+    with suppress(OSError, ValueError, AttributeError):
+        if stream.seekable():
+            here = stream.tell()
+            end = stream.seek(0, io.SEEK_END)
+            stream.seek(here)
+            # Devices and pseudo-files say 0.
+            return int(end - here) if end > here else None
+    return None
+
+
+def _spooled(pieces: Pieces, spool: IO[bytes]) -> tuple[int, Pieces]:
+    size = 0
+    for piece in pieces:
+        try:
+            spool.write(piece)
+        except OSError as error:
+            raise SourceError(f"cannot write a temporary file: {reason_of(error)}") from error
+        size += len(piece)
+    spool.seek(0)
+    return size, pieces_of(spool)
+
+
+def spool_beside(target: Path | None) -> IO[bytes]:
+    """A temporary file on the disk of the target, in memory while it is small; it has no name."""
+    return tempfile.SpooledTemporaryFile(IN_MEMORY, dir=str(target.parent) if target is not None else None)
+
+
+def _ahead(pieces: Pieces) -> tuple[bytes, Pieces]:
+    """The first bytes, enough for the header of a `.npy` file, and all pieces."""
+    kept: list[bytes | bytearray | memoryview] = []
+    size = 0
+    for piece in pieces:
+        kept.append(piece)
+        size += len(piece)
+        if size >= _HEAD:
+            break
+    return b"".join(bytes(memoryview(piece)[:_HEAD]) for piece in kept), chain(kept, pieces)
+
+
+def _without(pieces: Pieces, count: int) -> Pieces:
+    """The pieces after the first bytes."""
+    for piece in pieces:
+        if count < len(piece):
+            yield memoryview(piece)[count:] if count else piece
+        count = max(count - len(piece), 0)
+
+
+def _read_npy(head: bytes, who: str) -> tuple[ArrayInfo, int]:
+    """The array of a `.npy` file, and the bytes of its header.
+
+    Raises:
+        UsageError: The header makes no sense, or the elements are Python objects.
+    """
+    stream = io.BytesIO(head)
+    try:
+        version = np.lib.format.read_magic(stream)
+        if version not in _READERS:
+            raise ValueError(f"version {version[0]}.{version[1]} of .npy is not read; 1.0 and 2.0 are")
+        shape, fortran, dtype = _READERS[version](stream)
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError) as error:
+        raise UsageError(f"{who}: the .npy header makes no sense: {short(str(error))}") from error
+    if dtype.hasobject:
+        raise UsageError(f"{who}: elements that are Python objects are not packed")
+    # NumPy takes an array of one axis, or of nothing, for C order whatever its header says.
+    transposed = fortran and sum(length != 1 for length in shape) > 1 and all(shape)
+    return ArrayInfo(dtype, tuple(shape), "F" if transposed else "C"), stream.tell()

@@ -1,0 +1,191 @@
+"""Writing Bloscpack files: one content becomes one file, in chunks of equal plain size."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from shardcore.errors import FormatError, SourceError, UsageError, reason_of
+from shardcore.formats.bloscpack.checksums import CHECKSUMS
+from shardcore.formats.bloscpack.encode import compressed
+from shardcore.formats.bloscpack.files import SUFFIX
+from shardcore.formats.bloscpack.new_file import CHUNK_SIZE, NewFile, Packing
+from shardcore.formats.bloscpack.npy import ENDING, Content, array_metadata, chunks_of, content_of, spool_beside
+from shardcore.json_text import FREE, parse_json
+from shardcore.text import short
+from shardcore.writing.output import Output
+from shardcore.writing.plan import Plan
+from shardcore.writing.temporary import Draining
+from shardcore.writing.writer import Data, More, Sized, Writer
+
+
+@dataclass(frozen=True, slots=True)
+class _Done:
+    """A file that is written.
+
+    Attributes:
+        name: Relative to the folder; empty for the target itself.
+        label: What errors call its input.
+        file: The file.
+    """
+
+    name: str
+    label: str
+    file: NewFile
+
+
+class BloscpackWriter(Writer):
+    """Writes one file, or into a folder a file for each input.
+
+    Args:
+        output: Where to write.
+        codec: What compresses.
+        level: 0 to 9.
+        shuffle: `byte` or `none`.
+        typesize: Bytes of an element; None: those of the array's type, else 8.
+        chunk_size: Plain bytes of every chunk but the last; whole elements of it are taken.
+        checksum: The name of the digest after every chunk.
+        offsets: Whether there is a table of offsets.
+        spare: Spare slots in it; None: ten for each chunk.
+        metadata: JSON text, the path of a file with JSON, or a value; stored in every file.
+        metadata_codec: `none` or `zlib`.
+    """
+
+    def __init__(
+        self,
+        output: Output,
+        *,
+        codec: str = "blosclz",
+        level: int = 7,
+        shuffle: str = "byte",
+        typesize: int | None = None,
+        chunk_size: int = CHUNK_SIZE,
+        checksum: str = "adler32",
+        offsets: bool = True,
+        spare: int | None = None,
+        metadata: Any = None,
+        metadata_codec: str = "zlib",
+    ) -> None:
+        super().__init__(output)
+        kind = next(one for one in CHECKSUMS if one.name == checksum)
+        self._packing = Packing(
+            codec, level, shuffle == "byte", typesize, chunk_size, kind, offsets, spare, metadata_codec
+        )
+        self._metadata = json_of(metadata)
+        self._content = 0
+        self._done: list[_Done] = []
+        self._names: dict[str, str] = {}
+        self._file = None if output.folder else output.open()
+
+    def _add(self, key: str | None, data: Data, more: More) -> str:
+        """Writes one content, as a file of its own."""
+        who = more.label or key or f"object {len(self._done)}"
+        name = self._name_of(key, more, who)
+        with spool_beside(self.output.target) as spool:
+            content = content_of(data, more.label, more.name or more.label, more.facts, spool)
+            metadata = self._metadata_of(content, more, who)
+            shape = self._packing.shape(content.size, content.array.dtype.itemsize if content.array else None)
+            file = self._begun(name)
+            new = NewFile(file, self._packing, shape, self._packing.metadata_section(metadata))
+            try:
+                if isinstance(data, Sized) and self.output.planning:
+                    new.pretend()
+                    # Of an array, the header is part of the file that was measured.
+                    self.exact = self.exact and not self._packing.level and not more.name.endswith(ENDING)
+                else:
+                    plains = chunks_of(content, shape.chunk_size, more.label)
+                    new.write(compressed(plains, self._packing.recipe(shape), shape.chunk_size))
+            except BaseException:
+                # Whoever goes on after an input that failed gets sound files.
+                self._take_back(file)
+                raise
+        self._content += content.size
+        self._done.append(_Done(name, who, new))
+        self._names[name] = who
+        return name.removesuffix(SUFFIX)
+
+    def plan(self) -> Plan:
+        """The files as they would be written with the contents added so far; of none, an empty one."""
+        done = self._done or ([_Done("", "", self._empty(Draining()))] if self._file is not None else [])
+        target = self.output.target.name if self.output.target and not self.output.folder else ""
+        return Plan(tuple(one.file.planned(one.name or target) for one in done), self.exact, self._content)
+
+    def _complete(self) -> None:
+        """Everything is written when it is added; what is left is a file to which nothing was."""
+        if self._done:
+            return
+        if self._file is None:
+            raise UsageError("nothing to pack: a folder of Bloscpack files has one for each input")
+        self._empty(self._file)
+
+    def _empty(self, file: Draining) -> NewFile:
+        """A file without content: one chunk of no bytes."""
+        shape = self._packing.shape(0, None)
+        new = NewFile(file, self._packing, shape, self._packing.metadata_section(self._metadata))
+        new.write([self._packing.recipe(shape).chunk(b"")])
+        return new
+
+    def _name_of(self, key: str | None, more: More, who: str) -> str:
+        """The name of the new file in the folder; empty for the target itself.
+
+        Raises:
+            UsageError: There is such a file already, or the target is one file and holds a content.
+        """
+        if self._file is not None and self._done:
+            raise UsageError(
+                f"{who}: a Bloscpack file holds one content, and this one has {self._done[0].label} already; "
+                "for several give a folder, a name that ends with /"
+            )
+        if self._file is not None:
+            return ""
+        name = f"{key or more.name or len(self._done)}{SUFFIX}"
+        if name in self._names:
+            raise UsageError(f"{self._names[name]} and {who} become the same file, {name}")
+        return name
+
+    def _begun(self, name: str) -> Draining:
+        return self.output.open(name) if self._file is None else self._file
+
+    def _take_back(self, file: Draining) -> None:
+        if file is self._file:
+            file.rewind(0)
+        else:
+            self.output.drop(file)
+
+    def _metadata_of(self, content: Content, more: More, who: str) -> Any:
+        """The metadata of a content: what describes the array, then what was given."""
+        given = more.facts.get("metadata", self._metadata)
+        if content.array is None:
+            return given
+        described = array_metadata(content.array)
+        if given is None:
+            return described
+        if not isinstance(given, dict) or described.keys() & given.keys():
+            names = ", ".join(described)
+            raise UsageError(f"{who}: metadata beside that of an array is a JSON object without {names}")
+        return described | given
+
+
+def json_of(given: Any) -> Any:
+    """The value of an option that is JSON text, the path of a file with JSON, or a value.
+
+    Raises:
+        UsageError: The text is neither.
+        SourceError: The file cannot be read.
+    """
+    if not isinstance(given, (str, Path)):
+        return given
+    text: str | bytes = str(given)
+    path = Path(given)
+    try:
+        if path.is_file():
+            text = path.read_bytes()
+    except (OSError, ValueError) as error:
+        if isinstance(given, Path):
+            raise SourceError(f"cannot read {given}: {reason_of(error)}") from error
+    try:
+        return parse_json(text, "metadata", limits=FREE)
+    except FormatError as error:
+        what = f"{path}: {error.message}" if isinstance(text, bytes) else "neither the path of a file nor JSON"
+        raise UsageError(f"metadata={short(str(given))}: {what}") from None

@@ -1,0 +1,98 @@
+"""Writing sidecars: checksums of a new shard, tombstones of one that is there (des_core.metadata_manager)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from shardcore.formats.des.entries import Entries
+from shardcore.formats.des.layout import codec_name
+from shardcore.formats.des.sidecar import VERSION, created_at_of, entry_key
+
+NO_TIME = "1970-01-01T00:00:00Z"
+"""The time of a new sidecar: equal input gives equal bytes."""
+
+
+def new_sidecar(name: str, size: int, entries: Entries, checksums: Sequence[str]) -> dict[str, Any]:
+    """The sidecar of a shard.
+
+    Args:
+        name: The file name of the shard.
+        size: Its bytes.
+        entries: Its index.
+        checksums: The sha256 of each plain content, in hex, in the order of the entries.
+    """
+    index: dict[str, Any] = {}
+    uids = entries.uids(np.arange(len(entries), dtype=np.int64))
+    c = entries.columns
+    for row, (uid, checksum) in enumerate(zip(uids, checksums, strict=True)):
+        big, meta, text = bool(c.big[row]), entries.meta(row), uid or ""
+        index[entry_key(text, created_at_of(meta))] = {
+            "uid": text,
+            "offset": None if big else int(c.offset[row]),
+            "length": None if big else int(c.length[row]),
+            "codec": None if big else codec_name(int(c.codec[row])),
+            "compressed_size": None if big else int(c.compressed[row]),
+            "uncompressed_size": None if big else int(c.size[row]),
+            "is_bigfile": big,
+            "bigfile_hash": entries.hash(row).decode("ascii", "replace") if big else None,
+            "bigfile_size": int(c.size[row]) if big else None,
+            "meta": meta,
+            "checksum": checksum,
+            "checksum_algo": "sha256",
+        }
+    tree = {
+        "version": VERSION,
+        "shard_file": name,
+        "shard_size": size,
+        "created_at": NO_TIME,
+        "last_updated": NO_TIME,
+        "index": index,
+        "tombstones": {},
+    }
+    return _with_stats(tree)
+
+
+def sidecar_bytes(tree: dict[str, Any]) -> bytes:
+    """A sidecar as it is stored."""
+    return json.dumps(tree, indent=2).encode()
+
+
+def bury(
+    tree: dict[str, Any], rows: Iterable[tuple[str, str]], facts: dict[str, str], deleted_at: str
+) -> dict[str, Any]:
+    """A sidecar with tombstones for some entries.
+
+    Args:
+        tree: The sidecar.
+        rows: `uid` and `created_at` (or empty) of each.
+        facts: `deleted_by`, `reason`, `ticket_id`.
+        deleted_at: The time, as sidecars state it.
+    """
+    tombs = dict(tree.get("tombstones", {}))
+    for uid, created_at in rows:
+        stone = {"uid": uid, "created_at": created_at or None, "deleted_at": deleted_at, **facts}
+        tombs[entry_key(uid, created_at)] = stone
+    return _with_stats(tree | {"tombstones": tombs, "last_updated": deleted_at})
+
+
+def unbury(tree: dict[str, Any], uids: Iterable[str], now: str) -> tuple[dict[str, Any], list[str]]:
+    """A sidecar without the tombstones of some uids, and the uids that have none."""
+    wanted = set(uids)
+    tombs = {key: stone for key, stone in tree.get("tombstones", {}).items() if _uid_of(key, stone) not in wanted}
+    had = {_uid_of(key, stone) for key, stone in tree.get("tombstones", {}).items()}
+    return _with_stats(tree | {"tombstones": tombs, "last_updated": now}), sorted(wanted - had)
+
+
+def _uid_of(key: str, stone: Any) -> str:
+    uid = stone.get("uid") if isinstance(stone, dict) else None
+    return uid if isinstance(uid, str) else key
+
+
+def _with_stats(tree: dict[str, Any]) -> dict[str, Any]:
+    entries, gone = len(tree["index"]), len(tree["tombstones"])
+    ratio = gone / entries if entries else 0.0
+    return tree | {"stats": {"entries": entries, "deleted_files": gone, "deletion_ratio": ratio}}

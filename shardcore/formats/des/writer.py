@@ -1,0 +1,410 @@
+"""Writing DES shards: one file, or a folder into which uid and date route; BigFiles beside (Write path)."""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import IO, Any
+
+import numpy as np
+
+from shardcore.errors import FormatError, SourceError, UsageError, reason_of
+from shardcore.formats.des.codecs import Compressor, check_level, ending_of, endings
+from shardcore.formats.des.layout import BIGFILES, MAX_UID, VERSIONS, bigfile_name, write_meta
+from shardcore.formats.des.routing import DEFAULT_BITS, Route, ShardName, check_bits, shard_date
+from shardcore.formats.des.shard_file import Entry, ShardFile
+from shardcore.formats.des.sidecar import sidecar_name
+from shardcore.formats.des.sidecar_writer import new_sidecar, sidecar_bytes
+from shardcore.nodes.sections import Section, SectionRole
+from shardcore.objects import NoObjects
+from shardcore.text import short
+from shardcore.words import plural
+from shardcore.writing.columns import Labels, TextColumn
+from shardcore.writing.output import Output
+from shardcore.writing.plan import Plan, PlannedFile
+from shardcore.writing.temporary import STREAM_PIECE, Draining
+from shardcore.writing.writer import BARE, Data, More, Sized, Writer, pieces_of
+
+THRESHOLD = 10 << 20
+MAX_BYTES = 1_000_000_000
+IN_MEMORY = 16 << 20
+"""A content up to this size is taken into memory before it is written."""
+OPEN_FILES = 64
+"""Shards of a folder that are kept open at once."""
+MANY_BYTES = 1 << 26
+"""Contents that `add_many` joins for one write."""
+
+_Taken = bytes | Sized | IO[bytes]
+
+
+class DesWriter(Writer):
+    """Writes payloads as they come; index and footer follow at the end.
+
+    Args:
+        output: Where to write.
+        codec: How payloads are stored; a fact of an object goes before it.
+        level: The level of the codec.
+        threshold: Longer contents become BigFiles.
+        version: Layout of the entries.
+        skip: Endings of uids that are not compressed.
+        n_bits: For a folder: bits of the shard number.
+        max_bytes: For a folder: plain bytes in one shard at most, unless one object alone is longer.
+        date: For a folder: `created_at` of objects that state none.
+        sidecar: Whether each shard gets a `.meta` with checksums.
+        keep_date: Whether `created_at` is stored in the metadata, too.
+    """
+
+    def __init__(
+        self,
+        output: Output,
+        *,
+        codec: str = "none",
+        level: int | None = None,
+        threshold: int = THRESHOLD,
+        version: str = "2",
+        skip: str | None = None,
+        n_bits: int | None = None,
+        max_bytes: int | None = None,
+        date: str | None = None,
+        sidecar: bool = False,
+        keep_date: bool = False,
+    ) -> None:
+        super().__init__(output)
+        if not output.folder and not output.planning and (n_bits is not None or max_bytes is not None):
+            raise UsageError("n_bits and max_bytes are for a folder: give one, or a name that ends with /")
+        self._codec = codec
+        self._level = check_level(codec, level)
+        self._skip = endings(skip)
+        self._threshold = threshold
+        self._version = VERSIONS[0] if version == "1" else VERSIONS[1]
+        self._n_bits = check_bits(DEFAULT_BITS if n_bits is None else n_bits)
+        self._max_bytes = MAX_BYTES if max_bytes is None else max_bytes
+        self._date = date
+        self._keep_date = keep_date
+        self._sidecar = sidecar
+        if date is not None:
+            shard_date(date)
+        self._plain = codec == "none" and self._version == 2 and not (sidecar or output.folder or keep_date)
+        self._compressors: dict[str, Compressor] = {}
+        self._uids = TextColumn()
+        self._labels = Labels()
+        self._content = 0
+        self._checksums: dict[str, list[str]] = {}
+        self._big: dict[str, int] = {}
+        self._shards: dict[str, ShardFile] = {}
+        self._parts: dict[tuple[str, str], int] = {}
+        self._active: OrderedDict[str, ShardFile] = OrderedDict()
+        if not output.folder:
+            self._begin(output.target.name if output.target else "", output.open(last=True))
+
+    def _add(self, key: str | None, data: Data, more: More) -> str:
+        """Adds one object: inline, or as a BigFile where it is longer than the threshold."""
+        label = more.label
+        uid = _uid_bytes(key, label)
+        if self._plain and more is BARE and isinstance(data, bytes) and len(data) <= self._threshold:
+            # Nothing is to be decided: with small objects, decisions are what writing takes.
+            (shard,) = self._shards.values()
+            start = shard.file.at
+            shard.file.write(data)
+            shard.add_inline(Entry(uid, b"", len(data)), start)
+            self._uids.append(uid)
+            self._content += len(data)
+            return key or ""
+        meta, created_at = self._meta(more, label or short(key))
+        codec = self._codec_of(key or "", more)
+        content, size = self._taken(data, label)
+        try:
+            shard = self._shard_for(key or "", created_at, size, label)
+            if size > self._threshold:
+                self._add_big(shard, Entry(uid, meta, size), content, label)
+            else:
+                self._add_inline(shard, Entry(uid, meta, size, codec), content)
+            self._note(uid, created_at, label)
+        finally:
+            if not isinstance(content, (bytes, Sized)):
+                content.close()
+        self._content += size
+        return key or ""
+
+    def _add_many(self, keys: Sequence[str] | None, contents: Sequence[bytes]) -> list[str]:
+        """Adds many small objects with few calls, where nothing is to be decided for each."""
+        longest = max(map(len, contents), default=0)
+        if keys is None or not self._plain or longest > min(self._threshold, MANY_BYTES):
+            return super()._add_many(keys, contents)
+        uids = _many_uid_bytes(keys)
+        sizes = np.fromiter(map(len, contents), np.int64, len(contents))
+        (shard,) = self._shards.values()
+        stops = np.cumsum(sizes)
+        first = 0
+        while first < len(uids):
+            done = int(stops[first - 1]) if first else 0
+            last = max(int(np.searchsorted(stops, done + MANY_BYTES, "right")), first + 1)
+            shard.add_plain(uids[first:last], contents[first:last], sizes[first:last])
+            first = last
+        self._uids.extend(uids)
+        self._content += int(sizes.sum())
+        return list(keys)
+
+    def plan(self) -> Plan:
+        """The files as they would be written with the objects added so far.
+
+        Raises:
+            UsageError: Two objects have the same uid in one place.
+        """
+        self._check_twins()
+        files = [
+            PlannedFile(bigfile_name(digest.encode()), size, (_content_section(size),), NoObjects())
+            for digest, size in self._big.items()
+        ]
+        files += [shard.planned() for shard in self._shards.values()]
+        for name, shard in self._shards.items():
+            if self._sidecar:
+                text = self._sidecar_text(name, shard)
+                files.append(PlannedFile(_meta_name(name), len(text), (_content_section(len(text)),), NoObjects()))
+        return Plan(tuple(files), self.exact, self._content)
+
+    def _complete(self) -> None:
+        self._check_twins()
+        if not self._shards:
+            raise UsageError("nothing routes to a shard: a folder of shards needs at least one object")
+        for name, shard in self._shards.items():
+            text = self._sidecar_text(name, shard) if self._sidecar else b""
+            shard.complete()
+            if text:
+                file = self.output.open(_meta_name(name), last=True)
+                file.write(text)
+                file.complete()
+
+    def _begin(self, name: str, file: Draining) -> ShardFile:
+        shard = self._shards[name] = self._active[name] = ShardFile(file, name, self._version)
+        if len(self._active) > OPEN_FILES:
+            _, oldest = self._active.popitem(last=False)
+            oldest.file.rest()
+        return shard
+
+    def _shard_for(self, uid: str, created_at: str, size: int, label: str) -> ShardFile:
+        """The shard that an object belongs to; a new part where it would become too long."""
+        if not self.output.folder:
+            return next(iter(self._shards.values()))
+        if not created_at:
+            raise UsageError(f"{label or short(uid)} has no created_at, by which a folder routes; add -O date=")
+        try:
+            place = shard_date(created_at), Route.of(uid, self._n_bits).hex
+        except UsageError as error:
+            raise UsageError(f"{label or short(uid)}: {error.message}") from None
+        part = self._parts.setdefault(place, 0)
+        name = str(ShardName(*place, part))
+        shard = self._shards.get(name)
+        if shard is not None and shard.count and shard.plain + size > self._max_bytes:
+            self._parts[place] = part + 1
+            name = str(ShardName(*place, part + 1))
+            shard = None
+        if shard is None:
+            return self._begin(name, self.output.open(name, last=True))
+        self._active[name] = shard
+        self._active.move_to_end(name)
+        if len(self._active) > OPEN_FILES:
+            _, oldest = self._active.popitem(last=False)
+            oldest.file.rest()
+        return shard
+
+    def _add_inline(self, shard: ShardFile, entry: Entry, content: _Taken) -> None:
+        file = shard.file
+        start = file.at
+        try:
+            if isinstance(content, Sized):
+                file.skip(content.size)
+                self.exact = self.exact and entry.codec == "none" and not self._sidecar
+            else:
+                digest = hashlib.sha256() if self._sidecar else None
+                pieces = _told(content, digest)
+                if entry.codec != "none":
+                    compressor = self._compressor(entry.codec)
+                    whole = isinstance(content, bytes)
+                    pieces = (
+                        iter((compressor.whole(b"".join(pieces)),)) if whole else compressor.pieces(pieces, entry.size)
+                    )
+                for piece in pieces:
+                    file.write(piece)
+                self._note_checksum(shard, digest.hexdigest() if digest else "")
+        except BaseException:
+            file.rewind(start)
+            raise
+        if isinstance(content, Sized):
+            self._note_checksum(shard, "0" * 64 if self._sidecar else "")
+        shard.add_inline(entry, start)
+
+    def _add_big(self, shard: ShardFile, entry: Entry, content: _Taken, label: str) -> None:
+        if self._version == 1:
+            raise UsageError(
+                f"{label or short(entry.uid)} has {plural(entry.size, 'byte')}: version 1 has no BigFiles; "
+                "use version=2, or a higher threshold="
+            )
+        if isinstance(content, Sized):
+            # Its name is the digest of bytes that are not known.
+            self.exact = False
+            digest = hashlib.sha256(b"%d" % len(self._uids)).hexdigest()
+            self._big[digest] = entry.size
+        else:
+            digest = self._write_big(content)
+        self._note_checksum(shard, digest if self._sidecar else "")
+        shard.add_bigfile(Entry(entry.uid, entry.meta, entry.size, digest=digest))
+
+    def _write_big(self, content: bytes | IO[bytes]) -> str:
+        digest = hashlib.sha256()
+        file = self.output.spool(f"{BIGFILES}/content")
+        for piece in _told(content, digest):
+            file.write(piece)
+        file.complete()
+        size = file.at
+        if self.output.settle(file, bigfile_name(digest.hexdigest().encode())):
+            self._big[digest.hexdigest()] = size
+        return digest.hexdigest()
+
+    def _taken(self, data: Data, label: str) -> tuple[_Taken, int]:
+        """The content where it can be read again, and its size: short ones in memory, long ones in a file."""
+        if isinstance(data, bytes):
+            return data, len(data)
+        if isinstance(data, Sized) and self.output.planning:
+            return data, data.size
+        held: list[bytes] = []
+        size, pieces = 0, pieces_of(data, label)
+        for piece in pieces:
+            held.append(bytes(piece))
+            size += len(piece)
+            if size > IN_MEMORY:
+                return self._spooled(chain(held, pieces), label)
+        return b"".join(held), size
+
+    def _spooled(self, pieces: Iterator[Any], label: str) -> tuple[_Taken, int]:
+        folder = self.output.target.parent if self.output.target is not None else None
+        try:
+            file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - whoever takes it closes it
+        except OSError as error:
+            raise SourceError(f"cannot write beside {self.output.target}: {reason_of(error)}") from error
+        try:
+            for piece in pieces:
+                file.write(piece)
+            size = file.tell()
+        except OSError as error:
+            file.close()
+            raise SourceError(f"cannot write a copy of {label}: {reason_of(error)}") from error
+        except BaseException:
+            file.close()
+            raise
+        return file, size
+
+    def _meta(self, more: More, who: str) -> tuple[bytes, str]:
+        """The metadata as stored, and the time that routes."""
+        facts = more.facts if more is not BARE else {}
+        meta, created_at = facts.get("meta") or {}, facts.get("created_at") or self._date or ""
+        if not isinstance(meta, dict):
+            raise UsageError(f"{who}: meta is a JSON object, not {short(meta)}")
+        if self._keep_date and created_at:
+            meta = {"created_at": created_at} | meta
+        if meta and self._version == 1:
+            raise UsageError(f"{who}: version 1 has no place for metadata; use version=2")
+        try:
+            return write_meta(meta), created_at
+        except FormatError as error:
+            raise UsageError(f"{who}: {error.message}") from None
+
+    def _codec_of(self, uid: str, more: More) -> str:
+        said = more.facts.get("codec")
+        if said is not None:
+            return str(said)
+        return "none" if self._codec == "none" or ending_of(uid) in self._skip else self._codec
+
+    def _compressor(self, codec: str) -> Compressor:
+        if codec not in self._compressors:
+            level = self._level if codec == self._codec else check_level(codec, None)
+            self._compressors[codec] = Compressor(codec, level)
+        return self._compressors[codec]
+
+    def _note(self, uid: bytes, created_at: str, label: str) -> None:
+        """Remembers a uid: in one shard, or on one date of a folder, it may be there once."""
+        self._labels.note(len(self._uids), label)
+        self._uids.append(shard_date(created_at).encode() + b"\0" + uid if self.output.folder else uid)
+
+    def _check_twins(self) -> None:
+        twins = self._uids.twins()
+        if twins is None:
+            return
+        uid = self._uids[twins[0]]
+        text = (uid.partition(b"\0")[2] if self.output.folder else uid).decode()
+        first, second = map(self._labels.of, twins)
+        raise UsageError(f"{first} and {second} have the same uid, {short(text)}")
+
+    def _note_checksum(self, shard: ShardFile, digest: str) -> None:
+        if self._sidecar:
+            self._checksums.setdefault(shard.name, []).append(digest)
+
+    def _sidecar_text(self, name: str, shard: ShardFile) -> bytes:
+        return sidecar_bytes(new_sidecar(name, shard.size, shard.entries(), self._checksums.get(name, [])))
+
+
+def _told(content: bytes | IO[bytes], digest: Any) -> Iterator[bytes]:
+    """A content from its beginning, in pieces, each of which the digest is told."""
+    if isinstance(content, bytes):
+        pieces: Iterator[bytes] = iter((content,))
+    else:
+        content.seek(0)
+        pieces = iter(lambda: content.read(STREAM_PIECE), b"")
+    for piece in pieces:
+        if digest is not None:
+            digest.update(piece)
+        yield piece
+
+
+def _uid_bytes(key: str | None, label: str) -> bytes:
+    """The bytes of a uid.
+
+    Raises:
+        UsageError: There is none, or it is too long, or has no UTF-8 form.
+    """
+    who = f"{label}: " if label else ""
+    if key is None:
+        raise UsageError(f"{who}an object of a DES shard needs a key, its uid")
+    try:
+        raw = key.encode()
+    except UnicodeEncodeError:
+        raise UsageError(f"{who}the uid {short(key)} has no UTF-8 form") from None
+    if len(raw) > MAX_UID:
+        raise UsageError(f"{who}a uid has at most {MAX_UID:,} bytes; this one has {len(raw):,}")
+    return raw
+
+
+def _many_uid_bytes(keys: Sequence[str]) -> list[bytes]:
+    """The bytes of many uids.
+
+    Raises:
+        UsageError: One is too long, or has no UTF-8 form.
+    """
+    try:
+        raw = list(map(str.encode, keys))
+    except UnicodeEncodeError:
+        raw = []
+    if len(raw) < len(keys) or max(map(len, raw), default=0) > MAX_UID:
+        return [_uid_bytes(key, "") for key in keys]
+    return raw
+
+
+def check_uid(key: str) -> str:
+    """A uid as it is.
+
+    Raises:
+        UsageError: It is too long, or has no UTF-8 form.
+    """
+    _uid_bytes(key, "")
+    return key
+
+
+def _meta_name(shard: str) -> str:
+    return sidecar_name(shard) or f"{shard}.meta"
+
+
+def _content_section(size: int) -> Section:
+    return Section("content", SectionRole.DATA, 0, size, "All of its bytes.")

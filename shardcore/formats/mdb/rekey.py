@@ -1,0 +1,95 @@
+"""A shard anew with its chunk hashes under an HMAC key, and another expiry; all else stays byte for byte."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shardcore.errors import FormatError, UsageError
+from shardcore.formats.mdb.geometry import CHUNK
+from shardcore.formats.mdb.hashes import protect_many
+from shardcore.formats.mdb.layout import CHUNK_LOOKUP, FOOTER, FOOTER_SIZE, RECORD_SIZE
+from shardcore.formats.mdb.times import expiry_field, read_key, read_time
+from shardcore.writing.output import Output
+from shardcore.xet.hashes import SIZE, ZERO, words
+
+if TYPE_CHECKING:
+    from shardcore.formats.mdb.file import MdbFile
+    from shardcore.formats.mdb.shard import MdbShard
+    from shardcore.writing.plan import WrittenFile
+
+
+def rekey(
+    shard: MdbShard, target: str | Path, *, key: str = "", expiry: str = "", force: bool = False
+) -> tuple[WrittenFile, ...]:
+    """Writes a shard anew under a key, or with another expiry, or both; the shard itself stays as it is.
+
+    Args:
+        shard: An opened shard.
+        target: The new file.
+        key: The HMAC key, 64 hex digits; empty to leave chunk hashes as they are.
+        expiry: As for writing; empty to leave it as it is.
+        force: Whether an existing file is replaced.
+
+    Raises:
+        UsageError: Neither is given, the shard has a key already or no footer, or the target exists.
+        FormatError: The shard is damaged.
+        SourceError: The bytes cannot be had or written.
+    """
+    if not key and not expiry:
+        raise UsageError("what is to be changed? give key=HEX, expiry=WHEN, or both")
+    data = rekeyed(shard.file, read_key(key), expiry)
+    output = Output(target, force=force)
+    try:
+        file = output.open()
+        file.write(data)
+        file.complete(len(shard.objects))
+        return output.commit()
+    except BaseException:
+        output.discard()
+        raise
+
+
+def rekeyed(file: MdbFile, key: bytes, expiry: str) -> bytes:
+    """The bytes of the new shard; see `rekey`."""
+    index = file.load()
+    if file.damage is not None:
+        raise FormatError(f"a damaged shard is not rekeyed: {file.damage.message}", span=file.damage.span)
+    if not file.footer_fields:
+        raise UsageError("the upload form has no footer: there is no place for an HMAC key or an expiry")
+    if key != ZERO and index.keyed:
+        raise UsageError("the chunk hashes are under an HMAC key already; the plain ones cannot be had from the shard")
+    fields = dict(file.footer_fields)
+    data = np.frombuffer(bytearray(index.data), np.uint8)
+    if key != ZERO:
+        fields["chunk_hash_hmac_key"] = key
+        _protect(file, data, key)
+    if expiry:
+        full = bool(file.geometry.tables)
+        fields["shard_key_expiry"] = expiry_field(read_time("expiry", expiry), for_ever=full)
+    data[-FOOTER_SIZE:] = np.frombuffer(FOOTER.pack(**fields), np.uint8)
+    return data.tobytes()
+
+
+def _protect(file: MdbFile, data: np.ndarray[tuple[int], np.dtype[np.uint8]], key: bytes) -> None:
+    """Puts the chunk hashes under a key, and the lookup table of chunks in the order of its new keys."""
+    index = file.load()
+    start, stop = file.geometry.cas_info
+    section = data[start:stop].reshape(-1, RECORD_SIZE)
+    entries = index.xorbs.entries
+    if len(entries):
+        section[entries, :SIZE] = protect_many(key, np.ascontiguousarray(section[entries, :SIZE]))
+    table = file.geometry.tables.get(CHUNK)
+    if table is None:
+        return
+    rows = index.table_rows(CHUNK).copy()
+    records = rows["index"].astype(np.int64) + 1 + rows["chunk"]
+    wrong = np.flatnonzero(records >= len(section))
+    if len(wrong):
+        at = int(wrong[0])
+        raise FormatError(f"entry {at} of the chunk lookup table leads to no record", span=table.span(at, at + 1))
+    rows["key"] = words(np.ascontiguousarray(section[records, :SIZE]))[:, 0]
+    rows = rows[np.lexsort((rows["chunk"], rows["index"], rows["key"]))]
+    data[table.start : table.stop] = np.frombuffer(CHUNK_LOOKUP.write(rows), np.uint8)

@@ -1,0 +1,67 @@
+"""Keys and times of a shard as people write them, and as they stand in its footer."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from shardcore.errors import UsageError
+from shardcore.formats.mdb.layout import NO_EXPIRY
+from shardcore.text import short
+from shardcore.xet.hashes import SIZE, ZERO
+
+
+def read_key(text: str) -> bytes:
+    """The HMAC key that a text means; zero for none.
+
+    Raises:
+        UsageError: It is not 64 hex digits, or all of them are 0.
+    """
+    if not text:
+        return ZERO
+    try:
+        key = bytes.fromhex(text)
+    except ValueError:
+        key = b""
+    if len(key) != SIZE or len(text) != 2 * SIZE:
+        raise UsageError(f"key={short(text)}: 64 hex digits are wanted")
+    if key == ZERO:
+        raise UsageError("key=00…: a key of zeros means that there is none; leave it out")
+    return key
+
+
+def read_time(name: str, text: str) -> int | None:
+    """A time in Unix seconds; None for `none` and where nothing is given.
+
+    Args:
+        name: What errors call it.
+        text: An ISO date, with or without a time (UTC unless it says another zone), Unix seconds, or `none`.
+
+    Raises:
+        UsageError: It is none of these.
+    """
+    if text in ("", "none") and name == "expiry":
+        return None
+    try:
+        if text.isascii() and text.isdigit():
+            seconds = int(text)
+        else:
+            moment = datetime.fromisoformat(text)
+            moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+            seconds = int(moment.timestamp())
+    except (ValueError, OverflowError):
+        seconds = -1
+    if not 0 <= seconds < NO_EXPIRY:
+        raise UsageError(f"{name}={short(text)}: a date such as 2030-01-31, or Unix seconds, is wanted")
+    return seconds
+
+
+def expiry_field(expiry: int | None, *, for_ever: bool) -> int:
+    """What stands in the footer for an expiry.
+
+    Args:
+        expiry: Unix seconds; None for no expiry.
+        for_ever: Whether the form has a value for it, as the full form has; else 0 says that none is recorded.
+    """
+    if expiry is None:
+        return NO_EXPIRY if for_ever else 0
+    return expiry

@@ -1,0 +1,212 @@
+"""Writing a shard, and the xorbs with the content of its files."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from shardcore.errors import UsageError
+from shardcore.formats.mdb.build import FULL, MINIMAL, NO_FACTS, UPLOAD, Facts, build, size_of
+from shardcore.formats.mdb.collected import Collected, FileChunks
+from shardcore.formats.mdb.file import MdbFile
+from shardcore.formats.mdb.geometry import locate, read_footer, read_header
+from shardcore.formats.mdb.hashes import shard_name
+from shardcore.formats.mdb.index import discover, load
+from shardcore.formats.mdb.layout import HEADER
+from shardcore.formats.mdb.objects import MdbObjects
+from shardcore.formats.mdb.times import read_key, read_time
+from shardcore.formats.mdb.xorb_output import XorbOutput
+from shardcore.formats.mdb.xorbs import Xorbs
+from shardcore.objects import NoObjects
+from shardcore.sources.memory import BytesSource
+from shardcore.writing.output import Output
+from shardcore.writing.plan import Plan, PlannedFile, WrittenFile
+from shardcore.writing.temporary import Draining
+from shardcore.writing.writer import Data, More, Sized, Writer, pieces_of
+from shardcore.xet.chunker import chunks
+from shardcore.xet.hashes import chunk_hash, to_text
+from shardcore.xet.packing import PackedXorb, XorbPacker, usual_chunks
+
+if TYPE_CHECKING:
+    from shardcore.shard import Shard
+    from shardcore.sources.base import Source
+
+MAX_SHARD_SIZE = 64 * 1024 * 1024
+"""Bytes of the largest shard that clients take."""
+
+CACHE, STORED = "xet/shard-cache", "xet/xorbs/shards"
+"""The folders of a store: full shards, as clients keep them, and minimal ones, as the server side does."""
+
+
+class MdbWriter(Writer):
+    """Cuts files into chunks, writes those that are new into xorbs, and the shard at the end.
+
+    A content that comes twice is one file, a chunk that comes twice is stored once. What an input that failed left in
+    a xorb stays there, as chunks that no file uses.
+
+    Args:
+        output: Where to write; a folder becomes a store, with the folders of the reference's `local://`.
+        form: `full`, `minimal` or `upload`; a store has a full and a minimal shard.
+        compression: As in `XorbPacker`.
+        xorbs: The folder for xorbs; `xorbs` beside the shard unless given.
+        expiry: Until when clients use the shard: an ISO date, Unix seconds, or `none`.
+        key: The HMAC key under which chunk hashes are stored, 64 hex digits.
+        created: When the shard was made: an ISO date or Unix seconds; not recorded unless given.
+    """
+
+    def __init__(
+        self,
+        output: Output,
+        *,
+        form: str = "",
+        compression: str = "auto",
+        xorbs: str = "",
+        expiry: str = "",
+        key: str = "",
+        created: str = "",
+    ) -> None:
+        super().__init__(output)
+        if output.folder and (form or xorbs):
+            raise UsageError("a store has a full and a minimal shard, and its own xorbs: no form and no xorbs here")
+        self._forms = (MINIMAL, FULL) if output.folder else (form or FULL,)
+        for name, value in {"expiry": expiry, "key": key, "created": created}.items():
+            if form == UPLOAD and value:
+                raise UsageError(f"the upload form has no footer: there is no place for {name}")
+        self._facts = Facts(read_key(key), read_time("created", created or "0") or 0, read_time("expiry", expiry))
+        self._compression = compression
+        self._out = XorbOutput(output, xorbs)
+        if xorbs:
+            self.opening["xorbs"] = xorbs
+        self._collected = Collected()
+        self._known: dict[bytes, tuple[int, int]] = {}
+        self._xorbs: list[PackedXorb] = []
+        self._current: tuple[XorbPacker, Draining] | None = None
+        self._content = 0
+
+    def _add(self, key: str | None, data: Data, more: More) -> str:
+        """Writes the chunks of one file that are new; its key is its hash."""
+        if isinstance(data, Sized) and self.output.planning:
+            return self._plan_size(data.size, more.label)
+        found, digest, size = FileChunks(), hashlib.sha256(), 0
+        for chunk in chunks(_hashed(pieces_of(data, more.label), digest)):
+            raw = chunk_hash(chunk)
+            place = self._known.get(raw)
+            if place is None:
+                packer = self._packer(len(chunk))
+                place = self._known[raw] = (len(self._xorbs), packer.add(chunk, raw))
+            found.add(raw, len(chunk), *place)
+            size += len(chunk)
+        return self._note(found, digest.hexdigest(), size, more.label)
+
+    def _plan_size(self, size: int, label: str) -> str:
+        """Notes a file of which only the size is known, as if it had nothing in common with others."""
+        self.exact = False
+        found, name = FileChunks(), hashlib.sha256(b"%d" % self._collected.files).hexdigest()
+        for one in usual_chunks(size):
+            packer = self._packer(one)
+            raw = hashlib.sha256(b"%d %d" % (len(self._xorbs), len(packer))).digest()
+            found.add(raw, one, len(self._xorbs), packer.skip(one, raw))
+        return self._note(found, name, size, label)
+
+    def _note(self, found: FileChunks, digest: str, size: int, label: str) -> str:
+        raw = self._collected.add(found, digest)
+        self._content += size
+        shard = max(self._size(form) for form in self._forms)
+        if shard > MAX_SHARD_SIZE:
+            raise UsageError(
+                f"with {label or 'this file'} the shard would have {shard:,} bytes; "
+                f"a shard has at most {MAX_SHARD_SIZE:,}: make several"
+            )
+        return to_text(raw)
+
+    def _size(self, form: str) -> int:
+        xorbs, kept = len(self._xorbs), sum(xorb.info.count for xorb in self._xorbs)
+        if self._current is not None:
+            xorbs, kept = xorbs + 1, kept + len(self._current[0])
+        return size_of(form, self._collected.files, self._collected.segments, xorbs, kept)
+
+    def _packer(self, size: int) -> XorbPacker:
+        """The xorb in which a chunk finds place: the one that was begun, or a new one."""
+        if self._current is not None and self._current[0].fault_of(size):
+            self._close_xorb()
+        if self._current is None:
+            file = self._out.begin()
+            self._current = XorbPacker(file, self._compression), file
+        return self._current[0]
+
+    def _close_xorb(self) -> None:
+        if self._current is None:
+            return
+        packer, file = self._current
+        packed = packer.finish()
+        self._out.settle(file, to_text(packed.hash), len(packer))
+        self._xorbs.append(packed)
+        self._current = None
+
+    def plan(self) -> Plan:
+        """The shard and its xorbs as they would be written with the files added so far."""
+        packed = self._xorbs + ([self._current[0].plan()] if self._current is not None else [])
+        # The same chunks in the same order are one xorb.
+        named = {self._out.name_of(to_text(xorb.hash)): xorb for xorb in packed}
+        files = [PlannedFile(name, xorb.size, xorb.sections, NoObjects()) for name, xorb in named.items()]
+        for name, data in self._shards(packed):
+            planned = _as_file(data, name)
+            files.append(PlannedFile(name, len(data), planned.sections, MdbObjects(planned)))
+        return Plan(tuple(files), self.exact, self._content)
+
+    def _shards(self, xorbs: list[PackedXorb]) -> Iterator[tuple[str, bytes]]:
+        """The shards and their names in the target; of a file, its own."""
+        recipes = self._collected.recipes(xorbs)
+        for form in self._forms:
+            data = build(recipes, form, self._facts if form == FULL or not self.output.folder else NO_FACTS)
+            if self.output.folder:
+                yield f"{STORED if form == MINIMAL else CACHE}/{shard_name([data])}", data
+            else:
+                yield self.output.target.name if self.output.target else "", data
+
+    def _complete(self) -> None:
+        self._close_xorb()
+        for name, data in self._shards(self._xorbs):
+            file = self.output.spool(name) if self.output.folder else self.output.open()
+            file.write(data)
+            if not self.output.folder or self.output.settle(file, name):
+                file.complete(self._collected.files)
+        self._out.commit()
+
+    def finish(self) -> tuple[WrittenFile, ...]:
+        """See `Writer.finish`; xorbs in a folder of their own are named, too."""
+        try:
+            written = super().finish()
+        except BaseException:
+            self._out.discard()
+            raise
+        self.written = (*self._out.written, *written)
+        return self.written
+
+    def abort(self) -> None:
+        """See `Writer.abort`."""
+        super().abort()
+        self._out.discard()
+
+
+def _hashed(pieces: Iterable[bytes | bytearray | memoryview], digest: hashlib._Hash) -> Iterator[bytes | memoryview]:
+    for piece in pieces:
+        digest.update(piece)
+        yield bytes(piece) if isinstance(piece, bytearray) else piece
+
+
+def _as_file(data: bytes, name: str) -> MdbFile:
+    """A shard that is going to be written, as reading sees it; its xorbs are not there."""
+
+    def no_xorb(source: Source, format: str) -> Shard:
+        raise UsageError(f"{source.name} is only planned")
+
+    header = read_header(data[: HEADER.size])
+    source, xorbs = BytesSource(data, name), Xorbs(None, None, no_xorb)
+    if not header["footer_size"]:
+        found = discover(data, header, len(data))
+        return MdbFile(source, found.geometry, {}, xorbs, index=found)
+    footer = read_footer(data, len(data))
+    geometry = locate(len(data), header, footer)
+    return MdbFile(source, geometry, footer, xorbs, index=load(data, geometry))

@@ -1,0 +1,60 @@
+"""Files as cloud-volume leaves them: compressed, with an ending that says so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from pathlib import Path
+
+from shardcore.errors import ShardError, SourceError, UsageError, reason_of
+from shardcore.payload import decompress_stream
+from shardcore.writing.items import Content
+from shardcore.writing.temporary import STREAM_PIECE
+
+ENDINGS = {".gz": "gzip", ".br": "brotli", ".zstd": "zstd"}
+
+
+def plain_name(name: str) -> str:
+    """The name of a file without the ending that says how it is compressed."""
+    stem, dot, ending = name.rpartition(".")
+    return stem if stem and dot + ending in ENDINGS else name
+
+
+def content_of(path: Path) -> Content:
+    """The content of a file, decompressed where its name says that it is compressed."""
+    codec = ENDINGS.get(path.suffix)
+    return path if codec is None else _reading(path, codec)
+
+
+def _reading(path: Path, codec: str) -> Callable[[], Iterator[bytes]]:
+    return lambda: _decoded(path, codec)
+
+
+def _decoded(path: Path, codec: str) -> Iterator[bytes]:
+    try:
+        with path.open("rb") as stream:
+            pieces = iter(lambda: stream.read(STREAM_PIECE), b"")
+            if codec == "brotli":
+                yield from _without_brotli(path, pieces)
+            else:
+                yield from decompress_stream(codec, pieces, limit=1 << 62)
+    except OSError as error:
+        raise SourceError(f"cannot read {path}: {reason_of(error)}") from error
+    except ShardError as error:
+        told = error.message.removeprefix(f"cannot read {path}: ")
+        raise SourceError(f"cannot read {path}: {told}") from error
+
+
+def _without_brotli(path: Path, pieces: Iterator[bytes]) -> Iterator[bytes]:
+    try:
+        brotli = import_module("brotli")
+    except ImportError as error:
+        raise UsageError("to decompress .br files, install the Python package brotli") from error
+    engine = brotli.Decompressor()
+    try:
+        for piece in pieces:
+            yield engine.process(piece)
+    except brotli.error as error:
+        raise SourceError(f"cannot read {path}: brotli: {error}") from error
+    if not engine.is_finished():
+        raise SourceError(f"cannot read {path}: brotli: the compressed data ends early")

@@ -1,0 +1,40 @@
+"""Gzip members as they are written: equal content gives equal bytes, at any time and on any system."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Callable, Iterable
+
+HEAD = bytes.fromhex("1f8b08000000000000ff")
+"""No name, no time, no system."""
+LEVEL = 6
+WHOLE = 1 << 20
+"""Content of up to this many bytes is compressed in one piece, with a window that fits it."""
+_LOOKAHEAD = 262
+"""Bytes of its window that deflate cannot refer to."""
+_trailer = struct.Struct("<II").pack
+
+
+def gzip_member(data: bytes) -> bytes:
+    """The gzip member of content that is in memory: up to `WHOLE` bytes.
+
+    The tables of deflate are made as small as the content allows: of small values, clearing them is what takes time.
+    """
+    size = len(data)
+    window = min(max((size + _LOOKAHEAD).bit_length(), 9), 15)
+    engine = zlib.compressobj(LEVEL, zlib.DEFLATED, -window, min(window - 6, 8))
+    return b"".join((HEAD, engine.compress(data), engine.flush(), _trailer(zlib.crc32(data), size)))
+
+
+def gzip_stream(pieces: Iterable[bytes | bytearray | memoryview], write: Callable[[bytes], None]) -> int:
+    """Writes the gzip member of content that comes in pieces; returns the bytes of the content."""
+    engine = zlib.compressobj(LEVEL, zlib.DEFLATED, -15, 8)
+    size, check = 0, 0
+    write(HEAD)
+    for piece in pieces:
+        size += len(piece)
+        check = zlib.crc32(piece, check)
+        write(engine.compress(piece))
+    write(engine.flush() + _trailer(check, size & 0xFFFFFFFF))
+    return size

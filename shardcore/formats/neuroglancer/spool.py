@@ -1,0 +1,140 @@
+"""Values between their arrival and their place: in memory as long as they are few, then in a temporary file."""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from shardcore.errors import SourceError, reason_of
+from shardcore.writing.output import Output
+from shardcore.writing.temporary import Draining, TemporaryFile
+
+KEPT = 32 << 20
+"""Up to this many bytes stay in memory."""
+PIECE = 4 << 20
+"""Values are handed on in pieces of about this many bytes."""
+RELEASED = 32 << 20
+"""Bytes after which the system may forget what was read of the temporary file."""
+
+Numbers = npt.NDArray[np.int64]
+
+
+class Spool:
+    """Bytes in the order of their arrival, read in any order.
+
+    Args:
+        output: Where the shards are going to be written; the temporary file lies there, too.
+        room: Bytes that may stay in memory.
+
+    Attributes:
+        at: Bytes written so far.
+        room: Bytes that may stay in memory.
+    """
+
+    def __init__(self, output: Output, room: int = KEPT) -> None:
+        self.at = 0
+        self._output = output
+        self.room = room
+        self._kept = bytearray()
+        self._file: Draining | None = None
+        self._map: mmap.mmap | None = None
+        self._touched = 0
+
+    @property
+    def spilled(self) -> bool:
+        """Whether the values are in a file."""
+        return self._file is not None
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        """Appends bytes.
+
+        Raises:
+            SourceError: The temporary file cannot be written.
+        """
+        self.at += len(data)
+        if self._output.planning:
+            return
+        if self._file is None and self.at > self.room:
+            # Runs that are killed leave it; it is swept by its name, which is that of a target or in a folder of one.
+            target = self._output.target
+            self._file = self._output.spool("values" if self._output.folder or target is None else target.name)
+            self._file.write(self._kept)
+            self._kept = bytearray()
+        if self._file is not None:
+            self._file.write(data)
+        else:
+            self._kept += data
+
+    def skip(self, size: int) -> None:
+        """Counts bytes of which only the number is known; only while planning."""
+        self.at += size
+
+    def rewind(self, at: int) -> None:
+        """Forgets what was written from a place on.
+
+        Raises:
+            SourceError: The temporary file cannot be written.
+        """
+        self.at = at
+        if self._file is not None:
+            self._file.rewind(at)
+        elif not self._output.planning:
+            del self._kept[at:]
+
+    def pieces(self, starts: Numbers, stops: Numbers) -> Iterator[bytes]:
+        """The bytes of some ranges, one after the other, joined to pieces.
+
+        Raises:
+            SourceError: The temporary file cannot be read.
+        """
+        if not len(starts):
+            return
+        # Neighbours that arrived one after the other are one range.
+        cuts = np.flatnonzero(starts[1:] != stops[:-1]) + 1
+        starts, stops = starts[np.append(0, cuts)], stops[np.append(cuts - 1, len(stops) - 1)]
+        read = self._source()
+        ends = np.cumsum(stops - starts)
+        first = 0
+        while first < len(starts):
+            done = int(ends[first - 1]) if first else 0
+            last = max(first + 1, int(np.searchsorted(ends, done + PIECE, "right")))
+            if last == first + 1:
+                start, stop = int(starts[first]), int(stops[first])
+                for at in range(start, stop, PIECE):
+                    yield self._handed(bytes(read[at : min(at + PIECE, stop)]))
+            else:
+                parts = map(slice, starts[first:last].tolist(), stops[first:last].tolist())
+                yield self._handed(b"".join(map(read.__getitem__, parts)))
+            first = last
+
+    def _handed(self, piece: bytes) -> bytes:
+        """A piece that is handed on; of the file, pages that were read do not pile up in memory."""
+        self._touched += len(piece)
+        if self._touched > RELEASED and self._map is not None and hasattr(mmap, "MADV_DONTNEED"):
+            self._map.madvise(mmap.MADV_DONTNEED)
+            self._touched = 0
+        return piece
+
+    def drop(self) -> None:
+        """Removes the temporary file, and forgets all."""
+        if self._map is not None:
+            self._map.close()
+            self._map = None
+        if self._file is not None:
+            self._output.drop(self._file)
+            self._file = None
+        self._kept = bytearray()
+
+    def _source(self) -> memoryview | mmap.mmap:
+        if not isinstance(self._file, TemporaryFile):
+            return memoryview(self._kept)
+        if self._map is None:
+            try:
+                self._file.file.flush()
+                self._map = mmap.mmap(self._file.file.fileno(), 0, access=mmap.ACCESS_READ)
+            except (OSError, ValueError) as error:
+                raise SourceError(f"cannot write {self._file.final}: {reason_of(error)}") from error
+        return self._map

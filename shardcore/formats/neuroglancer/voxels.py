@@ -1,0 +1,135 @@
+"""A volume out of an array: its info, and its chunks."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shardcore.errors import SourceError, UsageError, reason_of
+from shardcore.formats.neuroglancer.described import Described
+from shardcore.formats.neuroglancer.info import VOLUME_TYPE, SpaceKind
+from shardcore.formats.neuroglancer.morton import decode_many, encode_many
+from shardcore.formats.neuroglancer.volume import DATA_TYPES, box_of
+from shardcore.writing.items import Item
+
+CHUNK = "64,64,64"
+RESOLUTION = "1,1,1"
+LABELS = ("uint32", "uint64")
+"""Types of voxels that are numbers of segments, where nobody says otherwise."""
+BLOCK = 1 << 16
+"""Chunks whose codes are computed at once."""
+
+Array = npt.NDArray[Any]
+
+
+def described_volume(path: str, chunk_size: str | None, resolution: str | None, kind: str | None) -> Described:
+    """The info of a volume of one scale, without its specification.
+
+    Args:
+        path: The `.npy`.
+        chunk_size: Three whole numbers with commas.
+        resolution: Three numbers with commas.
+        kind: `image` or `segmentation`; None: by the type of the voxels.
+
+    Raises:
+        UsageError: A text is none such, or the array is no volume.
+        SourceError: The file cannot be read.
+    """
+    array = loaded(path)
+    if kind not in (None, "image", "segmentation"):
+        raise UsageError(f"kind={kind}: a volume is an image or a segmentation")
+    nanometres = [float(number) for number in _three("resolution", resolution or RESOLUTION, r"[0-9]+(?:\.[0-9]+)?")]
+    steps = [int(number) for number in _three("chunk_size", chunk_size or CHUNK, r"[0-9]{1,9}")]
+    if not all(steps) or not all(nanometres):
+        raise UsageError("chunk_size and resolution are numbers over 0")
+    plain = [int(number) if number.is_integer() else number for number in nanometres]
+    name = array.dtype.name
+    scale = {
+        "key": "_".join(map(str, plain)),
+        "size": list(array.shape[:3]),
+        "voxel_offset": [0, 0, 0],
+        "chunk_sizes": [steps],
+        "resolution": plain,
+        "encoding": "raw",
+    }
+    members = {
+        "@type": VOLUME_TYPE,
+        "type": kind or ("segmentation" if name in LABELS else "image"),
+        "data_type": name,
+        "num_channels": array.shape[3] if array.ndim == 4 else 1,
+        "scales": [scale],
+    }
+    return Described(SpaceKind.VOLUME, members)
+
+
+def loaded(path: str) -> Array:
+    """The array of a `.npy`, its bytes read when they are needed.
+
+    Raises:
+        SourceError: It cannot be read.
+        UsageError: It is no volume.
+    """
+    try:
+        array = np.load(Path(path), mmap_mode="r", allow_pickle=False)
+    except OSError as error:
+        raise SourceError(f"cannot read {path}: {reason_of(error)}") from error
+    except (ValueError, EOFError) as error:
+        raise UsageError(f"{path} is no .npy of numbers: {error}") from error
+    if not isinstance(array, np.ndarray):
+        raise UsageError(f"{path} is no .npy with one array")
+    if array.ndim not in (3, 4) or not array.size:
+        raise UsageError(f"{path} has the shape {array.shape}: a volume is x, y, z, and channels if there are several")
+    if array.dtype.name not in DATA_TYPES:
+        raise UsageError(f"{path} has the type {array.dtype}; voxels are {', '.join(DATA_TYPES)}")
+    return array
+
+
+def chunks(path: str, described: Described) -> Iterator[Item]:
+    """The chunks of the array, in the order of their keys.
+
+    Raises:
+        SourceError: The file cannot be read.
+        UsageError: It is no volume.
+    """
+    array = loaded(path)
+    space = described.space()
+    scale, grid = space.scale, space.grid
+    if scale is None or grid is None:
+        return
+    dtype = array.dtype.newbyteorder("<")
+    for code, cell in _cells(grid):
+        box = box_of(scale, cell)
+        part = tuple(slice(begin, end) for begin, end in zip(box.begin, box.end, strict=True))
+        yield Item(str(code), _bytes_of(array, part, dtype), f"{path} at {box}")
+
+
+def _bytes_of(array: Array, part: tuple[slice, ...], dtype: np.dtype[Any]) -> Any:
+    return lambda: array[part].astype(dtype).tobytes(order="F")
+
+
+def _cells(grid: tuple[int, ...]) -> Iterator[tuple[int, tuple[int, ...]]]:
+    """All cells of a grid with their codes, in the order of the codes."""
+    total = math.prod(grid)
+    codes = np.zeros(0, np.uint64)
+    for first in range(0, total, BLOCK):
+        numbers = np.arange(first, min(first + BLOCK, total))
+        cells = np.stack(np.unravel_index(numbers, grid), axis=1).astype(np.uint64)
+        codes = np.concatenate([codes, encode_many(cells, grid)])
+    codes.sort()
+    for first in range(0, total, BLOCK):
+        part = codes[first : first + BLOCK]
+        cells, _ = decode_many(part, grid)
+        yield from zip(part.tolist(), map(tuple, cells.tolist()), strict=True)
+
+
+def _three(name: str, text: str, form: str) -> list[str]:
+    parts = [part.strip() for part in text.split(",")]
+    if len(parts) != 3 or not all(re.fullmatch(form, part) for part in parts):
+        raise UsageError(f"{name}={text}: three numbers are wanted, as 64,64,64")
+    return parts

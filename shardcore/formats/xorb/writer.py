@@ -1,0 +1,166 @@
+"""Writing a xorb: contents are cut into chunks, and packed in the order in which they come."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shardcore.errors import UsageError
+from shardcore.formats.xorb.objects import CODECS
+from shardcore.objects import ColumnObjects, ObjectColumns, ObjectRef
+from shardcore.span import Span
+from shardcore.writing.output import Output
+from shardcore.writing.plan import Plan, PlannedFile
+from shardcore.writing.writer import Data, More, Sized, Writer, pieces_of, whole
+from shardcore.xet.chunker import chunks
+from shardcore.xet.hashes import chunk_hash, to_text
+from shardcore.xet.packing import PackedXorb, XorbPacker, usual_chunks
+from shardcore.xet.xorb_layout import HEADER_SIZE, MAX_UNPACKED
+
+
+class XorbWriter(Writer):
+    """Writes chunk records as they come, then the info block, version 1.
+
+    Args:
+        output: Where to write.
+        compression: `auto`, what gives the fewest bytes for each chunk; `none`; `lz4`; `bg4`, LZ4 of byte groups.
+        cut: Whether contents are cut into chunks; otherwise each is one chunk as it is.
+    """
+
+    def __init__(self, output: Output, *, compression: str = "auto", cut: bool = True) -> None:
+        super().__init__(output)
+        self._cut = cut
+        self._content = 0
+        self._file = output.open()
+        self._packer = XorbPacker(self._file, compression)
+
+    def _add(self, key: str | None, data: Data, more: More) -> str:
+        """Writes the chunks of one content; chunks have no keys but their numbers."""
+        if isinstance(data, Sized) and self.output.planning:
+            told = more.facts.get("chunks")
+            self._plan_sizes(_sizes(told, more.label) if told is not None else usual_chunks(data.size), more.label)
+            return ""
+        count, offset = len(self._packer), self._file.at
+        try:
+            for chunk in self._chunks(data, more):
+                self._check(len(chunk), more.label)
+                self._packer.add(chunk, chunk_hash(chunk))
+                self._content += len(chunk)
+        except BaseException:
+            # Whoever goes on after an input that failed gets a sound xorb.
+            self._content -= self._packer.unpacked
+            self._packer.forget(count)
+            self._content += self._packer.unpacked
+            self._file.rewind(offset)
+            raise
+        return ""
+
+    def _chunks(self, data: Data, more: More) -> Iterator[bytes]:
+        label = more.label
+        if "chunks" in more.facts:
+            return _cut_at(_sizes(more.facts["chunks"], label), pieces_of(data, label), label)
+        if self._cut:
+            return chunks(pieces_of(data, label))
+        chunk = whole(data, label)
+        if not 0 < len(chunk) <= MAX_UNPACKED:
+            raise UsageError(
+                f"{label or 'the chunk'} has {len(chunk):,} bytes; a chunk has 1 to {MAX_UNPACKED:,}, unless cut=yes"
+            )
+        return iter((chunk,))
+
+    def _plan_sizes(self, sizes: list[int], label: str) -> None:
+        self.exact = False
+        self._content += sum(sizes)
+        for one in sizes:
+            self._check(one, label)
+            self._packer.skip(one, hashlib.sha256(b"%d" % len(self._packer)).digest())
+
+    def _check(self, size: int, label: str) -> None:
+        if fault := self._packer.fault_of(size):
+            raise UsageError(f"with {label or 'this content'} the xorb would have {fault}")
+
+    def plan(self) -> Plan:
+        """The xorb as it would be written with what was added so far.
+
+        Raises:
+            UsageError: Nothing was added.
+        """
+        packed = self._packed()
+        name = self.output.target.name if self.output.target else ""
+        return Plan((PlannedFile(name, packed.size, packed.sections, _planned(packed)),), self.exact, self._content)
+
+    def _packed(self) -> PackedXorb:
+        if not len(self._packer):
+            raise UsageError("a xorb has at least one chunk: there was no content")
+        return self._packer.plan()
+
+    def _complete(self) -> None:
+        self._packed()
+        self._packer.finish()
+        self._file.complete(len(self._packer))
+
+
+def _sizes(told: object, label: str) -> list[int]:
+    """The sizes of chunks that a fact tells.
+
+    Raises:
+        UsageError: They are no sizes of chunks.
+    """
+    if not isinstance(told, list) or any(type(one) is not int or not 0 < one <= MAX_UNPACKED for one in told):
+        raise UsageError(f"{label or 'the content'}: chunks is a list of numbers, each from 1 to {MAX_UNPACKED:,}")
+    return told
+
+
+def _cut_at(sizes: list[int], pieces: Iterable[bytes | bytearray | memoryview], label: str) -> Iterator[bytes]:
+    """Chunks of the sizes that are told.
+
+    Raises:
+        UsageError: The content has more bytes, or fewer.
+    """
+    held, number, whole = bytearray(), 0, 0
+    for piece in pieces:
+        held += piece
+        whole += len(piece)
+        start = 0
+        while number < len(sizes) and len(held) - start >= sizes[number]:
+            yield bytes(held[start : start + sizes[number]])
+            start += sizes[number]
+            number += 1
+        del held[:start]
+    if whole != sum(sizes):
+        raise UsageError(f"{label or 'the content'} has {whole:,} bytes, its chunks have {sum(sizes):,}")
+
+
+class _PlannedChunks(ColumnObjects):
+    """The chunks of a xorb that is planned."""
+
+    kinds = ("chunk",)
+    codecs = CODECS
+
+
+def _planned(packed: PackedXorb) -> ColumnObjects:
+    """The chunks as reading will give them."""
+    ends, sizes, hashes = packed.info.ends, packed.sizes, packed.info.hashes
+    records = np.concatenate([[0], ends[:-1]]).astype(np.int64)
+
+    def key_texts(rows: NDArray[np.int64]) -> list[str | None]:
+        return [str(row) for row in rows.tolist()]
+
+    def ref(row: int) -> ObjectRef:
+        start, stop = int(records[row]), int(ends[row])
+        return ObjectRef(
+            key=str(row),
+            row=row,
+            spans=(Span("", start + HEADER_SIZE, stop),),
+            size=int(sizes[row]),
+            stored_size=stop - start - HEADER_SIZE,
+            codec=CODECS[packed.schemes[row]],
+            kind="chunk",
+            extras={"record": (start, stop), "hash": to_text(hashes[row].tobytes())},
+        )
+
+    columns = ObjectColumns.of(np.arange(len(ends)), records + HEADER_SIZE, ends, sizes, codec=packed.schemes)
+    return _PlannedChunks(columns, key_texts, ref)

@@ -1,0 +1,169 @@
+"""Packing: inputs or a manifest become a shard, which is read back and verified."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from shardcore.errors import UsageError
+from shardcore.finding import Depth, Report
+from shardcore.format import Format
+from shardcore.options import Purpose
+from shardcore.progress import Progress, no_progress
+from shardcore.registry import create, format_of, means_folder, writes_of
+from shardcore.registry import open as open_shard
+from shardcore.words import plural
+from shardcore.writing.declared import Writes
+from shardcore.writing.items import Gathered, Item, input_files, named
+from shardcore.writing.manifest import Manifest, ResultManifest
+from shardcore.writing.plan import Plan, WrittenFile
+from shardcore.writing.temporary import taken
+from shardcore.writing.writer import Writer
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """What packing did, or is going to do.
+
+    Attributes:
+        written: The files; none where it was only planned.
+        plan: What would be written, where it was only planned.
+        removed: Shards of the folder that the new ones replace.
+        report: What verification says of the result.
+        notes: What has no place in the format or was left out, a sentence each.
+    """
+
+    written: tuple[WrittenFile, ...] = ()
+    plan: Plan | None = None
+    removed: tuple[Path, ...] = ()
+    report: Report | None = None
+    notes: tuple[str, ...] = ()
+
+
+def pack(
+    format: str,
+    out: str | Path,
+    inputs: Sequence[str | Path] = (),
+    *,
+    manifest: str | Path | None = None,
+    options: Mapping[str, Any] | None = None,
+    force: bool = False,
+    plan: bool = False,
+    verify: Depth = Depth.CONTENT,
+    progress: Progress = no_progress,
+) -> Packed:
+    """Packs files into a new shard, or a folder of shards, and reads it back.
+
+    Args:
+        format: The name of the format.
+        out: The shard; where it ends with `/` or is a folder, a data set of several files.
+        inputs: Files and folders; `-` reads names from standard input.
+        manifest: A manifest, whose objects come before those of the inputs; `-` for standard input.
+        options: Options that the format declares for writing.
+        force: Whether existing files are replaced.
+        plan: Whether only to plan: the contents are read, and run through the codec, but nothing is written.
+        verify: How far the result is verified.
+        progress: Called after every object.
+
+    Raises:
+        UsageError: A key, fact or option does not fit the format, a key comes twice, or the target exists.
+        SourceError: An input cannot be read, or the target not be written.
+    """
+    found = format_of(format)
+    writes = writes_of(found)
+    values = dict(options or {})
+    if not inputs and manifest is None and not any(o.content and o.name in values for o in found.options):
+        raise UsageError("what is to be packed? give files or folders, or --manifest FILE")
+    with ExitStack() as stack:
+        read: Manifest | None = None
+        items: Iterable[Item] = ()
+        if manifest is not None:
+            read = Manifest(manifest, found.options_for(Purpose.FACT), format)
+            stack.callback(read.close)
+            items = read.items(writes.key_of)
+            values = _from_header(read.header, found) | values
+        notes: list[str] = []
+        if inputs or read is None:
+            gathered = gather(writes, inputs, values)
+            notes += gathered.notes
+            values = dict(gathered.options) | values
+            items = chain(items, gathered.items)
+        done = write_items(found, out, items, values, force=force, plan=plan, verify=verify, progress=progress)
+        dropped = read.dropped if read is not None else {}
+    notes += [f"{format} has no place for {name} ({plural(count, 'object')})" for name, count in dropped.items()]
+    return Packed(done.written, done.plan, done.removed, done.report, (*notes, *done.notes))
+
+
+def gather(writes: Writes, inputs: Sequence[str | Path], options: Mapping[str, Any]) -> Gathered:
+    """The objects that inputs are, by the rule of a format.
+
+    Raises:
+        SourceError: An input is not there.
+        UsageError: It does not fit the format.
+    """
+    if writes.gather is not None:
+        return writes.gather([Path(one) for one in named(inputs)], options)
+    return Gathered(Item(writes.key_of(name), path, str(path), name) for path, name in input_files(inputs))
+
+
+def write_items(
+    found: Format,
+    out: str | Path,
+    items: Iterable[Item],
+    options: Mapping[str, Any],
+    *,
+    force: bool = False,
+    plan: bool = False,
+    verify: Depth = Depth.CONTENT,
+    total: int = 0,
+    progress: Progress = no_progress,
+) -> Packed:
+    """Writes objects, and reads the result back; see `pack`."""
+    folder = means_folder(out)
+    if plan and not folder and os.path.lexists(out) and not force:
+        raise taken(Path(out))
+    with create(out, format=found.name, force=force, folder=folder, plan=plan, **options) as writer:
+        add_items(writer, found.name, items, total=total, progress=progress)
+        if plan:
+            return Packed(plan=writer.plan())
+    report = read_back(out, found.name, writer, verify, progress)
+    return Packed(writer.written, removed=writer.output.removed, report=report)
+
+
+def add_items(
+    writer: Writer, format: str, items: Iterable[Item], *, total: int = 0, progress: Progress = no_progress
+) -> None:
+    """Adds objects one after the other, and notes what becomes of keys that change.
+
+    Raises:
+        UsageError: One does not fit the format.
+        SourceError: One cannot be read or written.
+    """
+    result = ResultManifest(writer.output, format)
+    for number, item in enumerate(items):
+        progress(number, max(total, number + 1))
+        result.note(item.old_key, item.add_to(writer), item.told)
+    result.end()
+
+
+def read_back(out: str | Path, format: str, writer: Writer, depth: Depth, progress: Progress = no_progress) -> Report:
+    """Opens what was written and verifies it.
+
+    Raises:
+        ShardError: It cannot be opened.
+    """
+    with open_shard(out, format=format, **writer.opening) as shard:
+        report = shard.verify(depth, progress)
+    findings = tuple(finding for finding in report.findings if finding.code not in writer.expected)
+    return Report(report.depth, report.objects, findings)
+
+
+def _from_header(header: Mapping[str, Any], found: Format) -> dict[str, Any]:
+    """What a manifest says about how to write, as far as the format has such options."""
+    names = {option.name for option in found.options_for(Purpose.WRITE)}
+    return {name: header[name] for name in ("spec",) if name in names and name in header}

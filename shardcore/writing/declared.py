@@ -1,0 +1,70 @@
+"""What a format says about writing: declared once, read by the command line, the window and the tests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from shardcore.writing.items import Gathered
+    from shardcore.writing.writer import Writer
+
+
+class KeyRule(Enum):
+    """Where the key of an input comes from when nobody says it."""
+
+    CONTENT = "from the content"
+    """The writer makes it: `add(None, data)`."""
+    PATH = "the path below the folder that was given, with /; else the name of the file"
+    OWN = "a rule of the format"
+    """`Writes.own_key` says it, from the name of the file."""
+    NONE = "none"
+    """The format has no keys: those of a manifest go on into the result manifest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Writes:
+    """How a format is written. Options for writing are `Format.options` with `Purpose.WRITE`, facts `Purpose.FACT`.
+
+    Attributes:
+        create: Starts a writer: `create(output, **options)`, the options checked already.
+        purpose: One sentence: what the format is for.
+        cannot: One sentence: what it cannot.
+        keys: Where the keys of inputs come from.
+        key_form: The form of a key in words: `64 hex digits`; empty where there are none.
+        check_key: The key that a text means, in its usual form; a `UsageError` says why it is none. Without it any text
+            is a key.
+        own_key: The key for the name of a file, with `KeyRule.OWN`; a `UsageError` says why there is none.
+        parts: Names of further contents that an object may have: `fragments`.
+        file: Whether the target may be a file.
+        folder: Whether it may be a folder.
+        members: Patterns of the names of shards in such a folder: with `force`, those that are not written anew go.
+        gather: Makes objects of inputs by a rule of the format; `gather(paths, options)`. See `Gathered`.
+        converted: What becomes of keys of another format that do not fit: `sha256`, `number`; empty where all fit.
+    """
+
+    create: Callable[..., Writer]
+    purpose: str
+    cannot: str
+    keys: KeyRule
+    key_form: str = ""
+    check_key: Callable[[str], str] | None = None
+    own_key: Callable[[str], str] | None = None
+    parts: tuple[str, ...] = ()
+    file: bool = True
+    folder: bool = False
+    members: tuple[str, ...] = ()
+    gather: Callable[..., Gathered] | None = None
+    converted: str = ""
+
+    def key_of(self, name: str) -> str | None:
+        """The key of a file of that name (relative, with `/`); None where the writer makes it, or there are no keys.
+
+        Raises:
+            UsageError: The name does not say a key.
+        """
+        if self.keys is KeyRule.PATH:
+            return name
+        return self.own_key(name) if self.own_key is not None else None

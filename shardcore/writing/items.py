@@ -1,0 +1,140 @@
+"""What is to be written: objects whose content is opened only when its turn comes."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from shardcore.errors import SourceError, reason_of
+from shardcore.writing.writer import Data, Sized, Writer
+
+Content = Path | bytes | Sized | Callable[[], Data]
+"""Where content comes from: a file, bytes at hand, only a size (to plan), or a function that begins to read it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One object that is to be written.
+
+    Attributes:
+        key: In the text form of the format; None where the format makes it.
+        content: Where its content comes from.
+        label: What errors call it.
+        name: The name of its file, relative, with `/`.
+        parts: Further contents, by name.
+        facts: What the format keeps about it.
+        was: The key that it had elsewhere, for the result manifest; None where that is `key`.
+        told: What the result manifest tells of it besides: facts that have no place in the format.
+        known: Where an equal object was added before: the key under which that is found; this one is only told of.
+    """
+
+    key: str | None
+    content: Content
+    label: str = ""
+    name: str = ""
+    parts: Mapping[str, Content] = field(default_factory=dict)
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    was: str | None = None
+    told: Mapping[str, Any] = field(default_factory=dict)
+    known: str | None = None
+
+    @property
+    def old_key(self) -> str | None:
+        """The key that it came with."""
+        return self.was if self.was is not None else self.key
+
+    def add_to(self, writer: Writer) -> str:
+        """Adds it; returns the key under which it is found, empty where it has none.
+
+        Raises:
+            UsageError: It does not fit the format.
+            SourceError: Its bytes cannot be read or written.
+        """
+        if self.known is not None:
+            return self.known
+        with ExitStack() as stack:
+            parts = {part: stack.enter_context(opened(content)) for part, content in self.parts.items()}
+            data = stack.enter_context(opened(self.content))
+            return writer.add(self.key, data, label=self.label, name=self.name, parts=parts, **self.facts)
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """What inputs are to a format.
+
+    Attributes:
+        items: The objects; made while they are asked for.
+        options: What the inputs say about how to write (an `info` that lies with them); what people say goes before.
+        notes: What people should know, a sentence each: files that are left out, and why.
+    """
+
+    items: Iterable[Item]
+    options: Mapping[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+@contextmanager
+def opened(content: Content) -> Iterator[Data]:
+    """Content as a writer takes it; a file is closed afterwards.
+
+    Raises:
+        SourceError: The file cannot be read.
+    """
+    if isinstance(content, Path):
+        try:
+            stream = content.open("rb")
+        except (OSError, ValueError) as error:
+            raise SourceError(f"cannot read {content}: {reason_of(error)}") from error
+        with stream:
+            yield stream
+    elif callable(content):
+        yield content()
+    else:
+        yield content
+
+
+def named(inputs: Iterable[str | Path]) -> Iterator[str | Path]:
+    """The inputs; for `-` those that standard input names, one on each line."""
+    for one in inputs:
+        if one == "-":
+            yield from (line for line in sys.stdin.read().splitlines() if line)
+        else:
+            yield one
+
+
+def input_files(inputs: Iterable[str | Path]) -> Iterator[tuple[Path, str]]:
+    """The files that are named, and those in the folders that are named, sorted by name; links in folders are left out.
+
+    Yields:
+        The path, and the name below the folder that was given, with `/`; else the name of the file.
+
+    Raises:
+        SourceError: A name is neither a file nor a folder.
+    """
+    for one in named(inputs):
+        path = Path(one)
+        # Path.is_dir and is_file raise for names that are too long, and where looking is not allowed.
+        if os.path.isdir(path):  # noqa: PTH112
+            yield from _files_below(path, "")
+        elif os.path.isfile(path):  # noqa: PTH113
+            yield path, path.name
+        else:
+            there = os.path.exists(path)  # noqa: PTH110
+            raise SourceError(f"{path} is not a regular file" if there else f"there is no file {path}")
+
+
+def _files_below(folder: Path, above: str) -> Iterator[tuple[Path, str]]:
+    try:
+        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+    except OSError as error:
+        raise SourceError(f"cannot list {folder}: {reason_of(error)}") from error
+    for entry in entries:
+        if entry.is_dir(follow_symlinks=False):
+            yield from _files_below(Path(entry.path), f"{above}{entry.name}/")
+        elif entry.is_file(follow_symlinks=False):
+            yield Path(entry.path), f"{above}{entry.name}"

@@ -1,0 +1,249 @@
+"""Manifests: which file becomes the object of which key, with what facts; and what became of the keys."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Generator, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from shardcore.errors import FormatError, SourceError, UsageError, reason_of
+from shardcore.json_text import FREE, JsonLimits, parse_json
+from shardcore.options import Option
+from shardcore.text import short
+from shardcore.writing.items import Item
+from shardcore.writing.output import Output
+from shardcore.writing.temporary import Draining
+
+KNOWN = ("path", "key", "part", "size", "sha256", "state", "error", "skipped")
+"""Members of a line that are no facts. What is there tells the size; only `path`, `key` and `part` count."""
+
+WHOLE = JsonLimits(size=1 << 28, digits=FREE.digits)
+"""A manifest that is not written line by line is read at once, up to 256 MiB."""
+
+RESULT = ".manifest.json"
+
+
+class Manifest:
+    """A manifest that is read: JSON Lines, or the `manifest.json` that `extract` writes; line by line.
+
+    Args:
+        where: Its path; `-` for standard input, and paths are then relative to the working folder.
+        declared: The facts that the target keeps.
+        format: The name of the target.
+
+    Attributes:
+        header: What stands before the objects (`format`, `spec`); empty for JSON Lines.
+        dropped: Facts of another format that have no place in the target, with how many objects have one.
+    """
+
+    def __init__(self, where: str | Path, declared: tuple[Option, ...], format: str) -> None:
+        self.name = "the manifest" if str(where) == "-" else str(where)
+        self._where = where
+        self._folder = Path() if str(where) == "-" else Path(where).parent
+        self._declared = {option.name for option in declared}
+        self._format = format
+        self.header: dict[str, Any] = {}
+        self.dropped: dict[str, int] = {}
+        self._lines = self._read()
+        # What comes first says what it is: the header has been read before the first object is asked for.
+        self._first = next(self._lines, None)
+
+    def close(self) -> None:
+        """Closes the file, whether or not all of it was read."""
+        self._lines.close()
+
+    def items(self, key_of: Callable[[str], str | None]) -> Iterator[Item]:
+        """The objects, in the order of the lines; a part joins the object before it.
+
+        Args:
+            key_of: The key for the name of a file, where a line says none; see `Writes.key_of`.
+
+        Raises:
+            UsageError: A line is not one of a manifest, or has a fact that the format does not keep.
+        """
+        held: Item | None = None
+        line = self._first
+        while line is not None:
+            number, members = line
+            line = next(self._lines, None)
+            if members.get("state") in ("unused", "deleted"):
+                continue
+            made = self._item(number, members, key_of)
+            part = members.get("part", "")
+            if not part:
+                if held is not None:
+                    yield held
+                held = made
+            elif held is None or held.key != made.key:
+                raise self._wrong(number, f"the part {short(part)} has no object before it")
+            else:
+                held.parts[str(part)] = made.content  # type: ignore[index]
+        if held is not None:
+            yield held
+
+    def _item(self, number: int, members: dict[str, Any], key_of: Callable[[str], str | None]) -> Item:
+        path, key = members.get("path"), members.get("key")
+        for what in ("error", "skipped"):
+            if members.get(what):
+                raise self._wrong(number, f"{short(key)} has no file: {members[what]}")
+        if not isinstance(path, str) or not path:
+            raise self._wrong(number, "there is no `path`")
+        if key is not None and not isinstance(key, str):
+            raise self._wrong(number, f"a key is a text, not {short(key)}")
+        where = self._folder / path
+        label = f"{where} ({self.name}, line {number})"
+        try:
+            return Item(key if key is not None else key_of(path), where, label, path, {}, self._facts(number, members))
+        except UsageError as error:
+            raise self._wrong(number, error.message) from None
+
+    def _facts(self, number: int, members: dict[str, Any]) -> dict[str, Any]:
+        facts = {name: value for name, value in members.items() if name not in KNOWN and value is not None}
+        for name in [name for name in facts if name not in self._declared]:
+            foreign = self.header.get("format", self._format) != self._format
+            if not foreign:
+                there = ", ".join(sorted(self._declared)) or "no facts"
+                raise self._wrong(number, f"{self._format} keeps {there}, not {short(name)}")
+            self.dropped[name] = self.dropped.get(name, 0) + bool(facts.pop(name))
+        return facts
+
+    def _wrong(self, number: int, why: str) -> UsageError:
+        return UsageError(f"{self.name}, line {number}: {why}")
+
+    def _read(self) -> Generator[tuple[int, dict[str, Any]]]:
+        try:
+            if str(self._where) == "-":
+                yield from self._parsed(iter(sys.stdin))
+            else:
+                with Path(self._where).open(encoding="utf-8-sig") as stream:
+                    yield from self._parsed(stream)
+        except UnicodeDecodeError as error:
+            raise SourceError(f"cannot read {self.name}: it is not UTF-8 text") from error
+        except (OSError, ValueError) as error:
+            raise SourceError(f"cannot read {self.name}: {reason_of(error)}") from error
+
+    def _parsed(self, stream: Iterator[str]) -> Iterator[tuple[int, dict[str, Any]]]:
+        first, number = "", 0
+        for line in stream:
+            number += 1
+            if line.strip():
+                first = line
+                break
+        if not first:
+            return
+        if first.strip() == "{":
+            yield from self._long_form(stream, number)
+            return
+        members = self._object(number, first)
+        if isinstance(members.get("objects"), list):
+            self.header = {name: value for name, value in members.items() if name != "objects"}
+            yield from ((number, self._checked(number, one)) for one in members["objects"])
+            return
+        yield number, members
+        for line in stream:
+            number += 1
+            if line.strip():
+                yield number, self._object(number, line)
+
+    def _long_form(self, stream: Iterator[str], number: int) -> Iterator[tuple[int, dict[str, Any]]]:
+        """What `extract` writes: the header, and each object on a line of its own. Other JSON is read at once."""
+        lines, head = ["{\n"], number
+        for line in stream:
+            number += 1
+            lines.append(line)
+            if line.strip() == '"objects": [':
+                break
+        text = "".join(lines[:-1]).rstrip().rstrip(",") + "}"
+        if lines[-1].strip() != '"objects": [' or not text.startswith("{"):
+            yield from self._at_once("".join(lines), head)
+            return
+        self.header = self._object(head, text)
+        for line in stream:
+            number += 1
+            entry = line.strip()
+            if entry == "{":
+                # Another program indented it.
+                yield from self._at_once("".join([*lines, line, *stream]), head)
+                return
+            if entry.startswith("]"):
+                return
+            if entry:
+                yield number, self._object(number, entry.removesuffix(","))
+        raise self._wrong(number, "it ends within `objects`")
+
+    def _at_once(self, text: str, number: int) -> Iterator[tuple[int, dict[str, Any]]]:
+        members = self._object(number, text, WHOLE)
+        if not isinstance(members.get("objects"), list):
+            raise self._wrong(number, "a manifest has `objects`, or one object on each line")
+        self.header = {name: value for name, value in members.items() if name != "objects"}
+        yield from ((number, self._checked(number, one)) for one in members["objects"])
+
+    def _object(self, number: int, text: str, limits: JsonLimits = FREE) -> dict[str, Any]:
+        try:
+            return self._checked(number, parse_json(text, "it", limits=limits))
+        except FormatError as error:
+            raise self._wrong(number, error.message) from None
+
+    def _checked(self, number: int, value: Any) -> dict[str, Any]:
+        if not isinstance(value, dict):
+            raise self._wrong(number, f'{short(value)} is not an object, such as {{"path": "a.txt"}}')
+        return value
+
+
+class ResultManifest:
+    """What became of keys that the new shard does not have: each with the key under which its object is found now.
+
+    Beside a file `OUT` it is `OUT.manifest.json`; in a folder, `manifest.json`. There is none where all keys stayed.
+
+    Args:
+        output: Where the shard is written.
+        format: Its format.
+    """
+
+    def __init__(self, output: Output, format: str) -> None:
+        self._output = output
+        self._format = format
+        self._file: Draining | None = None
+        self._count = 0
+        self._row = -1
+
+    def note(self, key: str | None, stored: str, facts: Mapping[str, Any] | None = None) -> None:
+        """Notes one object.
+
+        Args:
+            key: The key that was given or that it had; None for none.
+            stored: The key under which it is found; empty where the format has no keys.
+            facts: What else is told of it.
+
+        Raises:
+            SourceError: The file cannot be written.
+            UsageError: There is one already.
+        """
+        self._row += 1
+        if (key is None or key == stored) and not facts:
+            return
+        if self._file is None:
+            target = self._output.target
+            name = "manifest.json" if self._output.folder or target is None else target.name + RESULT
+            self._file = self._output.open(name, last=True)
+            self._write(f'{{\n "format": {json.dumps(self._format)},\n "objects": [')
+        line = {"key": key, "stored": stored or None, "row": None if stored else self._row} | dict(facts or {})
+        told = {name: value for name, value in line.items() if value is not None or name == "key"}
+        self._write((",\n  " if self._count else "\n  ") + json.dumps(told))
+        self._count += 1
+
+    def end(self) -> None:
+        """Completes it.
+
+        Raises:
+            SourceError: The file cannot be written.
+        """
+        if self._file is not None:
+            self._write("\n ]\n}\n")
+            self._file.complete(self._count)
+
+    def _write(self, text: str) -> None:
+        if self._file is not None:
+            self._file.write(text.encode("ascii"))

@@ -1,0 +1,419 @@
+"""One file under a temporary name, until it is complete; and what runs that were killed left of such files."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import re
+import secrets
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import IO
+
+from shardcore.errors import Remedy, SourceError, UsageError, reason_of
+
+STREAM_PIECE = 1 << 20
+BUFFER = 1 << 18
+
+_LEFT_OVER = re.compile(r"\.(?P<stem>.*)\.(?P<run>[0-9a-f]{12})(-[0-9]+)?\.part", re.DOTALL)
+
+
+class Draining:
+    """A file that takes bytes and keeps none: for plans, where only sizes matter."""
+
+    def __init__(self) -> None:
+        self.at = 0
+        self.objects = 0
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        """Counts the bytes."""
+        self.at += len(data)
+
+    def write_at(self, offset: int, data: bytes) -> None:
+        """Does nothing: the bytes were counted before."""
+
+    def skip(self, size: int) -> None:
+        """Counts bytes of which only the number is known."""
+        self.at += size
+
+    def rewind(self, offset: int) -> None:
+        """Forgets what was written from an offset on."""
+        self.at = offset
+
+    def rest(self) -> None:
+        """Nothing is open."""
+
+    def complete(self, objects: int = 0) -> None:
+        """Notes how many objects the file would hold."""
+        self.objects = objects
+
+
+class TemporaryFile(Draining):
+    """A file under a temporary name, in the folder where it is going to appear.
+
+    Args:
+        final: The name under which it appears.
+        run: See `temporary_path`.
+        stem: See `temporary_path`.
+
+    Attributes:
+        final: The name under which it appears; may be changed until then, within the folder.
+        objects: How many objects it holds, once it is complete.
+        sha256: Of its bytes, in hex, once it is complete.
+
+    Raises:
+        SourceError: The folder cannot be written to.
+    """
+
+    def __init__(self, final: Path, run: str = "", stem: str = "") -> None:
+        super().__init__()
+        self.final = final
+        self.sha256 = ""
+        # Not `tempfile`: its files are private, and to learn the mode of usual files one has to change the umask of the
+        # whole process for a moment.
+        self.path = temporary_path(final, run, stem)
+        self._held: int | None = None
+        self._over = False
+        self._file: IO[bytes] | None = self._opened("x+b")
+        lock(self._file.fileno())
+
+    def _opened(self, mode: str) -> IO[bytes]:
+        try:
+            if mode == "x+b":
+                return self.path.open(mode, buffering=BUFFER)
+            return open(self.path, mode, buffering=BUFFER, opener=_without_links)
+        except (OSError, ValueError) as error:
+            gone = isinstance(error, FileNotFoundError) and not os.path.isdir(self.final.parent)  # noqa: PTH112
+            reason = f"there is no folder {self.final.parent}" if gone else reason_of(error)
+            raise SourceError(f"cannot write {self.final}: {reason}") from error
+
+    @property
+    def file(self) -> IO[bytes]:
+        """The open file; it is opened again after a `rest`.
+
+        Raises:
+            SourceError: It is complete, or cannot be opened.
+        """
+        if self._file is None:
+            if self._over:
+                raise SourceError(f"cannot write {self.final}: it is closed")
+            self._file = self._opened("r+b")
+            lock(self._file.fileno())
+            self._file.seek(0, os.SEEK_END)
+        return self._file
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        """Appends bytes.
+
+        Raises:
+            SourceError: The disk is full, the file cannot be written, or it is closed already.
+        """
+        try:
+            (self._file or self.file).write(data)
+        except (OSError, ValueError) as error:
+            raise self._failed(error) from error
+        self.at += len(data)
+
+    def write_at(self, offset: int, data: bytes) -> None:
+        """Fills in bytes that were left open before.
+
+        Raises:
+            SourceError: The file cannot be written.
+        """
+        try:
+            self.file.seek(offset)
+            self.file.write(data)
+            self.file.seek(0, os.SEEK_END)
+        except (OSError, ValueError) as error:
+            raise self._failed(error) from error
+
+    def skip(self, size: int) -> None:
+        """Leaves a hole that is filled in later, or stays zero.
+
+        Raises:
+            SourceError: The file cannot be written.
+        """
+        self.at += size
+        try:
+            self.file.flush()
+            self.file.truncate(self.at)
+            self.file.seek(0, os.SEEK_END)
+        except (OSError, ValueError) as error:
+            raise self._failed(error) from error
+
+    def rewind(self, offset: int) -> None:
+        """Forgets what was written from an offset on.
+
+        Raises:
+            SourceError: The file cannot be written.
+        """
+        self.at = offset
+        try:
+            self.file.seek(offset)
+            self.file.truncate()
+        except (OSError, ValueError) as error:
+            raise self._failed(error) from error
+
+    def rest(self) -> None:
+        """Closes the file for a while: a folder may have more files than a process may keep open.
+
+        Raises:
+            SourceError: The file cannot be written.
+        """
+        file, self._file = self._file, None
+        if file is not None:
+            try:
+                file.close()
+            except (OSError, ValueError) as error:
+                raise self._failed(error) from error
+
+    def read_back(self) -> Iterator[bytes]:
+        """The whole file as written so far, in pieces; writing goes on at its end.
+
+        Raises:
+            SourceError: It cannot be read.
+        """
+        try:
+            self.file.flush()
+            self.file.seek(0)
+            while piece := self.file.read(STREAM_PIECE):
+                yield piece
+            self.file.seek(0, os.SEEK_END)
+        except (OSError, ValueError) as error:
+            raise self._failed(error) from error
+
+    def hold(self) -> None:
+        """Keeps a lock on the file to the end of the run: it tells others that the run is alive."""
+        with contextlib.suppress(OSError):
+            self._held = os.dup(self.file.fileno())
+
+    def complete(self, objects: int = 0) -> None:
+        """Makes the bytes durable and closes the file; completing it once more does nothing.
+
+        Args:
+            objects: How many objects it holds.
+
+        Raises:
+            SourceError: The file cannot be written.
+        """
+        if self.sha256:
+            return
+        self.objects = objects
+        digest = hashlib.sha256()
+        for piece in self.read_back():
+            digest.update(piece)
+        try:
+            os.fsync(self.file.fileno())
+        except (OSError, ValueError) as error:
+            raise self._failed(error) from error
+        self.close()
+        self.sha256 = digest.hexdigest()
+
+    def close(self) -> None:
+        """Hands the bytes to the system; nothing more is written.
+
+        Raises:
+            SourceError: The file cannot be written.
+        """
+        self._over = True
+        self.rest()
+
+    def let_go(self) -> None:
+        """Ends the lock of `hold`."""
+        held, self._held = self._held, None
+        if held is not None:
+            with contextlib.suppress(OSError):
+                os.close(held)
+
+    def appear(self, *, force: bool) -> None:
+        """Gives the closed file its final name.
+
+        Raises:
+            UsageError: A file of that name appeared meanwhile, and `force` is not set.
+            SourceError: The file cannot be renamed.
+        """
+        try:
+            if force or not hasattr(os, "link"):
+                self.path.replace(self.final)
+                return
+            # A hard link fails when somebody else made the file meanwhile; a rename would replace it.
+            try:
+                os.link(self.path, self.final)
+            except FileExistsError:
+                raise
+            except OSError:
+                # The file system has no hard links. What is left is to look once more, and to rename.
+                if is_there(self.final):
+                    raise FileExistsError(self.final) from None
+                self.path.rename(self.final)
+                return
+        except FileExistsError as error:
+            raise UsageError(f"{self.final} exists already", remedy=Remedy.REPLACE) from error
+        except OSError as error:
+            raise self._failed(error) from error
+        with contextlib.suppress(OSError):
+            self.path.unlink()
+
+    def discard(self) -> None:
+        """Removes the file."""
+        if self._file is not None:
+            with contextlib.suppress(OSError):
+                self._file.close()
+        self._file, self._over = None, True
+        self.let_go()
+        with contextlib.suppress(OSError):
+            self.path.unlink()
+
+    def _failed(self, error: Exception) -> SourceError:
+        return SourceError(f"cannot write {self.final}: {reason_of(error)}")
+
+
+def taken(path: Path) -> UsageError:
+    """The error where a name is not free for a file."""
+    if os.path.isdir(path):  # noqa: PTH112
+        return UsageError(f"{path} is a folder; give the name of a file")
+    return UsageError(f"{path} exists already", remedy=Remedy.REPLACE)
+
+
+def write_whole(path: Path, pieces: Iterable[bytes], *, force: bool = False) -> int:
+    """Writes one file that appears when it is complete; returns its bytes.
+
+    Raises:
+        UsageError: The file exists already, and `force` is not set.
+        SourceError: It cannot be written.
+    """
+    if os.path.lexists(path) and (os.path.isdir(path) or not force):  # noqa: PTH112
+        raise taken(path)
+    file = TemporaryFile(path)
+    try:
+        for piece in pieces:
+            file.write(piece)
+        file.close()
+        file.appear(force=force)
+    except BaseException:
+        file.discard()
+        raise
+    return file.at
+
+
+def new_run() -> str:
+    """The mark that the temporary names of one run share."""
+    return secrets.token_hex(6)
+
+
+def temporary_path(final: Path, run: str = "", stem: str = "") -> Path:
+    """A free name beside a final one, by which what is not complete can be recognised.
+
+    Args:
+        final: The final name.
+        run: The mark of the run.
+        stem: What stands for the final name; it is that of the file for whose sake this one is written.
+    """
+    stem = stem or stem_of(final)
+    if not run:
+        return final.parent / f".{stem}.{new_run()}.part"
+    return final.parent / f".{stem}.{run}-{secrets.randbelow(10**9)}.part"
+
+
+def stem_of(final: Path) -> str:
+    """What the temporary names of a final one have of it."""
+    return os.fsencode(final.name)[:100].decode("utf-8", "ignore")
+
+
+def sweep(folder: Path, stem: str | None = None) -> list[Path]:
+    """Removes the temporary files and folders that runs left which did not end.
+
+    Runs that are alive hold a lock; where the file system has none, nothing is removed.
+
+    Args:
+        folder: Where to look.
+        stem: Only those of the final name with this stem; None for all.
+
+    Returns:
+        What was removed.
+    """
+    runs: dict[str, list[Path]] = {}
+    with contextlib.suppress(OSError):
+        for path in folder.iterdir():
+            match = _LEFT_OVER.fullmatch(path.name)
+            if match is not None and stem in (None, match["stem"]):
+                runs.setdefault(match["run"], []).append(path)
+    removed = [path for paths in runs.values() if not any(map(_in_use, paths)) for path in paths]
+    for path in removed:
+        _remove(path)
+    return removed
+
+
+def lock(descriptor: int) -> bool:
+    """Locks an open file or folder against being swept; False where that cannot be, or another one has done so."""
+    if sys.platform == "win32":
+        # No locks of that kind: nothing is swept there.
+        return False
+    import fcntl
+
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def _without_links(path: str, flags: int) -> int:
+    """Opens a file that is there; never what a link in its place leads to."""
+    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0))
+
+
+def _in_use(path: Path) -> bool:
+    """Whether a run that is alive holds this, or nothing can be said about it."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
+    except OSError:
+        return True
+    try:
+        return not lock(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _remove(path: Path) -> None:
+    if not path.is_symlink() and path.is_dir():
+        for inner in sorted(path.rglob("*"), reverse=True):
+            with contextlib.suppress(OSError):
+                if inner.is_dir() and not inner.is_symlink():
+                    inner.rmdir()
+                else:
+                    inner.unlink()
+        with contextlib.suppress(OSError):
+            path.rmdir()
+        return
+    with contextlib.suppress(OSError):
+        path.unlink()
+
+
+def is_there(path: Path) -> bool:
+    """Whether something has this name, a link without a target included.
+
+    Raises:
+        SourceError: The system takes no such name, or does not let us look.
+    """
+    try:
+        path.lstat()
+    except FileNotFoundError:
+        return False
+    except (OSError, ValueError) as error:
+        raise SourceError(f"cannot write {path}: {reason_of(error)}") from error
+    return True
+
+
+def sync_folder(folder: Path) -> None:
+    """Makes a rename durable, where the system knows how; the file is complete even where it does not."""
+    if not hasattr(os, "O_DIRECTORY"):
+        return
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

@@ -1,0 +1,174 @@
+"""Cloud-volume and tensorstore read what we write: all keys, volumes and meshes."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import shardcore
+from shardcore.formats.neuroglancer.suggested import bits_for
+from shardcore.packing import pack
+from shardcore.testing import rounds
+
+pytestmark = pytest.mark.interop("cloudvolume", "tensorstore")
+
+
+def random_spec(dice: random.Random) -> dict[str, Any]:
+    """A sharding object that both readers take."""
+    return {
+        "@type": "neuroglancer_uint64_sharded_v1",
+        "preshift_bits": dice.choice([0, 0, 1, 6, 20]),
+        "hash": dice.choice(["identity", "murmurhash3_x86_128"]),
+        "minishard_bits": dice.randint(0, 7),
+        "shard_bits": dice.choice([0, 1, 2, 5, 9]),
+        "minishard_index_encoding": dice.choice(["raw", "gzip"]),
+        "data_encoding": dice.choice(["raw", "gzip"]),
+    }
+
+
+def read_by_tensorstore(folder: Path, spec: dict[str, Any]) -> dict[int, bytes]:
+    """All keys that tensorstore lists, each read by itself."""
+    import tensorstore as ts
+
+    base = {"driver": "file", "path": f"{folder}/"}
+    store = ts.KvStore.open({"driver": "neuroglancer_uint64_sharded", "base": base, "metadata": spec}).result()
+    return {int.from_bytes(key, "big"): store[key] for key in store.list().result()}
+
+
+def read_by_cloud_volume(folder: Path, spec: dict[str, Any]) -> dict[int, bytes]:
+    """All shards, taken apart by cloud-volume."""
+    from cloudvolume.datasource.precomputed.sharding import ShardingSpecification, ShardReader
+
+    reader = ShardReader(None, None, ShardingSpecification.from_dict(dict(spec)))
+    found: dict[int, bytes] = {}
+    for path in sorted(folder.glob("*.shard")):
+        found |= reader.disassemble_shard(path.read_bytes())
+    return found
+
+
+@pytest.mark.parametrize("seed", range(rounds(30, 6)))
+def test_every_key_is_read(tmp_path: Path, seed: int) -> None:
+    """Keys over the whole range, in any order of adding, in both orders on disk, come back from both readers."""
+    dice = random.Random(seed)
+    spec = random_spec(dice)
+    keys = list({dice.getrandbits(dice.choice([10, 33, 64])) for _ in range(dice.randint(1, 150))} | {2**64 - 1})
+    values = {key: dice.randbytes(dice.choice([1, 7, 200])) * dice.randint(1, 5) for key in keys}
+    order = ("by-minishard", "indices-last")[seed % 2]
+    out = tmp_path / "out"
+    with shardcore.create(out, format="neuroglancer", folder=True, spec=spec, order=order, kind="skeleton") as writer:
+        if dice.random() < 0.5:
+            writer.add_many([str(key) for key in values], list(values.values()))
+        else:
+            for key, data in values.items():
+                writer.add(hex(key), data)
+    assert read_by_tensorstore(out, spec) == values
+    assert read_by_cloud_volume(out, spec) == values
+
+
+@pytest.mark.parametrize("spec", [None, 1, 2])
+def test_volumes_are_read(tmp_path: Path, spec: int | None) -> None:
+    """A .npy becomes a volume that both readers give back, with suggested parameters or given ones."""
+    import tensorstore as ts
+    from cloudvolume import CloudVolume
+
+    array = np.random.default_rng(spec).integers(0, 90, (70, 45, 33, 1 + (spec or 0) // 2)).astype("uint32")
+    np.save(tmp_path / "a.npy", array)
+    options: dict[str, Any] = {"volume": str(tmp_path / "a.npy"), "chunk_size": "16,16,8", "resolution": "4,4,40"}
+    if spec is not None:
+        found = random_spec(random.Random(spec)) | {"hash": "identity", "preshift_bits": spec, "shard_bits": spec}
+        options |= {"spec": found, "order": "indices-last"}
+    out = tmp_path / "out"
+    pack("neuroglancer", f"{out}/", options=options)
+    theirs = CloudVolume(f"file://{out}", progress=False, cache=False)
+    assert np.array_equal(np.asarray(theirs[:]), array)
+    store = ts.open({"driver": "neuroglancer_precomputed", "kvstore": {"driver": "file", "path": str(out)}}).result()
+    assert np.array_equal(store.read().result(), array)
+
+
+@pytest.mark.parametrize("compress", ["gzip", "br", None])
+def test_unsharded_volumes_become_sharded(tmp_path: Path, compress: str | None) -> None:
+    """What cloud-volume wrote one file per chunk, offset included, it reads sharded as well; tensorstore, too."""
+    import tensorstore as ts
+    from cloudvolume import CloudVolume
+
+    array = np.random.default_rng(1).integers(0, 90, (40, 33, 20, 1)).astype("uint16")
+    info = CloudVolume.create_new_info(
+        num_channels=1,
+        layer_type="image",
+        data_type="uint16",
+        encoding="raw",
+        resolution=[8, 8, 40],
+        voxel_offset=[-16, 32, 7],
+        chunk_size=[16, 16, 16],
+        volume_size=[40, 33, 20],
+    )
+    written = CloudVolume(f"file://{tmp_path / 'in'}", info=info, progress=False, compress=compress, bounded=True)
+    written.commit_info()
+    written[:] = array
+    out = tmp_path / "out"
+    done = pack("neuroglancer", f"{out}/", [tmp_path / "in"])
+    assert not done.notes
+    theirs = CloudVolume(f"file://{out}", progress=False, cache=False)
+    assert theirs.bounds == written.bounds
+    assert np.array_equal(np.asarray(theirs[:]), array)
+    store = ts.open({"driver": "neuroglancer_precomputed", "kvstore": {"driver": "file", "path": str(out)}}).result()
+    assert np.array_equal(store.read().result(), array)
+
+
+def test_meshes_are_read(tmp_path: Path) -> None:
+    """Meshes of one file for each manifest and its fragments become sharded; cloud-volume draws them as before."""
+    import DracoPy
+    from cloudvolume import CloudVolume
+    from cloudvolume.datasource.precomputed.mesh.multilod import MultiLevelPrecomputedMeshManifest
+
+    segments = (7, 2**40 + 1, 12)
+    folder = tmp_path / "in"
+    folder.mkdir()
+    info = {"@type": "neuroglancer_multilod_draco", "vertex_quantization_bits": 10, "lod_scale_multiplier": 1}
+    (folder / "info").write_text(json.dumps(info | {"transform": [1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0]}))
+    for number, segment in enumerate(segments):
+        points = np.array([[0, 0, 0], [900, 0, 0], [0, 900, number], [0, 0, 1000]], np.float32)
+        faces = np.array([[0, 1, 2], [0, 1, 3]][: 1 + number % 2], np.uint32)
+        fragment = DracoPy.encode(
+            points, faces, quantization_bits=10, quantization_range=1023, quantization_origin=[0] * 3
+        )
+        manifest = MultiLevelPrecomputedMeshManifest(
+            segment_id=segment,
+            chunk_shape=[64, 64, 64],
+            grid_origin=[0, 0, 0],
+            num_lods=1,
+            lod_scales=[1.0],
+            vertex_offsets=[[0, 0, 0]],
+            num_fragments_per_lod=[1],
+            fragment_positions=[[[0, 0, 0]]],
+            fragment_offsets=[len(fragment)],
+        ).to_binary()
+        (folder / f"{segment}.index").write_bytes(manifest)
+        (folder / str(segment)).write_bytes(fragment)
+    volume = CloudVolume.create_new_info(1, "segmentation", "uint64", "raw", [1, 1, 1], [0, 0, 0], [64] * 3)
+    roots = {}
+    for name in ("unsharded", "sharded"):
+        roots[name] = tmp_path / name
+        CloudVolume(f"file://{roots[name]}", info=volume | {"mesh": "mesh"}, progress=False).commit_info()
+    folder.rename(roots["unsharded"] / "mesh")
+    pack("neuroglancer", f"{roots['sharded'] / 'mesh'}/", [roots["unsharded"] / "mesh"])
+    before, after = (CloudVolume(f"file://{root}", progress=False, cache=False) for root in roots.values())
+    for segment in segments:
+        theirs, ours = (each.mesh.get(segment)[segment] for each in (before, after))
+        assert len(ours.faces)
+        assert np.array_equal(ours.vertices, theirs.vertices)
+        assert np.array_equal(ours.faces, theirs.faces)
+
+
+def test_the_rule_for_ids_is_cloud_volumes() -> None:
+    """Suggested bits are those that cloud-volume computes, for small sets and large ones."""
+    from cloudvolume.datasource.precomputed.sharding import compute_shard_params_for_hashed
+
+    dice = random.Random(3)
+    for count in [0, 1, 1365, 1366, 699_050, 699_051, *(dice.getrandbits(dice.randint(1, 40)) for _ in range(400))]:
+        assert (*bits_for(count), 0) == compute_shard_params_for_hashed(count)

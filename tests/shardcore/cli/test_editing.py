@@ -1,0 +1,119 @@
+"""delete, truncate and undo."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+import shardcore
+from shardcore.cli.program import run
+
+SMALL = Path(__file__).parents[2] / "data" / "swh" / "small.shard"
+
+
+class Terminal(io.StringIO):
+    """Standard input of somebody who can be asked."""
+
+    def isatty(self) -> bool:
+        """It is one."""
+        return True
+
+
+@pytest.fixture
+def shard(tmp_path: Path) -> Path:
+    """A copy of a sample."""
+    return Path(shutil.copy(SMALL, tmp_path))
+
+
+@pytest.fixture
+def keys() -> list[str]:
+    """Its keys."""
+    with shardcore.open(SMALL) as opened:
+        return [key for key in opened.objects.keys[:] if key is not None]
+
+
+def test_delete_and_undo(shard: Path, keys: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """With `--yes` it is done at once and told as JSON; `undo` puts it back, and then there is nothing to undo."""
+    before = shard.read_bytes()
+    assert run(["delete", str(shard), keys[0], "--yes", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["sha256"] == hashlib.sha256(shard.read_bytes()).hexdigest() != hashlib.sha256(before).hexdigest()
+    assert (told["path"], told["size"]) == (str(shard), len(before))
+    assert run(["trace", str(shard), keys[0]]) == 1
+    assert run(["undo", str(shard), "--dry-run"]) == 0
+    assert "delete 1 object" in capsys.readouterr().out
+    assert run(["undo", str(shard), "--yes"]) == 0
+    assert shard.read_bytes() == before
+    assert run(["undo", str(shard), "--yes"]) == 2
+    assert "nothing to undo" in capsys.readouterr().err
+
+
+def test_nobody_is_there_to_ask(
+    shard: Path, keys: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a terminal and without `--yes` nothing happens: 2; on a terminal the question says what is kept."""
+    before = shard.read_bytes()
+    monkeypatch.setattr(sys, "stdin", io.StringIO("y\n"))
+    assert run(["delete", str(shard), keys[0]]) == 2
+    assert "add --yes" in capsys.readouterr().err
+    monkeypatch.setattr(sys, "stdin", Terminal("n\n"))
+    assert run(["delete", str(shard), keys[0]]) == 2
+    assert "the old bytes are kept in small.shard.undo" in capsys.readouterr().err
+    assert shard.read_bytes() == before
+    monkeypatch.setattr(sys, "stdin", Terminal("y\n"))
+    assert run(["delete", str(shard), keys[0], "--no-undo"]) == 0
+    assert "no copy of the old bytes is kept" in capsys.readouterr().err
+    assert shard.read_bytes() != before
+    assert [path.name for path in shard.parent.iterdir()] == ["small.shard"]
+
+
+def test_a_dry_run_shows_old_and_new(shard: Path, keys: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """`--dry-run` shows the bytes of each change, for people and as JSON, and writes nothing."""
+    before = shard.read_bytes()
+    assert run(["delete", str(shard), keys[0], "--dry-run", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    content, slot = told["changes"]
+    assert bytes.fromhex(slot["old"])[:32].hex() == keys[0]
+    assert slot["new"] == "00" * 32 + "ff" * 8
+    assert bytes.fromhex(content["old"]) == before[content["start"] : min(content["stop"], content["start"] + 64)]
+    assert run(["delete", str(shard), keys[0], "--dry-run"]) == 0
+    assert f"{slot['start']}..{slot['stop']}" in capsys.readouterr().out
+    assert shard.read_bytes() == before
+
+
+def test_truncate(shard: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What follows the shard is cut off; where nothing does, that is told, and 0."""
+    run(["truncate", str(shard), "--yes"])
+    before = shard.read_bytes()
+    shard.write_bytes(before + b"more")
+    assert run(["truncate", str(shard), "--yes"]) == 0
+    assert shard.read_bytes() == before
+    assert run(["truncate", str(shard), "--yes"]) == 0
+    assert "nothing was changed" in capsys.readouterr().err
+
+
+def test_an_interrupted_edit_is_told_at_the_next_open(
+    shard: Path, keys: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Any command that opens the file says that an edit was interrupted, and how to undo it."""
+    assert run(["delete", str(shard), keys[0], "--yes"]) == 0
+    journal = shard.with_name("small.shard.undo")
+    data = bytearray(journal.read_bytes())
+    data[8] = 0
+    journal.write_bytes(data)
+    assert run(["info", str(shard)]) == 0
+    assert "was interrupted" in capsys.readouterr().err
+
+
+def test_formats_without_the_edit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A format that has no such edit says which has; a key that is absent is 1."""
+    tiny = shutil.copy(SMALL.parents[1] / "des" / "tiny.des", tmp_path)
+    assert run(["delete", str(tiny), "a", "--yes"]) == 2
+    assert "des shards know no delete; swh does" in capsys.readouterr().err
+    assert run(["delete", str(shutil.copy(SMALL, tmp_path)), "ab" * 32, "--yes"]) == 1

@@ -1,0 +1,159 @@
+"""Appending to Bloscpack files."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import shardcore
+from shardcore.cli.program import run
+from shardcore.errors import UsageError
+from shardcore.formats.bloscpack.append import append
+from shardcore.formats.bloscpack.shard import BloscpackShard
+from shardcore.writing.undo import apply, undo
+
+SAMPLES = Path(__file__).parents[3] / "data" / "bloscpack"
+WALK = np.cumsum(np.random.default_rng(1).integers(0, 3, 3000)).astype("<i8").tobytes()
+
+
+def packed(path: Path, plain: bytes, **options: Any) -> Path:
+    """A packed file."""
+    with shardcore.create(path, format="bloscpack", **options) as writer:
+        writer.add(None, plain)
+    return path
+
+
+def appended(path: Path, more: bytes, name: str = "more.bin") -> str:
+    """Appends bytes; returns what the edit said, after the file was read back and the undo was tried."""
+    (path.parent / name).write_bytes(more)
+    before = path.read_bytes()
+    with shardcore.open(path) as shard:
+        edit = append(shard, path.parent / name)
+        told = edit.told()
+        apply(edit)
+    after = path.read_bytes()
+    assert len(after) == told["new_size"]
+    undo(path)
+    assert path.read_bytes() == before
+    path.write_bytes(after)
+    return edit.what
+
+
+def whole(path: Path) -> tuple[bytes, BloscpackShard]:
+    """The content and the shard; verification finds nothing."""
+    with shardcore.open(path) as shard:
+        assert isinstance(shard, BloscpackShard)
+        assert shard.verify().findings == ()
+        return shard.read(shard.find("all")), shard
+
+
+@pytest.mark.parametrize("sizes", [(9000, 10), (8000, 8000), (9000, 7000), (9000, 7001), (16000, 1)])
+@pytest.mark.parametrize("checksum", ["None", "sha256"])
+def test_spare_slots_take_what_is_appended(sizes: tuple[int, int], checksum: str, tmp_path: Path) -> None:
+    """The last chunk is filled up, further ones follow, their offsets go into spare slots; undo puts all of it back."""
+    first, more = sizes
+    path = packed(tmp_path / "a.blp", WALK[:first], chunk_size=4000, checksum=checksum, codec="zstd")
+    with shardcore.open(path) as before:
+        slots = before.fields
+    said = appended(path, WALK[first : first + more])
+    assert "in place" in said
+    plain, shard = whole(path)
+    assert plain == WALK[: first + more]
+    header = shard.file.header
+    assert (header.chunk_size, header.nchunks) == (4000, -(-(first + more) // 4000))
+    assert header.nchunks + header.max_app_chunks == slots["header.nchunks"] + slots["header.max_app_chunks"]
+
+
+def test_without_spare_slots_the_file_is_rewritten(tmp_path: Path) -> None:
+    """Where too few slots are spare all chunks move, and the edit says so first; there are ten for each chunk then."""
+    path = packed(tmp_path / "a.blp", WALK[:9000], chunk_size=4000, spare=1, metadata={"a": 1})
+    assert "by rewriting all chunks, because too few offset slots are spare" in appended(path, WALK[9000:20000])
+    plain, shard = whole(path)
+    assert plain == WALK[:20000]
+    assert (shard.file.header.nchunks, shard.file.header.max_app_chunks, shard.metadata) == (5, 50, {"a": 1})
+
+
+def test_without_offsets_chunks_follow(tmp_path: Path) -> None:
+    """A file without offsets needs no slots."""
+    path = packed(tmp_path / "a.blp", WALK[:9000], chunk_size=4000, offsets=False)
+    assert "in place" in appended(path, WALK[9000:20000])
+    assert whole(path)[0] == WALK[:20000]
+
+
+@pytest.mark.parametrize("size", [0, 1, 100])
+def test_a_single_chunk_may_grow(size: int, tmp_path: Path) -> None:
+    """A short content lowered chunk_size: what is appended to it raises it again, rather than one chunk per byte."""
+    path = packed(tmp_path / "a.blp", WALK[:size])
+    appended(path, WALK[size:])
+    plain, shard = whole(path)
+    assert plain == WALK
+    assert (shard.file.header.nchunks, shard.file.header.chunk_size) == (1, len(WALK))
+
+
+def test_trailing_bytes_go(tmp_path: Path) -> None:
+    """Bytes that an earlier append of the reference left after the last chunk are overwritten or cut off."""
+    path = Path(shutil.copy(SAMPLES / "append_shrink.blp", tmp_path / "a.blp"))
+    with shardcore.open(path) as before:
+        plain = before.read(before.find("all"))
+    appended(path, b"more")
+    assert whole(path)[0] == plain + b"more"
+
+
+def test_arrays_grow_along_their_first_axis(tmp_path: Path) -> None:
+    """The shape in the metadata grows with the content; what is no whole number of rows is refused."""
+    array = np.arange(600, dtype="<i4").reshape(30, 20)
+    np.save(tmp_path / "in.npy", array[:10])
+    np.save(tmp_path / "more.npy", array[10:])
+    with shardcore.create(tmp_path / "a.blp", format="bloscpack") as writer:
+        writer.add(None, (tmp_path / "in.npy").read_bytes(), name="in.npy")
+    appended(tmp_path / "a.blp", (tmp_path / "more.npy").read_bytes(), "more.npy")
+    np.testing.assert_array_equal(whole(tmp_path / "a.blp")[1].array.shape, (30, 20))  # type: ignore[union-attr]
+    with shardcore.open(tmp_path / "a.blp") as shard:
+        assert isinstance(shard, BloscpackShard)
+        np.testing.assert_array_equal(shard.read_array(), array)
+        (tmp_path / "x.bin").write_bytes(b"abc")
+        with pytest.raises(UsageError, match="no whole number of places"):
+            append(shard, tmp_path / "x.bin")
+        np.save(tmp_path / "x.npy", array.astype("<i8"))
+        with pytest.raises(UsageError, match="another type or shape"):
+            append(shard, tmp_path / "x.npy")
+
+
+@pytest.mark.parametrize(
+    ("name", "message"), [("v1", "version 1"), ("v2_offsets", "version 2"), ("stream", "does not say how many chunks")]
+)
+def test_files_that_cannot_grow_are_refused(name: str, message: str, tmp_path: Path) -> None:
+    """Older versions, and files that do not say how many chunks they have, are refused with the reason."""
+    (tmp_path / "more").write_bytes(b"more")
+    with shardcore.open(SAMPLES / f"{name}.blp") as shard, pytest.raises(UsageError, match=message):
+        append(shard, tmp_path / "more")
+
+
+def test_nothing_is_not_appended(tmp_path: Path) -> None:
+    """An empty input, and a folder as target, are mistakes that are named."""
+    (tmp_path / "none").write_bytes(b"")
+    with shardcore.open(SAMPLES / "tiny.blp") as shard, pytest.raises(UsageError, match="nothing to append"):
+        append(shard, tmp_path / "none")
+    with shardcore.open(SAMPLES / "files") as shard, pytest.raises(UsageError, match="to a folder"):
+        append(shard, tmp_path / "none")
+
+
+def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`append --dry-run` says what would change, `--yes` does it, `undo` puts it back; without, nothing changes."""
+    path = packed(tmp_path / "a.blp", WALK[:9000], chunk_size=4000)
+    before = path.read_bytes()
+    (tmp_path / "more").write_bytes(b"more")
+    assert run(["append", str(path), str(tmp_path / "more"), "--dry-run", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["changes"][-1]["what"] == "chunks"
+    assert run(["append", str(path), str(tmp_path / "more")]) == 2
+    assert path.read_bytes() == before
+    assert "append 4 plain bytes in place: 3 chunks become 3" in capsys.readouterr().err
+    assert run(["append", str(path), str(tmp_path / "more"), "--yes"]) == 0
+    assert whole(path)[0] == WALK[:9000] + b"more"
+    assert run(["undo", str(path), "--yes"]) == 0
+    assert path.read_bytes() == before

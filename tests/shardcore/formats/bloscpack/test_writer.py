@@ -1,0 +1,367 @@
+"""Writing Bloscpack files."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, ClassVar
+
+import blosc2  # noqa: F401 - loaded before the forks that are killed: the moments fall into the writing then
+import numpy as np
+import pytest
+
+import shardcore
+from shardcore.errors import SourceError, UsageError
+from shardcore.extract import extract
+from shardcore.formats.bloscpack import encode
+from shardcore.formats.bloscpack.blosc1 import map_chunk, read_chunk_header
+from shardcore.formats.bloscpack.decode import decompress
+from shardcore.formats.bloscpack.encode import Recipe
+from shardcore.formats.bloscpack.shard import BloscpackShard
+from shardcore.formats.bloscpack.writer import BloscpackWriter
+from shardcore.packing import pack
+from shardcore.shard import Shard
+from shardcore.testing import WriterContract
+from shardcore.writing.writer import Sized
+from tests.shardcore.formats.bloscpack.chunks import make_chunk
+
+SAMPLES = Path(__file__).parents[3] / "data" / "bloscpack"
+WALK = np.cumsum(np.random.default_rng(1).integers(0, 3, 2000)).astype("<i8").tobytes()
+
+
+class TestFolderContract(WriterContract):
+    """The contract of every writer: a folder, a file for each content."""
+
+    format: ClassVar = "bloscpack"
+    suffix: ClassVar = "/"
+    keyless: ClassVar = True
+    options: ClassVar = {"chunk_size": 4096, "spare": 2}
+
+    def objects(self) -> list[tuple[str | None, bytes]]:
+        """An empty content, small ones, some of several chunks, one that is no whole number of elements."""
+        return [
+            (None, b""),
+            (None, b"x"),
+            (None, WALK),
+            (None, WALK[:4096]),
+            (None, bytes(9001)),
+            (None, WALK + b"abc"),
+        ]
+
+    def read(self, shard: Shard, row: int, key: str) -> bytes:
+        """Contents are named by their number."""
+        assert key == str(row)
+        return super().read(shard, row, key)
+
+
+class TestFileContract(WriterContract):
+    """The contract of every writer: one file, which has one content."""
+
+    format: ClassVar = "bloscpack"
+    suffix: ClassVar = ".blp"
+    keyless: ClassVar = True
+    options: ClassVar = {"chunk_size": 4096, "codec": "lz4", "checksum": "crc32", "metadata": '{"made by": "hand"}'}
+
+    def objects(self) -> list[tuple[str | None, bytes]]:
+        """One content of several chunks."""
+        return [(None, WALK + b"abc")]
+
+    def read(self, shard: Shard, row: int, key: str) -> bytes:
+        """The whole content has no key of its own."""
+        assert not key
+        return super().read(shard, row, "all")
+
+    def test_no_objects_are_a_shard(self, tmp_path: Path) -> None:
+        """A file to which nothing was added has one chunk of no bytes, as the reference packs an empty file."""
+        with self.created(self.target(tmp_path)) as writer:
+            plan = writer.plan()
+        with self.opened(self.target(tmp_path)) as shard:
+            assert shard.read(shard.find("all")) == b""
+            assert shard.verify().findings == ()
+            assert plan.files[0].sections == shard.sections
+
+
+# The worked example of the format page, as bloscpack 0.16 packs `hello shard`: every byte, row by row.
+WORKED_EXAMPLE = bytes.fromhex(
+    "626c706b" + "03" + "01" + "02" + "01"  # magic, version 3, offsets, crc32, typesize 1
+    + "04000000" + "03000000"  # chunk_size 4, last_chunk 3
+    + "0300000000000000" + "0100000000000000"  # 3 chunks, 1 spare slot
+    + "4000000000000000" + "5800000000000000" + "7000000000000000" + "ffffffffffffffff"  # offsets 64, 88, 112, -1
+    + "02013301" + "04000000" + "04000000" + "14000000" + "68656c6c" + "8608381e"  # "hell"
+    + "02013301" + "04000000" + "04000000" + "14000000" + "6f207368" + "93b5893f"  # "o sh"
+    + "02013301" + "03000000" + "03000000" + "13000000" + "617264" + "e48d8445"  # "ard"
+)  # fmt: skip
+
+
+def written(path: Path, data: Any, *, name: str = "", **options: Any) -> BloscpackWriter:
+    """Packs one content."""
+    with shardcore.create(path, format="bloscpack", **options) as writer:
+        writer.add(None, data, name=name, label=name)
+    assert isinstance(writer, BloscpackWriter)
+    return writer
+
+
+def opened(path: Path) -> BloscpackShard:
+    """What was packed; it verifies without any finding."""
+    shard = shardcore.open(path)
+    assert isinstance(shard, BloscpackShard)
+    assert shard.verify().findings == ()
+    return shard
+
+
+def test_the_worked_example_byte_by_byte(tmp_path: Path) -> None:
+    """`hello shard` with lz4, crc32 and one spare slot gives the bytes of the reference; so does no content."""
+    options: dict[str, Any] = {"codec": "lz4", "chunk_size": 4, "typesize": 1, "checksum": "crc32", "spare": 1}
+    written(tmp_path / "tiny.blp", b"hello shard", **options)
+    assert (tmp_path / "tiny.blp").read_bytes() == WORKED_EXAMPLE == (SAMPLES / "tiny.blp").read_bytes()
+    written(tmp_path / "empty.blp", b"")
+    assert (tmp_path / "empty.blp").read_bytes() == (SAMPLES / "empty.blp").read_bytes()
+
+
+def test_defaults_are_those_of_the_reference(tmp_path: Path) -> None:
+    """Blosclz, byte shuffle, chunks of 1 MiB, elements of 8 bytes, adler32, offsets, ten spare slots for each."""
+    written(tmp_path / "a.blp", bytes(range(256)) * 8192)
+    with opened(tmp_path / "a.blp") as shard:
+        header = shard.file.header
+        assert (header.version, header.checksum.name, header.typesize) == (3, "adler32", 8)
+        assert (header.chunk_size, header.last_chunk, header.nchunks, header.max_app_chunks) == (2**20, 2**20, 2, 20)
+        ref = shard.find("1")
+        assert (ref.codec, ref.extras["filter"], ref.extras["typesize"]) == ("blosclz", "shuffle", 8)
+
+
+def test_a_short_content_lowers_chunk_size(tmp_path: Path) -> None:
+    """As in the reference, chunk_size is the size of a shorter content; no content is one chunk of nothing."""
+    for size in (0, 1, 5):
+        written(tmp_path / f"{size}.blp", b"x" * size)
+        with opened(tmp_path / f"{size}.blp") as shard:
+            header = shard.file.header
+            assert (header.chunk_size, header.last_chunk, header.nchunks, header.max_app_chunks) == (size, size, 1, 10)
+
+
+@pytest.mark.parametrize("codec", encode.CODECS)
+def test_every_option_is_kept(codec: str, tmp_path: Path) -> None:
+    """Codec, level, shuffle, typesize, digest, offsets and metadata are as they were asked for, at every level."""
+    for level in (0, 1, 5, 9):
+        path = tmp_path / f"{level}.blp"
+        options: dict[str, Any] = {"codec": codec, "level": level, "shuffle": "none", "typesize": 4}
+        options |= {"checksum": "sha256", "offsets": False, "metadata": '["é", 1]', "metadata_codec": "none"}
+        written(path, WALK, chunk_size=4097, **options)
+        with opened(path) as shard:
+            assert shard.read(shard.find("all")) == WALK
+            assert shard.metadata == ["é", 1]
+            header, ref = shard.file.header, shard.find("0")
+            assert (header.checksum.name, header.has_offsets, header.max_app_chunks) == ("sha256", False, 0)
+            assert (header.chunk_size, header.typesize, ref.extras["typesize"]) == (4096, 4, 4)
+            assert (ref.codec, ref.extras["filter"]) == ("none" if not level else codec.replace("hc", ""), "none")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"level": 10}, "level=10: 0 to 9 are possible"),
+        ({"typesize": 0}, "typesize=0: 1 to 255"),
+        ({"chunk_size": 0}, "chunk_size=0: 1 to 2,147,483,615"),
+        ({"chunk_size": "2G"}, "chunk_size=2147483648: 1 to"),
+        ({"shuffle": "bit"}, "one of byte, none is wanted"),
+        ({"codec": "snappy"}, "one of blosclz, lz4, lz4hc, zlib, zstd is wanted"),
+        ({"offsets": "no", "spare": 3}, "with offsets=no there are none"),
+        ({"metadata": "{"}, "neither the path of a file nor JSON"),
+    ],
+)
+def test_impossible_options_are_named(options: dict[str, Any], message: str) -> None:
+    """An option that cannot be is refused before anything is written, with what is possible."""
+    with pytest.raises(UsageError, match=message):
+        shardcore.create(None, format="bloscpack", **options)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("shape", [(), (0,), (7,), (3, 5), (1, 4), (2, 3, 4)])
+def test_arrays_keep_type_shape_and_order(order: Any, shape: tuple[int, ...], tmp_path: Path) -> None:
+    """A `.npy` becomes an array with the same type, shape and values; its typesize is that of an element."""
+    array = np.arange(np.prod(shape, dtype=int), dtype=">i4").reshape(shape, order=order)
+    np.save(tmp_path / "a.npy", array)
+    done = pack("bloscpack", tmp_path / "a.blp", [tmp_path / "a.npy"], options={"metadata": {"by": "hand"}})
+    assert done.report is not None
+    assert done.report.ok
+    with opened(tmp_path / "a.blp") as shard:
+        got = shard.read_array()
+        assert (got.dtype, got.shape) == (array.dtype, array.shape)
+        np.testing.assert_array_equal(got, array)
+        assert shard.file.header.typesize == 4
+        assert shard.metadata["by"] == "hand"
+        told = {"dtype": ">i4", "shape": list(shape), "metadata": {"by": "hand"}}
+        assert shard.facts(shard.find("all")).items() >= told.items()
+        assert not any(line.error for line in extract(shard, [shard.find("all")], tmp_path / "x"))
+    # The facts of the manifest make it an array again.
+    pack("bloscpack", tmp_path / "b.blp", manifest=tmp_path / "x" / "manifest.json")
+    assert (tmp_path / "b.blp").read_bytes() == (tmp_path / "a.blp").read_bytes()
+
+
+def test_arrays_that_are_none_are_named(tmp_path: Path) -> None:
+    """A `.npy` with too few bytes, Python objects or a header that makes no sense is refused with its name."""
+    np.save(tmp_path / "a.npy", np.arange(10))
+    whole = (tmp_path / "a.npy").read_bytes()
+    np.save(tmp_path / "o.npy", np.array([{}], object), allow_pickle=True)
+    cases = {
+        whole[:-1]: "an array of this type and shape has 80 bytes; there are 79",
+        whole + b"x": "there are 81",
+        whole.replace(b"descr", b"deskr"): "the .npy header makes no sense",
+        whole[:7] + b"\x09" + whole[8:]: "the .npy header makes no sense|version",
+        (tmp_path / "o.npy").read_bytes(): "Python objects are not packed",
+    }
+    for data, message in cases.items():
+        with pytest.raises(UsageError, match=rf"bad\.npy.*({message})"):
+            written(tmp_path / "bad.blp", data, name="bad.npy")
+    with pytest.raises(UsageError, match="a JSON object without dtype"):
+        written(tmp_path / "bad.blp", whole, name="a.npy", metadata={"dtype": 1})
+    assert [path.name for path in tmp_path.iterdir() if path.suffix != ".npy"] == []
+    # A file that is only called so is bytes like any other.
+    written(tmp_path / "text.blp", b"no array", name="text.npy")
+
+
+def test_several_inputs_become_a_folder_of_files(tmp_path: Path) -> None:
+    """Into a folder each input becomes a file of its name; into one file more than one is refused, both named."""
+    for name in ("one.txt", "two.txt"):
+        (tmp_path / name).write_bytes(name.encode())
+    inputs = [tmp_path / "one.txt", tmp_path / "two.txt"]
+    with pytest.raises(UsageError, match=r"two\.txt: a Bloscpack file holds one content.*one\.txt.*ends with /"):
+        pack("bloscpack", tmp_path / "out.blp", inputs)
+    done = pack("bloscpack", f"{tmp_path}/out/", inputs)
+    assert [one.path.name for one in done.written] == ["one.txt.blp", "two.txt.blp"]
+    with shardcore.open(tmp_path / "out") as shard:
+        assert shard.read(shard.find("two.txt")) == b"two.txt"
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "one.txt").write_bytes(b"")
+    with pytest.raises(UsageError, match=r"become the same file, one\.txt\.blp"):
+        pack("bloscpack", f"{tmp_path}/twice/", [tmp_path / "one.txt", tmp_path / "sub" / "one.txt"])
+    # With force, files of inputs that are no more go.
+    again = pack("bloscpack", f"{tmp_path}/out/", inputs[:1], force=True)
+    assert [path.name for path in again.removed] == ["two.txt.blp"]
+
+
+class Pipe(io.RawIOBase):
+    """A stream that cannot tell its size."""
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        super().__init__()
+        self._pieces = pieces
+
+    def read(self, size: int = -1) -> bytes:
+        """The next piece."""
+        return next(self._pieces, b"")
+
+
+def test_streams_of_unknown_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pipe gives the same file as its bytes, also when it is more than is held in memory."""
+    monkeypatch.setattr("shardcore.formats.bloscpack.npy.IN_MEMORY", 5000)
+    written(tmp_path / "a.blp", WALK, chunk_size=1000)
+    written(tmp_path / "b.blp", Pipe(WALK[at : at + 333] for at in range(0, len(WALK), 333)), chunk_size=1000)
+    assert (tmp_path / "a.blp").read_bytes() == (tmp_path / "b.blp").read_bytes()
+
+
+class Growing(io.BytesIO):
+    """A file that has other bytes when it is read than its size said."""
+
+    def __init__(self, data: bytes, more: int) -> None:
+        super().__init__(data)
+        self._more = more
+
+    def seek(self, at: int, whence: int = 0) -> int:
+        """As if the file had fewer bytes, or more."""
+        there = super().seek(at, whence)
+        return there - self._more if whence == io.SEEK_END else there
+
+    def tell(self) -> int:
+        """The beginning."""
+        return 0
+
+
+@pytest.mark.parametrize("more", [-10, 10])
+def test_inputs_that_change_are_named(more: int, tmp_path: Path) -> None:
+    """An input that has other bytes than its size said is an error with its name, and nothing appears."""
+    with pytest.raises(SourceError, match=r"cannot read in\.bin: it changed meanwhile"):
+        written(tmp_path / "a.blp", Growing(WALK, more), name="in.bin", chunk_size=1000)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_after_an_input_that_failed_others_can_follow(tmp_path: Path) -> None:
+    """An input that fails takes nothing with it: the next one makes a sound file."""
+    with shardcore.create(tmp_path / "a.blp", format="bloscpack", chunk_size=1000) as writer:
+        with pytest.raises(SourceError):
+            writer.add(None, Growing(WALK, 10), label="bad")
+        writer.add(None, WALK, label="good")
+    with opened(tmp_path / "a.blp") as shard:
+        assert shard.read(shard.find("all")) == WALK
+
+
+def test_plans_are_exact_where_nothing_is_compressed() -> None:
+    """From sizes alone the plan is exact at level 0, and says that it is an estimate at any other."""
+    for level, exact in ((0, True), (7, False)):
+        plans = []
+        for data in (WALK + b"abc", Sized(len(WALK) + 3)):
+            with shardcore.create(None, format="bloscpack", level=level, chunk_size=1000) as writer:
+                writer.add(None, data)
+                plans.append(writer.plan())
+        real, guess = plans
+        assert (real.exact, guess.exact) == (True, exact)
+        if exact:
+            assert guess.files[0].sections == real.files[0].sections
+            rows = range(len(real.files[0].objects))
+            assert [guess.files[0].objects.ref(row) for row in rows] == [real.files[0].objects.ref(row) for row in rows]
+
+
+def test_blocks_stand_in_order() -> None:
+    """Blocks that threads left in another order are put into that of the content: equal input gives equal bytes."""
+    mixed = make_chunk(WALK, blocksize=1000, order=lambda numbers: numbers[::-1])
+    tidy = encode.in_order(mixed)
+    assert tidy == make_chunk(WALK, blocksize=1000)
+    assert (np.diff(map_chunk(tidy).starts) > 0).all()
+    assert decompress(tidy) == WALK
+    assert encode.in_order(tidy) is tidy
+
+
+def test_a_chunk_that_does_not_come_back_is_made_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where reading a chunk again gives other bytes it is made without shuffle, and at last as a plain copy."""
+    asked: list[bool] = []
+
+    def wrong(self: Recipe, plain: bytes, typesize: int, shuffle: bool) -> bytes:
+        asked.append(shuffle)
+        return make_chunk(b"x" + plain[1:], typesize=typesize)
+
+    monkeypatch.setattr(Recipe, "_compressed", wrong)
+    chunk = Recipe("lz4", 5, True, 8).chunk(WALK)
+    assert asked == [True, False]
+    assert (read_chunk_header(chunk).plain_copy, decompress(chunk)) == (True, WALK)
+
+
+def test_chunks_that_blosc_1_would_split_are_refused() -> None:
+    """A chunk whose flags let Blosc 1 look for streams that are not there does not count as read again."""
+    split = bytearray(make_chunk(WALK[:400], typesize=8, blocksize=400))
+    assert encode.comes_back(bytes(split), WALK[:400])
+    split[2] &= ~0x10
+    assert not encode.comes_back(bytes(split), WALK[:400])
+
+
+def test_the_environment_stays_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What tells `blosc2` how to write is set for the call alone."""
+    import os
+
+    monkeypatch.setenv("BLOSC_SPLITMODE", "ALWAYS")
+    monkeypatch.delenv("BLOSC_BLOSC1_COMPAT", raising=False)
+    Recipe("blosclz", 5, True, 8).chunk(WALK)
+    assert os.environ["BLOSC_SPLITMODE"] == "ALWAYS"
+    assert "BLOSC_BLOSC1_COMPAT" not in os.environ
+
+
+@pytest.mark.parametrize("name", [path.stem for path in sorted(SAMPLES.glob("*.blp"))])
+def test_every_sample_is_extracted_and_packed_again(name: str, tmp_path: Path) -> None:
+    """Extract a sample of the reference, pack it by the manifest: the same content and facts."""
+    with shardcore.open(SAMPLES / f"{name}.blp") as shard:
+        ref = shard.find("all")
+        wanted = shard.read(ref), shard.facts(ref)
+        assert not any(line.error for line in extract(shard, [ref], tmp_path / "x"))
+    pack("bloscpack", tmp_path / "a.blp", manifest=tmp_path / "x" / "manifest.json")
+    with opened(tmp_path / "a.blp") as shard:
+        ref = shard.find("all")
+        assert (shard.read(ref), shard.facts(ref)) == wanted

@@ -1,0 +1,351 @@
+"""Writing DES shards: one file, and folders into which uid and date route."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import struct
+import tempfile
+from pathlib import Path
+from typing import Any, ClassVar
+
+import lz4.frame
+import pytest
+import zstandard
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import shardcore
+from shardcore.errors import UsageError
+from shardcore.extract import extract
+from shardcore.formats.des.codecs import ending_of
+from shardcore.packing import pack
+from shardcore.shard import Shard
+from shardcore.testing import WriterContract
+
+DATA = Path(__file__).parents[3] / "data" / "des"
+
+# The worked example of docs/formats/des.md, row by row.
+TINY = bytes.fromhex(
+    "44455332 02 000000"  # DES2, version 2
+    "68656c6c6f 7368617264"  # hello, shard
+    "02000000"  # 2 entries
+    "0100 61 00 0800000000000000 0500000000000000 00 0500000000000000 0500000000000000 00000000"
+    "0100 62 00 0d00000000000000 0500000000000000 00 0500000000000000 0500000000000000 00000000"
+    "44455349 5600000000000000"  # DESI, index size 86
+)
+
+
+class TestDesWriterContract(WriterContract):
+    """One shard, codec none."""
+
+    format: ClassVar = "des"
+    suffix: ClassVar = ".des"
+
+    def objects(self) -> list[tuple[str | None, bytes]]:
+        """Uids of every kind, contents of several sizes."""
+        uids = ["", "a", "a/b.txt", "../../etc/passwd", "zażółć", "x" * 300, "photo.JPG"]
+        return [(uid, uid.encode() * number) for number, uid in enumerate(uids)]
+
+
+class TestWithFacts(TestDesWriterContract):
+    """One shard, compressed, with metadata, a codec of its own for some, and BigFiles."""
+
+    options: ClassVar = {"codec": "zstd", "threshold": 600}
+    moments: ClassVar = 15
+
+    def facts(self, row: int) -> dict[str, Any]:
+        """Metadata for some, a codec for others."""
+        if row % 3 == 0:
+            return {"meta": {"n": row, "who": "Żółw", "created_at": "2026-11-03T08:00:00+01:00"}}
+        return {"codec": "lz4"} if row % 3 == 1 else {}
+
+
+class TestFolder(TestDesWriterContract):
+    """A folder of shards by date and uid."""
+
+    suffix: ClassVar = "/"
+    moments: ClassVar = 20
+    options: ClassVar = {"date": "2026-11-03", "n_bits": 4, "max_bytes": 1000, "threshold": 1000}
+
+
+def write(path: Path, objects: dict[str, bytes], **options: Any) -> bytes:
+    """A shard of these objects."""
+    with shardcore.create(path, format="des", **options) as writer:
+        for uid, data in objects.items():
+            writer.add(uid, data)
+    return path.read_bytes()
+
+
+def test_the_worked_example_byte_by_byte(tmp_path: Path) -> None:
+    """Two objects give exactly the bytes of the example, added one by one or at once."""
+    assert write(tmp_path / "a.des", {"a": b"hello", "b": b"shard"}) == TINY
+    with shardcore.create(tmp_path / "b.des", format="des") as writer:
+        assert writer.add_many(["a", "b"], [b"hello", b"shard"]) == ["a", "b"]
+    assert (tmp_path / "b.des").read_bytes() == TINY
+
+
+@pytest.mark.parametrize("name", ["none", "meta", "unicode", "empty", "tiny", "zstd", "lz4", "zstd_l9", "lz4_l9", "v1"])
+def test_the_bytes_of_the_reference(tmp_path: Path, name: str) -> None:
+    """What the reference's samples hold, extracted and packed again, is the same file, byte by byte."""
+    out = repacked(DATA / f"{name}.des", tmp_path, codec_of=name)
+    assert out.read_bytes() == (DATA / f"{name}.des").read_bytes()
+
+
+def repacked(sample: Path, folder: Path, *, codec_of: str, **options: Any) -> Path:
+    """A sample, extracted and packed again."""
+    with shardcore.open(sample) as shard:
+        refs = [shard.objects.ref(row) for row in range(len(shard.objects))]
+        list(extract(shard, refs, folder / "x"))
+    if codec_of.endswith("_l9"):
+        options |= {"codec": codec_of.partition("_")[0], "level": 9}
+    if codec_of == "v1":
+        options |= {"version": "1"}
+    done = pack("des", folder / "out.des", manifest=folder / "x/manifest.json", options=options)
+    assert done.report is not None
+    assert done.report.ok
+    return folder / "out.des"
+
+
+def test_big_files_of_the_reference(tmp_path: Path) -> None:
+    """With the threshold of the sample, the shard and its external files are the same, byte by byte."""
+    (sample,) = (DATA / "big").glob("*.des")
+    out = repacked(sample, tmp_path, codec_of="none", threshold=2000)
+    assert out.read_bytes() == sample.read_bytes()
+    theirs = {path.name: path.read_bytes() for path in (DATA / "big/_bigFiles").iterdir()}
+    assert {path.name: path.read_bytes() for path in (tmp_path / "_bigFiles").iterdir()} == theirs
+
+
+def test_what_becomes_a_big_file(tmp_path: Path) -> None:
+    """Strictly longer than the threshold, never compressed; equal contents share one; one that is there stays."""
+    long = b"m" * 1001
+    digest = hashlib.sha256(long).hexdigest()
+    (tmp_path / "_bigFiles").mkdir()
+    there = tmp_path / "_bigFiles" / hashlib.sha256(b"t" * 2000).hexdigest()
+    there.write_bytes(b"t" * 2000)
+    objects = {"a": long, "b": long, "c": b"m" * 1000, "d": b"t" * 2000}
+    with shardcore.create(tmp_path / "x.des", format="des", threshold=1000, codec="zstd") as writer:
+        for uid, data in objects.items():
+            writer.add(uid, io.BytesIO(data))
+    assert [file.path.name for file in writer.written] == [digest, "x.des"]
+    with shardcore.open(tmp_path / "x.des") as shard:
+        assert [ref.kind for ref in map(shard.find, objects)] == ["bigfile", "bigfile", "object", "bigfile"]
+        assert {uid: shard.read(shard.find(uid)) for uid in objects} == objects
+
+
+def test_long_contents_below_a_high_threshold(tmp_path: Path) -> None:
+    """A stream longer than what is kept in memory, and no BigFile, is one payload with its size in the frame."""
+    data = b"0123456789abcdef" * (5 << 18)
+    for codec in ("none", "zstd", "lz4"):
+        path = tmp_path / f"{codec}.des"
+        with shardcore.create(path, format="des", threshold=1 << 30, codec=codec) as writer:
+            writer.add("a", io.BytesIO(data))
+            writer.add("b", b"after")
+        with shardcore.open(path) as shard:
+            assert hashlib.sha256(shard.read(shard.find("a"))).digest() == hashlib.sha256(data).digest()
+            assert shard.read(shard.find("b")) == b"after"
+            assert shard.verify().findings == ()
+
+
+def codecs(shard: Shard) -> list[str]:
+    """How the objects are stored."""
+    return [shard.objects.ref(row).codec for row in range(len(shard.objects))]
+
+
+def test_what_is_not_compressed(tmp_path: Path) -> None:
+    """Uids with the endings of `skip` are stored plain, in any case; a codec that is said for an object goes before."""
+    for skip, wanted in ((None, ["none", "zstd", "zstd"]), (".TXT,.xml", ["zstd", "none", "zstd"]), ("", ["zstd"] * 3)):
+        options = {} if skip is None else {"skip": skip}
+        write(tmp_path / "x.des", {"a.JPG": b"a", "b.txt": b"b", "c": b"c"}, codec="zstd", force=True, **options)
+        with shardcore.open(tmp_path / "x.des") as shard:
+            assert codecs(shard) == wanted
+    with shardcore.create(tmp_path / "y.des", format="des", codec="zstd") as writer:
+        writer.add("a.jpg", b"a", codec="lz4")
+    with shardcore.open(tmp_path / "y.des") as shard:
+        assert codecs(shard) == ["lz4"]
+    assert [ending_of(uid) for uid in ("a.b.GZ", "a.gz/", ".gz", "a.", "x/.gz", "a.gz/b")] == [
+        ".gz",
+        ".gz",
+        "",
+        "",
+        "",
+        "",
+    ]
+
+
+def test_a_folder_is_routed(tmp_path: Path) -> None:
+    """Date and uid say the shard; a part ends before it would become too long; the data set finds every uid."""
+    objects = {str(number): b"x" * 400 for number in range(0, 64, 8)} | {"late": b"y"}
+    with shardcore.create(f"{tmp_path}/set/", format="des", n_bits=4, max_bytes=1000, date="2026-11-03") as writer:
+        for uid, data in objects.items():
+            writer.add(uid, data, **({"created_at": "2026-11-04T23:30:00-05:00"} if uid == "late" else {}))
+    names = sorted(file.path.name for file in writer.written)
+    assert names == [
+        "20261103_0_0000.des",
+        "20261103_0_0001.des",
+        "20261103_8_0000.des",
+        "20261103_8_0001.des",
+        "20261104_5_0000.des",
+    ]
+    with shardcore.open(tmp_path / "set") as shard:
+        for uid, data in objects.items():
+            ref = shard.find(uid)
+            assert shard.read(ref) == data
+            assert not ref.extras.get("meta")
+        assert shard.verify().findings == ()
+
+
+def test_more_shards_than_files_may_be_open(tmp_path: Path) -> None:
+    """Hundreds of shards grow side by side, a few of them open at a time."""
+    with shardcore.create(f"{tmp_path}/set/", format="des", n_bits=8, date="2026-11-03") as writer:
+        for number in range(600):
+            writer.add(str(number), b"%d" % number)
+    assert len(writer.written) == 256
+    with shardcore.open(tmp_path / "set") as shard:
+        assert all(shard.read(shard.find(str(n))) == b"%d" % n for n in (0, 255, 256, 599))
+
+
+def test_dates_are_kept_where_asked(tmp_path: Path) -> None:
+    """`created_at` is stored in the metadata with `keep_date`, and never over one that is there."""
+    when = "2026-11-03T08:00:00Z"
+    with shardcore.create(tmp_path / "x.des", format="des", keep_date=True) as writer:
+        writer.add("a", b"", created_at=when)
+        writer.add("b", b"", created_at=when, meta={"created_at": "2020-01-01", "x": 1})
+        writer.add("c", b"")
+    with shardcore.open(tmp_path / "x.des") as shard:
+        metas = [shard.find(uid).extras["meta"] for uid in "abc"]
+    assert metas == [{"created_at": when}, {"created_at": "2020-01-01", "x": 1}, {}]
+
+
+def test_sidecars_have_checksums(tmp_path: Path) -> None:
+    """`sidecar=yes` writes a `.meta` whose checksums are those of the plain contents; verification compares them."""
+    with shardcore.create(tmp_path / "x.des", format="des", sidecar=True, codec="lz4", threshold=100) as writer:
+        writer.add("a", b"hello", meta={"created_at": "2026-11-03T09:00:00+01:00"})
+        writer.add("b", b"x" * 200)
+        plan = writer.plan()
+    assert [file.path.name for file in writer.written][1:] == ["x.des", "x.meta"]
+    assert [file.size for file in plan.files] == [file.size for file in writer.written]
+    tree = json.loads((tmp_path / "x.meta").read_text())
+    assert list(tree["index"]) == ["a:2026-11-03T08:00:00Z", "b"]
+    assert tree["index"]["b"]["checksum"] == hashlib.sha256(b"x" * 200).hexdigest()
+    with shardcore.open(tmp_path / "x.des") as shard:
+        assert shard.find("a").extras["checksum"] == hashlib.sha256(b"hello").hexdigest()
+        assert shard.verify().findings == ()
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"level": 3}, "level is for"),
+        ({"codec": "zstd", "level": 23}, "levels of zstd are 1 to 22"),
+        ({"codec": "rar"}, "one of none, zstd, lz4"),
+        ({"skip": "jpg"}, "with their dot"),
+        ({"n_bits": 8}, "for a folder"),
+        ({"date": "yesterday"}, "ISO 8601"),
+        ({"threshold": "10X"}, "K, M or G"),
+    ],
+)
+def test_options_are_checked(tmp_path: Path, options: dict[str, Any], told: str) -> None:
+    """An option that makes no sense is named, and nothing is left."""
+    with pytest.raises(UsageError, match=told):
+        shardcore.create(tmp_path / "x.des", format="des", **options)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("key", "facts", "options", "told"),
+    [
+        (None, {}, {}, "in/a: .*needs a key"),
+        ("x" * 65536, {}, {}, "in/a: a uid has at most 65,535 bytes"),
+        ("\ud800", {}, {}, "in/a: .*no UTF-8 form"),
+        ("a", {"meta": [1]}, {}, "in/a: meta is a JSON object"),
+        ("a", {"meta": {"x": float("nan")}}, {}, "in/a: the metadata has no JSON form"),
+        ("a", {"codec": "rar"}, {}, "codec=rar"),
+        ("a", {"meta": {"x": 1}}, {"version": "1"}, "in/a: version 1 has no place for metadata"),
+        ("a", {}, {"version": "1", "threshold": 2}, "in/a has 3 bytes: version 1 has no BigFiles"),
+        ("a", {}, {"folder": True}, "in/a has no created_at"),
+        ("a", {"created_at": "soon"}, {"folder": True}, "in/a: not a date"),
+    ],
+)
+def test_objects_are_checked(
+    tmp_path: Path, key: str | None, facts: dict[str, Any], options: dict[str, Any], told: str
+) -> None:
+    """What does not fit is told with the name of the input, and nothing is left."""
+    with (
+        pytest.raises(UsageError, match=told),
+        shardcore.create(tmp_path / "x", format="des", **options) as writer,
+    ):
+        writer.add(key, b"abc", label="in/a", **facts)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_force_into_a_folder_removes_other_shards(tmp_path: Path) -> None:
+    """A new data set over an old one: shards that it does not have go, with their sidecars; BigFiles stay."""
+    for number, options in ((1, {"sidecar": True}), (2, {"force": True})):
+        with shardcore.create(tmp_path / "set", format="des", folder=True, date="2026-11-03", **options) as writer:
+            writer.add(str(number), b"x" * 20)
+    assert sorted(path.name for path in (tmp_path / "set").iterdir()) == ["20261103_02_0000.des"]
+    assert len(writer.output.removed) == 2
+
+
+def plainly_read(data: bytes) -> dict[str, tuple[bytes, dict[str, Any]]]:
+    """A version 2 shard without BigFiles, read by a loop that knows nothing of ours."""
+    size = struct.unpack("<Q", data[-8:])[0]
+    assert (data[:8], data[-12:-8]) == (b"DES2\2\0\0\0", b"DESI")
+    at, end = len(data) - 12 - size, len(data) - 12
+    (count,) = struct.unpack_from("<I", data, at)
+    at, found = at + 4, {}
+    for _ in range(count):
+        (length,) = struct.unpack_from("<H", data, at)
+        uid = data[at + 2 : at + 2 + length].decode()
+        at += 2 + length
+        flags, start, stored, codec, again, plain, more = struct.unpack_from("<BQQBQQI", data, at)
+        at += 38
+        meta = json.loads(data[at : at + more] or "{}")
+        at += more
+        content = data[start : start + stored]
+        content = (bytes, zstandard.ZstdDecompressor().decompress, lz4.frame.decompress)[codec](content)
+        assert (flags, again, len(content)) == (0, stored, plain)
+        found[uid] = (content, meta)
+    assert at == end
+    return found
+
+
+@pytest.mark.parametrize("codec", ["none", "zstd", "lz4"])
+def test_an_independent_reader_reads_it(tmp_path: Path, codec: str) -> None:
+    """A plain loop with `struct` finds every uid, content and metadata, and every byte of the index."""
+    objects = {f"{name}-{n}": (name.encode() * n, {"n": n} if n % 2 else {}) for n in range(60) for name in "aż"}
+    with shardcore.create(tmp_path / "x.des", format="des", codec=codec) as writer:
+        for uid, (data, meta) in objects.items():
+            writer.add(uid, data, meta=meta)
+    assert plainly_read((tmp_path / "x.des").read_bytes()) == objects
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    objects=st.dictionaries(st.text(max_size=9), st.binary(max_size=80), max_size=9),
+    codec=st.sampled_from(["none", "zstd", "lz4"]),
+    threshold=st.sampled_from([0, 20, 1000]),
+    folder=st.booleans(),
+    sidecar=st.booleans(),
+)
+def test_the_plan_is_what_is_written(
+    tmp_path: Path, objects: dict[str, bytes], codec: str, threshold: int, folder: bool, sidecar: bool
+) -> None:
+    """Whatever is added: names, sizes and numbers of objects of the plan are those of the files."""
+    given_options: dict[str, Any] = {"codec": codec, "threshold": threshold, "sidecar": sidecar, "date": "2026-11-03"}
+    plans = []
+    with tempfile.TemporaryDirectory(dir=tmp_path) as place:
+        target = Path(place) / ("set" if folder else "x.des")
+        for plan in (True, False):
+            with shardcore.create(target, format="des", plan=plan, folder=folder, **given_options) as writer:
+                for uid, data in objects.items():
+                    writer.add(uid, data)
+                plans.append(writer.plan())
+                if folder and not objects:
+                    writer.abort()
+        root = target if folder else target.parent
+        told = [{root / file.name: (file.size, len(file.objects)) for file in plan.files} for plan in plans]
+        assert told[0] == told[1] == {file.path: (file.size, file.objects) for file in writer.written}
+        assert all(file.path.stat().st_size == file.size for file in writer.written)

@@ -1,0 +1,317 @@
+"""Writing shards, and the xorbs with the content of their files."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+import shardcore
+from shardcore.cli.program import run
+from shardcore.extract import extract
+from shardcore.finding import Depth
+from shardcore.formats.mdb.build import NO_FACTS, Facts, Recipes, build
+from shardcore.formats.mdb.collected import Collected, FileChunks
+from shardcore.formats.mdb.hashes import shard_name
+from shardcore.formats.mdb.layout import NO_EXPIRY
+from shardcore.formats.mdb.shard import MdbShard
+from shardcore.packing import pack
+from shardcore.shard import Shard
+from shardcore.testing import WriterContract
+from shardcore.writing.temporary import Draining
+from shardcore.writing.writer import Sized
+from shardcore.xet.hashes import chunk_hash, to_text
+from shardcore.xet.packing import XorbPacker
+
+DATA = Path(__file__).parents[3] / "data" / "mdb"
+KEY = bytes(range(1, 33)).hex()
+
+
+def contents() -> list[bytes]:
+    """Files of one chunk each, one of them empty."""
+    found = [b"", b"a", b"text " * 900, np.arange(1500, dtype="<f4").tobytes(), bytes(8192)]
+    return found + [random.Random(n).randbytes(20 * n) for n in range(1, 4)]
+
+
+class TestMdbWriterContract(WriterContract):
+    """The contract of every writer."""
+
+    format: ClassVar = "mdb"
+    suffix: ClassVar = ".mdb"
+    keyless: ClassVar = True
+
+    def objects(self) -> list[tuple[str | None, bytes]]:
+        """Files of one chunk each."""
+        return [(None, data) for data in contents()]
+
+    def test_extracted_and_packed_again(self, tmp_path: Path) -> None:
+        """Extract the files, then pack with the manifest of that: the same files, each with the same SHA-256."""
+        target = self.target(tmp_path)
+        with self.created(target) as writer:
+            keys = self.fill(writer)
+        with self.opened(target) as shard:
+            refs = [shard.find(key) for key in keys]
+            assert not any(line.error for line in extract(shard, refs, tmp_path / "x"))
+        again = tmp_path / "again"
+        again.mkdir()
+        done = pack("mdb", f"{again}/out.mdb", manifest=tmp_path / "x" / "manifest.json", options=self.options)
+        assert done.report is not None
+        assert done.report.ok
+        assert [file.path.name for file in done.written][-1] == "out.mdb"
+        with self.opened(again / "out.mdb") as shard:
+            for key, data in zip(keys, contents(), strict=True):
+                assert shard.read(shard.find(key)) == data
+
+
+class TestMdbStoreContract(TestMdbWriterContract):
+    """The contract, for a store in a folder."""
+
+    suffix: ClassVar = "/"
+    options: ClassVar = {"key": KEY, "created": "1700000000"}
+
+    def opened(self, target: Path, writer: Any = None) -> Shard:
+        """What was written, opened."""
+        return shardcore.open(target, format="mdb")
+
+    def test_extracted_and_packed_again(self, tmp_path: Path) -> None:
+        """A store becomes a shard, and the other way round."""
+        target = self.target(tmp_path)
+        with self.created(target) as writer:
+            keys = self.fill(writer)
+        with self.opened(target) as shard:
+            assert isinstance(shard, shardcore.DataSet)
+            assert not any(line.error for line in extract(shard, map(shard.find, keys), tmp_path / "x"))
+        done = pack("mdb", f"{tmp_path}/again/", manifest=tmp_path / "x" / "manifest.json", options=self.options)
+        assert done.report is not None
+        assert done.report.ok
+        places = [file.path.relative_to(tmp_path / "again").parent.as_posix() for file in done.written]
+        assert places == ["xet/xorbs/xorbs", "xet/xorbs/shards", "xet/shard-cache"]
+
+
+def shard_of_the_sheet(form: str, facts: Facts = NO_FACTS) -> bytes:
+    """One file `abcdefg` as one xorb of the chunks `abc` and `defg`."""
+    packer, found, collected = XorbPacker(Draining(), "none"), FileChunks(), Collected()
+    for chunk in (b"abc", b"defg"):
+        found.add(chunk_hash(chunk), len(chunk), 0, packer.add(chunk, chunk_hash(chunk)))
+    collected.add(found, hashlib.sha256(b"abcdefg").hexdigest())
+    return build(collected.recipes([packer.finish()]), form, facts)
+
+
+@pytest.mark.parametrize(
+    ("form", "size", "name"),
+    [
+        ("full", 736, "2cd69ccc176c72df7c0bce42b837fdb4c97adf94fe98c239ff938409319163a3"),
+        ("upload", 480, "52e2a9eecacd9b7d0cc657806650d79d84fa8075cab2a3d1cce8255548360dec"),
+    ],
+    ids=["full", "upload"],
+)
+def test_the_worked_example(form: str, size: int, name: str) -> None:
+    """Size and hash are those of what the reference writes for the same file."""
+    data = shard_of_the_sheet(form)
+    assert (len(data), shard_name([data])) == (size, f"{name}.mdb")
+
+
+@pytest.mark.parametrize(
+    ("form", "size", "name"),
+    [
+        ("full", 344, "8bb4228e186b55335a9346532d23aab0cb6228a79205c039eab7f1bca558fd35"),
+        ("minimal", 344, "32e36a66d6aec7c9b2a73189ed41321db244fa864dde762b2c59b8d92ca758ac"),
+        ("upload", 144, "e07fdba796d5f2c85e9ff6c70b01cfab36cb4be37234e565d6e8053c51884936"),
+    ],
+    ids=["full", "minimal", "upload"],
+)
+def test_a_shard_of_nothing(tmp_path: Path, form: str, size: int, name: str) -> None:
+    """Without files every form has the bytes that the reference writes."""
+    with shardcore.create(tmp_path / "out.mdb", format="mdb", form=form):
+        pass
+    data = (tmp_path / "out.mdb").read_bytes()
+    assert (len(data), shard_name([data])) == (size, f"{name}.mdb")
+    assert [path.name for path in tmp_path.iterdir()] == ["out.mdb"]
+
+
+def recipes_of(path: Path) -> tuple[Recipes, Facts]:
+    """What a shard of the reference says, out of order."""
+    with shardcore.open(path, xorbs=DATA / "cas" / "xorbs") as shard:
+        assert isinstance(shard, MdbShard)
+        index = shard.file.load()
+        files = [shard.objects.ref(row) for row in range(index.counts[0])]
+        blocks = [index.data[ref.spans[0].start : ref.spans[0].stop] for ref in files]
+        counts = [len(ref.extras["segments"]) for ref in files]
+        raw = [block[48 * (1 + n) + 48 * k :][:32] for block, n in zip(blocks, counts, strict=True) for k in range(n)]
+        rows = [np.frombuffer(b"".join(one), np.uint8).reshape(-1, 32) for one in ([b[:32] for b in blocks], raw)]
+        shas = np.frombuffer(b"".join(block[-48:-16] for block in blocks), np.uint8).reshape(-1, 32)
+        chunks = index.chunks.copy()
+        chunks["flags"] = 0
+        footer = shard.file.footer_fields
+        facts = Facts(created=footer["shard_creation_timestamp"], expiry=footer["shard_key_expiry"])
+        xorbs = np.ascontiguousarray(index.xorb_headers["cas_hash"])
+        counted = index.xorbs.counts.astype(np.int64)
+        return Recipes(rows[0], shas, np.array(counts), index.segments.copy(), rows[1], xorbs, counted, chunks), facts
+
+
+@pytest.mark.parametrize("path", sorted((DATA / "cas").glob("shard*/*.mdb")), ids=lambda path: path.name[:8])
+def test_shards_of_the_reference_are_written_again(path: Path) -> None:
+    """What a shard says, with the times in its footer, gives its bytes again: full and minimal."""
+    recipes, facts = recipes_of(path)
+    form = "full" if path.parent.name == "shard-cache" else "minimal"
+    assert build(recipes, form, facts) == path.read_bytes()
+
+
+def write(target: Path | str, files: list[bytes], **options: Any) -> list[str]:
+    """Writes files; returns their hashes."""
+    with shardcore.create(target, format="mdb", **options) as writer:
+        return [writer.add(None, data) for data in files]
+
+
+@pytest.mark.parametrize("form", ["full", "minimal", "upload"])
+def test_files_share_chunks(tmp_path: Path, form: str) -> None:
+    """A stretch that two files have is stored once, a file that comes twice is listed once; all is found and read."""
+    dice = random.Random(1)
+    shared = dice.randbytes(600_000)
+    files = [shared, dice.randbytes(50_000) + shared + b"end", shared, bytes(400_000), b"", b""]
+    keys = write(tmp_path / "out.mdb", files, form=form)
+    assert keys[0] == keys[2]
+    xorbs = list((tmp_path / "xorbs").iterdir())
+    assert len(xorbs) == 1
+    assert xorbs[0].stat().st_size < 1_000_000
+    with shardcore.open(tmp_path / "out.mdb") as shard:
+        assert isinstance(shard, MdbShard)
+        assert shard.verify("content").findings == ()
+        assert shard.file.load().counts[:2] == (4, 1)
+        assert len(shard.find(keys[1]).extras["segments"]) == 3
+        for key, data in zip(keys, files, strict=True):
+            ref = shard.find(key)
+            assert shard.read(ref) == data
+            assert ref.extras["sha256"] == (hashlib.sha256(data).hexdigest() if data else "0" * 64)
+        eligible = [ref.extras["eligible"] for ref in map(shard.objects.ref, range(5, len(shard.objects)))]
+        assert any(eligible) == (form == "minimal")
+        assert xorbs[0].name == f"default.{shard.objects.ref(4).extras['xorb']}"
+
+
+def test_xorbs_are_cut_at_their_limits(tmp_path: Path) -> None:
+    """More than 8,192 chunks, or 64 MiB, take several xorbs; plan and files agree."""
+    with shardcore.create(tmp_path / "out.mdb", format="mdb", compression="none") as writer:
+        for number in range(8200):
+            writer.add(None, b"%d" % number)
+        planned = {file.name for file in writer.plan().files}
+    found = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file()}
+    assert found == planned
+    assert len(found) == 3
+    with shardcore.open(tmp_path / "out.mdb") as shard:
+        assert shard.verify("index").findings == ()
+    with shardcore.create(None, format="mdb", compression="none") as writer:
+        writer.add(None, Sized(200 << 20))
+        plan = writer.plan()
+        assert not plan.exact
+        assert len(plan.files) == 5
+        assert all(file.size < 65 << 20 for file in plan.files)
+
+
+def test_key_expiry_and_creation(tmp_path: Path) -> None:
+    """Chunk hashes are stored under the key, hashes of files and xorbs are plain; times stand in the footer."""
+    files = [random.Random(1).randbytes(300_000), b"small"]
+    for form in ("full", "minimal"):
+        path = tmp_path / f"{form}.mdb"
+        keys = write(path, files, form=form, key=KEY, expiry="2100-01-01", created="1700000000")
+        plain = write(tmp_path / f"{form}-plain.mdb", files, form=form)
+        assert keys == plain
+        with shardcore.open(path) as shard:
+            assert shard.fields["footer.chunk_hash_hmac_key"] == bytes.fromhex(KEY)
+            assert shard.fields["footer.shard_key_expiry"] == 4102444800
+            assert shard.fields["footer.shard_creation_timestamp"] == 1700000000
+            assert shard.verify("content").findings == ()
+            assert [shard.read(shard.find(key)) for key in keys] == files
+            assert shard.find(f"chunk:{to_text(chunk_hash(b'small'))}").extras["keyed"]
+        with shardcore.open(tmp_path / f"{form}-plain.mdb") as shard:
+            assert shard.fields["footer.shard_key_expiry"] == (NO_EXPIRY if form == "full" else 0)
+            assert shard.fields["footer.shard_creation_timestamp"] == 0
+
+
+def test_xorbs_in_a_folder_of_their_own(tmp_path: Path) -> None:
+    """`xorbs=DIR`: the xorbs lie there, those that are there already stay, and the result is verified with them."""
+    xorbs = tmp_path / "elsewhere"
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.bin").write_bytes(random.Random(1).randbytes(200_000))
+    for number in range(2):
+        done = pack(
+            "mdb", tmp_path / f"{number}.mdb", [tmp_path / "in"], options={"xorbs": str(xorbs)}, verify=Depth.CONTENT
+        )
+        assert done.report is not None
+        assert done.report.findings == ()
+        assert [file.path.name for file in done.written][-1] == f"{number}.mdb"
+        assert len(done.written) == 2 - number
+    assert [path.name[:8] for path in xorbs.iterdir()] == ["default."]
+    with (
+        pytest.raises(shardcore.UsageError),
+        shardcore.create(tmp_path / "0.mdb", format="mdb", xorbs=str(tmp_path / "none")),
+    ):
+        pass
+    assert not (tmp_path / "none").exists()
+
+
+def test_what_a_killed_run_left_among_the_xorbs_is_removed(tmp_path: Path) -> None:
+    """The folder of xorbs is swept, too; nothing else in it is touched."""
+    xorbs = tmp_path / "xorbs"
+    xorbs.mkdir()
+    for name in (".default.xorb.0123456789ab-7.part", ".other.0123456789ab-7.part", "default.mine"):
+        (xorbs / name).write_bytes(b"left over")
+    write(tmp_path / "out.mdb", [b"content"])
+    names = sorted(path.name for path in xorbs.iterdir())
+    assert len(names) == 3
+    assert names[0] == ".other.0123456789ab-7.part"
+    assert "default.mine" in names
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"key": "ab"}, "64 hex digits"),
+        ({"key": "00" * 32}, "leave it out"),
+        ({"expiry": "soon"}, "expiry='soon': a date such as"),
+        ({"created": "none"}, "created='none': a date such as"),
+        ({"form": "upload", "key": KEY}, "no place for key"),
+        ({"form": "upload", "expiry": "none"}, "no place for expiry"),
+        ({"form": "half"}, "one of full, minimal, upload is wanted"),
+    ],
+)
+def test_options_are_checked(options: dict[str, str], message: str) -> None:
+    """Keys, times and forms that cannot be are refused before anything is read."""
+    with pytest.raises(shardcore.UsageError, match=message):
+        shardcore.create(None, format="mdb", **options)
+
+
+def test_a_store_has_its_own_places(tmp_path: Path) -> None:
+    """In a store neither form nor xorbs can be chosen."""
+    for options in ({"form": "full"}, {"xorbs": "x"}):
+        with pytest.raises(shardcore.UsageError, match="a store has a full and a minimal shard"):
+            shardcore.create(tmp_path / "cas", format="mdb", folder=True, **options)
+
+
+def test_the_command_packs_and_plans(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`shardcore pack mdb` writes the shard and its xorb; `--plan` says the same sizes before."""
+    (tmp_path / "a.bin").write_bytes(b"hello " * 5000)
+    out = tmp_path / "out.mdb"
+    command = [
+        "pack",
+        "mdb",
+        str(out),
+        str(tmp_path / "a.bin"),
+        "-O",
+        "form=minimal",
+        "-O",
+        "compression=lz4",
+        "--json",
+    ]
+    assert run([*command, "--plan"]) == 0
+    planned = json.loads(capsys.readouterr().out)
+    assert not out.exists()
+    assert run(command) == 0
+    written = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert planned["exact"]
+    assert [file["size"] for file in planned["files"]] == [file["size"] for file in written]
+    assert [Path(file["path"]).name[:8] for file in written] == ["default.", "out.mdb"]

@@ -1,0 +1,114 @@
+"""Deleting objects of Read Shards in place, and cutting off what follows them."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+import shardcore
+from shardcore.errors import KeyAbsent, UsageError
+from shardcore.formats.swh.edits import delete, truncate
+from shardcore.formats.swh.shard import SwhShard
+from shardcore.objects import State
+from shardcore.testing import killed
+from shardcore.writing.undo import apply, undo
+
+DATA = Path(__file__).parents[3] / "data" / "swh"
+
+
+def opened(path: Path) -> SwhShard:
+    """A shard of the samples."""
+    shard = shardcore.open(path)
+    assert isinstance(shard, SwhShard)
+    return shard
+
+
+def live_keys(shard: SwhShard) -> list[str]:
+    """The keys that are there."""
+    return [key for key in shard.objects.keys[:] if key is not None]
+
+
+@pytest.mark.parametrize("name", ["small", "medium", "one", "legacy"])
+def test_deleted_objects_are_gone(tmp_path: Path, name: str) -> None:
+    """Deleted keys are absent, their bytes zeros, the others are read; verification finds nothing; undo is exact."""
+    path = Path(shutil.copy(DATA / f"{name}.shard", tmp_path))
+    before = path.read_bytes()
+    with opened(path) as shard:
+        keys = live_keys(shard)
+        gone = keys[: max(1, len(keys) // 3)]
+        refs = [shard.find(key) for key in gone]
+        apply(delete(shard, gone))
+    after = path.read_bytes()
+    assert len(after) == len(before)
+    for ref in refs:
+        content = ref.spans[0]
+        assert not any(after[content.start - 8 : content.stop])
+    with opened(path) as shard:
+        for key in keys[:: max(1, len(keys) // 100)]:
+            assert shard.trace(key).outcome == ("absent" if key in gone else "found")
+        assert ((shard.find_many(keys) < 0) == ([True] * len(gone) + [False] * (len(keys) - len(gone)))).all()
+        assert shard.verify("content").ok
+        shard.load_index()
+        assert int((shard.objects[:].state == State.LIVE).sum()) == len(keys) - len(gone)
+    undo(path)
+    assert path.read_bytes() == before
+
+
+def test_all_keys_are_checked_first(tmp_path: Path) -> None:
+    """One key that is absent, or given twice, and nothing is deleted."""
+    path = Path(shutil.copy(DATA / "small.shard", tmp_path))
+    with opened(path) as shard:
+        key = live_keys(shard)[0]
+        with pytest.raises(KeyAbsent):
+            delete(shard, [key, "00" * 32])
+        with pytest.raises(UsageError, match="twice"):
+            delete(shard, [key, key.upper()])
+        with pytest.raises(UsageError, match="which objects"):
+            delete(shard, [])
+
+
+def test_truncate_cuts_what_follows(tmp_path: Path) -> None:
+    """Bytes after the hash function are cut off; without any there is nothing to do."""
+    path = Path(shutil.copy(DATA / "small.shard", tmp_path))
+    sound = path.read_bytes()
+    with opened(path) as shard:
+        stop = next((s.start for s in shard.sections if s.name == "trailing"), len(sound))
+    path.write_bytes(sound[:stop] + bytes(5000) + b"rest")
+    with opened(path) as shard:
+        apply(truncate(shard))
+    assert path.read_bytes() == sound[:stop]
+    with opened(path) as shard:
+        edit = truncate(shard)
+        assert (edit.changes, edit.new_size) == ((), stop)
+    undo(path)
+    assert path.read_bytes() == sound[:stop] + bytes(5000) + b"rest"
+
+
+class Killed:
+    """A deletion that is killed."""
+
+    def prepared(self, target: Path) -> None:
+        """The sample."""
+        shutil.copy(DATA / "small.shard", target)
+        target.with_name(target.name + ".undo").unlink(missing_ok=True)
+
+    def run(self, target: Path) -> None:
+        """Deletes half of the objects."""
+        with opened(target) as shard:
+            apply(delete(shard, live_keys(shard)[::2]))
+
+    def judged(self, target: Path) -> str:
+        """Whether the shard can be read, and be put back as it was."""
+        with opened(target) as shard:
+            readable = all(shard.trace(key).outcome != "damaged" for key in live_keys(shard))
+        if target.with_name(target.name + ".undo").exists():
+            undo(target)
+        same = target.read_bytes() == (DATA / "small.shard").read_bytes()
+        return "fine" if readable and same else "wrong"
+
+
+def test_a_deletion_that_is_killed(tmp_path: Path) -> None:
+    """At every moment the other objects can be found, and the undo file puts all back."""
+    assert set(killed.at_moments(Killed, "run", tmp_path / "x.shard", 40)) == {"fine"}

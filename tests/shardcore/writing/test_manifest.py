@@ -1,0 +1,142 @@
+"""Manifests: which file becomes the object of which key."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shardcore.errors import SourceError, UsageError
+from shardcore.options import Option, OptionType, Purpose
+from shardcore.writing.items import Item
+from shardcore.writing.manifest import Manifest, ResultManifest
+from shardcore.writing.output import Output
+
+FACTS = (Option("meta", OptionType.JSON, "Metadata.", Purpose.FACT),)
+
+
+def items(where: Path, text: str, facts: tuple[Option, ...] = FACTS, **more: Any) -> list[Item]:
+    """The objects of a manifest with this text."""
+    (where / "m.json").write_text(text, encoding="utf-8")
+    manifest = Manifest(where / "m.json", facts, more.get("format", "des"))
+    try:
+        return list(manifest.items(lambda name: None))
+    finally:
+        manifest.close()
+
+
+def test_json_lines(tmp_path: Path) -> None:
+    """A line has `path`, relative to the manifest, `key` and facts; empty lines and a byte order mark do not count."""
+    first, second, third = items(
+        tmp_path,
+        '\ufeff{"path": "a/b.txt", "key": "k", "meta": {"x": 1}}\n\n{"path": "c"}\n'
+        '{"path": "/d", "key": "", "meta": null}',
+    )
+    assert (first.key, first.content, first.name, first.facts) == (
+        "k",
+        tmp_path / "a/b.txt",
+        "a/b.txt",
+        {"meta": {"x": 1}},
+    )
+    assert (second.key, second.content) == (None, tmp_path / "c")
+    assert (third.key, third.content, third.facts) == ("", Path("/d"), {})
+
+
+@pytest.mark.parametrize("text", ["", "\n\n"])
+def test_no_lines_are_no_objects(tmp_path: Path, text: str) -> None:
+    """An empty manifest is one of no objects."""
+    assert items(tmp_path, text) == []
+
+
+OBJECTS = [
+    {"key": "5", "path": "5.index", "size": 1, "sha256": "00"},
+    {"key": "5", "path": "5", "size": 1, "sha256": "00", "part": "fragments"},
+    {"key": None, "path": "", "size": 0, "sha256": "", "state": "unused"},
+    {"key": "6", "path": "six", "size": 1, "sha256": "00"},
+]
+
+
+@pytest.mark.parametrize("form", ["by line", "one line", "indented"])
+def test_the_manifest_of_extract(tmp_path: Path, form: str) -> None:
+    """What `extract` writes is a manifest, however it is laid out: parts join their object, unused slots are none."""
+    lines = ",\n  ".join(json.dumps(one) for one in OBJECTS)
+    whole = {"uri": "x", "format": "des", "objects": OBJECTS}
+    text = {
+        "by line": f'{{\n "uri": "x",\n "format": "des",\n "objects": [\n  {lines}\n ]\n}}\n',
+        "one line": json.dumps(whole),
+        "indented": json.dumps(whole, indent=4),
+    }[form]
+    five, six = items(tmp_path, text)
+    assert (five.key, five.content, dict(five.parts)) == ("5", tmp_path / "5.index", {"fragments": tmp_path / "5"})
+    assert (six.key, six.content, dict(six.parts)) == ("6", tmp_path / "six", {})
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("nonsense", r"line 2: it is not JSON"),
+        ("[1]", r"line 2: \[1\] is not an object"),
+        ('{"key": "k"}', "line 2: there is no `path`"),
+        ('{"path": ""}', "line 2: there is no `path`"),
+        ('{"path": "a", "key": 5}', "line 2: a key is a text, not 5"),
+        ('{"path": "a", "colour": 1}', "line 2: des keeps meta, not 'colour'"),
+        ('{"path": "", "key": "k", "error": "damaged"}', "line 2: 'k' has no file: damaged"),
+        ('{"path": "a", "key": "other", "part": "fragments"}', "line 2: the part 'fragments' has no object before it"),
+    ],
+)
+def test_wrong_lines_are_named(tmp_path: Path, line: str, why: str) -> None:
+    """What is wrong is told with the number of its line."""
+    with pytest.raises(UsageError, match=why):
+        items(tmp_path, f'{{"path": "a"}}\n{line}\n')
+
+
+def test_what_is_no_manifest(tmp_path: Path) -> None:
+    """Other JSON, a manifest that was cut off, other bytes, and a file that is not there are errors of ours."""
+    for text in ('{\n"a": 1\n}', '{\n "objects": [\n  {"path": "a"},\n'):
+        with pytest.raises(UsageError):
+            items(tmp_path, text)
+    (tmp_path / "bytes").write_bytes(b"\xff\xfe")
+    for name in ("bytes", "missing"):
+        with pytest.raises(SourceError, match="cannot read"):
+            Manifest(tmp_path / name, FACTS, "des")
+
+
+def test_facts_of_another_format_are_counted(tmp_path: Path) -> None:
+    """An extraction of another format may have facts without a place here: they are told, and empty ones are none."""
+    (tmp_path / "m.json").write_text(
+        json.dumps(
+            {"format": "bloscpack", "objects": [{"path": "a", "dtype": "<u4", "meta": {}}, {"path": "b", "dtype": ""}]}
+        )
+    )
+    manifest = Manifest(tmp_path / "m.json", FACTS, "des")
+    assert [item.facts for item in manifest.items(lambda name: name)] == [{"meta": {}}, {}]
+    assert manifest.dropped == {"dtype": 1}
+    assert manifest.header == {"format": "bloscpack"}
+
+
+def test_standard_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`-` is standard input; paths are relative to the working folder."""
+    monkeypatch.setattr(sys, "stdin", io.StringIO('{"path": "a"}\n'))
+    (item,) = Manifest("-", FACTS, "des").items(lambda name: f"key of {name}")
+    assert (item.key, item.content) == ("key of a", Path("a"))
+
+
+def test_the_result_manifest_names_old_keys(tmp_path: Path) -> None:
+    """Keys that changed are listed with what their objects are found under; without any there is no file."""
+    for name, noted in (("same", [("a", "a"), (None, "b")]), ("other", [("a", "a"), ("old", "new"), ("gone", "")])):
+        output = Output(tmp_path / name)
+        output.open().write(b"x")
+        result = ResultManifest(output, "swh")
+        for key, stored in noted:
+            result.note(key, stored)
+        result.end()
+        output.commit()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["other", "other.manifest.json", "same"]
+    assert json.loads((tmp_path / "other.manifest.json").read_text()) == {
+        "format": "swh",
+        "objects": [{"key": "old", "stored": "new"}, {"key": "gone", "row": 2}],
+    }
