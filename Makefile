@@ -8,6 +8,9 @@ ARGS ?=
 # One worker for each core, eight at most; ARGS="-n0 --pdb" is one process. Tests of one group stay in one worker.
 WORKERS := -n logical --maxprocesses 8 --dist loadgroup
 
+# The tests start the programs many times: bytecode is kept, whatever the machine is told otherwise.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help run test check lint types layers fix bench fuzz screenshots interop venv clean
 

@@ -199,7 +199,7 @@ class _Source:
             columns = objects.columns(rows)
             for code, kind in enumerate(objects.kinds):
                 if code not in outer:
-                    self._count(f"{kind} (part of others)", int(np.count_nonzero(columns.kind == code)))
+                    self._count(f"inner {kind}", int(np.count_nonzero(columns.kind == code)))
             for state in (State.TOMBSTONED, State.DELETED):
                 if state not in states:
                     gone = (columns.state == state) & np.isin(columns.kind, outer)

@@ -130,9 +130,9 @@ def write_items(
     with create(out, format=found.name, force=force, folder=folder, plan=plan, **options) as writer:
         add_items(writer, found.name, items, total=total, progress=progress)
         if plan:
-            return Packed(plan=writer.plan())
+            return Packed(plan=writer.plan(), notes=writer.notes)
     report = read_back(out, found.name, writer, verify, progress)
-    return Packed(writer.written, removed=writer.output.removed, report=report)
+    return Packed(writer.written, removed=writer.output.removed, report=report, notes=writer.notes)
 
 
 def add_items(

@@ -64,6 +64,7 @@ class Writer(ABC):
         part_names: The parts that it takes.
         exact: Whether `plan` says what is going to be written; False once content was only `Sized` where it matters.
         expected: Codes of findings that say nothing against what was written: what they are about was asked for.
+        notes: What was suggested for lack of options, and what people should know besides; a sentence each.
         opening: Options with which the result is opened again (`spec`, `xorbs`), as far as it does not state them.
     """
 
@@ -76,6 +77,7 @@ class Writer(ABC):
         self.exact = True
         self.opening: dict[str, Any] = {}
         self.expected: set[str] = set()
+        self.notes: tuple[str, ...] = ()
         self._finished = False
 
     def add(

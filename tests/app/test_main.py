@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from PySide6.QtGui import QImage
 
 import shardcore
 from shardcore.registry import FORMATS
+from shardcore.testing import sampled
 from shardscope import assets
 
 
@@ -49,7 +51,8 @@ def test_no_display() -> None:
 
 
 @pytest.mark.parametrize(
-    ("theme", "scale", "size"), [("light", 1, (1440, 900)), ("dark", 2, (1100, 760)), ("light-safe", 1.5, (1200, 800))]
+    ("theme", "scale", "size"),
+    sampled([("light", 1, (1440, 900)), ("light-safe", 1.5, (1200, 800)), ("dark", 2, (1100, 760))], 2),
 )
 def test_screenshot(data: Path, tmp_path: Path, theme: str, scale: float, size: tuple[int, int]) -> None:
     """A picture of the window on a sample: its size is what was asked for, times the scale, and it is not empty."""
@@ -86,9 +89,9 @@ def test_the_welcome_page_can_be_pictured(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [["--size", "big"], ["--scale", "9"], ["--theme", "pink"], ["--select", "first"], ["--verify", "all"]],
+    sampled([("--size", "big"), ("--scale", "9"), ("--theme", "pink"), ("--select", "first"), ("--verify", "all")], 2),
 )
-def test_usage(tmp_path: Path, arguments: list[str]) -> None:
+def test_usage(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     """Options that make no sense are refused with exit code 2 and the reason."""
     done = command("--screenshot", tmp_path / "out.png", *arguments)
     assert done.returncode == 2
@@ -119,8 +122,9 @@ def test_what_is_not_there_cannot_be_pictured(data: Path, tmp_path: Path, argume
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are another matter there")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("sample", ["", "small.shard"])
+@pytest.mark.parametrize(
+    ("number", "sample"), sampled(list(product((signal.SIGINT, signal.SIGTERM), ("", "small.shard"))), 2)
+)
 def test_a_signal_closes_the_window(data: Path, tmp_path: Path, number: int, sample: str) -> None:
     """Ctrl+C and `kill` end the program like its close button: the layout is saved, nothing is printed, exit code 0."""
     arguments = [str(data / "swh" / sample)] if sample else []

@@ -64,7 +64,6 @@ class NeuroglancerWriter(Writer):
 
     Attributes:
         spool: The values until their places are known.
-        notes: What was suggested, and what people should know besides; a sentence each.
     """
 
     def __init__(
@@ -81,7 +80,6 @@ class NeuroglancerWriter(Writer):
         resolution: str | None = None,
     ) -> None:
         super().__init__(output)
-        self.notes: tuple[str, ...] = ()
         self._order = Order(order)
         self._with_info = info
         self._spec: ShardingSpec | None = None
