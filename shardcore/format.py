@@ -120,6 +120,7 @@ class Format:
         writes: How it is written; None where it is not.
         edits: What can be changed in place, by the name of the command (`delete`, `truncate`, `append`): a function of
             the opened shard and of what the command was given, which makes an `Edit` and changes nothing.
+            `rekey` is one that writes a new file.
         locate: Says in which shard a key would lie, from parameters alone.
         options: What can be chosen for opening, writing and locating.
         begins: The bytes with one of which every file of the format begins, as far as it can be recognised at all; a

@@ -1,4 +1,4 @@
-"""Commands that write new shards: pack, convert."""
+"""Commands that write new shards: pack, convert, rekey."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shardcore.cli.options import Force, Json, Opening, Uri, format_options, progress_bar
+from shardcore.cli.editing import edit_for
+from shardcore.cli.options import USUAL, Force, Json, Opening, Uri, format_options, opens, progress_bar
 from shardcore.cli.output import print_json, print_line, tell_json, tell_line, warn
+from shardcore.errors import UsageError
 from shardcore.finding import Depth, Severity
+from shardcore.text import short
 from shardcore.words import plural
 
 if TYPE_CHECKING:
@@ -18,6 +21,8 @@ if TYPE_CHECKING:
     from shardcore.writing.plan import Plan, PlannedFile
 
 ESTIMATE = "≈ "
+REKEYED = ("key", "expiry")
+"""What `rekey` can change."""
 
 Options = Annotated[
     list[str] | None, typer.Option("-O", metavar="NAME=VALUE", help="An option of the format, such as seed=1.")
@@ -121,7 +126,30 @@ def convert(
     return tell_packed(done, out, as_json=json)
 
 
-COMMANDS = (pack, convert)
+@opens
+def rekey(
+    uri: Uri,
+    out: Annotated[str, typer.Argument(metavar="OUT", help="The new file.", show_default=False)],
+    option: Options = None,
+    force: Force = False,
+    json: Json = False,
+    how: Opening = USUAL,
+) -> int:
+    """Write a Xet shard anew with its chunk hashes under an HMAC key (-O key=HEX), or with another expiry."""
+    from shardcore.packing import Packed
+
+    options = dict(format_options(option))
+    unknown = sorted(options.keys() - REKEYED)
+    if unknown:
+        raise UsageError(f"rekey takes {', '.join(REKEYED)}, not {short(unknown[0])}")
+    with how.open(uri) as shard:
+        written = edit_for(shard, "rekey")(shard, out, force=force, **options)
+    with how.open(out) as anew:
+        report = anew.verify(Depth.INDEX)
+    return tell_packed(Packed(written, report=report), out, as_json=json)
+
+
+COMMANDS = (pack, convert, rekey)
 
 
 def tell_packed(done: Packed, out: str, *, as_json: bool) -> int:

@@ -20,6 +20,7 @@ FORMAT = Format(
         keys=KeyRule.NONE,
         folder=True,
     ),
+    edits={"rekey": lazily("shardcore.formats.mdb.rekey:rekey")},
     options=(
         Option("xorbs", OptionType.FOLDER, "The folder that holds the xorbs."),
         Option(

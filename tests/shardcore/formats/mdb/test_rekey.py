@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import shardcore
+from shardcore.cli.program import run
 from shardcore.formats.mdb.rekey import rekey
 from shardcore.formats.mdb.shard import MdbShard
 
@@ -77,3 +78,19 @@ def test_what_cannot_be_is_refused(tmp_path: Path, name: str, options: dict[str,
     with pytest.raises(shardcore.ShardError, match=message):
         rekeyed(DATA / name, tmp_path / "k.mdb", **options)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_command_writes_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`shardcore rekey` writes what the function writes, tells it, and knows two options."""
+    wanted = listed("derived/keyed_full.mdb")
+    options = ["-O", f"key={wanted['chunk_hash_hmac_key']}", "-O", f"expiry={wanted['shard_key_expiry']}"]
+    out = tmp_path / "k.mdb"
+    assert run(["rekey", str(PLAIN), str(out), *options, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["path"], told["size"]) == (str(out), out.stat().st_size)
+    assert out.read_bytes() == (DATA / "derived" / "keyed_full.mdb").read_bytes()
+    assert run(["rekey", str(PLAIN), str(out), *options]) == 2
+    assert "exists already" in capsys.readouterr().err
+    assert run(["rekey", str(PLAIN), str(tmp_path / "other.mdb"), "-O", "seed=1"]) == 2
+    assert "rekey takes key, expiry" in capsys.readouterr().err
+    assert not (tmp_path / "other.mdb").exists()
