@@ -210,8 +210,10 @@ def seek_file(shard: Shard, path: Path, progress: Progress = no_progress) -> Sou
     Raises:
         ShardError: The file or the index cannot be read.
     """
-    digest, size = _digest(path, progress)
     name = path.name
+    if path.is_dir():
+        raise UsageError(f"{name} is a folder: drop one file, to see whether it is in here")
+    digest, size = _digest(path, progress)
     ref = _found(shard, digest)
     if ref is not None:
         return Sought(name, ref, f"{name} is here: its SHA-256 is the key of row {ref.row:,}.")

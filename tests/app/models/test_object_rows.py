@@ -152,6 +152,12 @@ def test_a_file_that_is_not_there_says_how_it_was_sought(shard: Shard, tmp_path:
     assert "SHA-256" in found.how
 
 
+def test_a_folder_is_not_sought(shard: Shard, tmp_path: Path) -> None:
+    """A folder is no object: the answer says what to do instead."""
+    with pytest.raises(UsageError, match="is a folder: drop one file"):
+        seek_file(shard, tmp_path)
+
+
 def test_a_content_is_found_where_keys_are_no_digests(tmp_path: Path) -> None:
     """With other keys the content itself is compared, among objects of the same size."""
     contents = {"00" * 31 + f"{n:02x}": bytes([n]) * 50 for n in range(20)}
