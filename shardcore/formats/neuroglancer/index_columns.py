@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from shardcore.caching import Once
 from shardcore.formats.neuroglancer.layout import MINISHARD_INDEX
-from shardcore.formats.neuroglancer.minishard import entries_of
+from shardcore.formats.neuroglancer.minishard import Entries, entries_of
 from shardcore.formats.neuroglancer.regions import WORD
 from shardcore.nodes.children import grouped
 from shardcore.nodes.node import Children, Node
@@ -93,10 +94,12 @@ def column_nodes(
         base: Bytes of the shard index.
         first_row: The row of the first key's value, if that is known.
     """
+    # Summed up once for all groups of a thousand, each of which asks for its first and its last number.
+    summed: Once[Entries] = Once()
 
     def texts(column: str, first: int, last: int) -> tuple[list[int], list[str]]:
         data = read()
-        entries = entries_of([data], [0], base, 0)
+        entries = summed.get(lambda: entries_of([data], [0], base, 0))
         stored: list[int] = MINISHARD_INDEX.read(data, count)[column][first:last].tolist()
         shown = {"chunk_ids": ("key", entries.ids), "offsets": ("at", entries.starts), "sizes": ("", entries.sizes)}
         word, numbers = shown[column]
