@@ -7,9 +7,7 @@ import json
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QPoint, Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import (
-    QAbstractItemView,
     QHBoxLayout,
-    QHeaderView,
     QLabel,
     QMenu,
     QProgressBar,
@@ -25,6 +23,7 @@ from PySide6.QtWidgets import (
 from shardcore import Depth, Finding, Report, Severity
 from shardcore.words import plural
 from shardscope.around.picture import add_picture
+from shardscope.docks.row_table import row_table
 from shardscope.jobs import Job
 from shardscope.looks import motion, theme
 from shardscope.looks.elided import Elided
@@ -122,29 +121,10 @@ class FindingsTable(QWidget):
         return button
 
     def _table(self) -> QTableView:
-        table = QTableView(self)
+        table = row_table(self, self.model, (86, 300, 110, 150, 96), 1, self._choose, self._open_menu)
         table.setObjectName("findingsTable")
         table.setAccessibleName(self.tr("Findings"))
-        table.setModel(self.model)
         table.setItemDelegate(SeverityDelegate(table))
-        table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
-        table.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
-        table.setShowGrid(False)
-        table.setWordWrap(False)
-        # Both ends of a sentence, and of a key, say more than its middle.
-        table.setTextElideMode(Qt.TextElideMode.ElideMiddle)
-        table.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
-        table.customContextMenuRequested.connect(self._open_menu)
-        table.verticalHeader().hide()
-        table.verticalHeader().setDefaultSectionSize(self.fontMetrics().height() + 10)
-        header = table.horizontalHeader()
-        header.setHighlightSections(False)
-        header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
-        for column, width in enumerate((86, 300, 110, 150, 96)):
-            table.setColumnWidth(column, width)
-        header.setSectionResizeMode(1, QHeaderView.ResizeMode.Stretch)
-        table.selectionModel().currentRowChanged.connect(self._choose)
-        table.clicked.connect(lambda index: self._choose(index, index))
         return table
 
     def _choose(self, current: QModelIndex, previous: QModelIndex) -> None:

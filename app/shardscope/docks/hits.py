@@ -5,8 +5,6 @@ from __future__ import annotations
 from PySide6.QtCore import QModelIndex, QPoint, Qt, QTimer
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import (
-    QAbstractItemView,
-    QHeaderView,
     QLabel,
     QMenu,
     QStackedLayout,
@@ -18,6 +16,7 @@ from PySide6.QtWidgets import (
 from shardcore import Shard, ShardError
 from shardcore.words import plural
 from shardscope.around.picture import add_picture
+from shardscope.docks.row_table import row_table
 from shardscope.jobs import Job
 from shardscope.looks.elided import Elided
 from shardscope.looks.words import cut_middle
@@ -65,27 +64,9 @@ class HitsTable(QWidget):
         self.set_hits(HitList())
 
     def _table(self) -> QTableView:
-        table = QTableView(self)
+        table = row_table(self, self.model, (90, 140), 2, self._choose, self._open_menu)
         table.setObjectName("hitsTable")
         table.setAccessibleName(self.tr("Hits of the search"))
-        table.setModel(self.model)
-        table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
-        table.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
-        table.setShowGrid(False)
-        table.setWordWrap(False)
-        table.setTextElideMode(Qt.TextElideMode.ElideMiddle)
-        table.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
-        table.customContextMenuRequested.connect(self._open_menu)
-        table.verticalHeader().hide()
-        table.verticalHeader().setDefaultSectionSize(self.fontMetrics().height() + 10)
-        header = table.horizontalHeader()
-        header.setHighlightSections(False)
-        header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
-        for column, width in enumerate((90, 140)):
-            table.setColumnWidth(column, width)
-        header.setSectionResizeMode(2, QHeaderView.ResizeMode.Stretch)
-        table.selectionModel().currentRowChanged.connect(self._choose)
-        table.clicked.connect(lambda index: self._choose(index, index))
         return table
 
     def set_hits(self, hits: HitList) -> None:

@@ -1,0 +1,52 @@
+"""The tables of findings and of hits: rows of text, of which one is chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from PySide6.QtCore import QAbstractItemModel, QModelIndex, QPoint, Qt
+from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidget
+
+Choose = Callable[[QModelIndex, QModelIndex], None]
+"""Takes the row that is current now, and the one before; a click gives the same row twice."""
+
+
+def row_table(
+    parent: QWidget,
+    model: QAbstractItemModel,
+    widths: Sequence[int],
+    stretched: int,
+    choose: Choose,
+    menu: Callable[[QPoint], None],
+) -> QTableView:
+    """A table without grid, whose long texts are cut in the middle.
+
+    Args:
+        parent: The panel.
+        model: What it shows.
+        widths: Pixels of the first columns.
+        stretched: The column that takes the rest.
+        choose: Called when a row is chosen, by the keyboard or by a click on the one that is current already.
+        menu: Opens the menu at a place.
+    """
+    table = QTableView(parent)
+    table.setModel(model)
+    table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+    table.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+    table.setShowGrid(False)
+    table.setWordWrap(False)
+    # Both ends of a sentence, of a key and of a path say more than the middle.
+    table.setTextElideMode(Qt.TextElideMode.ElideMiddle)
+    table.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+    table.customContextMenuRequested.connect(menu)
+    table.verticalHeader().hide()
+    table.verticalHeader().setDefaultSectionSize(parent.fontMetrics().height() + 10)
+    header = table.horizontalHeader()
+    header.setHighlightSections(False)
+    header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+    for column, width in enumerate(widths):
+        table.setColumnWidth(column, width)
+    header.setSectionResizeMode(stretched, QHeaderView.ResizeMode.Stretch)
+    table.selectionModel().currentRowChanged.connect(choose)
+    table.clicked.connect(lambda index: choose(index, index))
+    return table
