@@ -339,15 +339,24 @@ class DataSet(Shard):
             Span(source, 0, member.size),
             text=plural(member.size, "byte"),
             children=Deferred(lambda: list(self.tree_of(source).children), source),
+            row=self.row_of_member(member.name),
         )
 
     def member_tree(self, member: str, part: Part) -> Node:
         """The tree of a source of a member, in the words of the data set."""
         with _relocating(member):
-            return placed(part.tree(), member, self.first_row_of(member))
+            tree = placed(part.tree(), member, self.first_row_of(member))
+        row = self.row_of_member(member)
+        return tree if row is None else replace(tree, row=row)
+
+    def row_of_member(self, name: str) -> int | None:
+        """The row that all of a member belongs to, headers, too; None where its objects are rows of their own."""
+        return None
 
     def first_row_of(self, name: str) -> int | None:
         """The row of the data set at which the objects of a member begin; None while that is not known."""
+        if (row := self.row_of_member(name)) is not None:
+            return row
         joined = self._joining.value
         return joined.first_row(name) if joined is not None and joined.has(name) else None
 

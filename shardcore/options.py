@@ -37,6 +37,7 @@ class Purpose(Enum):
     OPEN = "open"
     WRITE = "write"
     LOCATE = "locate"
+    REKEY = "rekey"
     FACT = "fact"
     """What a format keeps about one object: given with each object, and in the lines of a manifest."""
 

@@ -10,9 +10,8 @@ import typer
 from shardcore.cli.editing import edit_for
 from shardcore.cli.options import USUAL, Force, Json, Opening, Uri, format_options, opens, progress_bar
 from shardcore.cli.output import print_json, print_line, tell_json, tell_line, warn
-from shardcore.errors import UsageError
 from shardcore.finding import Depth, Severity
-from shardcore.text import short
+from shardcore.options import Purpose, read_options
 from shardcore.words import plural
 
 if TYPE_CHECKING:
@@ -21,8 +20,6 @@ if TYPE_CHECKING:
     from shardcore.writing.plan import Plan, PlannedFile
 
 ESTIMATE = "≈ "
-REKEYED = ("key", "expiry")
-"""What `rekey` can change."""
 
 Options = Annotated[
     list[str] | None, typer.Option("-O", metavar="NAME=VALUE", help="An option of the format, such as seed=1.")
@@ -59,9 +56,7 @@ def pack(
     """Pack files into a new shard; it appears when it is complete, and is read back."""
     from shardcore.packing import pack as pack_files
 
-    options: dict[str, Any] = dict(format_options(option))
-    if spec is not None:
-        options["spec"] = spec
+    options = written_with(option, spec)
     with progress_bar("packing") as progress:
         done = pack_files(
             format_name,
@@ -106,9 +101,7 @@ def convert(
     """Write all objects of a shard into a new one of another format."""
     from shardcore.converting import convert as convert_shard
 
-    options: dict[str, Any] = dict(format_options(option))
-    if spec is not None:
-        options["spec"] = spec
+    options = written_with(option, spec)
     how = Opening(source_format, {"spec": source_spec, "xorbs": xorbs, "deleted": deleted})
     with how.open(uri) as shard, progress_bar("converting") as progress:
         done = convert_shard(
@@ -137,19 +130,28 @@ def rekey(
 ) -> int:
     """Write a Xet shard anew with its chunk hashes under an HMAC key (-O key=HEX), or with another expiry."""
     from shardcore.packing import Packed
+    from shardcore.registry import format_of
 
-    options = dict(format_options(option))
-    unknown = sorted(options.keys() - REKEYED)
-    if unknown:
-        raise UsageError(f"rekey takes {', '.join(REKEYED)}, not {short(unknown[0])}")
     with how.open(uri) as shard:
-        written = edit_for(shard, "rekey")(shard, out, force=force, **options)
+        write = edit_for(shard, "rekey")
+        options = read_options(format_of(shard.format).options, format_options(option), Purpose.REKEY, "rekey")
+        written = write(shard, out, force=force, **options)
     with how.open(out) as anew:
         report = anew.verify(Depth.INDEX)
     return tell_packed(Packed(written, report=report), out, as_json=json)
 
 
 COMMANDS = (pack, convert, rekey)
+
+
+def written_with(option: list[str] | None, spec: str | None) -> dict[str, Any]:
+    """The options of `-O`, and `--spec`, which is `-O spec=`.
+
+    Raises:
+        UsageError: One is not `NAME=VALUE`.
+    """
+    given = dict(format_options(option))
+    return given if spec is None else given | {"spec": spec}
 
 
 def tell_packed(done: Packed, out: str, *, as_json: bool) -> int:

@@ -42,12 +42,7 @@ def delete(
 ) -> int:
     """Delete objects of a shard in place: their bytes become zeros."""
     wanted = all_keys(keys, key_file)
-    with how.open(uri) as shard:
-        edit = planned(shard, "delete", wanted)
-        if not agreed(edit, yes=yes, dry_run=dry_run, no_undo=no_undo, as_json=json):
-            return 0
-        make(edit, no_undo=no_undo)
-    return tell_edited(uri, how, as_json=json)
+    return change(uri, how, "delete", wanted, yes=yes, dry_run=dry_run, no_undo=no_undo, as_json=json)
 
 
 @opens
@@ -60,15 +55,7 @@ def truncate(
     how: Opening = USUAL,
 ) -> int:
     """Cut off the bytes that follow the end of a shard."""
-    with how.open(uri) as shard:
-        edit = planned(shard, "truncate")
-        if edit.new_size == edit.old_size and not edit.changes:
-            warn(f"{uri}: {edit.what}; nothing was changed")
-            return 0
-        if not agreed(edit, yes=yes, dry_run=dry_run, no_undo=no_undo, as_json=json):
-            return 0
-        make(edit, no_undo=no_undo)
-    return tell_edited(uri, how, as_json=json)
+    return change(uri, how, "truncate", yes=yes, dry_run=dry_run, no_undo=no_undo, as_json=json)
 
 
 @opens
@@ -82,12 +69,7 @@ def append(
     how: Opening = USUAL,
 ) -> int:
     """Append the bytes of a file to the content of a shard, in place or by rewriting it: the question says which."""
-    with how.open(uri) as shard:
-        edit = planned(shard, "append", Path(path))
-        if not agreed(edit, yes=yes, dry_run=dry_run, no_undo=no_undo, as_json=json):
-            return 0
-        make(edit, no_undo=no_undo)
-    return tell_edited(uri, how, as_json=json)
+    return change(uri, how, "append", Path(path), yes=yes, dry_run=dry_run, no_undo=no_undo, as_json=json)
 
 
 def undo(file: LocalFile, yes: Yes = False, dry_run: DryRun = False, json: Json = False) -> int:
@@ -144,14 +126,23 @@ def tombstone(
 COMMANDS = (delete, truncate, append, tombstone, undo)
 
 
-def planned(shard: Shard, name: str, *given: Any) -> Edit:
-    """The edit that a command means.
+def change(
+    uri: str, how: Opening, name: str, *given: Any, yes: bool, dry_run: bool, no_undo: bool, as_json: bool
+) -> int:
+    """Makes the edit that a command means, after it was shown and agreed to; the exit code.
 
     Raises:
-        UsageError: The format has no such edit.
+        UsageError: The format has no such edit, or there is nobody to ask.
     """
-    edit: Edit = edit_for(shard, name)(shard, *given)
-    return edit
+    with how.open(uri) as shard:
+        edit: Edit = edit_for(shard, name)(shard, *given)
+        if edit.new_size == edit.old_size and not edit.changes:
+            warn(f"{uri}: {edit.what}; nothing was changed")
+            return 0
+        if not agreed(edit, yes=yes, dry_run=dry_run, no_undo=no_undo, as_json=as_json):
+            return 0
+        make(edit, no_undo=no_undo)
+    return tell_edited(uri, how, as_json=as_json)
 
 
 def edit_for(shard: Shard, name: str) -> Callable[..., Any]:

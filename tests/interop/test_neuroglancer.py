@@ -18,21 +18,9 @@ from shardcore.formats.neuroglancer.sharding import ShardingSpec
 from shardcore.formats.neuroglancer.volume import chunk_array
 from shardcore.sources.memory import BytesSource
 from shardcore.testing import check_explained, rounds
+from tests.shardcore.formats.neuroglancer.made import random_spec
 
 pytestmark = pytest.mark.interop("cloudvolume", "tensorstore")
-
-
-def random_spec(dice: random.Random) -> dict[str, Any]:
-    """A sharding object that both writers take."""
-    return {
-        "@type": "neuroglancer_uint64_sharded_v1",
-        "preshift_bits": dice.choice([0, 0, 1, 6, 20]),
-        "hash": dice.choice(["identity", "murmurhash3_x86_128"]),
-        "minishard_bits": dice.randint(0, 7),
-        "shard_bits": dice.choice([0, 1, 2, 5, 9]),
-        "minishard_index_encoding": dice.choice(["raw", "gzip"]),
-        "data_encoding": dice.choice(["raw", "gzip"]),
-    }
 
 
 def random_values(dice: random.Random) -> dict[int, bytes]:

@@ -15,10 +15,9 @@ from shardcore.finding import Depth, Report
 from shardcore.format import OpenContext
 from shardcore.formats.bloscpack.lookup import ALL
 from shardcore.formats.bloscpack.shard import BloscpackShard, open_shard
-from shardcore.nodes.node import Node
 from shardcore.objects import ObjectColumns, ObjectRef, Objects, State
 from shardcore.progress import Progress, no_progress
-from shardcore.shard import DEFAULT_LIMIT, Part, Shard
+from shardcore.shard import DEFAULT_LIMIT, Shard
 from shardcore.sources.base import Folder, Source
 from shardcore.sources.names import SourceName
 from shardcore.sources.opening import PrefetchedSource
@@ -131,15 +130,7 @@ class BloscpackFiles(DataSet):
         report = super().verify(depth, progress)
         return Report(report.depth, len(self.members), report.findings)
 
-    def member_node(self, member: Member) -> Node:
-        """The node of a file; it belongs to its row."""
-        return replace(super().member_node(member), row=self._rows[member.name])
-
-    def member_tree(self, member: str, part: Part) -> Node:
-        """The tree of a file; all of it belongs to its row, headers, too."""
-        return replace(super().member_tree(member, part), row=self._rows[member])
-
-    def first_row_of(self, name: str) -> int | None:
+    def row_of_member(self, name: str) -> int | None:
         """The row of a file."""
         return self._rows.get(name)
 

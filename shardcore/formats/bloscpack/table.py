@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import accumulate
 from typing import Any
 
 from numpy.typing import NDArray
 
-from shardcore.dataset import Member
 from shardcore.errors import KeyAbsent, ShardError
 from shardcore.finding import Depth, Findings
 from shardcore.format import OpenContext
@@ -23,10 +21,9 @@ from shardcore.formats.bloscpack.bcolz import (
 )
 from shardcore.formats.bloscpack.dataset import BloscpackDataSet, column_fields
 from shardcore.formats.bloscpack.folder_objects import TableObjects
-from shardcore.nodes.node import Node
 from shardcore.objects import ObjectRef
 from shardcore.record import Value
-from shardcore.shard import DEFAULT_LIMIT, Part
+from shardcore.shard import DEFAULT_LIMIT
 from shardcore.sources.base import Folder
 from shardcore.sources.names import SourceName
 from shardcore.span import Span
@@ -137,14 +134,6 @@ class BloscpackTable(BloscpackDataSet):
         errors = (f"{file}: {error}" for file, error in self.unreadable.items() if self._rows[file] == row)
         return next(errors, "")
 
-    def member_node(self, member: Member) -> Node:
-        """The node of a file; it belongs to its column."""
-        return replace(super().member_node(member), row=self._rows[member.name])
-
-    def member_tree(self, member: str, part: Part) -> Node:
-        """The tree of a file; all of it belongs to its column, headers, too."""
-        return replace(super().member_tree(member, part), row=self._rows[member])
-
-    def first_row_of(self, name: str) -> int | None:
+    def row_of_member(self, name: str) -> int | None:
         """The row of the column that a file belongs to."""
         return self._rows.get(name)

@@ -61,6 +61,18 @@ FORMAT = Format(
             "When the shard was made: an ISO date or Unix seconds; not recorded unless given.",
             Purpose.WRITE,
         ),
+        Option(
+            "key",
+            OptionType.TEXT,
+            "The HMAC key under which the chunk hashes are put, 64 hex digits; as they are unless given.",
+            Purpose.REKEY,
+        ),
+        Option(
+            "expiry",
+            OptionType.TEXT,
+            "Until when clients use the new shard: an ISO date, Unix seconds, or none; as it is unless given.",
+            Purpose.REKEY,
+        ),
     ),
     begins=(b"HFRepoMetaData\0",),
 )

@@ -6,6 +6,7 @@ import gzip
 import random
 import struct
 from collections import defaultdict
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +14,19 @@ from shardcore.formats.neuroglancer.minishard import index_of
 from shardcore.formats.neuroglancer.sharding import ShardingSpec
 
 Rows = list[tuple[int, bytes]]
+
+
+def random_spec(dice: random.Random) -> dict[str, Any]:
+    """A sharding object that cloud-volume and tensorstore both take, to write and to read."""
+    return {
+        "@type": "neuroglancer_uint64_sharded_v1",
+        "preshift_bits": dice.choice([0, 0, 1, 6, 20]),
+        "hash": dice.choice(["identity", "murmurhash3_x86_128"]),
+        "minishard_bits": dice.randint(0, 7),
+        "shard_bits": dice.choice([0, 1, 2, 5, 9]),
+        "minishard_index_encoding": dice.choice(["raw", "gzip"]),
+        "data_encoding": dice.choice(["raw", "gzip"]),
+    }
 
 
 def random_rows(keys: list[int], rng: random.Random) -> Rows:
