@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
-
-import numpy as np
-from numpy.typing import NDArray
 
 from shardscope.copying import GROUP
 
@@ -71,19 +67,6 @@ class HexLayout:
     def clamp(self, offset: int) -> int:
         """The nearest offset that has a byte; 0 when there is none."""
         return min(max(offset, 0), max(self.size - 1, 0))
-
-    @cached_property
-    def half_cells(self) -> NDArray[np.intp]:
-        """Which byte of a row owns each half character of the hex part, shape `(2 * hex_columns + 2,)`.
-
-        The part begins half a character before the first byte. The space between two bytes is shared by both.
-        """
-        owner = np.zeros(2 * self.hex_columns + 2, np.intp)
-        for cell in range(self.width):
-            first = 2 * hex_column(cell)
-            before = 1 if cell % GROUP == 0 and cell > 0 else 0
-            owner[first - before : first + 7] = cell
-        return owner
 
 
 def hex_column(cell: int) -> int:

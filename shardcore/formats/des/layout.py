@@ -19,6 +19,7 @@ from shardcore.json_text import FREE, parse_json
 from shardcore.nodes.sections import Section, SectionRole
 from shardcore.record import Field, FieldRole, Record
 from shardcore.span import Span
+from shardcore.text import short
 from shardcore.words import plural
 
 MAGIC = b"DES2"
@@ -150,8 +151,8 @@ def read_uid(data: bytes) -> str | None:
         return None
 
 
-def write_uid(uid: str) -> bytes:
-    """The inverse of `read_uid`, with the uid length before it.
+def uid_bytes(uid: str) -> bytes:
+    """The inverse of `read_uid`.
 
     Raises:
         FormatError: The uid has more than 65535 bytes, or no UTF-8 form.
@@ -159,9 +160,15 @@ def write_uid(uid: str) -> bytes:
     try:
         data = uid.encode()
     except UnicodeEncodeError:
-        raise FormatError(f"the uid {uid!r} has no UTF-8 form") from None
+        raise FormatError(f"the uid {short(uid)} has no UTF-8 form") from None
     if len(data) > MAX_UID:
         raise FormatError(f"a uid has at most {MAX_UID:,} bytes; this one has {len(data):,}")
+    return data
+
+
+def write_uid(uid: str) -> bytes:
+    """A uid with its length before it; errors as for `uid_bytes`."""
+    data = uid_bytes(uid)
     return UID_HEAD.pack(uid_length=len(data)) + data
 
 

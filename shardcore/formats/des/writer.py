@@ -13,7 +13,7 @@ import numpy as np
 
 from shardcore.errors import FormatError, SourceError, UsageError, reason_of
 from shardcore.formats.des.codecs import Compressor, check_level, ending_of, endings
-from shardcore.formats.des.layout import BIGFILES, MAX_UID, VERSIONS, bigfile_name, write_meta
+from shardcore.formats.des.layout import BIGFILES, MAX_UID, VERSIONS, bigfile_name, uid_bytes, write_meta
 from shardcore.formats.des.routing import DEFAULT_BITS, Route, ShardName, check_bits, shard_date
 from shardcore.formats.des.shard_file import Entry, ShardFile
 from shardcore.formats.des.sidecar import sidecar_name
@@ -369,12 +369,9 @@ def _uid_bytes(key: str | None, label: str) -> bytes:
     if key is None:
         raise UsageError(f"{who}an object of a DES shard needs a key, its uid")
     try:
-        raw = key.encode()
-    except UnicodeEncodeError:
-        raise UsageError(f"{who}the uid {short(key)} has no UTF-8 form") from None
-    if len(raw) > MAX_UID:
-        raise UsageError(f"{who}a uid has at most {MAX_UID:,} bytes; this one has {len(raw):,}")
-    return raw
+        return uid_bytes(key)
+    except FormatError as error:
+        raise UsageError(f"{who}{error.message}") from None
 
 
 def _many_uid_bytes(keys: Sequence[str]) -> list[bytes]:
