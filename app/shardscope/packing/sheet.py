@@ -207,7 +207,7 @@ class PackSheet(QDialog):
         self.buttons.accepted.connect(self._write)
         self.buttons.rejected.connect(self.reject)
         self.writing.hide_wanted.connect(self.reject)
-        self.writing.stop_wanted.connect(lambda: self._stop())
+        self.writing.stop_wanted.connect(self._stop_writing)
         self.outcome.closed.connect(self.accept)
 
     def _first_size(self, parent: QWidget | None) -> QSize:
@@ -278,6 +278,7 @@ class PackSheet(QDialog):
     def tell_plan(self, planned: Planned) -> None:
         """What would be written."""
         path = self.place.path
+        self._refused = ""
         self.plan.show_plan(planned, path.name if path is not None else planned.name)
         self.refresh()
 
@@ -378,6 +379,7 @@ class PackSheet(QDialog):
         self._changed()
 
     def _contents_changed(self) -> None:
+        self._refused = ""
         self._fit_place()
         self.refresh()
         self.contents_changed.emit()
@@ -400,6 +402,10 @@ class PackSheet(QDialog):
         colours = theme.of(self)
         self.problem.tell(f"✖ {text}" if wrong else text)
         self.problem.setStyleSheet(f"color: {(colours.error if wrong else colours.muted).name()};")
+
+    def _stop_writing(self) -> None:
+        self.writing.stop.setEnabled(False)
+        self._stop()
 
     def _write(self) -> None:
         self.refresh()
