@@ -18,6 +18,7 @@ class Remedy(Enum):
     SPEC = "give the specification (spec=), or one of the files"
     LIMIT = "a higher limit allows it"
     REPLACE = "it is replaced with force=True"
+    KEYS = "another rule makes keys that fit (keys=)"
 
 
 class Cancelled(BaseException):

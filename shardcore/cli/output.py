@@ -70,6 +70,7 @@ FLAGS = {
     Remedy.SPEC: "give --spec, or one of the files",
     Remedy.LIMIT: "--limit-bytes raises the limit",
     Remedy.REPLACE: "--force replaces it",
+    Remedy.KEYS: "--key sha256, number or name makes others",
 }
 """What helps, in the words of the command line."""
 

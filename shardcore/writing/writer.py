@@ -10,6 +10,7 @@ from typing import Any, BinaryIO, Self
 
 from shardcore.errors import SourceError, UsageError, reason_of
 from shardcore.options import Option, Purpose, read_options
+from shardcore.progress import check_stopped
 from shardcore.writing.output import Output
 from shardcore.writing.plan import Plan, WrittenFile
 from shardcore.writing.temporary import STREAM_PIECE
@@ -219,6 +220,7 @@ def pieces_of(data: Data, label: str = "") -> Iterator[bytes | bytearray | memor
     if not hasattr(data, "__next__"):
         raise UsageError(f"content is bytes or a stream of bytes, not {type(data).__name__}")
     for piece in data:
+        check_stopped()
         yield _checked(piece)
 
 
@@ -233,6 +235,7 @@ def whole(data: Data, label: str = "") -> bytes:
 
 
 def _next_piece(read: Callable[[int], object], label: str) -> bytes:
+    check_stopped()
     try:
         piece = read(STREAM_PIECE)
     except (OSError, ValueError) as error:

@@ -15,6 +15,7 @@ WORDS: Mapping[Remedy, str] = MappingProxyType(
         Remedy.SPEC: "choose File > Open with…, and give the specification, or open one of the files",
         Remedy.LIMIT: "extract it instead: files are written piece by piece",
         Remedy.REPLACE: "choose another folder, or have it replaced",
+        Remedy.KEYS: "choose another rule for the keys",
     }
 )
 """What to do, for each remedy that an error may have."""

@@ -28,10 +28,10 @@ from shardscope.extraction import Outlook
 from shardscope.looks import theme
 from shardscope.looks.remedies import plain_words
 from shardscope.looks.shown import shown, tip
+from shardscope.looks.tick_box import TickBox
 from shardscope.looks.type import LARGE, sized
 from shardscope.looks.words import cut_middle, size_text
 from shardscope.objects.extract_choices import ASK, Choices
-from shardscope.objects.tick_box import TickBox
 
 TYPING_MILLISECONDS = 200
 

@@ -15,6 +15,7 @@ from shardscope.hex.actions import HexActions
 from shardscope.looks.shown import shown, tip
 from shardscope.looks.words import cut_middle
 from shardscope.objects.actions import ObjectActions
+from shardscope.packing.new_shards import NewShards
 from shardscope.session import Session
 from shardscope.settings import THEMES
 from shardscope.window.panel_docks import PanelDocks
@@ -164,7 +165,14 @@ class WindowActions:
             found[name] = action
         return found
 
-    def build(self, docks: PanelDocks, panels: Sequence[Panel], bytes_: HexActions, objects: ObjectActions) -> None:
+    def build(
+        self,
+        docks: PanelDocks,
+        panels: Sequence[Panel],
+        bytes_: HexActions,
+        objects: ObjectActions,
+        shards: NewShards,
+    ) -> None:
         """Fills the menus.
 
         Args:
@@ -172,6 +180,7 @@ class WindowActions:
             panels: What stands in them.
             bytes_: The actions of the hex view.
             objects: The actions of the objects.
+            shards: The actions that write new shards.
         """
         bar = self._window.menuBar()
         bar.setAccessibleName(self.tr("Menu"))
@@ -179,6 +188,8 @@ class WindowActions:
         file.addActions([self.open, self.open_folder, self.open_with])
         file.addMenu(self.recent)
         file.addMenu(self.samples)
+        file.addSeparator()
+        file.addActions([shards.new, shards.convert])
         file.addSeparator()
         file.addActions([objects.extract, objects.extract_all])
         file.addSeparator()

@@ -30,9 +30,9 @@ from shardcore.words import plural
 from shardscope.jobs import Job, Priority
 from shardscope.looks.remedies import plain_words
 from shardscope.opening import OpenRequest
+from shardscope.option_fields import OptionField, field_for, path_button
 from shardscope.session import Session
 from shardscope.window.error_bar import ErrorBar, Tone
-from shardscope.window.option_fields import OptionField, field_for, path_button
 
 NO_FIT = "This specification does not fit"
 

@@ -22,17 +22,25 @@ class Troubles(QObject):
         bar: Where they are told.
         ways: Other ways to open it.
         to_bytes: Gives the bytes the keyboard.
+        pack: Asks how files and folders become a new shard.
         parent: The window.
     """
 
     def __init__(
-        self, session: Session, bar: ErrorBar, ways: OpenWays, to_bytes: Callable[[], object], parent: QObject
+        self,
+        session: Session,
+        bar: ErrorBar,
+        ways: OpenWays,
+        to_bytes: Callable[[], object],
+        pack: Callable[[tuple[str, ...]], object],
+        parent: QObject,
     ) -> None:
         super().__init__(parent)
         self._session = session
         self._bar = bar
         self._ways = ways
         self._to_bytes = to_bytes
+        self._pack = pack
         self._tells_source = False
         self._told_damage: ShardError | None = None
         session.failed.connect(self._failed)
@@ -46,6 +54,9 @@ class Troubles(QObject):
             text += f" It looks a little like {'; '.join(error.candidates)}."
         if isinstance(error, ShardError) and error.remedy is Remedy.SPEC:
             self._bar.tell(text, Tone.ERROR, action=ACTIONS[Remedy.SPEC], do=partial(self._ways.ask, failure.request))
+        elif isinstance(error, NotAShard) and "://" not in failure.uri:
+            # Files are shown in any case: this is a folder that is no data set.
+            self._bar.tell(text, Tone.ERROR, action="Pack it…", do=partial(self._pack, (failure.uri,)))
         else:
             self._bar.tell(text, Tone.ERROR, action="Try again", do=lambda: self._session.open(failure.request))
 

@@ -28,6 +28,7 @@ FORMAT = Format(
             OptionType.CHOICE,
             "full, with lookup tables; minimal, as the server side keeps it; upload, as it travels; full unless given.",
             Purpose.WRITE,
+            default="full",
             choices=("full", "minimal", "upload"),
         ),
         Option(
@@ -35,6 +36,7 @@ FORMAT = Format(
             OptionType.CHOICE,
             "How chunks are compressed: auto, what gives the fewest bytes for each; auto unless given.",
             Purpose.WRITE,
+            default="auto",
             choices=("auto", "none", "lz4", "bg4"),
         ),
         Option(

@@ -98,7 +98,7 @@ def of_kind(kind: str) -> Described:
     if kind == "skeleton":
         members = {"@type": SKELETON_TYPE, "transform": list(IDENTITY_TRANSFORM), "vertex_attributes": []}
         return Described(SpaceKind.SKELETON, members)
-    raise UsageError(f"kind={kind} is said of volume=FILE.npy; for chunks that are there already give --spec INFO")
+    raise UsageError(f"kind={kind} is said of volume=FILE.npy; chunks that are there already need their info as spec")
 
 
 def check_kind(kind: str, said: Described) -> None:
