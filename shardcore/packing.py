@@ -186,10 +186,17 @@ def read_back(out: str | Path, format: str, writer: Writer, depth: Depth, progre
     Raises:
         ShardError: It cannot be opened.
     """
-    with open_shard(out, format=format, **writer.opening) as shard:
-        report = shard.verify(depth, progress)
-    findings = tuple(finding for finding in report.findings if finding.code not in writer.expected)
-    return Report(report.depth, report.objects, findings)
+    reports = []
+    for folder in writer.folders or ("",):
+        with open_shard(Path(out) / folder if folder else out, format=format, **writer.opening) as shard:
+            reports.append((folder, shard.verify(depth, progress)))
+    findings = [
+        replace(finding, message=f"{folder}: {finding.message}") if folder else finding
+        for folder, report in reports
+        for finding in report.findings
+        if finding.code not in writer.expected
+    ]
+    return Report(depth, sum(report.objects for _, report in reports), tuple(findings))
 
 
 def _from_header(header: Mapping[str, Any], found: Format) -> dict[str, Any]:

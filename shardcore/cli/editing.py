@@ -61,27 +61,33 @@ def truncate(
 @opens
 def append(
     uri: LocalFile,
-    path: Annotated[str, typer.Argument(metavar="INPUT", help="The file with what is appended.", show_default=False)],
+    inputs: Annotated[
+        list[str], typer.Argument(metavar="INPUT...", help="The files with what is appended.", show_default=False)
+    ],
     dry_run: DryRun = False,
     yes: Yes = False,
     no_undo: NoUndo = False,
     json: Json = False,
     how: Opening = USUAL,
 ) -> int:
-    """Append the bytes of a file to the content of a shard, in place or by rewriting it: the question says which."""
-    return change(uri, how, "append", Path(path), yes=yes, dry_run=dry_run, no_undo=no_undo, as_json=json)
+    """Append the bytes of files to the content of a shard, in place or by rewriting it: the question says which."""
+    return change(uri, how, "append", *map(Path, inputs), yes=yes, dry_run=dry_run, no_undo=no_undo, as_json=json)
 
 
 def undo(file: LocalFile, yes: Yes = False, dry_run: DryRun = False, json: Json = False) -> int:
-    """Put back what the last edit of a file changed, from FILE.undo."""
+    """Put back what the last edit of a file changed, from FILE.undo; called again, the edit before."""
+    from shardcore.writing.chain import bring_back, earlier_journals
     from shardcore.writing.undo import read_journal
     from shardcore.writing.undo import undo as put_back
 
+    bring_back(Path(file))
     journal = read_journal(Path(file))
     state = "came to its end" if journal.done else "was interrupted"
+    earlier = len(earlier_journals(Path(file)))
     if dry_run:
-        told = {"path": file, "what": journal.what, "done": journal.done, "size": journal.old_size}
-        print_json(told) if json else print_line(f"{file}: undoes: {journal.what} (it {state})")
+        told = {"path": file, "what": journal.what, "done": journal.done, "size": journal.old_size, "earlier": earlier}
+        left = f"; {plural(earlier, 'edit')} before it can be undone then" if earlier else ""
+        print_json(told) if json else print_line(f"{file}: undoes: {journal.what} (it {state}){left}")
         return 0
     _ask(f"{file}: undo this: {journal.what} (it {state}). Proceed?", yes=yes)
     with progress_bar("putting back") as progress:
@@ -168,15 +174,29 @@ def agreed(edit: Edit, *, yes: bool, dry_run: bool, no_undo: bool, as_json: bool
     """
     if dry_run:
         if as_json:
-            print_json(edit.told())
+            print_json(edit.told() | {"undo": _kept_text(edit, no_undo=no_undo)})
         else:
             _show(edit)
+            print_line(_kept_text(edit, no_undo=no_undo))
         return False
     if not yes:
         _show(edit)
-    kept = "no copy of the old bytes is kept" if no_undo else f"the old bytes are kept in {edit.path.name}.undo"
-    _ask(f"{edit.path}: {edit.what}; {kept}. Proceed?", yes=yes)
+    _ask(f"{edit.path}: {edit.what}; {_kept_text(edit, no_undo=no_undo)}. Proceed?", yes=yes)
     return True
+
+
+def _kept_text(edit: Edit, *, no_undo: bool) -> str:
+    """What becomes of the old bytes, and of what can be undone so far, as a part of a sentence."""
+    from shardcore.writing.undo import kept_of
+
+    journal, earlier = f"{edit.path.name}.undo", kept_of(edit.path)
+    if no_undo:
+        stays = f", but {journal} still has those of an earlier edit" if earlier != 0 else ""
+        return f"no copy of the old bytes is kept{stays}"
+    if earlier is None:
+        return f"the old bytes are kept in {journal}, whose own bytes are about another file and go"
+    first = f"; {plural(earlier, 'edit')} before it can be undone afterwards" if earlier else ""
+    return f"the old bytes are kept in {journal}{first}"
 
 
 def make(edit: Edit, *, no_undo: bool) -> None:

@@ -113,9 +113,9 @@ class Manifest:
         if key is not None and not isinstance(key, str):
             raise self._wrong(number, f"a key is a text, not {short(key)}")
         where = self._folder / path
-        label = f"{where} ({self.name}, line {number})"
+        label, facts = f"{where} ({self.name}, line {number})", self._facts(number, members)
         try:
-            return Item(key if key is not None else key_of(path), where, label, path, {}, self._facts(number, members))
+            return Item(key if key is not None else key_of(path), where, label, path, {}, facts)
         except UsageError as error:
             raise self._wrong(number, error.message) from None
 

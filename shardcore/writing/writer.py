@@ -66,6 +66,8 @@ class Writer(ABC):
         exact: Whether `plan` says what is going to be written; False once content was only `Sized` where it matters.
         expected: Codes of findings that say nothing against what was written: what they are about was asked for.
         notes: What was suggested for lack of options, and what people should know besides; a sentence each.
+        folders: The folders of the result that are opened, each by itself, to verify it, relative to the target; empty:
+            the target itself.
         opening: Options with which the result is opened again (`spec`, `xorbs`), as far as it does not state them.
     """
 
@@ -76,6 +78,7 @@ class Writer(ABC):
         self.output = output
         self.written: tuple[WrittenFile, ...] = ()
         self.exact = True
+        self.folders: tuple[str, ...] = ()
         self.opening: dict[str, Any] = {}
         self.expected: set[str] = set()
         self.notes: tuple[str, ...] = ()

@@ -16,9 +16,10 @@ FORMAT = Format(
     writes=Writes(
         create=lazily("shardcore.formats.mdb.writer:MdbWriter"),
         purpose="Files cut into chunks by their content, each chunk stored once, in xorbs beside an index of them.",
-        cannot="It keeps no names: a file is found by its hash; one shard has 64 MiB at most.",
+        cannot="It keeps no names: a file is found by its hash; one shard has 64 MiB at most, a store has several.",
         keys=KeyRule.NONE,
         folder=True,
+        members=("xet/shard-cache/*.mdb", "xet/xorbs/shards/*.mdb"),
     ),
     edits={"rekey": lazily("shardcore.formats.mdb.rekey:rekey")},
     options=(
