@@ -19,10 +19,10 @@ class HexStatus(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("hexStatus")
-        self.offset = self._label("statusOffset", "Offset of the selection")
-        self.length = self._label("statusLength", "Length of the selection")
-        self.value = self._label("statusValue", "What the selected bytes mean", greedy=True)
-        self.whole = self._label("statusSize", "Size of the source")
+        self.offset = self._label("statusOffset", self.tr("Offset of the selection"))
+        self.length = self._label("statusLength", self.tr("Length of the selection"))
+        self.value = self._label("statusValue", self.tr("What the selected bytes mean"), greedy=True)
+        self.whole = self._label("statusSize", self.tr("Size of the source"))
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         row = QHBoxLayout(self)
         row.setContentsMargins(4, 0, 0, 0)
@@ -34,7 +34,9 @@ class HexStatus(QWidget):
 
     def show_selection(self, span: Span, size: int, path: Sequence[Node], sections: Sequence[Section]) -> None:
         """Tells what is selected in a source of `size` bytes."""
-        self.offset.setText(f"offset {span.start:,} · {span.start:#x}" if size else "no bytes")
+        self.offset.setText(
+            self.tr("offset {0}").format(f"{span.start:,} · {span.start:#x}") if size else self.tr("no bytes")
+        )
         self.length.setText(f"{plural(span.size, 'byte')} · {span.size:#x}" if size else "")
         self.value.tell(_value(path, span, sections) if size else "")
         self.whole.setText(f"{plural(size, 'byte')} · {size_text(size)}" if size >= 1024 else plural(size, "byte"))

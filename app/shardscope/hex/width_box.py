@@ -24,7 +24,7 @@ class WidthBox(QComboBox):
         self.addItems(list(CHOICES))
         self.setFixedWidth(96)
         if (field := self.lineEdit()) is not None:
-            field.setAccessibleName("Bytes in a row")
+            field.setAccessibleName(self.tr("Bytes in a row"))
             field.editingFinished.connect(self._typed)
         self.activated.connect(lambda _: self._typed())
 

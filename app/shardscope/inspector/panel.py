@@ -29,14 +29,6 @@ LATE_MILLISECONDS = 120
 SHORT = 24
 """Characters of a value that has the largest letters."""
 
-NOT_HERE = "Not within reach"
-
-_NOTHING_OPEN = "Open a shard to see what its bytes mean."
-_NOTHING_SELECTED = (
-    "Select a byte, a part of the structure or an object.\n\n"
-    "This panel then tells what it is, what it holds, and where it points."
-)
-
 
 @dataclass(frozen=True, slots=True)
 class _Bytes:
@@ -94,7 +86,7 @@ class Inspector(QScrollArea):
         selection = self._session.selection
         nothing = selection.span is None and selection.row is None
         self.pages.setCurrentIndex(1 if nothing else 0)
-        self.hint.set_text(_NOTHING_OPEN if self._session.shard is None else _NOTHING_SELECTED)
+        self.hint.set_text(self._nothing())
         if nothing:
             self._late.stop()
             self._bytes = _Bytes()
@@ -105,6 +97,15 @@ class Inspector(QScrollArea):
             self._show()
         elif not self._late.isActive():
             self._late.start()
+
+    def _nothing(self) -> str:
+        """What to do where nothing is selected."""
+        if self._session.shard is None:
+            return self.tr("Open a shard to see what its bytes mean.")
+        return self.tr(
+            "Select a byte, a part of the structure or an object.\n\n"
+            "This panel then tells what it is, what it holds, and where it points."
+        )
 
     def _take_selection(self, selection: Selection) -> None:
         span = selection.span
@@ -195,7 +196,7 @@ class Inspector(QScrollArea):
         self._show_when_due()
 
     def _not_read(self, error: BaseException) -> None:
-        self._trouble = f"The bytes cannot be had: {plain_words(error)}"
+        self._trouble = self.tr("The bytes cannot be read: {0}").format(plain_words(error))
         self._show_when_due()
 
     def _show_when_due(self) -> None:
@@ -214,9 +215,10 @@ class Inspector(QScrollArea):
             return
 
         def failed(error: BaseException) -> None:
-            self.error.set_text(f"{NOT_HERE}: {plain_words(error)}")
+            not_here = self.tr("Not within reach")
+            self.error.set_text(f"{not_here}: {plain_words(error)}")
             self.error.show()
-            self._session.tell(NOT_HERE, error)
+            self._session.tell(not_here, error)
 
         find = leads.find
         self._session.ask(
@@ -253,9 +255,9 @@ class Inspector(QScrollArea):
         self._enlarge()
         self.doc = WrapText(tone="muted")
         self.error = WrapText(tone="error")
-        self.node_form = Form("FIELD")
+        self.node_form = Form(self.tr("FIELD"))
         self.node_form.title.hide()
-        self.object_form = Form("OBJECT")
+        self.object_form = Form(self.tr("OBJECT"))
         self._build_fold()
         for form in (self.node_form, self.object_form):
             form.followed.connect(self._follow)

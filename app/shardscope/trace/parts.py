@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import Any
 
-from PySide6.QtCore import QEvent, QPointF, QRectF, Qt, Signal
+from PySide6.QtCore import QCoreApplication, QEvent, QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import QColor, QMouseEvent, QPainter, QPaintEvent, QPen, QPolygonF
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
@@ -225,5 +225,6 @@ def _values(values: dict[str, Any]) -> QWidget | None:
         grid.addWidget(equals, row, 1, Qt.AlignmentFlag.AlignTop)
         grid.addWidget(shown, row, 2)
     if len(values) > MOST_VALUES:
-        grid.addWidget(WrapText(f"and {len(values) - MOST_VALUES} more", tone="muted"), MOST_VALUES, 0, 1, 3)
+        more = QCoreApplication.translate("StepValues", "and {0} more").format(len(values) - MOST_VALUES)
+        grid.addWidget(WrapText(more, tone="muted"), MOST_VALUES, 0, 1, 3)
     return box

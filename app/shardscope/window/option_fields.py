@@ -130,7 +130,7 @@ class ChoiceField(OptionField):
     def __init__(self, option: Option, given: Any) -> None:
         super().__init__(option)
         self.box = QComboBox()
-        self.box.addItem("As usual", None)
+        self.box.addItem(self.tr("As usual"), None)
         for choice in option.choices:
             self.box.addItem(choice, choice)
         self.box.setCurrentIndex(max(self.box.findData(given), 0))
