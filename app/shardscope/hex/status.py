@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QWidget
 
 from shardcore import Node, Section, Span
@@ -11,6 +12,9 @@ from shardcore.words import plural
 from shardscope.hex.tip import path_text
 from shardscope.looks.elided import Elided
 from shardscope.looks.words import size_text
+
+VALUE = 220
+"""Pixels that what the bytes mean may ask for; it takes more where there is more."""
 
 
 class HexStatus(QWidget):
@@ -40,6 +44,21 @@ class HexStatus(QWidget):
         self.length.setText(f"{plural(span.size, 'byte')} · {span.size:#x}" if size else "")
         self.value.tell(_value(path, span, sections) if size else "")
         self.whole.setText(f"{plural(size, 'byte')} · {size_text(size)}" if size >= 1024 else plural(size, "byte"))
+        self._give_room()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """There is more room, or less."""
+        super().resizeEvent(event)
+        self._give_room()
+
+    def _give_room(self) -> None:
+        """Where there is little room, the size of the source goes first, then the length; the offset never."""
+        row = self.layout()
+        gap = row.spacing() if row is not None else 0
+        value = min(self.fontMetrics().horizontalAdvance(self.value.text()), VALUE)
+        wish = {label: label.sizeHint().width() + gap for label in (self.offset, self.length, self.whole)}
+        self.length.setVisible(self.width() >= wish[self.offset] + value + wish[self.length])
+        self.whole.setVisible(self.width() >= sum(wish.values()) + value)
 
     def clear(self) -> None:
         """Says nothing: nothing is open."""

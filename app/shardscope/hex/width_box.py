@@ -15,10 +15,12 @@ class WidthBox(QComboBox):
 
     def __init__(self) -> None:
         super().__init__()
-        self._width = RowWidth(RowMode.FIXED)
+        self._width = RowWidth(RowMode.AUTO)
         self.setObjectName("rowWidth")
         self.setAccessibleName(self.tr("Bytes in a row"))
-        self.setToolTip(self.tr("Bytes in a row: a number, as many as fit, or the record under the caret"))
+        self.setToolTip(
+            self.tr("Bytes in a row: 16 where they fit, a number, as many as fit, or the record under the caret")
+        )
         self.setEditable(True)
         self.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)
         self.addItems(list(CHOICES))
