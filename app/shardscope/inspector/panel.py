@@ -18,7 +18,7 @@ from shardscope.inspector.passport import MOST_LARGE, RAW, ToPage, first_bytes, 
 from shardscope.jobs import Job
 from shardscope.looks.remedies import plain_words
 from shardscope.looks.type import LARGE, NORMAL, TITLE, sized
-from shardscope.looks.words import cut_end, short_name
+from shardscope.looks.words import cut_end, grouped, short_name
 from shardscope.looks.wrap_text import WrapText
 from shardscope.selection import Selection
 from shardscope.session import Session
@@ -128,7 +128,7 @@ class Inspector(QScrollArea):
         self.crumbs.setVisible(bool(short))
         if short:
             self.crumbs.set_path(short[0].name, short)
-        error = self._trouble or self._session.selection.error
+        error = grouped(self._trouble or self._session.selection.error)
         self.error.set_text(error)
         self.error.setVisible(bool(error))
         self.name.setVisible(node is not None)
@@ -139,7 +139,7 @@ class Inspector(QScrollArea):
         self.node_form.setVisible(node is not None)
         if node is not None:
             self.name.set_text(node.name)
-            self.doc.set_text(without_marks(node.doc))
+            self.doc.set_text(grouped(without_marks(node.doc)))
             self._show_value(node)
             self.node_form.set_rows(node_rows(node, self._bytes.raw if self._bytes.node == node.span else None))
         self.object_form.setVisible(ref is not None)

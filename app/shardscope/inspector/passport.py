@@ -12,7 +12,7 @@ from shardcore.record import Value
 from shardcore.sources.base import Source
 from shardcore.text import said
 from shardcore.words import plural
-from shardscope.looks.words import known_size
+from shardscope.looks.words import grouped, known_size
 
 RAW = 48
 """Bytes that are shown raw."""
@@ -102,7 +102,7 @@ def node_rows(node: Node, raw: bytes | None) -> list[Row]:
     if node.decoded:
         rows.append(Row("decoded", f"→ the bytes it decodes to, {node.decoded}", target=Span(node.decoded, 0, 1)))
     if node.error:
-        rows.append(Row("error", node.error, tone="error"))
+        rows.append(Row("error", grouped(node.error), tone="error"))
     return rows
 
 
@@ -122,7 +122,7 @@ def object_rows(ref: ObjectRef) -> list[Row]:
     for name, value in list(ref.extras.items())[:MOST_EXTRAS]:
         rows.append(_cut_row(str(name), said(value, MOST_LETTERS), mono=True))
     if ref.error:
-        rows.append(Row("error", ref.error, tone="error"))
+        rows.append(Row("error", grouped(ref.error), tone="error"))
     return rows
 
 

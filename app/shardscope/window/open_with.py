@@ -29,6 +29,7 @@ from shardcore.registry import all_formats
 from shardcore.words import plural
 from shardscope.jobs import Job, Priority
 from shardscope.looks.remedies import plain_words
+from shardscope.looks.words import grouped
 from shardscope.opening import OpenRequest
 from shardscope.session import Session
 from shardscope.window.error_bar import ErrorBar, Tone
@@ -211,7 +212,7 @@ class OpenWays(QObject):
         def take(report: Report) -> None:
             wrong = [one for one in report.findings if one.severity is Severity.ERROR]
             if wrong:
-                told = f"{no_fit()}: {wrong[0].message}"
+                told = f"{no_fit()}: {grouped(wrong[0].message)}"
                 if len(wrong) > 1:
                     told = self.tr("{0} ({1} in all)").format(told, plural(len(wrong), "error"))
                 self._bar.tell(f"{told}.", Tone.WARNING, action=self.tr("Change…"), do=self.change)

@@ -9,6 +9,7 @@ from PySide6.QtCore import QObject
 
 from shardcore import NotAShard, Remedy, ShardError
 from shardscope.looks.remedies import ACTIONS, plain_words
+from shardscope.looks.words import grouped
 from shardscope.session import OpenFailure, Session
 from shardscope.window.error_bar import ErrorBar, Tone
 from shardscope.window.open_with import OpenWays, no_fit
@@ -60,7 +61,7 @@ class Troubles(QObject):
         self._tells_source, self._told_damage = False, damage
         if self._ways.fits_not(shard):
             self._bar.tell(
-                f"{no_fit()}: {damage.placed}.", Tone.WARNING, action=self.tr("Change…"), do=self._ways.change
+                f"{no_fit()}: {grouped(damage.placed)}.", Tone.WARNING, action=self.tr("Change…"), do=self._ways.change
             )
             return
         if isinstance(damage, NotAShard):
