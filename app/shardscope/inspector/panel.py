@@ -13,8 +13,9 @@ from shardcore.nodes.node import Elsewhere
 from shardcore.text import without_marks
 from shardscope.around.breadcrumb import Breadcrumb
 from shardscope.inspector.as_numbers import MOST
+from shardscope.inspector.object_passport import object_rows
 from shardscope.inspector.parts import Form, Numbers
-from shardscope.inspector.passport import MOST_LARGE, RAW, ToPage, first_bytes, node_rows, object_rows
+from shardscope.inspector.passport import MOST_LARGE, RAW, ToPage, first_bytes, node_rows
 from shardscope.jobs import Job
 from shardscope.looks.remedies import plain_words
 from shardscope.looks.type import LARGE, NORMAL, TITLE, sized
