@@ -247,7 +247,7 @@ class Opened(QObject):
 
         def failed(error: BaseException) -> None:
             self._set_index(IndexState.FAILED)
-            self.message.emit(f"The index cannot be read: {plain_words(error)}")
+            self.message.emit(self.tr("The index cannot be read: {0}").format(plain_words(error)))
 
         self.ask(
             lambda shard, job: shard.load_index(job.progress),

@@ -132,7 +132,7 @@ class ChoiceField(OptionField):
         self.box = QComboBox()
         usual = option.default in option.choices
         if not usual:
-            self.box.addItem("As usual", None)
+            self.box.addItem(self.tr("As usual"), None)
         for choice in option.choices:
             self.box.addItem(choice, choice)
         self.box.setCurrentIndex(max(self.box.findData(option.default if usual and given is None else given), 0))

@@ -30,7 +30,7 @@ from shardscope.around.overview_scale import StripScale
 from shardscope.around.picture import add_picture
 from shardscope.around.strip_paint import LABEL_GAP, STRIP_HEIGHT, paint_strip
 from shardscope.looks import theme
-from shardscope.looks.words import share_text, size_text
+from shardscope.looks.words import grouped, share_text, size_text
 from shardscope.models.marks import Marks
 from shardscope.pages import PageCache
 
@@ -273,13 +273,13 @@ class Overview(QWidget):
         share = share_text(section.size, self._size)
         lines = [
             f"<b>{theme.SECTION_LETTERS[section.role]} · {escape(section.name)}</b>",
-            escape(without_marks(section.doc)),
+            escape(grouped(without_marks(section.doc))),
             f"bytes {section.start:,}..{section.stop:,}",
             f"{size_text(section.size)} ({plural(section.size, 'byte')}), {share} of the file",
             f"here: byte {offset:,} · {offset:#x}",
         ]
         near = self._marks.inside(self.offset_at(x - 4), self.offset_at(x + 4) + 1, 3)
-        lines += [f"⚠ {escape(mark.message)}" for mark in reversed(near)]
+        lines += [f"⚠ {escape(grouped(mark.message))}" for mark in reversed(near)]
         return "<br>".join(line for line in lines if line)
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:

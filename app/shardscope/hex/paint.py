@@ -139,8 +139,8 @@ class HexPainter:
         painter.setPen(pen)
         painter.setBrush(Qt.BrushStyle.NoBrush)
         for part in HexPart:
-            for polygon in self.grid.outlines(start, stop, scene.top, scene.rows, part):
-                painter.drawPolygon(polygon)
+            for line in self.grid.outlines(start, stop, scene.top, scene.rows, part):
+                painter.drawPolyline(line)
 
     def _reasons(self, painter: QPainter, scene: Scene) -> None:
         """Why bytes are not there, on the first row of theirs."""

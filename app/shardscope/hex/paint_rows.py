@@ -6,7 +6,8 @@ the file.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,40 +74,34 @@ class RowPainter:
             _tint(colours, cells, scene.hits, self.palette.text, _HIT_TINT)
         if scene.selection is not None:
             _tint(colours, cells, [scene.selection], self.palette.selection, self.palette.selection.alphaF())
-        # Where the colour is another than in the cell before: there a rectangle begins.
-        changes = np.ones(colours.shape, np.bool_)
-        changes[:, 1:] = colours[:, 1:] != colours[:, :-1]
-        rows, places = np.nonzero(changes)
-        values = colours[rows, places].tolist()
-        stops = np.append(places[1:], 0)
-        stops = np.where(stops == 0, self.grid.layout.width, stops).tolist()
         height, brushes = self.grid.row, self._brushes
         hexes, texts = self._edges
-        for row, cell, stop, value in zip(rows.tolist(), places.tolist(), stops, values, strict=True):
-            if value:
-                if (brush := brushes.get(value)) is None:
-                    brush = brushes[value] = QColor.fromRgb(value)
-                y = self.grid.row_y(row)
-                painter.fillRect(QRectF(hexes[cell], y, hexes[stop] - hexes[cell], height), brush)
-                painter.fillRect(QRectF(texts[cell], y, texts[stop] - texts[cell], height), brush)
+        for row, cell, stop, value in _stretches(colours):
+            if (brush := brushes.get(value)) is None:
+                brush = brushes[value] = QColor.fromRgb(value)
+            y = self.grid.row_y(row)
+            painter.fillRect(QRectF(hexes[cell], y, hexes[stop] - hexes[cell], height), brush)
+            painter.fillRect(QRectF(texts[cell], y, texts[stop] - texts[cell], height), brush)
 
     def _field_edges(self, painter: QPainter, scene: Scene, cells: Cells) -> None:
-        """A thin line where a field begins: before its first byte, and above it where it begins a row."""
+        """A thin line around each field: before its first byte, and over all of its bytes below another field's."""
         grid, thin = self.grid, self.grid.rounded(1)
+        loaded = cells.state == CellState.LOADED
+        section = np.where(loaded, cells.shade // SHADES + 1, 0)
         lines: dict[int, list[QRectF]] = {}
-        rows, places = np.nonzero((cells.begins > 0) & (cells.state == CellState.LOADED))
-        sections = cells.shade[rows, places] // SHADES
-        for row, cell, section in zip(rows.tolist(), places.tolist(), sections.tolist(), strict=True):
-            y = grid.row_y(row)
-            found = lines.setdefault(section, [])
+        rows, places = np.nonzero((cells.begins[:, 1:] > 0) & loaded[:, 1:])
+        kinds = section[rows, places + 1]
+        for row, cell, kind in zip(rows.tolist(), places.tolist(), kinds.tolist(), strict=True):
+            found, y = lines.setdefault(kind, []), grid.row_y(row)
             for edges in self._edges:
-                if cell:
-                    found.append(QRectF(edges[cell], y, thin, grid.row))
-                elif row or scene.top:
-                    found.append(QRectF(edges[0], y, edges[1] - edges[0], thin))
+                found.append(QRectF(edges[cell + 1], y, thin, grid.row))
+        for row, cell, stop, kind in _stretches(np.where(cells.under_another(), section, 0)):
+            found, y = lines.setdefault(kind, []), grid.row_y(row)
+            for edges in self._edges:
+                found.append(QRectF(edges[cell], y, edges[stop] - edges[cell], thin))
         painter.setPen(Qt.PenStyle.NoPen)
-        for section, rects in lines.items():
-            painter.setBrush(self.palette.edge(SECTION_ROLES[section]))
+        for kind, rects in lines.items():
+            painter.setBrush(self.palette.edge(SECTION_ROLES[kind - 1]))
             painter.drawRects(rects)
         painter.setBrush(Qt.BrushStyle.NoBrush)
 
@@ -223,6 +218,19 @@ class RowPainter:
 
 _HIT_TINT = 0.12
 """How much of the colour of text is mixed into the background of a hit."""
+
+
+def _stretches(values: NDArray[Any]) -> Iterator[tuple[int, int, int, int]]:
+    """Neighbours of one value in a row: the row, the first cell, one past the last, the value; zeros are left out."""
+    changes = np.ones(values.shape, np.bool_)
+    changes[:, 1:] = values[:, 1:] != values[:, :-1]
+    rows, places = np.nonzero(changes)
+    stops = np.append(places[1:], 0)
+    stops = np.where(stops == 0, values.shape[1], stops)
+    found = values[rows, places]
+    kept = found != 0
+    columns = (rows[kept], places[kept], stops[kept], found[kept])
+    return zip(*(column.tolist() for column in columns), strict=True)
 
 
 def _tint(colours: NDArray[np.uint32], cells: Cells, ranges: Sequence[Range], tint: QColor, alpha: float) -> None:

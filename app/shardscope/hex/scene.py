@@ -32,7 +32,7 @@ class Scene:
 
     Attributes:
         top: The first row.
-        rows: Number of rows, a partly visible one included.
+        rows: Number of rows.
         sections: Of the source; their borders are drawn.
         selection: The selected bytes, half-open, or None.
         caret: The byte with the caret, or -1.

@@ -210,7 +210,7 @@ class MainWindow(QMainWindow):
         self.places.refresh_recent()
 
     def _opening(self, uri: str) -> None:
-        self.line.say(f"Opening {uri} …")
+        self.line.say(self.tr("Opening {0} …").format(uri))
 
     def _opened(self, shard: Shard) -> None:
         self.line.say("")

@@ -148,14 +148,36 @@ def test_a_selection_is_seen(full: PageCache, name: str) -> None:
         assert abs(got - (back * (1 - alpha) + front * alpha)) <= 1
 
 
+@pytest.mark.parametrize("width", [5, 16, 40])
+def test_every_field_has_a_border_around_it(full: PageCache, width: int) -> None:
+    """Between a byte and the one above there is a line where they belong to two fields, wherever painting begins."""
+    layout = HexLayout(SIZE, width)
+    starts = np.zeros(SIZE, np.int64)
+    for at in range(1, SIZE):
+        begins = at < OBJECTS and (at in (8, INDEX) or (at > INDEX and (at - INDEX) % SLOT.size in (0, 32)))
+        starts[at] = at if begins or at in (OBJECTS, TAIL) else starts[at - 1]
+    expected = np.zeros(SIZE, np.bool_)
+    expected[width:] = starts[width:] != starts[:-width]
+    for top, rows in ((0, 30), (1, 1), (7, 3)):
+        found = gather(layout, top, rows, full, "", SECTIONS).under_another().ravel()
+        assert found.tolist() == expected[top * width : (top + rows) * width].tolist()
+
+
 def test_outlines_go_around_the_bytes() -> None:
     """One polygon around touching rows, two where they do not touch, none outside the screen."""
     grid = HexGrid(QFont("DejaVu Sans Mono", 10), HexLayout(1000), 1.0)
     assert len(grid.outlines(20, 90, 0, 10, HexPart.HEX)) == 1
-    assert len(grid.outlines(31, 33, 0, 10, HexPart.HEX)) == 2
+    one, other = grid.outlines(31, 33, 0, 10, HexPart.HEX)
+    # They are one frame: each is open where the bytes go on.
+    right, left = grid.edge(16, HexPart.HEX), grid.edge(0, HexPart.HEX)
+    assert [point.x() for point in (one.first(), one.last())] == [right, right]
+    assert [point.x() for point in (other.first(), other.last())] == [left, left]
+    assert not one.isClosed()
+    assert not other.isClosed()
     assert grid.outlines(500, 600, 0, 10, HexPart.HEX) == []
     assert len(grid.outlines(0, 2**62, 0, 10, HexPart.TEXT)) == 1
     (polygon,) = grid.outlines(20, 90, 0, 10, HexPart.HEX)
+    assert polygon.isClosed()
     box = polygon.boundingRect()
     assert (box.top(), box.bottom()) == (grid.row_y(1), grid.row_y(6))
 
