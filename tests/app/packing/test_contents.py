@@ -77,7 +77,7 @@ def test_dropped_and_taken_away(qtbot: QtBot, open_sheet: OpenSheet, numbered: P
     QTest.keyClick(contents.list, Qt.Key.Key_Delete)
     assert list(contents.paths) == []
     qtbot.waitUntil(lambda: not sheet.write.isEnabled())
-    assert sheet.plan.planned is None
+    qtbot.waitUntil(lambda: sheet.plan.planned is None)
     sheet.reject()
 
 
