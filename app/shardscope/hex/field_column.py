@@ -119,6 +119,8 @@ class FieldColumn(QObject):
         return made
 
     def _laid_out(self, fields: tuple[NamedField, ...]) -> Line:
+        if not fields:
+            return Line((), (), ())
         metrics = QFontMetricsF(self._font)
         pieces: list[Piece] = []
         places: list[Place] = []

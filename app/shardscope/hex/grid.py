@@ -13,8 +13,6 @@ from shardscope.copying import GROUP
 from shardscope.hex.layout import HexLayout, cell_at_column, hex_column
 
 _SAMPLE = 128
-_MOST_DRIFT = 0.5
-_SHORTEST = 25
 _LETTER = 0.77
 _MARGIN, _TIGHT = 10, 6
 
@@ -48,7 +46,6 @@ class HexGrid:
         hex_x: Where the hex part begins.
         text_x: Where the text part begins.
         width: Width of everything.
-        piece: Characters that may be drawn at once without leaving their cells.
     """
 
     def __init__(self, font: QFont, layout: HexLayout, ratio: float, *, tight: bool = False) -> None:
@@ -60,9 +57,6 @@ class HexGrid:
         self.cell = self.rounded(natural)
         self.font = QFont(font)
         self.font.setLetterSpacing(QFont.SpacingType.AbsoluteSpacing, self.cell - natural)
-        # Qt keeps advances in 64ths of a pixel: over many characters the text would leave its cells.
-        drift = abs(QFontMetricsF(self.font).horizontalAdvance("0" * _SAMPLE) / _SAMPLE - self.cell)
-        self.piece = max(int(_MOST_DRIFT / max(drift, 1e-4)), _SHORTEST)
         self.row = self.rounded(metrics.height() + 3)
         self.text_y = self.rounded((self.row - metrics.height()) / 2)
         self.letters = QFont(font)

@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QBrush, QColor, QPainter, QPen
 
 from shardcore import FieldRole, Severity
 from shardscope.hex.cells import SECTION_ROLES, SHADES, Cells, CellState
 from shardscope.hex.field_column import FieldColumn
 from shardscope.hex.grid import HexGrid, HexPart
-from shardscope.hex.rows import Pieces, RowCache
+from shardscope.hex.rows import RowGlyphs
 from shardscope.hex.scene import Range, Scene
 from shardscope.looks.theme import Palette
 from shardscope.models.sections import sections_in
@@ -29,13 +29,13 @@ class RowPainter:
     """Paints rows with one palette and one grid.
 
     Attributes:
-        texts: The laid-out rows.
+        glyphs: Draws characters.
     """
 
     def __init__(self, grid: HexGrid, palette: Palette, column: FieldColumn | None = None) -> None:
         self.grid = grid
         self.palette = palette
-        self.texts = RowCache(grid)
+        self.glyphs = RowGlyphs(grid)
         self._column = column
         self._shades = shade_table(palette)
         self._brushes: dict[int, QColor] = {}
@@ -123,34 +123,10 @@ class RowPainter:
     # --- the text ---
 
     def _texts(self, painter: QPainter, scene: Scene, cells: Cells) -> None:
-        grid = self.grid
-        found = [
-            (grid.row_y(row) + grid.text_y, self.texts.texts(cells, row))
-            for row in np.flatnonzero(cells.there).tolist()
-        ]
-        painter.setFont(grid.font)
-        painter.setPen(self.palette.text)
-        for y, texts in found:
-            self._draw(painter, grid.hex_x, y, texts.hex)
-            self._draw(painter, grid.text_x, y, texts.text)
-        painter.setPen(self.palette.zero)
-        for y, texts in found:
-            self._draw(painter, grid.hex_x, y, texts.zeros)
-            self._draw(painter, grid.text_x, y, texts.dots)
+        self.glyphs.bytes(painter, cells, self.palette.text, self.palette.zero)
         if scene.letters or self.palette.safe:
-            self._letters(painter, scene, cells)
-
-    def _letters(self, painter: QPainter, scene: Scene, cells: Cells) -> None:
-        grid = self.grid
-        painter.setFont(grid.letters)
-        painter.setPen(self.palette.zero)
-        left = grid.hex_x - grid.cell + grid.letter_dx
-        for row in range(scene.rows):
-            self._draw(painter, left, grid.row_y(row) + grid.letter_y, self.texts.letters(cells, row))
-
-    def _draw(self, painter: QPainter, x: float, y: float, pieces: Pieces) -> None:
-        for column, text in pieces:
-            painter.drawStaticText(QPointF(x + column * self.grid.cell, y), text)
+            painter.setPen(self.palette.zero)
+            self.glyphs.letters(painter, cells)
 
     # --- over the text ---
 
@@ -209,11 +185,8 @@ class RowPainter:
         height = scene.rows * grid.row
         painter.fillRect(QRectF(0, grid.header, grid.gutter, height), self.palette.window)
         painter.fillRect(QRectF(grid.gutter, grid.header, grid.rounded(1), height), self.palette.border)
-        painter.setFont(grid.font)
         painter.setPen(self.palette.muted)
-        for row in np.flatnonzero(cells.there).tolist():
-            place = QPointF(grid.margin, grid.row_y(row) + grid.text_y)
-            painter.drawStaticText(place, self.texts.texts(cells, row).offset)
+        self.glyphs.offsets(painter, cells)
 
 
 _HIT_TINT = 0.12

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QFileDialog, QGridLayout, QLabel, QLineEdit, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtCore import QEvent, QObject, Qt
+from PySide6.QtWidgets import QComboBox, QFileDialog, QGridLayout, QLabel, QLineEdit, QSizePolicy, QVBoxLayout, QWidget
 
 from shardcore.options import Option, OptionType
 from shardscope.looks import theme
@@ -104,6 +104,9 @@ class OptionForm(QWidget):
             field.changed.connect(self._check)
             field.changed.connect(changed)
             self.fields[option.name] = field
+            for box in field.findChildren(QComboBox):
+                box.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+                box.installEventFilter(self)
             label = QLabel(option.name, self)
             label.setBuddy(field)
             label.setMinimumHeight(field.sizeHint().height())
@@ -143,6 +146,13 @@ class OptionForm(QWidget):
         self._told = (name, why, self.fields[name].value())
         self._check()
         return True
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """The wheel scrolls the form, and changes a choice only where the keyboard is."""
+        if event.type() == QEvent.Type.Wheel and isinstance(watched, QComboBox) and not watched.hasFocus():
+            event.ignore()
+            return True
+        return super().eventFilter(watched, event)
 
     def _check(self) -> None:
         told_name, told_why, told_value = self._told

@@ -100,4 +100,4 @@ def pack_keys_text(writes: Writes) -> str:
         case KeyRule.OWN:
             return f"The key of an object is its name without the ending: {writes.key_form}; or what a manifest says."
         case _:
-            return "The format has no keys; a manifest beside it tells what became of each."
+            return "The format has no keys; where a manifest gives some, one beside the shard tells where they went."

@@ -30,6 +30,12 @@ from shardscope.packing.plan_strip import PlanStrip
 from shardscope.packing.request import Planned
 
 _SWATCH = 15
+_NUMBER, _KINDS = 13, 26
+"""Digits of a column: of a number, and of how many objects of each kind."""
+
+_MOST_SHARE = 10
+"""How many times the content the overhead may be to be told as a share."""
+
 _ROWS = 8
 """Rows of the tree that are seen at once."""
 
@@ -108,8 +114,8 @@ class PlanView(QWidget):
         header.setSectionsMovable(False)
         header.setStretchLastSection(False)
         header.setSectionResizeMode(NAME, QHeaderView.ResizeMode.Stretch)
-        for column, letters in ((OBJECTS, 14), (SIZE, 14), (OFFSET, 14)):
-            header.resizeSection(column, tree.fontMetrics().horizontalAdvance("0") * letters)
+        for column in (OBJECTS, SIZE, OFFSET):
+            header.resizeSection(column, tree.fontMetrics().horizontalAdvance("0") * _NUMBER)
         row = tree.fontMetrics().height() + 5
         tree.setMinimumHeight(_ROWS * row + 12)
         tree.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
@@ -170,6 +176,8 @@ class PlanView(QWidget):
         self._planned = planned
         plan = planned.plan
         self.model.set_planned(planned, name)
+        digits = _KINDS if planned.kinds else _NUMBER
+        self.tree.header().resizeSection(OBJECTS, self.tree.fontMetrics().horizontalAdvance("0") * digits)
         self.headline.tell(headline_text(plan, name))
         self._say(summary_text(planned), plan=True)
         self.exact.setVisible(not plan.exact)
@@ -183,11 +191,6 @@ class PlanView(QWidget):
             self.tree.setCurrentIndex(self.model.index_of(largest))
         else:
             self.strip.show_file(None)
-
-    def rename(self, name: str) -> None:
-        """The target has another name."""
-        if self._planned is not None:
-            self.show_plan(self._planned, name)
 
     # --- inside ---
 
@@ -227,5 +230,6 @@ def summary_text(planned: Planned) -> str:
     about = "" if plan.exact else ABOUT
     parts = [plural(planned.objects, "object"), f"{plural(plan.content, 'byte')} of content"]
     what = f"{plural(abs(plan.overhead), 'byte')} {'of overhead' if plan.overhead >= 0 else 'saved'}"
-    share = f" ({share_text(abs(plan.overhead), plan.content)})" if plan.content else ""
+    told = plan.content and abs(plan.overhead) < _MOST_SHARE * plan.content
+    share = f" ({share_text(abs(plan.overhead), plan.content)})" if told else ""
     return " · ".join([*parts, f"{about}{what}{share}"])

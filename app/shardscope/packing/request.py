@@ -13,7 +13,6 @@ import numpy as np
 
 from shardcore import Shard, ShardError, UsageError
 from shardcore.converting import KeyChoice, convert
-from shardcore.extract.choice import outer_kinds
 from shardcore.packing import Packed, pack
 from shardcore.progress import Progress
 from shardcore.registry import create
@@ -63,7 +62,7 @@ class Planned:
     Attributes:
         plan: The files.
         name: What the target was called in it.
-        objects: How many objects the files hold; parts of others do not count.
+        objects: How many objects; parts of others do not count.
         kinds: Of files with objects of several kinds, how many of each; by the number of the file.
         notes: What has no place in the format, is left out or was suggested.
     """
@@ -150,13 +149,23 @@ class Work(ABC):
         Raises:
             Refused: It cannot be written like this.
         """
+        added = 0
+
+        def tell(done: int, total: int) -> None:
+            nonlocal added
+            added = done + 1
+            progress(done, total)
+
         try:
-            found = self.run(plan=True, unread=unread, force=True, progress=progress)
+            found = self.run(plan=True, unread=unread, force=True, progress=tell)
         except ShardError as error:
             raise Refused(error, self._wrong_option() if isinstance(error, UsageError) else "") from error
         plan = found.plan or Plan(())
         kinds = {number: text for number, file in enumerate(plan.files[:TOLD_FILES]) if (text := _kinds_text(file))}
-        return Planned(plan, self.target.path.name, sum(map(_outer_count, plan.files)), kinds, found.notes)
+        # Files that hold parts of objects may hold an object twice: in an index, and in a copy of it.
+        parted = any(file.objects.inner_kinds for file in plan.files)
+        objects = added if parted else sum(len(file.objects) for file in plan.files)
+        return Planned(plan, self.target.path.name, objects, kinds, found.notes)
 
     def write(self, progress: Progress, stage: Stage) -> Packed:
         """Writes it, and verifies the result.
@@ -260,14 +269,6 @@ def _can_begin(target: Target, options: Mapping[str, Any]) -> bool:
     except UsageError:
         return False
     return True
-
-
-def _outer_count(file: PlannedFile) -> int:
-    """Objects of a file that are no parts of others."""
-    objects = file.objects
-    if len(objects.kinds) <= 1 or not len(objects):
-        return len(objects)
-    return int(np.count_nonzero(np.isin(objects[:].kind, outer_kinds(objects))))
 
 
 def _kinds_text(file: PlannedFile) -> str:

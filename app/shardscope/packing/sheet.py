@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtCore import QPoint, QRect, QSize, Qt, Signal
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QFont, QResizeEvent
 from PySide6.QtWidgets import (
     QBoxLayout,
@@ -46,6 +46,12 @@ WIDE = 880
 
 FULL = QSize(1240, 790)
 """The size of the sheet where the window is larger than that."""
+
+SMALL_PAGE = QSize(580, 250)
+"""The size while it is written."""
+
+RESULT_PAGE = QSize(640, 360)
+"""The size where there is something to read afterwards."""
 
 _AROUND = 40
 
@@ -95,6 +101,7 @@ class PackSheet(QDialog):
         self.counted = Counted()
         self._refused, self._final = "", True
         self._stop: Callable[[], object] = self.reject
+        self._form_size = FULL
         self.contents = None if converting else ContentsView(list(start.paths), start.folder, self)
         self.rules = (
             KeyRules(start.shard, start.request, self)
@@ -214,6 +221,12 @@ class PackSheet(QDialog):
         room = parent.window().size() if parent is not None else FULL
         return FULL.boundedTo(room - QSize(_AROUND, _AROUND))
 
+    def _become(self, size: QSize) -> None:
+        """Takes another size, about the same middle."""
+        place = QRect(QPoint(0, 0), size.boundedTo(self._form_size))
+        place.moveCenter(self.geometry().center())
+        self.setGeometry(place)
+
     def minimumSizeHint(self) -> QSize:
         """Everything scrolls: it fits the smallest window."""
         return QSize(420, 300)
@@ -304,7 +317,9 @@ class PackSheet(QDialog):
         """
         self.writing.begin(name)
         self._stop = stop
+        self._form_size = self.size()
         self.pages.setCurrentWidget(self.writing)
+        self._become(SMALL_PAGE)
         self.writing.hide_button.setFocus()
 
     def tell_written(self, packed: Packed, name: str, *, stay: bool) -> None:
@@ -320,6 +335,7 @@ class PackSheet(QDialog):
             return
         self.outcome.tell(packed, name)
         self.pages.setCurrentWidget(self.outcome)
+        self._become(RESULT_PAGE)
 
     def leave_form(self) -> None:
         """What was to be converted is closed; what is being written goes on."""
@@ -329,6 +345,7 @@ class PackSheet(QDialog):
     def tell_failed(self, why: str) -> None:
         """Writing failed; everything can be changed again."""
         self.pages.setCurrentIndex(0)
+        self._become(self._form_size)
         self.refresh()
         self._say(why, wrong=True)
         self.write.setFocus()

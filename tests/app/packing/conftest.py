@@ -69,6 +69,13 @@ def sheet_of(qtbot: QtBot, shards: NewShards) -> PackSheet:
     return sheet
 
 
+def wait_gone(qtbot: QtBot, shards: NewShards) -> None:
+    """Waits until no sheet is left."""
+    window = shards.parent()
+    assert isinstance(window, QWidget)
+    qtbot.waitUntil(lambda: window.findChild(PackSheet) is None)
+
+
 def wait_planned(qtbot: QtBot, sheet: PackSheet, *, exact: bool = True) -> None:
     """Waits until the plan of what the sheet says is drawn."""
 

@@ -67,7 +67,7 @@ def test_dropped_and_taken_away(qtbot: QtBot, open_sheet: OpenSheet, numbered: P
     beside = tmp_path / "beside.txt"
     beside.write_bytes(b"beside")
     drop(sheet, numbered, beside, numbered)
-    assert contents.paths == (str(numbered), str(beside))
+    assert list(contents.paths) == [str(numbered), str(beside)]
     qtbot.waitUntil(lambda: contents.total.text().startswith("13 files · "))
     assert contents.model.index(0, 1).data() == "folder, 12 files"
     wait_planned(qtbot, sheet)
@@ -75,9 +75,9 @@ def test_dropped_and_taken_away(qtbot: QtBot, open_sheet: OpenSheet, numbered: P
     assert sheet.plan.planned.objects == 13
     contents.list.selectAll()
     QTest.keyClick(contents.list, Qt.Key.Key_Delete)
-    assert contents.paths == ()
-    assert not sheet.write.isEnabled()
-    assert sheet.plan.planned is None
+    assert list(contents.paths) == []
+    qtbot.waitUntil(lambda: not sheet.write.isEnabled())
+    qtbot.waitUntil(lambda: sheet.plan.planned is None)
     sheet.reject()
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import threading
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QLineEdit
+from PySide6.QtWidgets import QLabel, QLineEdit
 from pytestqt.qtbot import QtBot
 
 from shardcore.packing import Packed, pack
@@ -21,7 +22,7 @@ from shardscope.packing.sheet import PackSheet
 from shardscope.session import Session
 from shardscope.settings import Settings
 from tests.app.conftest import open_in
-from tests.app.packing.conftest import OpenSheet, sheet_of, tree_of, wait_planned
+from tests.app.packing.conftest import OpenSheet, sheet_of, tree_of, wait_gone, wait_planned
 
 CASES = {
     "swh": ("new.shard", {"seed": "7"}),
@@ -42,6 +43,11 @@ def choose(sheet: PackSheet, options: dict[str, str]) -> None:
         else:
             assert isinstance(field, ChoiceField)
             field.box.setCurrentText(value)
+
+
+def says(label: QLabel, text: str) -> bool:
+    """Whether a label begins with a text."""
+    return label.text().startswith(text)
 
 
 @pytest.mark.parametrize("format", CASES)
@@ -94,10 +100,11 @@ def test_a_wrong_option_is_told_beside_it(qtbot: QtBot, open_sheet: OpenSheet, n
     field = sheet.options.fields["level"]
     assert isinstance(field, TextField)
     assert field.line.placeholderText() == "7"
-    wrong = sheet.options.findChild(object, "wrong_level")
+    wrong = sheet.options.findChild(QLabel, "wrong_level")
+    assert wrong is not None
     for text, told in (("much", "level=much: a whole number is wanted"), ("12", "level=12: 0 to 9 are possible")):
         field.line.setText(text)
-        qtbot.waitUntil(lambda told=told: wrong.text() == f"✖ {told}")  # type: ignore[misc]
+        qtbot.waitUntil(partial(says, wrong, f"✖ {told}"))
         assert not sheet.write.isEnabled()
         assert sheet.problem.text() == f"✖ {told}"
         assert field.accessibleDescription() == told
@@ -121,7 +128,7 @@ def test_what_is_there_already(qtbot: QtBot, session: Session, open_sheet: OpenS
     assert "have it replaced" in sheet.problem.text()
     for name, told in ((str(one), "This is what is read"), (f"{numbered}/no/x.des", "There is no folder")):
         sheet.place.line.setText(name)
-        qtbot.waitUntil(lambda told=told: sheet.place.state.text().startswith(told))  # type: ignore[misc]
+        qtbot.waitUntil(partial(says, sheet.place.state, told))
         assert not sheet.write.isEnabled()
         assert sheet.place.replace.isHidden()
     sheet.place.line.setText(str(target))
@@ -234,7 +241,7 @@ def test_conversion_both_ways(qtbot: QtBot, session: Session, shards: NewShards,
         sheet.write.click()
     assert session.shard is not None
     assert session.shard.format == "des"
-    qtbot.waitUntil(lambda: shards.parent().findChild(PackSheet) is None)
+    wait_gone(qtbot, shards)
     open_in(session, qtbot, data / "des" / "meta.des")
     before = [session.shard.read(ref) for ref in _refs(session)]
     shards.convert.trigger()
@@ -253,7 +260,7 @@ def test_conversion_both_ways(qtbot: QtBot, session: Session, shards: NewShards,
     assert "Read back and verified" in sheet.outcome.verified.text
     assert {session.shard.read(ref) for ref in _refs(session)} == set(before)
     QTest.keyClick(sheet.outcome.button, Qt.Key.Key_Return)
-    qtbot.waitUntil(lambda: shards.parent().findChild(PackSheet) is None)
+    wait_gone(qtbot, shards)
 
 
 def _refs(session: Session) -> list[Any]:

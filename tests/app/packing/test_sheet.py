@@ -33,6 +33,7 @@ def test_every_format_at_every_size(qtbot: QtBot, open_sheet: OpenSheet, numbere
         for name in sheet.formats.names:
             sheet.formats.choose(name)
             inner = sheet.area.widget()
+            assert inner is not None
             assert inner.minimumSizeHint().width() <= sheet.area.viewport().width(), (width, name)
             assert unnamed(sheet) == []
             for field in sheet.options.fields.values():
@@ -50,11 +51,6 @@ class _Untouched(NoObjects):
 
     def __len__(self) -> int:
         return 5_000_000
-
-    @property
-    def kinds(self) -> tuple[str, ...]:
-        """One."""
-        return ("object",)
 
     def columns(self, rows: Any, *, sizes: bool = True) -> Any:
         """Fails."""
