@@ -199,7 +199,7 @@ def putting_back(source: FileSource) -> tuple[Journal, Edit]:
                 kind, start, length = record
                 pieces = partial(_kept, found.undo_path, file.tell(), length)
                 new: New = Stream(length, pieces) if kind == _BYTES else Zeros(length)
-                changes.append(Change(start, new, "old bytes"))
+                changes.append(Change(start, new, "put back"))
                 file.seek(length if kind == _BYTES else 0, os.SEEK_CUR)
     except (OSError, struct.error) as error:
         raise SourceError(f"cannot read {found.undo_path}: {reason_of(error)}") from error

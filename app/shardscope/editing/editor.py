@@ -268,8 +268,8 @@ class Editor(QObject):
             if not here:
                 session.message.emit(self._after.text)
                 self._after = None
-            elif isinstance(error, (SourceChanged, UsageError)):
-                # Nothing was written.
+            elif isinstance(error, (SourceChanged, UsageError)) or (self._after.bad and shard is None):
+                # Nothing was written, or nothing is open that could be shown again.
                 session.hold_watch(held=False)
                 self._tell()
             else:
