@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from PySide6.QtCore import QCoreApplication, QObject, Qt
+from PySide6.QtCore import QCoreApplication, QObject, QSize, Qt
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QSizePolicy, QToolButton, QWidget
 
@@ -12,6 +12,9 @@ from shardcore.writing.verbs import VERBS, Takes, Verb
 from shardscope.editing.editor import Editor, title_of
 from shardscope.editing.switch import EditSwitch
 from shardscope.looks.shown import tip
+
+ROOM = 9
+"""Pixels on both sides of the words of the sign."""
 
 
 class EditActions(QObject):
@@ -114,11 +117,21 @@ class EditChip(QToolButton):
         self.setObjectName("editChip")
         self.setCheckable(True)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Ignored)
+        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         self._texts = {False: self.tr("⊘ Read-only"), True: self.tr("✎ Editing on")}
         self.clicked.connect(self._clicked)
         switch.changed.connect(self._update)
         self._update()
+
+    def sizeHint(self) -> QSize:
+        """As large as the longer of its texts: no state changes the line it stands in."""
+        metrics = self.fontMetrics()
+        widest = max(metrics.horizontalAdvance(one) for one in self._texts.values())
+        return QSize(widest + 2 * ROOM, metrics.height() + 1)
+
+    def minimumSizeHint(self) -> QSize:
+        """The same."""
+        return self.sizeHint()
 
     def _clicked(self, _: bool) -> None:
         if self._allow.isEnabled():
@@ -131,8 +144,6 @@ class EditChip(QToolButton):
         self.setText(text)
         self.setChecked(allowed)
         self.setAccessibleName(text[2:])
-        widest = max(self.fontMetrics().horizontalAdvance(one) for one in self._texts.values())
-        self.setFixedWidth(widest + 20)
         if allowed:
             words = self.tr("This file may be changed: press to make it read-only again")
         else:
