@@ -181,31 +181,20 @@ def agreed(edit: Edit, *, yes: bool, dry_run: bool, no_undo: bool, as_json: bool
     Raises:
         UsageError: There is nobody to ask, and no `--yes`.
     """
+    from shardcore.writing.kept import kept_text
+
+    kept = kept_text(edit, keep=not no_undo)
     if dry_run:
         if as_json:
-            print_json(edit.told() | {"undo": _kept_text(edit, no_undo=no_undo)})
+            print_json(edit.told() | {"undo": kept})
         else:
             _show(edit)
-            print_line(_kept_text(edit, no_undo=no_undo))
+            print_line(kept)
         return False
     if not yes:
         _show(edit)
-    _ask(f"{edit.path}: {edit.what}; {_kept_text(edit, no_undo=no_undo)}. Proceed?", yes=yes)
+    _ask(f"{edit.path}: {edit.what}; {kept}. Proceed?", yes=yes)
     return True
-
-
-def _kept_text(edit: Edit, *, no_undo: bool) -> str:
-    """What becomes of the old bytes, and of what can be undone so far, as a part of a sentence."""
-    from shardcore.writing.undo import kept_of
-
-    journal, earlier = f"{edit.path.name}.undo", kept_of(edit.path)
-    if no_undo:
-        stays = f", but {journal} still has those of an earlier edit" if earlier != 0 else ""
-        return f"no copy of the old bytes is kept{stays}"
-    if earlier is None:
-        return f"the old bytes are kept in {journal}, whose own bytes are about another file and go"
-    first = f"; {plural(earlier, 'edit')} before it can be undone afterwards" if earlier else ""
-    return f"the old bytes are kept in {journal}{first}"
 
 
 def make(edit: Edit, *, no_undo: bool) -> None:

@@ -189,6 +189,7 @@ def putting_back(source: FileSource) -> tuple[Journal, Edit]:
         FormatError: The journal is damaged.
         SourceError: It cannot be read.
     """
+    bring_back(source.path)
     found = read_journal(source.path)
     _check_file(found)
     changes: list[Change] = []

@@ -20,8 +20,8 @@ class Takes(Enum):
 
     KEYS = "keys"
     """Objects, by their keys."""
-    FILE = "file"
-    """A file whose bytes come in."""
+    FILES = "files"
+    """Files whose bytes come in."""
     NOTHING = "nothing"
     """The file itself."""
 
@@ -67,8 +67,8 @@ TRUNCATE = Verb("truncate", "Truncate", "Cut off the bytes that follow the end o
 APPEND = Verb(
     "append",
     "Append",
-    "Append the bytes of a file to the content of a shard, in place or by rewriting it: that is said first.",
-    Takes.FILE,
+    "Append the bytes of files to the content of a shard, in place or by rewriting it: that is said first.",
+    Takes.FILES,
 )
 TOMBSTONE = Verb(
     "tombstone",
@@ -89,7 +89,7 @@ def made(
     shard: Any,
     *,
     keys: Sequence[str] = (),
-    path: Path | None = None,
+    paths: Sequence[Path] = (),
     values: Mapping[str, str] | None = None,
     now: str = "",
     back: bool = False,
@@ -101,7 +101,7 @@ def made(
         make: What the format of the shard has for it in `Format.edits`.
         shard: The opened shard.
         keys: For verbs that take keys.
-        path: For verbs that take a file.
+        paths: For verbs that take files.
         values: The options, by name.
         now: The time, in ISO 8601 and UTC, where the edit notes it.
         back: Whether it is taken back.
@@ -115,5 +115,5 @@ def made(
     if verb.beside:
         facts = {fact: (values or {}).get(name) or "" for name, fact in _FACTS.items()}
         return make(shard, keys, now=now, facts=facts, undo=back)
-    given: dict[Takes, tuple[Any, ...]] = {Takes.KEYS: (keys,), Takes.FILE: (path,), Takes.NOTHING: ()}
+    given: dict[Takes, Sequence[Any]] = {Takes.KEYS: (keys,), Takes.FILES: paths, Takes.NOTHING: ()}
     return make(shard, *given[verb.takes])

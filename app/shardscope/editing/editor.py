@@ -106,7 +106,7 @@ class Editor(QObject):
             QCoreApplication.translate("Verbs", verb.help),
             title.partition(" ")[0],
             () if back else verb.options,
-            takes_file=verb.takes is Takes.FILE,
+            takes_files=verb.takes is Takes.FILES,
         )
         asked = Asked(verb, keys, back=back)
 
@@ -122,7 +122,7 @@ class Editor(QObject):
             return asked, replace(proposal, remark=f"{proposal.remark} {more}".strip())
 
         def look() -> None:
-            wanted = replace(asked, path=sheet.path, values=sheet.values, now=self.now())
+            wanted = replace(asked, paths=sheet.paths, values=sheet.values, now=self.now())
             self._look(sheet, lambda shard, job: work(shard, job, wanted))
 
         sheet.asked.connect(look)
@@ -143,19 +143,15 @@ class Editor(QObject):
         return sheet
 
     def _sheet(
-        self, title: str, help: str, act: str, options: tuple[Option, ...] = (), *, takes_file: bool = False
+        self, title: str, help: str, act: str, options: tuple[Option, ...] = (), *, takes_files: bool = False
     ) -> EditSheet:
         self._close_sheet()
-        shard = self._session.shard
-        name = shard.source.name if shard is not None and shard.source is not None else ""
         sheet = EditSheet(
             title,
             help,
             act,
             options,
-            takes_file=takes_file,
-            name=name,
-            journal=self._switch.standing.journal,
+            takes_files=takes_files,
             parent=self._window,
         )
         self.sheet = sheet
@@ -237,15 +233,17 @@ class Editor(QObject):
         sheet.accept()
         if shard is None:
             return
-        text = self.tr("{0} was changed: {1}").format(path.name, proposal.what)
+        text = self.tr("{0} was changed: {1}").format(proposal.name or path.name, proposal.what)
         news = News(text)
-        if proposal.keeps and keep:
+        if proposal.kept and keep:
             news = News(text, action=self.tr("Undo"), do=lambda: self.put_back(str(path)))
         elif asked is not None and asked.verb.back and not asked.back:
             verb, keys = asked.verb, tuple(asked.keys)
             action = f"{title_of(verb, back=True)}…"
             news = News(text, action=action, do=lambda: self.ask(verb, back=True, keys=keys))
-        self._run(lambda job: proposal.make(keep, job.progress), proposal.what, news, stops=keep and proposal.keeps)
+        self._run(
+            lambda job: proposal.make(keep, job.progress), proposal.what, news, stops=keep and bool(proposal.kept)
+        )
 
     def put_back(self, uri: str) -> Job:
         """Puts back what the last edit of a file changed, and opens it again."""

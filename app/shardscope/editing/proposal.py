@@ -16,6 +16,7 @@ from shardcore.sources.local import FileSource, LocalFolder
 from shardcore.sources.names import SourceName
 from shardcore.words import plural
 from shardcore.writing.edit import Change, Edit, Rewrite, Zeros
+from shardcore.writing.kept import kept_text
 from shardcore.writing.undo import apply, interrupted, putting_back, undo
 from shardcore.writing.verbs import Verb, made
 from shardscope.editing.standing import maker
@@ -41,7 +42,7 @@ class Asked:
     Attributes:
         verb: What.
         keys: The objects, for verbs that take keys.
-        path: The file, for verbs that take one.
+        paths: The files, for verbs that take some.
         values: The options, by name.
         now: The time, in ISO 8601 and UTC.
         back: Whether the verb is taken back.
@@ -49,7 +50,7 @@ class Asked:
 
     verb: Verb
     keys: Sequence[str] = ()
-    path: Path | None = None
+    paths: tuple[Path, ...] = ()
     values: Mapping[str, str] = field(default_factory=dict)
     now: str = ""
     back: bool = False
@@ -96,7 +97,7 @@ class Proposal:
         new_size: Bytes of it afterwards.
         proposed: What changes in each source, by its name.
         make: Makes the edit.
-        keeps: Whether it is to be asked if the old bytes are kept.
+        kept: What becomes of the old bytes when they are not kept, and when they are; empty where nobody is asked.
         remark: What else there is to say.
     """
 
@@ -107,7 +108,7 @@ class Proposal:
     new_size: int
     proposed: Mapping[str, Proposed]
     make: Make
-    keeps: bool = False
+    kept: tuple[str, ...] = ()
     remark: str = ""
 
     @property
@@ -137,12 +138,14 @@ def propose(shard: Shard, asked: Asked) -> Proposal:
         maker(shard, asked.verb),
         shard,
         keys=asked.keys,
-        path=asked.path,
+        paths=asked.paths,
         values=asked.values,
         now=asked.now,
         back=asked.back,
     )
-    return _of_edit(edit, partial(_apply, edit), keeps=True) if isinstance(edit, Edit) else _of_rewrites(shard, edit)
+    if not isinstance(edit, Edit):
+        return _of_rewrites(shard, edit)
+    return _of_edit(edit, partial(_apply, edit), (kept_text(edit, keep=False), kept_text(edit, keep=True)))
 
 
 def propose_undo(shard: Shard) -> Proposal:
@@ -155,7 +158,7 @@ def propose_undo(shard: Shard) -> Proposal:
         raise UsageError("only local files can be changed in place")
     journal, edit = putting_back(shard.source)
     state = "" if journal.done else "That edit was interrupted: it may be half done."
-    return _of_edit(edit, lambda _, progress: put_back(edit.path, progress), keeps=False, remark=state)
+    return _of_edit(edit, lambda _, progress: put_back(edit.path, progress), remark=state)
 
 
 def put_back(path: Path, progress: Progress = no_progress) -> None:
@@ -204,7 +207,7 @@ def _telling(progress: Progress) -> Progress:
 # --- edits in place ---
 
 
-def _of_edit(edit: Edit, make: Make, *, keeps: bool, remark: str = "") -> Proposal:
+def _of_edit(edit: Edit, make: Make, kept: tuple[str, ...] = (), *, remark: str = "") -> Proposal:
     rows: list[Row] = []
     stretches: list[Stretch] = []
     left = KEPT
@@ -222,7 +225,7 @@ def _of_edit(edit: Edit, make: Make, *, keeps: bool, remark: str = "") -> Propos
         rows.append(Row("", "cut off", at, edit.old_size, at, old, cut, b"", 0))
         stretches.append(Stretch(at, edit.old_size, None))
     proposed = {"": Proposed.of("", stretches)} if stretches else {}
-    return Proposal(edit.what, tuple(rows), edit.path.name, edit.old_size, edit.new_size, proposed, make, keeps, remark)
+    return Proposal(edit.what, tuple(rows), edit.path.name, edit.old_size, edit.new_size, proposed, make, kept, remark)
 
 
 def _stretch(change: Change, stop: int, most: int) -> Stretch:

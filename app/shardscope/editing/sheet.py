@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from PySide6.QtCore import QModelIndex, QSize, Qt, QTimer, Signal
@@ -54,9 +55,7 @@ class EditSheet(QDialog):
         help: One sentence about it.
         act: The words on the button that does it.
         options: What may be said besides.
-        takes_file: Whether it needs a file.
-        name: The file that changes.
-        journal: Whether an edit before is kept in the journal of the file.
+        takes_files: Whether it needs files.
         parent: The window.
     """
 
@@ -72,23 +71,20 @@ class EditSheet(QDialog):
         act: str,
         options: tuple[Option, ...] = (),
         *,
-        takes_file: bool = False,
-        name: str = "",
-        journal: bool = False,
+        takes_files: bool = False,
         parent: QWidget | None = None,
     ) -> None:
         super().__init__(parent)
         self.setObjectName("editSheet")
         self.setWindowTitle(title)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setAcceptDrops(takes_file)
-        self._name = name
-        self._journal = journal
+        self.setAcceptDrops(takes_files)
+        self._paths: tuple[Path, ...] = ()
         self._proposal: Proposal | None = None
         self.title = QLabel(shown(title), self)
         self.title.setFont(sized(self.font(), LARGE))
         self.help = self._words(shown(help), "editHelp")
-        self.file = self._file_field() if takes_file else None
+        self.file = self._file_field() if takes_files else None
         self.fields = {option.name: self._field(option) for option in options}
         self.model = ChangeModel(self)
         self.table = self._table()
@@ -132,8 +128,8 @@ class EditSheet(QDialog):
     def _file_field(self) -> QLineEdit:
         line = QLineEdit(self)
         line.setObjectName("edit_file")
-        line.setAccessibleName(self.tr("File"))
-        line.setPlaceholderText(self.tr("Drop a file here, or choose one"))
+        line.setAccessibleName(self.tr("Files"))
+        line.setPlaceholderText(self.tr("Drop files here, or choose some"))
         line.setAcceptDrops(False)
         return line
 
@@ -167,7 +163,7 @@ class EditSheet(QDialog):
             choose = QPushButton(self.tr("&Choose…"), self)
             choose.setAutoDefault(False)
             choose.clicked.connect(lambda _: self._choose())
-            self._row(form, self.tr("&File"), self.file)
+            self._row(form, self.tr("&Files"), self.file)
             form.addWidget(choose, 0, 2)
         for name, line in self.fields.items():
             self._row(form, f"&{name.capitalize()}", line)
@@ -217,10 +213,18 @@ class EditSheet(QDialog):
     # --- what it says ---
 
     @property
-    def path(self) -> Path | None:
-        """The file that was chosen, or None."""
+    def paths(self) -> tuple[Path, ...]:
+        """The files that were chosen."""
         text = self.file.text().strip() if self.file is not None else ""
-        return Path(text) if text else None
+        if text == _listed(self._paths):
+            return self._paths
+        return (Path(text),) if text else ()
+
+    def take_files(self, paths: Iterable[str]) -> None:
+        """Takes files that were chosen or dropped."""
+        assert self.file is not None
+        self._paths = tuple(map(Path, paths))
+        self.file.setText(_listed(self._paths))
 
     @property
     def values(self) -> dict[str, str]:
@@ -230,7 +234,7 @@ class EditSheet(QDialog):
     @property
     def ready(self) -> bool:
         """Whether there is enough to look what would change."""
-        return self.file is None or self.path is not None
+        return self.file is None or bool(self.paths)
 
     @property
     def row(self) -> Row | None:
@@ -287,18 +291,14 @@ class EditSheet(QDialog):
         for button in (self.old, self.new):
             button.setEnabled(shows)
         self.apply.setEnabled(found is not None and bool(found.rows))
-        keeps = found is not None and found.keeps and bool(found.rows)
-        self.takedown.setVisible(keeps)
-        self.kept.setVisible(keeps)
+        kept = found.kept if found is not None and found.rows else ()
+        self.takedown.setVisible(bool(kept))
+        self.kept.setVisible(bool(kept))
         gone = self.takedown.isChecked()
-        undo = f"{self._name}.undo"
-        if gone:
-            text = self.tr("▲ The old bytes are then gone for good: nothing can put them back.")
-            if self._journal:
-                text += " " + self.tr("{0} still has those of the edit before: remove it where they must go, too.")
-        else:
-            text = self.tr("The old bytes stay readable in {0}, until the next edit of this file.")
-        self.kept.setText(shown(text.format(undo)))
+        if kept:
+            words = kept[not gone]
+            more = self.tr("They are then gone for good.") if gone else self.tr("Anybody can read them there.")
+            self.kept.setText(shown(f"{'▲ ' if gone else ''}{words[:1].upper()}{words[1:]}. {more}"))
         colours = theme.of(self)
         self.kept.setStyleSheet(f"color: {(colours.error if gone else colours.muted).name()};")
 
@@ -326,23 +326,27 @@ class EditSheet(QDialog):
             self.row_chosen.emit(self.model.rows[index.row()])
 
     def _choose(self) -> None:
-        assert self.file is not None
-        dialog = QFileDialog(self, self.tr("Choose a file"))
+        dialog = QFileDialog(self, self.tr("Choose files"))
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
-        dialog.fileSelected.connect(self.file.setText)
+        dialog.setFileMode(QFileDialog.FileMode.ExistingFiles)
+        dialog.filesSelected.connect(self.take_files)
         dialog.open()
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        """Takes one file."""
+        """Takes files."""
         urls = event.mimeData().urls()
-        if self.file is not None and len(urls) == 1 and urls[0].isLocalFile():
+        if self.file is not None and urls and all(url.isLocalFile() for url in urls):
             event.setDropAction(Qt.DropAction.CopyAction)
             event.accept()
 
     def dropEvent(self, event: QDropEvent) -> None:
-        """Takes the file that was dropped."""
+        """Takes what was dropped."""
         if self.file is not None:
             event.setDropAction(Qt.DropAction.CopyAction)
             event.accept()
-            self.file.setText(event.mimeData().urls()[0].toLocalFile())
+            self.take_files(url.toLocalFile() for url in event.mimeData().urls())
+
+
+def _listed(paths: Iterable[Path]) -> str:
+    """Several files as one line."""
+    return "; ".join(map(str, paths))

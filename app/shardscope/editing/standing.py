@@ -12,7 +12,8 @@ from shardcore import DataSet, Shard, ShardError
 from shardcore.format import Format
 from shardcore.registry import format_of
 from shardcore.sources.local import FileSource, LocalFolder
-from shardcore.writing.undo import interrupted, journal_of, read_journal
+from shardcore.writing.chain import earlier_journals, journal_of
+from shardcore.writing.undo import interrupted, read_journal
 from shardcore.writing.verbs import VERBS, Verb
 
 
@@ -49,7 +50,9 @@ def standing(shard: Shard, uri: str, kept: Collection[Path] = ()) -> Standing:
     if path is None:
         return Standing(verbs, why_not)
     what = what_was_interrupted(path)
-    return Standing(verbs, why_not, journal_of(path).exists(), what is not None, what or "")
+    return Standing(
+        verbs, why_not, journal_of(path).exists() or bool(earlier_journals(path)), what is not None, what or ""
+    )
 
 
 def what_was_interrupted(path: Path) -> str | None:

@@ -17,7 +17,8 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
 from shardcore.cli.program import run
-from shardcore.writing.undo import BEGUN, MAGIC, journal_of
+from shardcore.writing.chain import journal_of
+from shardcore.writing.undo import BEGUN, MAGIC
 from shardscope.editing.sheet import EditSheet
 from shardscope.settings import Settings
 from shardscope.window.main_window import MainWindow
@@ -98,7 +99,7 @@ def sheet_of(window: MainWindow, verb: str, *, back: bool = False, path: Path | 
     sheet = window.changing.editor.sheet
     assert sheet is not None
     if path is not None:
-        sheet.file.setText(str(path))  # type: ignore[union-attr]
+        sheet.take_files([str(path)])
         sheet._soon.timeout.emit()
     settle(window, 40)
     return sheet
