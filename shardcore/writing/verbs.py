@@ -22,6 +22,8 @@ class Takes(Enum):
     """Objects, by their keys."""
     FILES = "files"
     """Files whose bytes come in."""
+    TARGET = "target"
+    """A new file, which is written; the shard itself stays as it is."""
     NOTHING = "nothing"
     """The file itself."""
 
@@ -79,8 +81,15 @@ TOMBSTONE = Verb(
     back="Lift tombstones",
     options=_TOMBSTONE,
 )
+REKEY = Verb(
+    "rekey",
+    "Re-key into a new file",
+    "Write a shard anew with its chunk hashes under an HMAC key, or with another expiry; the shard stays as it is.",
+    Takes.TARGET,
+)
 
 VERBS = (DELETE, TOMBSTONE, APPEND, TRUNCATE)
+"""Those that change what is there."""
 
 
 def made(

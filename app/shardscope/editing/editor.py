@@ -10,7 +10,7 @@ from pathlib import Path
 from PySide6.QtCore import QCoreApplication, QObject, QTimer, Signal
 from PySide6.QtWidgets import QWidget
 
-from shardcore import Cancelled, Shard, SourceChanged, Span, UsageError
+from shardcore import Cancelled, Depth, Report, Severity, Shard, SourceChanged, Span, UsageError
 from shardcore.options import Option
 from shardcore.words import plural
 from shardcore.writing.verbs import Takes, Verb
@@ -234,7 +234,7 @@ class Editor(QObject):
         if shard is None:
             return
         text = self.tr("{0} was changed: {1}").format(proposal.name or path.name, proposal.what)
-        news = News(text)
+        news = News(text) if asked is not None else self._undone(path.name)
         if proposal.kept and keep:
             news = News(text, action=self.tr("Undo"), do=lambda: self.put_back(str(path)))
         elif asked is not None and asked.verb.back and not asked.back:
@@ -248,8 +248,11 @@ class Editor(QObject):
     def put_back(self, uri: str) -> Job:
         """Puts back what the last edit of a file changed, and opens it again."""
         name = Path(uri).name
-        news = News(self.tr("{0} is again what it was before the edit").format(name))
-        return self._run(lambda job: put_back(Path(uri), job.progress), f"put back {name}", news, uri=uri)
+        work, what = lambda job: put_back(Path(uri), job.progress), f"put back {name}"
+        return self._run(work, what, self._undone(name), uri=uri)
+
+    def _undone(self, name: str) -> News:
+        return News(self.tr("{0} is again what it was before the edit").format(name))
 
     def _run(self, work: Callable[[Job], None], what: str, news: News, *, stops: bool = False, uri: str = "") -> Job:
         """Changes the file in a job that goes on when another file is opened; then opens it again."""
@@ -291,7 +294,27 @@ class Editor(QObject):
 
     def _reloaded(self) -> None:
         self.reloaded.emit()
+        news = self._after
         self._tell()
+        if news is not None and not news.bad:
+            self._verify(news)
+
+    def _verify(self, news: News) -> None:
+        """Reads back, in a job, what was written; only errors are told."""
+
+        def take(report: Report) -> None:
+            wrong = [one for one in report.findings if one.severity is Severity.ERROR]
+            if wrong:
+                text = self.tr("{0}; it is not sound now: {1}").format(news.text, wrong[0].message)
+                self.news.emit(replace(news, text=text, bad=True))
+
+        self._session.ask(
+            lambda shard, job: shard.verify(Depth.INDEX, job.progress),
+            take,
+            key=("edited", self),
+            pool=Pool.CPU,
+            priority=Priority.SCAN,
+        )
 
     def _not_opened(self) -> None:
         self._after = None

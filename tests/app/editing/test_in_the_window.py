@@ -17,8 +17,11 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
 from shardcore.cli.program import run
+from shardcore.sources.local import FileSource
 from shardcore.writing.chain import journal_of
+from shardcore.writing.edit import Change, edit_of
 from shardcore.writing.undo import BEGUN, MAGIC
+from shardcore.writing.undo import apply as make
 from shardscope.editing.sheet import EditSheet
 from shardscope.settings import Settings
 from shardscope.window.main_window import MainWindow
@@ -237,22 +240,8 @@ def test_old_and_new_are_seen_in_the_bytes(window: MainWindow, tmp_path: Path) -
     assert path.read_bytes() == data
 
 
-def test_a_takedown_keeps_nothing(window: MainWindow, tmp_path: Path) -> None:
-    """With the tick no journal is written, which the sheet says first; no undo is offered then."""
-    path = SWH.copied(tmp_path / "a")
-    show(window, path, rows=SWH.rows)
-    sheet = sheet_of(window, "delete")
-    sheet.takedown.click()
-    assert "gone for good" in sheet.kept.text()
-    apply(window, sheet)
-    assert not journal_of(path).exists()
-    assert window.bar.button.isHidden()
-    assert "was changed" in window.bar.text
-    assert not window.changing.actions.undo.isEnabled()
-
-
-def test_undo_is_one_button_after_an_edit(window: MainWindow, tmp_path: Path) -> None:
-    """The bar that tells of the edit puts everything back; rows without an object were left out, and said so."""
+def test_one_button_takes_an_edit_back(window: MainWindow, tmp_path: Path) -> None:
+    """The bar puts back the last edit, then that before can be; rows without an object are left out, and it is said."""
     path = SWH.copied(tmp_path / "a")
     before = path.read_bytes()
     show(window, path, rows=(0, 9))
@@ -262,10 +251,33 @@ def test_undo_is_one_button_after_an_edit(window: MainWindow, tmp_path: Path) ->
     top = window.hex.state.visible_bytes[0]
     apply(window, sheet)
     assert window.hex.state.visible_bytes[0] == top
-    window.bar.button.click()
-    settle(window, 40)
-    assert path.read_bytes() == before
-    assert "is again what it was" in window.bar.text
+    between = path.read_bytes()
+    window.objects.table.selectRow(2)
+    sheet = sheet_of(window, "delete")
+    assert "1 edit before it can be undone afterwards" in sheet.kept.text()
+    apply(window, sheet)
+    for bytes_ in (between, before):
+        window.changing.actions.undo.trigger() if bytes_ is before else window.bar.button.click()
+        settle(window, 40)
+        if bytes_ is before:
+            apply(window, window.changing.editor.sheet)  # type: ignore[arg-type]
+        assert path.read_bytes() == bytes_
+        assert "is again what it was" in window.bar.text
+
+
+def test_a_takedown_keeps_nothing(window: MainWindow, tmp_path: Path) -> None:
+    """With the tick no journal is written, which the sheet says first; no undo is offered then."""
+    path = SWH.copied(tmp_path / "a")
+    show(window, path, rows=SWH.rows)
+    sheet = sheet_of(window, "delete")
+    assert "Anybody can read them there" in sheet.kept.text()
+    sheet.takedown.click()
+    assert "gone for good" in sheet.kept.text()
+    apply(window, sheet)
+    assert not journal_of(path).exists()
+    assert window.bar.button.isHidden()
+    assert "was changed" in window.bar.text
+    assert not window.changing.actions.undo.isEnabled()
 
 
 def test_a_file_that_changed_meanwhile_is_left_alone(window: MainWindow, tmp_path: Path) -> None:
@@ -281,24 +293,31 @@ def test_a_file_that_changed_meanwhile_is_left_alone(window: MainWindow, tmp_pat
     assert window.session.trouble is not None
 
 
-def interrupted(path: Path) -> bytes:
-    """Deletes from a file and leaves it as a crash would; the old bytes."""
+def interrupted(path: Path, *, magic: bool) -> bytes:
+    """Edits a file and leaves it as a crash would, its magic overwritten or an object deleted; the old bytes."""
     before = path.read_bytes()
-    assert run(["delete", str(path), "9d0c38e7aafe062c3a6dfc561e42771ec997d9359bb3d417ac4775a303292964", "--yes"]) == 0
+    if magic:
+        with FileSource(path) as source:
+            make(edit_of(source, "delete 1 object", (Change(0, bytes(8)),)))
+    else:
+        key = "9d0c38e7aafe062c3a6dfc561e42771ec997d9359bb3d417ac4775a303292964"
+        assert run(["delete", str(path), key, "--yes"]) == 0
     with journal_of(path).open("r+b") as file:
         file.seek(len(MAGIC))
         file.write(BEGUN)
     return before
 
 
-def test_an_interrupted_edit_is_told_and_put_back(window: MainWindow, tmp_path: Path) -> None:
-    """At the next open the bar says that the file may be half changed; its button puts back what was there."""
+@pytest.mark.parametrize("magic", [False, True])
+def test_an_interrupted_edit_is_told_and_put_back(magic: bool, window: MainWindow, tmp_path: Path) -> None:
+    """At the next open the bar says that the file may be half changed, recognised or not; its button puts it back."""
     path = SWH.copied(tmp_path / "a")
-    before = interrupted(path)
-    show(window, path, rows=(2,))
+    before = interrupted(path, magic=magic)
+    show(window, path, rows=() if magic else (2,))
     assert "An edit of small.shard (delete 1 object) was interrupted" in window.bar.text
-    assert not window.changing.actions.verbs["delete", False].isEnabled()
-    assert "undo that first" in window.changing.actions.verbs["delete", False].toolTip()
+    delete = window.changing.actions.verbs["delete", False]
+    assert not delete.isEnabled()
+    assert "undo that first" in delete.toolTip() or magic
     assert window.bar.button.text() == "Put back"
     window.bar.button.click()
     settle(window, 40)
