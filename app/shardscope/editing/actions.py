@@ -8,7 +8,7 @@ from PySide6.QtCore import QCoreApplication, QObject, QSize, Qt
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QSizePolicy, QToolButton, QWidget
 
-from shardcore.writing.verbs import VERBS, Takes, Verb
+from shardcore.writing.verbs import REKEY, VERBS, Takes, Verb
 from shardscope.editing.editor import Editor, title_of
 from shardscope.editing.switch import EditSwitch
 from shardscope.looks.shown import tip
@@ -29,6 +29,7 @@ class EditActions(QObject):
         allow: Lets the open file be changed.
         verbs: One action for each verb, and for what takes it back where that is the same verb, in the order of menus.
         undo: Puts back the last edit.
+        rekey: Writes a new file; whoever does that connects it.
     """
 
     def __init__(self, switch: EditSwitch, editor: Editor, parent: QObject) -> None:
@@ -47,6 +48,8 @@ class EditActions(QObject):
                 action.triggered.connect(partial(self._ask, editor, verb, back))
                 self.verbs[verb.name, back] = action
                 self._of.append((verb, action))
+        self.rekey = QAction(f"{title_of(REKEY)}…", self)
+        self.rekey.setToolTip(tip(QCoreApplication.translate("Verbs", REKEY.help)))
         self.undo = QAction(self.tr("&Undo last edit…"), self)
         self.undo.triggered.connect(lambda _: editor.ask_undo())
         switch.changed.connect(self.update)
@@ -60,7 +63,7 @@ class EditActions(QObject):
     @property
     def all(self) -> list[QAction]:
         """All of them but `allow`, in the order of menus."""
-        return [*(action for _, action in self._of), self.undo]
+        return [*(action for _, action in self._of), self.undo, self.rekey]
 
     def _ask(self, editor: Editor, verb: Verb, back: bool, _: bool = False) -> None:
         editor.ask(verb, back=back)
@@ -86,6 +89,7 @@ class EditActions(QObject):
                 why_not = self.tr("Select objects in the table first")
             action.setEnabled(verb in there and not why_not)
             action.setToolTip(tip(why_not or QCoreApplication.translate("Verbs", verb.help)))
+        self.rekey.setVisible(bool(switch.standing.rekey))
         self._update_undo()
 
     def _update_undo(self) -> None:

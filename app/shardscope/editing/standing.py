@@ -10,11 +10,12 @@ from typing import Any
 
 from shardcore import DataSet, Shard, ShardError
 from shardcore.format import Format
+from shardcore.options import Option, Purpose
 from shardcore.registry import format_of
 from shardcore.sources.local import FileSource, LocalFolder
 from shardcore.writing.chain import earlier_journals, journal_of
 from shardcore.writing.undo import interrupted, read_journal
-from shardcore.writing.verbs import VERBS, Verb
+from shardcore.writing.verbs import REKEY, VERBS, Verb
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,7 @@ class Standing:
         journal: Whether there is an edit that can be put back.
         interrupted: Whether that edit did not come to its end.
         what: What that edit did, where it was interrupted.
+        rekey: The options for writing it anew under another key; none where its format cannot.
     """
 
     verbs: tuple[Verb, ...] = ()
@@ -34,6 +36,7 @@ class Standing:
     journal: bool = False
     interrupted: bool = False
     what: str = ""
+    rekey: tuple[Option, ...] = ()
 
 
 def standing(shard: Shard, uri: str, kept: Collection[Path] = ()) -> Standing:
@@ -47,12 +50,12 @@ def standing(shard: Shard, uri: str, kept: Collection[Path] = ()) -> Standing:
     path = shard.source.path if isinstance(shard.source, FileSource) else None
     verbs = _verbs(shard)
     why_not = _why_not(shard, uri, verbs, kept)
+    rekey = _rekey(shard)
     if path is None:
-        return Standing(verbs, why_not)
+        return Standing(verbs, why_not, rekey=rekey)
     what = what_was_interrupted(path)
-    return Standing(
-        verbs, why_not, journal_of(path).exists() or bool(earlier_journals(path)), what is not None, what or ""
-    )
+    there = journal_of(path).exists() or bool(earlier_journals(path))
+    return Standing(verbs, why_not, there, what is not None, what or "", rekey)
 
 
 def what_was_interrupted(path: Path) -> str | None:
@@ -76,6 +79,13 @@ def _declared(shard: Shard) -> Format | None:
     except ShardError:
         # What is left of a file that no format knows.
         return None
+
+
+def _rekey(shard: Shard) -> tuple[Option, ...]:
+    found = _declared(shard)
+    if found is None or REKEY.name not in found.edits or isinstance(shard, DataSet) or shard.damage is not None:
+        return ()
+    return found.options_for(Purpose.REKEY)
 
 
 def _verbs(shard: Shard) -> tuple[Verb, ...]:

@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QMainWindow, QMenu
 from shardcore import Span
 from shardscope.editing.actions import EditActions, EditChip
 from shardscope.editing.editor import Editor, News
+from shardscope.editing.rekeying import Rekeying
 from shardscope.editing.sheet import LEAST, EditSheet
 from shardscope.editing.switch import EditSwitch
 from shardscope.hex.panel import HexPanel
@@ -39,6 +40,7 @@ class Changing(QObject):
         switch: Whether the file may be changed.
         editor: Makes the edits.
         actions: For the menus.
+        rekeying: Writes what is open anew, under another key.
     """
 
     def __init__(
@@ -59,6 +61,9 @@ class Changing(QObject):
         self.switch = EditSwitch(session, self)
         self.editor = Editor(session, self.switch, objects.table.selected_ranges, window)
         self.actions = EditActions(self.switch, self.editor, window)
+        self.rekeying = Rekeying(session, self.switch, window)
+        self.rekeying.news.connect(self._tell)
+        self.actions.rekey.triggered.connect(lambda _: self.rekeying.ask())
         self.chip = EditChip(self.switch, self.actions, line)
         line.add_sign(self.chip)
         self.switch.changed.connect(lambda: self.chip.setVisible(session.shard is not None))

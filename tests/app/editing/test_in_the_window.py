@@ -142,7 +142,7 @@ def test_a_file_is_read_only_until_somebody_says_otherwise(window: MainWindow, t
     delete = actions.verbs["delete", False]
     assert not delete.isEnabled()
     assert "Allow changes to this file" in delete.toolTip()
-    assert [a.isVisible() for a in actions.all] == [True, False, False, False, True, True]
+    assert [a.isVisible() for a in actions.all] == [True, False, False, False, True, True, False]
     assert actions.undo.toolTip() == "There is no edit whose old bytes were kept"
     width = chip.width()
     QTest.keyClick(chip, Qt.Key.Key_Space)
@@ -384,3 +384,33 @@ def test_a_file_is_dropped_on_the_sheet(window: MainWindow, tmp_path: Path) -> N
         settle(window, 40)
         assert sheet.apply.isEnabled() is fits
     assert "nothing to append" in sheet.trouble.text()
+
+
+def test_a_shard_is_written_anew_under_a_key(window: MainWindow, tmp_path: Path) -> None:
+    """The sheet asks for what the format declares; the file is that of the command; one that exists is left alone."""
+    data = Path(__file__).parents[2] / "data" / "mdb" / "cas" / "shards"
+    path = Path(shutil.copy(next(data.glob("*.mdb")), tmp_path))
+    key = "0" * 63 + "7"
+    assert run(["rekey", str(path), str(tmp_path / "theirs.mdb"), "-O", f"key={key}"]) == 0
+    show(window, path, allow=False)
+    rekey = window.changing.actions.rekey
+    assert rekey.isVisible()
+    assert not window.changing.actions.allow.isEnabled()
+    rekey.trigger()
+    sheet = window.changing.rekeying.sheet
+    assert sheet is not None
+    assert unnamed(sheet) == []
+    assert not sheet.write.isEnabled()
+    sheet.fields["key"].line.setText(key)  # type: ignore[attr-defined]
+    sheet.target.setText(str(tmp_path / "theirs.mdb"))
+    sheet.write.click()
+    settle(window, 40)
+    assert "exists" in sheet.trouble.text()
+    sheet.target.setText(str(tmp_path / "ours.mdb"))
+    sheet.write.click()
+    settle(window, 40)
+    assert (tmp_path / "ours.mdb").read_bytes() == (tmp_path / "theirs.mdb").read_bytes()
+    assert window.bar.button.text() == "Open it"
+    window.bar.button.click()
+    settle(window, 40)
+    assert window.session.uri == str(tmp_path / "ours.mdb")
