@@ -15,10 +15,11 @@ from shardcore.cli.options import USUAL, Json, KeyFile, Keys, Opening, all_keys,
 from shardcore.cli.output import print_json, print_line, tell_json, tell_line, warn
 from shardcore.errors import UsageError
 from shardcore.words import plural
+from shardcore.writing.verbs import TOMBSTONE, made
 
 if TYPE_CHECKING:
     from shardcore.shard import Shard
-    from shardcore.writing.edit import Edit
+    from shardcore.writing.edit import Edit, Rewrite
 
 SHOWN_CHANGES = 20
 """Changes that are shown before the question."""
@@ -70,7 +71,7 @@ def append(
     json: Json = False,
     how: Opening = USUAL,
 ) -> int:
-    """Append the bytes of files to the content of a shard, in place or by rewriting it: the question says which."""
+    """Append the bytes of files to the content of a shard, in place or by rewriting it: that is said first."""
     return change(uri, how, "append", *map(Path, inputs), yes=yes, dry_run=dry_run, no_undo=no_undo, as_json=json)
 
 
@@ -100,9 +101,9 @@ def tombstone(
     uri: Annotated[str, typer.Argument(metavar="URI", help="A local file, or a folder.", show_default=False)],
     keys: Keys = None,
     key_file: KeyFile = None,
-    reason: Annotated[str, typer.Option(metavar="TEXT", help="Why.")] = "",
-    by: Annotated[str, typer.Option(metavar="NAME", help="Who deletes.")] = "",
-    ticket: Annotated[str, typer.Option(metavar="ID", help="Where it was decided.")] = "",
+    reason: Annotated[str, typer.Option(metavar="TEXT", help=TOMBSTONE.help_of("reason"))] = "",
+    by: Annotated[str, typer.Option(metavar="NAME", help=TOMBSTONE.help_of("by"))] = "",
+    ticket: Annotated[str, typer.Option(metavar="ID", help=TOMBSTONE.help_of("ticket"))] = "",
     take_back: Annotated[bool, typer.Option("--undo", help="Remove tombstones instead.")] = False,
     dry_run: DryRun = False,
     yes: Yes = False,
@@ -110,10 +111,18 @@ def tombstone(
     how: Opening = USUAL,
 ) -> int:
     """Note in the sidecar that objects were deleted; the shard itself stays as it is."""
-    facts = {"deleted_by": by, "reason": reason, "ticket_id": ticket}
+    values = {"reason": reason, "by": by, "ticket": ticket}
     with how.open(uri) as shard:
         stamp = datetime.now(UTC).isoformat().replace("+00:00", "Z")
-        rewrites = edit_for(shard, "tombstone")(shard, all_keys(keys, key_file), now=stamp, facts=facts, undo=take_back)
+        rewrites: tuple[Rewrite, ...] = made(
+            TOMBSTONE,
+            edit_for(shard, "tombstone"),
+            shard,
+            keys=all_keys(keys, key_file),
+            values=values,
+            now=stamp,
+            back=take_back,
+        )
     if dry_run:
         print_json([one.told() for one in rewrites])
         return 0
@@ -172,31 +181,20 @@ def agreed(edit: Edit, *, yes: bool, dry_run: bool, no_undo: bool, as_json: bool
     Raises:
         UsageError: There is nobody to ask, and no `--yes`.
     """
+    from shardcore.writing.kept import kept_text
+
+    kept = kept_text(edit, keep=not no_undo)
     if dry_run:
         if as_json:
-            print_json(edit.told() | {"undo": _kept_text(edit, no_undo=no_undo)})
+            print_json(edit.told() | {"undo": kept})
         else:
             _show(edit)
-            print_line(_kept_text(edit, no_undo=no_undo))
+            print_line(kept)
         return False
     if not yes:
         _show(edit)
-    _ask(f"{edit.path}: {edit.what}; {_kept_text(edit, no_undo=no_undo)}. Proceed?", yes=yes)
+    _ask(f"{edit.path}: {edit.what}; {kept}. Proceed?", yes=yes)
     return True
-
-
-def _kept_text(edit: Edit, *, no_undo: bool) -> str:
-    """What becomes of the old bytes, and of what can be undone so far, as a part of a sentence."""
-    from shardcore.writing.undo import kept_of
-
-    journal, earlier = f"{edit.path.name}.undo", kept_of(edit.path)
-    if no_undo:
-        stays = f", but {journal} still has those of an earlier edit" if earlier != 0 else ""
-        return f"no copy of the old bytes is kept{stays}"
-    if earlier is None:
-        return f"the old bytes are kept in {journal}, whose own bytes are about another file and go"
-    first = f"; {plural(earlier, 'edit')} before it can be undone afterwards" if earlier else ""
-    return f"the old bytes are kept in {journal}{first}"
 
 
 def make(edit: Edit, *, no_undo: bool) -> None:

@@ -17,6 +17,7 @@ import os
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
@@ -26,7 +27,7 @@ from shardcore.progress import Progress, no_progress
 from shardcore.sources.local import FileSource
 from shardcore.span import Span
 from shardcore.writing.chain import bring_back, earlier_journals, forget, journal_of, put_aside
-from shardcore.writing.edit import Edit, make_changes, write_all
+from shardcore.writing.edit import Change, Edit, New, Stream, Zeros, make_changes, write_all
 from shardcore.writing.temporary import TemporaryFile, stem_of, sweep, sync_folder
 
 MAGIC = b"SHRDUNDO"
@@ -175,6 +176,47 @@ def undo(path: str | Path, progress: Progress = no_progress) -> Journal:
     bring_back(where)
     sync_folder(where.absolute().parent)
     return found
+
+
+def putting_back(source: FileSource) -> tuple[Journal, Edit]:
+    """What `undo` would write, as an edit that can be shown; it is made by `undo` alone.
+
+    Args:
+        source: The file as it is now.
+
+    Raises:
+        UsageError: There is no journal, or the file is another one than the journal is about.
+        FormatError: The journal is damaged.
+        SourceError: It cannot be read.
+    """
+    bring_back(source.path)
+    found = read_journal(source.path)
+    _check_file(found)
+    changes: list[Change] = []
+    try:
+        with found.undo_path.open("rb") as file:
+            file.seek(found.records_at)
+            while (record := _RECORD.unpack(file.read(_RECORD.size)))[0] != _END:
+                kind, start, length = record
+                pieces = partial(_kept, found.undo_path, file.tell(), length)
+                new: New = Stream(length, pieces) if kind == _BYTES else Zeros(length)
+                changes.append(Change(start, new, "put back"))
+                file.seek(length if kind == _BYTES else 0, os.SEEK_CUR)
+    except (OSError, struct.error) as error:
+        raise SourceError(f"cannot read {found.undo_path}: {reason_of(error)}") from error
+    return found, Edit(source, f"undo this: {found.what}", tuple(changes), found.old_size)
+
+
+def _kept(path: Path, at: int, length: int) -> Iterator[bytes]:
+    """Old bytes out of a journal, in pieces."""
+    try:
+        with path.open("rb") as file:
+            file.seek(at)
+            while length and (piece := file.read(min(length, BLOCK * BLOCKS))):
+                yield piece
+                length -= len(piece)
+    except OSError as error:
+        raise SourceError(f"cannot read {path}: {reason_of(error)}") from error
 
 
 def read_journal(path: Path) -> Journal:

@@ -176,8 +176,11 @@ class HexPainter:
         if self._column is not None and self._column.shown:
             painter.drawStaticText(QPointF(self._column.left(grid), y), QStaticText("fields"))
         painter.restore()
-        painter.setPen(self.palette.muted)
-        painter.drawStaticText(QPointF(grid.margin, y), QStaticText("offset"))
+        # Whoever looks at bytes that are not in the file is told so where nothing else stands.
+        proposed = scene.proposed
+        words = "offset" if proposed is None else "new bytes" if proposed.shows_new else "old bytes"
+        painter.setPen(self.palette.muted if proposed is None else self.palette.text)
+        painter.drawStaticText(QPointF(grid.margin, y), QStaticText(words))
 
 
 def _inside(span: Range | None, start: int, stop: int) -> Range | None:

@@ -18,6 +18,7 @@ from shardcore import FieldRole, Severity
 from shardscope.hex.cells import SECTION_ROLES, SHADES, Cells, CellState
 from shardscope.hex.field_column import FieldColumn
 from shardscope.hex.grid import HexGrid, HexPart
+from shardscope.hex.proposing import paint_frames, paint_hatch
 from shardscope.hex.rows import RowGlyphs
 from shardscope.hex.scene import Range, Scene
 from shardscope.looks.theme import Palette
@@ -57,7 +58,9 @@ class RowPainter:
         self._backgrounds(painter, scene, cells)
         self._field_edges(painter, scene, cells)
         self._gaps(painter, scene, cells)
+        paint_hatch(painter, self.grid, self.palette, scene)
         self._texts(painter, scene, cells)
+        paint_frames(painter, self.grid, self.palette, scene)
         self._hits(painter, scene)
         self._marks(painter, scene)
         self._borders(painter, scene)

@@ -18,10 +18,12 @@ from shardscope.hex.fitting import AUTOMATIC, RowRule
 from shardscope.hex.grid import HexGrid, HexPart
 from shardscope.hex.layout import MAX_WIDTH, HexLayout
 from shardscope.hex.marked_hits import hits_in
+from shardscope.hex.proposing import with_new
 from shardscope.hex.scene import HexSelection, Range, Scene
 from shardscope.hex.scroll import RowScroller
 from shardscope.looks import theme
 from shardscope.models.marks import Mark, Marks
+from shardscope.models.proposed import Proposed, about
 from shardscope.pages import PAGE, PageCache
 
 
@@ -41,6 +43,7 @@ class HexState(QObject):
         letters: Whether runs begin with the letter of their role; in the safe palettes they always do.
         frames: The field of the caret, then its record; fewer where there are none.
         patterns: What was searched for: its hits are marked.
+        proposed: What is going to change in some source, or None.
     """
 
     selection_changed = Signal(object)
@@ -74,6 +77,7 @@ class HexState(QObject):
         self.letters = False
         self.frames: tuple[Range, ...] = ()
         self.patterns: Sequence[Pattern] = ()
+        self.proposed: Proposed | None = None
         self.layout = HexLayout(0)
         self._font = theme.fixed_font()
         self.grid = HexGrid(self._font, self.layout, 1.0)
@@ -133,7 +137,8 @@ class HexState(QObject):
 
     def cells_of(self, top: int, rows: int) -> Cells:
         """The cells of some rows."""
-        return gather(self.layout, top, rows, self.pages, self.name, self.sections)
+        found = gather(self.layout, top, rows, self.pages, self.name, self.sections)
+        return with_new(found, about(self.proposed, self.name))
 
     def scene(self, *, focused: bool) -> Scene:
         """What is to be painted."""
@@ -152,6 +157,7 @@ class HexState(QObject):
             frames=self.frames,
             hits=hits_in(self.pages, self.name, self.patterns, start, stop, self.layout.size),
             failed=failed_in(self.pages, self.name, start, stop),
+            proposed=about(self.proposed, self.name),
         )
 
     def roles_on_screen(self) -> list[tuple[SectionRole, FieldRole]]:
@@ -194,6 +200,12 @@ class HexState(QObject):
         """Marks all bytes that one of some patterns fits."""
         self.patterns = tuple(patterns)
         self._look_otherwise()
+
+    def set_proposed(self, proposed: Proposed | None) -> None:
+        """Marks what is going to change, and shows it in place where that is wanted; the source stays as it is."""
+        self.proposed = proposed
+        self.bytes_changed.emit()
+        self.changed.emit()
 
     def set_frames(self, frames: Iterable[Range]) -> None:
         """Frames the field of the caret, and fainter its record."""

@@ -18,6 +18,7 @@ from shardscope.objects.actions import ObjectActions
 from shardscope.packing.new_shards import NewShards
 from shardscope.session import Session
 from shardscope.settings import THEMES
+from shardscope.window.changing import Changing
 from shardscope.window.panel_docks import PanelDocks
 from shardscope.window.panels import Panel
 
@@ -172,6 +173,7 @@ class WindowActions:
         bytes_: HexActions,
         objects: ObjectActions,
         shards: NewShards,
+        changing: Changing,
     ) -> None:
         """Fills the menus.
 
@@ -181,6 +183,7 @@ class WindowActions:
             bytes_: The actions of the hex view.
             objects: The actions of the objects.
             shards: The actions that write new shards.
+            changing: The actions that change the open file.
         """
         bar = self._window.menuBar()
         bar.setAccessibleName(self.tr("Menu"))
@@ -202,6 +205,7 @@ class WindowActions:
         edit.addActions([bytes_.select_field, bytes_.select_record, bytes_.select_section])
         edit.addSeparator()
         edit.addActions([bytes_.find, bytes_.find_these, bytes_.find_next, bytes_.find_previous])
+        changing.fill(edit)
         view = bar.addMenu(self.tr("&View"))
         view.addActions([bytes_.decoded, bytes_.letters, bytes_.fields, bytes_.larger, bytes_.smaller])
         view.addSeparator()

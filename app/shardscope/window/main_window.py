@@ -31,6 +31,7 @@ from shardscope.window.about import about_box
 from shardscope.window.actions import WindowActions
 from shardscope.window.appearance import Appearance
 from shardscope.window.bytes_in_window import connect_bytes
+from shardscope.window.changing import Changing
 from shardscope.window.drop_places import DropPlace, DropPlaces
 from shardscope.window.error_bar import ErrorBar
 from shardscope.window.file_dialogs import FileDialogs
@@ -113,8 +114,11 @@ class MainWindow(QMainWindow):
         )
         self.hex.naming.keys = self.objects.model.keys_at_hand
         connect_bytes(self.hex, self.panels.panel(HitsTable), self, settings)
+        self.changing = Changing(self.session, self.hex, self.objects, self.bar, self.line, self)
         self.actions_ = WindowActions(self, self, self.session)
-        self.actions_.build(self.panels, PANELS, self.hex.actions_, self.objects.actions_, self.new_shards)
+        self.actions_.build(
+            self.panels, PANELS, self.hex.actions_, self.objects.actions_, self.new_shards, self.changing
+        )
         self.actions_.fill_samples([(one.title, str(one.path)) for one in assets.samples()])
         self.top = TopBar(
             self.actions_.back,

@@ -8,12 +8,14 @@ from pathlib import Path
 import pytest
 
 import shardcore
+from shardcore.cli import editing
 from shardcore.errors import FormatError, SourceChanged, SourceError, UsageError
 from shardcore.sources.local import FileSource
 from shardcore.testing import killed
 from shardcore.writing import chain
 from shardcore.writing import undo as journals
 from shardcore.writing.edit import Change, Edit, Stream, Zeros, edit_of
+from shardcore.writing.verbs import TOMBSTONE, VERBS
 
 OLD = bytes(range(256)) * 64 + bytes(40_000) + b"tail" * 1000
 
@@ -327,3 +329,33 @@ def test_a_file_that_may_not_be_written(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.undo()
     edit.source.close()
     assert hashlib.sha256(path.read_bytes()).digest() == hashlib.sha256(OLD).digest()
+
+
+def test_putting_back_is_shown_first(tmp_path: Path) -> None:
+    """What undoing would write, as an edit: the old bytes where they stood, the old size; nothing is changed yet."""
+    path = tmp_path / "file"
+    path.write_bytes(OLD)
+    edit = made(path)
+    journals.apply(edit)
+    edit.source.close()
+    changed = path.read_bytes()
+    with FileSource(path) as source:
+        journal, back = journals.putting_back(source)
+        assert (journal.what, back.new_size) == ("change and cut", len(OLD))
+        data = bytearray(changed + bytes(len(OLD) - len(changed)))
+        for one in back.changes:
+            data[one.start : one.stop] = b"".join(one.pieces())
+        assert bytes(data) == OLD
+        told = back.told()["changes"][0]
+        assert (told["start"], told["new"][:10]) == (100, OLD[100:105].hex())
+    assert path.read_bytes() == changed
+    path.write_bytes(OLD)
+    with FileSource(path) as source, pytest.raises(UsageError, match="changed after the edit"):
+        journals.putting_back(source)
+
+
+def test_commands_say_what_the_window_says() -> None:
+    """The sentence about each edit is one: the command's help is what the window shows."""
+    helps = {command.__name__: (command.__doc__ or "").strip() for command in editing.COMMANDS}
+    assert {verb.name: verb.help for verb in VERBS} == {verb.name: helps[verb.name] for verb in VERBS}
+    assert TOMBSTONE.help_of("ticket") == "Where it was decided."
