@@ -116,9 +116,13 @@ def des() -> list[Bill]:
     key, absent = "document 7", "document x"
     name = f"{DATE}_0A_0000"
     folder = Path(__file__).parents[1] / "data" / "des" / "big"
-    external = {path.relative_to(folder).as_posix(): Held(path.read_bytes()) for path in folder.rglob("*") if path.is_file()}
+    external = {
+        path.relative_to(folder).as_posix(): Held(path.read_bytes()) for path in folder.rglob("*") if path.is_file()
+    }
     with shardcore.open(folder / f"{name}.des") as shard:
-        outside = next(key for key in shard.objects.keys[:] if key and shard.find(key).state is shardcore.State.EXTERNAL)
+        outside = next(
+            key for key in shard.objects.keys[:] if key and shard.find(key).state is shardcore.State.EXTERNAL
+        )
     index = len(few[f"{name}.des"].read(0, 1 << 30)) - 500 * 4000 - 8
     large = big[f"{name}.des"].size - 3000 * 200 - 8
     return [
@@ -238,12 +242,16 @@ def neuroglancer() -> list[Bill]:
         with shardcore.create(f"{target}/", format="neuroglancer", spec=json.dumps(SPEC)) as writer:
             for key, data in values.items():
                 writer.add(str(key), data)
+        (target / "info").write_text(json.dumps({"@type": "neuroglancer_skeletons", "sharding": SPEC}))
         files = {f"skeletons/{path.name}": path.read_bytes() for path in target.iterdir()}
     index = 16 << SPEC["minishard_bits"]  # type: ignore[operator]
     split: dict[str, Content] = {}
     for name, data in files.items():
         if name.endswith(".shard"):
-            split |= {name.replace(".shard", ".index"): Held(data[:index]), name.replace(".shard", ".data"): Held(data[index:])}
+            split |= {
+                name.replace(".shard", ".index"): Held(data[:index]),
+                name.replace(".shard", ".data"): Held(data[index:]),
+            }
         else:
             split[name] = Held(data)
     whole = {name: Held(data) for name, data in files.items()}
