@@ -10,7 +10,7 @@ import pytest
 import shardcore
 from shardcore.shard import Shard
 from shardcore.sources.remote.options import RemoteOptions
-from tests.remote.bills import AFTER_OPENING, Bill, bills
+from tests.remote.bills import AFTER_OPENING, NAMES, Bill, bills
 from tests.remote.servers import RangeServer, StoreServer
 from tests.remote.serving import Log
 
@@ -42,7 +42,7 @@ def check(log: Log, bill: Bill, action: str) -> None:
 
 
 @pytest.mark.parametrize("transport", ["http", "s3"])
-@pytest.mark.parametrize("name", bills())
+@pytest.mark.parametrize("name", NAMES)
 def test_budget(name: str, transport: str) -> None:
     """Opening costs what the fact sheets say, and so does each action after it, on an opening of its own."""
     bill = bills()[name]
