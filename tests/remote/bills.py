@@ -22,6 +22,8 @@ from tests.shardcore.formats.mdb.made import made_shard
 
 TEN_GB = 10_000_000_000
 DATE = "20261103"
+HUGE = {"slots": 4_600_003, "declared": 4_554_000, "data_bytes": TEN_GB}
+"""The shard of 10 GB, for `sparse_pieces`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +98,7 @@ def bills() -> dict[str, Bill]:
 
 def swh_huge() -> Bill:
     """10 GB, 4.6 million slots: the hash section is much larger than a guess. Its index is never read whole."""
-    size, pieces, keys = sparse_pieces(slots=4_600_003, declared=4_554_000, data_bytes=TEN_GB)
+    size, pieces, keys = sparse_pieces(**HUGE)
     return Bill(
         "swh",
         {"huge.shard": Sparse(size, pieces)},
