@@ -11,7 +11,6 @@ from typing import Any
 from tests.remote.bills import Bill
 from tests.remote.servers import RangeServer
 
-
 VOLUME = Path(__file__).parents[1] / "data" / "neuroglancer" / "volume"
 
 
