@@ -73,7 +73,7 @@ class Lines:
             self._clear()
 
     def give_back(self, key: _Key) -> None:
-        """Ends a use. Waits for nothing: the garbage collector calls this in whatever thread, also in one that takes."""
+        """Ends a use. Waits for nothing: the garbage collector calls this in any thread, also in one that takes."""
         self._given_back.append(key)
         self._clear()
 
