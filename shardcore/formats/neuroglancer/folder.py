@@ -11,7 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.dataset import DataSet, Member
-from shardcore.errors import Forbidden, NoSuchObject, NotAShard, Remedy, ShardError, SourceError, UsageError
+from shardcore.errors import (
+    Forbidden,
+    NoSuchObject,
+    NotAShard,
+    Remedy,
+    RemoteError,
+    ShardError,
+    SourceError,
+    UsageError,
+)
 from shardcore.finding import Depth, Finding, Report, Severity
 from shardcore.format import Certainty, OpenContext, Verdict
 from shardcore.formats.neuroglancer.lookup import tell_route
@@ -30,6 +39,10 @@ from shardcore.sources.base import Folder, Source
 from shardcore.sources.names import SourceName
 from shardcore.span import Span
 from shardcore.trace import Look
+from shardcore.words import plural
+
+MOST_TRIED = 64
+"""Shards that are looked for by name where a folder cannot be listed."""
 
 NOT_LISTED = "the folder cannot be listed: its shards are opened by key"
 
@@ -59,6 +72,8 @@ class NeuroglancerDataSet(DataSet):
     @property
     def strays(self) -> tuple[str, ...]:
         """Names of shard files that no key of this key space leads to."""
+        if not self.folder.listable:
+            return ()
         entries = [entry.name for entry in self.folder.list() if not entry.is_folder]
         return tuple(name for name in entries if _is_shard(name, entries) and not self.may_hold(name))
 
@@ -300,8 +315,12 @@ def _has_shards(folder: Folder) -> bool:
 
 def _members(folder: Folder, origin: Origin) -> Sequence[Member]:
     """The shards of a key space that lie in a folder."""
+    if not folder.listable:
+        return _tried_members(folder, origin)
     try:
         files = {entry.name: entry.size for entry in folder.list() if not entry.is_folder}
+    except RemoteError:
+        raise
     except SourceError as error:
         raise SourceError(f"{folder.uri} cannot be listed: {error.message}") from error
     members = []
@@ -313,6 +332,29 @@ def _members(folder: Folder, origin: Origin) -> Sequence[Member]:
             continue
         stem, _, suffix = name.rpartition(".")
         members.append(Member(name, size + (files.get(f"{stem}.data", 0) if suffix == "index" else 0)))
+    return members
+
+
+def _tried_members(folder: Folder, origin: Origin) -> Sequence[Member]:
+    """The shards that are there, each tried by its name: what can be done where nothing is listed, and shards are few.
+
+    Raises:
+        SourceError: There may be too many.
+    """
+    spec = origin.spec
+    if spec.shards > MOST_TRIED:
+        text = f"{folder.uri} cannot be listed, and may have {plural(spec.shards, 'shard')}: give keys"
+        raise SourceError(f"{text}, or open it in its store (s3://, gs://)")
+    members = []
+    for number in range(spec.shards):
+        name = spec.shard_name(number)
+        for parts in ((name,), tuple(f"{name.rpartition('.')[0]}.{part}" for part in ("index", "data"))):
+            try:
+                size = sum(folder.open(part).size for part in parts)
+            except (NoSuchObject, Forbidden):
+                continue
+            members.append(Member(parts[0], size))
+            break
     return members
 
 
