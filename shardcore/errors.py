@@ -149,6 +149,10 @@ class NoSuchObject(RemoteError):
     """There is no such bucket, key or file."""
 
 
+class CannotList(RemoteError):
+    """The server opens what is named, and lists nothing."""
+
+
 class Forbidden(RemoteError):
     """The server does not let us read it. Stores that may not be listed answer so for what is absent, too."""
 
@@ -195,6 +199,17 @@ class ServerFailed(RemoteError):
 
 class BudgetSpent(RemoteError):
     """More requests or bytes than the caller allowed."""
+
+
+def says_absent(error: SourceError) -> bool:
+    """Whether an error means that nothing is there, as far as anybody may know.
+
+    A server that is asked for a neighbour may also fail, stall or answer with something else: then nobody knows, and
+    what was asked for is no more absent than present.
+    """
+    if isinstance(error, SourceChanged):
+        return False
+    return not isinstance(error, RemoteError) or isinstance(error, (NoSuchObject, Forbidden, CannotList))
 
 
 DEFAULT_LIMIT = 1 << 30

@@ -66,6 +66,7 @@ class RangeServer(HttpServer):
         super().__init__(self.give, latency=latency)
         self.manners = manners or Manners()
         self.contents: dict[str, Content] = {}
+        self._packed: dict[str, Content] = {}
         for path, content in (contents or {}).items():
             self.put(path, content)
 
@@ -104,10 +105,12 @@ class RangeServer(HttpServer):
             return Answer(412, headers)
         if manners.gzip == "sent":
             headers |= {"Content-Encoding": "gzip", "Transfer-Encoding": "chunked"}
-            return Answer(200, headers, [gzip.compress(content.read(0, content.size), mtime=0)])
+            return Answer(200, headers, [gzip.compress(content.read(0, content.size), 1, mtime=0)])
         if manners.gzip == "stored":
             headers["Content-Encoding"] = "gzip"
-            content = Held(gzip.compress(content.read(0, content.size), mtime=0))
+            if request.path not in self._packed:
+                self._packed[request.path] = Held(gzip.compress(content.read(0, content.size), mtime=0))
+            content = self._packed[request.path]
         asked = request.range
         if not asked or not manners.ranges:
             return self._whole(content, headers)

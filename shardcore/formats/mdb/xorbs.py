@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.caching import LruCache, Once
-from shardcore.errors import ExternalMissing, FormatError, NotAShard, Remedy, SourceError, UsageError
+from shardcore.errors import ExternalMissing, FormatError, NotAShard, Remedy, SourceError, UsageError, says_absent
 from shardcore.format import Opener
 from shardcore.nodes.placed import placed, placed_span
 from shardcore.shard import Part
@@ -175,7 +175,9 @@ class Xorbs:
             folder, name = place
             try:
                 source = folder.open_on_demand(name.format(text))
-            except SourceError:
+            except SourceError as error:
+                if not says_absent(error):
+                    raise
                 continue
             self._last_place = place
             return source

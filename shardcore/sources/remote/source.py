@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator, Sequence
 from itertools import count
 
-from shardcore.errors import Forbidden, NoSuchObject, RemoteError, SourceError
+from shardcore.errors import Forbidden, NoSuchObject, RemoteError, SourceError, says_absent
 from shardcore.progress import check_stopped
 from shardcore.reading import Purpose, reading_for
 from shardcore.sources.base import Entry, Folder, PurposeAt, Source
@@ -316,6 +316,8 @@ def _holds_something(opened: Opened, address: Address) -> bool:
         if folder.listable:
             return any(page for page in folder.pages(most=1))
         folder.open(FOLDER_MARK)
-    except SourceError:
+    except SourceError as error:
+        if not says_absent(error):
+            raise
         return False
     return True
