@@ -158,6 +158,8 @@ class Xorbs:
         for once in self._kept.clear():
             if once.value is not None:
                 once.value.close()
+        if self._given is not None:
+            self._given.close()
 
     @property
     def _looked(self) -> str:
