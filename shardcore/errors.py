@@ -19,6 +19,19 @@ class Remedy(Enum):
     LIMIT = "a higher limit allows it"
     REPLACE = "it is replaced with force=True"
     KEYS = "another rule makes keys that fit (keys=)"
+    PROFILE = "nobody signed the request: name a profile (RemoteOptions(profile=…)) that may read it"
+    RIGHTS = "ask its owner for the right to read it, or try another profile, or anonymous=True"
+    RENEW = "renew the credentials, then open it again"
+    CLOCK = "set the clock of this machine"
+    REGION = "name the region (RemoteOptions(region=…))"
+    LIMIT_FETCH = "a higher limit_fetch allows it"
+    LIMIT_REQUESTS = "a higher limit_requests allows it"
+    COPY = "copy it here first"
+    REOPEN = "open it again"
+    AGAIN = "try again later"
+    TRUST = "name the certificates to trust in SSL_CERT_FILE (S3: AWS_CA_BUNDLE)"
+    PROXY = "look at HTTPS_PROXY and NO_PROXY"
+    HOST = "look at the address, and at the network of this machine"
 
 
 class Cancelled(BaseException):
@@ -117,6 +130,87 @@ class ExternalMissing(SourceError):
 
 class SourceChanged(SourceError):
     """The bytes were replaced while they were open; what was read before no longer holds."""
+
+
+class RemoteError(SourceError):
+    """Bytes of another machine cannot be had. No message has a query, a login or a key in it.
+
+    Attributes:
+        status: The answer of the server, such as 403; 0 when there was none.
+    """
+
+    def __init__(
+        self, message: str, *, status: int = 0, span: Span | None = None, remedy: Remedy | None = None
+    ) -> None:
+        super().__init__(message, span=span, remedy=remedy)
+        self.status = status
+
+
+class NoSuchObject(RemoteError):
+    """There is no such bucket, key or file."""
+
+
+class CannotList(RemoteError):
+    """The server opens what is named, and lists nothing."""
+
+
+class Forbidden(RemoteError):
+    """The server does not let us read it. Stores that may not be listed answer so for what is absent, too."""
+
+
+class CredentialsRefused(RemoteError):
+    """There are no credentials of that name, or they are not known, wrong or expired."""
+
+
+class ClockSkewed(RemoteError):
+    """The clock of this machine is too far from the server's for a signed request."""
+
+
+class WrongRegion(RemoteError):
+    """The bucket is in another region, and the server does not say in which."""
+
+
+class RangeRefused(RemoteError):
+    """The server does not answer with the bytes that were asked for: the whole file, others, or encoded ones."""
+
+
+class ConnectionFailed(RemoteError):
+    """No answer, or not all of it, after all attempts."""
+
+
+class TimedOut(ConnectionFailed):
+    """Nothing came for too long."""
+
+
+class HostUnknown(ConnectionFailed):
+    """The name of the server has no address."""
+
+
+class TlsFailed(ConnectionFailed):
+    """The server cannot prove who it is, or speaks no TLS."""
+
+
+class ProxyFailed(ConnectionFailed):
+    """The proxy that the environment names does not serve."""
+
+
+class ServerFailed(RemoteError):
+    """The server says that it cannot answer: 5xx, or too many requests."""
+
+
+class BudgetSpent(RemoteError):
+    """More requests or bytes than the caller allowed."""
+
+
+def says_absent(error: SourceError) -> bool:
+    """Whether an error means that nothing is there, as far as anybody may know.
+
+    A server that is asked for a neighbour may also fail, stall or answer with something else: then nobody knows, and
+    what was asked for is no more absent than present.
+    """
+    if isinstance(error, SourceChanged):
+        return False
+    return not isinstance(error, RemoteError) or isinstance(error, (NoSuchObject, Forbidden, CannotList))
 
 
 DEFAULT_LIMIT = 1 << 30

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shardcore.cli.options import USUAL, Json, KeyFile, Keys, Opening, all_keys, opens, progress_bar
+from shardcore.cli.options import USUAL, Json, KeyFile, Keys, Opening, all_keys, opens, progress_bar, refuse_address
 from shardcore.cli.output import print_json, print_line, tell_json, tell_line, warn
 from shardcore.errors import UsageError
 from shardcore.words import plural
@@ -112,6 +112,7 @@ def tombstone(
 ) -> int:
     """Note in the sidecar that objects were deleted; the shard itself stays as it is."""
     values = {"reason": reason, "by": by, "ticket": ticket}
+    refuse_address(uri)
     with how.open(uri) as shard:
         stamp = datetime.now(UTC).isoformat().replace("+00:00", "Z")
         rewrites: tuple[Rewrite, ...] = made(
@@ -149,6 +150,7 @@ def change(
     Raises:
         UsageError: The format has no such edit, or there is nobody to ask.
     """
+    refuse_address(uri)
     with how.open(uri) as shard:
         edit: Edit = edit_for(shard, name)(shard, *given)
         if edit.new_size == edit.old_size and not edit.changes:

@@ -71,13 +71,18 @@ FLAGS = {
     Remedy.LIMIT: "--limit-bytes raises the limit",
     Remedy.REPLACE: "--force replaces it",
     Remedy.KEYS: "--key sha256, number or name makes others",
+    Remedy.PROFILE: "nobody signed the request: --profile NAME names credentials that may read it",
+    Remedy.RIGHTS: "ask its owner for the right to read it, or try another --profile, or --no-sign-request",
+    Remedy.REGION: "--region NAME names the region",
+    Remedy.LIMIT_FETCH: "--limit-fetch raises the limit",
+    Remedy.LIMIT_REQUESTS: "--limit-requests raises the limit",
 }
 """What helps, in the words of the command line."""
 
 
 def worded(text: str, remedy: Remedy | None) -> str:
     """What failed, and what to do about it here."""
-    return text if remedy is None else f"{text}; {FLAGS[remedy]}"
+    return text if remedy is None else f"{text}; {FLAGS.get(remedy, remedy.value)}"
 
 
 def json_value(value: Value) -> Any:

@@ -1,0 +1,74 @@
+"""What a read is for, and how soon it is wanted: said by whoever starts the work, known to the source that does it.
+
+Reads happen deep inside lookups, trees and streams, so both belong to the context (`contextvars`), as
+`shardcore.progress.stopped_by` does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from enum import Enum, IntEnum
+
+
+class Priority(IntEnum):
+    """How soon bytes are wanted; the lower comes first."""
+
+    SCREEN = 0
+    """Somebody looks at the place where they will stand."""
+    SELECTED = 1
+    """They belong to what is selected or asked for."""
+    PREFETCH = 2
+    """They will probably be wanted."""
+    SCAN = 3
+    """A long operation reads everything."""
+
+
+class Purpose(Enum):
+    """What a request is for."""
+
+    HEAD = "head"
+    FOOTER = "footer"
+    INDEX = "index"
+    LOOKUP = "lookup"
+    PAYLOAD = "payload"
+    LISTING = "listing"
+    PROBE = "probe"
+
+
+_priority: ContextVar[Priority] = ContextVar("priority", default=Priority.SELECTED)
+_purpose: ContextVar[Purpose | None] = ContextVar("purpose", default=None)
+
+
+@contextmanager
+def wanted(priority: Priority) -> Iterator[None]:
+    """Reads in this context are wanted that soon."""
+    token = _priority.set(priority)
+    try:
+        yield
+    finally:
+        _priority.reset(token)
+
+
+@contextmanager
+def reading_for(purpose: Purpose) -> Iterator[None]:
+    """Reads in this context are for that; the outermost one holds."""
+    if _purpose.get() is not None:
+        yield
+        return
+    token = _purpose.set(purpose)
+    try:
+        yield
+    finally:
+        _purpose.reset(token)
+
+
+def priority() -> Priority:
+    """How soon reads of this context are wanted."""
+    return _priority.get()
+
+
+def purpose() -> Purpose | None:
+    """What reads of this context are for, where somebody said so."""
+    return _purpose.get()

@@ -1,0 +1,121 @@
+"""Ranges over HTTP, with urllib3."""
+
+from __future__ import annotations
+
+import threading
+from urllib.parse import urljoin, urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+import urllib3
+from urllib3 import exceptions as broken
+from urllib3.util import make_headers
+
+from shardcore.errors import CannotList, RangeRefused, RemoteError
+from shardcore.sources.remote.address import Address
+from shardcore.sources.remote.options import RemoteOptions
+from shardcore.sources.remote.reply import Asked, Broken, Page, Reply, close_pools, failure, timeout
+
+MOST_REDIRECTS = 5
+_REDIRECTS = (301, 302, 303, 307, 308)
+_MOVED_BACK = (401, 403, 404, 410)
+"""What a place answers to which a redirect led earlier, when that has run out."""
+
+
+class HttpTransport:
+    """Sends requests to web servers. Retries are counted by whoever asks, so that none happens unseen.
+
+    Args:
+        options: How servers are reached.
+        proxy: The address of a proxy, or None.
+    """
+
+    anonymous: bool | None = None
+
+    def __init__(self, options: RemoteOptions, proxy: str | None = None) -> None:
+        self._timeout = timeout(options)
+        self._hops = threading.local()
+        size = options.threads + 2
+        if proxy:
+            # The login of a proxy has to be sent by hand.
+            login = urlsplit(proxy)
+            named = f"{login.username}:{login.password or ''}" if login.username else None
+            headers = make_headers(proxy_basic_auth=named) if named else None
+            self._pool: urllib3.PoolManager = urllib3.ProxyManager(
+                proxy, proxy_headers=headers, maxsize=size, block=True, retries=False
+            )
+        else:
+            self._pool = urllib3.PoolManager(maxsize=size, block=True, retries=False)
+
+    def get(self, asked: Asked) -> Reply:
+        """Asks for a range, and follows redirects; where they led is in the reply.
+
+        Raises:
+            Broken: There was no answer.
+            RemoteError: The redirects have no end, or lead to where nothing is read from.
+        """
+        self._hops.count = 0
+        headers = {"Range": asked.range, "Accept-Encoding": "identity"}
+        if asked.match:
+            headers["If-Match"] = asked.match
+        if asked.address.login:
+            headers |= make_headers(basic_auth=asked.address.login)
+        reply = self._follow(asked.address, asked.location or asked.address.url, headers)
+        if asked.location and reply.status in _MOVED_BACK:
+            reply.close()
+            reply = self._follow(asked.address, asked.address.url, headers)
+        return reply
+
+    @property
+    def redirects(self) -> int:
+        """How many requests the last `get` of this thread needed beyond its own."""
+        return max(getattr(self._hops, "count", 0) - 1, 0)
+
+    def page(self, folder: Address, token: str, most: int) -> Page:
+        """Refuses: a web server opens only what is named.
+
+        Raises:
+            RemoteError: Always.
+        """
+        raise CannotList(f"{folder.shown} cannot be listed: a web server opens only what is named")
+
+    def close(self) -> None:
+        """Closes the connections."""
+        close_pools(self._pool)
+
+    def _follow(self, address: Address, url: str, headers: dict[str, str]) -> Reply:
+        first = urlsplit(url)
+        for _ in range(MOST_REDIRECTS + 1):
+            raw = self._send(address, url, headers)
+            self._hops.count += 1
+            target = raw.headers.get("location", "")
+            if raw.status not in _REDIRECTS or not target:
+                found = {name.lower(): value for name, value in raw.headers.items()}
+                return Reply(raw.status, found, raw, location="" if url == address.url else url)
+            raw.close()
+            raw.release_conn()
+            url = urljoin(url, target)
+            parts = urlsplit(url)
+            if parts.scheme not in ("http", "https") or (first.scheme == "https" and parts.scheme == "http"):
+                raise RemoteError(f"refused to follow {address.shown} to where nothing is encrypted")
+            if (parts.scheme, parts.netloc) != (first.scheme, first.netloc):
+                headers = {name: value for name, value in headers.items() if name.lower() != "authorization"}
+        raise RangeRefused(f"{address.shown} is redirected again and again")
+
+    def _send(self, address: Address, url: str, headers: dict[str, str]) -> urllib3.BaseHTTPResponse:
+        try:
+            return self._pool.request(
+                "GET", url, headers=headers, preload_content=False, redirect=False, retries=False, timeout=self._timeout
+            )
+        except (broken.LocationParseError, broken.LocationValueError, UnicodeError) as error:
+            raise RemoteError(f"{address.shown} is no address that can be asked") from error
+        except (broken.HTTPError, OSError) as error:
+            raise Broken(failure(error, address)) from error
+
+
+def proxy_for(address: Address) -> str | None:
+    """The proxy that the environment names for a server, if any."""
+    host = address.place.rsplit(":", 1)[0]
+    if proxy_bypass(host):
+        return None
+    proxies = getproxies()
+    return proxies.get(address.scheme) or proxies.get("all")

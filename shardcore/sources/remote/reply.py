@@ -1,0 +1,230 @@
+"""One answer of a server, whoever asked: its status, its head, and its body in pieces."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import traceback
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+import urllib3
+from urllib3 import exceptions as broken
+
+from shardcore.errors import ConnectionFailed, HostUnknown, ProxyFailed, Remedy, RemoteError, TimedOut, TlsFailed
+from shardcore.sources.remote.address import Address
+
+if TYPE_CHECKING:
+    from shardcore.sources.remote.options import RemoteOptions
+
+PIECE = 1 << 16
+"""Bytes of a body that are read at once: so often a transfer asks whether it is still wanted."""
+
+ERROR_BYTES = 8192
+"""Bytes of an error's body that are looked at."""
+
+_CODE = re.compile(rb"<Code>([A-Za-z0-9.]{1,80})</Code>")
+
+
+class Broken(Exception):
+    """A transfer that did not come to its end; it may be tried again.
+
+    Attributes:
+        error: What is told when it is not.
+        after: Seconds that the server asks to wait.
+    """
+
+    def __init__(self, error: RemoteError, *, after: float = 0.0) -> None:
+        super().__init__(error.message)
+        self.error = error
+        self.after = after
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is asked for.
+
+    Attributes:
+        address: The thing.
+        start: First byte.
+        stop: One past the last.
+        match: The strong ETag that it must have; empty when none is known.
+        location: Where a redirect led the last time; empty for the address itself.
+    """
+
+    address: Address
+    start: int
+    stop: int
+    match: str = ""
+    location: str = ""
+
+    @property
+    def range(self) -> str:
+        """The range, as it is sent."""
+        return f"bytes={self.start}-{self.stop - 1}"
+
+
+class Reply:
+    """An answer whose body is still to be read.
+
+    Args:
+        status: The status.
+        headers: The head, names in lower case.
+        raw: The answer, as urllib3 has it.
+        code: What a store calls the error; empty when there is none.
+        location: Where a redirect led; empty when there was none.
+    """
+
+    def __init__(
+        self,
+        status: int,
+        headers: Mapping[str, str],
+        raw: urllib3.BaseHTTPResponse | None,
+        *,
+        code: str = "",
+        location: str = "",
+    ) -> None:
+        self.status = status
+        self.headers = headers
+        self.code = code
+        self.location = location
+        self._raw = raw
+
+    def pieces(self, where: Address) -> Iterator[bytes]:
+        """The body, as it comes.
+
+        Raises:
+            Broken: It ends early, stalls or breaks.
+        """
+        if self._raw is None:
+            return
+        try:
+            while piece := self._raw.read1(PIECE, decode_content=False):
+                yield piece
+        except (broken.HTTPError, OSError, ValueError, AttributeError, RuntimeError) as error:
+            # The last three: it was closed under the reader, which is how a transfer is called off.
+            raise Broken(failure(error, where)) from error
+
+    def read_error(self) -> None:
+        """Reads the beginning of the body of an error, for what a store calls it."""
+        if self._raw is None or self.code:
+            return
+        with contextlib.suppress(broken.HTTPError, OSError, ValueError, AttributeError):
+            found = _CODE.search(self._raw.read(ERROR_BYTES, decode_content=False) or b"")
+            self.code = found[1].decode("ascii") if found else ""
+
+    def abort(self) -> None:
+        """Calls the transfer off, from whatever thread: a read that waits ends at once."""
+        if self._raw is not None:
+            with contextlib.suppress(broken.HTTPError, OSError, ValueError, AttributeError, RuntimeError):
+                self._raw.shutdown()
+
+    def close(self, *, whole: bool = False) -> None:
+        """Releases the connection: for further requests where the body was read to its end, else it is closed."""
+        if self._raw is None:
+            return
+        with contextlib.suppress(broken.HTTPError, OSError, ValueError, AttributeError):
+            if not whole:
+                self._raw.close()
+            self._raw.release_conn()
+
+
+class Transport(Protocol):
+    """Sends requests to one place; shared by all threads.
+
+    Attributes:
+        anonymous: Whether requests are not signed, where they could be; None where they cannot.
+    """
+
+    anonymous: bool | None
+
+    def get(self, asked: Asked) -> Reply:
+        """Asks for a range.
+
+        Raises:
+            Broken: There was no answer; it may be asked again.
+            RemoteError: There can be none.
+        """
+
+    @property
+    def redirects(self) -> int:
+        """How many requests the last `get` of this thread needed beyond its own."""
+
+    def page(self, folder: Address, token: str, most: int) -> Page:
+        """A part of what lies directly in a folder.
+
+        Raises:
+            ListingRefused: The store answers with an error.
+            Broken: There was no answer.
+            RemoteError: There can be none.
+        """
+
+    def close(self) -> None:
+        """Closes the connections."""
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A part of a listing.
+
+    Attributes:
+        files: Names and sizes, relative to the folder.
+        folders: Names of what lies below, without the slash.
+        token: What the next part is asked for with; empty after the last one.
+    """
+
+    files: list[tuple[str, int]]
+    folders: list[str]
+    token: str = ""
+
+
+class ListingRefused(Exception):
+    """A listing that was answered with an error.
+
+    Attributes:
+        reply: The answer.
+    """
+
+    def __init__(self, reply: Reply) -> None:
+        super().__init__(reply.code)
+        self.reply = reply
+
+
+def close_pools(manager: urllib3.PoolManager) -> None:
+    """Closes all connections, also where something, such as the trace of an error, still refers to their pool."""
+    for key in manager.pools.keys():  # noqa: SIM118 - it is no mapping that can be walked
+        if (pool := manager.pools.get(key)) is not None:
+            pool.close()
+    manager.clear()
+
+
+def timeout(options: RemoteOptions) -> urllib3.Timeout:
+    """How long servers may take."""
+    return urllib3.Timeout(connect=options.connect_timeout, read=options.stall_timeout)
+
+
+def failure(error: Exception, where: Address) -> ConnectionFailed:
+    """What a broken connection is called here."""
+    causes: list[BaseException] = [error]
+    while (cause := causes[-1].__cause__ or causes[-1].__context__ or getattr(causes[-1], "reason", None)) is not None:
+        if not isinstance(cause, BaseException) or cause in causes:
+            break
+        causes.append(cause)
+    names = " ".join(type(one).__name__ for one in causes)
+    for one in causes:
+        # The frames of urllib3 hold the error that holds them, and the pool: connections would stay open until the
+        # garbage collector comes by.
+        traceback.clear_frames(one.__traceback__)
+    place = where.place
+    if "ProxyError" in names or "ProxyConnectionError" in names:
+        return ProxyFailed(f"the proxy on the way to {place} does not serve", remedy=Remedy.PROXY)
+    if "SSL" in names or "Certificate" in names:
+        return TlsFailed(f"{place} cannot prove who it is over TLS", remedy=Remedy.TRUST)
+    if "NameResolution" in names or "gaierror" in names:
+        return HostUnknown(f"no server is called {place}", remedy=Remedy.HOST)
+    if "Timeout" in names or "timeout" in names:
+        return TimedOut(f"{place} did not answer in time for {where.shown}", remedy=Remedy.AGAIN)
+    if "ConnectionRefused" in names or "NewConnectionError" in names or "EndpointConnectionError" in names:
+        return ConnectionFailed(f"{place} takes no connection", remedy=Remedy.HOST)
+    return ConnectionFailed(f"the connection to {place} broke while {where.shown} was read", remedy=Remedy.AGAIN)

@@ -1,0 +1,24 @@
+"""The servers of these tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.remote.s3 import Place, s3_server
+from tests.remote.servers import RangeServer
+
+
+@pytest.fixture
+def server() -> Iterator[RangeServer]:
+    """A range server that behaves well; put contents on it."""
+    with RangeServer() as one:
+        yield one
+
+
+@pytest.fixture(scope="session")
+def s3() -> Iterator[Place]:
+    """Moto's S3 server with an empty bucket; the same for all tests."""
+    with s3_server() as place:
+        yield place
