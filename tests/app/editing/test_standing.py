@@ -11,7 +11,7 @@ import pytest
 
 import shardcore
 from shardscope.editing.standing import standing
-from shardscope.hex.cells import Cells, CellState
+from shardscope.hex.cells import NO_RUN, Cells, CellState
 from shardscope.hex.proposing import with_new
 from shardscope.models.proposed import Proposed, Stretch, about
 
@@ -60,7 +60,7 @@ def cells() -> Cells:
     state[1, 6:] = CellState.BLANK
     data = np.arange(16, dtype=np.uint8).reshape(2, 8)
     none = np.zeros((2, 8), np.uint16)
-    return Cells(16, data, state, none, none.astype(np.uint8), True, ())
+    return Cells(16, data, state, none, none.astype(np.uint8), NO_RUN, True, ())
 
 
 def test_new_bytes_take_the_place_of_old_ones() -> None:
