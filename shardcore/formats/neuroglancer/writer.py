@@ -18,7 +18,7 @@ from shardcore.formats.neuroglancer.described import (
     of_spec,
     spaces_of,
 )
-from shardcore.formats.neuroglancer.info import INFO_LIMIT, parse_info
+from shardcore.formats.neuroglancer.info import INFO_LIMIT, PROPERTIES_TYPE, parse_info
 from shardcore.formats.neuroglancer.origin import INFO_NAME, FoundInfo
 from shardcore.formats.neuroglancer.planned import planned_file
 from shardcore.formats.neuroglancer.sharding import ShardingSpec, shard_number
@@ -53,7 +53,7 @@ class NeuroglancerWriter(Writer):
         kind: What the keys are; see `KINDS`.
         template: The info of a data set that is not sharded (yet). Where it has several key spaces, the infos by their
             folders, that of the data set under the empty name; `name` of an object then begins with the folder of its
-            key space.
+            key space. Infos of segment properties go along as they are.
         volume: The array whose chunks are written.
         chunk_size: Voxels of its chunks.
         resolution: Nanometres of its voxels.
@@ -101,6 +101,10 @@ class NeuroglancerWriter(Writer):
             # An info appears last; where there is one already, that is known before much is done.
             for base in sorted({one.base for one in said}, key=lambda base: (base == "", base)):
                 self._infos[base] = output.open(f"{base}/{INFO_NAME}" if base else INFO_NAME, last=True)
+        self._properties = _properties(template) if with_info and output.folder else {}
+        for base, text in self._properties.items():
+            file = output.open(f"{base}/{INFO_NAME}", last=True)
+            file.write(text)
         self._replaced = _shard_folders(output) if with_info else ()
         self._values: dict[str, SpaceValues] = {}
         for one in said:
@@ -159,8 +163,8 @@ class NeuroglancerWriter(Writer):
             spec, shards = self._arrangement(values)
             columns, space = values.columns(), values.said.space(spec)
             files += [planned_file(self._name(folder, shard), shard, columns, space) for shard in shards]
-        for base in self._infos:
-            text = self._info_text(base)
+        texts = self._properties | {base: self._info_text(base) for base in self._infos}
+        for base, text in texts.items():
             section = Section(
                 INFO_NAME, SectionRole.METADATA, 0, len(text), "What the data set is, and how keys are sharded."
             )
@@ -264,7 +268,8 @@ def _described(template: Mapping[str, Any], stated: Described) -> list[Described
         UsageError: They cannot be written, or the specification is that of one alone.
     """
     if "" in template:
-        found = [one for base, members in template.items() for one in spaces_of(members, base)]
+        bases = {base: members for base, members in template.items() if members.get("@type") != PROPERTIES_TYPE}
+        found = [one for base, members in bases.items() for one in spaces_of(members, base)]
     else:
         found = [of_info(template)]
     if stated.members is None:
@@ -274,6 +279,14 @@ def _described(template: Mapping[str, Any], stated: Described) -> list[Described
             f"spec is the info of one key space, and these are {len(found)}: give the sharding object alone"
         )
     return [stated]
+
+
+def _properties(template: Mapping[str, Any] | None) -> dict[str, bytes]:
+    """The infos of segment properties in a template, by their folders, as they are written."""
+    infos = (template or {}).items() if "" in (template or {}) else ()
+    return {
+        base: json.dumps(members).encode() + b"\n" for base, members in infos if members.get("@type") == PROPERTIES_TYPE
+    }
 
 
 def _shard_folders(output: Output) -> tuple[str, ...]:
