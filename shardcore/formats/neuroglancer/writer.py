@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from shardcore.errors import FormatError, SourceError, UsageError
+from shardcore.errors import FormatError, UsageError
 from shardcore.formats.neuroglancer.arranged import ArrangedShard, Order
 from shardcore.formats.neuroglancer.described import (
     Described,
@@ -19,16 +19,14 @@ from shardcore.formats.neuroglancer.described import (
     spaces_of,
 )
 from shardcore.formats.neuroglancer.info import INFO_LIMIT, PROPERTIES_TYPE, parse_info
-from shardcore.formats.neuroglancer.origin import INFO_NAME, FoundInfo
+from shardcore.formats.neuroglancer.origin import INFO_NAME
 from shardcore.formats.neuroglancer.planned import planned_file
 from shardcore.formats.neuroglancer.sharding import ShardingSpec, shard_number
-from shardcore.formats.neuroglancer.spaces import spaces_below
 from shardcore.formats.neuroglancer.spool import Spool
 from shardcore.formats.neuroglancer.values import SpaceValues
 from shardcore.formats.neuroglancer.voxels import described_volume
 from shardcore.nodes.sections import Section, SectionRole
 from shardcore.objects import NoObjects
-from shardcore.sources.local import LocalFolder
 from shardcore.text import short
 from shardcore.words import plural
 from shardcore.writing.output import Output
@@ -290,12 +288,14 @@ def _properties(template: Mapping[str, Any] | None) -> dict[str, bytes]:
 
 
 def _shard_folders(output: Output) -> tuple[str, ...]:
-    """The folders of the shards that the info of a data set names which is going to be replaced."""
+    """The folders of the shards that the info of a data set names which is going to be replaced.
+
+    Meshes and skeletons beside a volume have an info of their own: they stay, unless they are written anew.
+    """
     if output.target is None or output.planning or not (output.force and output.folder):
         return ()
     try:
         text = (output.target / INFO_NAME).read_bytes()[:INFO_LIMIT]
-        found = spaces_below(LocalFolder(output.target), FoundInfo(parse_info(text), text, ""))
-    except (OSError, FormatError, SourceError):
+        return ("", *(space.folder for space in parse_info(text).spaces))
+    except (OSError, FormatError):
         return ("",)
-    return ("", *(space.folder for space in found.spaces))
