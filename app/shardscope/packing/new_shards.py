@@ -16,9 +16,10 @@ from shardscope.jobs import Job, Priority, alive
 from shardscope.looks.remedies import plain_words
 from shardscope.opening import OpenRequest
 from shardscope.packing.desk import LOOK_MILLISECONDS, Desk
+from shardscope.packing.form import Start
 from shardscope.packing.request import Stage, Work
 from shardscope.packing.result_page import result_text
-from shardscope.packing.sheet import PackSheet, Start
+from shardscope.packing.sheet import PackSheet
 from shardscope.session import Session
 from shardscope.settings import Settings
 
@@ -89,7 +90,8 @@ class NewShards(QObject):
         folder = self._settings.pack_folder or str(Path.home())
         request = self._session.request if shard is not None else None
         sheet = PackSheet(Start(written, name, folder, paths, shard, request), self._window)
-        desk = Desk(sheet, self._session.jobs)
+        desk = Desk(sheet.form, self._session.jobs)
+        sheet.finished.connect(lambda _: desk.stop())
         sheet.write_wanted.connect(lambda: self._write(sheet, desk))
         if shard is not None:
             # Of a shard that is closed nothing can be planned; one that is written goes on.
@@ -101,7 +103,7 @@ class NewShards(QObject):
     # --- writing ---
 
     def _write(self, sheet: PackSheet, desk: Desk) -> None:
-        work = sheet.work
+        work = sheet.form.work
         if work is None:
             return
         desk.stop()

@@ -155,7 +155,7 @@ def test_several_files_are_packed(window: MainWindow, qtbot: QtBot, data: Path) 
         qtbot.waitUntil(lambda: window.findChild(PackSheet) is not None)
         sheet = window.findChild(PackSheet)
         assert sheet is not None
-        assert sheet.inputs == tuple(map(str, paths))
+        assert sheet.form.inputs == tuple(map(str, paths))
         sheet.reject()
         qtbot.waitUntil(lambda: window.findChild(PackSheet) is None)
 
