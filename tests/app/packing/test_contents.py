@@ -98,3 +98,22 @@ def test_two_inputs_with_one_key(qtbot: QtBot, open_sheet: OpenSheet, tmp_path: 
     assert sheet.form.plan.planned.objects == 2
     assert sheet.form.write.isEnabled()
     sheet.reject()
+
+
+def test_what_was_extracted_is_packed_again(qtbot: QtBot, open_sheet: OpenSheet, data: Path, tmp_path: Path) -> None:
+    """A folder that `extract` wrote has a manifest, which one button uses: keys and facts are those of before."""
+    with shardcore.open(data / "des" / "meta.des") as shard:
+        rows = [shard.objects.ref(row) for row in range(len(shard.objects))]
+        list(extract(shard, rows, tmp_path / "taken"))
+    sheet = open_sheet(tmp_path / "taken", format="des")
+    contents = sheet.form.contents
+    assert contents is not None
+    qtbot.waitUntil(contents.use.isVisible)
+    assert contents.model.index(0, 1).data() == f"folder, {len(rows) + 1} files with a manifest"
+    QTest.keyClick(contents.use, Qt.Key.Key_Space)
+    qtbot.waitUntil(lambda: contents.model.index(0, 1).data() == f"manifest, {len(rows)} objects")
+    assert contents.use.isHidden()
+    wait_planned(qtbot, sheet)
+    assert sheet.form.plan.planned is not None
+    assert sheet.form.plan.planned.objects == len(rows)
+    sheet.reject()

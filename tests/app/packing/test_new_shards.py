@@ -141,17 +141,13 @@ def test_what_is_there_already(qtbot: QtBot, session: Session, open_sheet: OpenS
     assert target.stat().st_size > len(b"before")
 
 
-def test_stopping_leaves_nothing(
-    qtbot: QtBot, open_sheet: OpenSheet, numbered: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """*Stop* ends writing: no file stays, under no name, and the sheet can be used on."""
-    (tmp_path / "out").mkdir()
-    begun = threading.Event()
+def hold(monkeypatch: pytest.MonkeyPatch, begun: threading.Event, free: threading.Event) -> None:
+    """Has writing wait at the fifth object, until it is freed or stopped."""
 
     def held(*given: Any, progress: Any, plan: bool, **named: Any) -> Packed:
         def tell(done: int, total: int) -> None:
             progress(done, total)
-            while done == 5 and not plan:
+            while done == 5 and not plan and not free.is_set():
                 begun.set()
                 progress(done, total)
                 time.sleep(0.005)
@@ -159,6 +155,44 @@ def test_stopping_leaves_nothing(
         return pack(*given, progress=tell, plan=plan, **named)
 
     monkeypatch.setattr(request, "pack", held)
+
+
+def test_going_on_in_the_background(
+    qtbot: QtBot,
+    session: Session,
+    open_sheet: OpenSheet,
+    numbered: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Escape leaves the sheet and not the work: it is in transfers, is told when it is done, and opens nothing."""
+    begun, free = threading.Event(), threading.Event()
+    hold(monkeypatch, begun, free)
+    sheet = open_sheet(numbered, format="des")
+    sheet.form.place.line.setText(str(tmp_path / "new.des"))
+    wait_planned(qtbot, sheet)
+    sheet.form.write.click()
+    qtbot.waitUntil(begun.is_set)
+    (job,) = [one for one in session.jobs.open_jobs if one.title]
+    assert job.title == "Write new.des"
+    QTest.keyClick(sheet, Qt.Key.Key_Escape)
+    assert not sheet.isVisible()
+    with qtbot.waitSignal(session.message, timeout=10_000) as told:
+        free.set()
+    size = (tmp_path / "new.des").stat().st_size
+    text = f"new.des written: {size:,} bytes. Read back and verified: 12 objects, no errors."
+    assert told.args == [text]
+    assert job.note == text
+    assert session.shard is None
+
+
+def test_stopping_leaves_nothing(
+    qtbot: QtBot, open_sheet: OpenSheet, numbered: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """*Stop* ends writing: no file stays, under no name, and the sheet can be used on."""
+    (tmp_path / "out").mkdir()
+    begun = threading.Event()
+    hold(monkeypatch, begun, threading.Event())
     sheet = open_sheet(numbered, format="des")
     sheet.form.place.line.setText(str(tmp_path / "out" / "new.des"))
     wait_planned(qtbot, sheet)
