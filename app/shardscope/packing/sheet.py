@@ -15,7 +15,7 @@ from shardscope.packing.result_page import ResultPage, WritingPage
 FULL = QSize(1240, 790)
 """The size of the sheet where the window is larger than that."""
 
-SMALL_PAGE = QSize(580, 250)
+SMALL_PAGE = QSize(580, 190)
 """The size while it is written."""
 
 RESULT_PAGE = QSize(640, 360)
