@@ -143,10 +143,16 @@ class ContentsView(QWidget):
         self.total = Elided(greedy=True, parent=self)
         self.total.setObjectName("contentsTotal")
         self.total.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-        self.files = self._button("Add &files…", "addFiles", self.tr("Files to pack, or a manifest"))
-        self.add_folder = self._button("Add f&older…", "addFolder", self.tr("A folder with everything below it"))
-        self.remove = self._button("&Remove", "removeInputs", self.tr("Takes the selected inputs out of the list"))
-        self.use = self._button("Use its &manifest", "useManifest", self.tr("Keys and facts as extracting noted them"))
+        self.files = self._button(self.tr("Add &files…"), "addFiles", self.tr("Files to pack, or a manifest"))
+        self.add_folder = self._button(
+            self.tr("Add f&older…"), "addFolder", self.tr("A folder with everything below it")
+        )
+        self.remove = self._button(
+            self.tr("&Remove"), "removeInputs", self.tr("Takes the selected inputs out of the list")
+        )
+        self.use = self._button(
+            self.tr("Use its &manifest"), "useManifest", self.tr("Keys and facts as extracting noted them")
+        )
         self.use.clicked.connect(self.use_manifests)
         self.use.hide()
         self.files.clicked.connect(lambda: self._ask(QFileDialog.FileMode.ExistingFiles))
@@ -168,7 +174,7 @@ class ContentsView(QWidget):
         self._update()
 
     def _button(self, words: str, name: str, doc: str) -> QPushButton:
-        button = QPushButton(self.tr(words), self)
+        button = QPushButton(words, self)
         button.setObjectName(name)
         button.setAutoDefault(False)
         button.setToolTip(doc)
