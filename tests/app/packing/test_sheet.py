@@ -154,4 +154,7 @@ def test_from_the_window(qtbot: QtBot, settings: Settings, numbered: Path, data:
     assert shards.convert.isEnabled()
     window.session.close()
     assert not shards.convert.isEnabled()
+    # A window that is closed takes its sheet and the jobs of that along.
+    shards.ask_new((str(numbered),))
+    shown()
     window.close()
