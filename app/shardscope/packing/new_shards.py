@@ -49,7 +49,7 @@ class NewShards(QObject):
         self.new.triggered.connect(lambda _: self.ask_new())
         self.convert = QAction(self.tr("Con&vert to…"), parent)
         self.convert.setObjectName("convertTo")
-        self.convert.setShortcut(QKeySequence("Ctrl+Shift+S"))
+        self.convert.setShortcut(QKeySequence("Ctrl+Shift+N"))
         self.convert.setToolTip(self.tr("Writes all objects into a new shard of another format"))
         self.convert.triggered.connect(lambda _: self.ask_convert())
         self.convert.setEnabled(False)

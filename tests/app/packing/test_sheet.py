@@ -127,6 +127,7 @@ def test_from_the_window(qtbot: QtBot, settings: Settings, numbered: Path, data:
     window.show()
     shards = window.new_shards
     assert shards.new.shortcut().toString() == "Ctrl+N"
+    assert shards.convert.shortcut().toString() == "Ctrl+Shift+N"
     assert shards.new.isEnabled()
     assert not shards.convert.isEnabled()
 
