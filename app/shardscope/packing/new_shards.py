@@ -11,13 +11,13 @@ from PySide6.QtWidgets import QWidget
 from shardcore import Cancelled, Shard
 from shardcore.format import Format
 from shardcore.packing import Packed
-from shardcore.registry import all_formats
+from shardcore.registry import all_formats, format_of
 from shardscope.jobs import Job, Priority, alive
 from shardscope.looks.remedies import plain_words
 from shardscope.opening import OpenRequest
 from shardscope.packing.desk import LOOK_MILLISECONDS, Desk
 from shardscope.packing.form import Start
-from shardscope.packing.request import Stage, Work
+from shardscope.packing.request import Stage, Target, Work
 from shardscope.packing.result_page import result_text
 from shardscope.packing.sheet import PackSheet
 from shardscope.session import Session
@@ -53,7 +53,9 @@ class NewShards(QObject):
         self.convert.setToolTip(self.tr("Writes all objects into a new shard of another format"))
         self.convert.triggered.connect(lambda _: self.ask_convert())
         self.convert.setEnabled(False)
+        self._to_tell = ("", "")
         session.opened.connect(lambda _: self.convert.setEnabled(True))
+        session.opened.connect(lambda _: self._opened())
         session.closed.connect(lambda: self.convert.setEnabled(False))
 
     def ask_new(self, paths: tuple[str, ...] = ()) -> Job:
@@ -135,13 +137,19 @@ class NewShards(QObject):
 
     def _written(self, sheet: PackSheet, work: Work, packed: Packed) -> None:
         name = work.target.path.name
-        self._session.message.emit(result_text(packed, name))
         if not watches(sheet):
+            self._session.message.emit(result_text(packed, name))
             return
         sound = packed.report is None or not packed.report.findings
         sheet.tell_written(packed, name, stay=bool(packed.notes or packed.removed) or not sound)
-        request = OpenRequest(str(work.target.path), work.target.format, packed.opening)
-        self._session.open(request)
+        self._to_tell = str(work.target.path), result_text(packed, name)
+        self._session.open(OpenRequest(str(work.target.path), _named_format(work.target), packed.opening))
+
+    def _opened(self) -> None:
+        """What was written is open: what came out is told after all that opening tells."""
+        (path, text), self._to_tell = self._to_tell, ("", "")
+        if path and path == self._session.uri:
+            QTimer.singleShot(0, self, lambda: self._session.message.emit(text))
 
     def _failed(self, sheet: PackSheet, name: str, error: BaseException | None) -> None:
         if isinstance(error, Cancelled):
@@ -153,6 +161,12 @@ class NewShards(QObject):
                 self._session.tell(self.tr("{0} was not written").format(name), error)
         if watches(sheet):
             sheet.tell_failed(words)
+
+
+def _named_format(target: Target) -> str | None:
+    """The format by which the result is opened; None where its bytes say it."""
+    found = format_of(target.format)
+    return None if (found.begins or found.marks) and not target.folder else target.format
 
 
 def watches(sheet: PackSheet) -> bool:

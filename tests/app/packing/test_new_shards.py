@@ -75,8 +75,11 @@ def test_written_as_the_library_writes(
     # An empty file has no chunk, and a xorb has nothing else.
     assert planned.objects == {"xorb": 11, "bloscpack": 3}.get(format, 12)
     assert sheet.form.place.folder is (format == "bloscpack")
-    with qtbot.waitSignal(session.opened, timeout=10_000):
+    with qtbot.waitSignal(session.message, timeout=10_000) as told:
         sheet.form.write.click()
+    assert told.args is not None
+    assert told.args[0].startswith(f"{name} written: ")
+    assert told.args[0].endswith(" no errors.")
     target = tmp_path / "library" / name
     pack(format, f"{target}/" if format == "bloscpack" else target, inputs, options=options)
     written = tree_of(tmp_path / "out")
