@@ -34,6 +34,7 @@ QWidget#objectChips QToolButton:hover, QToolButton#recordChip:hover,
 QToolButton#editChip:hover { border-color: $accent; }
 QWidget#objectChips QToolButton:checked, QToolButton#recordChip:checked, QToolButton#editChip:checked {
     background: $accent; color: $base; border-color: $accent; }
+QDialogButtonBox { dialogbuttonbox-buttons-have-icons: 0; }
 QPushButton { background: $raised; border: 1px solid $border; border-radius: 5px; padding: 4px 12px; }
 QToolButton:focus { border: 2px solid $accent; padding: 2px 6px; }
 QToolButton#editChip { border: none; border-radius: 6px; padding: 0 7px; }
