@@ -124,6 +124,9 @@ class Peephole(QObject):
         sys.stdout.flush()
 
 
-if __name__ == "__main__":
+def watched(arguments: list[str]) -> int:
+    """Runs the command, with a peephole."""
     peephole = Peephole()
-    sys.exit(main(sys.argv[1:]))
+    code = main(arguments)
+    peephole.asked.disconnect()
+    return code

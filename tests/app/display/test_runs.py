@@ -89,7 +89,7 @@ def person(
     theme = "dark" if wanted.format in DARK else "light"
     with ExitStack() as stack:
         errors = stack.enter_context(errors_of.open("w"))
-        program = stack.enter_context(running(HERE / "peephole.py", ("--theme", theme), environment, errors))
+        program = stack.enter_context(running(HERE / "watched.py", ("--theme", theme), environment, errors))
         made = Person(program, shelf, environment, pictures, MIDDLE)
         made.until(lambda state: state["title"] == "Shardscope", "the window")
         yield made
