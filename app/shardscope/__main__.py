@@ -73,19 +73,22 @@ def has_display() -> bool:
 
 
 def _window(options: argparse.ArgumentParser, given: argparse.Namespace) -> int:
-    from PySide6.QtWidgets import QApplication
+    from shardscope.starting import quick_start
 
-    from shardscope.interrupts import Interrupts
-    from shardscope.settings import Settings
-    from shardscope.window.main_window import MainWindow
+    with quick_start():
+        from PySide6.QtWidgets import QApplication
 
-    theme = _theme(options, given)
-    application = QApplication(sys.argv[:1])
-    _name(application)
-    window = MainWindow(Settings(theme=theme))
-    interrupts = Interrupts(application)
-    interrupts.came.connect(application.closeAllWindows)
-    window.show()
+        from shardscope.interrupts import Interrupts
+        from shardscope.settings import Settings
+        from shardscope.window.main_window import MainWindow
+
+        theme = _theme(options, given)
+        application = QApplication(sys.argv[:1])
+        _name(application)
+        window = MainWindow(Settings(theme=theme))
+        interrupts = Interrupts(application)
+        interrupts.came.connect(application.closeAllWindows)
+        window.show()
     if given.uri:
         window.open(given.uri, given.format)
     code = application.exec()
