@@ -41,9 +41,7 @@ def test_a_change_is_told_by_the_system(watch: SourceWatch, qtbot: QtBot, tmp_pa
     assert not watch.ticks
 
 
-def test_nothing_ticks_while_nobody_looks(
-    watch: SourceWatch, qapp: QApplication, qtbot: QtBot, tmp_path: Path
-) -> None:
+def test_nothing_ticks_while_nobody_looks(watch: SourceWatch, qapp: QApplication, qtbot: QtBot, tmp_path: Path) -> None:
     """Files on other machines are asked about when the user comes back, and seldom; never while he is elsewhere."""
     path = tmp_path / "one"
     path.write_bytes(b"bytes")

@@ -64,7 +64,7 @@ class HitsTable(QWidget):
         self.set_hits(HitList())
 
     def _table(self) -> QTableView:
-        table = row_table(self, self.model, (90, 140), 2, self._choose, self._open_menu)
+        table = row_table(self, self.model, (90, 110, 120), 2, self._choose, self._open_menu, (1,))
         table.setObjectName("hitsTable")
         table.setAccessibleName(self.tr("Hits of the search"))
         return table
