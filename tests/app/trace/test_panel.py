@@ -218,6 +218,20 @@ def test_nothing_is_cut(panel: TracePanel, qtbot: QtBot) -> None:
     assert panel.area.widget().width() <= panel.area.viewport().width()
 
 
+def test_a_low_panel_is_scrolled_and_not_squeezed(panel: TracePanel, qtbot: QtBot) -> None:
+    """In a window of 640 × 420 the outcome stands among the steps: field, buttons and words keep their heights."""
+    trace(panel, qtbot, KEY)
+    panel.resize(640, 125)
+    panel.show()
+    qtbot.waitUntil(lambda: panel.area.isAncestorOf(panel.band))
+    for part in (panel.field, panel.look, panel.footer):
+        qtbot.waitUntil(lambda part=part: part.height() >= part.minimumSizeHint().height())  # type: ignore[misc]
+    assert panel.area.viewport().height() >= 2 * panel.fontMetrics().height()
+    assert panel.band.height() >= panel.band.minimumSizeHint().height()
+    panel.resize(380, 600)
+    qtbot.waitUntil(lambda: not panel.area.isAncestorOf(panel.band))
+
+
 def test_field_follows_the_selected_object(panel: TracePanel, session: Session, qtbot: QtBot) -> None:
     """The key of the selected object is in the field, unless somebody is typing."""
     assert session.shard is not None
