@@ -31,8 +31,8 @@ class PressThrough(QObject):
         if under is not None:
             # Qt brings the release to nobody when the press closed a popup: both are told at once.
             local = QPointF(under.mapFromGlobal(place))
-            button, held, keys, device = event.button(), event.buttons(), event.modifiers(), event.device()
+            button, held, keys = event.button(), event.buttons(), event.modifiers()
             none = Qt.MouseButton.NoButton
             for kind, buttons in ((QEvent.Type.MouseButtonPress, held), (QEvent.Type.MouseButtonRelease, none)):
-                QApplication.sendEvent(under, QMouseEvent(kind, local, place, button, buttons, keys, device))
+                QApplication.sendEvent(under, QMouseEvent(kind, local, place, button, buttons, keys))
         return True
