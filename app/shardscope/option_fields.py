@@ -21,7 +21,7 @@ from shardcore import FormatError, UsageError
 from shardcore.json_text import parse_json
 from shardcore.options import Option, OptionType
 from shardscope.looks import theme
-from shardscope.objects.tick_box import TickBox
+from shardscope.looks.tick_box import TickBox
 
 
 class OptionField(QWidget):
