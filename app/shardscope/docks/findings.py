@@ -130,7 +130,7 @@ class FindingsTable(QWidget):
         return button
 
     def _table(self) -> QTableView:
-        table = row_table(self, self.model, (104, 190, 96, 150, 96), 1, self._choose, self._open_menu, (4, 3, 2))
+        table = row_table(self, self.model, (104, 290, 96, 150, 96), 1, self._choose, self._open_menu, (4, 3, 2))
         table.setObjectName("findingsTable")
         table.setAccessibleName(self.tr("Findings"))
         table.setItemDelegate(SeverityDelegate(table))

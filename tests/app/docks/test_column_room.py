@@ -14,7 +14,7 @@ from shardscope.docks.transfers import Transfers
 from shardscope.session import Session
 
 PANELS: dict[str, tuple[Callable[[Session], QWidget], int, int]] = {
-    "findings": (FindingsTable, 1, 190),
+    "findings": (FindingsTable, 1, 290),
     "hits": (HitsTable, 2, 120),
     "transfers": (lambda session: Transfers(session.jobs), 0, 150),
 }
