@@ -28,6 +28,10 @@ LONGEST_VALUE = 200
 """Characters of a value that are shown."""
 
 
+LONG_NAME = 14
+"""Letters of a name beside which there is no room for its value."""
+
+
 class Progress(Enum):
     """Where a step stands in the lesson."""
 
@@ -216,16 +220,19 @@ def _values(values: dict[str, Any]) -> QWidget | None:
     grid.setColumnStretch(2, 1)
     for row, (name, value) in enumerate(list(values.items())[:MOST_VALUES]):
         text = value_text(value)
-        label = WrapText(name, tone="muted", mono=True)
-        label.setMaximumWidth(160)
         shown = WrapText(mono=True)
         shown.set_text(text if len(text) <= LONGEST_VALUE else text[:LONGEST_VALUE] + "…", copied=text)
+        if len(name) > LONG_NAME:
+            # Beside it the value would have the room of a few letters.
+            grid.addWidget(WrapText(f"{name} =", tone="muted", mono=True), 2 * row, 0, 1, 3)
+            grid.addWidget(shown, 2 * row + 1, 2)
+            continue
         equals = WrapText("=", tone="muted", mono=True)
         equals.setFixedWidth(equals.sizeHint().width())
-        grid.addWidget(label, row, 0, Qt.AlignmentFlag.AlignTop)
-        grid.addWidget(equals, row, 1, Qt.AlignmentFlag.AlignTop)
-        grid.addWidget(shown, row, 2)
+        grid.addWidget(WrapText(name, tone="muted", mono=True), 2 * row, 0, Qt.AlignmentFlag.AlignTop)
+        grid.addWidget(equals, 2 * row, 1, Qt.AlignmentFlag.AlignTop)
+        grid.addWidget(shown, 2 * row, 2)
     if len(values) > MOST_VALUES:
         more = QCoreApplication.translate("StepValues", "and {0} more").format(len(values) - MOST_VALUES)
-        grid.addWidget(WrapText(more, tone="muted"), MOST_VALUES, 0, 1, 3)
+        grid.addWidget(WrapText(more, tone="muted"), 2 * MOST_VALUES, 0, 1, 3)
     return box
