@@ -152,7 +152,10 @@ class Inspector(QScrollArea):
         """The value in large letters, and below it how it adds up."""
         value, adds = headline(node), sum_text(node)
         self.value.set_text(cut_end(value, MOST_LARGE), copied=value)
-        self._set_size(self.value, TITLE if len(value) <= SHORT else LARGE)
+        # Of a digest or a key all letters count, and they stand as they do everywhere else.
+        raw = isinstance(node.value, bytes) and value == node.value.hex() and len(value) > SHORT
+        self.value.set_mono(raw)
+        self._set_size(self.value, TITLE if len(value) <= SHORT else NORMAL if raw else LARGE)
         self.value.setVisible(bool(value))
         self.sum.set_text(f"= {adds}" if adds and " = " not in adds else adds)
         self.sum.setVisible(bool(adds))
