@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from shardcore import Node
+from shardcore.sources.names import SourceName
 from shardcore.words import plural
 
 LONGEST_NAME = 22
@@ -29,6 +31,21 @@ def grouped(sentence: str) -> str:
     The sentences of shardcore are the same for the command line, where an offset is written as it is typed.
     """
     return _ALONE.sub(lambda match: f"{int(match[0]):,}", sentence)
+
+
+def source_words(name: str) -> str:
+    """The name of a source as a person says it: `0.shard`, `decoded bytes 64–129`; empty for the file itself."""
+    parsed = SourceName.parse(name)
+    if not parsed.stretches:
+        return parsed.path
+    start, stop = parsed.stretches[-1]
+    outer = source_words(str(parsed.outer))
+    return f"decoded bytes {start:,}–{stop:,}" + (f" of {outer}" if outer else "")
+
+
+def node_name(node: Node) -> str:
+    """The name of a node; of one that is a whole source, that of the source in words."""
+    return source_words(node.name) if node.name == node.span.source else node.name
 
 
 def size_text(size: int) -> str:

@@ -277,7 +277,11 @@ def test_facts_about_objects_are_told_as_their_users_say_them() -> None:
 
 def test_every_sample_reads_as_words(data: Path) -> None:
     """In every format nothing that is said about a field or an object looks like a program."""
-    files = [*sorted(data.glob("*/*.*")), data / "neuroglancer/volume", *(sample.path for sample in assets.samples())]
+    files = [
+        *sorted(data.glob("*/*.*")),
+        data / "neuroglancer/volume/4_4_40",
+        *(sample.path for sample in assets.samples()),
+    ]
     seen = 0
     for path in files:
         if path.suffix not in {".shard", ".blp", ".des", ".mdb", ".xorb", ""}:

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from shardscope.looks.words import cut_end, grouped, known_size, share_text, short_name, short_size, size_text
+from shardcore import Node, Span
+from shardscope.looks.words import (
+    cut_end,
+    grouped,
+    known_size,
+    node_name,
+    share_text,
+    short_name,
+    short_size,
+    size_text,
+    source_words,
+)
 
 
 @pytest.mark.parametrize(
@@ -77,3 +88,21 @@ def test_numbers_in_sentences_have_commas(sentence: str, shown: str) -> None:
         assert part in told
     assert grouped(told) == told
     assert told.replace(",", "") == sentence.replace(",", "")
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("", ""),
+        ("0.shard", "0.shard"),
+        ("@64-1290", "decoded bytes 64–1,290"),
+        ("a%401-2", "a@1-2"),
+        ("0.shard@128-162", "decoded bytes 128–162 of 0.shard"),
+        ("@8-16@0-4", "decoded bytes 0–4 of decoded bytes 8–16"),
+    ],
+)
+def test_sources_are_named_in_words(name: str, words: str) -> None:
+    """What bytes decode to is said in words, not by the name that it has inside the program."""
+    assert source_words(name) == words
+    assert node_name(Node(name, Span(name, 0, 4))) == words
+    assert node_name(Node("@field", Span(name, 0, 4))) == "@field"
