@@ -72,7 +72,7 @@ class NewShards(QObject):
         def done(formats: tuple[Format, ...] | None, error: BaseException | None) -> None:
             if formats is None:
                 if not isinstance(error, Cancelled):
-                    self._session.message.emit(f"The formats cannot be listed: {plain_words(error)}")
+                    self._session.message.emit(self.tr("The formats cannot be listed: {0}").format(plain_words(error)))
             elif shard is None or self._session.shard is shard:
                 self._show(formats, paths, shard)
 
@@ -143,12 +143,12 @@ class NewShards(QObject):
 
     def _failed(self, sheet: PackSheet, name: str, error: BaseException | None) -> None:
         if isinstance(error, Cancelled):
-            self._session.message.emit(f"{name} was not written: it was stopped")
+            self._session.message.emit(self.tr("{0} was not written: it was stopped").format(name))
             words = self.tr("It was stopped: nothing was written.")
         else:
             words = plain_words(error)
             if not watches(sheet) and error is not None:
-                self._session.tell(f"{name} was not written", error)
+                self._session.tell(self.tr("{0} was not written").format(name), error)
         if watches(sheet):
             sheet.tell_failed(words)
 
