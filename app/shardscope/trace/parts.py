@@ -15,7 +15,7 @@ from shardcore.words import plural
 from shardscope.looks import theme
 from shardscope.looks.shown import shown
 from shardscope.looks.type import SMALL, sized
-from shardscope.looks.words import grouped
+from shardscope.looks.words import grouped, source_words
 from shardscope.looks.wrap_text import WrapText
 
 MOST_VALUES = 24
@@ -161,9 +161,9 @@ class StepCard(QWidget):
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(2)
         for span in self.step.spans:
-            within = f" of {span.source}" if span.source else ""
+            within = f" of {source_words(span.source)}" if span.source else ""
             link = WrapText(f"→ {span.start:,} … {span.stop:,}{within} · {plural(span.size, 'byte')}", link=True)
-            link.setToolTip(self.tr("Show bytes {0}").format(grouped(str(span))))
+            link.setToolTip(self.tr("Show bytes {0}").format(f"{span.start:,}..{span.stop:,}{within}"))
             link.clicked.connect(lambda span=span: self.followed.emit(span))
             column.addWidget(link)
         return box
