@@ -97,6 +97,15 @@ class Settings:
         self._store.setValue("folder", path)
 
     @property
+    def price(self) -> str:
+        """The name of the prices by which requests are counted; empty for the usual ones."""
+        return str(self._store.value("price", ""))
+
+    @price.setter
+    def price(self, name: str) -> None:
+        self._store.setValue("price", name)
+
+    @property
     def schematic(self) -> bool:
         """Whether the overview is schematic, and not to scale."""
         return str(self._store.value("schematic", "no")) == "yes"
