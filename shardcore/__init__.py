@@ -14,19 +14,33 @@ if TYPE_CHECKING:
     from shardcore.errors import (
         BadChecksum,
         BadMagic,
+        BudgetSpent,
         Cancelled,
+        ClockSkewed,
+        ConnectionFailed,
+        CredentialsRefused,
         ExternalMissing,
+        Forbidden,
         FormatError,
+        HostUnknown,
         KeyAbsent,
         LimitExceeded,
+        NoSuchObject,
         NotAShard,
+        ProxyFailed,
+        RangeRefused,
         Remedy,
+        RemoteError,
+        ServerFailed,
         ShardError,
         SourceChanged,
         SourceError,
+        TimedOut,
+        TlsFailed,
         Truncated,
         Unsupported,
         UsageError,
+        WrongRegion,
     )
     from shardcore.finding import Depth, Finding, Report, Severity
     from shardcore.nodes.node import Node
@@ -40,6 +54,8 @@ if TYPE_CHECKING:
     from shardcore.sources.base import Folder, Source
     from shardcore.sources.local import FileSource, LocalFolder
     from shardcore.sources.memory import BytesSource
+    from shardcore.sources.remote.options import RemoteOptions
+    from shardcore.sources.remote.tape import Request, Tape
     from shardcore.span import Span
     from shardcore.trace import Step, Trace
     from shardcore.writing.plan import Plan, PlannedFile, WrittenFile
@@ -50,9 +66,13 @@ __version__ = "0.1.0"
 __all__ = [
     "BadChecksum",
     "BadMagic",
+    "BudgetSpent",
     "BytesSource",
     "Cancelled",
+    "ClockSkewed",
     "Columns",
+    "ConnectionFailed",
+    "CredentialsRefused",
     "DataSet",
     "Depth",
     "Detection",
@@ -62,12 +82,15 @@ __all__ = [
     "FileSource",
     "Finding",
     "Folder",
+    "Forbidden",
     "FormatError",
+    "HostUnknown",
     "KeyAbsent",
     "KeyChoice",
     "LimitExceeded",
     "LocalFolder",
     "Member",
+    "NoSuchObject",
     "Node",
     "NotAShard",
     "ObjectColumns",
@@ -76,12 +99,18 @@ __all__ = [
     "Packed",
     "Plan",
     "PlannedFile",
+    "ProxyFailed",
+    "RangeRefused",
     "Record",
     "Remedy",
+    "RemoteError",
+    "RemoteOptions",
     "Report",
+    "Request",
     "Runs",
     "Section",
     "SectionRole",
+    "ServerFailed",
     "Severity",
     "Shard",
     "ShardError",
@@ -92,12 +121,16 @@ __all__ = [
     "Span",
     "State",
     "Step",
+    "Tape",
+    "TimedOut",
+    "TlsFailed",
     "Trace",
     "Truncated",
     "Unsupported",
     "UsageError",
     "Writer",
     "WrittenFile",
+    "WrongRegion",
     "__version__",
     "convert",
     "create",
@@ -110,8 +143,10 @@ __all__ = [
 _NAMES = {
     "converting": "KeyChoice convert",
     "dataset": "DataSet Member",
-    "errors": "BadChecksum BadMagic Cancelled ExternalMissing FormatError KeyAbsent LimitExceeded "
-    "NotAShard Remedy ShardError SourceChanged SourceError Truncated Unsupported UsageError",
+    "errors": "BadChecksum BadMagic BudgetSpent Cancelled ClockSkewed ConnectionFailed CredentialsRefused "
+    "ExternalMissing Forbidden FormatError HostUnknown KeyAbsent LimitExceeded NoSuchObject NotAShard ProxyFailed "
+    "RangeRefused Remedy RemoteError ServerFailed ShardError SourceChanged SourceError TimedOut TlsFailed Truncated "
+    "Unsupported UsageError WrongRegion",
     "finding": "Depth Finding Report Severity",
     "nodes.node": "Node",
     "nodes.runs": "Runs",
@@ -124,6 +159,8 @@ _NAMES = {
     "sources.base": "Folder Source",
     "sources.local": "FileSource LocalFolder",
     "sources.memory": "BytesSource",
+    "sources.remote.options": "RemoteOptions",
+    "sources.remote.tape": "Request Tape",
     "span": "Span",
     "trace": "Step Trace",
     "writing.plan": "Plan PlannedFile WrittenFile",

@@ -23,7 +23,7 @@ from shardcore.nodes.sections import Section
 from shardcore.objects import LazyObjects, ObjectRef, Objects, inside_member, located
 from shardcore.progress import Progress, no_progress
 from shardcore.record import Value
-from shardcore.shard import DEFAULT_LIMIT, Part, Shard
+from shardcore.shard import DEFAULT_LIMIT, Part, Shard, tell_purposes
 from shardcore.sources.base import Folder, Source
 from shardcore.sources.names import SourceName
 from shardcore.span import Span
@@ -113,7 +113,9 @@ class DataSet(Shard):
     def _open(self, member: Member) -> Shard:
         source = self.folder.open_on_demand(member.name)
         try:
-            return self.open_member(member.name, source)
+            shard = self.open_member(member.name, source)
+            tell_purposes(shard)
+            return shard
         except BaseException:
             source.close()
             raise
@@ -322,10 +324,11 @@ class DataSet(Shard):
         return path if place is None else (root, place, *path[1:])
 
     def close(self) -> None:
-        """Closes all members."""
+        """Closes all members, and what the folder holds."""
         self._closed = True
         for shard in self._opened.clear():
             shard.close()
+        self.folder.close()
 
     def is_open(self, name: str) -> bool:
         """Whether a member is open already; never waits."""

@@ -138,7 +138,9 @@ class RemoteError(SourceError):
         status: The answer of the server, such as 403; 0 when there was none.
     """
 
-    def __init__(self, message: str, *, status: int = 0, span: Span | None = None, remedy: Remedy | None = None) -> None:
+    def __init__(
+        self, message: str, *, status: int = 0, span: Span | None = None, remedy: Remedy | None = None
+    ) -> None:
         super().__init__(message, span=span, remedy=remedy)
         self.status = status
 

@@ -14,7 +14,7 @@ from shardcore.errors import FormatError, NotAShard, Remedy, ShardError, SourceE
 from shardcore.format import Certainty, Draft, Format, OpenContext, PartialShard, Verdict
 from shardcore.options import OptionType, Purpose, read_options
 from shardcore.progress import Progress, no_progress
-from shardcore.shard import Shard
+from shardcore.shard import Shard, tell_purposes
 from shardcore.sources.base import Folder, Source
 from shardcore.sources.local import FileSource, LocalFolder
 from shardcore.sources.memory import BytesSource
@@ -22,6 +22,8 @@ from shardcore.sources.opening import PrefetchedSource
 from shardcore.text import short
 
 if TYPE_CHECKING:
+    from shardcore.sources.remote.options import RemoteOptions
+    from shardcore.sources.remote.tape import Tape
     from shardcore.writing.declared import Writes
     from shardcore.writing.writer import Writer
 
@@ -71,16 +73,24 @@ def all_formats() -> tuple[Format, ...]:
     return tuple(format_of(name) for name in FORMATS)
 
 
-def detect(where: str | Path | bytes | Source | Folder) -> Detection:
+def detect(where: str | Path | bytes | Source | Folder, *, remote: RemoteOptions | None = None) -> Detection:
     """Recognises the format: by content, then by what lies beside, then by inference.
+
+    Args:
+        where: A path (of a file or folder), an address, bytes, a `Source` or a `Folder`.
+        remote: How remote things are reached, and how much may be fetched.
 
     Raises:
         NotAShard: No format is sure enough; the candidates are named.
         SourceError: The bytes cannot be had.
     """
-    target = source_of(where)
+    target = source_of(where, remote)
     if isinstance(target, Folder):
-        found, verdict = _judge_folder(target)
+        try:
+            found, verdict = _judge_folder(target)
+        finally:
+            if target is not where:
+                target.close()
         return Detection(found.name, verdict.why)
     try:
         probe = PrefetchedSource(target)
@@ -99,6 +109,8 @@ def open(
     format: str | None = None,
     partial: bool = False,
     progress: Progress = no_progress,
+    remote: RemoteOptions | None = None,
+    tape: Tape | None = None,
     **options: Any,
 ) -> Shard:
     """Opens a shard or a data set.
@@ -108,6 +120,8 @@ def open(
         format: The name of the format, instead of recognising it.
         partial: Whether damage gives what is left of the shard (with `damage` set) rather than an error.
         progress: Called as `progress(done, total)` by openings that take long.
+        remote: How remote things are reached, and how much may be fetched.
+        tape: Where each request for remote bytes is noted; `shard.tape` is the same.
         **options: Options that formats declare for opening (`Format.options`), such as `spec` (neuroglancer) or `xorbs`
             (mdb). Those of other formats are of no account, unless they name the format.
 
@@ -117,8 +131,8 @@ def open(
         FormatError: The bytes are damaged.
         SourceError: The bytes cannot be had.
     """
-    values, named, claim = _opening_options(options)
-    target = source_of(where)
+    values, named, claim = _opening_options(options, remote, tape)
+    target = source_of(where, remote, tape)
     name = format or named
     context = OpenContext(
         _open_as,
@@ -127,17 +141,23 @@ def open(
         values=values,
         forced=name is not None,
     )
-    if isinstance(target, Folder):
-        return _open_folder(target, name, context)
     try:
-        return _open_source(target, name, context, claim="" if format else claim)
+        if isinstance(target, Folder):
+            shard = _open_folder(target, name, context)
+        else:
+            shard = _open_source(target, name, context, claim="" if format else claim)
+        shard.tape = getattr(target, "tape", tape)
+        tell_purposes(shard)
+        return shard
     except BaseException:
         if target is not where:
             target.close()
         raise
 
 
-def _opening_options(given: Mapping[str, Any]) -> tuple[dict[str, Any], str | None, str]:
+def _opening_options(
+    given: Mapping[str, Any], remote: RemoteOptions | None, tape: Tape | None
+) -> tuple[dict[str, Any], str | None, str]:
     """The values of options for opening, the format that one of them names, and which one that is.
 
     Raises:
@@ -154,7 +174,7 @@ def _opening_options(given: Mapping[str, Any]) -> tuple[dict[str, Any], str | No
         if name not in declared:
             raise UsageError(f"no format has an option {short(name)} for opening; there is {', '.join(declared)}")
         format, option = declared[name]
-        values[name] = folder_of(value) if option.type is OptionType.FOLDER else option.value_of(value)
+        values[name] = folder_of(value, remote, tape) if option.type is OptionType.FOLDER else option.value_of(value)
         named, claim = (format, name) if option.names_format else (named, claim)
     return values, named, claim
 
@@ -241,8 +261,15 @@ def locate(format: str, key: str, **options: Any) -> dict[str, Any]:
     return found.locate(key, **read_options(found.options, options, Purpose.LOCATE, format))
 
 
-def source_of(where: str | Path | bytes | Source | Folder) -> Source | Folder:
+def source_of(
+    where: str | Path | bytes | Source | Folder, remote: RemoteOptions | None = None, tape: Tape | None = None
+) -> Source | Folder:
     """The source or folder behind a path, an address or bytes.
+
+    Args:
+        where: Where it is.
+        remote: How remote things are reached.
+        tape: Where requests are noted.
 
     Raises:
         SourceError: Nothing is there.
@@ -261,20 +288,29 @@ def source_of(where: str | Path | bytes | Source | Folder) -> Source | Folder:
 
         text = url2pathname(urlsplit(text).path)
     elif "://" in text:
-        raise UsageError(f"{text.split('://')[0]}:// addresses cannot be opened; give a path or a file:// address")
+        from shardcore.sources.remote.address import parse_address
+        from shardcore.sources.remote.options import RemoteOptions
+        from shardcore.sources.remote.source import open_remote
+
+        return open_remote(parse_address(text), remote or RemoteOptions(), tape)
     path = Path(text)
     # Path.is_dir raises for names that are too long, and where looking is not allowed.
     return LocalFolder(path) if os.path.isdir(path) else FileSource(path)  # noqa: PTH112
 
 
-def folder_of(where: str | Path | Folder) -> Folder:
+def folder_of(where: str | Path | Folder, remote: RemoteOptions | None = None, tape: Tape | None = None) -> Folder:
     """The folder behind a path or an address.
+
+    Args:
+        where: Where it is.
+        remote: How remote things are reached.
+        tape: Where requests are noted.
 
     Raises:
         UsageError: It is a file, or the kind of address is not known.
         SourceError: Nothing is there.
     """
-    target = source_of(where)
+    target = source_of(where, remote, tape)
     if isinstance(target, Folder):
         return target
     target.close()
@@ -376,9 +412,16 @@ def _judge(probe: PrefetchedSource) -> tuple[Format, Verdict]:
 
 def _judge_folder(folder: Folder) -> tuple[Format, Verdict]:
     """Asks the formats that the names in the folder speak for, and the others only when none of these is sure."""
+    if not folder.lists_cheaply:
+        # What is known by the name of one file costs one request, and a listing one for every thousand names.
+        verdicts = _ask(lambda one: one.detect_folder(folder) if one.folder_mark and one.detect_folder else None)
+        if verdicts and verdicts[0][1].certainty >= Certainty.BESIDE:
+            return verdicts[0]
     try:
         names = [entry.name for entry in folder.list()]
     except SourceError:
+        if not folder.lists_cheaply:
+            raise
         names = []  # some folders cannot be listed, and are known by what can be opened in them
     likely = {
         one.name

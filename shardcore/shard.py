@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,15 +17,19 @@ from shardcore.errors import KeyAbsent, LimitExceeded, ShardError, UsageError
 from shardcore.finding import Depth, Report
 from shardcore.nodes.node import Node, fields_of, path_to, runs_of
 from shardcore.nodes.runs import Runs
-from shardcore.nodes.sections import Section
+from shardcore.nodes.sections import Section, SectionRole
 from shardcore.objects import ObjectRef, Objects
 from shardcore.progress import Progress, no_progress
+from shardcore.reading import Purpose, reading_for
 from shardcore.record import Value
 from shardcore.sources.base import Source
 from shardcore.sources.names import SourceName
 from shardcore.text import short
 from shardcore.trace import Look, Trace, tell
 from shardcore.words import plural
+
+if TYPE_CHECKING:
+    from shardcore.sources.remote.tape import Tape
 
 PIECE = 1 << 20
 """Streams come in pieces of at most about this many bytes."""
@@ -58,6 +63,7 @@ class Shard(ABC):
         source: The file; None for a data set.
         sections: The coarse parts of the file; they tile it.
         damage: What made it impossible to open the shard as a whole; then only a part of the tree is there.
+        tape: The requests that were made for it, when it is remote.
     """
 
     format: str
@@ -66,6 +72,7 @@ class Shard(ABC):
     source: Source | None
     sections: tuple[Section, ...]
     damage: ShardError | None = None
+    tape: Tape | None = None
 
     @property
     @abstractmethod
@@ -162,7 +169,9 @@ class Shard(ABC):
             UsageError: The key is not of the format's form.
             FormatError: The shard is damaged where the lookup needs it.
         """
-        return self.lookup(self.parse_key(key), Look())
+        parsed = self.parse_key(key)
+        with reading_for(Purpose.LOOKUP):
+            return self.lookup(parsed, Look())
 
     def find_all(self, key: str) -> tuple[ObjectRef, ...]:
         """All objects with this key; empty when there is none.
@@ -170,7 +179,9 @@ class Shard(ABC):
         Raises:
             UsageError: The key is not of the format's form.
         """
-        return self.lookup_all(self.parse_key(key))
+        parsed = self.parse_key(key)
+        with reading_for(Purpose.LOOKUP):
+            return self.lookup_all(parsed)
 
     def find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
         """The rows of many keys, shape `(len(keys),)`; -1 where a key is absent."""
@@ -190,7 +201,8 @@ class Shard(ABC):
             SourceError: The bytes cannot be had.
         """
         parsed = self.parse_key(key)
-        return tell(key, lambda look: self.lookup(parsed, look))
+        with reading_for(Purpose.LOOKUP):
+            return tell(key, lambda look: self.lookup(parsed, look))
 
     def read(self, ref: ObjectRef, *, limit: int = DEFAULT_LIMIT) -> bytes:
         """The decoded content.
@@ -367,6 +379,25 @@ class Shard(ABC):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+_PURPOSES = {
+    SectionRole.HEADER: Purpose.HEAD,
+    SectionRole.FOOTER: Purpose.FOOTER,
+    SectionRole.INDEX: Purpose.INDEX,
+    SectionRole.LOOKUP: Purpose.LOOKUP,
+    SectionRole.METADATA: Purpose.INDEX,
+}
+"""What the bytes of a section are read for, when nobody says; of all others, for their content."""
+
+
+def tell_purposes(shard: Shard) -> None:
+    """Says on the tape of a remote shard what its sections are read for."""
+    if shard.source is None or not shard.sections:
+        return
+    starts = [section.start for section in shard.sections]
+    purposes = [_PURPOSES.get(section.role, Purpose.PAYLOAD) for section in shard.sections]
+    shard.source.learn_purposes(lambda at: purposes[max(bisect_right(starts, at) - 1, 0)])
 
 
 def bounded(shard: Shard, ref: ObjectRef, limit: int | None) -> Iterator[bytes]:

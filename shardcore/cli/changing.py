@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from shardcore.cli.editing import edit_for
-from shardcore.cli.options import USUAL, Force, Json, Opening, Uri, format_options, opens, progress_bar
+from shardcore.cli.options import USUAL, Force, Json, Opening, Uri, format_options, opens, progress_bar, reaches
 from shardcore.cli.output import print_json, print_line, tell_json, tell_line, warn
 from shardcore.finding import Depth, Severity
 from shardcore.options import Purpose, read_options
@@ -72,6 +73,7 @@ def pack(
     return tell_packed(done, out, as_json=json)
 
 
+@reaches
 def convert(
     uri: Uri,
     format_name: Annotated[str, typer.Argument(metavar="FORMAT", help="The format to write.", show_default=False)],
@@ -97,12 +99,13 @@ def convert(
     no_verify: NoVerify = False,
     force: Force = False,
     json: Json = False,
+    how: Opening = USUAL,
 ) -> int:
     """Write all objects of a shard into a new one of another format."""
     from shardcore.converting import convert as convert_shard
 
     options = written_with(option, spec)
-    how = Opening(source_format, {"spec": source_spec, "xorbs": xorbs, "deleted": deleted})
+    how = replace(how, format=source_format, options={"spec": source_spec, "xorbs": xorbs, "deleted": deleted})
     with how.open(uri) as shard, progress_bar("converting") as progress:
         done = convert_shard(
             shard,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shardcore.cli.options import USUAL, Json, KeyFile, Keys, Opening, all_keys, opens, progress_bar
+from shardcore.cli.options import USUAL, Json, KeyFile, Keys, Opening, all_keys, opens, progress_bar, refuse_address
 from shardcore.cli.output import print_json, print_line, tell_json, tell_line, warn
 from shardcore.errors import UsageError
 from shardcore.words import plural
@@ -105,6 +105,7 @@ def tombstone(
 ) -> int:
     """Note in the sidecar that objects were deleted; the shard itself stays as it is."""
     facts = {"deleted_by": by, "reason": reason, "ticket_id": ticket}
+    refuse_address(uri)
     with how.open(uri) as shard:
         stamp = datetime.now(UTC).isoformat().replace("+00:00", "Z")
         rewrites = edit_for(shard, "tombstone")(shard, all_keys(keys, key_file), now=stamp, facts=facts, undo=take_back)
@@ -134,6 +135,7 @@ def change(
     Raises:
         UsageError: The format has no such edit, or there is nobody to ask.
     """
+    refuse_address(uri)
     with how.open(uri) as shard:
         edit: Edit = edit_for(shard, name)(shard, *given)
         if edit.new_size == edit.old_size and not edit.changes:

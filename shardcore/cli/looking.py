@@ -14,6 +14,7 @@ from shardcore.cli.options import (
     format_options,
     opens,
     progress_bar,
+    shown_uri,
     whole_number,
 )
 from shardcore.cli.output import (
@@ -65,10 +66,10 @@ def info(
         if count:
             _load(shard)
         if json:
-            print_json(info_json(shard, uri))
+            print_json(info_json(shard, shown_uri(uri)))
             return 0
         size = shard.source.size if shard.source is not None else shard.index_bytes
-        print_line(f"{uri}: {shard.format} {shard.version}".rstrip() + f" ({shard.why})")
+        print_line(f"{shown_uri(uri)}: {shard.format} {shard.version}".rstrip() + f" ({shard.why})")
         objects = shard.declared_objects
         counted = "objects not counted (--count)" if objects is None else plural(objects, "object")
         print_line(f"{plural(size, 'byte')}, {counted}")
@@ -127,7 +128,7 @@ def explain(
     with how.open(uri, partial=True) as shard:
         _refuse_unknown(shard)
         if shard.source is None and not source:
-            raise UsageError(_which_file(uri, shard))
+            raise UsageError(_which_file(shown_uri(uri), shard))
         _load_small(shard)
         path = shard.explain(number, source)
         if len(path) <= ENDS_AT_SECTION and not shard.loaded:

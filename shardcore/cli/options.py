@@ -21,8 +21,17 @@ from shardcore.text import short
 
 if TYPE_CHECKING:
     from shardcore.shard import Shard
+    from shardcore.sources.remote.options import RemoteOptions
+    from shardcore.sources.remote.tape import Tape
 
-Uri = Annotated[str, typer.Argument(metavar="URI", help="A file, or the folder of a data set.", show_default=False)]
+Uri = Annotated[
+    str,
+    typer.Argument(
+        metavar="URI",
+        help="A file, the folder of a data set, or an address: s3://, gs://, https://.",
+        show_default=False,
+    ),
+]
 Keys = Annotated[
     list[str] | None,
     typer.Argument(metavar="KEY", help="Keys, in the text form of the format.", show_default=False),
@@ -44,16 +53,28 @@ class Opening:
     Attributes:
         format: The name of the format, instead of recognising it.
         options: Values of options that formats declare, by name.
+        remote: How remote things are reached; None as usual.
+        tape: Where requests are noted; None when nobody wants to know.
     """
 
     format: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
+    remote: RemoteOptions | None = None
+    tape: Tape | None = None
 
     def open(self, uri: str, *, partial: bool = False) -> Shard:
         """Opens what a command names."""
         _tell_interrupted(uri)
         with progress_bar("opening") as progress:
-            return shardcore.open(uri, format=self.format, partial=partial, progress=progress, **self.options)
+            return shardcore.open(
+                uri,
+                format=self.format,
+                partial=partial,
+                progress=progress,
+                remote=self.remote,
+                tape=self.tape,
+                **self.options,
+            )
 
     def open_rest(self, uri: str) -> Shard:
         """Opens strictly; of a damaged file, what is left, if it has objects. `Shard.damage` tells.
@@ -71,9 +92,28 @@ class Opening:
             raise
 
 
+def refuse_address(uri: str) -> None:
+    """Lets only local files pass to what changes them.
+
+    Raises:
+        UsageError: It is an address.
+    """
+    if "://" in uri and not uri.startswith("file://"):
+        raise UsageError(f"{shown_uri(uri)} is an address, and only local files can be changed: copy it here first")
+
+
+def shown_uri(uri: str) -> str:
+    """What a command names, as it may be shown: of an address without its query and login."""
+    if "://" not in uri:
+        return uri
+    from shardcore.sources.remote.address import shown_address
+
+    return shown_address(uri)
+
+
 def _tell_interrupted(uri: str) -> None:
     """Says on standard error that an edit of a local file did not come to its end."""
-    if os.path.lexists(f"{uri}.undo"):
+    if "://" not in uri and os.path.lexists(f"{uri}.undo"):
         from shardcore.cli.output import warn
         from shardcore.writing.undo import interrupted
 
@@ -104,26 +144,115 @@ _FLAGS: dict[str, tuple[Any, Any]] = {
 }
 
 
+# The flags of whatever may be remote, by the names that `RemoteOptions` has; two are called otherwise there.
+_REMOTE: dict[str, tuple[Any, Any]] = {
+    "endpoint_url": (
+        Annotated[str | None, typer.Option("--endpoint-url", metavar="URL", help="Remote: a store that speaks S3.")],
+        None,
+    ),
+    "region": (
+        Annotated[str | None, typer.Option("--region", metavar="NAME", help="Remote: region of the bucket.")],
+        None,
+    ),
+    "profile": (
+        Annotated[str | None, typer.Option("--profile", metavar="NAME", help="Remote: sign with this AWS profile.")],
+        None,
+    ),
+    "no_sign_request": (Annotated[bool, typer.Option("--no-sign-request", help="Remote: ask anonymously.")], False),
+    "requester_pays": (
+        Annotated[bool, typer.Option("--requester-pays", help="Remote: you pay for what is read.")],
+        False,
+    ),
+    "addressing": (
+        Annotated[str | None, typer.Option(metavar="path|virtual", help="Remote: how buckets are named.")],
+        None,
+    ),
+    "limit_requests": (
+        Annotated[int | None, typer.Option("--limit-requests", metavar="N", min=1, help="Remote: at most N requests.")],
+        None,
+    ),
+    "limit_fetch": (
+        Annotated[int | None, typer.Option(metavar="BYTES", min=1, help="Remote: at most so many bytes.")],
+        None,
+    ),
+}
+_TAPE = Annotated[
+    str | None, typer.Option("--tape", metavar="FILE|-", help="Remote: write all requests to FILE; -: their sum.")
+]
+
+
 def opens(command: Callable[..., int]) -> Callable[..., int]:
     """Gives a command with a parameter `how: Opening` the flags that say how to open."""
+    return _with_flags(command, _FLAGS)
+
+
+def reaches(command: Callable[..., int]) -> Callable[..., int]:
+    """The same for a command with flags of its own for formats: only those for remote things."""
+    return _with_flags(command, {})
+
+
+def _with_flags(command: Callable[..., int], flags: dict[str, tuple[Any, Any]]) -> Callable[..., int]:
     hints = get_type_hints(command, include_extras=True)
     own = [one.replace(annotation=hints[one.name]) for one in signature(command).parameters.values()]
     own = [one for one in own if one.name != "how"]
-    common = [Parameter("format_name", Parameter.KEYWORD_ONLY, default=None, annotation=_FORMAT)]
-    common += [
+    first = {"format_name": (_FORMAT, None)} if flags else {}
+    common = [
         Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
-        for name, (annotation, default) in _FLAGS.items()
+        for name, (annotation, default) in (first | flags | _REMOTE).items()
     ]
+    common.append(Parameter("tape", Parameter.KEYWORD_ONLY, default=None, annotation=_TAPE))
 
     @wraps(command)
     def run(**given: Any) -> int:
-        how = Opening(given.pop("format_name"), {name: given.pop(name) for name in _FLAGS})
-        return command(**given, how=how)
+        name, target = given.pop("format_name", None) if flags else None, given.pop("tape")
+        values = {flag: given.pop(flag) for flag in flags}
+        remote = _remote_options({flag: given.pop(flag) for flag in _REMOTE})
+        with _taped(target) as tape:
+            return command(**given, how=Opening(name, values, remote, tape))
 
     parameters = [one.replace(kind=Parameter.KEYWORD_ONLY) for one in own] + common
     run.__signature__ = Signature(parameters, return_annotation=int)  # type: ignore[attr-defined]
     run.__annotations__ = {one.name: one.annotation for one in parameters} | {"return": int}
     return run
+
+
+def _remote_options(given: dict[str, Any]) -> RemoteOptions | None:
+    """What the flags say about remote things; None when they say nothing.
+
+    Raises:
+        UsageError: They contradict each other.
+    """
+    if not any(value not in (None, False) for value in given.values()):
+        return None
+    from shardcore.sources.remote.options import RemoteOptions
+
+    anonymous = True if given.pop("no_sign_request") else None
+    return RemoteOptions(anonymous=anonymous, **given)
+
+
+@contextmanager
+def _taped(target: str | None) -> Iterator[Tape | None]:
+    """Writes the tape at the end, whatever became of the command; and what it notes, in any case.
+
+    Raises:
+        SourceError: It cannot be written.
+    """
+    from shardcore.cli.output import warn
+    from shardcore.sources.remote.tape import Tape
+
+    tape = Tape()
+    try:
+        yield tape
+    finally:
+        for note in tape.notes:
+            warn(note)
+        if target == "-":
+            warn(tape.summary())
+        elif target is not None:
+            try:
+                Path(target).write_text(tape.lines(), encoding="utf-8")
+            except (OSError, ValueError) as error:
+                raise SourceError(f"cannot write the tape to {target}: {reason_of(error)}") from error
 
 
 def all_keys(keys: list[str] | None, key_file: str | None) -> list[str]:

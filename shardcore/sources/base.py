@@ -6,19 +6,23 @@ A `Source` answers positional, thread-safe reads with exactly the bytes asked fo
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
 from shardcore.errors import LimitExceeded, SourceError, Truncated, UsageError
 from shardcore.progress import check_stopped
+from shardcore.reading import Purpose
 from shardcore.span import Span
 from shardcore.text import short
 from shardcore.words import plural
 
 MERGE_GAP = 4096
 """Ranges of a local file that lie at most this many bytes apart are read as one."""
+
+PurposeAt = Callable[[int], Purpose | None]
+"""Says what the bytes at an offset are for."""
 
 MERGE_LIMIT = 16 * 1024 * 1024
 """Merging stops at reads of this many bytes."""
@@ -104,6 +108,12 @@ class Source(ABC):
     def loaded(self, start: int, stop: int) -> tuple[tuple[int, int], ...]:
         """The parts of `[start, stop)` that a read would answer at once, as sorted half-open ranges."""
         return ((start, stop),)
+
+    def prefetch(self, start: int, stop: int) -> None:  # noqa: B027 - local bytes are near
+        """Begins to fetch bytes that will probably be wanted, and waits for nothing."""
+
+    def learn_purposes(self, at: PurposeAt) -> None:  # noqa: B027 - only what has a tape cares
+        """Says what the bytes at each offset are for, once the shard is open."""
 
     def check_unchanged(self) -> None:  # noqa: B027 - bytes in memory do not change
         """Asks whether the bytes are still those that were opened.
@@ -197,10 +207,17 @@ class Folder(ABC):
     Attributes:
         name: The last part of its address.
         uri: Where it is.
+        lists_cheaply: Whether a listing costs next to nothing; elsewhere, what is called by its name is tried first.
+        listable: Whether it can be listed at all.
     """
 
     name: str
     uri: str
+    lists_cheaply: bool = True
+    listable: bool = True
+
+    def close(self) -> None:  # noqa: B027 - most folders hold nothing
+        """Releases what the folder that was opened holds."""
 
     @abstractmethod
     def list(self, prefix: str = "") -> list[Entry]:

@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import accumulate
 
-from shardcore.sources.base import MERGE_GAP, Source, merged
+from shardcore.sources.base import MERGE_GAP, PurposeAt, Source, merged
 
 
 class ConcatSource(Source):
@@ -94,6 +94,14 @@ class WrapperSource(Source):
     def loaded(self, start: int, stop: int) -> tuple[tuple[int, int], ...]:
         """As the source underneath."""
         return self.base.loaded(start, stop)
+
+    def prefetch(self, start: int, stop: int) -> None:
+        """As the source underneath."""
+        self.base.prefetch(start, stop)
+
+    def learn_purposes(self, at: PurposeAt) -> None:
+        """As the source underneath."""
+        self.base.learn_purposes(at)
 
     def check_unchanged(self) -> None:
         """As the source underneath."""

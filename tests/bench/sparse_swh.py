@@ -22,10 +22,22 @@ STORED = 200
 
 
 def make_sparse(path: Path, *, slots: int = SLOTS, declared: int = OBJECTS, data_bytes: int = DATA_BYTES) -> list[str]:
-    """Writes the shard; returns the keys that are really in it.
+    """Writes the shard; returns the keys that are really in it. The arguments are those of `sparse_pieces`."""
+    size, pieces, keys = sparse_pieces(slots=slots, declared=declared, data_bytes=data_bytes)
+    with path.open("wb") as file:
+        file.truncate(size)
+        for start, piece in pieces.items():
+            file.seek(start)
+            file.write(piece)
+    return keys
+
+
+def sparse_pieces(
+    *, slots: int = SLOTS, declared: int = OBJECTS, data_bytes: int = DATA_BYTES
+) -> tuple[int, dict[int, bytes], list[str]]:
+    """The size of the shard, what is in it besides zeros, by offset, and the keys that are really in it.
 
     Args:
-        path: Where.
         slots: Slots of the index, a prime.
         declared: Objects that the header says.
         data_bytes: Bytes of the objects section.
@@ -48,21 +60,15 @@ def make_sparse(path: Path, *, slots: int = SLOTS, declared: int = OBJECTS, data
     keys = [hashlib.sha256(data).digest() for data in contents]
     places = chd.Function(1, slots, displacements).slots_of(np.frombuffer(b"".join(keys), np.uint8).reshape(-1, 32))
     taken: set[int] = set()
-    with path.open("wb") as file:
-        file.truncate(hash_start + len(section))
-        file.write(header)
-        offset = layout.DATA_START
-        stored = []
-        for key, data, slot in zip(keys, contents, places.tolist(), strict=True):
-            if slot in taken:
-                continue
-            taken.add(slot)
-            file.seek(offset)
-            file.write(layout.OBJECT.packer.pack(len(data)) + data)
-            file.seek(index_start + slot * layout.SLOT.size)
-            file.write(layout.SLOT.packer.pack(key, offset))
-            stored.append(key.hex())
-            offset += data_bytes // (STORED + 1)
-        file.seek(hash_start)
-        file.write(section)
-    return stored
+    pieces = {0: header, hash_start: section}
+    offset = layout.DATA_START
+    stored = []
+    for key, data, slot in zip(keys, contents, places.tolist(), strict=True):
+        if slot in taken:
+            continue
+        taken.add(slot)
+        pieces[offset] = layout.OBJECT.packer.pack(len(data)) + data
+        pieces[index_start + slot * layout.SLOT.size] = layout.SLOT.packer.pack(key, offset)
+        stored.append(key.hex())
+        offset += data_bytes // (STORED + 1)
+    return hash_start + len(section), pieces, stored

@@ -8,10 +8,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from email.utils import formatdate
 from pathlib import Path
-from urllib.parse import unquote
+from urllib.parse import parse_qs, unquote
+from xml.sax.saxutils import escape
 
 from tests.remote.contents import Content, Held, Stored
 from tests.remote.serving import PIECE, Answer, HttpServer, Request
+
+S3_CODES = {403: "AccessDenied", 404: "NoSuchKey", 412: "PreconditionFailed", 416: "InvalidRange"}
 
 MODIFIED = formatdate(1_700_000_000, usegmt=True)
 
@@ -145,6 +148,44 @@ class RangeServer(HttpServer):
             return refused
         told = {"Content-Range": f"bytes {start}-{stop - 1}/{size}", "Content-Length": str(stop - start)}
         return Answer(206, headers | told, pieces(content, start, stop))
+
+
+class StoreServer(RangeServer):
+    """Speaks enough of S3 for a reader, much faster than a whole S3: objects by `/bucket/key`, listings, XML errors."""
+
+    def give(self, request: Request) -> Answer:
+        """The answer of a store."""
+        query = {key: values[0] for key, values in parse_qs(request.target.partition("?")[2]).items()}
+        if "list-type" in query:
+            return self._listing(unquote(request.path).strip("/"), query)
+        answer = super().give(request)
+        if answer.status in S3_CODES:
+            code = S3_CODES[answer.status]
+            answer.headers["Content-Type"] = "application/xml"
+            answer.body = f"<Error><Code>{code}</Code><Message>{code}</Message></Error>".encode()
+        return answer
+
+    def _listing(self, bucket: str, query: Mapping[str, str]) -> Answer:
+        prefix, token = query.get("prefix", ""), query.get("continuation-token", "")
+        keys = sorted(path.removeprefix(f"/{bucket}/") for path in self.contents if path.startswith(f"/{bucket}/"))
+        entries: dict[str, int] = {}
+        for key in keys:
+            if key.startswith(prefix):
+                rest, slash, _ = key[len(prefix) :].partition(query.get("delimiter", "\n"))
+                entries[prefix + rest + slash] = -1 if slash else self.contents[f"/{bucket}/{key}"].size
+        left = sorted(entry for entry in entries if entry > token)
+        page = left[: int(query.get("max-keys", 1000))]
+        parts = [f"<IsTruncated>{'true' if len(page) < len(left) else 'false'}</IsTruncated>"]
+        parts += [f"<NextContinuationToken>{escape(page[-1])}</NextContinuationToken>"] if len(page) < len(left) else []
+        for entry in page:
+            size = entries[entry]
+            parts.append(
+                f"<CommonPrefixes><Prefix>{escape(entry)}</Prefix></CommonPrefixes>"
+                if size < 0
+                else f"<Contents><Key>{escape(entry)}</Key><Size>{size}</Size></Contents>"
+            )
+        text = f"<ListBucketResult><Name>{bucket}</Name>{''.join(parts)}</ListBucketResult>"
+        return Answer(200, {"Content-Type": "application/xml"}, text.encode())
 
 
 class RedirectServer(HttpServer):

@@ -114,16 +114,24 @@ class Log:
     @property
     def sent(self) -> int:
         """Bytes of bodies that were sent."""
+        self.settle()
         return sum(one.sent for one in self)
 
     @property
     def rounds(self) -> int:
         """Round trips: the longest row of requests none of which began before the last one had ended."""
+        self.settle()
         count, free_at = 0, 0.0
         for one in sorted(self, key=lambda one: one.ended or float("inf")):
             if one.began >= free_at:
                 count, free_at = count + 1, one.ended or float("inf")
         return count
+
+    def settle(self) -> None:
+        """Waits a little for answers that the client has already, and the server not yet noted."""
+        deadline = time.monotonic() + 0.5
+        while any(not one.ended for one in self) and time.monotonic() < deadline:
+            time.sleep(0.001)
 
     def of(self, path: str) -> list[Seen]:
         """The requests for one path."""

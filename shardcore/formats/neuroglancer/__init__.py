@@ -12,6 +12,7 @@ FORMAT = Format(
     open=lazily("shardcore.formats.neuroglancer.shard:open_shard"),
     infer=lazily("shardcore.formats.neuroglancer.shard:infer"),
     folder_names=("info", "*.shard", "*.index"),
+    folder_mark=True,
     detect_folder=lazily("shardcore.formats.neuroglancer.folder:detect_folder"),
     open_folder=lazily("shardcore.formats.neuroglancer.folder:open_folder"),
     locate=lazily("shardcore.formats.neuroglancer.lookup:locate"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from urllib.parse import urljoin, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -12,7 +13,7 @@ from urllib3.util import make_headers
 from shardcore.errors import RangeRefused, RemoteError
 from shardcore.sources.remote.address import Address
 from shardcore.sources.remote.options import RemoteOptions
-from shardcore.sources.remote.reply import Asked, Broken, Reply, failure, timeout
+from shardcore.sources.remote.reply import Asked, Broken, Page, Reply, failure, timeout
 
 MOST_REDIRECTS = 5
 _REDIRECTS = (301, 302, 303, 307, 308)
@@ -28,8 +29,11 @@ class HttpTransport:
         proxy: The address of a proxy, or None.
     """
 
+    anonymous: bool | None = None
+
     def __init__(self, options: RemoteOptions, proxy: str | None = None) -> None:
         self._timeout = timeout(options)
+        self._hops = threading.local()
         size = options.threads + 2
         if proxy:
             # The login of a proxy has to be sent by hand.
@@ -49,6 +53,7 @@ class HttpTransport:
             Broken: There was no answer.
             RemoteError: The redirects have no end, or lead to where nothing is read from.
         """
+        self._hops.count = 0
         headers = {"Range": asked.range, "Accept-Encoding": "identity"}
         if asked.match:
             headers["If-Match"] = asked.match
@@ -60,6 +65,19 @@ class HttpTransport:
             reply = self._follow(asked.address, asked.address.url, headers)
         return reply
 
+    @property
+    def redirects(self) -> int:
+        """How many requests the last `get` of this thread needed beyond its own."""
+        return max(getattr(self._hops, "count", 0) - 1, 0)
+
+    def page(self, folder: Address, token: str, most: int) -> Page:
+        """Refuses: a web server opens only what is named.
+
+        Raises:
+            RemoteError: Always.
+        """
+        raise RemoteError(f"{folder.shown} cannot be listed: a web server opens only what is named")
+
     def close(self) -> None:
         """Closes the connections."""
         self._pool.clear()
@@ -68,6 +86,7 @@ class HttpTransport:
         first = urlsplit(url)
         for _ in range(MOST_REDIRECTS + 1):
             raw = self._send(address, url, headers)
+            self._hops.count += 1
             target = raw.headers.get("location", "")
             if raw.status not in _REDIRECTS or not target:
                 found = {name.lower(): value for name, value in raw.headers.items()}

@@ -32,7 +32,7 @@ class RemoteOptions:
         secret_key: See `access_key`.
         session_token: Belongs to temporary credentials.
         limit_requests: At most so many requests for each opened thing.
-        limit_fetch: At most so many bytes for each opened thing; also how large a file may be that is only served whole.
+        limit_fetch: At most so many bytes for each opened thing; also how large a file may be that comes whole.
         cache_bytes: How many fetched bytes are kept.
         threads: Ranges that are read at the same time.
         connect_timeout: Seconds in which a server must take the connection.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import re
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 import urllib3
 from urllib3 import exceptions as broken
 
-from shardcore.errors import ConnectionFailed, HostUnknown, ProxyFailed, Remedy, TimedOut, TlsFailed
+from shardcore.errors import ConnectionFailed, HostUnknown, ProxyFailed, Remedy, RemoteError, TimedOut, TlsFailed
 from shardcore.sources.remote.address import Address
 
 if TYPE_CHECKING:
@@ -32,11 +31,13 @@ class Broken(Exception):
 
     Attributes:
         error: What is told when it is not.
+        after: Seconds that the server asks to wait.
     """
 
-    def __init__(self, error: ConnectionFailed) -> None:
+    def __init__(self, error: RemoteError, *, after: float = 0.0) -> None:
         super().__init__(error.message)
         self.error = error
+        self.after = after
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,10 +99,10 @@ class Reply:
         if self._raw is None:
             return
         try:
-            while piece := self._raw.read1(PIECE) if hasattr(self._raw, "read1") else self._raw.read(PIECE):
+            while piece := self._raw.read1(PIECE, decode_content=False):
                 yield piece
-        except (broken.HTTPError, OSError, ValueError, AttributeError) as error:
-            # ValueError and AttributeError: it was closed under the reader, which is how a transfer is called off.
+        except (broken.HTTPError, OSError, ValueError, AttributeError, RuntimeError) as error:
+            # The last three: it was closed under the reader, which is how a transfer is called off.
             raise Broken(failure(error, where)) from error
 
     def read_error(self) -> None:
@@ -114,7 +115,7 @@ class Reply:
 
     def abort(self) -> None:
         """Calls the transfer off, from whatever thread: a read that waits ends at once."""
-        if self._raw is not None and hasattr(self._raw, "shutdown"):
+        if self._raw is not None:
             with contextlib.suppress(broken.HTTPError, OSError, ValueError, AttributeError, RuntimeError):
                 self._raw.shutdown()
 
@@ -129,7 +130,13 @@ class Reply:
 
 
 class Transport(Protocol):
-    """Sends requests to one place; shared by all threads."""
+    """Sends requests to one place; shared by all threads.
+
+    Attributes:
+        anonymous: Whether requests are not signed, where they could be; None where they cannot.
+    """
+
+    anonymous: bool | None
 
     def get(self, asked: Asked) -> Reply:
         """Asks for a range.
@@ -139,16 +146,48 @@ class Transport(Protocol):
             RemoteError: There can be none.
         """
 
+    @property
+    def redirects(self) -> int:
+        """How many requests the last `get` of this thread needed beyond its own."""
+
+    def page(self, folder: Address, token: str, most: int) -> Page:
+        """A part of what lies directly in a folder.
+
+        Raises:
+            ListingRefused: The store answers with an error.
+            Broken: There was no answer.
+            RemoteError: There can be none.
+        """
+
     def close(self) -> None:
         """Closes the connections."""
 
 
-class Listing(ABC):
-    """A transport that can list what begins with a prefix."""
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A part of a listing.
 
-    @abstractmethod
-    def page(self, address: Address, token: str, most: int) -> tuple[list[tuple[str, int]], list[str], str]:
-        """Keys with sizes, prefixes below, and what the next page is asked for with; empty after the last one."""
+    Attributes:
+        files: Names and sizes, relative to the folder.
+        folders: Names of what lies below, without the slash.
+        token: What the next part is asked for with; empty after the last one.
+    """
+
+    files: list[tuple[str, int]]
+    folders: list[str]
+    token: str = ""
+
+
+class ListingRefused(Exception):
+    """A listing that was answered with an error.
+
+    Attributes:
+        reply: The answer.
+    """
+
+    def __init__(self, reply: Reply) -> None:
+        super().__init__(reply.code)
+        self.reply = reply
 
 
 def timeout(options: RemoteOptions) -> urllib3.Timeout:

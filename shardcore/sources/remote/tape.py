@@ -6,18 +6,15 @@ import json
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from shardcore.reading import Purpose
+from shardcore.sources.base import PurposeAt
 from shardcore.words import plural
 
 KEPT = 100_000
 """Records that a tape keeps; the totals count all."""
-
-PurposeAt = Callable[[int], Purpose | None]
-"""Says what the bytes at an offset are for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,9 +166,8 @@ def size_text(size: int) -> str:
     """A number of bytes, as people say it: `41 KB`, `100 GB`."""
     if size < 1000:
         return plural(size, "byte")
-    amount, unit = float(size), ""
-    for unit in ("KB", "MB", "GB", "TB", "PB"):
-        amount /= 1000
-        if amount < 999.5:
-            break
+    amount, units = float(size), iter(("KB", "MB", "GB", "TB", "PB", "EB"))
+    unit = "B"
+    while amount >= 999.5:
+        amount, unit = amount / 1000, next(units)
     return f"{amount:.0f} {unit}" if amount >= 9.95 else f"{amount:.1f} {unit}"

@@ -1,0 +1,92 @@
+"""The block cache: what was fetched of remote files, kept as long as it fits.
+
+A block is a stretch of a file as it was fetched, of whatever length: blocks of one length would fetch what nobody
+asked for, and lookups would cost more than their formats promise. Blocks of one file do not overlap.
+"""
+
+from __future__ import annotations
+
+import threading
+from bisect import bisect_left, bisect_right, insort
+from collections import OrderedDict
+
+Piece = tuple[int, bytes]
+"""Where some bytes begin, and the bytes."""
+
+
+class BlockCache:
+    """Blocks by the identity of their file, of which those that were not used for longest go first.
+
+    Args:
+        limit: Bytes that are kept.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._lock = threading.Lock()
+        self._starts: dict[str, list[int]] = {}
+        self._blocks: OrderedDict[tuple[str, int], bytes] = OrderedDict()
+        self._size = 0
+
+    @property
+    def size(self) -> int:
+        """Bytes that are kept now."""
+        return self._size
+
+    def pieces(self, identity: str, start: int, stop: int) -> list[Piece]:
+        """The blocks that have any of the bytes `[start, stop)` of a file, in their order."""
+        with self._lock:
+            return self._pieces(identity, start, stop)
+
+    def put(self, identity: str, start: int, data: bytes) -> None:
+        """Keeps bytes of a file; those that are there already stay as they are."""
+        with self._lock:
+            for first, last in missing(self._pieces(identity, start, start + len(data)), start, start + len(data)):
+                part = data if last - first == len(data) else data[first - start : last - start]
+                insort(self._starts.setdefault(identity, []), first)
+                self._blocks[identity, first] = part
+                self._size += len(part)
+            while self._size > self._limit and self._blocks:
+                (name, first), block = self._blocks.popitem(last=False)
+                self._size -= len(block)
+                starts = self._starts[name]
+                del starts[bisect_left(starts, first)]
+                if not starts:
+                    del self._starts[name]
+
+    def _pieces(self, identity: str, start: int, stop: int) -> list[Piece]:
+        starts = self._starts.get(identity, [])
+        found: list[Piece] = []
+        for first in starts[max(bisect_right(starts, start) - 1, 0) : bisect_left(starts, stop)]:
+            block = self._blocks[identity, first]
+            if first + len(block) > start:
+                self._blocks.move_to_end((identity, first))
+                found.append((first, block))
+        return found
+
+
+def missing(pieces: list[Piece], start: int, stop: int) -> list[tuple[int, int]]:
+    """The parts of `[start, stop)` that none of the pieces has; the pieces are sorted."""
+    holes: list[tuple[int, int]] = []
+    at = start
+    for first, data in pieces:
+        if first > at:
+            holes.append((at, min(first, stop)))
+        at = max(at, first + len(data))
+        if at >= stop:
+            return holes
+    if at < stop:
+        holes.append((at, stop))
+    return holes
+
+
+def joined(pieces: list[Piece], start: int, stop: int) -> bytes:
+    """The bytes `[start, stop)` out of pieces that have them all, in any order, overlapping or not."""
+    parts: list[bytes] = []
+    at = start
+    for first, data in sorted(pieces, key=lambda piece: (piece[0], -len(piece[1]))):
+        last = first + len(data)
+        if first <= at < last and at < stop:
+            parts.append(data if first == at and last <= stop else data[at - first : min(stop, last) - first])
+            at = min(last, stop)
+    return parts[0] if len(parts) == 1 else b"".join(parts)

@@ -1,0 +1,198 @@
+"""Fetching one range: asked for again where it broke off, until it is whole, or given up."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from shardcore.errors import ConnectionFailed, RangeRefused, Remedy, RemoteError, SourceChanged
+from shardcore.reading import Purpose
+from shardcore.sources.remote.address import Address
+from shardcore.sources.remote.flight import CalledOff, Flight
+from shardcore.sources.remote.line import Line
+from shardcore.sources.remote.remote import Remote
+from shardcore.sources.remote.reply import Asked, Broken, Reply
+from shardcore.sources.remote.tape import Request
+from shardcore.sources.remote.truth import Body, Pin, body_of
+
+
+@dataclass(slots=True)
+class Fetched:
+    """What was fetched, as far as it has come.
+
+    Attributes:
+        pin: What is known of the file.
+        data: Bytes from the beginning of the range, or of the whole file.
+        whole: Whether the server gave the whole file.
+        location: Where a redirect led.
+    """
+
+    pin: Pin | None
+    data: bytearray
+    whole: bool = False
+    location: str = ""
+
+
+class Fetch:
+    """Fetches one range of one file.
+
+    Args:
+        remote: What the file belongs to.
+        line: The way to it.
+        address: Where it is.
+        flight: The range, and who waits for it.
+        known: What is known of the file.
+    """
+
+    def __init__(self, remote: Remote, line: Line, address: Address, flight: Flight, known: Fetched) -> None:
+        self._remote, self._line, self._address = remote, line, address
+        self._flight, self._known = flight, known
+        self._attempt = 0
+
+    def run(self) -> Fetched:
+        """Fetches it.
+
+        Raises:
+            RemoteError: It cannot be had.
+            SourceChanged: It is another file by now.
+            CalledOff: Nobody wants it.
+        """
+        pauses = self._remote.pauses()
+        while True:
+            self._remote.check()
+            self._flight.check()
+            try:
+                self._try()
+            except Broken as broken:
+                self._flight.check()
+                self._again(broken, pauses)
+            else:
+                self._remote.fine()
+                return self._known
+
+    def _again(self, broken: Broken, pauses: Iterator[float]) -> None:
+        pause = next(pauses, None)
+        if pause is None:
+            self._remote.lose(broken.error)
+            raise broken.error
+        self._flight.pause(self._remote.patient(broken, pause))
+        self._attempt += 1
+        if self._known.whole:
+            # The rest of a whole file cannot be asked for.
+            self._known.data, self._known.whole = bytearray(), False
+
+    def _try(self) -> None:
+        """One attempt at what is still missing."""
+        known, flight = self._known, self._flight
+        stop = flight.stop if known.pin is None else min(flight.stop, known.pin.size)
+        match = known.pin.match if known.pin is not None else ""
+        asked = Asked(self._address, flight.start + len(known.data), stop, match, known.location)
+        if asked.start >= asked.stop and known.pin is not None:
+            return
+        self._remote.spend(asked.stop - asked.start)
+        note = _Note(self._remote, asked, flight.purpose, self._attempt)
+        reply: Reply | None = None
+        whole = False
+        before = len(known.data)
+        try:
+            reply = self._line.transport.get(asked)
+            note.answered(reply, self._line)
+            flight.carries(reply)
+            limit, anonymous = self._remote.options.whole_limit, self._line.transport.anonymous
+            body = body_of(reply, asked, known.pin, limit, anonymous=anonymous)
+            known.location = reply.location
+            if reply.status == 200:
+                known.data, known.whole, before = bytearray(), True, 0
+            if known.pin is None and body.pin.size >= 0:
+                known.pin = body.pin
+            if body.stop != body.start:
+                self._receive(reply, body)
+                whole = True
+        except (Broken, RemoteError, SourceChanged) as error:
+            note.failed(error)
+            raise
+        except CalledOff:
+            note.failed("called off")
+            raise
+        finally:
+            flight.carries_nothing()
+            if reply is not None:
+                reply.close(whole=whole)
+            note.write(len(known.data) - before)
+
+    def _receive(self, reply: Reply, body: Body) -> None:
+        """Reads the body to its end, which has to be where it was said to be."""
+        data, limit = self._known.data, self._remote.options.whole_limit
+        expected = None if body.stop is None else body.stop - (0 if self._known.whole else self._flight.start)
+        for piece in reply.pieces(self._address):
+            self._flight.check()
+            data += piece
+            if expected is not None and len(data) > expected:
+                raise RangeRefused(
+                    f"{self._address.shown}: the server sends more than was asked for", status=reply.status
+                )
+            if expected is None and len(data) > limit:
+                text = f"{self._address.shown}: the server gives no ranges, only the whole file; it has more than"
+                raise RangeRefused(f"{text} {limit:,} bytes", status=200, remedy=Remedy.LIMIT_FETCH)
+        if expected is not None and len(data) < expected:
+            text = f"the connection to {self._address.place} ended early while {self._address.shown} was read"
+            raise Broken(ConnectionFailed(text, remedy=Remedy.AGAIN))
+        if body.pin.size < 0:
+            known = body.pin
+            size = len(data)
+            if self._known.pin is not None and size != self._known.pin.size:
+                raise SourceChanged(f"{self._address.shown} was changed on the server", remedy=Remedy.REOPEN)
+            self._known.pin = Pin(size, known.etag, known.modified, known.version, known.encoding)
+
+
+class _Note:
+    """One line of the tape, while it is written."""
+
+    def __init__(self, remote: Remote, asked: Asked, purpose: Purpose, attempt: int) -> None:
+        self._remote, self._asked, self._purpose, self._attempt = remote, asked, purpose, attempt
+        self._at = remote.tape.now
+        self._began = self._answered = time.monotonic()
+        self._status = 0
+        self._error = ""
+        self._had_answer = False
+
+    def answered(self, reply: Reply, line: Line) -> None:
+        """The answer begins."""
+        self._answered, self._status, self._had_answer = time.monotonic(), reply.status, True
+        for _ in range(line.transport.redirects):
+            self._add(Request(self._at, "GET", self._asked.address.shown, None, None, Purpose.PROBE, status=301))
+
+    def failed(self, error: BaseException | str) -> None:
+        """It failed; errors have no secrets in them."""
+        if isinstance(error, str):
+            self._error = error
+            return
+        told = error.error if isinstance(error, Broken) else error
+        self._error = getattr(told, "message", type(told).__name__)
+        if getattr(told, "status", 0) in (403, 404, 410) and self._asked.start == 0:
+            self._purpose = Purpose.PROBE
+
+    def write(self, size: int) -> None:
+        """Writes the line."""
+        now = time.monotonic()
+        answered = self._answered if self._had_answer else now
+        self._add(
+            Request(
+                self._at,
+                "GET",
+                self._asked.address.shown,
+                self._asked.start,
+                self._asked.stop,
+                self._purpose,
+                bytes=max(size, 0),
+                wait=answered - self._began,
+                transfer=now - answered,
+                status=self._status,
+                retry=self._attempt,
+                error=self._error,
+            )
+        )
+
+    def _add(self, record: Request) -> None:
+        self._remote.tape.add(record)

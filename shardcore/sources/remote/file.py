@@ -1,0 +1,333 @@
+"""One remote file: what is known of it, and its reads, out of the cache or by ranges."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import zlib
+from collections.abc import Sequence
+
+from shardcore.errors import ConnectionFailed, LimitExceeded, Remedy, ShardError, SourceError
+from shardcore.reading import Priority, Purpose, priority, purpose
+from shardcore.sources.base import MERGE_LIMIT, merged
+from shardcore.sources.blocks import Piece, joined, missing
+from shardcore.sources.remote.address import Address
+from shardcore.sources.remote.fetch import Fetch, Fetched
+from shardcore.sources.remote.flight import CalledOff, Flight
+from shardcore.sources.remote.remote import Remote
+from shardcore.sources.remote.tape import Request
+from shardcore.sources.remote.truth import Pin, packed
+from shardcore.words import plural
+
+FIRST = 1 << 16
+"""Bytes of the first range: what formats want of the beginning of a file at once."""
+
+GAP = 1 << 16
+"""Ranges that lie at most this many bytes apart are fetched as one: a request costs as much as many bytes."""
+
+AHEAD = 4 << 20
+"""At most so many bytes are read ahead of somebody who reads a file from one end to the other."""
+
+_tokens = itertools.count()
+
+
+class RemoteFile:
+    """One file of an opened thing. Thread-safe.
+
+    Args:
+        remote: What it belongs to.
+        address: Where it is.
+        sibling: Whether it is a neighbour of what was opened.
+    """
+
+    def __init__(self, remote: Remote, address: Address, *, sibling: bool) -> None:
+        self.remote, self.address = remote, address
+        self._line = remote.line(address)
+        self._lock = threading.Lock()
+        self._flights: list[Flight] = []
+        self._opening: Flight | None = None
+        self._pin: Pin | None = None
+        self._whole: bytes | None = None
+        self._location = ""
+        self._identity = ""
+        self._other = Purpose.PAYLOAD if sibling else Purpose.INDEX
+        self._next = self._run = 0
+
+    @property
+    def pin(self) -> Pin:
+        """What is known of the file; the first range is fetched when nothing is.
+
+        Raises:
+            RemoteError: It cannot be had.
+        """
+        while self._pin is None:
+            self.open()
+        return self._pin
+
+    @property
+    def identity(self) -> str:
+        """Address, size and what the server calls this content."""
+        self.open()
+        return self._identity
+
+    def check_plain(self) -> None:
+        """Lets only files pass whose ranges are those of their bytes.
+
+        Raises:
+            RangeRefused: It is packed on the way.
+        """
+        if self.pin.encoding:
+            raise packed(self.address, self.pin.encoding)
+
+    def read(self, ranges: Sequence[tuple[int, int]], *, fresh: bool = False) -> list[bytes]:
+        """The bytes of some half-open ranges that lie inside the file.
+
+        Args:
+            ranges: The ranges, in any order.
+            fresh: Whether to ask the server although the bytes are there.
+
+        Raises:
+            SourceChanged: The file is another one by now.
+            RemoteError: The bytes cannot be had.
+            Cancelled: Nobody wants them any more.
+        """
+        if self.remote.closed:
+            raise SourceError(f"{self.address.shown} is closed")
+        wanted = [(start, stop) for start, stop in ranges if stop > start]
+        if not wanted:
+            return [b"" for _ in ranges]
+        if self._whole is not None and not fresh:
+            self._tell_hit(wanted)
+            return [self._whole[start:stop] for start, stop in ranges]
+        pieces, flights = self._plan(wanted, fresh=fresh)
+        if not flights:
+            self._tell_hit(wanted)
+        try:
+            for flight in flights:
+                flight.wait()
+        finally:
+            for flight in flights:
+                flight.leave()
+        for flight in flights:
+            if flight.error is not None:
+                raise _again(flight.error)
+            pieces.append((flight.start, flight.data))
+        if self._whole is not None:
+            return [self._whole[start:stop] for start, stop in ranges]
+        return [joined(pieces, start, stop) if stop > start else b"" for start, stop in ranges]
+
+    def prefetch(self, start: int, stop: int) -> None:
+        """Fetches bytes that will probably be wanted, and waits for nothing."""
+        if self._pin is None or self._whole is not None or self.remote.closed:
+            return
+        with self._lock:
+            held = self._held(start, min(stop, self._pin.size))
+            for first, last in missing(held, start, min(stop, self._pin.size)):
+                self._start(Flight(first, last, Priority.PREFETCH, self._purpose(first), kept=True))
+
+    def loaded(self, start: int, stop: int) -> tuple[tuple[int, int], ...]:
+        """The parts of `[start, stop)` that are here."""
+        if self._whole is not None:
+            return ((start, stop),)
+        if self._pin is None:
+            return ()
+        found: list[tuple[int, int]] = []
+        at = start
+        for first, last in [*missing(self._blocks(start, stop), start, stop), (stop, stop)]:
+            if first > at:
+                found.append((at, first))
+            at = last
+        return tuple(found)
+
+    def plain(self, limit: int) -> bytes:
+        """The whole content, without what it is packed in on the way.
+
+        Raises:
+            LimitExceeded: It has more than `limit` bytes.
+            RemoteError: It cannot be had, or is packed in an unknown way.
+        """
+        pin = self.pin
+        if pin.size > limit:
+            raise LimitExceeded(f"{self.address.name} has {plural(pin.size, 'byte')}; at most {limit:,} are read")
+        data = self.read([(0, pin.size)])[0]
+        if not pin.encoding:
+            return data
+        if pin.encoding not in ("gzip", "x-gzip"):
+            raise packed(self.address, pin.encoding)
+        unpacker = zlib.decompressobj(wbits=31)
+        try:
+            content = unpacker.decompress(data, limit + 1)
+        except zlib.error as error:
+            raise SourceError(f"{self.address.shown} comes packed, and cannot be unpacked") from error
+        if len(content) > limit:
+            raise LimitExceeded(f"{self.address.name} has more than {plural(limit, 'byte')} when it is unpacked")
+        return content
+
+    def close(self) -> None:
+        """Ends what is under way."""
+        with self._lock:
+            flights = [*self._flights, *([self._opening] if self._opening is not None else [])]
+        for flight in flights:
+            flight.call_off()
+
+    # --- what is to be fetched -----------------------------------------------------------------------------
+
+    def _plan(self, wanted: list[tuple[int, int]], *, fresh: bool) -> tuple[list[Piece], list[Flight]]:
+        """What is here of some ranges, and the flights that bring the rest; the caller has joined each."""
+        with self._lock:
+            pieces: list[Piece] = []
+            holes: list[tuple[int, int]] = []
+            flights: dict[int, Flight] = {}
+            for start, stop in wanted:
+                here = [] if fresh else self._blocks(start, stop)
+                pieces += here
+                for first, last in missing(here, start, stop):
+                    holes += [(first, last)] if fresh else self._not_coming(first, last, flights)
+            for first, last, _ in merged(self._ahead(holes), GAP):
+                for at in range(first, last, MERGE_LIMIT):
+                    purpose_here = self._purpose(at)
+                    flight = Flight(at, min(at + MERGE_LIMIT, last), priority(), purpose_here)
+                    flight.join()
+                    self._start(flight)
+                    flights[id(flight)] = flight
+            return pieces, list(flights.values())
+
+    def _not_coming(self, start: int, stop: int, joined_ones: dict[int, Flight]) -> list[tuple[int, int]]:
+        """The parts of a range that no flight brings; those that bring the others are joined."""
+        for flight in self._flights:
+            apart = flight.stop <= start or stop <= flight.start
+            if apart or id(flight) in joined_ones or not flight.join():
+                continue
+            joined_ones[id(flight)] = flight
+            if priority() < flight.priority:
+                flight.priority = priority()
+                self._queue(flight)
+        parts = [(start, stop)]
+        for flight in sorted(joined_ones.values(), key=lambda one: one.start):
+            parts = [
+                rest
+                for first, last in parts
+                for rest in ((first, min(last, flight.start)), (max(first, flight.stop), last))
+                if rest[0] < rest[1]
+            ]
+        return parts
+
+    def _ahead(self, holes: list[tuple[int, int]]) -> list[tuple[int, int]]:
+        """Reads ahead of somebody who takes one stretch after the other, as far as was read so before."""
+        if len(holes) != 1 or self._pin is None:
+            return holes
+        start, stop = holes[0]
+        self._run = self._run + stop - start if start == self._next and self._run else (stop - start if start else 0)
+        more = min(self._run, AHEAD) if start == self._next and self._run > stop - start else 0
+        if purpose() is Purpose.LOOKUP:
+            more = 0
+        self._next = min(stop + more, self._pin.size)
+        return [(start, max(self._next, stop))]
+
+    def _purpose(self, start: int) -> Purpose:
+        return purpose() or self.remote.tape.purpose_of(self.address.shown, start) or self._other
+
+    def _blocks(self, start: int, stop: int) -> list[Piece]:
+        return self._line.blocks.pieces(self._identity, start, stop)
+
+    def _held(self, start: int, stop: int) -> list[Piece]:
+        """What is here, and (as empty stand-ins of the right length) what is coming."""
+        coming = [(flight.start, bytes(flight.stop - flight.start)) for flight in self._flights]
+        return sorted([*self._blocks(start, stop), *coming])
+
+    def _tell_hit(self, wanted: list[tuple[int, int]]) -> None:
+        start, stop = min(wanted)[0], max(last for _, last in wanted)
+        tape = self.remote.tape
+        size = sum(last - first for first, last in wanted)
+        tape.add(
+            Request(tape.now, "GET", self.address.shown, start, stop, self._purpose(start), bytes=size, cached=True)
+        )
+
+    # --- flights -------------------------------------------------------------------------------------------
+
+    def _start(self, flight: Flight) -> None:
+        self._flights.append(flight)
+        self._queue(flight)
+
+    def _queue(self, flight: Flight) -> None:
+        self._line.workers.submit(flight.priority, lambda: self._fly(flight))
+
+    def _fly(self, flight: Flight) -> None:
+        """Fetches a range, on a thread of the line."""
+        if not flight.begin():
+            if flight.off:
+                self._end(flight, None, CalledOff())
+            return
+        known = Fetched(self._pin, bytearray(), location=self._location)
+        try:
+            Fetch(self.remote, self._line, self.address, flight, known).run()
+        except (ShardError, CalledOff) as error:
+            self._end(flight, None, error)
+        except BaseException as error:  # noqa: BLE001 - whoever waits must not wait for ever
+            self._end(flight, None, error)
+        else:
+            self._end(flight, known, None)
+
+    def _end(self, flight: Flight, known: Fetched | None, error: BaseException | None) -> None:
+        with self._lock:
+            data = b""
+            if known is not None and known.pin is not None:
+                data = self._keep(flight, known, known.pin)
+            if flight in self._flights:
+                self._flights.remove(flight)
+            if self._opening is flight:
+                self._opening = None
+        flight.land(data, error)
+
+    def _keep(self, flight: Flight, known: Fetched, pin: Pin) -> bytes:
+        """Keeps what was fetched; returns the bytes of the range."""
+        data = bytes(known.data)
+        self._location = known.location
+        if self._pin is None:
+            # Of a file of which the server tells nothing but its size, nothing is shared with others.
+            mark = pin.mark or f"unnamed {next(_tokens)}"
+            self._identity = f"{self.address.shown}#{pin.size}-{mark}"
+            self.remote.tape.learn_size(self.address.shown, pin.size)
+        if known.whole:
+            self._whole = data
+            data = data[flight.start : flight.stop]
+        elif data:
+            self._line.blocks.put(self._identity, flight.start, data)
+        self._pin = self._pin or pin
+        return data
+
+    def open(self) -> None:
+        """Fetches the first range, which tells how large the file is.
+
+        Raises:
+            RemoteError: It cannot be had.
+            Cancelled: Nobody wants it any more.
+        """
+        with self._lock:
+            if self._pin is not None:
+                return
+            flight = self._opening
+            if flight is None or not flight.join():
+                stop = self.remote.room(FIRST)
+                flight = self._opening = Flight(0, stop, priority(), purpose() or Purpose.HEAD)
+                flight.join()
+                self._queue(flight)
+        try:
+            flight.wait()
+        finally:
+            flight.leave()
+        if flight.error is not None:
+            raise _again(flight.error)
+
+
+def _again(error: BaseException) -> BaseException:
+    """An error of a thread, for one of those who waited: each gets its own, with its own trace."""
+    if isinstance(error, CalledOff):
+        return ConnectionFailed("the file was closed while it was read", remedy=Remedy.REOPEN)
+    if isinstance(error, ShardError):
+        copy = type(error).__new__(type(error))
+        copy.__dict__.update(error.__dict__)
+        copy.args = error.args
+        copy.__cause__ = error
+        return copy
+    return error

@@ -1,0 +1,321 @@
+"""Remote files as sources, and what holds them as folders."""
+
+from __future__ import annotations
+
+import builtins
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from itertools import count
+
+from shardcore.errors import Forbidden, NoSuchObject, RemoteError, SourceError
+from shardcore.progress import check_stopped
+from shardcore.reading import Purpose, reading_for
+from shardcore.sources.base import Entry, Folder, PurposeAt, Source
+from shardcore.sources.remote.address import Address
+from shardcore.sources.remote.file import RemoteFile
+from shardcore.sources.remote.options import RemoteOptions
+from shardcore.sources.remote.remote import Remote
+from shardcore.sources.remote.reply import Broken, ListingRefused, Page
+from shardcore.sources.remote.tape import Request, Tape
+from shardcore.sources.remote.truth import refusal
+
+FOLDER_MARK = "info"
+"""A file that is tried in a folder that cannot be listed, to see whether it is there."""
+
+
+_ASK = 0.02
+"""Seconds after which somebody who waits is asked whether it is still wanted."""
+
+
+class Opened:
+    """What belongs to one opened thing, and its files by address: each is asked for its beginning once.
+
+    Attributes:
+        remote: How it is reached, and what it cost.
+    """
+
+    def __init__(self, options: RemoteOptions, tape: Tape | None) -> None:
+        self.remote = Remote(options, tape)
+        self._lock = threading.Lock()
+        self._files: dict[Address, RemoteFile] = {}
+        self._absent: dict[Address, RemoteError] = {}
+
+    def source(self, address: Address, *, sibling: bool = False) -> RemoteSource:
+        """The file at an address; its first range has been fetched.
+
+        Raises:
+            RemoteError: It cannot be had.
+        """
+        return RemoteSource(self, self.file(address, sibling=sibling), root=not sibling)
+
+    def file(self, address: Address, *, sibling: bool = True) -> RemoteFile:
+        """The same without a source over it.
+
+        Raises:
+            RemoteError: It cannot be had.
+        """
+        with self._lock:
+            if (absent := self._absent.get(address)) is not None:
+                raise type(absent)(absent.message, status=absent.status, remedy=absent.remedy)
+            file = self._files.get(address)
+            if file is None:
+                file = self._files[address] = RemoteFile(self.remote, address, sibling=sibling)
+        try:
+            file.open()
+        except BaseException as error:
+            with self._lock:
+                self._files.pop(address, None)
+                if isinstance(error, (NoSuchObject, Forbidden)):
+                    self._absent[address] = error
+            if sibling and isinstance(error, Forbidden):
+                self.remote.tape.note(f"{address.shown} is absent, or may not be read; it is taken for absent")
+            raise
+        return file
+
+    def close(self) -> None:
+        """Ends what is under way, and gives the connections back."""
+        self.remote.close()
+        with self._lock:
+            files = list(self._files.values())
+        for file in files:
+            file.close()
+
+
+class RemoteSource(Source):
+    """A remote file, by ranges.
+
+    Args:
+        opened: The opened thing that it belongs to.
+        file: The file.
+        root: Whether it is the thing itself: closing it closes everything.
+
+    Raises:
+        RemoteError: It cannot be had.
+    """
+
+    def __init__(self, opened: Opened, file: RemoteFile, *, root: bool) -> None:
+        self._opened, self._file, self._root = opened, file, root
+        self._closed = False
+        address = file.address
+        self.name, self.uri = address.name, address.shown
+        file.check_plain()
+        self.folder = None if address.query else RemoteFolder(opened, address.folder)
+
+    @property
+    def size(self) -> int:
+        """Number of bytes."""
+        return self._file.pin.size
+
+    @property
+    def identity(self) -> str:
+        """Address, size and the mark of the server."""
+        return self._file.identity
+
+    @property
+    def tape(self) -> Tape:
+        """What was requested for the opened thing."""
+        return self._opened.remote.tape
+
+    def loaded(self, start: int, stop: int) -> tuple[tuple[int, int], ...]:
+        """The parts of `[start, stop)` that were fetched and are kept."""
+        return self._file.loaded(start, stop)
+
+    def prefetch(self, start: int, stop: int) -> None:
+        """Begins to fetch bytes that will probably be wanted."""
+        if not self._closed:
+            self._file.prefetch(start, min(stop, self.size))
+
+    def learn_purposes(self, at: PurposeAt) -> None:
+        """Says what the bytes at each offset are for."""
+        self.tape.learn_purposes(self.uri, at)
+
+    def check_unchanged(self) -> None:
+        """Asks the server for one byte of the same file.
+
+        Raises:
+            SourceChanged: It is another one by now.
+        """
+        if self.size:
+            self._file.read([(0, 1)], fresh=True)
+
+    def close(self) -> None:
+        """Reading afterwards is an error. The thing that was opened takes everything that belongs to it along."""
+        self._closed = True
+        if self._root:
+            self._opened.close()
+
+    def _read(self, start: int, stop: int) -> bytes:
+        return self._read_many([(start, stop)])[0]
+
+    def _read_last(self, count: int) -> bytes:
+        with reading_for(Purpose.FOOTER):
+            return super()._read_last(count)
+
+    def _read_many(self, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
+        if self._closed:
+            raise SourceError(f"{self.name} is closed")
+        return self._file.read(ranges)
+
+
+class RemoteFolder(Folder):
+    """A prefix of a bucket, or a path of a web server; that of a server opens what is named, and cannot be listed."""
+
+    lists_cheaply = False
+
+    def __init__(self, opened: Opened, address: Address, *, root: bool = False) -> None:
+        self._opened, self._address, self._root = opened, address, root
+        self.name, self.uri = address.name, address.shown
+        self.listable = address.in_store
+
+    @property
+    def tape(self) -> Tape:
+        """What was requested for the opened thing."""
+        return self._opened.remote.tape
+
+    def pages(self, prefix: str = "", *, most: int = 1000) -> Iterator[builtins.list[Entry]]:
+        """What lies directly in the folder (or in its sub-folder `prefix`), page by page, as the store sorts it.
+
+        Raises:
+            RemoteError: It cannot be listed.
+        """
+        where = self._address.inside(prefix).as_folder if prefix else self._address
+        lead = f"{prefix}/" if prefix else ""
+        token = ""
+        while True:
+            page = self._page(where, token, most)
+            files = [Entry(lead + name, size, False) for name, size in page.files]
+            yield files + [Entry(lead + name, -1, True) for name in page.folders]
+            token = page.token
+            if not token:
+                return
+
+    def list(self, prefix: str = "") -> builtins.list[Entry]:
+        """What lies directly in the folder (or in its sub-folder `prefix`), sorted by name.
+
+        Raises:
+            RemoteError: It cannot be listed.
+        """
+        entries = [entry for page in self.pages(prefix) for entry in page]
+        return sorted(entries, key=lambda entry: entry.name)
+
+    def open(self, name: str) -> RemoteSource:
+        """Opens what lies at the relative `name`; its first range is fetched.
+
+        Raises:
+            SourceError: Nothing is there, or the name leaves the folder.
+        """
+        return self._opened.source(self._address.inside(name), sibling=True)
+
+    def read(self, name: str, limit: int) -> bytes:
+        """The whole content of a small file; what is packed on the way is unpacked.
+
+        Raises:
+            LimitExceeded: It has more than `limit` bytes.
+            SourceError: Nothing is there, the name leaves the folder, or the bytes cannot be had.
+        """
+        return self._opened.file(self._address.inside(name)).plain(limit)
+
+    def close(self) -> None:
+        """Gives the connections back, when it is the folder that was opened."""
+        if self._root:
+            self._opened.close()
+
+    def folder(self, name: str) -> RemoteFolder:
+        """The sub-folder `name`."""
+        return RemoteFolder(self._opened, self._address.inside(name).as_folder)
+
+    def parent(self) -> RemoteFolder | None:
+        """The folder around this one, or None at the root."""
+        above = self._address.parent
+        return None if above is None else RemoteFolder(self._opened, above)
+
+    def _page(self, where: Address, token: str, most: int) -> Page:
+        """A part of a listing; asked for again when there is no answer."""
+        remote = self._opened.remote
+        transport = remote.line(where).transport
+        pauses = remote.pauses()
+        for attempt in count():
+            remote.check()
+            check_stopped()
+            if where.in_store:
+                remote.spend(0)
+            at = remote.tape.now
+            try:
+                page = transport.page(where, token, most)
+            except (Broken, ListingRefused) as error:
+                failed: Exception = error
+                status = 0
+                if isinstance(error, ListingRefused):
+                    status = error.reply.status
+                    failed = refusal(error.reply, where, anonymous=transport.anonymous)
+                told = failed.error if isinstance(failed, Broken) else failed
+                self._tell(where, at, status, attempt, str(getattr(told, "message", told)))
+                pause = next(pauses, None) if isinstance(failed, Broken) else None
+                if pause is None or not isinstance(failed, Broken):
+                    raise told from error
+                wait_for(remote.patient(failed, pause))
+            else:
+                self._tell(where, at, 200, attempt, "")
+                remote.fine()
+                return page
+        raise AssertionError("there is an end to pauses")
+
+    def _tell(self, where: Address, at: float, status: int, attempt: int, error: str) -> None:
+        tape = self.tape
+        record = Request(
+            at, "GET", where.shown, None, None, Purpose.LISTING,
+            wait=tape.now - at, status=status, retry=attempt, error=error,
+        )  # fmt: skip
+        tape.add(record)
+
+
+def wait_for(seconds: float) -> None:
+    """Waits, and asks meanwhile whether anybody still wants to.
+
+    Raises:
+        Cancelled: Nobody does.
+    """
+    until = time.monotonic() + seconds
+    while (left := until - time.monotonic()) > 0:
+        check_stopped()
+        time.sleep(min(left, _ASK))
+
+
+def open_remote(address: Address, options: RemoteOptions, tape: Tape | None = None) -> RemoteSource | RemoteFolder:
+    """Opens what lies at an address: a file, or a folder where it ends with a slash or no file is there.
+
+    Web addresses of stores are asked over HTTP, as they stand; where that is not enough (a folder, which HTTP cannot
+    list, or options that only a store knows), they are opened in their bucket.
+
+    Raises:
+        RemoteError: Nothing is there, or it cannot be had.
+    """
+    in_store = address.store
+    if in_store is not None and (options.asks_for_s3 or address.is_folder):
+        address = in_store
+    opened = Opened(options, tape)
+    try:
+        if address.is_folder:
+            return RemoteFolder(opened, address, root=True)
+        try:
+            return opened.source(address)
+        except (NoSuchObject, Forbidden) as error:
+            if address.query or not _holds_something(opened, address.as_folder):
+                raise error
+            return RemoteFolder(opened, address.as_folder, root=True)
+    except BaseException:
+        opened.close()
+        raise
+
+
+def _holds_something(opened: Opened, address: Address) -> bool:
+    """Whether a folder is there: it has something in it, or an `info` where it cannot be listed."""
+    folder = RemoteFolder(opened, address)
+    try:
+        if folder.listable:
+            return any(page for page in folder.pages(most=1))
+        folder.open(FOLDER_MARK)
+    except SourceError:
+        return False
+    return True

@@ -1,0 +1,291 @@
+"""Files and data sets in which nothing comes for nothing, and how many requests each action may cost.
+
+The samples of `samples.py` are so small that the first guesses bring all of them. These are larger than that.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import shardcore
+from shardcore.shard import Shard
+from tests.bench.sparse_swh import sparse_pieces
+from tests.remote.contents import Content, Held, Sparse
+from tests.shardcore.formats.mdb.made import made_shard
+
+TEN_GB = 10_000_000_000
+DATE = "20261103"
+HUGE = {"slots": 4_600_003, "declared": 4_554_000, "data_bytes": TEN_GB}
+"""The shard of 10 GB, for `sparse_pieces`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bill:
+    """Something to open, and what may be asked for it, counted at the server from a cold start.
+
+    Attributes:
+        name: What tests and tables call it.
+        files: What is served, by relative path.
+        target: What is opened: one of the files, or a folder.
+        key: A key that is there.
+        absent: A key that is not.
+        requests: The most requests of each action; what comes after opening is counted without opening.
+        least: The bytes that each action needs at least, beyond guesses: those of its structures and its object.
+        options: Options of opening.
+    """
+
+    name: str
+    files: Mapping[str, Content]
+    target: str
+    key: str
+    absent: str
+    requests: Mapping[str, int]
+    least: Mapping[str, int]
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+def find(shard: Shard, bill: Bill) -> None:
+    """Finds and reads one object."""
+    ref = shard.find(bill.key)
+    if bill.name != "mdb":  # its contents lie in xorbs
+        assert shard.read(ref)
+
+
+def find_nothing(shard: Shard, bill: Bill) -> None:
+    """Looks up a key that is not there."""
+    assert shard.find_all(bill.absent) == ()
+
+
+def list_all(shard: Shard, bill: Bill) -> None:
+    """All keys with their places."""
+    shard.load_index()
+    assert len(shard.objects.keys[:]) == len(shard.objects[:].start) > 0
+
+
+AFTER_OPENING: dict[str, Callable[[Shard, Bill], None]] = {"object": find, "absent": find_nothing, "list": list_all}
+"""What is counted after opening."""
+
+
+NAMES = (
+    "swh",
+    "swh, 2,000 objects",
+    "des",
+    "des, index over 64 KiB",
+    "des, BigFile",
+    "bloscpack",
+    "bloscpack, offsets over 64 KiB",
+    "mdb",
+    "xorb",
+    "neuroglancer",
+    "neuroglancer, no slash",
+    "neuroglancer, split",
+)
+
+
+@cache
+def bills() -> dict[str, Bill]:
+    """All of them, by name."""
+    found = [swh_huge(), swh_small(), *des(), *bloscpack(), mdb(), xorb(), *neuroglancer()]
+    return {bill.name: bill for bill in found}
+
+
+def swh_huge() -> Bill:
+    """10 GB, 4.6 million slots: the hash section is much larger than a guess. Its index is never read whole."""
+    size, pieces, keys = sparse_pieces(**HUGE)
+    return Bill(
+        "swh",
+        {"huge.shard": Sparse(size, pieces)},
+        "huge.shard",
+        keys[100],
+        "ab" * 32,
+        {"open": 2, "object": 6, "absent": 5},
+        {"open": 567, "object": 200, "absent": 200},
+    )
+
+
+def swh_small() -> Bill:
+    """2,000 objects: the list is one range."""
+    data = (Path(__file__).parents[1] / "data" / "swh" / "medium.shard").read_bytes()
+    with shardcore.open(data) as shard:
+        index = next(section for section in shard.sections if section.name == "index")
+        shard.load_index()
+        key = str(shard.objects.keys[5])
+    return Bill(
+        "swh, 2,000 objects",
+        {"medium.shard": Held(data)},
+        "medium.shard",
+        key,
+        "ab" * 32,
+        {"open": 2, "object": 4, "absent": 3, "list": 1},
+        {"open": 567, "object": 2000, "absent": 200, "list": index.stop - index.start},
+    )
+
+
+def des() -> list[Bill]:
+    """Shards of documents: with a metadata file, with a large index, with a BigFile."""
+    few, big = _des(500, 4000), _des(3000, 200)
+    key, absent = "document 7", "document x"
+    name = f"{DATE}_0A_0000"
+    folder = Path(__file__).parents[1] / "data" / "des" / "big"
+    external = {
+        path.relative_to(folder).as_posix(): Held(path.read_bytes()) for path in folder.rglob("*") if path.is_file()
+    }
+    with shardcore.open(folder / f"{name}.des") as shard:
+        outside = next(
+            key for key in shard.objects.keys[:] if key and shard.find(key).state is shardcore.State.EXTERNAL
+        )
+    index = len(few[f"{name}.des"].read(0, 1 << 30)) - 500 * 4000 - 8
+    large = big[f"{name}.des"].size - 3000 * 200 - 8
+    return [
+        Bill(
+            "des",
+            few,
+            f"{name}.des",
+            key,
+            absent,
+            {"open": 2, "object": 2, "absent": 1, "list": 1},
+            {"open": index + 8, "object": 4000, "absent": 0, "list": few[f"{name}.meta"].size},
+        ),
+        Bill(
+            "des, index over 64 KiB",
+            big,
+            f"{name}.des",
+            key,
+            absent,
+            {"open": 3, "object": 2, "absent": 1, "list": 1},
+            {"open": large + 8, "object": 200, "absent": 0, "list": big[f"{name}.meta"].size},
+        ),
+        Bill(
+            "des, BigFile",
+            external,
+            f"{name}.des",
+            outside,
+            absent,
+            {"open": 2, "object": 2, "absent": 1, "list": 1},
+            {"open": 440, "object": 60_000, "absent": 0, "list": 0},
+        ),
+    ]
+
+
+def _des(count: int, size: int) -> dict[str, Content]:
+    dice = random.Random(3)
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / f"{DATE}_0A_0000.des"
+        with shardcore.create(path, format="des", sidecar=True, codec="none") as writer:
+            for number in range(count):
+                writer.add(f"document {number}", dice.randbytes(size))
+        return {each.name: Held(each.read_bytes()) for each in Path(folder).iterdir()}
+
+
+def bloscpack() -> list[Bill]:
+    """Files whose offsets fit into the first guess, and not."""
+    found = []
+    for name, count, opened in (("bloscpack", 300, 1), ("bloscpack, offsets over 64 KiB", 1000, 2)):
+        with TemporaryDirectory() as folder:
+            path = Path(folder) / "data.blp"
+            with shardcore.create(path, format="bloscpack", chunk_size=2000) as writer:
+                writer.add(None, random.Random(4).randbytes(2000) * count)
+            data = Held(path.read_bytes())
+        offsets = 8 * 11 * count + 32  # ten spare slots for each chunk
+        found.append(
+            Bill(
+                name,
+                {"data.blp": data},
+                "data.blp",
+                str(count - 2),
+                str(count + 5),
+                {"open": opened, "object": 1, "absent": 0, "list": 1},
+                {"open": offsets, "object": 2020, "absent": 0, "list": 0},
+            )
+        )
+    return found
+
+
+def mdb() -> Bill:
+    """A shard with lookup tables; its contents lie in xorbs, so that only the finding is counted."""
+    data = made_shard(2, files=1000, xorbs=5, chunks=2000)
+    with shardcore.open(data) as shard:
+        shard.load_index()
+        key = str(shard.objects.keys[500])
+        listed = len(data)
+    return Bill(
+        "mdb",
+        {"s.mdb": Held(data)},
+        "s.mdb",
+        key,
+        "f" * 64,
+        {"open": 2, "object": 2, "absent": 2, "list": 1},
+        {"open": 248, "object": 12_500, "absent": 12_000, "list": listed},
+    )
+
+
+def xorb() -> Bill:
+    """A real xorb: head, end with the info block, and the chunk."""
+    path = next((Path(__file__).parents[1] / "data" / "mdb" / "cas" / "xorbs").glob("default.6d9a*"))
+    return Bill(
+        "xorb",
+        {path.name: Held(path.read_bytes())},
+        path.name,
+        "1",
+        "99999",
+        {"open": 2, "object": 1, "absent": 0, "list": 0},
+        {"open": 500, "object": 131_072, "absent": 0, "list": 0},
+    )
+
+
+SPEC = {
+    "@type": "neuroglancer_uint64_sharded_v1",
+    "preshift_bits": 0,
+    "hash": "murmurhash3_x86_128",
+    "minishard_bits": 6,
+    "shard_bits": 1,
+    "minishard_index_encoding": "gzip",
+    "data_encoding": "gzip",
+}
+
+
+def neuroglancer() -> list[Bill]:
+    """A data set of skeletons in two shards: as it is, without the slash, and in the old split form."""
+    dice = random.Random(6)
+    values = {dice.getrandbits(64): dice.randbytes(300) for _ in range(4000)}
+    with TemporaryDirectory() as folder:
+        target = Path(folder) / "skeletons"
+        with shardcore.create(f"{target}/", format="neuroglancer", spec=json.dumps(SPEC)) as writer:
+            for key, data in values.items():
+                writer.add(str(key), data)
+        (target / "info").write_text(json.dumps({"@type": "neuroglancer_skeletons", "sharding": SPEC}))
+        files = {f"skeletons/{path.name}": path.read_bytes() for path in target.iterdir()}
+    index = 16 << SPEC["minishard_bits"]  # type: ignore[operator]
+    split: dict[str, Content] = {}
+    for name, data in files.items():
+        if name.endswith(".shard"):
+            split |= {
+                name.replace(".shard", ".index"): Held(data[:index]),
+                name.replace(".shard", ".data"): Held(data[index:]),
+            }
+        else:
+            split[name] = Held(data)
+    whole = {name: Held(data) for name, data in files.items()}
+    key, absent = str(next(iter(values))), "12345"
+    least = {"open": len(files["skeletons/info"]), "object": 2000, "absent": 1600, "list": 150_000}
+    plain = {"open": 1, "object": 3, "absent": 2, "list": 4}
+    return [
+        Bill("neuroglancer", whole, "skeletons/", key, absent, plain, least),
+        Bill("neuroglancer, no slash", whole, "skeletons", key, absent, plain | {"open": 2}, least),
+        Bill(
+            "neuroglancer, split",
+            split,
+            "skeletons/",
+            key,
+            absent,
+            {"open": 1, "object": 4, "absent": 3, "list": 6},
+            least,
+        ),
+    ]

@@ -1,0 +1,221 @@
+"""Every fault, at every format, over HTTP and S3: the right bytes or the right error, in time, and nothing left."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+
+from shardcore import errors
+from shardcore.sources.remote.options import RemoteOptions
+from shardcore.testing import sampled
+from tests.remote.client import nothing_left
+from tests.remote.faults import (
+    Cut,
+    Drop,
+    Fault,
+    FaultProxy,
+    Late,
+    Mute,
+    NoLabel,
+    OtherRegion,
+    OtherTag,
+    Refuse,
+    Short,
+    Stall,
+    Whole,
+    WrongRange,
+    after,
+    burst,
+    seeded,
+)
+from tests.remote.samples import ACTIONS, Sample, samples
+from tests.remote.servers import RangeServer, StoreServer
+
+STALL, PATIENCE = 0.25, 1.5
+DEADLINE = PATIENCE + 4 * STALL + 2.0
+"""Seconds for one action: its patience, the stalls that may be under way at its end, and a busy machine."""
+
+RIGHT = "right"
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """Something that goes wrong, and what may come of it.
+
+    Attributes:
+        name: What tests call it.
+        faults: Happen in the proxy.
+        outcomes: `RIGHT`, and the errors that may be raised; where no fault struck, only `RIGHT` will do.
+        manners: How the server behaves.
+        over: The transports with which it is tried.
+    """
+
+    name: str
+    faults: Callable[[], list[Fault]] = list
+    outcomes: tuple[object, ...] = (RIGHT,)
+    manners: dict[str, Any] = field(default_factory=dict)
+    over: tuple[str, ...] = ("http",)
+
+
+def _both(name: str, fault: Callable[[], Fault], *outcomes: object, over: tuple[str, ...] = ("http",)) -> Trouble:
+    return Trouble(name, lambda: [fault()], outcomes or (RIGHT,), over=over)
+
+
+EVERYWHERE = ("http", "s3")
+
+TROUBLES = [
+    Trouble("none", over=EVERYWHERE),
+    # What passes is asked again: always the right bytes.
+    _both("late", lambda: Late(0.05)),
+    _both("drops 20 %", lambda: Drop(when=seeded(0.2))),
+    _both("first dropped", lambda: Drop(when=burst(0, 1)), over=EVERYWHERE),
+    _both("second dropped", lambda: Drop(when=burst(1, 2))),
+    _both("cut twice", lambda: Cut(when=burst(0, 2)), over=EVERYWHERE),
+    _both("cut midway", lambda: Cut(0.9, when=burst(1, 2))),
+    _both("short once", lambda: Short(when=burst(1, 1))),
+    _both("stalls once", lambda: Stall(when=burst(0, 1)), over=EVERYWHERE),
+    _both("stalls midway", lambda: Stall(0.3, when=burst(2, 1))),
+    _both("mute once", lambda: Mute(when=burst(1, 1))),
+    _both("503 burst", lambda: Refuse("SlowDown", when=burst(0, 2)), over=EVERYWHERE),
+    _both("503 midway", lambda: Refuse("ServiceUnavailable", when=burst(1, 2))),
+    _both("500 burst", lambda: Refuse("InternalError", when=burst(1, 2)), over=EVERYWHERE),
+    # What stays is an error, and soon.
+    _both("gone", Drop, errors.ConnectionFailed, over=EVERYWHERE),
+    _both("gone midway", lambda: Drop(when=after(1)), errors.ConnectionFailed, over=EVERYWHERE),
+    _both("always cut", lambda: Cut(0.1), errors.ConnectionFailed),
+    _both("always short", Short, errors.ConnectionFailed, errors.RangeRefused),
+    _both("always stalls", Stall, errors.TimedOut, over=EVERYWHERE),
+    _both("stalls for good midway", lambda: Stall(0.0, when=after(1)), errors.TimedOut),
+    _both("mute", Mute, errors.TimedOut, over=EVERYWHERE),
+    _both("always 503", lambda: Refuse("SlowDown"), errors.ServerFailed, over=EVERYWHERE),
+    _both("always 500 midway", lambda: Refuse("InternalError", when=after(2)), errors.ServerFailed),
+    # Answers that are not what was asked for.
+    _both("200 for 206", Whole, over=EVERYWHERE),
+    _both("200 for 206 midway", lambda: Whole(when=after(1)), RIGHT, errors.RangeRefused),
+    _both("200 for 206 once", lambda: Whole(when=burst(1, 1)), RIGHT, errors.RangeRefused),
+    _both("another range", WrongRange, RIGHT, errors.RangeRefused),
+    _both("another range midway", lambda: WrongRange(when=after(1)), RIGHT, errors.RangeRefused),
+    _both("false label", lambda: WrongRange(lie=True), RIGHT, errors.RangeRefused, over=EVERYWHERE),
+    _both("no label", NoLabel, RIGHT, errors.RangeRefused),
+    Trouble("no ranges", manners={"ranges": False}, over=EVERYWHERE),
+    Trouble("no ranges, no length", manners={"ranges": False, "chunked": True}),
+    Trouble("no suffix: 416", manners={"suffix": False}),
+    Trouble("no suffix: 501", manners={"suffix": False, "suffix_status": 501}),
+    Trouble("no suffix: 200", manners={"suffix": False, "suffix_status": 200}),
+    Trouble("weak tags", manners={"etag": "weak"}),
+    Trouble("no tags", manners={"etag": "none"}, over=EVERYWHERE),
+    Trouble("no validators", manners={"etag": "none", "modified": False}),
+    Trouble("packed on the way", outcomes=(errors.RangeRefused, RIGHT), manners={"gzip": "sent"}),
+    Trouble("stored packed", outcomes=(errors.RangeRefused, RIGHT), manners={"gzip": "stored"}, over=EVERYWHERE),
+    Trouble("siblings forbidden", manners={"missing": 403}, over=EVERYWHERE),
+    # The object changed: never a mix.
+    _both("other tag", lambda: OtherTag(when=after(1)), errors.SourceChanged, over=EVERYWHERE),
+    _both("other weak tag", lambda: OtherTag('W/"b"', when=after(1)), errors.SourceChanged),
+    _both("other date", lambda: OtherTag("", when=after(1)), errors.SourceChanged),
+    _both("412", lambda: Refuse("PreconditionFailed", when=after(1)), errors.SourceChanged, over=EVERYWHERE),
+    # Rights and credentials.
+    _both("403", lambda: Refuse("AccessDenied"), errors.Forbidden, over=EVERYWHERE),
+    _both("403 midway", lambda: Refuse("AccessDenied", when=after(1)), errors.Forbidden, over=EVERYWHERE),
+    _both("expired", lambda: Refuse("ExpiredToken"), errors.CredentialsRefused, over=EVERYWHERE),
+    _both("expired midway", lambda: Refuse("ExpiredToken", when=after(1)), errors.CredentialsRefused, over=EVERYWHERE),
+    _both("unknown key", lambda: Refuse("InvalidAccessKeyId"), errors.CredentialsRefused, over=("s3",)),
+    _both("wrong secret", lambda: Refuse("SignatureDoesNotMatch"), errors.CredentialsRefused, over=("s3",)),
+    _both("clock", lambda: Refuse("RequestTimeTooSkewed"), errors.ClockSkewed, over=EVERYWHERE),
+    _both("no such key", lambda: Refuse("NoSuchKey"), errors.NoSuchObject, over=EVERYWHERE),
+    _both("no such bucket", lambda: Refuse("NoSuchBucket"), errors.NoSuchObject, over=("s3",)),
+    _both("301 to another region", OtherRegion, over=("s3",)),
+    _both("307 to another region", lambda: OtherRegion(status=307), over=("s3",)),
+    _both("400 of another region", lambda: OtherRegion(status=400), over=("s3",)),
+]
+
+
+@cache
+def expected(sample: str) -> dict[str, Any]:
+    """What each action gives on a copy on disk."""
+    one = samples()[sample]
+    with TemporaryDirectory() as folder:
+        one.stored(Path(folder))
+        found = {}
+        for name, action in ACTIONS.items():
+            with one.opened(folder) as shard:
+                found[name] = action(shard, one)
+    return found
+
+
+@contextmanager
+def served(trouble: Trouble, transport: str, sample: Sample) -> Iterator[tuple[FaultProxy, str, RemoteOptions]]:
+    """The sample behind its trouble: the proxy, the root of its addresses and the options for them."""
+    server = (StoreServer if transport == "s3" else RangeServer)()
+    server.behave(**trouble.manners)
+    with server, FaultProxy(server.host) as proxy:
+        for path, data in sample.files.items():
+            server.put(f"/shards/{sample.name}/{path}", data)
+        limits = {"stall_timeout": STALL, "connect_timeout": STALL, "patience": PATIENCE, "threads": 4}
+        if transport == "http":
+            yield proxy, f"{proxy.url}/shards", RemoteOptions(**limits)
+        else:
+            keys = {"access_key": "AKIATEST", "secret_key": "nobody knows", "region": "us-east-1"}
+            yield proxy, "s3://shards", RemoteOptions(endpoint_url=proxy.url, addressing="path", **keys, **limits)
+
+
+CELLS = [
+    (trouble, transport, sample)
+    for trouble in TROUBLES
+    for transport in trouble.over
+    for sample in ("swh", "bloscpack", "des", "mdb", "xorb", "neuroglancer")
+]
+
+
+@pytest.mark.parametrize(
+    ("trouble", "transport", "sample"),
+    [pytest.param(*cell, id=f"{cell[0].name}-{cell[1]}-{cell[2]}") for cell in sampled(CELLS, 60)],
+)
+def test_right_or_refused(trouble: Trouble, transport: str, sample: str) -> None:
+    """Opening, listing, getting and verifying give what a local copy gives, or the error that fits, in time."""
+    one, right = samples()[sample], expected(sample)
+    threads = set(threading.enumerate())
+    with nothing_left(), served(trouble, transport, one) as (proxy, root, options):
+        for name, action in ACTIONS.items():
+            proxy.log.clear()
+            proxy.struck.clear()
+            proxy.faults = trouble.faults()
+            began = time.monotonic()
+            outcome: object
+            try:
+                with one.opened(root, remote=options) as shard:
+                    value = action(shard, one)
+                outcome = RIGHT
+            except errors.ShardError as error:
+                value, outcome = error, type(error)
+                check_words(error)
+            took = time.monotonic() - began
+            told = f"{trouble.name} {transport} {sample} {name}: {value!r:.300}\n{proxy.log}"
+            assert took < DEADLINE, f"{took:.1f} s: {told}"
+            if outcome is RIGHT:
+                assert value == right[name], told
+            fits = outcome is RIGHT or any(isinstance(value, each) for each in trouble.outcomes if each is not RIGHT)
+            assert fits, told
+            # What befell a probe for a sibling that is not there is of no account.
+            there = {f"/shards/{sample}/{path}" for path in one.files}
+            struck = [number for number in proxy.struck if proxy.log.seen[number].request.path in there]
+            expected_error = RIGHT not in trouble.outcomes and len(struck) > 0
+            assert not (expected_error and outcome is RIGHT), f"no error: {told}"
+    left = [thread.name for thread in threading.enumerate() if thread not in threads]
+    assert not left
+
+
+def check_words(error: errors.ShardError) -> None:
+    """The message is one line, and no secret is in it."""
+    text = str(error)
+    assert text
+    assert "\n" not in text
+    assert "nobody knows" not in text
