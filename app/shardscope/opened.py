@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
-from shardcore import Cancelled, Objects, Shard, ShardError, SourceChanged, SourceError, Span
+from shardcore import Cancelled, Objects, Shard, ShardError, SourceChanged, SourceError, Span, Tape
 from shardscope.jobs import Job, Jobs, Pool, Priority, alive
 from shardscope.looks.remedies import plain_words
 from shardscope.opening import OpenRequest
@@ -46,8 +46,8 @@ class OpenFailure:
 
     @property
     def uri(self) -> str:
-        """What could not be opened."""
-        return self.request.uri
+        """What could not be opened, for people."""
+        return self.request.shown
 
 
 class Opened(QObject):
@@ -60,6 +60,7 @@ class Opened(QObject):
         index_state: What is known of the index.
         listing: The objects, once the number of their rows is known; asking them for it then reads nothing.
         replacing: Whether what is closed makes room for what is being opened.
+        tape: The requests that were made for what is open, or is being opened; None when it is not remote.
         trouble: Why the bytes may be others than those that were opened, or None.
     """
 
@@ -75,6 +76,8 @@ class Opened(QObject):
     index_loaded = Signal()
     source_trouble = Signal(object)
     """A `SourceError`: the file was changed or is gone; None when that is over."""
+    tape_changed = Signal(object)
+    """The `Tape` of what is opened, or None."""
     message = Signal(object)
     """A sentence for the status bar."""
     mendable = Signal(object, object)
@@ -90,6 +93,7 @@ class Opened(QObject):
         self.index_state = IndexState.NONE
         self.listing: Objects | None = None
         self.replacing = False
+        self.tape: Tape | None = None
         self.trouble: BaseException | None = None
         self._watch = QTimer(self)
         self._watch.setInterval(WATCH_MILLISECONDS)
@@ -161,8 +165,8 @@ class Opened(QObject):
 
     @property
     def uri(self) -> str:
-        """Where what is open came from, or empty."""
-        return self.request.uri
+        """Where what is open came from, for people, or empty: a signature is left out."""
+        return self.request.shown
 
     def open(self, what: str | OpenRequest, format: str | None = None, *, select: Span | None = None) -> Job:
         """Opens a path or address; damage gives a shard with `damage` set. What is open stays until that works.
@@ -173,18 +177,24 @@ class Opened(QObject):
             select: What to select afterwards.
         """
         request = what if isinstance(what, OpenRequest) else OpenRequest(what, format)
+        tape = Tape() if request.is_remote else None
 
         def work(job: Job) -> Shard:
-            return request.open(job.progress)
+            return request.open(job.progress, tape)
 
         def done(shard: Shard | None, error: BaseException | None) -> None:
             if shard is not None:
                 self._take(shard, request)
                 self._arrive(select)
-            elif not isinstance(error, Cancelled):
+                return
+            if self.shard is not None:
+                self._set_tape(self.shard.tape)
+            if not isinstance(error, Cancelled):
                 self.failed.emit(OpenFailure(request, error or ShardError("nothing was opened")))
 
-        self.opening.emit(request.uri)
+        self.opening.emit(request.shown)
+        if tape is not None:
+            self._set_tape(tape)
         return self.jobs.submit(
             work, key=("open", self), priority=Priority.SCREEN, done=done, discard=lambda shard: shard.close()
         )
@@ -197,6 +207,7 @@ class Opened(QObject):
         self._watch.stop()
         self.jobs.cancel_all(then=partial(self._release, shard))
         self._reset()
+        self._set_tape(None)
         self.closed.emit()
 
     def _release(self, shard: Shard) -> None:
@@ -216,6 +227,7 @@ class Opened(QObject):
         self.shard, self.request = shard, request
         self._reset()
         self.listing = shard.listing
+        self._set_tape(shard.tape)
         self.opened.emit(shard)
         if shard.source is not None and shard.source.watchable:
             self._watch.start()
@@ -287,6 +299,11 @@ class Opened(QObject):
         """Tells that bytes could not be had; views hand in what their jobs raised, and only source errors count."""
         if isinstance(error, SourceChanged) or (isinstance(error, SourceError) and self.shard is not None):
             self.check_source()
+
+    def _set_tape(self, tape: Tape | None) -> None:
+        if tape is not self.tape:
+            self.tape = tape
+            self.tape_changed.emit(tape)
 
     def _set_trouble(self, error: BaseException | None) -> None:
         if error is None and self.trouble is None:

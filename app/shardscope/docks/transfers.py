@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QTabWidget, QWidget
 
+from shardcore import Tape
 from shardscope.docks.job_list import JobList
 from shardscope.docks.tape.panel import TapePanel
 from shardscope.models.transfer_model import TransferModel
@@ -28,8 +29,13 @@ class Transfers(QTabWidget):
         self.addTab(self.jobs, self.tr("Jobs"))
         self.addTab(self.tape, self.tr("Requests"))
         self.tabBar().setAccessibleName(self.tr("Jobs or requests"))
+        session.tape_changed.connect(self._tape_changed)
         self.currentChanged.connect(lambda _: self.setFocusProxy(self.currentWidget()))
         self.setFocusProxy(self.jobs)
+
+    def _tape_changed(self, tape: Tape | None) -> None:
+        """Of what is remote the requests are news; jobs are listed as before."""
+        self.setCurrentWidget(self.jobs if tape is None else self.tape)
 
     @property
     def model(self) -> TransferModel:

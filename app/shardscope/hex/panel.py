@@ -367,7 +367,7 @@ class HexPanel(QWidget):
 
     def _copy_line(self, form: LineForm, checked: bool = False) -> None:
         request = self._session.request
-        self.copier.copy_line(form, request.uri, request.format)
+        self.copier.copy_line(form, request.shown, request.format)
 
     # --- the menu ---
 

@@ -9,7 +9,6 @@ from PySide6.QtCore import QEvent, QModelIndex, QPoint, Qt, QTimer
 from PySide6.QtGui import QActionGroup, QGuiApplication, QHideEvent, QShowEvent
 from PySide6.QtWidgets import (
     QHBoxLayout,
-    QHeaderView,
     QLabel,
     QMenu,
     QStackedLayout,
@@ -24,13 +23,12 @@ from shardcore.sources.names import SourceName
 from shardcore.sources.remote.tape import Request
 from shardscope.around.picture import add_picture
 from shardscope.docks.row_table import row_table
-from shardscope.docks.tape.waterfall import Waterfall
+from shardscope.docks.tape.waterfall import BAR, RequestRows
 from shardscope.docks.tape.what_if import WhatIf
 from shardscope.looks import theme
 from shardscope.looks.elided import Elided
 from shardscope.models.tape.costs import PRICES, Price, Totals
-from shardscope.models.tape.replay import measured
-from shardscope.models.tape.tape_model import TIME, TapeModel
+from shardscope.models.tape.tape_model import ANSWER, TapeModel
 from shardscope.session import Session
 from shardscope.settings import Settings
 
@@ -87,13 +85,15 @@ class TapePanel(QWidget):
         return menu
 
     def _table(self) -> QTableView:
-        table = row_table(self, self.model, (98, 150, 66, 72), TIME, self._choose, self._open_menu)
+        table = row_table(self, self.model, (98, 166, 70), ANSWER, self._choose, self._open_menu)
         table.setObjectName("tapeTable")
         table.setAccessibleName(self.tr("Requests"))
-        table.setItemDelegate(Waterfall(table))
-        table.horizontalHeader().setMinimumSectionSize(40)
-        table.horizontalHeader().setSectionResizeMode(TIME, QHeaderView.ResizeMode.Stretch)
+        table.setItemDelegate(RequestRows(table))
+        table.verticalHeader().setDefaultSectionSize(self._row_height())
         return table
+
+    def _row_height(self) -> int:
+        return self.fontMetrics().height() + 8 + BAR
 
     def _lay_out(self) -> None:
         self._empty = QLabel(
@@ -102,16 +102,16 @@ class TapePanel(QWidget):
         self._empty.setContentsMargins(12, 8, 12, 8)
         self._empty.setWordWrap(True)
         self._empty.setEnabled(False)
-        top = QHBoxLayout()
-        top.setSpacing(4)
-        top.addWidget(self.spent, 1)
-        top.addWidget(self.hits)
-        top.addWidget(self.prices)
+        second = QHBoxLayout()
+        second.setSpacing(4)
+        second.addWidget(self.full, 1)
+        second.addWidget(self.hits)
+        second.addWidget(self.prices)
         head = QVBoxLayout()
         head.setContentsMargins(8, 4, 8, 6)
         head.setSpacing(3)
-        head.addLayout(top)
-        head.addWidget(self.full)
+        head.addWidget(self.spent)
+        head.addLayout(second)
         head.addWidget(self.what_if)
         page = QWidget(self)
         column = QVBoxLayout(page)
@@ -178,13 +178,12 @@ class TapePanel(QWidget):
         tape = self.model.tape
         if tape is None:
             return Totals(0, 0, 0.0)
-        busy = measured(self.model.columns).busy
-        return Totals(tape.requests, tape.bytes, busy, self.model.listings, tape.files, tape.full_size)
+        return Totals(tape.requests, tape.bytes, self.model.busy, self.model.listings, tape.files, tape.full_size)
 
     def _tell(self) -> None:
         totals = self.totals
         self.spent.tell(totals.spent(self.price))
-        self.full.tell(self.tr("A full download: {0}").format(totals.download(self.price)) if totals.full else "")
+        self.full.tell(self.tr("In full: {0}").format(totals.download(self.price)) if totals.full else "")
         self.prices.setToolTip(self.tr("Whose prices are counted: {0}").format(self.price.name))
         self.what_if.tell(self.model.columns, totals)
         self.spent.setToolTip("\n".join(self.model.tape.notes) if self.model.tape is not None else "")
@@ -243,7 +242,7 @@ class TapePanel(QWidget):
         """Follows the theme and the font."""
         super().changeEvent(event)
         if event.type() == QEvent.Type.FontChange and hasattr(self, "table"):
-            self.table.verticalHeader().setDefaultSectionSize(self.fontMetrics().height() + 10)
+            self.table.verticalHeader().setDefaultSectionSize(self._row_height())
         if event.type() == QEvent.Type.PaletteChange and hasattr(self, "full"):
             sheet = f"color: {theme.of(self).muted.name()};"
             if sheet != self.full.styleSheet():

@@ -1,4 +1,4 @@
-"""Paints the requests: a letter in the colour of what they were for, and a bar for how long they took."""
+"""The requests as a table: a letter in the colour of what each was for, and below each row how long it took."""
 
 from __future__ import annotations
 
@@ -10,24 +10,29 @@ from shardcore.sources.remote.tape import Request
 from shardscope.docks.tape.colours import SECTIONS
 from shardscope.looks import theme
 from shardscope.looks.theme import SECTION_LETTERS
-from shardscope.models.tape.tape_model import ANSWER, BAR_ROLE, PURPOSE, RECORD_ROLE, TIME
+from shardscope.models.tape.tape_model import ANSWER, BAR_ROLE, PURPOSE, RECORD_ROLE
 
 Index = QModelIndex | QPersistentModelIndex
 
+BAR = 6
+"""Pixels of a bar: it has the whole width of the row, below the words."""
+
 _SWATCH = 16
+_SIDE = 6
+_FOOT = 3
 _LEAST = 2.0
 _LIGHT = 0.38
 
 
-class Waterfall(QStyledItemDelegate):
-    """Paints purposes, answers and bars; everything else as usual."""
+class RequestRows(QStyledItemDelegate):
+    """Paints one request: words above, its bar below; each cell paints its part of the bar."""
 
     def __init__(self, table: QTableView) -> None:
         super().__init__(table)
         self._table = table
 
     def initStyleOption(self, option: QStyleOptionViewItem, index: Index) -> None:
-        """Colours what went wrong and makes room for the letter."""
+        """Colours what went wrong."""
         super().initStyleOption(option, index)
         record = index.data(RECORD_ROLE)
         if isinstance(record, Request) and index.column() == ANSWER:
@@ -38,23 +43,25 @@ class Waterfall(QStyledItemDelegate):
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         """Paints a cell."""
         record = index.data(RECORD_ROLE)
-        if not isinstance(record, Request) or index.column() not in (PURPOSE, TIME):
+        if not isinstance(record, Request):
             super().paint(painter, option, index)
             return
+        words = QStyleOptionViewItem(option)
+        words.rect = option.rect.adjusted(0, 0, 0, -BAR - _FOOT + 1)
+        if index.column() == PURPOSE:
+            words.rect = words.rect.adjusted(_SWATCH + _SIDE, 0, 0, 0)
+        if option.state & words.state.State_Selected:
+            painter.fillRect(option.rect, option.palette.highlight())
+        super().paint(painter, words, index)
         colours = theme.of(self._table)
         strong = colours.section(SECTIONS[record.purpose])
-        if index.column() == TIME:
-            super().paint(painter, option, index)
-            self._paint_bar(painter, QRectF(option.rect).adjusted(6, 5, -8, -5), index, strong)
-            return
-        moved = QStyleOptionViewItem(option)
-        moved.rect = option.rect.adjusted(_SWATCH + 6, 0, 0, 0)
-        super().paint(painter, moved, index)
-        self._paint_letter(painter, option, SECTION_LETTERS[SECTIONS[record.purpose]], strong)
+        if index.column() == PURPOSE:
+            self._paint_letter(painter, words, SECTION_LETTERS[SECTIONS[record.purpose]], strong)
+        self._paint_bar(painter, option, index, strong)
 
     def _paint_letter(self, painter: QPainter, option: QStyleOptionViewItem, letter: str, strong: QColor) -> None:
         top = option.rect.top() + (option.rect.height() - _SWATCH) // 2
-        box = QRectF(option.rect.left() + 6, top, _SWATCH, _SWATCH)
+        box = QRectF(option.rect.left() - _SWATCH, top, _SWATCH, _SWATCH)
         painter.save()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setPen(Qt.PenStyle.NoPen)
@@ -64,21 +71,29 @@ class Waterfall(QStyledItemDelegate):
         painter.drawText(box, int(Qt.AlignmentFlag.AlignCenter), letter)
         painter.restore()
 
-    def _paint_bar(self, painter: QPainter, room: QRectF, index: Index, strong: QColor) -> None:
+    def _paint_bar(self, painter: QPainter, option: QStyleOptionViewItem, index: Index, strong: QColor) -> None:
         record = index.data(RECORD_ROLE)
-        begin, answer, end = (room.left() + share * room.width() for share in index.data(BAR_ROLE))
         colours = theme.of(self._table)
+        left, width = float(_SIDE), float(self._table.viewport().width() - 2 * _SIDE)
+        begin, answer, end = (left + share * width for share in index.data(BAR_ROLE))
+        top = option.rect.bottom() + 1 - BAR - _FOOT
+        painter.save()
+        painter.setClipRect(option.rect)
+        selected = bool(option.state & option.state.State_Selected)
+        strong = colours.base if selected else strong
         if record.cached:
-            painter.fillRect(QRectF(min(begin, room.right() - 2), room.top() - 2, 2, room.height() + 4), colours.muted)
-            return
-        end = max(end, begin + _LEAST)
-        overflow = max(end - room.right(), 0.0)
-        begin, answer, end = begin - overflow, answer - overflow, end - overflow
-        light = QColor(strong)
-        light.setAlphaF(_LIGHT)
-        painter.fillRect(QRectF(begin, room.top(), end - begin, room.height()), light)
-        # A transfer too short to be seen is seen nevertheless: its bytes came.
-        first = min(answer, end - _LEAST) if record.bytes else end
-        painter.fillRect(QRectF(max(first, begin), room.top(), end - max(first, begin), room.height()), strong)
-        if record.error:
-            painter.fillRect(QRectF(end - 3, room.top() - 2, 3, room.height() + 4), colours.error)
+            tick = QRectF(min(begin, left + width - 2), top - 2, 2, BAR + 3)
+            painter.fillRect(tick, colours.base if selected else colours.muted)
+        else:
+            end = max(end, begin + _LEAST)
+            over = max(end - left - width, 0.0)
+            begin, answer, end = begin - over, answer - over, end - over
+            light = QColor(strong)
+            light.setAlphaF(_LIGHT)
+            painter.fillRect(QRectF(begin, top, end - begin, BAR), light)
+            # A transfer too short to be seen is seen nevertheless: its bytes came.
+            first = max(min(answer, end - _LEAST), begin) if record.bytes else end
+            painter.fillRect(QRectF(first, top, end - first, BAR), strong)
+            if record.error:
+                painter.fillRect(QRectF(end - 3, top - 2, 3, BAR + 3), colours.error)
+        painter.restore()

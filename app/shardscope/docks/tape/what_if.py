@@ -98,7 +98,7 @@ class WhatIf(QWidget):
             self.answer.clear()
             return
         full = download_seconds(totals.files, totals.full, self.latency, self.bytes_per_second)
-        text = self.tr("At {0}: {1}, {2}; a full download at {3}: {4}").format(
+        text = self.tr("At {0}: {1}, {2}; in full at {3}: {4}").format(
             self.value.text(), plural(plan.rounds, "round"), seconds_text(plan.busy), self.line, seconds_text(full)
         )
         self.answer.tell(text)

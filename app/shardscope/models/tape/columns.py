@@ -99,9 +99,10 @@ class TapeColumns:
         ends = np.where(self._hits[first:count], 0.0, self._times[2, first:count])
         self._latest[first:count] = np.maximum.accumulate(np.maximum(ends, before))
         over = np.searchsorted(self._latest[:count], self._times[0, first:count], side="right")
-        for number, ended in enumerate(over.tolist(), first):
-            last = min(ended, number)
-            highest = int(self._highest[last - 1]) if last else 0
-            own = highest + (not self._hits[number])
-            self._rounds[number] = own
-            self._highest[number] = max(own, int(self._highest[number - 1]) if number else 0)
+        highest, rounds = self._highest[:first].tolist(), []
+        for ended, hit in zip(over.tolist(), self._hits[first:count].tolist(), strict=True):
+            last = min(ended, len(highest))
+            own = (highest[last - 1] if last else 0) + (not hit)
+            rounds.append(own)
+            highest.append(max(own, highest[-1]) if highest else own)
+        self._rounds[first:count], self._highest[first:count] = rounds, highest[first:]

@@ -14,11 +14,14 @@ from shardscope.models.tape.columns import TapeColumns
 from shardscope.models.tape.costs import seconds_text
 from shardscope.models.tape.replay import Schedule, measured, replayed
 
-PURPOSE, RANGE, BYTES, ANSWER, TIME = range(5)
+PURPOSE, RANGE, BYTES, ANSWER = range(4)
 
 RECORD_ROLE = int(Qt.ItemDataRole.UserRole)
 BAR_ROLE = RECORD_ROLE + 1
 """When the request began, was answered and ended, as shares of the whole width."""
+
+AT_ONCE = 10_000
+"""Records that are taken at once; the window stays awake meanwhile."""
 
 Index = QModelIndex | QPersistentModelIndex
 
@@ -28,13 +31,16 @@ class TapeModel(QAbstractTableModel):
 
     Attributes:
         columns: The records.
-        schedule: When each of them happened.
+        schedule: When each of them happened, as it is drawn.
+        busy: Seconds in which something was under way.
+        listings: How many of the requests listed.
     """
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.columns = TapeColumns()
         self.schedule = measured(self.columns)
+        self.busy = 0.0
         self.listings = 0
         self._tape: Tape | None = None
         self._seen = 0
@@ -76,14 +82,12 @@ class TapeModel(QAbstractTableModel):
         tape = self._tape
         if tape is None or (count := tape.requests + tape.hits) == self._seen:
             return False
-        # What is added between the count and the copy is taken now, and counted the next time.
         records = tape.records
-        fresh = records[max(len(records) - (count - self._seen), 0) :]
-        self._seen = count
         first = len(self.columns)
-        fresh = fresh[: max(KEPT - first, 0)]
+        fresh = records[max(len(records) - (count - self._seen), 0) :][: min(max(KEPT - first, 0), AT_ONCE)]
         if not fresh:
             return False
+        self._seen += len(fresh)
         self.columns.extend(fresh)
         self.listings += sum(one.purpose.value == "listing" and not one.cached for one in fresh)
         self.schedule = self._schedule()
@@ -121,11 +125,13 @@ class TapeModel(QAbstractTableModel):
         self._bars_changed()
 
     def _schedule(self) -> Schedule:
-        return measured(self.columns) if self._line is None else replayed(self.columns, *self._line)
+        was = measured(self.columns)
+        self.busy = was.busy
+        return was if self._line is None else replayed(self.columns, *self._line)
 
     def _bars_changed(self) -> None:
         if len(self._rows):
-            self.dataChanged.emit(self.index(0, TIME), self.index(len(self._rows) - 1, TIME))
+            self.dataChanged.emit(self.index(0, 0), self.index(len(self._rows) - 1, ANSWER), [BAR_ROLE])
 
     def record(self, row: int) -> Request:
         """The record of a row."""
@@ -138,8 +144,8 @@ class TapeModel(QAbstractTableModel):
         return 0 if parent.isValid() else len(self._rows)
 
     def columnCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
-        """Purpose, range, bytes, answer, time."""
-        return 0 if parent.isValid() else 5
+        """Purpose, range, bytes, answer."""
+        return 0 if parent.isValid() else 4
 
     def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         """The names of the columns."""
@@ -151,7 +157,6 @@ class TapeModel(QAbstractTableModel):
             translate("TapeModel", "Range"),
             translate("TapeModel", "Bytes"),
             translate("TapeModel", "Answer"),
-            translate("TapeModel", "Time"),
         )[section]
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
@@ -166,21 +171,22 @@ class TapeModel(QAbstractTableModel):
             plan, span = self.schedule, max(self.schedule.span, 1e-9)
             return plan.begin[number] / span, plan.answer[number] / span, plan.end[number] / span
         if role == Qt.ItemDataRole.DisplayRole:
-            return self._text(record, index.column(), number)
+            return self._text(record, index.column())
         if role == Qt.ItemDataRole.AccessibleTextRole:
-            return self._text(record, index.column(), number) if index.column() != TIME else self._lasted(number)
+            text = self._text(record, index.column())
+            return f"{text}, {self._lasted(number)}" if index.column() == ANSWER else text
         if role == Qt.ItemDataRole.TextAlignmentRole and index.column() == BYTES:
             return int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         return self._tip(record, number) if role == Qt.ItemDataRole.ToolTipRole else None
 
-    def _text(self, record: Request, column: int, number: int) -> str:
+    def _text(self, record: Request, column: int) -> str:
         if column == PURPOSE:
             return record.purpose.value
         if column == RANGE:
             return shown(self._place(record))
         if column == BYTES:
             return size_text(record.bytes) if record.bytes or not record.error else ""
-        return answer_text(record) if column == ANSWER else ""
+        return answer_text(record)
 
     def _place(self, record: Request) -> str:
         name = "" if record.address == self._main else record.address.rstrip("/").rpartition("/")[2] or record.address
