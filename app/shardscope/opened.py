@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
-from shardcore import Cancelled, Objects, Shard, ShardError, SourceChanged, SourceError, Span, Tape
+from shardcore import Cancelled, Objects, RemoteOptions, Shard, ShardError, SourceChanged, SourceError, Span, Tape
 from shardscope.jobs import Job, Jobs, Pool, Priority, alive
 from shardscope.looks.remedies import plain_words
 from shardscope.opening import OpenRequest
@@ -60,6 +60,7 @@ class Opened(QObject):
         index_state: What is known of the index.
         listing: The objects, once the number of their rows is known; asking them for it then reads nothing.
         replacing: Whether what is closed makes room for what is being opened.
+        reach: Says how a remote address is reached, where somebody said so before.
         tape: The requests that were made for what is open, or is being opened; None when it is not remote.
         trouble: Why the bytes may be others than those that were opened, or None.
     """
@@ -93,6 +94,7 @@ class Opened(QObject):
         self.index_state = IndexState.NONE
         self.listing: Objects | None = None
         self.replacing = False
+        self.reach: Callable[[str], RemoteOptions | None] = lambda _: None
         self.tape: Tape | None = None
         self.trouble: BaseException | None = None
         self._watch = QTimer(self)
@@ -177,6 +179,8 @@ class Opened(QObject):
             select: What to select afterwards.
         """
         request = what if isinstance(what, OpenRequest) else OpenRequest(what, format)
+        if request.is_remote and request.remote is None:
+            request = request.reached(self.reach(request.uri))
         tape = Tape() if request.is_remote else None
 
         def work(job: Job) -> Shard:

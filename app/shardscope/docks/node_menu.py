@@ -112,4 +112,6 @@ def _copying(menu: QMenu, session: Session, path: tuple[Node, ...]) -> None:
             translate("NodeMenu", "&shardcore command"),
             lambda: explain_command(request.shown, node.span, request.format),
         )
-        add(forms, translate("NodeMenu", "&Python line"), lambda: explain_line(request.shown, node.span, request.format))
+        add(
+            forms, translate("NodeMenu", "&Python line"), lambda: explain_line(request.shown, node.span, request.format)
+        )

@@ -46,6 +46,9 @@ class Commands(Protocol):
     def ask_folder(self) -> None:
         """Asks for a folder to open."""
 
+    def open_address(self) -> None:
+        """Asks for an address: a bucket, a web server."""
+
     def open_with(self) -> None:
         """Asks what to open, and how."""
 
@@ -108,6 +111,7 @@ class WindowActions:
         self._session = session
         self.open = self._action(self.tr("&Open…"), commands.ask_file, Key.Open)
         self.open_folder = self._action(self.tr("Open &folder…"), commands.ask_folder, "Ctrl+Shift+D")
+        self.open_address = self._action(self.tr("Open a&ddress…"), commands.open_address, "Ctrl+U")
         self.open_with = self._action(self.tr("Open &with…"), commands.open_with, "Ctrl+Shift+O")
         self.change = self._action(self.tr("Change &how it is read…"), commands.change)
         self.reload = self._action(self.tr("&Reload"), session.reload, Key.Refresh)
@@ -176,7 +180,7 @@ class WindowActions:
         bar = self._window.menuBar()
         bar.setAccessibleName(self.tr("Menu"))
         file = bar.addMenu(self.tr("&File"))
-        file.addActions([self.open, self.open_folder, self.open_with])
+        file.addActions([self.open, self.open_folder, self.open_address, self.open_with])
         file.addMenu(self.recent)
         file.addMenu(self.samples)
         file.addSeparator()

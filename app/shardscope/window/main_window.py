@@ -23,6 +23,7 @@ from shardscope.objects.drag_files import MOST_FILES, DraggedNode
 from shardscope.objects.drag_out import DragOut
 from shardscope.objects.panel import ObjectPanel
 from shardscope.objects.result_bar import ResultBar
+from shardscope.opening import OpenRequest
 from shardscope.session import IndexState, OpenFailure, Session
 from shardscope.settings import Settings
 from shardscope.trace.panel import TracePanel
@@ -30,6 +31,7 @@ from shardscope.window.about import about_box
 from shardscope.window.actions import WindowActions
 from shardscope.window.appearance import Appearance
 from shardscope.window.bytes_in_window import connect_bytes
+from shardscope.window.connecting.connecting import Connecting
 from shardscope.window.drop_places import DropPlace, DropPlaces
 from shardscope.window.error_bar import ErrorBar
 from shardscope.window.file_dialogs import FileDialogs
@@ -106,7 +108,8 @@ class MainWindow(QMainWindow):
         self.results = ResultBar(self.objects.actions_.extracting, self._centre)
         self.drop_places = DropPlaces(self, lambda: self.session.shard is not None, self._dropped)
         self.ways = OpenWays(self.session, self.bar, self)
-        self.troubles = Troubles(self.session, self.bar, self.ways, self.hex.view.setFocus, self)
+        self.connecting = Connecting(self.session, settings, self)
+        self.troubles = Troubles(self.session, self.bar, self.ways, self.connecting, self.hex.view.setFocus, self)
         self.hex.naming.keys = self.objects.model.keys_at_hand
         connect_bytes(self.hex, self.panels.panel(HitsTable), self, settings)
         self.actions_ = WindowActions(self, self, self.session)
@@ -170,6 +173,7 @@ class MainWindow(QMainWindow):
         self.objects.table.insertAction(self.objects.actions_.check, self.actions_.copy_files)
         self.welcome.open_requested.connect(self.ask_file)
         self.welcome.folder_requested.connect(self.ask_folder)
+        self.welcome.address_requested.connect(self.open_address)
         self.welcome.chosen.connect(self.open)
         self.welcome.learn_requested.connect(self.learn)
         self.places.chosen.connect(self.open)
@@ -178,8 +182,15 @@ class MainWindow(QMainWindow):
     # --- opening ---
 
     def open(self, uri: str, format: str | None = None) -> None:
-        """Opens a path or address."""
-        self.session.open(uri, format)
+        """Opens a path or address; asks for keys where it was reached with some that are forgotten."""
+        if self.connecting.needs_keys(uri):
+            self.connecting.ask(OpenRequest(uri, format))
+        else:
+            self.session.open(uri, format)
+
+    def open_address(self) -> None:
+        """Asks for an address to open."""
+        self.connecting.ask()
 
     def learn(self, uri: str) -> None:
         """Opens something, and the page of its format beside it."""

@@ -165,7 +165,7 @@ def shown(qtbot: QtBot, session: Session, settings: Settings) -> Transfers:
 def test_the_tape_of_a_remote_shard(
     qtbot: QtBot, session: Session, settings: Settings, shown: Transfers, data: Path, server: RangeServer
 ) -> None:
-    """Its requests are listed with what they were for; a click selects the bytes; the sums are told, and other lines."""
+    """Its requests are listed with what they were for; a click selects the bytes; sums and other lines are told."""
     panel = shown.tape
     assert shown.currentWidget() is shown.jobs
     address = server.put("/medium.shard", data / "swh" / "medium.shard")
@@ -201,7 +201,7 @@ def test_the_tape_of_a_remote_shard(
     assert settings.price == "No charge"
     panel.grab()
     menu = panel.menu_of(panel.model.record(0))
-    assert [action.text() for action in menu.actions() if action.text()][0] == "&Select bytes"
+    assert next(action.text() for action in menu.actions() if action.text()) == "&Select bytes"
     menu.deleteLater()
     session.close()
     assert shown.currentWidget() is shown.jobs

@@ -208,8 +208,8 @@ class TapePanel(QWidget):
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         clip: Callable[[str], None] = QGuiApplication.clipboard().setText
         span = self.span_of(record)
-        go = menu.addAction(self.tr("&Select bytes"), lambda: span and self._session.select_span(span, self))
-        go.setEnabled(span is not None)
+        if span is not None:
+            menu.addAction(self.tr("&Select bytes"), lambda: self._session.select_span(span, self))
         menu.addSeparator()
         menu.addAction(self.tr("Copy &address"), lambda: clip(record.address))
         if record.start is not None:

@@ -100,7 +100,8 @@ class Totals:
         """What was fetched, in one line."""
         of = f" of {size_text(self.full)}" if self.full else ""
         cost = money_text(price.of(self.requests, self.size, self.listings))
-        return f"{plural(self.requests, 'request')} · {size_text(self.size)}{of} · {seconds_text(self.busy)} · about {cost}"
+        fetched = f"{plural(self.requests, 'request')} · {size_text(self.size)}{of}"
+        return f"{fetched} · {seconds_text(self.busy)} · about {cost}"
 
     def download(self, price: Price) -> str:
         """What a full download would be, in one line."""
