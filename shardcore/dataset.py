@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -48,6 +48,18 @@ class Member:
     size: int
 
 
+@dataclass(frozen=True, slots=True)
+class _Listing:
+    """The members of a data set, in their order and by name."""
+
+    members: tuple[Member, ...]
+    by_name: dict[str, Member]
+
+    @classmethod
+    def of(cls, members: Sequence[Member]) -> _Listing:
+        return cls(tuple(members), {member.name: member for member in members})
+
+
 class DataSet(Shard):
     """A shard over a folder: its members' objects, looked up from the routing step on.
 
@@ -58,27 +70,47 @@ class DataSet(Shard):
     Args:
         format: The name of the format.
         where: The folder.
-        members: The shards, sorted by name.
+        members: The shards, sorted by name; or what lists them, asked when they are needed: a key may lead to a shard
+            by its name, and a listing may cost much or be impossible.
 
     Attributes:
         uri: Where the folder is.
         folder: The folder.
-        members: The shards.
     """
 
-    def __init__(self, format: str, where: Folder, members: Sequence[Member]) -> None:
+    def __init__(self, format: str, where: Folder, members: Sequence[Member] | Callable[[], Sequence[Member]]) -> None:
         self.format = format
         self.folder = where
         self.uri = where.uri
         self.source = None
         self.sections: tuple[Section, ...] = ()
-        self.members = tuple(members)
-        self._by_name = {member.name: member for member in self.members}
+        self._listing: Once[_Listing] = Once()
+        self._list = members if callable(members) else lambda: members
+        if not callable(members):
+            self._listing.put(_Listing.of(members))
         self._opened: OnceEach[str, Shard] = OnceEach()
         self._joining: Once[JoinedObjects] = Once()
         self._unreadable: dict[str, ShardError] = {}
         self._closed = False
         self._lazy = LazyObjects(self._loaded_objects)
+
+    @property
+    def members(self) -> tuple[Member, ...]:
+        """The shards, sorted by name; listed when somebody asks for the first time.
+
+        Raises:
+            SourceError: They cannot be listed.
+        """
+        return self._listing.get(lambda: _Listing.of(self._list())).members
+
+    @property
+    def listed(self) -> bool:
+        """Whether it is known which members there are."""
+        return self._listing.value is not None
+
+    @property
+    def _by_name(self) -> dict[str, Member]:
+        return self._listing.get(lambda: _Listing.of(self._list())).by_name
 
     @abstractmethod
     def route(self, key: Any, look: Look) -> Sequence[str]:
@@ -100,7 +132,7 @@ class DataSet(Shard):
             SourceError: The data set is closed, or the bytes cannot be had.
             ShardError: It cannot be opened.
         """
-        member = self._by_name.get(name)
+        member = self._by_name.get(name) if self.listed or not self.may_hold(name) else Member(name, -1)
         if member is None:
             raise UsageError(f"no file of this data set is called {short(name)}")
         self._check_open()
@@ -109,6 +141,10 @@ class DataSet(Shard):
             shard.close()
             self._check_open()
         return shard
+
+    def may_hold(self, name: str) -> bool:
+        """Whether a file of that name would be a member: it may be opened before anybody knows that it is there."""
+        return False
 
     def _open(self, member: Member) -> Shard:
         source = self.folder.open_on_demand(member.name)
@@ -306,7 +342,7 @@ class DataSet(Shard):
         """A member, what bytes of one decode to, or what lies beside them; see `Shard.part`."""
         parsed = SourceName.parse(name)
         member = parsed.path
-        if member not in self._by_name:
+        if (self.listed or not self.may_hold(member)) and member not in self._by_name:
             return self._part(parsed)
         with _relocating(member):
             part = self.member(member).part(str(parsed.inside(member)))

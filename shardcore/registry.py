@@ -16,9 +16,8 @@ from shardcore.options import OptionType, Purpose, read_options
 from shardcore.progress import Progress, no_progress
 from shardcore.shard import Shard, tell_purposes
 from shardcore.sources.base import Folder, Source
-from shardcore.sources.local import FileSource, LocalFolder
-from shardcore.sources.memory import BytesSource
 from shardcore.sources.opening import PrefetchedSource
+from shardcore.sources.where import folder_of, source_of
 from shardcore.text import short
 
 if TYPE_CHECKING:
@@ -259,62 +258,6 @@ def locate(format: str, key: str, **options: Any) -> dict[str, Any]:
         there = ", ".join(one.name for one in all_formats() if one.locate is not None)
         raise UsageError(f"{format} does not route keys to shards; there is {there}")
     return found.locate(key, **read_options(found.options, options, Purpose.LOCATE, format))
-
-
-def source_of(
-    where: str | Path | bytes | Source | Folder, remote: RemoteOptions | None = None, tape: Tape | None = None
-) -> Source | Folder:
-    """The source or folder behind a path, an address or bytes.
-
-    Args:
-        where: Where it is.
-        remote: How remote things are reached.
-        tape: Where requests are noted.
-
-    Raises:
-        SourceError: Nothing is there.
-        UsageError: The kind of address is not known.
-    """
-    if isinstance(where, (Source, Folder)):
-        return where
-    if isinstance(where, (bytes, bytearray, memoryview)):
-        return BytesSource(bytes(where))
-    text = str(where)
-    if not text:
-        raise UsageError("no path is given")
-    if text.startswith("file://"):
-        from urllib.parse import urlsplit
-        from urllib.request import url2pathname
-
-        text = url2pathname(urlsplit(text).path)
-    elif "://" in text:
-        from shardcore.sources.remote.address import parse_address
-        from shardcore.sources.remote.options import RemoteOptions
-        from shardcore.sources.remote.source import open_remote
-
-        return open_remote(parse_address(text), remote or RemoteOptions(), tape)
-    path = Path(text)
-    # Path.is_dir raises for names that are too long, and where looking is not allowed.
-    return LocalFolder(path) if os.path.isdir(path) else FileSource(path)  # noqa: PTH112
-
-
-def folder_of(where: str | Path | Folder, remote: RemoteOptions | None = None, tape: Tape | None = None) -> Folder:
-    """The folder behind a path or an address.
-
-    Args:
-        where: Where it is.
-        remote: How remote things are reached.
-        tape: Where requests are noted.
-
-    Raises:
-        UsageError: It is a file, or the kind of address is not known.
-        SourceError: Nothing is there.
-    """
-    target = source_of(where, remote, tape)
-    if isinstance(target, Folder):
-        return target
-    target.close()
-    raise UsageError(f"{where} is a file; a folder is wanted")
 
 
 def _open_source(target: Source, name: str | None, context: OpenContext, *, claim: str = "") -> Shard:

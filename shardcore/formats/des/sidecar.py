@@ -9,7 +9,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from shardcore.caching import OnceEach
-from shardcore.errors import ExternalMissing, FormatError, LimitExceeded, ShardError, SourceError, UsageError
+from shardcore.errors import (
+    ExternalMissing,
+    Forbidden,
+    FormatError,
+    LimitExceeded,
+    NoSuchObject,
+    ShardError,
+    SourceError,
+    UsageError,
+)
 from shardcore.formats.des.layout import SUFFIX as SHARD_SUFFIX
 from shardcore.formats.des.routing import utc_stamp
 from shardcore.json_text import JsonLimits, parse_json
@@ -132,11 +141,12 @@ def shard_of_sidecar(name: str) -> str:
 def read_sidecar(folder: Folder, name: str) -> tuple[Sidecar | None, ShardError | None]:
     """The sidecar of that name, or why it cannot be used; neither when there is none.
 
-    Only a file that is known not to be there is none: one that cannot be read may have tombstones in it.
+    Only a file that is known not to be there is none: one that cannot be read may have tombstones in it. Stores that
+    nobody may list say "forbidden" of what is not there; that is none, and the tape notes it.
     """
     try:
         return Sidecar.parse(folder.read(name, MAX_SIDECAR), name), None
-    except ExternalMissing:
+    except (ExternalMissing, NoSuchObject, Forbidden):
         return None, None
     except SourceError as error:
         missing = isinstance(error.__cause__, (FileNotFoundError, NotADirectoryError))

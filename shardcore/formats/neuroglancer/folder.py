@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.dataset import DataSet, Member
-from shardcore.errors import NotAShard, Remedy, SourceError, UsageError
+from shardcore.errors import (
+    Forbidden,
+    NoSuchObject,
+    NotAShard,
+    Remedy,
+    RemoteError,
+    ShardError,
+    SourceError,
+    UsageError,
+)
 from shardcore.finding import Depth, Finding, Report, Severity
 from shardcore.format import Certainty, OpenContext, Verdict
 from shardcore.formats.neuroglancer.lookup import tell_route
@@ -29,6 +39,12 @@ from shardcore.sources.base import Folder, Source
 from shardcore.sources.names import SourceName
 from shardcore.span import Span
 from shardcore.trace import Look
+from shardcore.words import plural
+
+MOST_TRIED = 64
+"""Shards that are looked for by name where a folder cannot be listed."""
+
+NOT_LISTED = "the folder cannot be listed: its shards are opened by key"
 
 
 class NeuroglancerDataSet(DataSet):
@@ -36,23 +52,39 @@ class NeuroglancerDataSet(DataSet):
 
     Attributes:
         origin: The key space and how it became known.
-        strays: Names of shard files that no key of this key space leads to.
 
     Args:
-        folder: The folder with the shards.
+        folder: The folder with the shards. One that lists cheaply is listed at once; of others the shards are opened by
+            their names, which follow from the keys, and listed when somebody wants to know which there are.
         origin: See above.
-        members: The shards.
-        strays: See above.
     """
 
     version = VERSION
 
-    def __init__(self, folder: Folder, origin: Origin, members: Sequence[Member], strays: Sequence[str]) -> None:
-        super().__init__("neuroglancer", folder, members)
+    def __init__(self, folder: Folder, origin: Origin) -> None:
         self.origin = origin
         self.why = origin.why
-        self.strays = tuple(strays)
-        self._names = {number[0]: m.name for m in members if (number := shard_number(m.name)) is not None}
+        super().__init__("neuroglancer", folder, _members(folder, origin) if folder.lists_cheaply else self._listed)
+
+    def _listed(self) -> Sequence[Member]:
+        return _members(self.folder, self.origin)
+
+    @property
+    def strays(self) -> tuple[str, ...]:
+        """Names of shard files that no key of this key space leads to."""
+        if not self.folder.listable:
+            return ()
+        entries = [entry.name for entry in self.folder.list() if not entry.is_folder]
+        return tuple(name for name in entries if _is_shard(name, entries) and not self.may_hold(name))
+
+    @cached_property
+    def _names(self) -> dict[int, str]:
+        return {number[0]: m.name for m in self.members if (number := shard_number(m.name)) is not None}
+
+    def may_hold(self, name: str) -> bool:
+        """Whether a key of the key space leads to a file of that name."""
+        named = shard_number(name)
+        return named is not None and named[1] == self.origin.spec.name_digits and named[0] < self.origin.spec.shards
 
     def open_member(self, name: str, source: Source) -> NeuroglancerShard:
         """Opens a member; of the split form, with its other part."""
@@ -61,7 +93,8 @@ class NeuroglancerDataSet(DataSet):
     @property
     def fields(self) -> dict[str, Value]:
         """The specification, where it comes from, and how many shards there are."""
-        return self.origin.fields | super().fields
+        # A folder that cannot be listed does not say how many shards it has.
+        return self.origin.fields | (super().fields if self.listed or self.folder.listable else {})
 
     @property
     def parameters(self) -> str:
@@ -71,8 +104,15 @@ class NeuroglancerDataSet(DataSet):
     @property
     def tree(self) -> Node:
         """The specification, then one node for each shard."""
+        if not self.listed and not self.folder.listable:
+            return Node(self.uri, Span("", 0, 0), children=(spec_node(self.origin),), error=NOT_LISTED)
         root = super().tree
         return replace(root, children=(spec_node(self.origin), *root.children))
+
+    @property
+    def index_bytes(self) -> int:
+        """The size of all shards; 0 where they cannot be listed."""
+        return super().index_bytes if self.listed or self.folder.listable else 0
 
     def parse_key(self, text: str) -> Place:
         """A key from its decimal text, with the numbers of its shard and minishard."""
@@ -81,7 +121,7 @@ class NeuroglancerDataSet(DataSet):
     def route(self, key: Place, look: Look) -> Sequence[str]:
         """The one shard where a key may lie; none where its file is missing, which means that it has no keys."""
         tell_route(key, self.origin, look)
-        name = self._names.get(key.shard)
+        name = self._names.get(key.shard) if self.listed else self._tried(key.shard)
         if name is None:
             missing = self.origin.spec.shard_name(key.shard)
             look.step(
@@ -91,6 +131,19 @@ class NeuroglancerDataSet(DataSet):
             )
             return ()
         return (name,)
+
+    def _tried(self, number: int) -> str | None:
+        """The file of a shard, found by opening it; None when it is not there."""
+        name = self.origin.spec.shard_name(number)
+        for candidate in (name, f"{name.rpartition('.')[0]}.index"):
+            try:
+                self.member(candidate)
+            except (NoSuchObject, Forbidden):
+                continue
+            except ShardError:
+                pass  # it is there; whoever reads it is told what is wrong with it
+            return candidate
+        return None
 
     def find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
         """The rows of many keys, `(len(keys),)`; -1 where a key is absent. Loads the index."""
@@ -236,17 +289,17 @@ def open_folder(folder: Folder, context: OpenContext) -> NeuroglancerDataSet | N
         NotAShard: There is no info.
     """
     if context.values.get("spec") is not None:
-        return _open_space(folder, given_origin(context.values.get("spec"), folder.name))
+        return NeuroglancerDataSet(folder, given_origin(context.values.get("spec"), folder.name))
     found = find_info(folder, any_space=True)
     if found is None:
         raise NotAShard(f"{folder.uri}: no `info` of a data set in the folder or above it", remedy=Remedy.SPEC)
     space = found.info.space_of(found.folder)
     if space is not None:
-        return _open_space(folder, origin_from(space, found.info, found.text, f"{found.where}, {space.name}"))
+        return NeuroglancerDataSet(folder, origin_from(space, found.info, found.text, f"{found.where}, {space.name}"))
     spaces = spaces_below(folder, found)
     if len(spaces.spaces) == 1:
         only = spaces.spaces[0]
-        return _open_space(folder.folder(only.folder), only.origin)
+        return NeuroglancerDataSet(folder.folder(only.folder), only.origin)
     if spaces.spaces and context.partial:
         return NeuroglancerKeySpaces(folder, spaces)
     raise UsageError(spaces.choice_text(folder.uri))
@@ -260,20 +313,54 @@ def _has_shards(folder: Folder) -> bool:
         return False
 
 
-def _open_space(folder: Folder, origin: Origin) -> NeuroglancerDataSet:
-    """The data set of a key space, over the shards in its folder."""
+def _members(folder: Folder, origin: Origin) -> Sequence[Member]:
+    """The shards of a key space that lie in a folder."""
+    if not folder.listable:
+        return _tried_members(folder, origin)
     try:
         files = {entry.name: entry.size for entry in folder.list() if not entry.is_folder}
+    except RemoteError:
+        raise
     except SourceError as error:
         raise SourceError(f"{folder.uri} cannot be listed: {error.message}") from error
-    members, strays = [], []
+    members = []
     for name, size in sorted(files.items()):
         named = shard_number(name)
-        stem, _, suffix = name.rpartition(".")
-        if named is None or suffix == "data" or (suffix == "index" and f"{stem}.shard" in files):
+        if named is None or not _is_shard(name, files):
             continue
         if named[1] != origin.spec.name_digits or named[0] >= origin.spec.shards:
-            strays.append(name)
             continue
+        stem, _, suffix = name.rpartition(".")
         members.append(Member(name, size + (files.get(f"{stem}.data", 0) if suffix == "index" else 0)))
-    return NeuroglancerDataSet(folder, origin, members, strays)
+    return members
+
+
+def _tried_members(folder: Folder, origin: Origin) -> Sequence[Member]:
+    """The shards that are there, each tried by its name: what can be done where nothing is listed, and shards are few.
+
+    Raises:
+        SourceError: There may be too many.
+    """
+    spec = origin.spec
+    if spec.shards > MOST_TRIED:
+        text = f"{folder.uri} cannot be listed, and may have {plural(spec.shards, 'shard')}: give keys"
+        raise SourceError(f"{text}, or open it in its store (s3://, gs://)")
+    members = []
+    for number in range(spec.shards):
+        name = spec.shard_name(number)
+        for parts in ((name,), tuple(f"{name.rpartition('.')[0]}.{part}" for part in ("index", "data"))):
+            try:
+                size = sum(folder.open(part).size for part in parts)
+            except (NoSuchObject, Forbidden):
+                continue
+            members.append(Member(parts[0], size))
+            break
+    return members
+
+
+def _is_shard(name: str, beside: Container[str]) -> bool:
+    """Whether a file is called as a shard is; of the split form, its index is."""
+    stem, _, suffix = name.rpartition(".")
+    if shard_number(name) is None or suffix == "data":
+        return False
+    return not (suffix == "index" and f"{stem}.shard" in beside)

@@ -22,6 +22,9 @@ from shardcore.words import plural
 FIRST = 1 << 16
 """Bytes of the first range: what formats want of the beginning of a file at once."""
 
+MOST_PLAIN = 1 << 20
+"""The same of a file of which everything is wanted, and which should be small."""
+
 GAP = 1 << 16
 """Ranges that lie at most this many bytes apart are fetched as one: a request costs as much as many bytes."""
 
@@ -296,8 +299,11 @@ class RemoteFile:
         self._pin = self._pin or pin
         return data
 
-    def open(self) -> None:
+    def open(self, first: int = FIRST) -> None:
         """Fetches the first range, which tells how large the file is.
+
+        Args:
+            first: How many bytes of the beginning are useful.
 
         Raises:
             RemoteError: It cannot be had.
@@ -308,7 +314,7 @@ class RemoteFile:
                 return
             flight = self._opening
             if flight is None or not flight.join():
-                stop = self.remote.room(FIRST)
+                stop = self.remote.room(first)
                 flight = self._opening = Flight(0, stop, priority(), purpose() or Purpose.HEAD)
                 flight.join()
                 self._queue(flight)

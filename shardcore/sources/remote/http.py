@@ -79,7 +79,11 @@ class HttpTransport:
         raise RemoteError(f"{folder.shown} cannot be listed: a web server opens only what is named")
 
     def close(self) -> None:
-        """Closes the connections."""
+        """Closes the connections, also where something still refers to their pool."""
+        pools = self._pool.pools
+        for key in pools.keys():  # noqa: SIM118 - it is no mapping that can be walked
+            if (pool := pools.get(key)) is not None:
+                pool.close()
         self._pool.clear()
 
     def _follow(self, address: Address, url: str, headers: dict[str, str]) -> Reply:

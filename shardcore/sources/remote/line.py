@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -52,6 +53,7 @@ class Lines:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._lines: dict[_Key, tuple[Line, int]] = {}
+        self._given_back: deque[_Key] = deque()
 
     def take(self, address: Address, options: RemoteOptions) -> tuple[Line, _Key]:
         """The line to an address; who takes it gives it back once.
@@ -62,20 +64,40 @@ class Lines:
         """
         key = _key(address, options)
         # Making a client takes long, and making two at once is not safe: others wait.
-        with self._lock:
-            line, users = self._lines.get(key) or (_make(address, options), 0)
-            self._lines[key] = line, users + 1
-        return line, key
+        try:
+            with self._lock:
+                line, users = self._lines.get(key) or (_make(address, options), 0)
+                self._lines[key] = line, users + 1
+            return line, key
+        finally:
+            self._clear()
 
     def give_back(self, key: _Key) -> None:
-        """Ends a use."""
-        with self._lock:
-            line, users = self._lines[key]
-            if users > 1:
-                self._lines[key] = line, users - 1
-                return
-            del self._lines[key]
-        line.close()
+        """Ends a use. Waits for nothing: the garbage collector calls this in any thread, also in one that takes."""
+        self._given_back.append(key)
+        self._clear()
+
+    def _clear(self) -> None:
+        """Takes note of what was given back; when the lock is taken, whoever has it does."""
+        while self._given_back and self._lock.acquire(blocking=False):
+            try:
+                unused = self._one_less()
+            finally:
+                self._lock.release()
+            if unused is not None:
+                unused.close()
+
+    def _one_less(self) -> Line | None:
+        """The line that nobody uses any more, if it is so with the next one that was given back."""
+        if not self._given_back:
+            return None
+        key = self._given_back.popleft()
+        line, users = self._lines[key]
+        if users > 1:
+            self._lines[key] = line, users - 1
+            return None
+        del self._lines[key]
+        return line
 
 
 LINES = Lines()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import traceback
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
@@ -203,6 +204,10 @@ def failure(error: Exception, where: Address) -> ConnectionFailed:
             break
         causes.append(cause)
     names = " ".join(type(one).__name__ for one in causes)
+    for one in causes:
+        # The frames of urllib3 hold the error that holds them, and the pool: connections would stay open until the
+        # garbage collector comes by.
+        traceback.clear_frames(one.__traceback__)
     place = where.place
     if "ProxyError" in names or "ProxyConnectionError" in names:
         return ProxyFailed(f"the proxy on the way to {place} does not serve", remedy=Remedy.PROXY)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import threading
+from functools import cache
 from typing import Any
 
 import boto3
 import botocore.exceptions as refused
+import botocore.loaders
 import botocore.session
 from botocore import UNSIGNED
 from botocore.config import Config
@@ -20,6 +22,12 @@ from shardcore.text import short
 GOOGLE_ENDPOINT = "https://storage.googleapis.com"
 USUAL_REGION = "us-east-1"
 """Where a bucket is asked for when nobody says; the answer tells where it is."""
+
+
+@cache
+def _descriptions() -> Any:
+    """What botocore knows of S3; reading it takes longer than everything else about a client."""
+    return botocore.loaders.create_loader()
 
 
 class S3Transport:
@@ -47,6 +55,7 @@ class S3Transport:
         self._payer = {"RequestPayer": "requester"} if options.requester_pays else {}
         self._sent = threading.local()
         session = botocore.session.Session(profile=options.profile)
+        session.register_component("data_loader", _descriptions())
         try:
             self.anonymous = self._unsigned(options, session, scheme)
             self._client = self._make(options, session, scheme, region)

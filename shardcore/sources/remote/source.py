@@ -13,7 +13,7 @@ from shardcore.progress import check_stopped
 from shardcore.reading import Purpose, reading_for
 from shardcore.sources.base import Entry, Folder, PurposeAt, Source
 from shardcore.sources.remote.address import Address
-from shardcore.sources.remote.file import RemoteFile
+from shardcore.sources.remote.file import FIRST, MOST_PLAIN, RemoteFile
 from shardcore.sources.remote.options import RemoteOptions
 from shardcore.sources.remote.remote import Remote
 from shardcore.sources.remote.reply import Broken, ListingRefused, Page
@@ -49,8 +49,8 @@ class Opened:
         """
         return RemoteSource(self, self.file(address, sibling=sibling), root=not sibling)
 
-    def file(self, address: Address, *, sibling: bool = True) -> RemoteFile:
-        """The same without a source over it.
+    def file(self, address: Address, *, sibling: bool = True, first: int = FIRST) -> RemoteFile:
+        """The same without a source over it; `first` bytes of its beginning are useful.
 
         Raises:
             RemoteError: It cannot be had.
@@ -62,7 +62,7 @@ class Opened:
             if file is None:
                 file = self._files[address] = RemoteFile(self.remote, address, sibling=sibling)
         try:
-            file.open()
+            file.open(first)
         except BaseException as error:
             with self._lock:
                 self._files.pop(address, None)
@@ -214,7 +214,7 @@ class RemoteFolder(Folder):
             LimitExceeded: It has more than `limit` bytes.
             SourceError: Nothing is there, the name leaves the folder, or the bytes cannot be had.
         """
-        return self._opened.file(self._address.inside(name)).plain(limit)
+        return self._opened.file(self._address.inside(name), first=min(limit, MOST_PLAIN)).plain(limit)
 
     def close(self) -> None:
         """Gives the connections back, when it is the folder that was opened."""

@@ -1,0 +1,73 @@
+"""From what people name, a path, an address or bytes, to the source or folder behind it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from shardcore.errors import UsageError
+from shardcore.sources.base import Folder, Source
+from shardcore.sources.local import FileSource, LocalFolder
+from shardcore.sources.memory import BytesSource
+
+if TYPE_CHECKING:
+    from shardcore.sources.remote.options import RemoteOptions
+    from shardcore.sources.remote.tape import Tape
+
+
+def source_of(
+    where: str | Path | bytes | Source | Folder, remote: RemoteOptions | None = None, tape: Tape | None = None
+) -> Source | Folder:
+    """The source or folder behind a path, an address or bytes.
+
+    Args:
+        where: Where it is.
+        remote: How remote things are reached.
+        tape: Where requests are noted.
+
+    Raises:
+        SourceError: Nothing is there.
+        UsageError: The kind of address is not known.
+    """
+    if isinstance(where, (Source, Folder)):
+        return where
+    if isinstance(where, (bytes, bytearray, memoryview)):
+        return BytesSource(bytes(where))
+    text = str(where)
+    if not text:
+        raise UsageError("no path is given")
+    if text.startswith("file://"):
+        from urllib.parse import urlsplit
+        from urllib.request import url2pathname
+
+        text = url2pathname(urlsplit(text).path)
+    elif "://" in text:
+        # Local files need none of it.
+        from shardcore.sources.remote.address import parse_address
+        from shardcore.sources.remote.options import RemoteOptions
+        from shardcore.sources.remote.source import open_remote
+
+        return open_remote(parse_address(text), remote or RemoteOptions(), tape)
+    path = Path(text)
+    # Path.is_dir raises for names that are too long, and where looking is not allowed.
+    return LocalFolder(path) if os.path.isdir(path) else FileSource(path)  # noqa: PTH112
+
+
+def folder_of(where: str | Path | Folder, remote: RemoteOptions | None = None, tape: Tape | None = None) -> Folder:
+    """The folder behind a path or an address.
+
+    Args:
+        where: Where it is.
+        remote: How remote things are reached.
+        tape: Where requests are noted.
+
+    Raises:
+        UsageError: It is a file, or the kind of address is not known.
+        SourceError: Nothing is there.
+    """
+    target = source_of(where, remote, tape)
+    if isinstance(target, Folder):
+        return target
+    target.close()
+    raise UsageError(f"{where} is a file; a folder is wanted")

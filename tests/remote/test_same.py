@@ -1,0 +1,115 @@
+"""The commands say the same of a remote thing as of a local copy, but for `uri`."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import shardcore
+from shardcore.cli.program import run
+from tests.remote.servers import RangeServer, StoreServer
+
+SAMPLES = Path(__file__).parents[2] / "resources" / "samples"
+FILES = sorted(
+    path.relative_to(SAMPLES).as_posix()
+    for path in SAMPLES.rglob("*")
+    if path.suffix in (".shard", ".blp", ".mdb", ".des", ".xorb")
+)
+FOLDERS = ("des/", "neuroglancer/")
+COMMANDS = (("info", "--count"), ("ls", "--digest", "sha256"), ("verify",))
+
+
+@pytest.fixture(scope="module")
+def web() -> Iterator[str]:
+    """The samples on a range server; their address."""
+    with RangeServer() as server:
+        yield server.put_folder("/samples", SAMPLES)
+
+
+@pytest.fixture(scope="module")
+def store() -> Iterator[tuple[str, list[str]]]:
+    """The samples in a store; their address, and the flags that reach it."""
+    with StoreServer() as server:
+        server.put_folder("/shards/samples", SAMPLES)
+        flags = ["--endpoint-url", server.url, "--addressing", "path", "--no-sign-request"]
+        yield "s3://shards/samples/", flags
+
+
+@pytest.fixture
+def said(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Runs a command; what it says on standard output, and its exit code."""
+
+    def call(*arguments: str) -> tuple[int, bytes]:
+        kept = io.BytesIO()
+        monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(kept, encoding="utf-8", write_through=True))
+        code = run(list(arguments))
+        sys.stdout.flush()
+        return code, kept.getvalue()
+
+    return call
+
+
+def _without_uri(code: int, text: bytes) -> tuple[int, list[Any]]:
+    lines = [json.loads(line) for line in text.splitlines()]
+    for line in lines:
+        line.pop("uri", None)
+    return code, lines
+
+
+def _same(said: Any, local: str, remote: str, flags: list[str], tmp_path: Path) -> None:
+    keys: list[str] = []
+    for command in COMMANDS:
+        here = _without_uri(*said(*command, local, "--json"))
+        there = _without_uri(*said(*command, remote, "--json", *flags))
+        assert here == there, (command, remote)
+        if command[0] == "ls":
+            keys = [line["key"] for line in here[1] if line.get("key") and "error" not in line][:3]
+    assert keys
+    for key in keys[:1]:
+        here = said("trace", local, "--json", "--", key)
+        assert here[0] == 0
+        assert here == said("trace", remote, "--json", *flags, "--", key)
+        assert said("get", local, "--", key) == said("get", remote, *flags, "--", key)
+    both = (("here", local, []), ("there", remote, flags))
+    assert len({said("extract", uri, str(tmp_path / name), *more)[0] for name, uri, more in both}) == 1
+    written = [
+        {path.relative_to(root).as_posix(): path.read_bytes() for path in root.rglob("*") if path.is_file()}
+        for root in (tmp_path / "here", tmp_path / "there")
+    ]
+    told = [json.loads(files.pop("manifest.json", b"{}")) for files in written]
+    assert written[0] == written[1]
+    assert [entry for entry in told[0].items() if entry[0] != "uri"] == [
+        entry for entry in told[1].items() if entry[0] != "uri"
+    ]
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_on_a_web_server(name: str, web: str, said: Any, tmp_path: Path) -> None:
+    """Each sample reads over HTTP as it does here: info, ls, verify, trace, get, extract."""
+    _same(said, str(SAMPLES / name), web + name, [], tmp_path)
+
+
+@pytest.mark.parametrize("name", [*FILES, *FOLDERS])
+def test_a_file_or_folder_in_a_store(name: str, store: tuple[str, list[str]], said: Any, tmp_path: Path) -> None:
+    """Each sample reads out of a bucket as it does here, data sets included."""
+    root, flags = store
+    _same(said, str(SAMPLES / name), root + name, flags, tmp_path)
+
+
+def test_a_data_set_on_a_web_server(web: str, said: Any) -> None:
+    """A neuroglancer data set that cannot be listed works in full by key, and lists its few shards by their names."""
+    local, remote = str(SAMPLES / "neuroglancer"), web + "neuroglancer/"
+    with shardcore.open(local) as shard:
+        shard.load_index()
+        keys = [str(key) for key in shard.objects.keys[:3]]
+    for command in (["ls"], ["verify"], *(["trace", "--", key] for key in [*keys, "123456"])):
+        first, *rest = command
+        flags = ["--json"]
+        assert said(first, local, *flags, *rest) == said(first, remote, *flags, *rest)
+    assert said("get", local, keys[0]) == said("get", f"precomputed://{remote.rstrip('/')}", keys[0])

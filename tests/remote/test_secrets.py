@@ -1,0 +1,86 @@
+"""Credentials and signed queries are in no error, tape, log, name or text of what is open."""
+
+from __future__ import annotations
+
+import json
+import logging
+from pathlib import Path
+
+import pytest
+
+import shardcore
+from shardcore.cli.program import run
+from shardcore.errors import Forbidden, NoSuchObject, ShardError
+from shardcore.sources.remote.address import parse_address, shown_address
+from shardcore.sources.remote.options import RemoteOptions
+from shardcore.sources.remote.tape import Tape
+from tests.remote.servers import RangeServer, StoreServer
+
+SWH = Path(__file__).parents[1] / "data" / "swh" / "small.shard"
+SECRETS = ("topsecret", "s3cr3tKEY", "AKIASECRETSECRET", "t0k3nt0k3n", "hunter2")
+KEYS = RemoteOptions(access_key="AKIASECRETSECRET", secret_key="s3cr3tKEY", session_token="t0k3nt0k3n")
+
+
+def _clean(*texts: object) -> None:
+    told = "\n".join(str(text) for text in texts)
+    assert not [secret for secret in SECRETS if secret in told]
+
+
+def test_a_signed_address_is_read_and_never_shown(
+    server: RangeServer, capsys: pytest.CaptureFixture[str], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The query goes to the server with every request, for the file alone; nothing that is told has it."""
+    caplog.set_level(logging.DEBUG)
+    query = "X-Amz-Credential=AKIASECRETSECRET&X-Amz-Signature=topsecret"
+    address = server.put("/b/small.shard", SWH) + f"?{query}"
+    tape = Tape()
+    with shardcore.open(address, tape=tape) as shard:
+        assert shard.source is not None
+        assert shard.source.folder is None  # nobody looks for neighbours: their addresses are not signed
+        assert shard.source.name == "small.shard"
+        shard.load_index()
+        _clean(shard.source.uri, shard.source.identity, tape.lines(), tape.summary(), tape.notes, repr(shard.source))
+    assert all(one.request.target.endswith(query) for one in server.log)
+    with pytest.raises(NoSuchObject) as caught:
+        shardcore.open(address.replace("small", "other"), tape=tape)
+    _clean(caught.value, repr(caught.value), tape.lines())
+    server.behave(missing=403)
+    with pytest.raises(Forbidden) as refused:
+        shardcore.open(address.replace("small", "third"), tape=tape)
+    _clean(refused.value)
+    out = tmp_path / "tape.jsonl"
+    assert run(["info", address, "--json", "--tape", str(out)]) == 0
+    assert run(["get", address.replace("small", "none"), "key", "--tape", "-"]) == 4
+    printed = capsys.readouterr()
+    assert json.loads(printed.out)["uri"] == address.split("?")[0]
+    _clean(printed.out, printed.err, out.read_text())
+    _clean(*[record.getMessage() for record in caplog.records if record.name.startswith("shard")])
+
+
+def test_a_login_in_an_address_is_sent_and_never_shown(server: RangeServer) -> None:
+    """`user:password@` becomes a header, and is gone from everything else."""
+    address = server.put("/small.shard", SWH).replace("http://", "http://me:hunter2@")
+    with shardcore.open(address) as shard:
+        assert shard.source is not None
+        assert shard.tape is not None
+        _clean(shard.source.uri, shard.source.identity, shard.tape.lines())
+    assert next(iter(server.log)).request.headers["authorization"].startswith("Basic ")
+
+
+def test_keys_are_in_no_text_of_the_options_or_of_errors() -> None:
+    """Options show no keys; what a store refuses is told without them."""
+    _clean(repr(KEYS), str(KEYS), repr(parse_address("https://me:hunter2@host/a?sig=topsecret")))
+    with StoreServer() as server:
+        options = RemoteOptions(**{**vars(KEYS), "endpoint_url": server.url, "addressing": "path"})
+        tape = Tape()
+        with pytest.raises(ShardError) as caught:
+            shardcore.open("s3://bucket/none.shard", remote=options, tape=tape)
+        _clean(caught.value, repr(caught.value), tape.lines(), tape.notes)
+
+
+def test_what_cannot_be_parsed_is_shown_without_secrets_too() -> None:
+    """An address that is none keeps its secrets to itself."""
+    _clean(shown_address("https://me:hunter2@host:port/a?X=topsecret"), shown_address("https://h/a?X=topsecret"))
+    with pytest.raises(ShardError) as caught:
+        shardcore.open("https://me:hunter2@host:port/a?X=topsecret")
+    _clean(caught.value)

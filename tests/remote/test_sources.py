@@ -1,0 +1,241 @@
+"""What remote sources promise: the contract of all sources, one request for a stretch, and an end to waiting."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from shardcore.errors import BudgetSpent, Cancelled, SourceChanged, SourceError
+from shardcore.progress import stopped_by
+from shardcore.reading import Priority, wanted
+from shardcore.registry import source_of
+from shardcore.sources.base import Folder, Source
+from shardcore.sources.blocks import BlockCache, joined, missing
+from shardcore.sources.remote.options import RemoteOptions
+from shardcore.sources.remote.tape import Tape, size_text
+from shardcore.sources.remote.workers import Workers
+from shardcore.testing.source_contract import SourceContract
+from tests.remote.contents import Held
+from tests.remote.servers import RangeServer, StoreServer
+
+BIG = bytes(range(251)) * 4000  # about a megabyte
+
+
+class Served(SourceContract):
+    """The contract, over a server that each test starts."""
+
+    server: RangeServer
+
+    @pytest.fixture(autouse=True)
+    def _serve(self) -> Iterator[None]:
+        with self.make() as self.server:
+            yield
+
+    def make(self) -> RangeServer:
+        """The server."""
+        raise NotImplementedError
+
+
+class TestHttpSource(Served):
+    def make(self) -> RangeServer:
+        """A web server."""
+        return RangeServer()
+
+    def opened(self, tmp_path: Path) -> Source:
+        """Over HTTP."""
+        return _file(self.server.put("/a/data.bin", self.data))
+
+
+class TestS3Source(Served):
+    def make(self) -> RangeServer:
+        """A store."""
+        return StoreServer()
+
+    def opened(self, tmp_path: Path) -> Source:
+        """Out of a bucket."""
+        self.server.put("/bucket/a/data.bin", self.data)
+        options = RemoteOptions(endpoint_url=self.server.url, addressing="path", anonymous=True)
+        return _file("s3://bucket/a/data.bin", options)
+
+
+class TestWholeSource(Served):
+    def make(self) -> RangeServer:
+        """A web server that knows no ranges."""
+        server = RangeServer()
+        server.behave(ranges=False)
+        return server
+
+    def opened(self, tmp_path: Path) -> Source:
+        """Read whole."""
+        return _file(self.server.put("/a/data.bin", self.data))
+
+
+def _file(address: str, options: RemoteOptions | None = None, tape: Tape | None = None) -> Source:
+    found = source_of(address, options, tape)
+    assert isinstance(found, Source)
+    return found
+
+
+def test_nothing_is_asked_for_twice(server: RangeServer) -> None:
+    """Many threads that want the same stretch share one request; what is here is not asked for again."""
+    with _file(server.put("/big", BIG)) as source, ThreadPoolExecutor(8) as pool:
+        server.log.clear()
+        parts = list(pool.map(lambda _: source.read(200_000, 300_000), range(16)))
+        assert set(parts) == {BIG[200_000:300_000]}
+        assert len(server.log) == 1
+        assert source.read(250_000, 260_000) == BIG[250_000:260_000]
+        assert source.loaded(190_000, 310_000) == ((200_000, 300_000),)
+        assert len(server.log) == 1
+
+
+def test_neighbours_are_one_request_and_others_run_at_the_same_time(server: RangeServer) -> None:
+    """Ranges up to 64 KiB apart are fetched as one; of others, several are on the way at once."""
+    with _file(server.put("/big", BIG)) as source:
+        server.log.clear()
+        near = [(100_000, 100_010), (120_000, 120_010), (180_000, 180_010)]
+        assert source.read_many(near) == [BIG[a:b] for a, b in near]
+        assert len(server.log) == 1
+        server.latency = 0.2
+        far = [(n, n + 10) for n in range(300_000, 1_000_000, 100_000)]
+        began = time.monotonic()
+        assert source.read_many(far) == [BIG[a:b] for a, b in far]
+        assert len(server.log) == 8
+        assert time.monotonic() - began < 0.2 * 7  # one after the other would take this long
+
+
+def test_a_wait_ends_when_nobody_wants_it(server: RangeServer) -> None:
+    """A read that is cancelled returns at once, and the transfer is ended; a later read gets the bytes."""
+    address = server.put("/big", BIG)
+    with _file(address) as source:
+        server.latency = 3.0
+        stop = threading.Event()
+
+        def check() -> None:
+            if stop.is_set():
+                raise Cancelled
+
+        threading.Timer(0.1, stop.set).start()
+        began = time.monotonic()
+        with stopped_by(check), pytest.raises(Cancelled):
+            source.read(500_000, 600_000)
+        assert time.monotonic() - began < 1.5
+        server.latency = 0.0
+        assert source.read(500_000, 600_000) == BIG[500_000:600_000]
+
+
+def test_a_changed_object_is_told_and_never_mixed(server: RangeServer) -> None:
+    """When the object is another one, reads fail; what was read before stays what it was. Opened anew, it is read."""
+    address = server.put("/big", BIG)
+    with _file(address) as source:
+        server.put("/big", Held(BIG[::-1]))
+        assert source.read(0, 100) == BIG[:100]
+        with pytest.raises(SourceChanged):
+            source.read(500_000, 500_100)
+        with pytest.raises(SourceChanged):
+            source.check_unchanged()
+    with _file(address) as source:
+        assert source.read(500_000, 500_100) == BIG[::-1][500_000:500_100]
+
+
+def test_limits_hold(server: RangeServer) -> None:
+    """No more requests and bytes are asked for than allowed."""
+    address = server.put("/big", BIG)
+    with _file(address, RemoteOptions(limit_requests=2)) as source:
+        source.read(200_000, 200_001)
+        with pytest.raises(BudgetSpent):
+            source.read(600_000, 600_001)
+    assert len(server.log) == 2
+    with _file(address, RemoteOptions(limit_fetch=100_000)) as source, pytest.raises(BudgetSpent):
+        source.read(200_000, 400_000)
+    assert len(server.log) == 3
+
+
+def test_what_is_wanted_soonest_comes_first() -> None:
+    """A free thread takes what is on the screen before what is only scanned."""
+    workers, order, gate = Workers(1), [], threading.Event()
+    workers.submit(Priority.SCREEN, gate.wait)
+    done = threading.Event()
+    for one in (Priority.SCAN, Priority.PREFETCH, Priority.SCREEN, Priority.SELECTED):
+        workers.submit(one, lambda one=one: order.append(one))
+    workers.submit(99, done.set)
+    gate.set()
+    assert done.wait(5)
+    assert order == sorted(order)
+
+
+def test_bytes_may_be_fetched_before_they_are_wanted(server: RangeServer) -> None:
+    """A prefetch brings the bytes without anybody waiting; the read that follows asks for nothing."""
+    with _file(server.put("/big", BIG)) as source, wanted(Priority.PREFETCH):
+        source.prefetch(700_000, 710_000)
+        deadline = time.monotonic() + 5
+        while source.loaded(700_000, 710_000) != ((700_000, 710_000),) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        server.log.clear()
+        assert source.read(700_000, 710_000) == BIG[700_000:710_000]
+        assert len(server.log) == 0
+
+
+def test_reading_in_one_direction_reads_ahead(server: RangeServer) -> None:
+    """Whoever reads from one end to the other in small steps pays few requests, and no more than twice the bytes."""
+    with _file(server.put("/big", BIG)) as source:
+        for start in range(0, 900_000, 5000):
+            assert source.read(start, start + 5000) == BIG[start : start + 5000]
+        assert len(server.log) < 20
+        assert server.log.sent <= 2 * len(BIG)
+
+
+def test_a_closed_source_reads_nothing(server: RangeServer) -> None:
+    """Reading after closing is an error."""
+    source = _file(server.put("/big", BIG))
+    source.close()
+    with pytest.raises(SourceError):
+        source.read(500_000, 500_001)
+
+
+def test_folders_of_stores_list_all_pages() -> None:
+    """A listing has every page, files and folders, relative to the folder; one page is one request."""
+    with StoreServer() as server:
+        for number in range(2500):
+            server.put(f"/bucket/data/f{number:04}", b"x" * (number % 7))
+        server.put("/bucket/data/below/one", b"1")
+        options = RemoteOptions(endpoint_url=server.url, addressing="path", anonymous=True)
+        tape = Tape()
+        folder = source_of("s3://bucket/data/", options, tape)
+        assert isinstance(folder, Folder)
+        entries = folder.list()
+        assert [entry.name for entry in entries if entry.is_folder] == ["below"]
+        assert {entry.name: entry.size for entry in entries if not entry.is_folder}["f0013"] == 6
+        assert len(entries) == 2501
+        assert (tape.requests, len(server.log)) == (3, 3)
+        assert [entry.name for entry in folder.list("below")] == ["below/one"]
+        folder.close()
+
+
+def test_blocks() -> None:
+    """The cache never holds more than its limit, drops what was not used for longest, and never overlaps."""
+    cache = BlockCache(100)
+    cache.put("a", 0, bytes(40))
+    cache.put("a", 20, b"x" * 60)
+    assert [(first, len(data)) for first, data in cache.pieces("a", 0, 100)] == [(0, 40), (40, 40)]
+    assert missing(cache.pieces("a", 0, 100), 0, 100) == [(80, 100)]
+    assert joined(cache.pieces("a", 30, 50), 30, 50) == bytes(10) + b"x" * 10
+    cache.pieces("a", 0, 10)
+    cache.put("b", 0, bytes(50))
+    assert cache.size <= 100
+    assert missing(cache.pieces("a", 0, 80), 0, 80) == [(40, 80)]
+
+
+def test_sizes_in_words() -> None:
+    """Numbers of bytes as people say them."""
+    assert [size_text(n) for n in (1, 999, 41_000, 1_500_000, 100_000_000_000)] == [
+        "1 byte",
+        "999 bytes",
+        "41 KB",
+        "1.5 MB",
+        "100 GB",
+    ]
