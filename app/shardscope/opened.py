@@ -11,6 +11,7 @@ from typing import TypeVar
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from shardcore import Cancelled, Objects, RemoteOptions, Shard, ShardError, SourceChanged, SourceError, Span, Tape
+from shardscope.fetching import MUCH, Costly, index_size
 from shardscope.jobs import Job, Jobs, Pool, Priority, alive
 from shardscope.looks.remedies import plain_words
 from shardscope.opening import OpenRequest
@@ -85,6 +86,8 @@ class Opened(QObject):
     """What is wrong, as a sentence, and the `Remedy` that there is."""
     remedy_wanted = Signal(object)
     """The `Remedy` that somebody asked for."""
+    costly = Signal(object)
+    """A `Costly`: somebody is to be asked whether so much may be fetched."""
 
     def __init__(self, jobs: Jobs, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -96,6 +99,7 @@ class Opened(QObject):
         self.replacing = False
         self.reach: Callable[[str], RemoteOptions | None] = lambda _: None
         self.tape: Tape | None = None
+        self._agreed: set[str] = set()
         self.trouble: BaseException | None = None
         self._watch = QTimer(self)
         self._watch.setInterval(WATCH_MILLISECONDS)
@@ -150,6 +154,25 @@ class Opened(QObject):
         return self.jobs.submit(
             lambda job: work(shard, job), key=key, pool=pool, priority=priority, title=title, done=done
         )
+
+    def when_agreed(self, what: str, size: int, go: Callable[[], object], *, much: int = MUCH) -> None:
+        """Does some work at once, unless it would fetch much from another machine: then somebody is asked first.
+
+        Args:
+            what: The work, as the beginning of a sentence; who agreed once is not asked again for the same.
+            size: Bytes that it would fetch.
+            go: Does it.
+            much: Bytes above which it is much.
+        """
+        if not self.request.is_remote or size <= much or what in self._agreed:
+            go()
+            return
+
+        def agreed() -> None:
+            self._agreed.add(what)
+            go()
+
+        self.costly.emit(Costly(what, size, agreed))
 
     def tell(self, what: str, error: BaseException) -> None:
         """Tells of an error in plain words, and of the remedy where there is one.
@@ -237,7 +260,7 @@ class Opened(QObject):
             self._watch.start()
         if shard.loaded:
             self._index_done()
-        elif shard.damage is None and shard.index_bytes <= AUTO_INDEX_BYTES:
+        elif shard.damage is None and (size := index_size(shard)) is not None and size <= AUTO_INDEX_BYTES:
             self.load_index(title="")
 
     def _arrive(self, select: Span | None) -> None:
@@ -249,11 +272,17 @@ class Opened(QObject):
 
     def _reset(self) -> None:
         """Nothing is known of what is, or was, open."""
+        self._agreed.clear()
         self.index_state = IndexState.NONE
         self.listing = None
         self._set_trouble(None)
 
     # --- the index ---
+
+    def want_index(self) -> None:
+        """Reads the index; where it is large and far, asks first."""
+        if self.shard is not None:
+            self.when_agreed("Reading the index", index_size(self.shard) or 0, self.load_index, much=AUTO_INDEX_BYTES)
 
     def load_index(self, *, title: str = "Reading the index") -> None:
         """Reads what is needed to explain every byte and to sort the objects."""

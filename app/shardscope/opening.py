@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import shardcore
-from shardcore import RemoteOptions, Shard, Tape
+from shardcore import DataSet, Member, RemoteOptions, Shard, SourceError, Tape
 from shardcore.progress import Progress
 from shardcore.sources.remote.address import is_address, shown_address
 
@@ -80,7 +81,7 @@ class OpenRequest:
         Raises:
             ShardError: Nothing can be shown.
         """
-        return shardcore.open(
+        shard = shardcore.open(
             self.uri,
             format=self.format,
             isolated=True,
@@ -90,3 +91,13 @@ class OpenRequest:
             tape=tape,
             **self.options,
         )
+        if isinstance(shard, DataSet) and not shard.key_spaces:
+            # The window shows the members, and must not wait for a listing. Where there is none, keys still work.
+            with suppress(SourceError):
+                len(shard.members)
+        return shard
+
+
+def members_at_hand(shard: DataSet) -> tuple[Member, ...]:
+    """The members of a data set as far as they are known; asking for them would wait."""
+    return shard.members if shard.listed else ()

@@ -33,6 +33,7 @@ from shardscope.looks import theme
 from shardscope.looks.remedies import plain_words
 from shardscope.looks.shown import shown as shown_text
 from shardscope.models.place_model import DETAIL_ROLE, HERE_ROLE, PROBLEM_ROLE, Place, PlaceModel
+from shardscope.opening import members_at_hand
 from shardscope.selection import Selection
 from shardscope.session import Session
 from shardscope.settings import Settings
@@ -191,7 +192,7 @@ class Places(QWidget):
         self.tabs.setTabText(0, kind)
         if isinstance(shard, DataSet):
             self._near = [Place(_inside(shard.folder, folder), folder, what) for folder, what in spaces.items()]
-            self._near += [Place(member.name, member.name, size=member.size) for member in shard.members]
+            self._near += [Place(member.name, member.name, size=member.size) for member in members_at_hand(shard)]
         elif shard.source is not None and shard.source.folder is not None:
             self._list_folder(shard.source.folder, shard.source.name)
         self.tabs.setCurrentIndex(0)

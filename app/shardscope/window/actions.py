@@ -119,7 +119,7 @@ class WindowActions:
         self.quit = self._action(self.tr("&Quit"), window.close, Key.Quit)
         self.back = self._action(self.tr("&Back"), session.back, "Alt+Left")
         self.forward = self._action(self.tr("&Forward"), session.forward, "Alt+Right")
-        self.load_index = self._action(self.tr("Read the &index"), session.load_index)
+        self.load_index = self._action(self.tr("Read the &index"), session.want_index)
         self.about = self._action(self.tr("&About Shardscope"), commands.about)
         self.default_layout = self._action(self.tr("&Default layout"), commands.default_layout)
         self.reduced_motion = QAction(self.tr("Reduced &motion"), window)

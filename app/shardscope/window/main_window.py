@@ -29,6 +29,7 @@ from shardscope.settings import Settings
 from shardscope.trace.panel import TracePanel
 from shardscope.window.about import about_box
 from shardscope.window.actions import WindowActions
+from shardscope.window.agreeing import Agreeing
 from shardscope.window.appearance import Appearance
 from shardscope.window.bytes_in_window import connect_bytes
 from shardscope.window.connecting.connecting import Connecting
@@ -109,6 +110,7 @@ class MainWindow(QMainWindow):
         self.drop_places = DropPlaces(self, lambda: self.session.shard is not None, self._dropped)
         self.ways = OpenWays(self.session, self.bar, self)
         self.connecting = Connecting(self.session, settings, self)
+        self.agreeing = Agreeing(self.session, settings, self)
         self.troubles = Troubles(self.session, self.bar, self.ways, self.connecting, self.hex.view.setFocus, self)
         self.hex.naming.keys = self.objects.model.keys_at_hand
         connect_bytes(self.hex, self.panels.panel(HitsTable), self, settings)

@@ -27,7 +27,7 @@ from shardscope.docks.tape.waterfall import BAR, RequestRows
 from shardscope.docks.tape.what_if import WhatIf
 from shardscope.looks import theme
 from shardscope.looks.elided import Elided
-from shardscope.models.tape.costs import PRICES, Price, Totals
+from shardscope.models.tape.costs import PRICES, Price, Totals, price_called
 from shardscope.models.tape.tape_model import ANSWER, TapeModel
 from shardscope.session import Session
 from shardscope.settings import Settings
@@ -128,7 +128,7 @@ class TapePanel(QWidget):
     @property
     def price(self) -> Price:
         """The prices that count."""
-        return next((one for one in PRICES if one.name == self._settings.price), PRICES[0])
+        return price_called(self._settings.price)
 
     def _set_price(self, price: Price) -> None:
         self._settings.price = price.name

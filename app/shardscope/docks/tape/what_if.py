@@ -54,7 +54,7 @@ class WhatIf(QWidget):
         for megabits, words in RATES:
             self.rate.addItem(words, megabits)
         self.rate.setCurrentIndex(self.rate.findData(_USUAL_RATE))
-        self.rate.currentIndexChanged.connect(lambda _: self.wanted.setChecked(True) or self.changed.emit())
+        self.rate.currentIndexChanged.connect(lambda _: self._want())
         self.answer = Elided(greedy=True, parent=self)
         self.answer.setObjectName("whatIfAnswer")
         row = QHBoxLayout()
@@ -105,7 +105,10 @@ class WhatIf(QWidget):
 
     def _moved(self) -> None:
         self._tell_value()
-        # Who moves the slider wants to see it.
+        self._want()
+
+    def _want(self) -> None:
+        """Who moves the slider, or chooses a rate, wants to see it."""
         if not self.wanted.isChecked():
             self.wanted.setChecked(True)
         else:

@@ -41,6 +41,11 @@ PRICES = (
 )
 """Published prices of the first tier, as an order of magnitude; the settings hold which one counts."""
 
+def price_called(name: str) -> Price:
+    """The prices of that name; the first where there are none."""
+    return next((one for one in PRICES if one.name == name), PRICES[0])
+
+
 RATES = ((10, "10 Mbit/s"), (100, "100 Mbit/s"), (1_000, "1 Gbit/s"), (10_000, "10 Gbit/s"))
 """Lines that a replay may run on: megabits per second, and how they are called."""
 

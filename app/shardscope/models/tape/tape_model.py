@@ -135,7 +135,7 @@ class TapeModel(QAbstractTableModel):
 
     def record(self, row: int) -> Request:
         """The record of a row."""
-        return self.columns.records[self._rows[row]]
+        return self.columns.records[int(self._rows[row])]
 
     # --- the table ---
 

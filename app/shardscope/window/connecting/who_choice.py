@@ -55,7 +55,7 @@ class WhoChoice(QWidget):
         column.setSpacing(8)
         column.addLayout(row)
         column.addWidget(self.pages)
-        self._group.buttonToggled.connect(lambda _, on: on and self._choose())
+        self._group.idToggled.connect(self._toggled)
         self.buttons[who_of(options)].setChecked(True)
         self.setFocusProxy(self.buttons[who_of(options)])
 
@@ -140,6 +140,10 @@ class WhoChoice(QWidget):
             "secret_key": self._text(self.secret_key) or None,
             "session_token": self._text(self.token) or None,
         }
+
+    def _toggled(self, _: int, on: bool) -> None:
+        if on:
+            self._choose()
 
     def _choose(self) -> None:
         self.pages.setCurrentIndex(list(Who).index(self.who))
