@@ -91,6 +91,17 @@ def from_json(text: str) -> RemoteOptions | None:
         return None
 
 
+def way_words(text: str) -> str:
+    """A remembered way, as people say it: `anonymous`, `profile lab, http://127.0.0.1:9000`."""
+    try:
+        found = json.loads(text)
+        who = Who(found.get("who", "anonymous"))
+    except (ValueError, AttributeError):
+        return ""
+    words = f"profile {found['profile']}" if found.get("profile") else who.value
+    return ", ".join(str(one) for one in (words, found.get("endpoint_url")) if one)
+
+
 class Connections:
     """The ways to remote places. Keys are held in memory, as long as the window is open.
 

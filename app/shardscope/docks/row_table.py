@@ -18,6 +18,7 @@ def row_table(
     stretched: int,
     choose: Choose,
     menu: Callable[[QPoint], None],
+    table: QTableView | None = None,
 ) -> QTableView:
     """A table without grid, whose long texts are cut in the middle.
 
@@ -28,8 +29,9 @@ def row_table(
         stretched: The column that takes the rest.
         choose: Called when a row is chosen, by the keyboard or by a click on the one that is current already.
         menu: Opens the menu at a place.
+        table: What becomes such a table; None for a new one.
     """
-    table = QTableView(parent)
+    table = table if table is not None else QTableView(parent)
     table.setModel(model)
     table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
     table.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)

@@ -7,13 +7,12 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QModelIndex, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QTableView
 from pytestqt.qtbot import QtBot
 
 from shardcore import Span, Tape
 from shardcore.reading import Purpose
 from shardcore.sources.remote.tape import Request
-from shardscope.docks.tape.waterfall import RequestRows
+from shardscope.docks.tape.waterfall import RequestTable
 from shardscope.docks.transfers import Transfers
 from shardscope.models.tape.columns import TapeColumns
 from shardscope.models.tape.costs import PRICES, Price, Totals, money_text, seconds_text
@@ -138,10 +137,9 @@ def test_hundred_thousand_requests(qtbot: QtBot) -> None:
     while model.take_new():
         pass
     assert model.rowCount() == 100_000
-    table = QTableView()
+    table = RequestTable(model)
     qtbot.addWidget(table)
     table.setModel(model)
-    table.setItemDelegate(RequestRows(table))
     table.resize(400, 300)
     table.grab()
     table.scrollToBottom()

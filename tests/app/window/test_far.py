@@ -112,9 +112,7 @@ def test_a_far_data_set(qtbot: QtBot, window: MainWindow, server: RangeServer) -
     assert fetching.index_size(shard) is not None
 
 
-def test_a_file_that_changed_on_the_server(
-    qtbot: QtBot, window: MainWindow, server: RangeServer, data: Path
-) -> None:
+def test_a_file_that_changed_on_the_server(qtbot: QtBot, window: MainWindow, server: RangeServer, data: Path) -> None:
     """The bar says so and offers to reload; the button shows the new one, and the old bytes are never mixed in."""
     content = (data / "swh" / "medium.shard").read_bytes()
     address = server.put("/a.shard", content)

@@ -6,13 +6,12 @@ from collections.abc import Callable
 from functools import partial
 
 from PySide6.QtCore import QEvent, QModelIndex, QPoint, Qt, QTimer
-from PySide6.QtGui import QActionGroup, QGuiApplication, QHideEvent, QShowEvent
+from PySide6.QtGui import QActionGroup, QGuiApplication, QHideEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import (
     QHBoxLayout,
     QLabel,
     QMenu,
     QStackedLayout,
-    QTableView,
     QToolButton,
     QVBoxLayout,
     QWidget,
@@ -23,7 +22,7 @@ from shardcore.sources.names import SourceName
 from shardcore.sources.remote.tape import Request
 from shardscope.around.picture import add_picture
 from shardscope.docks.row_table import row_table
-from shardscope.docks.tape.waterfall import BAR, RequestRows
+from shardscope.docks.tape.waterfall import RequestTable
 from shardscope.docks.tape.what_if import WhatIf
 from shardscope.looks import theme
 from shardscope.looks.elided import Elided
@@ -32,8 +31,12 @@ from shardscope.models.tape.tape_model import ANSWER, TapeModel
 from shardscope.session import Session
 from shardscope.settings import Settings
 
-POLL_MILLISECONDS = 200
+POLL_MILLISECONDS = 400
 """So often a panel that is seen looks for new requests."""
+
+_LOW = 240
+_LOWER = 170
+"""Heights below which first the other line and then the full download are left out."""
 
 
 class TapePanel(QWidget):
@@ -84,16 +87,13 @@ class TapePanel(QWidget):
             group.addAction(action)
         return menu
 
-    def _table(self) -> QTableView:
-        table = row_table(self, self.model, (98, 166, 70), ANSWER, self._choose, self._open_menu)
+    def _table(self) -> RequestTable:
+        table = RequestTable(self.model, self)
+        row_table(self, self.model, (98, 166, 70), ANSWER, self._choose, self._open_menu, table)
         table.setObjectName("tapeTable")
         table.setAccessibleName(self.tr("Requests"))
-        table.setItemDelegate(RequestRows(table))
-        table.verticalHeader().setDefaultSectionSize(self._row_height())
+        table.verticalHeader().setDefaultSectionSize(table.row_height)
         return table
-
-    def _row_height(self) -> int:
-        return self.fontMetrics().height() + 8 + BAR
 
     def _lay_out(self) -> None:
         self._empty = QLabel(
@@ -228,6 +228,13 @@ class TapePanel(QWidget):
 
     # --- events ---
 
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Where there is little room the requests have it."""
+        super().resizeEvent(event)
+        self.what_if.setVisible(self.height() >= _LOW)
+        for part in (self.full, self.hits, self.prices):
+            part.setVisible(self.height() >= _LOWER)
+
     def showEvent(self, event: QShowEvent) -> None:
         """Somebody can see it."""
         super().showEvent(event)
@@ -242,7 +249,7 @@ class TapePanel(QWidget):
         """Follows the theme and the font."""
         super().changeEvent(event)
         if event.type() == QEvent.Type.FontChange and hasattr(self, "table"):
-            self.table.verticalHeader().setDefaultSectionSize(self._row_height())
+            self.table.verticalHeader().setDefaultSectionSize(self.table.row_height)
         if event.type() == QEvent.Type.PaletteChange and hasattr(self, "full"):
             sheet = f"color: {theme.of(self).muted.name()};"
             if sheet != self.full.styleSheet():

@@ -41,6 +41,7 @@ PRICES = (
 )
 """Published prices of the first tier, as an order of magnitude; the settings hold which one counts."""
 
+
 def price_called(name: str) -> Price:
     """The prices of that name; the first where there are none."""
     return next((one for one in PRICES if one.name == name), PRICES[0])

@@ -16,10 +16,6 @@ from shardscope.models.tape.replay import Schedule, measured, replayed
 
 PURPOSE, RANGE, BYTES, ANSWER = range(4)
 
-RECORD_ROLE = int(Qt.ItemDataRole.UserRole)
-BAR_ROLE = RECORD_ROLE + 1
-"""When the request began, was answered and ended, as shares of the whole width."""
-
 AT_ONCE = 10_000
 """Records that are taken at once; the window stays awake meanwhile."""
 
@@ -131,11 +127,16 @@ class TapeModel(QAbstractTableModel):
 
     def _bars_changed(self) -> None:
         if len(self._rows):
-            self.dataChanged.emit(self.index(0, 0), self.index(len(self._rows) - 1, ANSWER), [BAR_ROLE])
+            self.dataChanged.emit(self.index(0, 0), self.index(len(self._rows) - 1, ANSWER))
 
     def record(self, row: int) -> Request:
         """The record of a row."""
         return self.columns.records[int(self._rows[row])]
+
+    def bar(self, row: int) -> tuple[float, float, float]:
+        """When the request of a row began, was answered and ended, as shares of the whole time."""
+        number, plan, span = int(self._rows[row]), self.schedule, max(self.schedule.span, 1e-9)
+        return float(plan.begin[number]) / span, float(plan.answer[number]) / span, float(plan.end[number]) / span
 
     # --- the table ---
 
@@ -160,16 +161,11 @@ class TapeModel(QAbstractTableModel):
         )[section]
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        """Texts, the record (`RECORD_ROLE`), its bar (`BAR_ROLE`)."""
+        """Texts."""
         if not index.isValid():
             return None
         number = int(self._rows[index.row()])
         record = self.columns.records[number]
-        if role == RECORD_ROLE:
-            return record
-        if role == BAR_ROLE:
-            plan, span = self.schedule, max(self.schedule.span, 1e-9)
-            return plan.begin[number] / span, plan.answer[number] / span, plan.end[number] / span
         if role == Qt.ItemDataRole.DisplayRole:
             return self._text(record, index.column())
         if role == Qt.ItemDataRole.AccessibleTextRole:
