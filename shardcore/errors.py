@@ -18,6 +18,7 @@ class Remedy(Enum):
     SPEC = "give the specification (spec=), or one of the files"
     LIMIT = "a higher limit allows it"
     REPLACE = "it is replaced with force=True"
+    KEYS = "another rule makes keys that fit (keys=)"
     PROFILE = "nobody signed the request: name a profile (RemoteOptions(profile=…)) that may read it"
     RIGHTS = "ask its owner for the right to read it, or try another profile, or anonymous=True"
     RENEW = "renew the credentials, then open it again"
@@ -149,6 +150,10 @@ class NoSuchObject(RemoteError):
     """There is no such bucket, key or file."""
 
 
+class CannotList(RemoteError):
+    """The server opens what is named, and lists nothing."""
+
+
 class Forbidden(RemoteError):
     """The server does not let us read it. Stores that may not be listed answer so for what is absent, too."""
 
@@ -195,6 +200,17 @@ class ServerFailed(RemoteError):
 
 class BudgetSpent(RemoteError):
     """More requests or bytes than the caller allowed."""
+
+
+def says_absent(error: SourceError) -> bool:
+    """Whether an error means that nothing is there, as far as anybody may know.
+
+    A server that is asked for a neighbour may also fail, stall or answer with something else: then nobody knows, and
+    what was asked for is no more absent than present.
+    """
+    if isinstance(error, SourceChanged):
+        return False
+    return not isinstance(error, RemoteError) or isinstance(error, (NoSuchObject, Forbidden, CannotList))
 
 
 DEFAULT_LIMIT = 1 << 30

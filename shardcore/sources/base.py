@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
-from shardcore.errors import LimitExceeded, SourceError, Truncated, UsageError
+from shardcore.errors import LimitExceeded, SourceError, Truncated, UsageError, says_absent
 from shardcore.progress import check_stopped
 from shardcore.reading import Purpose
 from shardcore.span import Span
@@ -271,7 +271,9 @@ class Folder(ABC):
         """Whether a source lies at the relative `name`."""
         try:
             self.open(name).close()
-        except SourceError:
+        except SourceError as error:
+            if not says_absent(error):
+                raise
             return False
         return True
 

@@ -111,7 +111,7 @@ def test_without_ranges_and_without_suffixes(server: RangeServer) -> None:
 def test_gzip(server: RangeServer) -> None:
     """Packed on the way: 200, all of it, no length. Stored packed: ranges are of the packed bytes."""
     server.put("/a", DATA)
-    packed = gzip.compress(DATA, mtime=0)
+    packed = gzip.compress(DATA, 1, mtime=0)
     server.behave(gzip="sent")
     got = ask_once(server.host, "/a", range="bytes=0-9")
     assert (got.status, got.headers["content-encoding"], gzip.decompress(got.body)) == (200, "gzip", DATA)

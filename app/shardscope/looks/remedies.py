@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 from shardcore import Remedy, ShardError
 from shardcore.errors import reason_of
+from shardscope.looks.words import grouped
 
 WORDS: Mapping[Remedy, str] = MappingProxyType(
     {
@@ -28,6 +29,7 @@ WORDS: Mapping[Remedy, str] = MappingProxyType(
         Remedy.TRUST: "name the certificates to trust in SSL_CERT_FILE (S3: AWS_CA_BUNDLE), and start again",
         Remedy.PROXY: "look at HTTPS_PROXY and NO_PROXY, and start again",
         Remedy.HOST: "look at the address, and at the network of this machine",
+        Remedy.KEYS: "choose another rule for the keys",
     }
 )
 """What to do, for each remedy that an error may have."""
@@ -52,7 +54,8 @@ ACTIONS: Mapping[Remedy, str] = MappingProxyType(
 def plain_words(error: BaseException | None) -> str:
     """An error as a sentence for the window: what is wrong and where, then what to do about it here."""
     if isinstance(error, ShardError):
-        return f"{error.placed}; {WORDS[error.remedy]}" if error.remedy is not None else error.placed
+        placed = grouped(error.placed)
+        return f"{placed}; {WORDS[error.remedy]}" if error.remedy is not None else placed
     if isinstance(error, Exception):
         return reason_of(error) or type(error).__name__
     return "it was stopped"

@@ -109,12 +109,15 @@ WIDEST = 760
 class Welcome(QScrollArea):
     """`open_requested`, `folder_requested` and `address_requested` ask for a dialog, `chosen(uri)` opens something.
 
+    `new_requested` asks for a new shard.
+
     `learn_requested(uri)` opens it beside the page of its format.
     """
 
     open_requested = Signal()
     folder_requested = Signal()
     address_requested = Signal()
+    new_requested = Signal()
     chosen = Signal(object)
     learn_requested = Signal(object)
 
@@ -137,7 +140,10 @@ class Welcome(QScrollArea):
         self.address_button = QPushButton(self.tr("Connect to S3…"), self)
         self.address_button.setToolTip(self.tr("An address: a bucket, a web server, a neuroglancer layer (Ctrl+U)"))
         self.address_button.clicked.connect(self.address_requested)
-        self.drop = QLabel(self.tr("Drop a file or folder here"), self)
+        self.new_button = QPushButton(self.tr("New shard…"), self)
+        self.new_button.setToolTip(self.tr("Packs files and folders into a new shard of any format"))
+        self.new_button.clicked.connect(self.new_requested)
+        self.drop = QLabel(self.tr("Drop a file or folder here to open it, several to pack them"), self)
         self.drop.setObjectName("dropArea")
         self.drop.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.drop.setMinimumHeight(56)
@@ -176,6 +182,7 @@ class Welcome(QScrollArea):
         buttons.addWidget(self.open_button)
         buttons.addWidget(self.folder_button)
         buttons.addWidget(self.address_button)
+        buttons.addWidget(self.new_button)
         buttons.addStretch(1)
         column = QVBoxLayout()
         column.setSpacing(14)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 
-from shardcore.errors import BadChecksum, ExternalMissing, FormatError, LimitExceeded, SourceError
+from shardcore.errors import BadChecksum, ExternalMissing, FormatError, LimitExceeded, SourceError, says_absent
 from shardcore.formats.des.entries import Entries
 from shardcore.formats.des.layout import CODECS, bigfile_name
 from shardcore.payload import decompress_stream
@@ -61,6 +61,8 @@ def open_bigfile(folder: Folder | None, entries: Entries, row: int) -> Source:
     try:
         source = folder.open(name)
     except SourceError as error:
+        if not says_absent(error):
+            raise
         raise ExternalMissing(f"{name} is not beside the shard: {error.message}", span=entry) from error
     declared = int(entries.columns.size[row])
     if source.size != declared:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from shardcore.caching import Once
 from shardcore.dataset import DataSet, Member
-from shardcore.errors import ExternalMissing, KeyAbsent, NotAShard, ShardError, SourceError, UsageError
+from shardcore.errors import ExternalMissing, KeyAbsent, NotAShard, ShardError, SourceError, UsageError, says_absent
 from shardcore.format import Certainty, OpenContext, Verdict
 from shardcore.formats.des.content import cut, read_chunks
 from shardcore.formats.des.layout import BIGFILES, RETENTION, SUFFIX, is_hash
@@ -254,6 +254,8 @@ class DesDataSet(DataSet):
         try:
             return root.open(name)
         except SourceError as error:
+            if not says_absent(error):
+                raise
             raise ExternalMissing(f"{name} cannot be opened: {error.message}") from error
 
     def _stream_copy(self, ref: ObjectRef) -> Iterator[bytes]:

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from shardcore.caching import Once
-from shardcore.errors import SourceError
+from shardcore.errors import SourceError, says_absent
 from shardcore.formats.des.layout import RETENTION
 from shardcore.sources.base import Folder
 from shardcore.sources.names import SourceName
@@ -101,7 +101,9 @@ class Retention:
 def _days(root: Folder) -> list[str]:
     try:
         return [entry.name for entry in root.list(RETENTION) if entry.is_folder]
-    except SourceError:
+    except SourceError as error:
+        if not says_absent(error):
+            raise
         return []
 
 
@@ -109,7 +111,9 @@ def _copies(root: Folder, days: Iterable[str]) -> Iterable[Copy]:
     for day in days:
         try:
             files = root.list(day)
-        except SourceError:
+        except SourceError as error:
+            if not says_absent(error):
+                raise
             continue
         for entry in files:
             match = _NAME.fullmatch(entry.name.rpartition("/")[2])

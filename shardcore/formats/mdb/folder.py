@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from shardcore.dataset import DataSet, Member
-from shardcore.errors import NotAShard, SourceError
+from shardcore.errors import NotAShard, SourceError, says_absent
 from shardcore.format import Certainty, OpenContext, Verdict
 from shardcore.formats.mdb.lookup import MdbKey, MdbLookup
 from shardcore.formats.mdb.shard import MdbShard, detect, open_shard
@@ -79,7 +79,9 @@ def _shards_in(folder: Folder) -> tuple[str, list[Entry]]:
     for place in PLACES:
         try:
             found = [e for e in folder.list(place) if not e.is_folder and e.name.endswith(SUFFIX)]
-        except SourceError:
+        except SourceError as error:
+            if not says_absent(error):
+                raise
             continue
         if found:
             return place, found

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.caching import LruCache, Once
-from shardcore.errors import ExternalMissing, FormatError, NotAShard, Remedy, SourceError, UsageError
+from shardcore.errors import ExternalMissing, FormatError, NotAShard, Remedy, SourceError, UsageError, says_absent
 from shardcore.format import Opener
 from shardcore.nodes.placed import placed, placed_span
 from shardcore.shard import Part
@@ -158,6 +158,8 @@ class Xorbs:
         for once in self._kept.clear():
             if once.value is not None:
                 once.value.close()
+        if self._given is not None:
+            self._given.close()
 
     @property
     def _looked(self) -> str:
@@ -175,7 +177,9 @@ class Xorbs:
             folder, name = place
             try:
                 source = folder.open_on_demand(name.format(text))
-            except SourceError:
+            except SourceError as error:
+                if not says_absent(error):
+                    raise
                 continue
             self._last_place = place
             return source

@@ -20,6 +20,7 @@ from shardcore.errors import (
     ShardError,
     SourceError,
     UsageError,
+    says_absent,
 )
 from shardcore.finding import Depth, Finding, Report, Severity
 from shardcore.format import Certainty, OpenContext, Verdict
@@ -309,7 +310,9 @@ def _has_shards(folder: Folder) -> bool:
     """Whether any file in a folder is called as a shard is."""
     try:
         return any(not entry.is_folder and shard_number(entry.name) is not None for entry in folder.list())
-    except SourceError:
+    except SourceError as error:
+        if not says_absent(error):
+            raise
         return False
 
 

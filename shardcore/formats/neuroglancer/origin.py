@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from shardcore.errors import FormatError, LimitExceeded, NotAShard, SourceError, UsageError
+from shardcore.errors import FormatError, LimitExceeded, NotAShard, SourceError, UsageError, says_absent
 from shardcore.formats.neuroglancer.infer import Inference, infer
 from shardcore.formats.neuroglancer.info import INFO_LIMIT, INFO_LIMITS, Info, KeySpace, SpaceKind, parse_info
 from shardcore.formats.neuroglancer.sharding import ShardingSpec
@@ -220,7 +220,11 @@ def read_info(folder: Folder) -> bytes | None:
     """The info that lies in a folder, or None when there is none."""
     try:
         return folder.read(INFO_NAME, INFO_LIMIT)
-    except (SourceError, LimitExceeded):
+    except LimitExceeded:
+        return None
+    except SourceError as error:
+        if not says_absent(error):
+            raise
         return None
 
 
@@ -341,5 +345,7 @@ def _siblings(source: Source) -> list[str]:
         return []
     try:
         return [entry.name for entry in source.folder.list() if not entry.is_folder and entry.name != source.name]
-    except SourceError:
+    except SourceError as error:
+        if not says_absent(error):
+            raise
         return []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shardcore.errors import SourceError
+from shardcore.errors import SourceError, says_absent
 from shardcore.formats.neuroglancer.sharding import shard_number
 from shardcore.sources.base import Source
 from shardcore.sources.opening import PrefetchedSource
@@ -24,6 +24,8 @@ def joined(probe: PrefetchedSource) -> tuple[Source, Source, int | None]:
     try:
         second = probe.folder.open_on_demand(f"{stem}.{other}")
     except SourceError as error:
+        if not says_absent(error):
+            raise
         raise SourceError(f"{probe.name} is one part of a shard; the other is missing: {error.message}") from error
     if suffix == "index":
         return ConcatSource([probe, second], probe.name), ConcatSource([probe.base, second], probe.name), probe.size

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.dataset import DataSet, Member
-from shardcore.errors import FormatError, NotAShard, SourceError
+from shardcore.errors import FormatError, NotAShard, SourceError, says_absent
 from shardcore.format import Certainty, OpenContext, Verdict
 from shardcore.formats.swh.layout import HEADER, WHOLE_MAGIC
 from shardcore.formats.swh.lookup import SwhKey, parse_key
@@ -126,5 +126,7 @@ def _has_magic(folder: Folder, name: str) -> bool:
     try:
         with folder.open(name) as source:
             return source.read_first(len(WHOLE_MAGIC)) == WHOLE_MAGIC
-    except SourceError:
+    except SourceError as error:
+        if not says_absent(error):
+            raise
         return False

@@ -10,10 +10,10 @@ import urllib3
 from urllib3 import exceptions as broken
 from urllib3.util import make_headers
 
-from shardcore.errors import RangeRefused, RemoteError
+from shardcore.errors import CannotList, RangeRefused, RemoteError
 from shardcore.sources.remote.address import Address
 from shardcore.sources.remote.options import RemoteOptions
-from shardcore.sources.remote.reply import Asked, Broken, Page, Reply, failure, timeout
+from shardcore.sources.remote.reply import Asked, Broken, Page, Reply, close_pools, failure, timeout
 
 MOST_REDIRECTS = 5
 _REDIRECTS = (301, 302, 303, 307, 308)
@@ -76,15 +76,11 @@ class HttpTransport:
         Raises:
             RemoteError: Always.
         """
-        raise RemoteError(f"{folder.shown} cannot be listed: a web server opens only what is named")
+        raise CannotList(f"{folder.shown} cannot be listed: a web server opens only what is named")
 
     def close(self) -> None:
-        """Closes the connections, also where something still refers to their pool."""
-        pools = self._pool.pools
-        for key in pools.keys():  # noqa: SIM118 - it is no mapping that can be walked
-            if (pool := pools.get(key)) is not None:
-                pool.close()
-        self._pool.clear()
+        """Closes the connections."""
+        close_pools(self._pool)
 
     def _follow(self, address: Address, url: str, headers: dict[str, str]) -> Reply:
         first = urlsplit(url)

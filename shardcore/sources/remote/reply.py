@@ -191,6 +191,14 @@ class ListingRefused(Exception):
         self.reply = reply
 
 
+def close_pools(manager: urllib3.PoolManager) -> None:
+    """Closes all connections, also where something, such as the trace of an error, still refers to their pool."""
+    for key in manager.pools.keys():  # noqa: SIM118 - it is no mapping that can be walked
+        if (pool := manager.pools.get(key)) is not None:
+            pool.close()
+    manager.clear()
+
+
 def timeout(options: RemoteOptions) -> urllib3.Timeout:
     """How long servers may take."""
     return urllib3.Timeout(connect=options.connect_timeout, read=options.stall_timeout)

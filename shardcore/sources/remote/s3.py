@@ -16,7 +16,7 @@ from botocore.config import Config
 from shardcore.errors import CredentialsRefused, Remedy, RemoteError, UsageError
 from shardcore.sources.remote.address import Address
 from shardcore.sources.remote.options import RemoteOptions
-from shardcore.sources.remote.reply import Asked, Broken, ListingRefused, Page, Reply, failure
+from shardcore.sources.remote.reply import Asked, Broken, ListingRefused, Page, Reply, close_pools, failure
 from shardcore.text import short
 
 GOOGLE_ENDPOINT = "https://storage.googleapis.com"
@@ -164,6 +164,9 @@ class S3Transport:
 
     def close(self) -> None:
         """Closes the connections."""
+        session = self._client._endpoint.http_session
+        for manager in (session._manager, *session._proxy_managers.values()):
+            close_pools(manager)
         self._client.close()
 
     def _count(self, **_: Any) -> None:

@@ -27,7 +27,7 @@ from shardscope.jobs import Job, Jobs, Priority
 from shardscope.looks import theme
 from shardscope.looks.remedies import plain_words
 from shardscope.looks.shown import shown_lines
-from shardscope.objects.tick_box import TickBox
+from shardscope.looks.tick_box import TickBox
 from shardscope.opening import OpenRequest
 from shardscope.probing import Allowed, probe, profiles
 from shardscope.window.connecting.who_choice import WhoChoice
