@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from shardcore import Folder, RemoteOptions, ShardError, Source, Tape
-from shardcore.registry import source_of
 from shardcore.sources.remote.source import RemoteFolder
+from shardcore.sources.where import source_of
 from shardcore.words import plural
 from shardscope.looks.remedies import plain_words
 
@@ -81,10 +81,7 @@ def _listing(folder: Folder | None) -> Allowed:
 
 def profiles() -> list[str]:
     """The profiles of the AWS configuration; empty where there is none."""
-    import botocore.exceptions
-    import botocore.session
+    # Takes long to import, and local files do without.
+    from shardcore.sources.remote.s3 import profiles as named
 
-    try:
-        return sorted(botocore.session.Session().available_profiles)
-    except (botocore.exceptions.BotoCoreError, OSError, ValueError):
-        return []
+    return named()

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from PySide6.QtCore import QCoreApplication, QObject, Signal
 
 from shardcore import Cancelled, Folder, RemoteOptions, SourceError
-from shardcore.registry import folder_of
 from shardcore.sources.base import Entry
 from shardcore.sources.remote.address import parse_address
 from shardcore.sources.remote.source import RemoteFolder
+from shardcore.sources.where import folder_of
 from shardscope.jobs import Job, Priority
 from shardscope.looks.remedies import plain_words
 from shardscope.models.place_model import Place
@@ -40,6 +40,7 @@ class Browsing(QObject):
         self._session = session
         self._folder: Folder | None = None
         self._pages: Iterator[list[Entry]] | None = None
+        self._way: RemoteOptions | None = None
         self.uri, self.problem = "", ""
         self.places: list[Place] = []
         self.more = False
@@ -49,9 +50,15 @@ class Browsing(QObject):
         """Whether names are being asked for."""
         return self._session.jobs.newest(("browse", self)) is not None
 
-    def go(self, uri: str) -> Job:
-        """Shows a folder."""
+    def go(self, uri: str, way: RemoteOptions | None = None) -> Job:
+        """Shows a folder.
+
+        Args:
+            uri: Its address.
+            way: How it is reached; None as somebody said before.
+        """
         self._leave()
+        self._way = way if way is not None else self._session.reach(uri)
         address = parse_address(uri)
         self.uri, self.problem, self.more = address.shown, "", True
         above = address.parent
@@ -78,7 +85,7 @@ class Browsing(QObject):
 
     def _ask(self) -> Job:
         uri, folder, pages = self.uri, self._folder, self._pages
-        way = self._session.reach(uri)
+        way = self._way
 
         def work(_: Job) -> tuple[Folder, Iterator[list[Entry]], list[Entry] | None]:
             if folder is not None and pages is not None:

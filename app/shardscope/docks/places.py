@@ -209,7 +209,7 @@ class Places(QWidget):
             self._near += [Place(member.name, member.name, size=member.size) for member in members_at_hand(shard)]
         elif shard.source is not None and isinstance(shard.source.folder, RemoteFolder):
             if shard.source.folder.listable:
-                self.browsing.go(shard.source.folder.uri)
+                self.browsing.go(shard.source.folder.uri, self._session.request.remote)
             else:
                 self._status = self.tr("Web servers cannot list what lies beside a file.")
         elif shard.source is not None and shard.source.folder is not None:

@@ -30,7 +30,6 @@ from shardscope.settings import Settings
 from shardscope.trace.panel import TracePanel
 from shardscope.window.about import about_box
 from shardscope.window.actions import WindowActions
-from shardscope.window.agreeing import Agreeing
 from shardscope.window.appearance import Appearance
 from shardscope.window.bytes_in_window import connect_bytes
 from shardscope.window.changing import Changing
@@ -112,7 +111,6 @@ class MainWindow(QMainWindow):
         self.drop_places = DropPlaces(self, lambda: self.session.shard is not None, self._dropped)
         self.ways = OpenWays(self.session, self.bar, self)
         self.connecting = Connecting(self.session, settings, self)
-        self.agreeing = Agreeing(self.session, settings, self)
         self.new_shards = NewShards(self.session, settings, self)
         to_bytes, pack = self.hex.view.setFocus, self.new_shards.ask_new
         self.troubles = Troubles(self.session, self.bar, self.ways, self.connecting, to_bytes, pack, self)

@@ -40,9 +40,9 @@ def test_folders_of_a_bucket(
     """Beside an object stand its neighbours and the folders; a click goes down, up, and opens; it all stays lazy."""
     s3.put({"walk/a/small.shard": (data / "swh" / "small.shard").read_bytes(), "walk/b.shard": b"x", "top": b"y"})
     way = RemoteOptions(endpoint_url=s3.endpoint, addressing="path", access_key=s3.key, secret_key=s3.secret)
-    session.reach = lambda _: way
     with qtbot.waitSignal(session.opened):
         session.open(OpenRequest("s3://shards/walk/a/small.shard", remote=way))
+    session.reach = lambda _: way
     qtbot.waitUntil(lambda: titles(places) == [UP, "small.shard"])
     assert places.model.here == "s3://shards/walk/a/small.shard"
     places._go(places.model.index(0))

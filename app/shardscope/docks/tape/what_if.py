@@ -115,4 +115,4 @@ class WhatIf(QWidget):
             self.changed.emit()
 
     def _tell_value(self) -> None:
-        self.value.setText(f"{self.slider.value()} ms")
+        self.value.setText(self.tr("{0} ms").format(self.slider.value()))

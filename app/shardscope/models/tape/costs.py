@@ -112,4 +112,5 @@ class Totals:
     def download(self, price: Price) -> str:
         """What a full download would be, in one line."""
         cost = money_text(price.of(self.files, self.full))
-        return f"{plural(self.files, 'request')} · {size_text(self.full)} · about {cost}"
+        many = f"{plural(self.files, 'request')} · " if self.files > 1 else ""
+        return f"{many}{size_text(self.full)} · about {cost}"

@@ -10,6 +10,7 @@ from shardscope.connections import Connections, Who, as_anonymous
 from shardscope.opening import OpenRequest
 from shardscope.session import Session
 from shardscope.settings import Settings
+from shardscope.window.agreeing import Agreeing
 from shardscope.window.connecting.sheet import AddressSheet
 
 
@@ -20,6 +21,10 @@ class Connecting(QObject):
         session: What is open.
         settings: Where ways are remembered, without secrets.
         window: The parent of the sheet.
+
+    Attributes:
+        agreeing: Asks before much is fetched.
+        connections: The ways that are known.
     """
 
     def __init__(self, session: Session, settings: Settings, window: QWidget) -> None:
@@ -27,6 +32,7 @@ class Connecting(QObject):
         self._session = session
         self._settings = settings
         self._window = window
+        self.agreeing = Agreeing(session, settings, window)
         self.connections = Connections(settings.connections)
         session.reach = self.connections.way_to
         session.opened.connect(self._opened)

@@ -85,7 +85,7 @@ class AddressSheet(QDialog):
 
     def _name(self, options: RemoteOptions | None) -> None:
         self.address.setObjectName("address")
-        self.address.setPlaceholderText("s3://bucket/key   https://…   gs://bucket/…   precomputed://…")
+        self.address.setPlaceholderText(self.tr("s3://bucket/key   https://…   gs://bucket/…   precomputed://…"))
         self.address.setMinimumWidth(300)
         self.understood.setObjectName("understood")
         self.endpoint.setObjectName("endpoint")
