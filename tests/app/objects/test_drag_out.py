@@ -333,7 +333,7 @@ def test_objects_of_another_machine(
     assert hashlib.sha256(path.read_bytes()).hexdigest() == path.name
     rig.release(row)
     monkeypatch.setattr(drag_out, "FAR_MOST", 0)
-    other = 1
+    other = 2
     rig.press(other)
     rig.settle()
     rig.move(other, QApplication.startDragDistance())
