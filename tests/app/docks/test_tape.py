@@ -97,7 +97,13 @@ def test_the_bill() -> None:
     assert money_text(s3.of(4, 41_000)) == "$0.0000016"
     assert money_text(PRICES[0].of(1, 100 * 10**9)) == "$9.00"
     assert money_text(s3.of(2, 0, listings=1)) == "$0.0000054"
-    assert money_text(0.0) == "$0"
+    assert [money_text(one) for one in (0.0, 0.00008, 0.000091, 0.5, 1234.5)] == [
+        "$0",
+        "$0.00008",
+        "$0.000091",
+        "$0.50",
+        "$1,234.50",
+    ]
     totals = Totals(4, 41_000, 0.8, 0, 1, 100 * 10**9)
     assert totals.spent(s3) == "4 requests · 41 KB of 100 GB · 0.80 s · about $0.0000016"
     assert totals.download(PRICES[0]) == "100 GB · about $9.00"

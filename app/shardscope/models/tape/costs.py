@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import Decimal
 
 from shardcore.sources.remote.tape import size_text
 from shardcore.words import plural
@@ -60,10 +61,8 @@ def money_text(amount: float) -> str:
     """An amount in dollars with two digits that count: `$0.0000016`, `$9.00`."""
     if amount <= 0:
         return "$0"
-    if amount >= 1:
-        return f"${amount:,.2f}"
-    text = f"{amount:.2g}"
-    return f"${float(text):.20f}".rstrip("0") if "e" in text else f"${text}"
+    # Binary fractions have digits that nobody meant.
+    return f"${amount:,.2f}" if amount >= 0.01 else f"${Decimal(f'{amount:.2g}'):f}"
 
 
 def seconds_text(seconds: float) -> str:
