@@ -8,7 +8,7 @@ from PySide6.QtCore import QSize, Qt, QTimer
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDragLeaveEvent, QDropEvent, QIcon, QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import QMainWindow, QStackedWidget
 
-from shardcore import DataSet, Shard
+from shardcore import DataSet, RemoteOptions, Shard
 from shardscope import assets
 from shardscope.around.picture import ask_picture
 from shardscope.docks.hits import HitsTable
@@ -189,12 +189,13 @@ class MainWindow(QMainWindow):
 
     # --- opening ---
 
-    def open(self, uri: str, format: str | None = None) -> None:
+    def open(self, uri: str, format: str | None = None, remote: RemoteOptions | None = None) -> None:
         """Opens a path or address; asks for keys where it was reached with some that are forgotten."""
-        if self.connecting.needs_keys(uri):
-            self.connecting.ask(OpenRequest(uri, format))
+        request = OpenRequest(uri, format, remote=remote)
+        if remote is None and self.connecting.needs_keys(uri):
+            self.connecting.ask(request)
         else:
-            self.session.open(uri, format)
+            self.session.open(request)
 
     def open_address(self) -> None:
         """Asks for an address to open."""
