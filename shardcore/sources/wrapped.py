@@ -33,16 +33,26 @@ class ConcatSource(Source):
         return "+".join(part.identity for part in self.parts)
 
     def _read(self, start: int, stop: int) -> bytes:
-        pieces = []
-        number = bisect_right(self._starts, start) - 1
-        while start < stop:
-            first, last = self._starts[number], self._starts[number + 1]
-            upto = min(stop, last)
-            if upto > start:
-                pieces.append(self.parts[number].read(start - first, upto - first))
-            start = max(start, upto)
-            number += 1
-        return b"".join(pieces)
+        return self._read_many([(start, stop)])[0]
+
+    def _read_many(self, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
+        # Each part is asked once, for all that is wanted of it: it knows best what to read together.
+        wanted: list[list[tuple[int, int, int]]] = [[] for _ in self.parts]
+        for place, (start, stop) in enumerate(ranges):
+            number = bisect_right(self._starts, start) - 1
+            while start < stop:
+                first, last = self._starts[number], self._starts[number + 1]
+                upto = min(stop, last)
+                if upto > start:
+                    wanted[number].append((place, start - first, upto - first))
+                start = max(start, upto)
+                number += 1
+        found: list[list[bytes]] = [[] for _ in ranges]
+        for part, asked in zip(self.parts, wanted, strict=True):
+            pieces = part.read_many([(start, stop) for _, start, stop in asked]) if asked else []
+            for (place, _, _), piece in zip(asked, pieces, strict=True):
+                found[place].append(piece)
+        return [b"".join(pieces) for pieces in found]
 
     def loaded(self, start: int, stop: int) -> tuple[tuple[int, int], ...]:
         """As the parts say."""

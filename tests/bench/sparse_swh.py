@@ -19,6 +19,9 @@ SLOTS = 46_000_009
 OBJECTS = 45_540_000
 DATA_BYTES = 100_000_000_000
 STORED = 200
+CANDIDATES = 60_000
+FIRST_SLOTS = 200
+"""Some of the slots at the beginning are live, as in every shard: what a reader samples of the index is there."""
 
 
 def make_sparse(path: Path, *, slots: int = SLOTS, declared: int = OBJECTS, data_bytes: int = DATA_BYTES) -> list[str]:
@@ -56,19 +59,21 @@ def sparse_pieces(
         index_size=slots * layout.SLOT.size,
         hash_position=hash_start,
     )
-    contents = [b"object number %d" % n for n in range(STORED)]
+    contents = [b"object number %d" % n for n in range(CANDIDATES)]
     keys = [hashlib.sha256(data).digest() for data in contents]
     places = chd.Function(1, slots, displacements).slots_of(np.frombuffer(b"".join(keys), np.uint8).reshape(-1, 32))
+    chosen = [n for n, slot in enumerate(places.tolist()) if n < STORED or slot < FIRST_SLOTS]
     taken: set[int] = set()
     pieces = {0: header, hash_start: section}
     offset = layout.DATA_START
     stored = []
-    for key, data, slot in zip(keys, contents, places.tolist(), strict=True):
+    for number in chosen:
+        key, data, slot = keys[number], contents[number], int(places[number])
         if slot in taken:
             continue
         taken.add(slot)
         pieces[offset] = layout.OBJECT.packer.pack(len(data)) + data
         pieces[index_start + slot * layout.SLOT.size] = layout.SLOT.packer.pack(key, offset)
         stored.append(key.hex())
-        offset += data_bytes // (STORED + 1)
+        offset += data_bytes // (len(chosen) + 1)
     return hash_start + len(section), pieces, stored

@@ -176,10 +176,12 @@ class SwhFile:
         plain, other, neither = 0, 0, 0
         for slot, key in islice(self._sample_keys(source), SAMPLE_KEYS):
             hashes = self.hash_source(source)
-            usual, signed = (slot_of_key(hashes, parts, key, signed=signed) for signed in (False, True))
-            plain += slot == usual
-            other += slot == signed != usual
-            neither += slot not in (usual, signed)
+            # Far away each slot costs several requests: the other dialect is tried where the usual one fails.
+            usual = slot == slot_of_key(hashes, parts, key, signed=False)
+            signed = not usual and slot == slot_of_key(hashes, parts, key, signed=True)
+            plain += usual
+            other += signed
+            neither += not usual and not signed
             if plain and is_certain(plain, parts.slots):
                 return False
             # One damaged key may fall into its slot by chance: a second one has to agree, where there is one.

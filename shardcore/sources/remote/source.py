@@ -312,14 +312,14 @@ def open_remote(address: Address, options: RemoteOptions, tape: Tape | None = No
 
 
 def _holds_something(opened: Opened, address: Address) -> bool:
-    """Whether a folder is there: it has something in it, or an `info` where it cannot be listed."""
+    """Whether a folder is there: it has an `info`, which is asked for soon anyway, or something else in it."""
     folder = RemoteFolder(opened, address)
     try:
+        if folder.has(FOLDER_MARK):
+            return True
         if folder.listable:
             return any(page for page in folder.pages(most=1))
-        folder.open(FOLDER_MARK)
     except SourceError as error:
         if not says_absent(error):
             raise
-        return False
-    return True
+    return False
