@@ -44,12 +44,14 @@ def test_work_runs_at_the_same_time() -> None:
 
 
 def test_failures_and_stops_end_the_rest() -> None:
-    """An error of the work comes out; what is under way learns that nobody wants it; so it does when the caller stops."""
-    stopped = threading.Event()
+    """An error of the work comes out, and what is under way ends; so it does when the caller stops."""
+    begun, stopped = threading.Event(), threading.Event()
 
     def work(number: int) -> None:
         if number == 0:
+            begun.wait(5)
             raise ValueError("no")
+        begun.set()
         try:
             while True:
                 check_stopped()
