@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,6 +21,7 @@ from shardcore.nodes.node import Node
 from shardcore.nodes.placed import placed, placed_span
 from shardcore.nodes.sections import Section
 from shardcore.objects import LazyObjects, ObjectRef, Objects, inside_member, located
+from shardcore.parallel import in_order
 from shardcore.progress import Progress, no_progress
 from shardcore.record import Value
 from shardcore.shard import DEFAULT_LIMIT, Part, Shard, tell_purposes
@@ -227,15 +228,24 @@ class DataSet(Shard):
     def _join(self, progress: Progress) -> JoinedObjects:
         parts: list[tuple[str, int, Objects]] = []
         unreadable: dict[str, ShardError] = {}
-        for number, member in enumerate(self.members):
+
+        def loaded(place: tuple[int, Member]) -> Objects | ShardError:
             self._check_open()
             try:
-                shard = self.member(member.name)
-                shard.load_index(self._share(progress, number))
+                shard = self.member(place[1].name)
+                shard.load_index(self._share(progress, place[0]) if self.jobs == 1 else no_progress)
             except ShardError as error:
-                unreadable[member.name] = error
-                continue
-            parts.append((member.name, number, shard.objects))
+                return error
+            return shard.objects
+
+        with closing(in_order(loaded, enumerate(self.members), self.jobs)) as found:
+            for number, (member, objects) in enumerate(zip(self.members, found, strict=True)):
+                progress((number + 1) * _PARTS, len(self.members) * _PARTS)
+                if isinstance(objects, ShardError):
+                    unreadable[member.name] = objects
+                else:
+                    parts.append((member.name, number, objects))
+        self._check_open()
         self._unreadable = unreadable
         return JoinedObjects(parts)
 
@@ -322,21 +332,32 @@ class DataSet(Shard):
         findings = Findings()
         objects = 0
         depth = Depth(depth)
-        for number, member in enumerate(self.members):
+
+        def checked(place: tuple[int, Member]) -> Report | ShardError:
             try:
-                report = self.member(member.name).verify(depth, self._share(progress, number))
+                return self._verify_member(place[1], depth, self._share(progress, place[0]) if self.jobs == 1 else None)
             except ShardError as error:
-                span = placed_span(error.span, member.name) if error.span else Span(member.name, 0, 0)
-                findings.error(f"{self.format}.unreadable", span, f"{member.name}: {error.message}")
-                continue
-            objects += report.objects
-            for finding in report.findings:
-                if findings.full(finding.code):
-                    findings.more(finding.severity, finding.code, 1)
+                return error
+
+        with closing(in_order(checked, enumerate(self.members), self.jobs)) as reports:
+            for number, (member, report) in enumerate(zip(self.members, reports, strict=True)):
+                progress((number + 1) * _PARTS, len(self.members) * _PARTS)
+                if isinstance(report, ShardError):
+                    span = placed_span(report.span, member.name) if report.span else Span(member.name, 0, 0)
+                    findings.error(f"{self.format}.unreadable", span, f"{member.name}: {report.message}")
                     continue
-                findings.add(replace(finding, span=placed_span(finding.span, member.name) if finding.span else None))
+                objects += report.objects
+                _join_findings(findings, report, member.name)
         progress(len(self.members) * _PARTS, len(self.members) * _PARTS)
         return Report(depth, objects, findings.all())
+
+    def _verify_member(self, member: Member, depth: Depth, progress: Progress | None) -> Report:
+        """Verifies one member; one that nobody has open is closed again, so that memory stays bounded."""
+        self._check_open()
+        if self.jobs == 1 or self.is_open(member.name):
+            return self.member(member.name).verify(depth, progress or no_progress)
+        with self._open(member) as shard:
+            return shard.verify(depth, progress or no_progress)
 
     def part(self, name: str) -> Part:
         """A member, what bytes of one decode to, or what lies beside them; see `Shard.part`."""
@@ -404,6 +425,15 @@ class DataSet(Shard):
         total = len(self.members) * _PARTS
         progress(number * _PARTS, total)
         return lambda done, of: progress(number * _PARTS + min(done, of) * _PARTS // max(of, 1), total)
+
+
+def _join_findings(findings: Findings, report: Report, member: str) -> None:
+    """Adds the findings of a member, in the words of the data set."""
+    for finding in report.findings:
+        if findings.full(finding.code):
+            findings.more(finding.severity, finding.code, 1)
+            continue
+        findings.add(replace(finding, span=placed_span(finding.span, member) if finding.span else None))
 
 
 @contextmanager

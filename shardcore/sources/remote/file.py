@@ -161,9 +161,9 @@ class RemoteFile:
         try:
             content = unpacker.decompress(data, limit + 1)
         except zlib.error as error:
-            raise SourceError(f"{self.address.shown} comes packed, and cannot be unpacked") from error
+            raise SourceError(f"{self.address.shown} comes compressed, and cannot be decompressed") from error
         if len(content) > limit:
-            raise LimitExceeded(f"{self.address.name} has more than {plural(limit, 'byte')} when it is unpacked")
+            raise LimitExceeded(f"{self.address.name} has more than {plural(limit, 'byte')} decompressed")
         return content
 
     def close(self) -> None:

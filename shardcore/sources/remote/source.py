@@ -95,6 +95,8 @@ class RemoteSource(Source):
         RemoteError: It cannot be had.
     """
 
+    near = False
+
     def __init__(self, opened: Opened, file: RemoteFile, *, root: bool) -> None:
         self._opened, self._file, self._root = opened, file, root
         self._closed = False
