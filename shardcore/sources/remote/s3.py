@@ -15,6 +15,7 @@ from botocore.config import Config
 
 from shardcore.errors import CredentialsRefused, Remedy, RemoteError, UsageError
 from shardcore.sources.remote.address import Address
+from shardcore.sources.remote.calls import let_tell
 from shardcore.sources.remote.options import RemoteOptions
 from shardcore.sources.remote.reply import Asked, Broken, ListingRefused, Page, Reply, close_pools, failure
 from shardcore.text import short
@@ -65,6 +66,10 @@ class S3Transport:
             if isinstance(error, ValueError) and not isinstance(error, refused.BotoCoreError):
                 raise UsageError("the endpoint cannot be used: it is an address such as https://host:9000") from error
             raise _without_answer(error, scheme) from error
+        http = self._client._endpoint.http_session
+        # Its managers for proxies are made when they are needed, with the classes that the session keeps.
+        let_tell(http._manager)
+        http._pool_classes_by_scheme = http._manager.pool_classes_by_scheme
         self._client.meta.events.register("before-send.s3", self._count)
 
     @staticmethod

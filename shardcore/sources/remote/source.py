@@ -6,6 +6,7 @@ import builtins
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from itertools import count
 
 from shardcore.errors import Forbidden, NoSuchObject, RemoteError, SourceError, says_absent
@@ -315,7 +316,9 @@ def _holds_something(opened: Opened, address: Address) -> bool:
     """Whether a folder is there: it has an `info`, which is asked for soon anyway, or something else in it."""
     folder = RemoteFolder(opened, address)
     try:
-        if folder.has(FOLDER_MARK):
+        # Not as a neighbour: what is said of those that may not be read is of no use to who asked for a file.
+        with suppress(NoSuchObject, Forbidden):
+            opened.file(address.inside(FOLDER_MARK), sibling=False)
             return True
         if folder.listable:
             return any(page for page in folder.pages(most=1))
