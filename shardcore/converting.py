@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from shardcore.errors import UsageError
+from shardcore.errors import Remedy, UsageError
 from shardcore.extract import ANY_SIZE, ExtractOptions
 from shardcore.extract.choice import all_rows, outer_kinds, taken_rows
 from shardcore.finding import Depth
@@ -26,7 +27,7 @@ from shardcore.words import plural
 from shardcore.writing.declared import KeyRule, Writes
 from shardcore.writing.items import Content, Item, opened
 from shardcore.writing.temporary import STREAM_PIECE
-from shardcore.writing.writer import pieces_of
+from shardcore.writing.writer import Sized, pieces_of
 
 NOTHING: tuple[Any, ...] = (None, "", "none", {}, [])
 """Facts that say nothing: that there is no metadata, that nothing is compressed."""
@@ -57,8 +58,10 @@ def convert(
     options: Mapping[str, Any] | None = None,
     force: bool = False,
     plan: bool = False,
+    unread: bool = False,
     verify: Depth = Depth.CONTENT,
     progress: Progress = no_progress,
+    verifying: Progress | None = None,
 ) -> Packed:
     """Writes all objects of a shard or data set into a new one of another format, and reads it back.
 
@@ -75,8 +78,10 @@ def convert(
         options: Options that the format declares for writing.
         force: As in `pack`.
         plan: As in `pack`.
+        unread: As in `pack`.
         verify: As in `pack`.
         progress: Called after every object.
+        verifying: As in `pack`.
 
     Returns:
         What was written; the notes say what was left out, and which facts have no place.
@@ -92,7 +97,7 @@ def convert(
         known = ", ".join(one.value for one in KeyChoice if one.value)
         raise UsageError(f"keys are made by {known}, not {short(keys)}") from None
     found = format_of(format)
-    source = _Source(shard, found, deleted=deleted)
+    source = _Source(shard, found, deleted=deleted, unread=plan and unread)
     source.decide(choice)
     done = write_items(
         found,
@@ -104,15 +109,24 @@ def convert(
         verify=verify,
         total=source.total,
         progress=progress,
+        verifying=verifying,
     )
-    return Packed(done.written, done.plan, done.removed, done.report, (*source.notes(), *done.notes))
+    planned = replace(done.plan, exact=done.plan.exact and not source.guessed) if done.plan is not None else None
+    return replace(done, plan=planned, notes=(*source.notes(), *done.notes))
 
 
 class _Source:
-    """The objects of a shard as items for a format."""
+    """The objects of a shard as items for a format.
 
-    def __init__(self, shard: Shard, found: Format, *, deleted: bool) -> None:
+    Attributes:
+        total: How many there are; parts come on top.
+        guessed: Whether keys are made up, because contents are not read.
+    """
+
+    def __init__(self, shard: Shard, found: Format, *, deleted: bool, unread: bool = False) -> None:
         self._shard = shard
+        self._unread = unread
+        self.guessed = False
         self._writes: Writes = writes_of(found)
         self._format = found.name
         self._facts = {option.name: option for option in found.options_for(Purpose.FACT)}
@@ -142,7 +156,7 @@ class _Source:
             if choice is KeyChoice.USUAL and self._writes.converted:
                 self._choice = KeyChoice(self._writes.converted)
                 return
-            raise UsageError(f"{why}; --key sha256, number or name makes others")
+            raise UsageError(why, remedy=Remedy.KEYS)
 
     def items(self) -> Iterator[Item]:
         """The objects, in the order of the rows."""
@@ -177,6 +191,9 @@ class _Source:
             key = str(number)
         elif self._choice is KeyChoice.NAME:
             key = name
+        elif self._choice is KeyChoice.SHA256 and isinstance(content, Sized):
+            self.guessed = True
+            key = hashlib.sha256(b"%d" % number).hexdigest()
         elif self._choice is KeyChoice.SHA256:
             digest, content = _digested(content)
             key = digest.hex()
@@ -254,6 +271,8 @@ class _Source:
     def _content(self, ref: ObjectRef, part: str) -> Content:
         if part:
             return lambda: self._shard.read_part(ref, part, limit=ANY_SIZE)
+        if self._unread and ref.size >= 0:
+            return Sized(ref.size)
         return lambda: self._shard.stream(ref)
 
     def _sorted_facts(self, ref: ObjectRef) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -38,6 +38,8 @@ class Purpose(Enum):
     WRITE = "write"
     LOCATE = "locate"
     REKEY = "rekey"
+    EDIT = "edit"
+    """What is said besides when a file is changed: declared by the verb, not by a format."""
     FACT = "fact"
     """What a format keeps about one object: given with each object, and in the lines of a manifest."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -36,6 +36,7 @@ class Packed:
         removed: Shards of the folder that the new ones replace.
         report: What verification says of the result.
         notes: What has no place in the format or was left out, a sentence each.
+        opening: Options with which the result is opened again; see `Writer.opening`.
     """
 
     written: tuple[WrittenFile, ...] = ()
@@ -43,6 +44,7 @@ class Packed:
     removed: tuple[Path, ...] = ()
     report: Report | None = None
     notes: tuple[str, ...] = ()
+    opening: Mapping[str, Any] = field(default_factory=dict)
 
 
 def pack(
@@ -54,8 +56,11 @@ def pack(
     options: Mapping[str, Any] | None = None,
     force: bool = False,
     plan: bool = False,
+    unread: bool = False,
     verify: Depth = Depth.CONTENT,
+    total: int = 0,
     progress: Progress = no_progress,
+    verifying: Progress | None = None,
 ) -> Packed:
     """Packs files into a new shard, or a folder of shards, and reads it back.
 
@@ -67,8 +72,12 @@ def pack(
         options: Options that the format declares for writing.
         force: Whether existing files are replaced.
         plan: Whether only to plan: the contents are read, and run through the codec, but nothing is written.
+        unread: With `plan`: whether the sizes of the files are enough, and no content is read. What depends on contents
+            is an estimate then.
         verify: How far the result is verified.
+        total: How many objects there are, where that is known: for `progress`.
         progress: Called after every object.
+        verifying: Called instead while the result is verified.
 
     Raises:
         UsageError: A key, fact or option does not fit the format, a key comes twice, or the target exists.
@@ -78,7 +87,7 @@ def pack(
     writes = writes_of(found)
     values = dict(options or {})
     if not inputs and manifest is None and not any(o.content and o.name in values for o in found.options):
-        raise UsageError("what is to be packed? give files or folders, or --manifest FILE")
+        raise UsageError("what is to be packed? give files or folders, or a manifest")
     with ExitStack() as stack:
         read: Manifest | None = None
         items: Iterable[Item] = ()
@@ -93,10 +102,23 @@ def pack(
             notes += gathered.notes
             values = dict(gathered.options) | values
             items = chain(items, gathered.items)
-        done = write_items(found, out, items, values, force=force, plan=plan, verify=verify, progress=progress)
+        if plan and unread:
+            items = (item.unread() for item in items)
+        done = write_items(
+            found,
+            out,
+            items,
+            values,
+            force=force,
+            plan=plan,
+            verify=verify,
+            total=total,
+            progress=progress,
+            verifying=verifying,
+        )
         dropped = read.dropped if read is not None else {}
     notes += [f"{format} has no place for {name} ({plural(count, 'object')})" for name, count in dropped.items()]
-    return Packed(done.written, done.plan, done.removed, done.report, (*notes, *done.notes))
+    return replace(done, notes=(*notes, *done.notes))
 
 
 def gather(writes: Writes, inputs: Sequence[str | Path], options: Mapping[str, Any]) -> Gathered:
@@ -122,6 +144,7 @@ def write_items(
     verify: Depth = Depth.CONTENT,
     total: int = 0,
     progress: Progress = no_progress,
+    verifying: Progress | None = None,
 ) -> Packed:
     """Writes objects, and reads the result back; see `pack`."""
     folder = means_folder(out)
@@ -131,8 +154,14 @@ def write_items(
         add_items(writer, found.name, items, total=total, progress=progress)
         if plan:
             return Packed(plan=writer.plan(), notes=writer.notes)
-    report = read_back(out, found.name, writer, verify, progress)
-    return Packed(writer.written, removed=writer.output.removed, report=report, notes=writer.notes)
+    report = read_back(out, found.name, writer, verify, verifying or progress)
+    return Packed(
+        writer.written,
+        removed=writer.output.removed,
+        report=report,
+        notes=writer.notes,
+        opening=dict(writer.opening),
+    )
 
 
 def add_items(
@@ -157,10 +186,17 @@ def read_back(out: str | Path, format: str, writer: Writer, depth: Depth, progre
     Raises:
         ShardError: It cannot be opened.
     """
-    with open_shard(out, format=format, **writer.opening) as shard:
-        report = shard.verify(depth, progress)
-    findings = tuple(finding for finding in report.findings if finding.code not in writer.expected)
-    return Report(report.depth, report.objects, findings)
+    reports = []
+    for folder in writer.folders or ("",):
+        with open_shard(Path(out) / folder if folder else out, format=format, **writer.opening) as shard:
+            reports.append((folder, shard.verify(depth, progress)))
+    findings = [
+        replace(finding, message=f"{folder}: {finding.message}") if folder else finding
+        for folder, report in reports
+        for finding in report.findings
+        if finding.code not in writer.expected
+    ]
+    return Report(depth, sum(report.objects for _, report in reports), tuple(findings))
 
 
 def _from_header(header: Mapping[str, Any], found: Format) -> dict[str, Any]:

@@ -40,6 +40,8 @@ os.environ |= {
 hypothesis.settings.register_profile("suite", derandomize=True, deadline=None, database=None)
 hypothesis.settings.load_profile("suite")
 
+from shardcore.testing.sampling import FULL  # noqa: E402
+
 NO_SKIPS = os.environ.get("SHARDSCOPE_NO_SKIPS") == "1"
 
 
@@ -52,7 +54,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Tests of one X server run in one worker; those that take long begin first, so that no worker ends alone."""
+    """Tests of one X server run in one worker; those that take long begin first, so that no worker ends alone.
+
+    Those for full runs are left out of others, unless they are asked for by name or file.
+    """
+    if not FULL and not config.option.keyword and config.args == config.getini("testpaths"):
+        left = [item for item in items if item.get_closest_marker("thorough") is not None]
+        items[:] = [item for item in items if item.get_closest_marker("thorough") is None]
+        config.hook.pytest_deselected(items=left)
     for item in items:
         if item.get_closest_marker("display") is not None:
             item.add_marker(pytest.mark.xdist_group("display"))

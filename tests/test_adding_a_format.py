@@ -72,6 +72,7 @@ def test_the_new_format_is_written_like_any_other(house: Path, tmp_path: Path) -
     assert run(["pack", "tally", str(tmp_path / "more.tally"), str(tmp_path / "in")]) == 2
 
 
+@pytest.mark.thorough
 def test_the_new_format_passes_the_contract(house: Path) -> None:
     """The tests of the pages, run as they stand, in processes in which the format is listed."""
     data = house / "tests/data/tally"

@@ -101,6 +101,7 @@ def test_guards_bite(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureReq
     }
 
 
+@pytest.mark.thorough
 def test_no_skips_turns_missing_references_into_failures(
     monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:

@@ -71,6 +71,7 @@ def test_imports_point_down() -> None:
 FOR_THE_CHECKER = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("contract", "module", "line"),
     [

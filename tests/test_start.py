@@ -48,6 +48,7 @@ def test_looking_at_a_file_loads_the_formats_that_were_asked(data: Path) -> None
 SAMPLES = ROOT / "resources/samples"
 
 
+@pytest.mark.thorough
 def test_folders_load_the_formats_that_their_names_speak_for() -> None:
     """Nobody else is asked about a folder with files of a known ending, and no codec is loaded to look at it."""
     for name in ("des", "mdb", "neuroglancer"):

@@ -18,7 +18,7 @@ MAX_LENGTH = 400
 MAX_DEPTH = 40
 
 _TOKEN = re.compile(
-    r"\s*(?:(?P<hex>0[xX][0-9a-fA-F_]+)|(?P<number>\d[\d_]*)(?P<unit>[KMGTPE]i?B?\b)?"
+    r"\s*(?:(?P<hex>0[xX][0-9a-fA-F_]+)|(?P<number>\d{1,3}(?:,\d{3})+(?![\d_])|\d[\d_]*)(?P<unit>[KMGTPE]i?B?\b)?"
     r"|(?P<quoted>\$?\"[^\"]*\")|(?P<name>\$?[A-Za-z_][\w.\[\]]*)|(?P<sign>[-+*/%()])|(?P<bad>\S))"
 )
 _UNITS = {"K": 1, "M": 2, "G": 3, "T": 4, "P": 5, "E": 6}
@@ -197,7 +197,8 @@ def _decimal(text: str, position: int) -> int:
     digits = text.rstrip("KMGTPEiB")
     unit = text[len(digits) :]
     factor = (1024 if "i" in unit else 1000) ** _UNITS[unit[0]] if unit else 1
-    return _whole_number(digits, 10, position) * factor
+    # As the window writes numbers.
+    return _whole_number(digits.replace(",", ""), 10, position) * factor
 
 
 def _whole_number(digits: str, base: int, position: int) -> int:

@@ -91,6 +91,7 @@ class Opened(QObject):
         self.listing: Objects | None = None
         self.replacing = False
         self.trouble: BaseException | None = None
+        self._held = False
         self._watch = QTimer(self)
         self._watch.setInterval(WATCH_MILLISECONDS)
         self._watch.timeout.connect(self.check_source)
@@ -235,6 +236,7 @@ class Opened(QObject):
         """Nothing is known of what is, or was, open."""
         self.index_state = IndexState.NONE
         self.listing = None
+        self._held = False
         self._set_trouble(None)
 
     # --- the index ---
@@ -247,7 +249,7 @@ class Opened(QObject):
 
         def failed(error: BaseException) -> None:
             self._set_index(IndexState.FAILED)
-            self.message.emit(f"The index cannot be read: {plain_words(error)}")
+            self.message.emit(self.tr("The index cannot be read: {0}").format(plain_words(error)))
 
         self.ask(
             lambda shard, job: shard.load_index(job.progress),
@@ -273,15 +275,21 @@ class Opened(QObject):
         """Asks, in a job, whether the file is still what was opened."""
         shard = self.shard
         source = shard.source if shard is not None else None
-        if source is None or self.jobs.newest(("watch", self)) is not None:
+        if source is None or self._held or self.jobs.newest(("watch", self)) is not None:
             return
 
         def done(_: None, error: BaseException | None) -> None:
             # Not by `ask`: it takes errors of sources as a reason to look again.
-            if self.shard is shard and not isinstance(error, Cancelled):
+            if self.shard is shard and not self._held and not isinstance(error, Cancelled):
                 self._set_trouble(error)
 
         self.jobs.submit(lambda _: source.check_unchanged(), key=("watch", self), priority=Priority.PREFETCH, done=done)
+
+    def hold_watch(self, *, held: bool) -> None:
+        """Whether the file is being changed by ourselves: that is no news, until something is opened."""
+        self._held = held
+        if not held:
+            self.check_source()
 
     def note_trouble(self, error: BaseException | None) -> None:
         """Tells that bytes could not be had; views hand in what their jobs raised, and only source errors count."""

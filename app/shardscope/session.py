@@ -173,7 +173,7 @@ class Session(Opened):
 
         def failed(error: BaseException) -> None:
             if not isinstance(error, ShardError):
-                self.message.emit(f"The lookup failed: {plain_words(error)}")
+                self.message.emit(self.tr("The lookup failed: {0}").format(plain_words(error)))
             take(Walk(key, error=error))
 
         self.ask(
@@ -207,7 +207,7 @@ class Session(Opened):
 
         def failed(error: BaseException) -> None:
             ended()
-            self.message.emit(f"Verification stopped: {plain_words(error)}")
+            self.message.emit(self.tr("Verification stopped: {0}").format(plain_words(error)))
 
         def ended() -> None:
             if self.jobs.newest(("verify", self)) is None:

@@ -97,6 +97,24 @@ class Settings:
         self._store.setValue("folder", path)
 
     @property
+    def pack_format(self) -> str:
+        """The name of the format that was last written, or empty."""
+        return str(self._store.value("pack_format", ""))
+
+    @pack_format.setter
+    def pack_format(self, name: str) -> None:
+        self._store.setValue("pack_format", name)
+
+    @property
+    def pack_folder(self) -> str:
+        """The folder of the shard that was last written, or empty."""
+        return str(self._store.value("pack_folder", ""))
+
+    @pack_folder.setter
+    def pack_folder(self, path: str) -> None:
+        self._store.setValue("pack_folder", path)
+
+    @property
     def schematic(self) -> bool:
         """Whether the overview is schematic, and not to scale."""
         return str(self._store.value("schematic", "no")) == "yes"

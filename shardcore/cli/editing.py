@@ -15,10 +15,11 @@ from shardcore.cli.options import USUAL, Json, KeyFile, Keys, Opening, all_keys,
 from shardcore.cli.output import print_json, print_line, tell_json, tell_line, warn
 from shardcore.errors import UsageError
 from shardcore.words import plural
+from shardcore.writing.verbs import TOMBSTONE, made
 
 if TYPE_CHECKING:
     from shardcore.shard import Shard
-    from shardcore.writing.edit import Edit
+    from shardcore.writing.edit import Edit, Rewrite
 
 SHOWN_CHANGES = 20
 """Changes that are shown before the question."""
@@ -61,27 +62,33 @@ def truncate(
 @opens
 def append(
     uri: LocalFile,
-    path: Annotated[str, typer.Argument(metavar="INPUT", help="The file with what is appended.", show_default=False)],
+    inputs: Annotated[
+        list[str], typer.Argument(metavar="INPUT...", help="The files with what is appended.", show_default=False)
+    ],
     dry_run: DryRun = False,
     yes: Yes = False,
     no_undo: NoUndo = False,
     json: Json = False,
     how: Opening = USUAL,
 ) -> int:
-    """Append the bytes of a file to the content of a shard, in place or by rewriting it: the question says which."""
-    return change(uri, how, "append", Path(path), yes=yes, dry_run=dry_run, no_undo=no_undo, as_json=json)
+    """Append the bytes of files to the content of a shard, in place or by rewriting it: that is said first."""
+    return change(uri, how, "append", *map(Path, inputs), yes=yes, dry_run=dry_run, no_undo=no_undo, as_json=json)
 
 
 def undo(file: LocalFile, yes: Yes = False, dry_run: DryRun = False, json: Json = False) -> int:
-    """Put back what the last edit of a file changed, from FILE.undo."""
+    """Put back what the last edit of a file changed, from FILE.undo; called again, the edit before."""
+    from shardcore.writing.chain import bring_back, earlier_journals
     from shardcore.writing.undo import read_journal
     from shardcore.writing.undo import undo as put_back
 
+    bring_back(Path(file))
     journal = read_journal(Path(file))
     state = "came to its end" if journal.done else "was interrupted"
+    earlier = len(earlier_journals(Path(file)))
     if dry_run:
-        told = {"path": file, "what": journal.what, "done": journal.done, "size": journal.old_size}
-        print_json(told) if json else print_line(f"{file}: undoes: {journal.what} (it {state})")
+        told = {"path": file, "what": journal.what, "done": journal.done, "size": journal.old_size, "earlier": earlier}
+        left = f"; {plural(earlier, 'edit')} before it can be undone then" if earlier else ""
+        print_json(told) if json else print_line(f"{file}: undoes: {journal.what} (it {state}){left}")
         return 0
     _ask(f"{file}: undo this: {journal.what} (it {state}). Proceed?", yes=yes)
     with progress_bar("putting back") as progress:
@@ -94,9 +101,9 @@ def tombstone(
     uri: Annotated[str, typer.Argument(metavar="URI", help="A local file, or a folder.", show_default=False)],
     keys: Keys = None,
     key_file: KeyFile = None,
-    reason: Annotated[str, typer.Option(metavar="TEXT", help="Why.")] = "",
-    by: Annotated[str, typer.Option(metavar="NAME", help="Who deletes.")] = "",
-    ticket: Annotated[str, typer.Option(metavar="ID", help="Where it was decided.")] = "",
+    reason: Annotated[str, typer.Option(metavar="TEXT", help=TOMBSTONE.help_of("reason"))] = "",
+    by: Annotated[str, typer.Option(metavar="NAME", help=TOMBSTONE.help_of("by"))] = "",
+    ticket: Annotated[str, typer.Option(metavar="ID", help=TOMBSTONE.help_of("ticket"))] = "",
     take_back: Annotated[bool, typer.Option("--undo", help="Remove tombstones instead.")] = False,
     dry_run: DryRun = False,
     yes: Yes = False,
@@ -104,11 +111,19 @@ def tombstone(
     how: Opening = USUAL,
 ) -> int:
     """Note in the sidecar that objects were deleted; the shard itself stays as it is."""
-    facts = {"deleted_by": by, "reason": reason, "ticket_id": ticket}
+    values = {"reason": reason, "by": by, "ticket": ticket}
     refuse_address(uri)
     with how.open(uri) as shard:
         stamp = datetime.now(UTC).isoformat().replace("+00:00", "Z")
-        rewrites = edit_for(shard, "tombstone")(shard, all_keys(keys, key_file), now=stamp, facts=facts, undo=take_back)
+        rewrites: tuple[Rewrite, ...] = made(
+            TOMBSTONE,
+            edit_for(shard, "tombstone"),
+            shard,
+            keys=all_keys(keys, key_file),
+            values=values,
+            now=stamp,
+            back=take_back,
+        )
     if dry_run:
         print_json([one.told() for one in rewrites])
         return 0
@@ -168,15 +183,18 @@ def agreed(edit: Edit, *, yes: bool, dry_run: bool, no_undo: bool, as_json: bool
     Raises:
         UsageError: There is nobody to ask, and no `--yes`.
     """
+    from shardcore.writing.kept import kept_text
+
+    kept = kept_text(edit, keep=not no_undo)
     if dry_run:
         if as_json:
-            print_json(edit.told())
+            print_json(edit.told() | {"undo": kept})
         else:
             _show(edit)
+            print_line(kept)
         return False
     if not yes:
         _show(edit)
-    kept = "no copy of the old bytes is kept" if no_undo else f"the old bytes are kept in {edit.path.name}.undo"
     _ask(f"{edit.path}: {edit.what}; {kept}. Proceed?", yes=yes)
     return True
 

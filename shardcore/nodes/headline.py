@@ -28,7 +28,34 @@ def headline(node: Node) -> str:
         return f"{number:,}"
     if table_of(node) is not None:
         return plural(node.span.size, "byte")
-    return node.text
+    if isinstance(node.value, str) and node.value:
+        # Its text may be as JSON writes it.
+        return node.value
+    return _named(node) or _grouped_range(node.text)
+
+
+def _named(node: Node) -> str:
+    """The names alone, where a text is a number and what it means: `0x03 offsets, metadata`, `1 (lz4)`."""
+    if isinstance(node.value, bool) or not isinstance(node.value, int):
+        return ""
+    if node.value == 0 and node.text.startswith("0x") and _number_of(node.text) == 0:
+        return "none set"
+    number, _, names = node.text.partition(" ")
+    said = names if names and _number_of(number) == node.value else node.text
+    bracketed = said.startswith("(") and said.endswith(")")
+    return (said[1:-1] if bracketed else said).replace(" | ", ", ")
+
+
+def _number_of(text: str) -> int | None:
+    try:
+        return int(text, 0)
+    except ValueError:
+        return None
+
+
+def _grouped_range(text: str) -> str:
+    first, dots, last = text.partition("..")
+    return f"{int(first):,}..{int(last):,}" if dots and first.isdecimal() and last.isdecimal() else text
 
 
 def grouped_value(node: Node) -> str:

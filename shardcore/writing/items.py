@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +48,15 @@ class Item:
         """The key that it came with."""
         return self.was if self.was is not None else self.key
 
+    def unread(self) -> Item:
+        """The same with the sizes of files instead of their bytes, to plan; what only reading tells stays.
+
+        Raises:
+            SourceError: A file is not there.
+        """
+        parts = {part: _size_of(content) for part, content in self.parts.items()}
+        return replace(self, content=_size_of(self.content), parts=parts)
+
     def add_to(self, writer: Writer) -> str:
         """Adds it; returns the key under which it is found, empty where it has none.
 
@@ -76,6 +85,16 @@ class Gathered:
     items: Iterable[Item]
     options: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+
+
+def _size_of(content: Content) -> Content:
+    """Of a file its size."""
+    if not isinstance(content, Path):
+        return content
+    try:
+        return Sized(content.stat().st_size)
+    except (OSError, ValueError) as error:
+        raise SourceError(f"cannot read {content}: {reason_of(error)}") from error
 
 
 @contextmanager

@@ -54,6 +54,26 @@ class Manifest:
         """Closes the file, whether or not all of it was read."""
         self._lines.close()
 
+    @property
+    def is_one(self) -> bool:
+        """Whether its beginning is one of a manifest: no line at all, or one that names a file."""
+        if self._first is None:
+            return not self.header or "objects" in self.header or "format" in self.header
+        return isinstance(self._first[1].get("path"), str)
+
+    def paths(self) -> Iterator[Path]:
+        """The files that it names, instead of the objects: to count them.
+
+        Raises:
+            UsageError: A line is not one of a manifest.
+        """
+        line = self._first
+        while line is not None:
+            path = line[1].get("path")
+            if isinstance(path, str) and path and line[1].get("state") not in ("unused", "deleted"):
+                yield self._folder / path
+            line = next(self._lines, None)
+
     def items(self, key_of: Callable[[str], str | None]) -> Iterator[Item]:
         """The objects, in the order of the lines; a part joins the object before it.
 
@@ -93,9 +113,9 @@ class Manifest:
         if key is not None and not isinstance(key, str):
             raise self._wrong(number, f"a key is a text, not {short(key)}")
         where = self._folder / path
-        label = f"{where} ({self.name}, line {number})"
+        label, facts = f"{where} ({self.name}, line {number})", self._facts(number, members)
         try:
-            return Item(key if key is not None else key_of(path), where, label, path, {}, self._facts(number, members))
+            return Item(key if key is not None else key_of(path), where, label, path, {}, facts)
         except UsageError as error:
             raise self._wrong(number, error.message) from None
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-from fnmatch import fnmatchcase
 from pathlib import Path
 
 from shardcore.errors import Remedy, ShardError, SourceError, UsageError, reason_of
@@ -38,8 +37,8 @@ class Output:
         force: Whether existing files are replaced.
         folder: Whether the target is a folder.
         planning: Whether nothing is written, though the target is known.
-        replaces: Patterns of names: where `force` writes into a folder that is there, the files in it that match and
-            are not written anew are removed at the very end.
+        replaces: Patterns of names, in sub-folders with `/`: where `force` writes into a folder that is there, the
+            files that match and are not written anew are removed at the very end.
 
     Raises:
         UsageError: The target exists already, or its folder does not.
@@ -65,6 +64,7 @@ class Output:
         self._stem = None if folder or self.target is None else stem_of(self.target)
         self._files: list[TemporaryFile] = []
         self._last: set[TemporaryFile] = set()
+        self._there: set[Path] = set()  # files that stay, as they are what would be written
         self._made: list[Path] = []
         self._swept: set[Path] = set()
         self._staged: Path | None = None
@@ -132,6 +132,7 @@ class Output:
         known = next((other for other in self._files if other is not file and other.final == final), None)
         size = known.at if known is not None else _size_of(final)
         if size == file.at:
+            self._there.add(final)
             self._files.remove(file)
             file.discard()
             return False
@@ -251,9 +252,8 @@ class Output:
         if not (self.force and self.folder and self.target is not None and self._staged is None):
             return
         removed = []
-        for path in sorted(self.target.iterdir()):
-            if path in written or not any(fnmatchcase(path.name, pattern) for pattern in self._replaces):
-                continue
+        there = {path for pattern in self._replaces for path in self.target.glob(pattern)}
+        for path in sorted(there - written - self._there):
             with contextlib.suppress(OSError):
                 path.unlink()
                 removed.append(path)

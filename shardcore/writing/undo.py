@@ -5,7 +5,7 @@
 A record is a kind (1: bytes follow, 2: so many zeros), the first byte and the size as u64, little-endian; kind 0 ends
 them. Old bytes are put back from records alone, whatever of the edit was done, so the journal holds for every
 half-done state. The state is 0 while the file is being changed and 1 when it is: a journal with 0 is an edit that was
-interrupted.
+interrupted. Journals of edits before the last one are kept, too; `chain` says how they are called.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import os
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
@@ -25,10 +26,10 @@ from shardcore.json_text import parse_json
 from shardcore.progress import Progress, no_progress
 from shardcore.sources.local import FileSource
 from shardcore.span import Span
-from shardcore.writing.edit import Edit, make_changes, write_all
+from shardcore.writing.chain import bring_back, earlier_journals, forget, journal_of, put_aside
+from shardcore.writing.edit import Change, Edit, New, Stream, Zeros, make_changes, write_all
 from shardcore.writing.temporary import TemporaryFile, stem_of, sweep, sync_folder
 
-SUFFIX = ".undo"
 MAGIC = b"SHRDUNDO"
 BEGUN, DONE = b"\0", b"\1"
 
@@ -75,11 +76,6 @@ class Journal:
         return journal_of(self.path)
 
 
-def journal_of(path: Path) -> Path:
-    """The name of the journal of a file."""
-    return path.with_name(path.name + SUFFIX)
-
-
 def interrupted(path: str | Path) -> str:
     """A sentence about an edit of a file that did not come to its end; empty where there is none."""
     try:
@@ -101,7 +97,7 @@ def apply(edit: Edit, *, journal: bool = True, progress: Progress = no_progress)
         progress: Called after every piece.
 
     Returns:
-        The journal, where there is one. It replaces that of an older edit.
+        The journal, where there is one. Those of the edits before it stay, as long as they are about this file.
 
     Raises:
         UsageError: An older edit was interrupted, or the changes make no sense.
@@ -116,14 +112,41 @@ def apply(edit: Edit, *, journal: bool = True, progress: Progress = no_progress)
         make_changes(edit, progress)
         return None
     path = journal_of(edit.path)
-    _write_journal(edit, path)
+    bring_back(edit.path)
+    _write_journal(edit, path, stale=kept_of(edit.path) is None)
     make_changes(edit, progress)
     _mark(path, DONE)
     return path
 
 
+def kept_of(path: Path) -> int | None:
+    """How many edits of a file can be undone, one after the other.
+
+    Returns:
+        None where there are journals, but the file is another one than they are about: the next edit replaces them.
+
+    Raises:
+        UsageError: What has the name of the journal is something else.
+        SourceError: The journal or the file cannot be read.
+    """
+    where, earlier = journal_of(path), len(earlier_journals(path))
+    if not os.path.lexists(where):
+        return earlier
+    try:
+        with where.open("rb") as file:
+            if file.read(len(MAGIC)) != MAGIC:
+                raise UsageError(f"{where} is no journal of an edit: move it away, its name is needed")
+    except OSError as error:
+        raise SourceError(f"cannot read {where}: {reason_of(error)}") from error
+    try:
+        _check_file(read_journal(path))
+    except (UsageError, FormatError):
+        return None
+    return 1 + earlier
+
+
 def undo(path: str | Path, progress: Progress = no_progress) -> Journal:
-    """Puts back what the last edit of a file changed, and removes its journal.
+    """Puts back what the last edit of a file changed, and removes its journal; that of the edit before is next.
 
     Raises:
         UsageError: There is no journal, or the file is another one than the journal is about.
@@ -131,6 +154,7 @@ def undo(path: str | Path, progress: Progress = no_progress) -> Journal:
         SourceError: The file cannot be written.
     """
     where = Path(path)
+    bring_back(where)
     found = read_journal(where)
     _check_file(found)
     _mark(found.undo_path, BEGUN)
@@ -149,8 +173,50 @@ def undo(path: str | Path, progress: Progress = no_progress) -> Journal:
         found.undo_path.unlink()
     except OSError as error:
         raise SourceError(f"cannot write {where}: {reason_of(error)}") from error
+    bring_back(where)
     sync_folder(where.absolute().parent)
     return found
+
+
+def putting_back(source: FileSource) -> tuple[Journal, Edit]:
+    """What `undo` would write, as an edit that can be shown; it is made by `undo` alone.
+
+    Args:
+        source: The file as it is now.
+
+    Raises:
+        UsageError: There is no journal, or the file is another one than the journal is about.
+        FormatError: The journal is damaged.
+        SourceError: It cannot be read.
+    """
+    bring_back(source.path)
+    found = read_journal(source.path)
+    _check_file(found)
+    changes: list[Change] = []
+    try:
+        with found.undo_path.open("rb") as file:
+            file.seek(found.records_at)
+            while (record := _RECORD.unpack(file.read(_RECORD.size)))[0] != _END:
+                kind, start, length = record
+                pieces = partial(_kept, found.undo_path, file.tell(), length)
+                new: New = Stream(length, pieces) if kind == _BYTES else Zeros(length)
+                changes.append(Change(start, new, "put back"))
+                file.seek(length if kind == _BYTES else 0, os.SEEK_CUR)
+    except (OSError, struct.error) as error:
+        raise SourceError(f"cannot read {found.undo_path}: {reason_of(error)}") from error
+    return found, Edit(source, f"undo this: {found.what}", tuple(changes), found.old_size)
+
+
+def _kept(path: Path, at: int, length: int) -> Iterator[bytes]:
+    """Old bytes out of a journal, in pieces."""
+    try:
+        with path.open("rb") as file:
+            file.seek(at)
+            while length and (piece := file.read(min(length, BLOCK * BLOCKS))):
+                yield piece
+                length -= len(piece)
+    except OSError as error:
+        raise SourceError(f"cannot read {path}: {reason_of(error)}") from error
 
 
 def read_journal(path: Path) -> Journal:
@@ -237,8 +303,14 @@ def _old_bytes(file: IO[bytes], end: int) -> Iterator[tuple[int, bytes]]:
             yield start + at, file.read(size) if kind == _BYTES else bytes(size)
 
 
-def _write_journal(edit: Edit, path: Path) -> None:
-    """Writes the journal under a temporary name; it appears when it is complete and durable."""
+def _write_journal(edit: Edit, path: Path, *, stale: bool) -> None:
+    """Writes the journal under a temporary name; it appears when it is complete and durable.
+
+    Args:
+        edit: The edit.
+        path: The journal.
+        stale: Whether the journals that are there are about another file, and go.
+    """
     sweep(path.absolute().parent, stem_of(path))
     file = TemporaryFile(path)
     try:
@@ -264,9 +336,11 @@ def _write_journal(edit: Edit, path: Path) -> None:
             file.write(record)
         file.write(digest.digest())
         file.complete()
+        (forget if stale else put_aside)(edit.path)
         file.appear(force=True)
     except BaseException:
         file.discard()
+        bring_back(edit.path)
         raise
     sync_folder(path.absolute().parent)
 

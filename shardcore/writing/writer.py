@@ -10,6 +10,7 @@ from typing import Any, BinaryIO, Self
 
 from shardcore.errors import SourceError, UsageError, reason_of
 from shardcore.options import Option, Purpose, read_options
+from shardcore.progress import check_stopped
 from shardcore.writing.output import Output
 from shardcore.writing.plan import Plan, WrittenFile
 from shardcore.writing.temporary import STREAM_PIECE
@@ -65,6 +66,8 @@ class Writer(ABC):
         exact: Whether `plan` says what is going to be written; False once content was only `Sized` where it matters.
         expected: Codes of findings that say nothing against what was written: what they are about was asked for.
         notes: What was suggested for lack of options, and what people should know besides; a sentence each.
+        folders: The folders of the result that are opened, each by itself, to verify it, relative to the target; empty:
+            the target itself.
         opening: Options with which the result is opened again (`spec`, `xorbs`), as far as it does not state them.
     """
 
@@ -75,6 +78,7 @@ class Writer(ABC):
         self.output = output
         self.written: tuple[WrittenFile, ...] = ()
         self.exact = True
+        self.folders: tuple[str, ...] = ()
         self.opening: dict[str, Any] = {}
         self.expected: set[str] = set()
         self.notes: tuple[str, ...] = ()
@@ -219,6 +223,7 @@ def pieces_of(data: Data, label: str = "") -> Iterator[bytes | bytearray | memor
     if not hasattr(data, "__next__"):
         raise UsageError(f"content is bytes or a stream of bytes, not {type(data).__name__}")
     for piece in data:
+        check_stopped()
         yield _checked(piece)
 
 
@@ -233,6 +238,7 @@ def whole(data: Data, label: str = "") -> bytes:
 
 
 def _next_piece(read: Callable[[int], object], label: str) -> bytes:
+    check_stopped()
     try:
         piece = read(STREAM_PIECE)
     except (OSError, ValueError) as error:

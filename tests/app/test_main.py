@@ -69,6 +69,7 @@ def test_screenshot(data: Path, tmp_path: Path, theme: str, scale: float, size: 
     assert (image.pixelColor(3, image.height() - 40).lightnessF() < 0.5) is theme.startswith("dark")
 
 
+@pytest.mark.thorough
 def test_screenshot_of_a_trace(data: Path, tmp_path: Path) -> None:
     """`--trace` and `--verify` show more than the first page."""
     plain, traced = tmp_path / "plain.png", tmp_path / "traced.png"
@@ -107,6 +108,7 @@ def test_a_picture_that_cannot_be_made(tmp_path: Path) -> None:
     assert not (tmp_path / "out.png").exists()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [(["--show", "nothing"], "--show is one of structure, "), (["--select", "0x10000"], "there is no byte 65536")],

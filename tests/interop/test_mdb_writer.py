@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import shardcore
+from shardcore.formats.mdb import writer
 from shardcore.formats.mdb.hashes import shard_name
 from tests.interop.test_mdb import content
 
@@ -28,8 +29,8 @@ def files_of(seed: int) -> list[bytes]:
 
 def write_store(cas: Path, files: list[bytes], **options: Any) -> list[str]:
     """A store of ours, with nothing in it that the server side would have noted."""
-    with shardcore.create(f"{cas}/", format="mdb", folder=True, **options) as writer:
-        keys = [writer.add(None, data) for data in files]
+    with shardcore.create(f"{cas}/", format="mdb", folder=True, **options) as made:
+        keys = [made.add(None, data) for data in files]
     for path in (cas / "xet" / "xorbs" / "shards").iterdir():
         path.unlink()
     return keys
@@ -39,9 +40,9 @@ def put_shard(cas: Path, files: list[bytes], **options: Any) -> None:
     """Puts another form of our shard in the place of the cached one; the xorbs are the same."""
     cache = cas / "xet" / "shard-cache"
     path = cas.parent / "other.mdb"
-    with shardcore.create(path, format="mdb", **options) as writer:
+    with shardcore.create(path, format="mdb", **options) as made:
         for data in files:
-            writer.add(None, data)
+            made.add(None, data)
     for old in cache.iterdir():
         old.unlink()
     (cache / shard_name([path.read_bytes()])).write_bytes(path.read_bytes())
@@ -104,6 +105,18 @@ def test_nothing_is_uploaded_that_our_shard_lists(tmp_path: Path, form: str, com
     ]
     hf_xet.download_files(wanted, f"local://{cas}", None, None, None)
     assert [(tmp_path / f"down-{n}").read_bytes() for n in range(len(files))] == files
+
+
+def test_a_store_of_several_shards_is_one_to_the_reference(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where our store has several shards, hf-xet finds all chunks in them, too: nothing is uploaded."""
+    monkeypatch.setattr(writer, "MAX_SHARD_SIZE", 1500)
+    cas, files = tmp_path / "cas", [*files_of(3), random.Random(9).randbytes(700_000)]
+    keys = write_store(cas, files, expiry="2100-01-01")
+    assert len(list((cas / "xet" / "shard-cache").iterdir())) > 1
+    before = xorbs_of(cas)
+    assert [info.hash for info in upload(cas, files)] == keys
+    assert xorbs_of(cas) == before
+    assert listed_xorbs(cas) == 0
 
 
 @pytest.mark.parametrize("case", ["no shard", "expired"])

@@ -15,6 +15,7 @@ from shardcore.formats.neuroglancer.suggested import bits_for
 from shardcore.packing import pack
 from shardcore.testing import rounds
 from tests.shardcore.formats.neuroglancer.made import random_spec
+from tests.shardcore.formats.neuroglancer.test_writer_several import annotations
 
 pytestmark = pytest.mark.interop("cloudvolume", "tensorstore")
 
@@ -107,6 +108,63 @@ def test_unsharded_volumes_become_sharded(tmp_path: Path, compress: str | None) 
     assert np.array_equal(np.asarray(theirs[:]), array)
     store = ts.open({"driver": "neuroglancer_precomputed", "kvstore": {"driver": "file", "path": str(out)}}).result()
     assert np.array_equal(store.read().result(), array)
+
+
+def test_all_scales_become_sharded(tmp_path: Path) -> None:
+    """A root of two scales with skeletons, written by cloud-volume: it and tensorstore read all of the sharded one."""
+    import tensorstore as ts
+    from cloudvolume import CloudVolume, Skeleton
+
+    dice = np.random.default_rng(2)
+    arrays = [dice.integers(0, 90, shape).astype("uint32") for shape in ((40, 33, 20, 1), (20, 17, 20, 1))]
+    info = CloudVolume.create_new_info(
+        num_channels=1,
+        layer_type="segmentation",
+        data_type="uint32",
+        encoding="compressed_segmentation",
+        resolution=[8, 8, 40],
+        voxel_offset=[16, 32, 8],
+        chunk_size=[16, 16, 16],
+        volume_size=[40, 33, 20],
+        skeletons="bones",
+    )
+    where = f"file://{tmp_path / 'in'}"
+    first = CloudVolume(where, info=info, progress=False, bounded=True)
+    first.add_scale((2, 2, 1))
+    first.commit_info()
+    for mip, array in enumerate(arrays):
+        CloudVolume(where, mip=mip, progress=False, bounded=True)[:] = array
+    first.skeleton.meta.commit_info()
+    bone = Skeleton(np.array([[1, 2, 3], [4, 5, 6]], "f4"), np.array([[0, 1]], "u4"), segid=7)
+    first.skeleton.upload(bone)
+    out = tmp_path / "out"
+    done = pack("neuroglancer", f"{out}/", [tmp_path / "in"])
+    assert done.report is not None
+    assert done.report.ok
+    assert all("preshift_bits" in note for note in done.notes)  # nothing was left out
+    for mip, array in enumerate(arrays):
+        theirs = CloudVolume(f"file://{out}", mip=mip, progress=False, cache=False)
+        assert theirs.bounds == CloudVolume(where, mip=mip, progress=False).bounds
+        assert np.array_equal(np.asarray(theirs[:]), array)
+        spec = {"driver": "neuroglancer_precomputed", "kvstore": {"driver": "file", "path": str(out)}}
+        assert np.array_equal(ts.open({**spec, "scale_index": mip}).result().read().result(), array)
+    again = CloudVolume(f"file://{out}", progress=False, cache=False).skeleton.get(7)
+    assert np.array_equal(again.vertices, bone.vertices)
+    assert np.array_equal(again.edges, bone.edges)
+
+
+def test_annotations_are_read(tmp_path: Path) -> None:
+    """Each index of annotations, by id, by relation and by cell, is listed and read by tensorstore and cloud-volume."""
+    root, held = annotations(tmp_path / "in")
+    out = tmp_path / "out"
+    pack("neuroglancer", f"{out}/", [root])
+    info = json.loads((out / "info").read_text())
+    codes = {"0_0": 0, "2_0": 4, "3_1": 7}
+    for part in (info["by_id"], *info["relationships"], *info["spatial"]):
+        objects = held.get(part["key"], {})
+        expected = {codes[name] if "_" in name else int(name): data for name, data in objects.items()}
+        assert (read_by_tensorstore(out / part["key"], part["sharding"]) if expected else {}) == expected
+        assert read_by_cloud_volume(out / part["key"], part["sharding"]) == expected
 
 
 def test_meshes_are_read(tmp_path: Path) -> None:

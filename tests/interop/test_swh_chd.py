@@ -45,6 +45,7 @@ def test_small_functions_are_equal(tmp_path: Path, first: int) -> None:
         assert section_bytes(build(keys, tried)) == section, f"{count} keys"
 
 
+@pytest.mark.thorough
 def test_retries_are_among_them(tmp_path: Path) -> None:
     """Where the reference needed several seeds, the bytes are equal only because the failed ones are followed, too."""
     retried = 0
@@ -64,6 +65,7 @@ def test_large_functions_are_equal(tmp_path: Path, count: int) -> None:
     assert section_bytes(build(keys, [take_apart(section).seed])) == section
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_a_million_keys_are_equal(tmp_path: Path) -> None:
     """A million keys, built and decoded."""

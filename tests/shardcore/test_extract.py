@@ -80,6 +80,7 @@ def test_endings_are_kept() -> None:
     assert len(Names().give("y" * 400 + ".png").encode()) <= MAX_NAME_BYTES + 20
 
 
+@pytest.mark.thorough
 def test_one_key_ten_thousand_times() -> None:
     """A key that comes again and again gets new names in no time, none of them too long."""
     names = Names()

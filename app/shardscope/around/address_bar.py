@@ -45,7 +45,7 @@ class AddressBar(QWidget):
         self.field.setAccessibleName(self.tr("Go to an offset, an expression or a name, or look up a key"))
         self.field.setToolTip(
             self.tr(
-                "Offsets: 4096, 0x1000, 4Ki · from the end: -72 · from the caret: +0x10<br>"
+                "Offsets: 4096, 4,096, 0x1000, 4Ki · from the end: -72 · from the caret: +0x10<br>"
                 "Names: index+12*40, objects.stop, header.index_position (the value of a field), "
                 "$header.index_position (where it lies)<br>"
                 "Keys: what is no place is looked up, when the format takes it for a key"

@@ -56,7 +56,7 @@ class Legend(QWidget):
     def set_roles(self, sections: Sequence[SectionRole], on_screen: Sequence[tuple[SectionRole, FieldRole]]) -> None:
         """Shows the roles of the sections of the file, and the field roles on the screen with their section."""
         self._sections, self._roles = tuple(dict.fromkeys(sections)), tuple(on_screen)
-        self.setAccessibleName("Legend: " + ", ".join(f"{e.letter} {e.name}" for e in self.entries()))
+        self.setAccessibleName(self.tr("Legend: {0}").format(", ".join(f"{e.letter} {e.name}" for e in self.entries())))
         self.update()
 
     def entries(self) -> list[LegendEntry]:
@@ -97,7 +97,7 @@ class Legend(QWidget):
         """The tool tip tells everything."""
         if isinstance(event, QHelpEvent):
             lines = [f"{e.letter} · {e.name} ({'field' if e.field else 'section'})" for e in self.entries()]
-            lines.append("/// hatched: not loaded yet")
+            lines.append(self.tr("/// hatched: not loaded yet"))
             QToolTip.showText(event.globalPos(), "\n".join(lines), self)
             return True
         return super().event(event)

@@ -11,8 +11,6 @@ from PySide6.QtGui import (
     QAccessible,
     QAction,
     QActionGroup,
-    QBrush,
-    QColor,
     QContextMenuEvent,
     QFontMetricsF,
     QGuiApplication,
@@ -30,19 +28,16 @@ from shardcore.text import without_marks
 from shardcore.words import plural
 from shardscope.around.overview_scale import StripScale
 from shardscope.around.picture import add_picture
+from shardscope.around.strip_paint import LABEL_GAP, STRIP_HEIGHT, paint_strip
 from shardscope.looks import theme
-from shardscope.looks.words import share_text, size_text
+from shardscope.looks.words import grouped, share_text, size_text
 from shardscope.models.marks import Marks
 from shardscope.pages import PageCache
 
 _MARGIN = 10.0
 _TOP = 5.0
-_STRIP = 20.0
 _LINE = 4.0
-_GAP = 5.0
 _LEAST_VIEW = 4.0
-_APART = 12.0
-"""Pixels between two labels."""
 _NEAR = 2.0
 """Pixels between two loaded pieces that are still told apart."""
 _MOST_MARKS = 5000
@@ -135,7 +130,7 @@ class Overview(QWidget):
 
     def sizeHint(self) -> QSize:
         """One line of labels, the strip, and the line of loaded pages."""
-        return QSize(400, round(_TOP + self._label_height() + _GAP + _STRIP + _GAP + _LINE + _TOP))
+        return QSize(400, round(_TOP + self._label_height() + LABEL_GAP + STRIP_HEIGHT + LABEL_GAP + _LINE + _TOP))
 
     def minimumSizeHint(self) -> QSize:
         """As high as ever, as narrow as wanted."""
@@ -178,7 +173,7 @@ class Overview(QWidget):
         return QFontMetricsF(self.font()).height()
 
     def _strip(self) -> QRectF:
-        return QRectF(_MARGIN, _TOP + self._label_height() + _GAP, self._scale.width, _STRIP)
+        return QRectF(_MARGIN, _TOP + self._label_height() + LABEL_GAP, self._scale.width, STRIP_HEIGHT)
 
     def _page_changed(self, name: str, number: int) -> None:
         if name == self.name:
@@ -205,52 +200,10 @@ class Overview(QWidget):
         painter.end()
 
     def _paint_sections(self, painter: QPainter, colours: theme.Palette, strip: QRectF) -> None:
-        metrics = QFontMetricsF(self.font())
-        for number, section in enumerate(self._scale.sections):
-            left, right = _MARGIN + self._scale.edges[number], _MARGIN + self._scale.edges[number + 1]
-            body = QRectF(left, strip.top(), right - left, strip.height())
-            strong = colours.section(section.role)
-            painter.fillRect(body, strong)
-            if colours.safe:
-                # Other palettes are told apart by letters and labels: stripes look like a million slots.
-                over = QColor(colours.base)
-                over.setAlpha(70)
-                painter.fillRect(body, QBrush(over, theme.HATCHES[section.role]))
-            if number + 1 not in self._scale.breaks:
-                painter.fillRect(QRectF(right - 1, strip.top(), 1, strip.height()), colours.window)
-            place = QRectF(left, _TOP, right - left - _APART, self._label_height())
-            if text := self._fitting(section, metrics, place.width()):
-                painter.setPen(colours.text)
-                painter.drawText(place, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, text)
-            letter = theme.SECTION_LETTERS[section.role]
-            if body.width() > metrics.horizontalAdvance(letter) + 4:
-                painter.setPen(QColor("white") if strong.lightnessF() < 0.55 else QColor("black"))
-                painter.drawText(body, Qt.AlignmentFlag.AlignCenter, letter)
-        for number in self._scale.breaks:
-            self._paint_break(painter, colours, _MARGIN + self._scale.edges[number], strip)
-
-    @staticmethod
-    def _paint_break(painter: QPainter, colours: theme.Palette, x: float, strip: QRectF) -> None:
-        """A zigzag where the scale changes."""
-        step = strip.height() / 4
-        points = [QPointF(x + (1.5 if n % 2 else -1.5), strip.top() + n * step) for n in range(5)]
-        painter.save()
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setPen(QPen(colours.window, 2))
-        painter.drawPolyline(points)
-        painter.restore()
-
-    def _fitting(self, section: Section, metrics: QFontMetricsF, room: float) -> str:
-        """As much of the label as fits: all of it, the name, the elided name, nothing."""
-        for text in (self.label(section), f"{section.name} · {size_text(section.size)}", section.name):
-            if metrics.horizontalAdvance(text) <= room:
-                return text
-        if room < metrics.horizontalAdvance("mm…"):
-            return ""
-        return metrics.elidedText(section.name, Qt.TextElideMode.ElideRight, room)
+        paint_strip(painter, colours, self._scale, strip, self.label)
 
     def _paint_loaded(self, painter: QPainter, colours: theme.Palette, strip: QRectF) -> None:
-        top = strip.bottom() + _GAP
+        top = strip.bottom() + LABEL_GAP
         painter.fillRect(QRectF(strip.left(), top, strip.width(), _LINE), colours.border)
         for left, right in self.loaded_pixels():
             painter.fillRect(QRectF(left, top, right - left, _LINE), colours.ok)
@@ -320,13 +273,13 @@ class Overview(QWidget):
         share = share_text(section.size, self._size)
         lines = [
             f"<b>{theme.SECTION_LETTERS[section.role]} · {escape(section.name)}</b>",
-            escape(without_marks(section.doc)),
+            escape(grouped(without_marks(section.doc))),
             f"bytes {section.start:,}..{section.stop:,}",
             f"{size_text(section.size)} ({plural(section.size, 'byte')}), {share} of the file",
             f"here: byte {offset:,} · {offset:#x}",
         ]
         near = self._marks.inside(self.offset_at(x - 4), self.offset_at(x + 4) + 1, 3)
-        lines += [f"⚠ {escape(mark.message)}" for mark in reversed(near)]
+        lines += [f"⚠ {escape(grouped(mark.message))}" for mark in reversed(near)]
         return "<br>".join(line for line in lines if line)
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:

@@ -45,7 +45,7 @@ def ask_picture(widget: QWidget, name: str, told: Callable[[str], object]) -> QF
         name: What the file is called by default, without an ending.
         told: Takes a sentence about what became of it.
     """
-    dialog = QFileDialog(widget, "Save picture")
+    dialog = QFileDialog(widget, QCoreApplication.translate("Picture", "Save picture"))
     dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
     dialog.setFileMode(QFileDialog.FileMode.AnyFile)
     dialog.setNameFilters(KINDS)
@@ -56,7 +56,9 @@ def ask_picture(widget: QWidget, name: str, told: Callable[[str], object]) -> QF
 
     def save(path: str) -> None:
         done = write_picture(widget, Path(path))
-        told(f"Picture saved: {path}" if done else f"{path} cannot be written. Choose another folder.")
+        saved = QCoreApplication.translate("Picture", "Picture saved: {0}")
+        not_saved = QCoreApplication.translate("Picture", "{0} cannot be written. Choose another folder.")
+        told((saved if done else not_saved).format(path))
 
     dialog.fileSelected.connect(save)
     dialog.open()

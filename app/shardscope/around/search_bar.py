@@ -199,7 +199,7 @@ class SearchBar(QWidget):
             self._tell(hit, backward=backward)
             self.found.emit(Span(span.source, hit.span.start, hit.span.stop))
 
-        self._run(span.source, f"Search {self.field.text()}", work, done)
+        self._run(span.source, self.tr("Search {0}").format(self.field.text()), work, done)
 
     def _listed(self, source: Source, name: str, patterns: Sequence[Pattern], job: Job) -> HitList:
         return HitList.of(name, self._what, patterns, search(source, patterns, job.progress))
@@ -239,7 +239,7 @@ class SearchBar(QWidget):
             self._say(self.tr("{0} found").format(f"{hits.count:,}") + listed, wrong=hits.count == 0)
             self.list_wanted.emit()
 
-        self._run(name, f"List {self.field.text()}", work, done)
+        self._run(name, self.tr("List {0}").format(self.field.text()), work, done)
 
     def _take(self, hits: HitList) -> None:
         self.hits = hits

@@ -28,6 +28,7 @@ from shardscope.jobs import Job
 from shardscope.looks import motion, theme
 from shardscope.looks.elided import Elided
 from shardscope.looks.shown import tip
+from shardscope.looks.words import grouped
 from shardscope.models.finding_model import FINDING_ROLE, FindingModel
 from shardscope.session import Session
 
@@ -131,9 +132,9 @@ class FindingsTable(QWidget):
         if not current.isValid():
             return
         finding = self.model.finding(current)
-        place = f" (bytes {finding.span})" if finding.span is not None else ""
+        place = f" (bytes {grouped(str(finding.span))})" if finding.span is not None else ""
         key = f", key {finding.key}" if finding.key is not None else ""
-        self.detail.setText(tip(f"{SIGNS[finding.severity]} {finding.message}{place}{key}"))
+        self.detail.setText(tip(f"{SIGNS[finding.severity]} {grouped(finding.message)}{place}{key}"))
         self.detail.show()
         if finding.span is not None:
             self._session.select_span(finding.span, self)

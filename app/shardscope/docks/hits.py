@@ -76,7 +76,7 @@ class HitsTable(QWidget):
             self.state.clear()
         else:
             more = self.tr(", the first {0} are listed").format(f"{len(hits):,}") if hits.count > len(hits) else ""
-            self.state.tell(f"{plural(hits.count, 'hit')}{more}: {hits.what}")
+            self.state.tell(self.tr("{0}{1}: {2}").format(plural(hits.count, "hit"), more, hits.what))
         self.state.setVisible(bool(hits.what))
         self._stack.setCurrentIndex(int(len(hits) > 0))
         self._soon.start()

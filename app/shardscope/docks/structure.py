@@ -153,7 +153,7 @@ class StructureTree(QTreeView):
             if key is not None:
                 self.look_up_requested.emit(key)
             else:
-                self.session.message.emit("This row has no key to look up.")
+                self.session.message.emit(self.tr("This row has no key to look up."))
 
         self.session.ask(
             lambda shard, _: shard.objects.keys[row], take, failed="The key cannot be read", key=("node key", self)

@@ -57,7 +57,8 @@ def sentences() -> Mapping[str, str]:
                 "What colours and letters of the bytes on the screen mean. Click to go to the next of a kind.",
             ),
             "rowWidth": translate(
-                "WhatsThis", "How many bytes stand in a row: a number, what fits, or one record of the table."
+                "WhatsThis",
+                "How many bytes stand in a row: 16 where they fit, a number, what fits, or a record.",
             ),
             "sourceTabs": translate(
                 "WhatsThis", "The stored bytes, and what stretches of them decompress to: one tab each."

@@ -40,7 +40,9 @@ class HexActions:
     def __init__(self, panel: QWidget) -> None:
         self._panel = panel
         self.copy = self._action(self.tr("&Copy"), QKeySequence.StandardKey.Copy)
-        self.copy_as = {form: self._action(f"Copy as {form.value}") for form in CopyAs if form is not CopyAs.SEEN}
+        self.copy_as = {
+            form: self._action(self.tr("Copy as {0}").format(form.value)) for form in CopyAs if form is not CopyAs.SEEN
+        }
         self.copy_command = self._action(self.tr("Copy as &shardcore command"))
         self.copy_python = self._action(self.tr("Copy as P&ython lines"))
         self.copy_curl = self._action(self.tr("Copy as c&url command"))

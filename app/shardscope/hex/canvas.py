@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 
-from PySide6.QtCore import QRectF
+from PySide6.QtCore import QPoint, QRect, QRectF
 from PySide6.QtGui import QImage, QPainter
 
 Paint = Callable[[QPainter, int, int], None]
@@ -55,14 +55,18 @@ class RowCanvas:
             self._paint(first, count, (top + first) % places * row, paint)
             for number in range(first, first + count):
                 self._keys[(top + number) % places] = (top + number, keys[number])
+        # In device pixels, so that the picture is copied and not scaled.
+        painter.save()
+        painter.scale(1 / ratio, 1 / ratio)
+        height, left, above = round(row * ratio), round(place.left() * ratio), round(place.top() * ratio)
         at = 0
         while at < len(keys):
             slot = (top + at) % places
             count = min(places - slot, len(keys) - at)
-            target = QRectF(place.left(), place.top() + at * row, place.width(), count * row)
-            source = QRectF(0, slot * row * ratio, place.width() * ratio, count * row * ratio)
-            painter.drawImage(target, self._image, source)
+            source = QRect(0, slot * height, self._image.width(), count * height)
+            painter.drawImage(QPoint(left, above + at * height), self._image, source)
             at += count
+        painter.restore()
 
     def _fit(self, width: float, row: float, rows: int, ratio: float) -> None:
         shape = (width, row, max(rows, 1), ratio)
@@ -71,7 +75,6 @@ class RowCanvas:
         self._shape = shape
         self._keys = [None] * shape[2]
         self._image = QImage(round(width * ratio), round(shape[2] * row * ratio), QImage.Format.Format_RGB32)
-        self._image.setDevicePixelRatio(ratio)
 
     def _missing(self, top: int, keys: Sequence[Hashable]) -> Iterator[tuple[int, int]]:
         """Rows to be painted: first and count; each stretch in one piece of the picture."""
@@ -86,8 +89,9 @@ class RowCanvas:
                 first = number
 
     def _paint(self, first: int, count: int, y: float, paint: Paint) -> None:
-        row = self._shape[1]
+        row, ratio = self._shape[1], self._shape[3]
         painter = QPainter(self._image)
+        painter.scale(ratio, ratio)
         painter.setClipRect(QRectF(0, y, self._shape[0], count * row))
         painter.translate(0, y)
         paint(painter, first, count)

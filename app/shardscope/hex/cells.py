@@ -15,6 +15,9 @@ from shardscope.models.sections import sections_in
 from shardscope.pages import PAGE, Page, PageCache, PageState
 
 SECTION_ROLES = tuple(SectionRole)
+NO_RUN = -(1 << 40)
+"""Farther away than any row is long."""
+
 SHADES = 2 * len(FieldRole)
 """Shades of one section: a role and a parity each."""
 
@@ -48,6 +51,8 @@ class Cells:
         state: `CellState`.
         shade: Index of the section role times `SHADES` plus role times 2 plus parity.
         begins: `FieldRole` plus 1 where a run begins, else 0.
+        before: Where the run begins that owns the byte before the first cell, counted from the first cell; `NO_RUN`
+            where that is not known, or there is none.
         coloured: Whether the runs of all loaded bytes are known.
         gaps: The bytes that are not there.
     """
@@ -57,8 +62,21 @@ class Cells:
     state: NDArray[np.uint8]
     shade: NDArray[np.uint16]
     begins: NDArray[np.uint8]
+    before: int
     coloured: bool
     gaps: tuple[Gap, ...]
+
+    def under_another(self) -> NDArray[np.bool_]:
+        """Which cells stand below a byte of another run, shape `(rows, width)`; a border belongs between them."""
+        width = self.data.shape[1]
+        places = np.arange(self.data.size)
+        begun = np.where(self.begins.ravel() > 0, places, self.before)
+        owner = np.maximum.accumulate(begun)
+        other: NDArray[np.bool_] = (owner > places - width).reshape(self.data.shape)
+        if self.first <= 0:
+            # Nothing is above the first row.
+            other[0] = False
+        return other
 
     @property
     def there(self) -> NDArray[np.bool_]:
@@ -92,6 +110,7 @@ def gather(layout: HexLayout, top: int, rows: int, pages: PageCache, name: str, 
     for section in sections_in(sections, start, stop):
         part = slice(max(section.start, start) - first, min(section.stop, stop) - first)
         shade[part] += SECTION_ROLES.index(section.role) * SHADES
+    before = run_at(pages, name, first - 1) if first > 0 else None
     shape = (rows, layout.width)
     return Cells(
         first,
@@ -99,6 +118,7 @@ def gather(layout: HexLayout, top: int, rows: int, pages: PageCache, name: str, 
         state.reshape(shape),
         shade.reshape(shape),
         begins.reshape(shape),
+        before[0] - first if before is not None else NO_RUN,
         coloured,
         _merged(gaps),
     )

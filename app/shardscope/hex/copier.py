@@ -47,9 +47,9 @@ class HexCopier(QObject):
         def done(text: str | None, error: BaseException | None) -> None:
             if text is not None:
                 QGuiApplication.clipboard().setText(text)
-                self.message.emit(f"{plural(span.size, 'byte')} copied {form.value}")
+                self.message.emit(self.tr("{0} copied {1}").format(plural(span.size, "byte"), form.value))
             elif not isinstance(error, Cancelled):
-                self.message.emit(f"Nothing was copied: {plain_words(error)}")
+                self.message.emit(self.tr("Nothing was copied: {0}").format(plain_words(error)))
 
         self._state.pages.read(span.source, work, key=("copy", id(self)), title="", done=done)
 
@@ -57,9 +57,9 @@ class HexCopier(QObject):
         """Puts on the clipboard what somebody types to get at the selected bytes."""
         if text := form(uri, self._state.selection.span, format):
             QGuiApplication.clipboard().setText(text)
-            self.message.emit(f"{shown(text.splitlines()[-1].strip())} copied")
+            self.message.emit(self.tr("{0} copied").format(shown(text.splitlines()[-1].strip())))
 
     def copy_text(self, text: str) -> None:
         """Puts a text on the clipboard."""
         QGuiApplication.clipboard().setText(text)
-        self.message.emit(f"{text} copied")
+        self.message.emit(self.tr("{0} copied").format(text))

@@ -119,6 +119,8 @@ class FieldColumn(QObject):
         return made
 
     def _laid_out(self, fields: tuple[NamedField, ...]) -> Line:
+        if not fields:
+            return Line((), (), ())
         metrics = QFontMetricsF(self._font)
         pieces: list[Piece] = []
         places: list[Place] = []
@@ -171,30 +173,30 @@ class FieldColumn(QObject):
 
     # --- the pointer ---
 
-    def place_at(self, grid: HexGrid, point: QPointF, top: int) -> Place | None:
-        """The field under a point of the viewport."""
-        line, x = self._line_at(grid, point, top), point.x() - self.left(grid)
+    def place_at(self, grid: HexGrid, point: QPointF, rows: range) -> Place | None:
+        """The field under a point of the viewport, which shows these rows."""
+        line, x = self._line_at(grid, point, rows), point.x() - self.left(grid)
         if line is None:
             return None
         return next((place for place in line.places if place.left <= x < place.right), None)
 
-    def target_at(self, grid: HexGrid, point: QPointF, top: int) -> Span | None:
+    def target_at(self, grid: HexGrid, point: QPointF, rows: range) -> Span | None:
         """What a click on a point selects: a field, or what it points to when the click is on its arrow."""
-        place = self.place_at(grid, point, top)
+        place = self.place_at(grid, point, rows)
         if place is None:
             return None
         on_arrow = place.field.target is not None and point.x() - self.left(grid) >= place.arrow
         return place.field.target if on_arrow else place.field.span
 
-    def _line_at(self, grid: HexGrid, point: QPointF, top: int) -> Line | None:
+    def _line_at(self, grid: HexGrid, point: QPointF, rows: range) -> Line | None:
         row = int((point.y() - grid.header) // grid.row)
-        if not self.shown or point.x() < self.left(grid) or not 0 <= row < grid.layout.rows - top:
+        if not self.shown or point.x() < self.left(grid) or not 0 <= row < len(rows):
             return None
-        return self.line(grid, top + row)
+        return self.line(grid, rows[row])
 
-    def tip_at(self, grid: HexGrid, point: QPointF, top: int) -> str:
+    def tip_at(self, grid: HexGrid, point: QPointF, rows: range) -> str:
         """All fields that begin in a row, whole: what is cut off can be read here."""
-        line = self._line_at(grid, point, top)
+        line = self._line_at(grid, point, rows)
         fields = line.fields if line is not None else ()
         lines = [
             f"<b>{escape(field.path)}</b> {escape(field.value)}{self._pointing(field)}"

@@ -10,13 +10,11 @@ from PySide6.QtCore import QPointF, QRectF
 from PySide6.QtGui import QFont, QFontMetricsF, QPolygonF
 
 from shardscope.copying import GROUP
-from shardscope.hex.layout import MAX_WIDTH, HexLayout, cell_at_column, hex_column
+from shardscope.hex.layout import HexLayout, cell_at_column, hex_column
 
 _SAMPLE = 128
-_MOST_DRIFT = 0.5
-_SHORTEST = 25
 _LETTER = 0.77
-_FIT_STEP = 8
+_MARGIN, _TIGHT = 10, 6
 
 
 class HexPart(Enum):
@@ -40,6 +38,7 @@ class HexGrid:
     """The geometry of a hex view.
 
     Attributes:
+        tight: Whether margins are narrow.
         font: The fixed font, spaced so that every character is `cell` wide.
         cell: Width of a character.
         row: Height of a row.
@@ -47,20 +46,17 @@ class HexGrid:
         hex_x: Where the hex part begins.
         text_x: Where the text part begins.
         width: Width of everything.
-        piece: Characters that may be drawn at once without leaving their cells.
     """
 
-    def __init__(self, font: QFont, layout: HexLayout, ratio: float) -> None:
+    def __init__(self, font: QFont, layout: HexLayout, ratio: float, *, tight: bool = False) -> None:
         self.layout = layout
+        self.tight = tight
         self.ratio = ratio
         metrics = QFontMetricsF(font)
         natural = metrics.horizontalAdvance("0" * _SAMPLE) / _SAMPLE
         self.cell = self.rounded(natural)
         self.font = QFont(font)
         self.font.setLetterSpacing(QFont.SpacingType.AbsoluteSpacing, self.cell - natural)
-        # Qt keeps advances in 64ths of a pixel: over many characters the text would leave its cells.
-        drift = abs(QFontMetricsF(self.font).horizontalAdvance("0" * _SAMPLE) / _SAMPLE - self.cell)
-        self.piece = max(int(_MOST_DRIFT / max(drift, 1e-4)), _SHORTEST)
         self.row = self.rounded(metrics.height() + 3)
         self.text_y = self.rounded((self.row - metrics.height()) / 2)
         self.letters = QFont(font)
@@ -72,7 +68,7 @@ class HexGrid:
         self.letters.setLetterSpacing(QFont.SpacingType.AbsoluteSpacing, self.cell - letter)
         self.letter_dx = self.rounded((self.cell - letter) / 2)
         self.header = self.rounded(self.row + 4)
-        self.margin = self.rounded(10)
+        self.margin = self.rounded(_TIGHT if tight else _MARGIN)
         self.gutter = self.rounded(self.margin * 2 + layout.digits * self.cell)
         self.hex_x = self.rounded(self.gutter + self.margin + self.cell / 2)
         self.text_x = self.rounded(self.hex_x + layout.hex_columns * self.cell + 2 * self.margin)
@@ -121,23 +117,29 @@ class HexGrid:
             yield Block(last, last + 1, 0, right)
 
     def outlines(self, start: int, stop: int, top: int, rows: int, part: HexPart) -> list[QPolygonF]:
-        """The outline of the bytes `[start, stop)`: one polygon, or two where the rows do not touch.
+        """The outline of the bytes `[start, stop)`, as lines: one that is closed, or two where the rows do not touch.
 
-        Edges above and below the screen lie outside it.
+        Those two are open where the bytes go on, so that they read as one. Edges above and below the screen lie
+        outside it.
         """
         blocks = list(self.blocks(start, stop, top - 1, rows + 2))
         rects = [self.rect(block, part).translated(0, -self.row) for block in blocks]
         if len(rects) == 1:
             return [QPolygonF(rects[0])]
         if len(rects) == 2 and (rects[0].left() >= rects[1].right() or rects[1].left() >= rects[0].right()):
-            return [QPolygonF(rect) for rect in rects]
+            # At the end of one row, and at the beginning of the next.
+            one, other = rects
+            return [
+                QPolygonF([one.topRight(), one.topLeft(), one.bottomLeft(), one.bottomRight()]),
+                QPolygonF([other.topLeft(), other.topRight(), other.bottomRight(), other.bottomLeft()]),
+            ]
         if not rects:
             return []
         left, right = [], []
         for rect in rects:
             left += [rect.topLeft(), rect.bottomLeft()]
             right += [rect.topRight(), rect.bottomRight()]
-        return [QPolygonF([*right, *reversed(left)])]
+        return [QPolygonF([*right, *reversed(left), right[0]])]
 
     def cell_at(self, point: QPointF, part: HexPart | None = None) -> tuple[int, HexPart]:
         """The cell nearest to a point, and in which part; `part` decides beforehand."""
@@ -147,13 +149,3 @@ class HexGrid:
             cell = int((point.x() - self.text_x) // self.cell)
             return min(max(cell, 0), self.layout.width - 1), part
         return cell_at_column((point.x() - self.hex_x) / self.cell, self.layout.width), part
-
-
-def fitting_width(font: QFont, size: int, ratio: float, room: float) -> int:
-    """How many bytes of a source of `size` bytes a row may have to fit into `room` pixels, in eights."""
-    width = _FIT_STEP
-    while width + _FIT_STEP <= MAX_WIDTH:
-        if HexGrid(font, HexLayout(size, width + _FIT_STEP), ratio).width > room:
-            break
-        width += _FIT_STEP
-    return width

@@ -69,7 +69,7 @@ class HexMouse(QObject):
         return False
 
     def _press(self, event: QMouseEvent) -> None:
-        target = self._column.target_at(self._state.grid, event.position(), self._state.top_row)
+        target = self._column.target_at(self._state.grid, event.position(), self._state.rows_on_screen)
         if target is not None:
             self.chosen.emit(target)
             return
@@ -100,7 +100,7 @@ class HexMouse(QObject):
                 self._timer.start()
             return
         found = self._state.offset_at(event.position())
-        place = self._column.place_at(self._state.grid, event.position(), self._state.top_row)
+        place = self._column.place_at(self._state.grid, event.position(), self._state.rows_on_screen)
         self._viewport.setCursor(Qt.CursorShape.PointingHandCursor if place is not None else Qt.CursorShape.IBeamCursor)
         if place is not None:
             self._state.set_hover((place.field.span.start, place.field.span.stop))
@@ -142,7 +142,7 @@ class HexMouse(QObject):
     def _ask_tip(self, event: QHelpEvent) -> None:
         found = self._state.offset_at(QPointF(event.pos()))
         if found is None:
-            fields = self._column.tip_at(self._state.grid, QPointF(event.pos()), self._state.top_row)
+            fields = self._column.tip_at(self._state.grid, QPointF(event.pos()), self._state.rows_on_screen)
             QToolTip.showText(event.globalPos(), fields, self._viewport)
             return
         self._tip = (self._state.name, found[0], event.globalPos())

@@ -139,8 +139,8 @@ class HexPainter:
         painter.setPen(pen)
         painter.setBrush(Qt.BrushStyle.NoBrush)
         for part in HexPart:
-            for polygon in self.grid.outlines(start, stop, scene.top, scene.rows, part):
-                painter.drawPolygon(polygon)
+            for line in self.grid.outlines(start, stop, scene.top, scene.rows, part):
+                painter.drawPolyline(line)
 
     def _reasons(self, painter: QPainter, scene: Scene) -> None:
         """Why bytes are not there, on the first row of theirs."""
@@ -176,8 +176,11 @@ class HexPainter:
         if self._column is not None and self._column.shown:
             painter.drawStaticText(QPointF(self._column.left(grid), y), QStaticText("fields"))
         painter.restore()
-        painter.setPen(self.palette.muted)
-        painter.drawStaticText(QPointF(grid.margin, y), QStaticText("offset"))
+        # Whoever looks at bytes that are not in the file is told so where nothing else stands.
+        proposed = scene.proposed
+        words = "offset" if proposed is None else "new bytes" if proposed.shows_new else "old bytes"
+        painter.setPen(self.palette.muted if proposed is None else self.palette.text)
+        painter.drawStaticText(QPointF(grid.margin, y), QStaticText(words))
 
 
 def _inside(span: Range | None, start: int, stop: int) -> Range | None:

@@ -6,18 +6,20 @@ the file.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QBrush, QColor, QPainter, QPen
 
 from shardcore import FieldRole, Severity
 from shardscope.hex.cells import SECTION_ROLES, SHADES, Cells, CellState
 from shardscope.hex.field_column import FieldColumn
 from shardscope.hex.grid import HexGrid, HexPart
-from shardscope.hex.rows import Pieces, RowCache
+from shardscope.hex.proposing import paint_frames, paint_hatch
+from shardscope.hex.rows import RowGlyphs
 from shardscope.hex.scene import Range, Scene
 from shardscope.looks.theme import Palette
 from shardscope.models.sections import sections_in
@@ -28,13 +30,13 @@ class RowPainter:
     """Paints rows with one palette and one grid.
 
     Attributes:
-        texts: The laid-out rows.
+        glyphs: Draws characters.
     """
 
     def __init__(self, grid: HexGrid, palette: Palette, column: FieldColumn | None = None) -> None:
         self.grid = grid
         self.palette = palette
-        self.texts = RowCache(grid)
+        self.glyphs = RowGlyphs(grid)
         self._column = column
         self._shades = shade_table(palette)
         self._brushes: dict[int, QColor] = {}
@@ -56,7 +58,9 @@ class RowPainter:
         self._backgrounds(painter, scene, cells)
         self._field_edges(painter, scene, cells)
         self._gaps(painter, scene, cells)
+        paint_hatch(painter, self.grid, self.palette, scene)
         self._texts(painter, scene, cells)
+        paint_frames(painter, self.grid, self.palette, scene)
         self._hits(painter, scene)
         self._marks(painter, scene)
         self._borders(painter, scene)
@@ -73,40 +77,34 @@ class RowPainter:
             _tint(colours, cells, scene.hits, self.palette.text, _HIT_TINT)
         if scene.selection is not None:
             _tint(colours, cells, [scene.selection], self.palette.selection, self.palette.selection.alphaF())
-        # Where the colour is another than in the cell before: there a rectangle begins.
-        changes = np.ones(colours.shape, np.bool_)
-        changes[:, 1:] = colours[:, 1:] != colours[:, :-1]
-        rows, places = np.nonzero(changes)
-        values = colours[rows, places].tolist()
-        stops = np.append(places[1:], 0)
-        stops = np.where(stops == 0, self.grid.layout.width, stops).tolist()
         height, brushes = self.grid.row, self._brushes
         hexes, texts = self._edges
-        for row, cell, stop, value in zip(rows.tolist(), places.tolist(), stops, values, strict=True):
-            if value:
-                if (brush := brushes.get(value)) is None:
-                    brush = brushes[value] = QColor.fromRgb(value)
-                y = self.grid.row_y(row)
-                painter.fillRect(QRectF(hexes[cell], y, hexes[stop] - hexes[cell], height), brush)
-                painter.fillRect(QRectF(texts[cell], y, texts[stop] - texts[cell], height), brush)
+        for row, cell, stop, value in _stretches(colours):
+            if (brush := brushes.get(value)) is None:
+                brush = brushes[value] = QColor.fromRgb(value)
+            y = self.grid.row_y(row)
+            painter.fillRect(QRectF(hexes[cell], y, hexes[stop] - hexes[cell], height), brush)
+            painter.fillRect(QRectF(texts[cell], y, texts[stop] - texts[cell], height), brush)
 
     def _field_edges(self, painter: QPainter, scene: Scene, cells: Cells) -> None:
-        """A thin line where a field begins: before its first byte, and above it where it begins a row."""
+        """A thin line around each field: before its first byte, and over all of its bytes below another field's."""
         grid, thin = self.grid, self.grid.rounded(1)
+        loaded = cells.state == CellState.LOADED
+        section = np.where(loaded, cells.shade // SHADES + 1, 0)
         lines: dict[int, list[QRectF]] = {}
-        rows, places = np.nonzero((cells.begins > 0) & (cells.state == CellState.LOADED))
-        sections = cells.shade[rows, places] // SHADES
-        for row, cell, section in zip(rows.tolist(), places.tolist(), sections.tolist(), strict=True):
-            y = grid.row_y(row)
-            found = lines.setdefault(section, [])
+        rows, places = np.nonzero((cells.begins[:, 1:] > 0) & loaded[:, 1:])
+        kinds = section[rows, places + 1]
+        for row, cell, kind in zip(rows.tolist(), places.tolist(), kinds.tolist(), strict=True):
+            found, y = lines.setdefault(kind, []), grid.row_y(row)
             for edges in self._edges:
-                if cell:
-                    found.append(QRectF(edges[cell], y, thin, grid.row))
-                elif row or scene.top:
-                    found.append(QRectF(edges[0], y, edges[1] - edges[0], thin))
+                found.append(QRectF(edges[cell + 1], y, thin, grid.row))
+        for row, cell, stop, kind in _stretches(np.where(cells.under_another(), section, 0)):
+            found, y = lines.setdefault(kind, []), grid.row_y(row)
+            for edges in self._edges:
+                found.append(QRectF(edges[cell], y, edges[stop] - edges[cell], thin))
         painter.setPen(Qt.PenStyle.NoPen)
-        for section, rects in lines.items():
-            painter.setBrush(self.palette.edge(SECTION_ROLES[section]))
+        for kind, rects in lines.items():
+            painter.setBrush(self.palette.edge(SECTION_ROLES[kind - 1]))
             painter.drawRects(rects)
         painter.setBrush(Qt.BrushStyle.NoBrush)
 
@@ -128,34 +126,10 @@ class RowPainter:
     # --- the text ---
 
     def _texts(self, painter: QPainter, scene: Scene, cells: Cells) -> None:
-        grid = self.grid
-        found = [
-            (grid.row_y(row) + grid.text_y, self.texts.texts(cells, row))
-            for row in np.flatnonzero(cells.there).tolist()
-        ]
-        painter.setFont(grid.font)
-        painter.setPen(self.palette.text)
-        for y, texts in found:
-            self._draw(painter, grid.hex_x, y, texts.hex)
-            self._draw(painter, grid.text_x, y, texts.text)
-        painter.setPen(self.palette.zero)
-        for y, texts in found:
-            self._draw(painter, grid.hex_x, y, texts.zeros)
-            self._draw(painter, grid.text_x, y, texts.dots)
+        self.glyphs.bytes(painter, cells, self.palette.text, self.palette.zero)
         if scene.letters or self.palette.safe:
-            self._letters(painter, scene, cells)
-
-    def _letters(self, painter: QPainter, scene: Scene, cells: Cells) -> None:
-        grid = self.grid
-        painter.setFont(grid.letters)
-        painter.setPen(self.palette.zero)
-        left = grid.hex_x - grid.cell + grid.letter_dx
-        for row in range(scene.rows):
-            self._draw(painter, left, grid.row_y(row) + grid.letter_y, self.texts.letters(cells, row))
-
-    def _draw(self, painter: QPainter, x: float, y: float, pieces: Pieces) -> None:
-        for column, text in pieces:
-            painter.drawStaticText(QPointF(x + column * self.grid.cell, y), text)
+            painter.setPen(self.palette.zero)
+            self.glyphs.letters(painter, cells)
 
     # --- over the text ---
 
@@ -214,15 +188,25 @@ class RowPainter:
         height = scene.rows * grid.row
         painter.fillRect(QRectF(0, grid.header, grid.gutter, height), self.palette.window)
         painter.fillRect(QRectF(grid.gutter, grid.header, grid.rounded(1), height), self.palette.border)
-        painter.setFont(grid.font)
         painter.setPen(self.palette.muted)
-        for row in np.flatnonzero(cells.there).tolist():
-            place = QPointF(grid.margin, grid.row_y(row) + grid.text_y)
-            painter.drawStaticText(place, self.texts.texts(cells, row).offset)
+        self.glyphs.offsets(painter, cells)
 
 
 _HIT_TINT = 0.12
 """How much of the colour of text is mixed into the background of a hit."""
+
+
+def _stretches(values: NDArray[Any]) -> Iterator[tuple[int, int, int, int]]:
+    """Neighbours of one value in a row: the row, the first cell, one past the last, the value; zeros are left out."""
+    changes = np.ones(values.shape, np.bool_)
+    changes[:, 1:] = values[:, 1:] != values[:, :-1]
+    rows, places = np.nonzero(changes)
+    stops = np.append(places[1:], 0)
+    stops = np.where(stops == 0, values.shape[1], stops)
+    found = values[rows, places]
+    kept = found != 0
+    columns = (rows[kept], places[kept], stops[kept], found[kept])
+    return zip(*(column.tolist() for column in columns), strict=True)
 
 
 def _tint(colours: NDArray[np.uint32], cells: Cells, ranges: Sequence[Range], tint: QColor, alpha: float) -> None:

@@ -233,7 +233,7 @@ class HexPanel(QWidget):
             if found is not None:
                 self._show(OpenSource(name, *found), select)
             elif not isinstance(error, Cancelled):
-                self._session.message.emit(f"{name} cannot be shown: {plain_words(error)}")
+                self._session.message.emit(self.tr("{0} cannot be shown: {1}").format(name, plain_words(error)))
 
         self.pages.describe(name, done, key=("describe", id(self)))
 
@@ -289,7 +289,9 @@ class HexPanel(QWidget):
         self.actions_.follow.setEnabled(self._pointer() is not None)
         stored = stored_span(self.state.name)
         self.actions_.decoded.setEnabled(bool(self._decoded()) or stored is not None)
-        self.actions_.decoded.setText("Show &stored bytes" if stored is not None else "Show &decoded bytes")
+        self.actions_.decoded.setText(
+            self.tr("Show &stored bytes") if stored is not None else self.tr("Show &decoded bytes")
+        )
         self.decoded_button.setVisible(self.actions_.decoded.isEnabled())
         if path:
             self.view.accessibility.tell_place(", ".join([*(node.name for node in path[1:]), path[-1].text]))

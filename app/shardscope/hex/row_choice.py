@@ -8,6 +8,7 @@ from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QSizePolicy, QToolButton
 
 from shardcore import Node
+from shardscope.hex.fitting import AUTOMATIC
 from shardscope.hex.state import HexState
 from shardscope.hex.width import DEFAULT, RowMode, RowWidth, parse_width, record_of, table_record_of
 from shardscope.hex.width_box import WidthBox
@@ -31,8 +32,8 @@ class RowChoice(QObject):
         super().__init__(state)
         self._state = state
         self._path: Sequence[Node] = ()
-        self._before = RowWidth(RowMode.FIXED)
-        self.width = RowWidth(RowMode.FIXED)
+        self._before = RowWidth(RowMode.AUTO)
+        self.width = RowWidth(RowMode.AUTO)
         self.box = WidthBox()
         self.box.chosen.connect(self.choose)
         self.chip = QToolButton()
@@ -53,6 +54,8 @@ class RowChoice(QObject):
             self._state.set_row_width(width.width)
         elif width.mode is RowMode.FIT:
             self._state.set_row_width(None)
+        elif width.mode is RowMode.AUTO:
+            self._state.set_row_rule(AUTOMATIC)
         else:
             self._apply()
         self._offer()

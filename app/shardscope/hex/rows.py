@@ -1,145 +1,129 @@
-"""The characters of rows, laid out once and kept: hex, text and letters, full and faint."""
+"""The characters of rows, drawn as glyphs that are chosen by byte: nothing is laid out, so that new rows are cheap."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from types import MappingProxyType
-
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import Qt
-from PySide6.QtGui import QStaticText
+from PySide6.QtCore import QPointF
+from PySide6.QtGui import QColor, QFont, QGlyphRun, QPaintEngine, QPainter, QRawFont
 
 from shardcore import FieldRole
-from shardscope.copying import GROUP
+from shardscope.copying import PRINTABLE
 from shardscope.hex.cells import Cells, CellState
 from shardscope.hex.grid import HexGrid
+from shardscope.hex.layout import hex_column
 from shardscope.looks.theme import FIELD_LETTERS
 
-_KEPT = 2000
-"""Rows that are kept."""
+Codes = NDArray[np.uint8]
+"""Characters of ASCII."""
 
-_OTHER = ("  ", *(f"{byte:02x}" for byte in range(1, 256)))
-_ZERO = ("00", *("  " for _ in range(255)))
-_LETTERS_ONLY = bytes(byte if 0x20 <= byte < 0x7F else 0x20 for byte in range(256))
-_DOTS_ONLY = bytes(0x20 if 0x20 <= byte < 0x7F else 0x2E for byte in range(256))
-_LETTERS = MappingProxyType({int(role) + 1: letter for role, letter in FIELD_LETTERS.items()})
-
-
-Pieces = tuple[tuple[int, QStaticText], ...]
-"""Texts, and the character of the row at which each of them begins."""
+_ASCII = 128
+_TOUCH = 0.01
+_PAIRS = np.frombuffer(b"".join(b"%02x" % byte for byte in range(256)), np.uint8).reshape(256, 2)
+_TEXT = np.frombuffer(PRINTABLE, np.uint8)
+_IS_TEXT = np.array([0x20 <= byte < 0x7F for byte in range(256)])
+_LETTERS = np.frombuffer(b" " + b"".join(FIELD_LETTERS[role].encode() for role in FieldRole), np.uint8)
 
 
-@dataclass(frozen=True)
-class RowTexts:
-    """The texts of one row, in pieces that keep to their cells.
+class _Face:
+    """The glyphs of a font, by the code of their character.
 
     Attributes:
-        offset: The offset of the row.
-        hex: Bytes that are not zero.
-        zeros: Bytes that are zero.
-        text: Printable characters.
-        dots: Dots for the other bytes.
+        font: The font.
+        rise: From the upper edge of a text to its base line, on a whole device pixel.
     """
 
-    offset: QStaticText
-    hex: Pieces
-    zeros: Pieces
-    text: Pieces
-    dots: Pieces
+    def __init__(self, font: QFont, grid: HexGrid) -> None:
+        self.font = font
+        self.raw = QRawFont.fromFont(font)
+        self.rise = grid.rounded(self.raw.ascent()) if self.raw.isValid() else 0.0
+        glyphs = self.raw.glyphIndexesForString("".join(map(chr, range(32, 127)))) if self.raw.isValid() else []
+        self._glyphs = np.zeros(_ASCII, np.int64)
+        # A font with ligatures or without some of them is drawn as text.
+        self.whole = len(glyphs) == 127 - 32 and all(glyphs)
+        if self.whole:
+            self._glyphs[32:127] = glyphs
+
+    def run(self, codes: Codes, places: list[QPointF]) -> QGlyphRun:
+        """Characters at places, the left ends of their base lines."""
+        run = QGlyphRun()
+        run.setRawFont(self.raw)
+        run.setGlyphIndexes(self._glyphs[codes].tolist())
+        run.setPositions(places)
+        return run
 
 
-class RowCache:
-    """Laid-out rows of one grid; make a new one when font or row width change."""
+class RowGlyphs:
+    """Draws the characters of rows of one grid: offsets, bytes, text and the letters of roles."""
 
     def __init__(self, grid: HexGrid) -> None:
         self._grid = grid
-        self._rows: dict[int, RowTexts] = {}
-        self._letters: dict[int, Pieces] = {}
-        self.made = 0
+        self._face = _Face(grid.font, grid)
+        self._small = _Face(grid.letters, grid)
+        columns = [hex_column(cell) for cell in range(grid.layout.width)]
+        self._hex_x = [grid.hex_x + (column + digit) * grid.cell for column in columns for digit in (0, 1)]
+        self._text_x = [grid.text_x + cell * grid.cell for cell in range(grid.layout.width)]
+        self._letter_x = [grid.hex_x + (column - 1) * grid.cell + grid.letter_dx for column in columns]
+        self._offset_x = [grid.margin + digit * grid.cell for digit in range(grid.layout.digits)]
+        self._places: dict[str, list[QPointF]] = {}
 
-    def forget(self) -> None:
-        """The bytes changed."""
-        self._rows.clear()
-        self._letters.clear()
+    def bytes(self, painter: QPainter, cells: Cells, full: QColor, faint: QColor) -> None:
+        """Draws bytes and their text; zeros, and dots for what has no letter, are faint."""
+        loaded = cells.state == CellState.LOADED
+        zero, letter = cells.data == 0, _IS_TEXT[cells.data]
+        pairs, text = _PAIRS[cells.data], _TEXT[cells.data]
+        seen = letter & (cells.data != ord(" "))
+        for pen, hexes, texts in ((full, loaded & ~zero, loaded & seen), (faint, loaded & zero, loaded & ~letter)):
+            painter.setPen(pen)
+            self._draw(painter, self._face, "hex", self._hex_x, pairs, np.repeat(hexes, 2, axis=1))
+            self._draw(painter, self._face, "text", self._text_x, text, texts)
 
-    def forget_letters(self) -> None:
-        """The runs changed."""
-        self._letters.clear()
+    def letters(self, painter: QPainter, cells: Cells) -> None:
+        """Draws the letters of the runs that begin in these rows, in the gaps before their first bytes."""
+        self._draw(painter, self._small, "letter", self._letter_x, _LETTERS[cells.begins], cells.begins > 0)
 
-    def texts(self, cells: Cells, row: int) -> RowTexts:
-        """The texts of a row; kept when all its bytes are there."""
-        start = cells.first + row * self._grid.layout.width
-        if (kept := self._rows.get(start)) is not None:
-            return kept
-        made = self._made(start, cells.data[row], cells.state[row])
-        self.made += 1
-        if not bool((cells.state[row] > CellState.LOADED).any()):
-            if len(self._rows) >= _KEPT:
-                self._rows.clear()
-            self._rows[start] = made
-        return made
+    def offsets(self, painter: QPainter, cells: Cells) -> None:
+        """Draws the offsets of rows."""
+        grid, there = self._grid, cells.there
+        width, digits = grid.layout.width, grid.layout.digits
+        starts = [max(cells.first + row * width, 0) for row in range(len(there))]
+        codes = np.frombuffer("".join(f"{start:0{digits}x}" for start in starts).encode(), np.uint8)
+        self._draw(painter, self._face, "offset", self._offset_x, codes, np.repeat(there, digits).reshape(-1, digits))
 
-    def letters(self, cells: Cells, row: int) -> Pieces:
-        """The letters of the runs that begin in a row, to be drawn half a cell left of the hex part."""
-        start = cells.first + row * self._grid.layout.width
-        if start in self._letters:
-            return self._letters[start]
-        begins = cells.begins[row]
-        places = np.flatnonzero(begins)
-        made: Pieces = ()
-        if len(places):
-            line = [" "] * (self._grid.layout.hex_columns + 1)
-            for cell in places.tolist():
-                line[3 * cell + cell // GROUP] = _LETTERS[int(begins[cell])]
-            made = self._pieces("".join(line))
-        if cells.coloured:
-            if len(self._letters) >= _KEPT:
-                self._letters.clear()
-            self._letters[start] = made
-        return made
+    def _draw(
+        self,
+        painter: QPainter,
+        face: _Face,
+        kind: str,
+        lefts: list[float],
+        codes: Codes,
+        shown: NDArray[np.bool_],
+    ) -> None:
+        """Draws the characters that are shown: `codes` and `shown` in the order of rows, then of `lefts`."""
+        chosen = np.flatnonzero(shown)
+        if not len(chosen):
+            return
+        flat = codes.reshape(-1)
+        every = self._places_of(kind, face, lefts, len(shown))
+        places = every[: len(flat)] if len(chosen) == len(flat) else [every[at] for at in chosen.tolist()]
+        if face.whole and painter.paintEngine().type() is QPaintEngine.Type.Raster:
+            painter.drawGlyphRun(QPointF(0, 0), face.run(flat[chosen], places))
+            return
+        # A drawing of lines and letters keeps its letters; those that touch are one text.
+        painter.setFont(face.font)
+        text, start, last = "", QPointF(), QPointF()
+        for place, code in zip(places, flat[chosen].tolist(), strict=True):
+            if text and (place.y() != last.y() or abs(place.x() - last.x() - self._grid.cell) > _TOUCH):
+                painter.drawText(start, text)
+                text = ""
+            start, last, text = place if not text else start, place, text + chr(code)
+        painter.drawText(start, text)
 
-    def _made(self, start: int, data: NDArray[np.uint8], state: NDArray[np.uint8]) -> RowTexts:
-        raw = data.tobytes()
-        hexes, zeros = [_OTHER[byte] for byte in raw], [_ZERO[byte] for byte in raw] if 0 in raw else []
-        text, dots = raw.translate(_LETTERS_ONLY).decode("ascii"), raw.translate(_DOTS_ONLY).decode("ascii")
-        if not bool((state == CellState.LOADED).all()):
-            there = (state == CellState.LOADED).tolist()
-            hexes, zeros = _kept(hexes, there, "  "), _kept(zeros, there, "  ")
-            text, dots = "".join(_kept(text, there, " ")), "".join(_kept(dots, there, " "))
-        return RowTexts(
-            offset=_laid_out(f"{max(start, 0):0{self._grid.layout.digits}x}"),
-            hex=self._pieces(_joined(hexes)),
-            zeros=self._pieces(_joined(zeros)),
-            text=self._pieces(text.rstrip()),
-            dots=self._pieces(dots.rstrip()),
-        )
-
-    def _pieces(self, text: str) -> Pieces:
-        step = self._grid.piece
-        if len(text) <= step:
-            return ((0, _laid_out(text)),) if text else ()
-        parts = ((at, text[at : at + step].rstrip()) for at in range(0, len(text), step))
-        return tuple((at, _laid_out(part)) for at, part in parts if part)
-
-
-def _kept(cells: Iterable[str], there: Sequence[bool], blank: str) -> list[str]:
-    return [cell if keep else blank for cell, keep in zip(cells, there, strict=False)]
-
-
-def _joined(pairs: list[str]) -> str:
-    if len(pairs) <= GROUP:
-        return " ".join(pairs).rstrip()
-    return "  ".join(" ".join(pairs[at : at + GROUP]) for at in range(0, len(pairs), GROUP)).rstrip()
-
-
-def _laid_out(text: str) -> QStaticText:
-    laid = QStaticText(text)
-    if "<" in text:
-        # Nothing else makes Qt take a text for markup.
-        laid.setTextFormat(Qt.TextFormat.PlainText)
-    return laid
-
-
-assert set(_LETTERS) == {int(role) + 1 for role in FieldRole}
+    def _places_of(self, kind: str, face: _Face, lefts: list[float], rows: int) -> list[QPointF]:
+        """The places of all characters of some rows, made once; more rows are added as they are wanted."""
+        grid, known = self._grid, self._places.setdefault(kind, [])
+        down = grid.letter_y if face is self._small else grid.text_y
+        for row in range(len(known) // max(len(lefts), 1), rows):
+            y = grid.row_y(row) + down + face.rise
+            known += [QPointF(x, y) for x in lefts]
+        return known

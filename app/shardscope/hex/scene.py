@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from shardcore import Section, Span
 from shardscope.hex.grid import HexPart
 from shardscope.models.marks import Marks
+from shardscope.models.proposed import Proposed
 
 Range = tuple[int, int]
 """Bytes, half-open."""
@@ -32,7 +33,7 @@ class Scene:
 
     Attributes:
         top: The first row.
-        rows: Number of rows, a partly visible one included.
+        rows: Number of rows.
         sections: Of the source; their borders are drawn.
         selection: The selected bytes, half-open, or None.
         caret: The byte with the caret, or -1.
@@ -44,6 +45,7 @@ class Scene:
         frames: The field of the caret, then its record; fewer where there are none.
         hits: What a search found in these rows, ascending.
         failed: Bytes in these rows that could not be read, and why.
+        proposed: What is going to change, or None.
     """
 
     top: int
@@ -59,3 +61,4 @@ class Scene:
     frames: Sequence[Range] = ()
     hits: Sequence[Range] = ()
     failed: Sequence[tuple[Range, str]] = field(default=())
+    proposed: Proposed | None = None

@@ -45,7 +45,8 @@ class Searching(QObject):
         span = self._state.selection.span
         data = self._state.pages.bytes_at(self._state.name, span.start, min(span.stop, span.start + MAX_PATTERN))
         if data is None or span.size > MAX_PATTERN:
-            self._session.message.emit(f"Select at most {MAX_PATTERN:,} bytes to find them elsewhere.")
+            told = self.tr("Select at most {0} bytes to find them elsewhere.").format(f"{MAX_PATTERN:,}")
+            self._session.message.emit(told)
         elif data:
             self.bar.look_for("Hex", data.hex(" "))
 

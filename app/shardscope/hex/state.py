@@ -14,13 +14,16 @@ from PySide6.QtWidgets import QAbstractScrollArea
 from shardcore import FieldRole, Finding, Node, Section, SectionRole, Span
 from shardcore.patterns import Pattern
 from shardscope.hex.cells import Cells, failed_in, gather, roles_in, run_at
-from shardscope.hex.grid import HexGrid, HexPart, fitting_width
+from shardscope.hex.fitting import AUTOMATIC, RowRule
+from shardscope.hex.grid import HexGrid, HexPart
 from shardscope.hex.layout import MAX_WIDTH, HexLayout
 from shardscope.hex.marked_hits import hits_in
+from shardscope.hex.proposing import with_new
 from shardscope.hex.scene import HexSelection, Range, Scene
 from shardscope.hex.scroll import RowScroller
 from shardscope.looks import theme
 from shardscope.models.marks import Mark, Marks
+from shardscope.models.proposed import Proposed, about
 from shardscope.pages import PAGE, PageCache
 
 
@@ -40,6 +43,7 @@ class HexState(QObject):
         letters: Whether runs begin with the letter of their role; in the safe palettes they always do.
         frames: The field of the caret, then its record; fewer where there are none.
         patterns: What was searched for: its hits are marked.
+        proposed: What is going to change in some source, or None.
     """
 
     selection_changed = Signal(object)
@@ -73,10 +77,11 @@ class HexState(QObject):
         self.letters = False
         self.frames: tuple[Range, ...] = ()
         self.patterns: Sequence[Pattern] = ()
+        self.proposed: Proposed | None = None
         self.layout = HexLayout(0)
         self._font = theme.fixed_font()
         self.grid = HexGrid(self._font, self.layout, 1.0)
-        self._fixed: tuple[int, int] | None = (16, 0)
+        self._rule = AUTOMATIC
         self._caret = self._anchor = 0
         self._span = (0, 0)
         self._ahead = 0
@@ -107,9 +112,13 @@ class HexState(QObject):
 
     @property
     def shown_rows(self) -> int:
-        """Rows on the screen, a partly visible one included."""
-        room = max(self.area.viewport().height() - self.grid.header, 0)
-        return min(int(-(-room // self.grid.row)), self.layout.rows - self._scroller.top)
+        """Rows on the screen, whole ones only; what is left below them is blank."""
+        return min(self._scroller.visible, self.layout.rows - self._scroller.top)
+
+    @property
+    def rows_on_screen(self) -> range:
+        """Their numbers."""
+        return range(self.top_row, self.top_row + self.shown_rows)
 
     @property
     def visible_bytes(self) -> tuple[int, int]:
@@ -128,7 +137,8 @@ class HexState(QObject):
 
     def cells_of(self, top: int, rows: int) -> Cells:
         """The cells of some rows."""
-        return gather(self.layout, top, rows, self.pages, self.name, self.sections)
+        found = gather(self.layout, top, rows, self.pages, self.name, self.sections)
+        return with_new(found, about(self.proposed, self.name))
 
     def scene(self, *, focused: bool) -> Scene:
         """What is to be painted."""
@@ -147,6 +157,7 @@ class HexState(QObject):
             frames=self.frames,
             hits=hits_in(self.pages, self.name, self.patterns, start, stop, self.layout.size),
             failed=failed_in(self.pages, self.name, start, stop),
+            proposed=about(self.proposed, self.name),
         )
 
     def roles_on_screen(self) -> list[tuple[SectionRole, FieldRole]]:
@@ -190,6 +201,12 @@ class HexState(QObject):
         self.patterns = tuple(patterns)
         self._look_otherwise()
 
+    def set_proposed(self, proposed: Proposed | None) -> None:
+        """Marks what is going to change, and shows it in place where that is wanted; the source stays as it is."""
+        self.proposed = proposed
+        self.bytes_changed.emit()
+        self.changed.emit()
+
     def set_frames(self, frames: Iterable[Range]) -> None:
         """Frames the field of the caret, and fainter its record."""
         if (found := tuple(frames)) != self.frames:
@@ -202,7 +219,11 @@ class HexState(QObject):
 
     def set_row_width(self, width: int | None, origin: int = 0) -> None:
         """How many bytes a row has; None: as many as fit, in eights. Some row starts at the offset `origin`."""
-        self._fixed = None if width is None else (min(max(width, 1), MAX_WIDTH), origin)
+        self.set_row_rule(RowRule(None if width is None else min(max(width, 1), MAX_WIDTH), origin))
+
+    def set_row_rule(self, rule: RowRule) -> None:
+        """What decides how many bytes a row has."""
+        self._rule = rule
         self._relayout(self.layout.size)
 
     def set_letters(self, shown: bool) -> None:
@@ -296,8 +317,9 @@ class HexState(QObject):
     def fit_area(self) -> None:
         """The scroll area has another size, or stands on a screen of another scale."""
         ratio = self.area.devicePixelRatioF()
-        fitting = self._fixed is not None or self._fitting(self.layout.size, ratio) == self.layout.width
-        if ratio != self.grid.ratio or not fitting:
+        fitting = self._fitted(self.layout.size)
+        same = (fitting.layout, fitting.tight) == (self.layout, self.grid.tight)
+        if ratio != self.grid.ratio or not same:
             self._relayout(self.layout.size)
             return
         self._resize_bars()
@@ -307,10 +329,8 @@ class HexState(QObject):
         """Makes layout and grid again; the caret stays on its row of the screen when it was on it."""
         before = self.layout.row_of(self._caret) - self._scroller.top
         visible = 0 <= before < self._scroller.visible
-        ratio = self.area.devicePixelRatioF()
-        width, origin = self._fixed if self._fixed is not None else (self._fitting(size, ratio), 0)
-        self.layout = HexLayout.aligned(size, width, origin)
-        self.grid = HexGrid(self._font, self.layout, ratio)
+        self.grid = self._fitted(size)
+        self.layout = self.grid.layout
         self._resize_bars()
         row = self.layout.row_of(self._caret)
         self._scroller.go(row - (before if visible else self._scroller.visible // 3))
@@ -318,8 +338,8 @@ class HexState(QObject):
         self.layout_changed.emit()
         self.changed.emit()
 
-    def _fitting(self, size: int, ratio: float) -> int:
-        return fitting_width(self._font, size, ratio, self.area.viewport().width())
+    def _fitted(self, size: int) -> HexGrid:
+        return self._rule.grid(self._font, size, self.area.devicePixelRatioF(), self.area.viewport().width())
 
     def _resize_bars(self) -> None:
         grid, room = self.grid, self.area.viewport().size()
@@ -345,9 +365,12 @@ class HexState(QObject):
         place = QPointF(point.x() + self._across.value(), point.y())
         cell, found = grid.cell_at(place, part)
         row = int((place.y() - grid.header) // grid.row)
+        below = row >= self.shown_rows
+        if part is not None:
+            row = min(row, self.shown_rows - 1)
         offset = self.layout.row_start(self._scroller.top + row) + cell
         outside = point.x() < grid.gutter or place.x() > grid.width or not 0 <= offset < self.layout.size
-        if part is None and (outside or place.y() < grid.header):
+        if part is None and (outside or below or place.y() < grid.header):
             return None
         return self.layout.clamp(offset), found
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QCoreApplication, Qt, Signal
 from PySide6.QtWidgets import QTabBar, QToolButton, QWidget
 
 from shardcore import Section, Span
@@ -43,7 +43,7 @@ class SourceTabs(QTabBar):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("sourceTabs")
-        self.setAccessibleName("Sources of bytes")
+        self.setAccessibleName(self.tr("Sources of bytes"))
         self.setDrawBase(False)
         self.setExpanding(False)
         self.setUsesScrollButtons(True)
@@ -77,7 +77,7 @@ class SourceTabs(QTabBar):
             self.sources.insert(number, source)
             self.insertTab(number, title)
         if decoded is not None:
-            self.setTabToolTip(number, tip(f"What the stored bytes {decoded} decode to"))
+            self.setTabToolTip(number, tip(self.tr("What the stored bytes {0} decode to").format(decoded)))
             self.setTabButton(number, QTabBar.ButtonPosition.RightSide, self._close_button(source.name))
         self.blockSignals(blocked)
         self._set_current(number)
@@ -100,8 +100,8 @@ class SourceTabs(QTabBar):
         button.setText("✕")
         button.setAutoRaise(True)
         button.setFixedSize(20, 20)
-        button.setToolTip("Close")
-        button.setAccessibleName("Close this tab")
+        button.setToolTip(self.tr("Close"))
+        button.setAccessibleName(self.tr("Close this tab"))
         button.clicked.connect(partial(self._close_named, name))
         return button
 
@@ -144,5 +144,5 @@ def tab_title(name: str) -> str:
     """What stands on the tab of a source."""
     stored = stored_span(name)
     if stored is not None:
-        return f"Decoded {stored.start:,}–{stored.stop:,}"
-    return SourceName.parse(name).path or "Stored"
+        return QCoreApplication.translate("SourceTabs", "Decoded {0}").format(f"{stored.start:,}–{stored.stop:,}")
+    return SourceName.parse(name).path or QCoreApplication.translate("SourceTabs", "Stored")

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from html import escape
 
 from shardcore import Node, Section
+from shardcore.text import without_marks
 from shardcore.words import plural
-from shardscope.looks.words import cut_end, cut_middle
+from shardscope.looks.words import cut_end, cut_middle, grouped
 from shardscope.models.marks import Mark
 from shardscope.models.sections import section_at
 
@@ -31,18 +32,18 @@ def tip_text(offset: int, path: Sequence[Node], sections: Sequence[Section], mar
         if node.text:
             lines.append(escape(cut_end(node.text, _LONGEST)))
         if node.doc:
-            lines.append(f"<i>{escape(node.doc)}</i>")
+            lines.append(f"<i>{escape(grouped(without_marks(node.doc)))}</i>")
         if node.error:
-            lines.append(f"⚠ {escape(node.error)}")
+            lines.append(f"⚠ {escape(grouped(node.error))}")
         lines.append(escape(range_text(node.span.start, node.span.stop)))
     else:
         section = section_at(sections, offset)
         if section is not None:
             if section.doc:
-                lines.append(f"<i>{escape(section.doc)}</i>")
+                lines.append(f"<i>{escape(grouped(without_marks(section.doc)))}</i>")
             lines.append(escape(range_text(section.start, section.stop)))
     lines.append(f"byte {offset:,} · {offset:#x}")
-    lines += [f"⚠ {escape(cut_end(mark.message, _LONGEST))}" for mark in marks[:_MOST_MARKS]]
+    lines += [f"⚠ {escape(cut_end(grouped(mark.message), _LONGEST))}" for mark in marks[:_MOST_MARKS]]
     return f"<table width={_WIDTH}><tr><td>{'<br>'.join(lines)}</td></tr></table>"
 
 

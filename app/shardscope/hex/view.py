@@ -86,11 +86,9 @@ class HexView(QAbstractScrollArea):
         self._painter.forget()
 
     def _forget_runs(self) -> None:
-        self._painter.rows.texts.forget_letters()
         self._painter.forget()
 
     def _forget_rows(self) -> None:
-        self._painter.rows.texts.forget()
         self._painter.forget()
 
     def paintEvent(self, event: QPaintEvent) -> None:

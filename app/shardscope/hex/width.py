@@ -10,15 +10,17 @@ from shardcore import Node
 from shardcore.nodes.headline import record_size
 from shardscope.hex.layout import MAX_WIDTH
 
-CHOICES = ("16", "Fit", "Record", "8", "24", "32", "40", "48", "64")
+CHOICES = ("Auto", "16", "Fit", "Record", "8", "24", "32", "40", "48", "64")
 """What the control offers; any other number can be typed."""
 
 DEFAULT = 16
+"""What a row has by itself; fewer where they do not fit."""
 
 
 class RowMode(Enum):
     """Who decides."""
 
+    AUTO = "auto"
     FIXED = "fixed"
     FIT = "fit"
     RECORD = "record"
@@ -40,7 +42,7 @@ class RowWidth:
 def parse_width(text: str) -> RowWidth | None:
     """A choice from what was typed; None when it is none."""
     word = text.strip().lower()
-    for mode in (RowMode.FIT, RowMode.RECORD):
+    for mode in (RowMode.AUTO, RowMode.FIT, RowMode.RECORD):
         if word == mode.value:
             return RowWidth(mode)
     digits = word.split()[0] if word else ""

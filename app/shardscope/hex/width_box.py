@@ -15,16 +15,18 @@ class WidthBox(QComboBox):
 
     def __init__(self) -> None:
         super().__init__()
-        self._width = RowWidth(RowMode.FIXED)
+        self._width = RowWidth(RowMode.AUTO)
         self.setObjectName("rowWidth")
         self.setAccessibleName(self.tr("Bytes in a row"))
-        self.setToolTip(self.tr("Bytes in a row: a number, as many as fit, or the record under the caret"))
+        self.setToolTip(
+            self.tr("Bytes in a row: 16 where they fit, a number, as many as fit, or the record under the caret")
+        )
         self.setEditable(True)
         self.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)
         self.addItems(list(CHOICES))
         self.setFixedWidth(96)
         if (field := self.lineEdit()) is not None:
-            field.setAccessibleName("Bytes in a row")
+            field.setAccessibleName(self.tr("Bytes in a row"))
             field.editingFinished.connect(self._typed)
         self.activated.connect(lambda _: self._typed())
 

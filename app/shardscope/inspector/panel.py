@@ -13,12 +13,13 @@ from shardcore.nodes.node import Elsewhere
 from shardcore.text import without_marks
 from shardscope.around.breadcrumb import Breadcrumb
 from shardscope.inspector.as_numbers import MOST
+from shardscope.inspector.object_passport import object_rows
 from shardscope.inspector.parts import Form, Numbers
-from shardscope.inspector.passport import MOST_LARGE, RAW, ToPage, first_bytes, node_rows, object_rows
+from shardscope.inspector.passport import MOST_LARGE, RAW, ToPage, first_bytes, node_rows
 from shardscope.jobs import Job
 from shardscope.looks.remedies import plain_words
 from shardscope.looks.type import LARGE, NORMAL, TITLE, sized
-from shardscope.looks.words import cut_end, short_name
+from shardscope.looks.words import cut_end, grouped, short_name
 from shardscope.looks.wrap_text import WrapText
 from shardscope.selection import Selection
 from shardscope.session import Session
@@ -28,14 +29,6 @@ LATE_MILLISECONDS = 120
 
 SHORT = 24
 """Characters of a value that has the largest letters."""
-
-NOT_HERE = "Not within reach"
-
-_NOTHING_OPEN = "Open a shard to see what its bytes mean."
-_NOTHING_SELECTED = (
-    "Select a byte, a part of the structure or an object.\n\n"
-    "This panel then tells what it is, what it holds, and where it points."
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +87,7 @@ class Inspector(QScrollArea):
         selection = self._session.selection
         nothing = selection.span is None and selection.row is None
         self.pages.setCurrentIndex(1 if nothing else 0)
-        self.hint.set_text(_NOTHING_OPEN if self._session.shard is None else _NOTHING_SELECTED)
+        self.hint.set_text(self._nothing())
         if nothing:
             self._late.stop()
             self._bytes = _Bytes()
@@ -105,6 +98,15 @@ class Inspector(QScrollArea):
             self._show()
         elif not self._late.isActive():
             self._late.start()
+
+    def _nothing(self) -> str:
+        """What to do where nothing is selected."""
+        if self._session.shard is None:
+            return self.tr("Open a shard to see what its bytes mean.")
+        return self.tr(
+            "Select a byte, a part of the structure or an object.\n\n"
+            "This panel then tells what it is, what it holds, and where it points."
+        )
 
     def _take_selection(self, selection: Selection) -> None:
         span = selection.span
@@ -127,7 +129,7 @@ class Inspector(QScrollArea):
         self.crumbs.setVisible(bool(short))
         if short:
             self.crumbs.set_path(short[0].name, short)
-        error = self._trouble or self._session.selection.error
+        error = grouped(self._trouble or self._session.selection.error)
         self.error.set_text(error)
         self.error.setVisible(bool(error))
         self.name.setVisible(node is not None)
@@ -138,7 +140,7 @@ class Inspector(QScrollArea):
         self.node_form.setVisible(node is not None)
         if node is not None:
             self.name.set_text(node.name)
-            self.doc.set_text(without_marks(node.doc))
+            self.doc.set_text(grouped(without_marks(node.doc)))
             self._show_value(node)
             self.node_form.set_rows(node_rows(node, self._bytes.raw if self._bytes.node == node.span else None))
         self.object_form.setVisible(ref is not None)
@@ -195,7 +197,7 @@ class Inspector(QScrollArea):
         self._show_when_due()
 
     def _not_read(self, error: BaseException) -> None:
-        self._trouble = f"The bytes cannot be had: {plain_words(error)}"
+        self._trouble = self.tr("The bytes cannot be read: {0}").format(plain_words(error))
         self._show_when_due()
 
     def _show_when_due(self) -> None:
@@ -214,9 +216,10 @@ class Inspector(QScrollArea):
             return
 
         def failed(error: BaseException) -> None:
-            self.error.set_text(f"{NOT_HERE}: {plain_words(error)}")
+            not_here = self.tr("Not within reach")
+            self.error.set_text(f"{not_here}: {plain_words(error)}")
             self.error.show()
-            self._session.tell(NOT_HERE, error)
+            self._session.tell(not_here, error)
 
         find = leads.find
         self._session.ask(
@@ -253,9 +256,9 @@ class Inspector(QScrollArea):
         self._enlarge()
         self.doc = WrapText(tone="muted")
         self.error = WrapText(tone="error")
-        self.node_form = Form("FIELD")
+        self.node_form = Form(self.tr("FIELD"))
         self.node_form.title.hide()
-        self.object_form = Form("OBJECT")
+        self.object_form = Form(self.tr("OBJECT"))
         self._build_fold()
         for form in (self.node_form, self.object_form):
             form.followed.connect(self._follow)

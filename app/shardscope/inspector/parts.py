@@ -101,7 +101,7 @@ class Numbers(QTableWidget):
         super().__init__(0, 3)
         self.setObjectName("inspectorNumbers")
         self.setAccessibleName(self.tr("The bytes at the caret, as numbers"))
-        self.setHorizontalHeaderLabels(["as", "little-endian", "big-endian"])
+        self.setHorizontalHeaderLabels([self.tr("as"), self.tr("little-endian"), self.tr("big-endian")])
         header = self.horizontalHeader()
         header.setSectionResizeMode(QHeaderView.ResizeMode.Stretch)
         header.setSectionResizeMode(0, QHeaderView.ResizeMode.ResizeToContents)

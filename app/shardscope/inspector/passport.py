@@ -1,18 +1,16 @@
-"""What the inspector says about a node and about an object, as rows of names and values. No Qt."""
+"""What the inspector says about a node, as rows of names and values. No Qt."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from types import MappingProxyType
 
-from shardcore import FieldRole, Node, ObjectRef, Span, State
+from shardcore import FieldRole, Node, Span
 from shardcore.nodes.headline import headline
 from shardcore.nodes.node import Elsewhere
 from shardcore.record import Value
 from shardcore.sources.base import Source
-from shardcore.text import said
 from shardcore.words import plural
-from shardscope.looks.words import known_size
+from shardscope.looks.words import grouped
 
 RAW = 48
 """Bytes that are shown raw."""
@@ -23,14 +21,8 @@ LONGEST = 400
 MOST_LARGE = 200
 """Characters of a value that are shown in large letters."""
 
-MOST_EXTRAS = 24
-
 MOST_LETTERS = 1 << 16
 """Characters of a value that are copied."""
-
-_TONES = MappingProxyType(
-    {State.DELETED: "warning", State.TOMBSTONED: "warning", State.DAMAGED: "error", State.UNUSED: "muted"}
-)
 
 PENDING = "…"
 """Stands where bytes are not there yet."""
@@ -85,44 +77,26 @@ def node_rows(node: Node, raw: bytes | None) -> list[Row]:
     rows = [Row("role", node.role.name.lower(), page=True)] if node.role is not FieldRole.GROUP else []
     if node.type:
         rows.append(Row("type", node.type, strong=True))
-    rows.append(_place_row("bytes", node.span, link=False))
+    rows.append(place_row("bytes", node.span, link=False))
     if node.bits is not None:
         first, last = node.bits
         rows.append(Row("bits", f"{first:,} … {last:,} · {plural(last - first, 'bit')}"))
     if node.span.size:
         rows.append(_raw_row(node.span.size, raw))
-    shown = value_texts(node.value)
-    rows += [Row(name, text, mono=True) for name, text in zip(("value", "hex"), shown, strict=False)]
-    if node.text and node.text not in shown and (node.text != headline(node) or len(node.text) > MOST_LARGE):
-        rows.append(_cut_row("text", node.text))
+    large, shown = headline(node), value_texts(node.value)
+    if shown != [large]:
+        rows += [Row(name, text, mono=True) for name, text in zip(("value", "hex"), shown, strict=False)]
+    if len(large) > MOST_LARGE:
+        # It is cut in large letters.
+        rows.append(cut_row("text", large))
     if node.target is not None:
-        rows.append(_place_row("points to", node.target, link=True))
+        rows.append(place_row("points to", node.target, link=True))
     if node.elsewhere is not None:
         rows.append(Row("stored in", f"→ {node.elsewhere.text}", elsewhere=node.elsewhere))
     if node.decoded:
-        rows.append(Row("decoded", f"→ the bytes it decodes to, {node.decoded}", target=Span(node.decoded, 0, 1)))
+        rows.append(Row("decoded", "→ the bytes it decodes to", target=Span(node.decoded, 0, 1)))
     if node.error:
-        rows.append(Row("error", node.error, tone="error"))
-    return rows
-
-
-def object_rows(ref: ObjectRef) -> list[Row]:
-    """The passport of an object."""
-    rows = [_cut_row("key", ref.key, mono=True)] if ref.key is not None else [Row("key", "none", tone="muted")]
-    if ref.kind != "object":
-        rows.append(Row("kind", ref.kind))
-    rows.append(Row("state", ref.state.name.lower(), tone=_TONES.get(ref.state, "text")))
-    rows.append(Row("size", known_size(ref.size)))
-    rows.append(Row("stored", f"{known_size(ref.stored_size)} · {ref.codec}"))
-    if ref.shard:
-        rows.append(Row("shard", ref.shard))
-    rows += [_place_row("content" if number == 0 else "more", span, link=True) for number, span in enumerate(ref.spans)]
-    if ref.parts:
-        rows.append(Row("parts", ", ".join(ref.parts)))
-    for name, value in list(ref.extras.items())[:MOST_EXTRAS]:
-        rows.append(_cut_row(str(name), said(value, MOST_LETTERS), mono=True))
-    if ref.error:
-        rows.append(Row("error", ref.error, tone="error"))
+        rows.append(Row("error", grouped(node.error), tone="error"))
     return rows
 
 
@@ -131,7 +105,8 @@ def value_texts(value: Value) -> list[str]:
     if value is None or isinstance(value, bytes):
         return []
     if isinstance(value, bool):
-        return ["yes" if value else "no"]
+        # A bit is set or clear: its large letters say so.
+        return []
     if isinstance(value, int):
         sign = "-" if value < 0 else ""
         return [str(value), f"{sign}0x{abs(value):x}"]
@@ -144,7 +119,8 @@ def first_bytes(source: Source, start: int, count: int) -> bytes:
     return source.read(start, stop) if start < stop else b""
 
 
-def _place_row(name: str, span: Span, *, link: bool) -> Row:
+def place_row(name: str, span: Span, *, link: bool) -> Row:
+    """A row about bytes: where they are, and how many."""
     within = f" of {span.source}" if span.source else ""
     text = f"{span.start:,} … {span.stop:,}{within} · {plural(span.size, 'byte')}"
     return Row(name, f"→ {text}" if link else text, f"{span.start}..{span.stop}", target=span if link else None)
@@ -158,5 +134,6 @@ def _raw_row(size: int, raw: bytes | None) -> Row:
     return Row("raw", f"{shown} … and {more:,} more" if more > 0 else shown, raw.hex(" "), mono=True)
 
 
-def _cut_row(name: str, text: str, *, mono: bool = False) -> Row:
+def cut_row(name: str, text: str, *, mono: bool = False) -> Row:
+    """A row whose value is cut where it is long, and copied whole."""
     return Row(name, text if len(text) <= LONGEST else text[:LONGEST] + "…", text, mono=mono)

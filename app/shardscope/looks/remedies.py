@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 from shardcore import Remedy, ShardError
 from shardcore.errors import reason_of
+from shardscope.looks.words import grouped
 
 WORDS: Mapping[Remedy, str] = MappingProxyType(
     {
@@ -15,6 +16,7 @@ WORDS: Mapping[Remedy, str] = MappingProxyType(
         Remedy.SPEC: "choose File > Open with…, and give the specification, or open one of the files",
         Remedy.LIMIT: "extract it instead: files are written piece by piece",
         Remedy.REPLACE: "choose another folder, or have it replaced",
+        Remedy.KEYS: "choose another rule for the keys",
     }
 )
 """What to do, for each remedy that an error may have."""
@@ -32,7 +34,8 @@ ACTIONS: Mapping[Remedy, str] = MappingProxyType(
 def plain_words(error: BaseException | None) -> str:
     """An error as a sentence for the window: what is wrong and where, then what to do about it here."""
     if isinstance(error, ShardError):
-        return f"{error.placed}; {WORDS[error.remedy]}" if error.remedy is not None else error.placed
+        placed = grouped(error.placed)
+        return f"{placed}; {WORDS[error.remedy]}" if error.remedy is not None else placed
     if isinstance(error, Exception):
         return reason_of(error) or type(error).__name__
     return "it was stopped"

@@ -28,13 +28,16 @@ QToolButton:checked, QToolButton:pressed { background: $raised; border-color: $a
 QToolButton[popupMode="2"] { padding-right: 18px; }
 QToolButton::menu-indicator { subcontrol-origin: padding; subcontrol-position: center right; right: 5px; }
 QWidget#objectChips QToolButton[popupMode="2"] { padding-right: 18px; }
-QWidget#objectChips QToolButton, QToolButton#recordChip {
+QWidget#objectChips QToolButton, QToolButton#recordChip, QToolButton#editChip {
     background: $raised; border-color: $border; border-radius: 9px; padding: 1px 8px; }
-QWidget#objectChips QToolButton:hover, QToolButton#recordChip:hover { border-color: $accent; }
-QWidget#objectChips QToolButton:checked, QToolButton#recordChip:checked {
+QWidget#objectChips QToolButton:hover, QToolButton#recordChip:hover,
+QToolButton#editChip:hover { border-color: $accent; }
+QWidget#objectChips QToolButton:checked, QToolButton#recordChip:checked, QToolButton#editChip:checked {
     background: $accent; color: $base; border-color: $accent; }
 QPushButton { background: $raised; border: 1px solid $border; border-radius: 5px; padding: 4px 12px; }
 QToolButton:focus { border: 2px solid $accent; padding: 2px 6px; }
+QToolButton#editChip { border: none; border-radius: 6px; padding: 0 7px; }
+QToolButton#editChip:focus { border: 1px solid $text; padding: 0 6px; }
 QPushButton:hover { border-color: $accent; }
 QPushButton:focus { border: 2px solid $accent; padding: 3px 11px; }
 QPushButton:disabled { color: $faint; }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from shardcore.words import plural
 
 LONGEST_NAME = 22
@@ -10,13 +12,32 @@ LONGEST_NAME = 22
 _UNITS = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
 
+_ALONE = re.compile(
+    r"""(?:(?<![^\s(\[=→×<>…])|(?<=\.\.))   # after a blank, a bracket, a sign, or the dots of a range
+        (?<!\bcomputed\ )(?<!\bstored\ )(?<!\bkey\ )(?<!\bkeys\ )(?<!\buid\ )(?<!\bid\ )(?<!\bseed\ )
+        (\d{4,20})
+        (?![\w:/'"-])(?!,\d)(?!\.\d)        # a date, a name, a fraction, or commas already
+    """,
+    re.VERBOSE,
+)
+"""A number that stands for itself in a sentence: neither a key nor a digest, nor a part of something else."""
+
+
+def grouped(sentence: str) -> str:
+    """A sentence as the window shows it: its numbers have commas, keys and digests have none.
+
+    The sentences of shardcore are the same for the command line, where an offset is written as it is typed.
+    """
+    return _ALONE.sub(lambda match: f"{int(match[0]):,}", sentence)
+
+
 def size_text(size: int) -> str:
     """A size in few characters: `512 B`, `4.2 KiB`, `98.5 GiB`."""
     if size < 1024:
-        return f"{size} B"
+        return f"{size:,} B"
     power = min((size.bit_length() - 1) // 10, len(_UNITS))
     value = size / 1024**power
-    return f"{value:.1f} {_UNITS[power - 1]}" if value < 100 else f"{value:.0f} {_UNITS[power - 1]}"
+    return f"{value:.1f} {_UNITS[power - 1]}" if value < 100 else f"{value:,.0f} {_UNITS[power - 1]}"
 
 
 def short_size(size: int) -> str:

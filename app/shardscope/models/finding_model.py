@@ -8,6 +8,7 @@ from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelInd
 
 from shardcore import Finding, Report, Severity
 from shardscope.looks.shown import shown, tip
+from shardscope.looks.words import grouped
 
 FINDING_ROLE = int(Qt.ItemDataRole.UserRole)
 
@@ -59,8 +60,8 @@ class FindingModel(QAbstractTableModel):
             return finding
         texts = (
             finding.severity.value,
-            finding.message,
-            "" if finding.span is None else str(finding.span),
+            grouped(finding.message),
+            "" if finding.span is None else grouped(str(finding.span)),
             finding.code,
             finding.key or "",
         )
@@ -68,5 +69,5 @@ class FindingModel(QAbstractTableModel):
             return shown(texts[index.column()])
         if role == Qt.ItemDataRole.ToolTipRole:
             text = texts[index.column()]
-            return tip(f"{finding.severity.value}: {finding.message}" if index.column() < 2 else text) or None
+            return tip(f"{finding.severity.value}: {grouped(finding.message)}" if index.column() < 2 else text) or None
         return None

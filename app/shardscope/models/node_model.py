@@ -15,7 +15,7 @@ from shardcore.text import without_marks
 from shardcore.words import plural
 from shardscope.jobs import Job, Priority
 from shardscope.looks.shown import shown, tip
-from shardscope.looks.words import cut_end, short_name, short_size
+from shardscope.looks.words import cut_end, grouped, short_name, short_size
 from shardscope.models.sections import section_at
 from shardscope.session import Session
 
@@ -355,8 +355,8 @@ def _tip_of(node: Node) -> str:
     place = f"{plural(node.span.size, 'byte')} from byte {node.span.start:,} ({node.span.start:#x})"
     if node.bits is not None:
         place = f"bits {node.bits[0]:,} to {node.bits[1]:,} of {place}"
-    lines = (cut_end(f"{node.name}: {value}" if value else node.name, _LONGEST_TIP), without_marks(node.doc))
-    return "\n".join(text for text in (*lines, f"= {adds}" if adds else "", node.error, place) if text)
+    lines = (cut_end(f"{node.name}: {value}" if value else node.name, _LONGEST_TIP), grouped(without_marks(node.doc)))
+    return "\n".join(text for text in (*lines, f"= {adds}" if adds else "", grouped(node.error), place) if text)
 
 
 def _level(shard: Shard, node: Node, kids: Sequence[Node], page: int, row: int = -1) -> _Level:

@@ -104,8 +104,11 @@ class ObjectActions(QObject):
             mime = QMimeData()
             mime.setData("text/plain", text)
             QApplication.clipboard().setMimeData(mime)
-            first = f"the first {MAX_KEYS:,} of {len(chosen):,} rows: " if len(chosen) > MAX_KEYS else ""
-            self._session.message.emit(f"{first}{plural(copied, 'key')} copied")
+            told = self.tr("{0} copied").format(plural(copied, "key"))
+            if len(chosen) > MAX_KEYS:
+                first = self.tr("the first {0} of {1} rows: {2}")
+                told = first.format(f"{MAX_KEYS:,}", f"{len(chosen):,}", told)
+            self._session.message.emit(told)
 
         self._keys(chosen.head(MAX_KEYS), lambda keys: (len(keys), QByteArray("\n".join(keys).encode())), take)
 

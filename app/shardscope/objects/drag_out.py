@@ -80,7 +80,7 @@ class DragOut(QObject):
 
         def take(prepared: Prepared) -> None:
             QGuiApplication.clipboard().setMimeData(_mime(prepared, clipboard=True))
-            self._session.message.emit(f"{files_text(prepared)} copied: paste in a file manager")
+            self._session.message.emit(self.tr("{0} copied: paste in a file manager").format(files_text(prepared)))
 
         self._prepare(take, whole=True)
 
@@ -176,7 +176,8 @@ class DragOut(QObject):
             chosen = tuple(chosen)
             if len(chosen) > MOST_FILES:
                 if whole:
-                    self._session.message.emit(f"More than {MOST_FILES:,} objects are selected: extract them instead")
+                    told = self.tr("More than {0} objects are selected: extract them instead")
+                    self._session.message.emit(told.format(f"{MOST_FILES:,}"))
                 return
         key = (id(shard), _identity(shard), chosen)
         if self._job is not None and self._asked == key:
@@ -231,14 +232,17 @@ class DragOut(QObject):
     def _hand_over(self, key: _Key, prepared: Prepared, then: _Then) -> None:
         QToolTip.hideText()
         if prepared.problems:
-            more = f", and {len(prepared.problems) - 1:,} more" if len(prepared.problems) > 1 else ""
-            text = f"Not readable: {prepared.problems[0]}{more}"
+            text = self.tr("Not readable: {0}").format(prepared.problems[0])
+            if (more := len(prepared.problems) - 1) > 0:
+                text = self.tr("{0}, and {1} more").format(text, f"{more:,}")
             self._session.message.emit(text)
             if prepared.remedy is not None:
                 self._session.mendable.emit(text, prepared.remedy)
         if prepared.left_out:
-            them = "it" if prepared.left_out == 1 else "them"
-            self._session.message.emit(f"{prepared.left_out:,} deleted left out: extract {them} instead")
+            one = self.tr("1 deleted object left out: extract it instead")
+            several = self.tr("{0} deleted objects left out: extract them instead")
+            left_out = prepared.left_out
+            self._session.message.emit(one if left_out == 1 else several.format(f"{left_out:,}"))
         if prepared.files:
             self._handed.add(key)
             then(prepared)
@@ -260,7 +264,7 @@ class DragOut(QObject):
         """What the pointer says while it waits."""
         if job is self._job and self._dragging and job.total_amount:
             share = 100 * job.done_amount // job.total_amount
-            QToolTip.showText(QCursor.pos(), f"Preparing {share} % · Esc cancels", self._view)
+            QToolTip.showText(QCursor.pos(), self.tr("Preparing {0} % · Esc cancels").format(share), self._view)
 
     def _forget(self) -> None:
         """The shard is closed: its files stay for whoever got them."""
@@ -275,7 +279,7 @@ class DragOut(QObject):
 
     def _drag(self, prepared: Prepared) -> None:
         if not self._dragging:
-            self._session.message.emit(f"{files_text(prepared)} ready: drag once more")
+            self._session.message.emit(self.tr("{0} ready: drag once more").format(files_text(prepared)))
             return
         pixmap = drag_pixmap(prepared, self._view)
         self.run_drag(_mime(prepared), pixmap)

@@ -28,10 +28,10 @@ from shardscope.extraction import Outlook
 from shardscope.looks import theme
 from shardscope.looks.remedies import plain_words
 from shardscope.looks.shown import shown, tip
+from shardscope.looks.tick_box import TickBox
 from shardscope.looks.type import LARGE, sized
 from shardscope.looks.words import cut_middle, size_text
 from shardscope.objects.extract_choices import ASK, Choices
-from shardscope.objects.tick_box import TickBox
 
 TYPING_MILLISECONDS = 200
 
@@ -318,11 +318,11 @@ class ExtractSheet(QDialog):
         if self.parts.count() or not parts:
             return
         self.parts.blockSignals(True)
-        self.parts.addItem("As usual for the format", AS_USUAL)
-        self.parts.addItem("All parts", ALL_PARTS)
-        self.parts.addItem("The content alone", NO_PARTS)
+        self.parts.addItem(self.tr("As usual for the format"), AS_USUAL)
+        self.parts.addItem(self.tr("All parts"), ALL_PARTS)
+        self.parts.addItem(self.tr("The content alone"), NO_PARTS)
         for part in parts:
-            self.parts.addItem(f"The content and its {part}", part)
+            self.parts.addItem(self.tr("The content and its {0}").format(part), part)
         self.parts.blockSignals(False)
 
     def _now(self) -> None:
@@ -366,7 +366,7 @@ class ExtractSheet(QDialog):
         self.examples.setToolTip(tip("\n".join(str(self.folder / name) for name in found.examples)))
 
     def _browse(self) -> None:
-        dialog = QFileDialog(self, "Extract to")
+        dialog = QFileDialog(self, self.tr("Extract to"))
         dialog.setFileMode(QFileDialog.FileMode.Directory)
         dialog.setOption(QFileDialog.Option.ShowDirsOnly, True)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)

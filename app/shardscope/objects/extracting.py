@@ -103,7 +103,7 @@ class Extracting(QObject):
         """Tries once more what failed; nothing when the shard is not open any more."""
         wanted = result.wanted
         if self.session.shard is not wanted.shard:
-            self.session.message.emit(f"Open {wanted.request.name} to try again")
+            self.session.message.emit(self.tr("Open {0} to try again").format(wanted.request.name))
             return None
         rows = [row for row in result.found.again if row >= 0]
         if rows:

@@ -244,10 +244,11 @@ class ObjectPanel(QWidget):
             return
         if self._session.listing is None or not can_sort(shard, order):
             states = {
-                IndexState.LOADING: "The index is being read: sort then.",
-                IndexState.LOADED: "There are too many rows to sort by this column.",
+                IndexState.LOADING: self.tr("The index is being read: sort then."),
+                IndexState.LOADED: self.tr("There are too many rows to sort by this column."),
             }
-            self._session.message.emit(states.get(self._session.index_state, "Sorting needs the index: read it first."))
+            else_ = self.tr("Sorting needs the index: read it first.")
+            self._session.message.emit(states.get(self._session.index_state, else_))
             self._show_order()
             return
         descending = order == self._view.order and not self._view.descending
@@ -274,7 +275,7 @@ class ObjectPanel(QWidget):
             lambda shard, job: rows_of(shard, view, job.progress),
             take,
             failed=failed,
-            stopped=lambda: self._say("the filter was stopped", view),
+            stopped=lambda: self._say(self.tr("the filter was stopped"), view),
             key=("rows", self),
             pool=Pool.CPU,
             title="Filter objects" if heavy else "",

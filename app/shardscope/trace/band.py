@@ -90,7 +90,7 @@ class OutcomeBand(QWidget):
             return
         self._current = current
         tone = self._tone if current else "faint"
-        self.outcome.set_text(self._word if current else f"{self._word} (the key before)")
+        self.outcome.set_text(self._word if current else self.tr("{0} (the key before)").format(self._word))
         self.outcome.set_tone(tone)
         self.verdict.set_tone("text" if current else "faint")
         self.sign.set_look(self._mark, tone, filled=current)

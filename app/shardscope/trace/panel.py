@@ -22,6 +22,7 @@ from shardcore import Span, Trace
 from shardscope.looks import motion, theme
 from shardscope.looks.remedies import plain_words
 from shardscope.looks.shown import shown
+from shardscope.looks.words import grouped
 from shardscope.looks.wrap_text import WrapText
 from shardscope.selection import Selection
 from shardscope.session import Session
@@ -31,13 +32,6 @@ from shardscope.walk import Walk
 
 STEP_MILLISECONDS = 1200
 """How long play rests on a step."""
-
-_NOTHING_OPEN = "Open a shard to look up its keys."
-_TEACH = (
-    "Type a key, or select an object and press T.\n\n"
-    "You then see how a reader finds that object: which bytes it looks at, what they mean, and what each step costs. "
-    "A key that is not there is a lesson, too: the last step proves it."
-)
 
 
 class TracePanel(QWidget):
@@ -98,7 +92,15 @@ class TracePanel(QWidget):
         self.field.setEnabled(shard is not None)
         self.look.setEnabled(shard is not None)
         self.band.tell(None)
-        self._message(_NOTHING_OPEN if shard is None else _TEACH)
+        self._message(self.tr("Open a shard to look up its keys.") if shard is None else self._teach())
+
+    def _teach(self) -> str:
+        """What this panel is for, and how to begin."""
+        return self.tr(
+            "Type a key, or select an object and press T.\n\n"
+            "You then see how a reader finds that object: which bytes it looks at, what they mean, and what each step "
+            "costs. A key that is not there is a lesson, too: the last step proves it."
+        )
 
     def sizeHint(self) -> QSize:
         """Room for a sentence."""
@@ -121,10 +123,10 @@ class TracePanel(QWidget):
             return
         self._set_trace(walk.trace)
         if walk.trace is not None:
-            self.band.tell(outcome_of(walk.trace), verdict(walk.trace))
+            self.band.tell(outcome_of(walk.trace), grouped(verdict(walk.trace)))
         else:
             self.band.tell(FAILED, plain_words(walk.error))
-            self._message(_TEACH)
+            self._message(self._teach())
         self._compare_key()
 
     def _step_changed(self, walk: Walk) -> None:

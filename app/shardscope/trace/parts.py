@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import Any
 
-from PySide6.QtCore import QEvent, QPointF, QRectF, Qt, Signal
+from PySide6.QtCore import QCoreApplication, QEvent, QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import QColor, QMouseEvent, QPainter, QPaintEvent, QPen, QPolygonF
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
@@ -15,6 +15,7 @@ from shardcore.words import plural
 from shardscope.looks import theme
 from shardscope.looks.shown import shown
 from shardscope.looks.type import SMALL, sized
+from shardscope.looks.words import grouped
 from shardscope.looks.wrap_text import WrapText
 
 MOST_VALUES = 24
@@ -108,9 +109,9 @@ class StepCard(QWidget):
         self.progress = Progress.AHEAD
         self._number = number
         self.sign = Sign(str(number), "faint", filled=False)
-        self.title = WrapText(step.title, bold=True)
+        self.title = WrapText(grouped(step.title), bold=True)
         self.cost = WrapText(cost_text(step.requests, step.bytes), tone="muted")
-        self.sentence = WrapText(without_marks(step.text))
+        self.sentence = WrapText(grouped(without_marks(step.text)))
         self.values = _values(step.values)
         self.places = self._places()
         body = QVBoxLayout()
@@ -158,7 +159,7 @@ class StepCard(QWidget):
         for span in self.step.spans:
             within = f" of {span.source}" if span.source else ""
             link = WrapText(f"→ {span.start:,} … {span.stop:,}{within} · {plural(span.size, 'byte')}", link=True)
-            link.setToolTip(self.tr("Show bytes {0}").format(span))
+            link.setToolTip(self.tr("Show bytes {0}").format(grouped(str(span))))
             link.clicked.connect(lambda span=span: self.followed.emit(span))
             column.addWidget(link)
         return box
@@ -225,5 +226,6 @@ def _values(values: dict[str, Any]) -> QWidget | None:
         grid.addWidget(equals, row, 1, Qt.AlignmentFlag.AlignTop)
         grid.addWidget(shown, row, 2)
     if len(values) > MOST_VALUES:
-        grid.addWidget(WrapText(f"and {len(values) - MOST_VALUES} more", tone="muted"), MOST_VALUES, 0, 1, 3)
+        more = QCoreApplication.translate("StepValues", "and {0} more").format(len(values) - MOST_VALUES)
+        grid.addWidget(WrapText(more, tone="muted"), MOST_VALUES, 0, 1, 3)
     return box

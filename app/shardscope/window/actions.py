@@ -15,8 +15,10 @@ from shardscope.hex.actions import HexActions
 from shardscope.looks.shown import shown, tip
 from shardscope.looks.words import cut_middle
 from shardscope.objects.actions import ObjectActions
+from shardscope.packing.new_shards import NewShards
 from shardscope.session import Session
 from shardscope.settings import THEMES
+from shardscope.window.changing import Changing
 from shardscope.window.panel_docks import PanelDocks
 from shardscope.window.panels import Panel
 
@@ -164,7 +166,15 @@ class WindowActions:
             found[name] = action
         return found
 
-    def build(self, docks: PanelDocks, panels: Sequence[Panel], bytes_: HexActions, objects: ObjectActions) -> None:
+    def build(
+        self,
+        docks: PanelDocks,
+        panels: Sequence[Panel],
+        bytes_: HexActions,
+        objects: ObjectActions,
+        shards: NewShards,
+        changing: Changing,
+    ) -> None:
         """Fills the menus.
 
         Args:
@@ -172,6 +182,8 @@ class WindowActions:
             panels: What stands in them.
             bytes_: The actions of the hex view.
             objects: The actions of the objects.
+            shards: The actions that write new shards.
+            changing: The actions that change the open file.
         """
         bar = self._window.menuBar()
         bar.setAccessibleName(self.tr("Menu"))
@@ -179,6 +191,8 @@ class WindowActions:
         file.addActions([self.open, self.open_folder, self.open_with])
         file.addMenu(self.recent)
         file.addMenu(self.samples)
+        file.addSeparator()
+        file.addActions([shards.new, shards.convert])
         file.addSeparator()
         file.addActions([objects.extract, objects.extract_all])
         file.addSeparator()
@@ -191,6 +205,7 @@ class WindowActions:
         edit.addActions([bytes_.select_field, bytes_.select_record, bytes_.select_section])
         edit.addSeparator()
         edit.addActions([bytes_.find, bytes_.find_these, bytes_.find_next, bytes_.find_previous])
+        changing.fill(edit)
         view = bar.addMenu(self.tr("&View"))
         view.addActions([bytes_.decoded, bytes_.letters, bytes_.fields, bytes_.larger, bytes_.smaller])
         view.addSeparator()

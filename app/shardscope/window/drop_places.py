@@ -1,4 +1,4 @@
-"""Where a dragged file may be dropped: to be opened, or to be sought in what is open. Two halves over the window."""
+"""Where dragged files may be dropped: to be opened, or sought in what is open, or packed. Halves over the window."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ class DropPlace(Enum):
 
     OPEN = ("Open", "Shows this file instead")
     SEEK = ("Is it in here?", "Looks for its content among the objects")
+    PACK = ("Pack them", "Makes a new shard of these files and folders")
 
 
 class DropPlaces(QWidget):
@@ -38,15 +39,18 @@ class DropPlaces(QWidget):
     Args:
         window: What it lies over.
         has_shard: Whether something is open; else there is one place, *Open*.
-        act: Called with the place and the path, after the other program is done with the drop.
+        act: Called with the place and the paths, after the other program is done with the drop.
     """
 
     spoken_role = QAccessible.Role.Grouping
 
-    def __init__(self, window: QWidget, has_shard: Callable[[], bool], act: Callable[[DropPlace, str], object]) -> None:
+    def __init__(
+        self, window: QWidget, has_shard: Callable[[], bool], act: Callable[[DropPlace, tuple[str, ...]], object]
+    ) -> None:
         super().__init__(window)
         self._has_shard = has_shard
         self._act = act
+        self._several = False
         self._current: DropPlace | None = None
         self.setObjectName("dropPlaces")
         self.setAccessibleName(self.tr("Places for a dragged file"))
@@ -56,7 +60,9 @@ class DropPlaces(QWidget):
     @property
     def places(self) -> tuple[DropPlace, ...]:
         """The places there are now."""
-        return tuple(DropPlace) if self._has_shard() else (DropPlace.OPEN,)
+        if self._several:
+            return (DropPlace.PACK,)
+        return (DropPlace.OPEN, DropPlace.SEEK) if self._has_shard() else (DropPlace.OPEN,)
 
     def rect_of(self, place: DropPlace) -> QRectF:
         """Where a place is."""
@@ -70,8 +76,14 @@ class DropPlaces(QWidget):
         """The place at a point: the nearest."""
         return self.places[min(int(point.x() * len(self.places) / max(self.width(), 1)), len(self.places) - 1)]
 
-    def begin(self, point: QPointF) -> None:
-        """A file is dragged over the window."""
+    def begin(self, point: QPointF, *, several: bool = False) -> None:
+        """Files are dragged over the window.
+
+        Args:
+            point: Where.
+            several: Whether there are several: those can be packed.
+        """
+        self._several = several
         parent = self.parentWidget()
         if parent is not None:
             self.setGeometry(parent.rect())
@@ -86,23 +98,24 @@ class DropPlaces(QWidget):
 
     def drop(self, event: QDropEvent) -> None:
         """Takes a file that was dropped on the window, or on this."""
-        path = dragged_file(event.mimeData())
+        paths = dragged_files(event.mimeData())
+        self._several = len(paths) > 1
         place = self.place_at(event.position())
         self.end()
-        if path is None:
+        if not paths:
             return
         event.setDropAction(Qt.DropAction.CopyAction)
         event.accept()
-        QTimer.singleShot(0, self, lambda: self._act(place, path))
+        QTimer.singleShot(0, self, lambda: self._act(place, paths))
 
     # --- events ---
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         """The window showed this under the pointer: the drag goes on here."""
-        if event.source() is None and dragged_file(event.mimeData()) is not None:
+        if event.source() is None and (paths := dragged_files(event.mimeData())):
             event.setDropAction(Qt.DropAction.CopyAction)
             event.accept()
-            self.begin(event.position())
+            self.begin(event.position(), several=len(paths) > 1)
 
     def dragMoveEvent(self, event: QDragMoveEvent) -> None:
         """Lights the place under the pointer."""
@@ -156,7 +169,7 @@ class DropPlaces(QWidget):
         painter.drawText(lower, flags, doc)
 
 
-def dragged_file(mime: QMimeData) -> str | None:
-    """The one local file or folder that is dragged, or None."""
+def dragged_files(mime: QMimeData) -> tuple[str, ...]:
+    """The local files and folders that are dragged; none where something else is among them."""
     urls = mime.urls()
-    return urls[0].toLocalFile() if len(urls) == 1 and urls[0].isLocalFile() else None
+    return tuple(url.toLocalFile() for url in urls) if all(url.isLocalFile() for url in urls) else ()

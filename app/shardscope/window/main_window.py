@@ -23,6 +23,7 @@ from shardscope.objects.drag_files import MOST_FILES, DraggedNode
 from shardscope.objects.drag_out import DragOut
 from shardscope.objects.panel import ObjectPanel
 from shardscope.objects.result_bar import ResultBar
+from shardscope.packing.new_shards import NewShards
 from shardscope.session import IndexState, OpenFailure, Session
 from shardscope.settings import Settings
 from shardscope.trace.panel import TracePanel
@@ -30,6 +31,7 @@ from shardscope.window.about import about_box
 from shardscope.window.actions import WindowActions
 from shardscope.window.appearance import Appearance
 from shardscope.window.bytes_in_window import connect_bytes
+from shardscope.window.changing import Changing
 from shardscope.window.drop_places import DropPlace, DropPlaces
 from shardscope.window.error_bar import ErrorBar
 from shardscope.window.file_dialogs import FileDialogs
@@ -106,11 +108,17 @@ class MainWindow(QMainWindow):
         self.results = ResultBar(self.objects.actions_.extracting, self._centre)
         self.drop_places = DropPlaces(self, lambda: self.session.shard is not None, self._dropped)
         self.ways = OpenWays(self.session, self.bar, self)
-        self.troubles = Troubles(self.session, self.bar, self.ways, self.hex.view.setFocus, self)
+        self.new_shards = NewShards(self.session, settings, self)
+        self.troubles = Troubles(
+            self.session, self.bar, self.ways, self.hex.view.setFocus, self.new_shards.ask_new, self
+        )
         self.hex.naming.keys = self.objects.model.keys_at_hand
         connect_bytes(self.hex, self.panels.panel(HitsTable), self, settings)
+        self.changing = Changing(self.session, self.hex, self.objects, self.bar, self.line, self)
         self.actions_ = WindowActions(self, self, self.session)
-        self.actions_.build(self.panels, PANELS, self.hex.actions_, self.objects.actions_)
+        self.actions_.build(
+            self.panels, PANELS, self.hex.actions_, self.objects.actions_, self.new_shards, self.changing
+        )
         self.actions_.fill_samples([(one.title, str(one.path)) for one in assets.samples()])
         self.top = TopBar(
             self.actions_.back,
@@ -170,6 +178,7 @@ class MainWindow(QMainWindow):
         self.objects.table.insertAction(self.objects.actions_.check, self.actions_.copy_files)
         self.welcome.open_requested.connect(self.ask_file)
         self.welcome.folder_requested.connect(self.ask_folder)
+        self.welcome.new_requested.connect(self.new_shards.ask_new)
         self.welcome.chosen.connect(self.open)
         self.welcome.learn_requested.connect(self.learn)
         self.places.chosen.connect(self.open)
@@ -205,7 +214,7 @@ class MainWindow(QMainWindow):
         self.places.refresh_recent()
 
     def _opening(self, uri: str) -> None:
-        self.line.say(f"Opening {uri} …")
+        self.line.say(self.tr("Opening {0} …").format(uri))
 
     def _opened(self, shard: Shard) -> None:
         self.line.say("")
@@ -382,7 +391,7 @@ class MainWindow(QMainWindow):
         super().closeEvent(event)
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        """Takes one file or folder from elsewhere; our own objects are not opened."""
+        """Takes files and folders from elsewhere; our own objects are not opened."""
         self.drop_places.dragEnterEvent(event)
 
     def dragLeaveEvent(self, event: QDragLeaveEvent) -> None:
@@ -393,9 +402,11 @@ class MainWindow(QMainWindow):
         """Does what the place says where something was dropped."""
         self.drop_places.drop(event)
 
-    def _dropped(self, place: DropPlace, path: str) -> None:
-        if place is DropPlace.OPEN:
-            self.open(path)
+    def _dropped(self, place: DropPlace, paths: tuple[str, ...]) -> None:
+        if place is DropPlace.PACK:
+            self.new_shards.ask_new(paths)
+        elif place is DropPlace.OPEN:
+            self.open(paths[0])
         else:
             self.show_part("objects")
-            self.objects.seek(Path(path))
+            self.objects.seek(Path(paths[0]))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import Any
 
-from PySide6.QtCore import QObject, Qt, Signal
+from PySide6.QtCore import QCoreApplication, QObject, Qt, Signal
 from PySide6.QtWidgets import (
     QComboBox,
     QDialog,
@@ -29,12 +29,16 @@ from shardcore.registry import all_formats
 from shardcore.words import plural
 from shardscope.jobs import Job, Priority
 from shardscope.looks.remedies import plain_words
+from shardscope.looks.words import grouped
 from shardscope.opening import OpenRequest
+from shardscope.option_fields import OptionField, field_for, path_button
 from shardscope.session import Session
 from shardscope.window.error_bar import ErrorBar, Tone
-from shardscope.window.option_fields import OptionField, field_for, path_button
 
-NO_FIT = "This specification does not fit"
+
+def no_fit() -> str:
+    """What is wrong where a specification was given and the bytes are otherwise."""
+    return QCoreApplication.translate("OpenWays", "This specification does not fit")
 
 
 class OpenWith(QDialog):
@@ -64,7 +68,7 @@ class OpenWith(QDialog):
         self.path = QLineEdit(request.uri, self)
         self.path.setPlaceholderText(self.tr("A file or folder of shards"))
         self.format = QComboBox(self)
-        self.format.addItem("Recognise it", None)
+        self.format.addItem(self.tr("Recognise it"), None)
         for one in formats:
             self.format.addItem(f"{one.title}  ({one.name})", one.name)
         self.format.setCurrentIndex(max(self.format.findData(request.format), 0))
@@ -187,7 +191,7 @@ class OpenWays(QObject):
         def done(formats: Sequence[Format] | None, error: BaseException | None) -> None:
             if formats is None:
                 if not isinstance(error, Cancelled):
-                    self._session.message.emit(f"The formats cannot be listed: {plain_words(error)}")
+                    self._session.message.emit(self.tr("The formats cannot be listed: {0}").format(plain_words(error)))
                 return
             dialog = OpenWith(request, formats, shard, self._window)
             dialog.chosen.connect(self._chosen)
@@ -208,8 +212,10 @@ class OpenWays(QObject):
         def take(report: Report) -> None:
             wrong = [one for one in report.findings if one.severity is Severity.ERROR]
             if wrong:
-                more = f" ({plural(len(wrong), 'error')} in all)" if len(wrong) > 1 else ""
-                self._bar.tell(f"{NO_FIT}: {wrong[0].message}{more}.", Tone.WARNING, action="Change…", do=self.change)
+                told = f"{no_fit()}: {grouped(wrong[0].message)}"
+                if len(wrong) > 1:
+                    told = self.tr("{0} ({1} in all)").format(told, plural(len(wrong), "error"))
+                self._bar.tell(f"{told}.", Tone.WARNING, action=self.tr("Change…"), do=self.change)
 
         self._session.ask(lambda shard, job: shard.verify(Depth.INDEX, job.progress), take, key=("fit", self))
 
@@ -223,7 +229,7 @@ class OpenWays(QObject):
     def tell_guess(self, shard: Shard) -> None:
         """Says that what is shown rests on a guess, and offers to change it."""
         if shard.damage is None and shard.evidence:
-            self._bar.tell(guess_text(shard), Tone.NOTE, action="Change…", do=self.change)
+            self._bar.tell(guess_text(shard), Tone.NOTE, action=self.tr("Change…"), do=self.change)
 
 
 def guess_text(shard: Shard) -> str:

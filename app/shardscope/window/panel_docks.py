@@ -248,6 +248,9 @@ class PanelDocks(QObject):
         """A dock that shares its place has its name on a tab; it needs no title as well."""
         for bar in self._window.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly):
             bar.setAccessibleName(self.tr("Panels"))
+            # Names are whole; those that have no room are reached by arrows.
+            bar.setElideMode(Qt.TextElideMode.ElideNone)
+            bar.setUsesScrollButtons(True)
         for dock in self.by_name.values():
             tabbed = bool(self._window.tabifiedDockWidgets(dock)) and not dock.isFloating()
             bare = dock.titleBarWidget() is not None

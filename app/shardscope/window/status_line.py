@@ -50,7 +50,13 @@ class StatusLine(QStatusBar):
         self._over.timeout.connect(lambda: self.say(""))
         self.addWidget(self._pages, 3)
         self.addPermanentWidget(self.busy)
+        self._signs = 2
         self.addPermanentWidget(self.kind)
+
+    def add_sign(self, sign: QWidget) -> None:
+        """Puts a sign before the format."""
+        self.insertPermanentWidget(self._signs, sign)
+        sign.show()
 
     def say(self, text: str, milliseconds: int = 0) -> None:
         """Shows a message instead of the selection.

@@ -9,9 +9,10 @@ from PySide6.QtCore import QObject
 
 from shardcore import NotAShard, Remedy, ShardError
 from shardscope.looks.remedies import ACTIONS, plain_words
+from shardscope.looks.words import grouped
 from shardscope.session import OpenFailure, Session
 from shardscope.window.error_bar import ErrorBar, Tone
-from shardscope.window.open_with import NO_FIT, OpenWays
+from shardscope.window.open_with import OpenWays, no_fit
 
 
 class Troubles(QObject):
@@ -22,17 +23,25 @@ class Troubles(QObject):
         bar: Where they are told.
         ways: Other ways to open it.
         to_bytes: Gives the bytes the keyboard.
+        pack: Asks how files and folders become a new shard.
         parent: The window.
     """
 
     def __init__(
-        self, session: Session, bar: ErrorBar, ways: OpenWays, to_bytes: Callable[[], object], parent: QObject
+        self,
+        session: Session,
+        bar: ErrorBar,
+        ways: OpenWays,
+        to_bytes: Callable[[], object],
+        pack: Callable[[tuple[str, ...]], object],
+        parent: QObject,
     ) -> None:
         super().__init__(parent)
         self._session = session
         self._bar = bar
         self._ways = ways
         self._to_bytes = to_bytes
+        self._pack = pack
         self._tells_source = False
         self._told_damage: ShardError | None = None
         session.failed.connect(self._failed)
@@ -41,13 +50,18 @@ class Troubles(QObject):
     def _failed(self, failure: OpenFailure) -> None:
         error = failure.error
         self._tells_source = False
-        text = f"{failure.uri} cannot be opened: {plain_words(error)}"
+        text = self.tr("{0} cannot be opened: {1}").format(failure.uri, plain_words(error))
         if isinstance(error, NotAShard) and error.candidates:
-            text += f" It looks a little like {'; '.join(error.candidates)}."
+            text += " " + self.tr("It looks a little like {0}.").format("; ".join(error.candidates))
         if isinstance(error, ShardError) and error.remedy is Remedy.SPEC:
             self._bar.tell(text, Tone.ERROR, action=ACTIONS[Remedy.SPEC], do=partial(self._ways.ask, failure.request))
+        elif isinstance(error, NotAShard) and "://" not in failure.uri:
+            # Files are shown in any case: this is a folder that is no data set.
+            self._bar.tell(text, Tone.ERROR, action="Pack it…", do=partial(self._pack, (failure.uri,)))
         else:
-            self._bar.tell(text, Tone.ERROR, action="Try again", do=lambda: self._session.open(failure.request))
+            self._bar.tell(
+                text, Tone.ERROR, action=self.tr("Try again"), do=partial(self._session.open, failure.request)
+            )
 
     def tell_damage(self) -> None:
         """Tells of the damage of what is open, once; nothing when there is none."""
@@ -57,14 +71,16 @@ class Troubles(QObject):
             return
         self._tells_source, self._told_damage = False, damage
         if self._ways.fits_not(shard):
-            self._bar.tell(f"{NO_FIT}: {damage.placed}.", Tone.WARNING, action="Change…", do=self._ways.change)
+            self._bar.tell(
+                f"{no_fit()}: {grouped(damage.placed)}.", Tone.WARNING, action=self.tr("Change…"), do=self._ways.change
+            )
             return
         if isinstance(damage, NotAShard):
-            text = f"Not a shard: {plain_words(damage)}. Its bytes can be looked at."
+            text = self.tr("Not a shard: {0}. Its bytes can be looked at.").format(plain_words(damage))
         else:
-            text = f"Damaged: {plain_words(damage)}. Everything else can still be looked at."
+            text = self.tr("Damaged: {0}. Everything else can still be looked at.").format(plain_words(damage))
         show = partial(self._show, damage) if damage.span is not None else None
-        self._bar.tell(text, Tone.ERROR, action="Show the place" if show else "", do=show)
+        self._bar.tell(text, Tone.ERROR, action=self.tr("Show the place") if show else "", do=show)
 
     def _show(self, damage: ShardError) -> None:
         if damage.span is not None:
@@ -79,5 +95,5 @@ class Troubles(QObject):
             self._tells_source = False
             return
         self._tells_source = True
-        text = f"{plain_words(error)}. What is shown may be old."
-        self._bar.tell(text, Tone.WARNING, action="Reload", do=self._session.reload)
+        text = self.tr("{0}. What is shown may be old.").format(plain_words(error))
+        self._bar.tell(text, Tone.WARNING, action=self.tr("Reload"), do=self._session.reload)

@@ -109,11 +109,14 @@ WIDEST = 760
 class Welcome(QScrollArea):
     """`open_requested` asks for a dialog, `folder_requested` for one for folders, `chosen(uri)` opens something.
 
+    `new_requested` asks for a new shard.
+
     `learn_requested(uri)` opens it beside the page of its format.
     """
 
     open_requested = Signal()
     folder_requested = Signal()
+    new_requested = Signal()
     chosen = Signal(object)
     learn_requested = Signal(object)
 
@@ -133,7 +136,10 @@ class Welcome(QScrollArea):
         self.folder_button = QPushButton(self.tr("Open folder…"), self)
         self.folder_button.setToolTip(self.tr("A data set: a folder of shards that share their keys"))
         self.folder_button.clicked.connect(self.folder_requested)
-        self.drop = QLabel(self.tr("Drop a file or folder here"), self)
+        self.new_button = QPushButton(self.tr("New shard…"), self)
+        self.new_button.setToolTip(self.tr("Packs files and folders into a new shard of any format"))
+        self.new_button.clicked.connect(self.new_requested)
+        self.drop = QLabel(self.tr("Drop a file or folder here to open it, several to pack them"), self)
         self.drop.setObjectName("dropArea")
         self.drop.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.drop.setMinimumHeight(56)
@@ -171,6 +177,7 @@ class Welcome(QScrollArea):
         buttons.setSpacing(10)
         buttons.addWidget(self.open_button)
         buttons.addWidget(self.folder_button)
+        buttons.addWidget(self.new_button)
         buttons.addStretch(1)
         column = QVBoxLayout()
         column.setSpacing(14)

@@ -20,6 +20,7 @@ FORMAT = Format(
         keys=KeyRule.NONE,
         folder=True,
         members=("*.blp",),
+        single=True,
     ),
     edits={"append": lazily("shardcore.formats.bloscpack.append:append")},
     options=(
@@ -31,7 +32,9 @@ FORMAT = Format(
             default="blosclz",
             choices=("blosclz", "lz4", "lz4hc", "zlib", "zstd"),
         ),
-        Option("level", OptionType.INTEGER, "0, nothing is compressed, to 9; 7 unless given.", Purpose.WRITE),
+        Option(
+            "level", OptionType.INTEGER, "0, nothing is compressed, to 9; 7 unless given.", Purpose.WRITE, default=7
+        ),
         Option(
             "shuffle",
             OptionType.CHOICE,
@@ -52,6 +55,7 @@ FORMAT = Format(
             OptionType.SIZE,
             "Plain bytes of every chunk but the last, rounded down to whole elements; 1M unless given.",
             Purpose.WRITE,
+            default="1M",
         ),
         Option(
             "checksum",
@@ -62,7 +66,11 @@ FORMAT = Format(
             choices=("None", "adler32", "crc32", "md5", "sha1", "sha224", "sha256", "sha384", "sha512"),
         ),
         Option(
-            "offsets", OptionType.FLAG, "Write a table of where each chunk begins; yes unless given.", Purpose.WRITE
+            "offsets",
+            OptionType.FLAG,
+            "Write a table of where each chunk begins; yes unless given.",
+            Purpose.WRITE,
+            default=True,
         ),
         Option(
             "spare",

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -58,12 +59,12 @@ class _Kept:
         self._file.close()
 
 
-def append(shard: Shard, path: Path) -> Edit:
-    """Appends the bytes of a file; those of a `.npy` to an array of its type as further places of the first axis.
+def append(shard: Shard, *paths: Path) -> Edit:
+    """Appends the bytes of files; those of a `.npy` to an array of its type as further places of the first axis.
 
     Args:
         shard: A file of version 3.
-        path: The file.
+        paths: The files; one after the other, in one edit.
 
     Raises:
         UsageError: The shard is no such file, or the content does not fit to it.
@@ -74,15 +75,20 @@ def append(shard: Shard, path: Path) -> Edit:
         raise UsageError("give one Bloscpack file: to a folder nothing is appended")
     _check(shard)
     local = edit_of(shard.source, "", ()).path
-    try:
-        stream = path.open("rb")
-    except (OSError, ValueError) as error:
-        raise SourceError(f"cannot read {path}: {reason_of(error)}") from error
-    with stream, spool_beside(local) as spool:
-        content = content_of(stream, str(path), path.name, {}, spool)
-        if not content.size:
-            raise UsageError(f"{path} is empty: there is nothing to append")
-        return _Append(shard, content, str(path), _Kept(local.parent)).edit()
+    if not paths:
+        raise UsageError("what is to be appended? give files")
+    with ExitStack() as stack:
+        contents = []
+        for path in paths:
+            try:
+                stream = stack.enter_context(path.open("rb"))
+            except (OSError, ValueError) as error:
+                raise SourceError(f"cannot read {path}: {reason_of(error)}") from error
+            content = content_of(stream, str(path), path.name, {}, stack.enter_context(spool_beside(local)))
+            if not content.size:
+                raise UsageError(f"{path} is empty: there is nothing to append")
+            contents.append((str(path), content))
+        return _Append(shard, contents, _Kept(local.parent)).edit()
 
 
 class _Append:
@@ -90,16 +96,15 @@ class _Append:
 
     Args:
         shard: The file, its chunks loaded.
-        content: What is appended.
-        label: What errors call it.
+        contents: What is appended, in order, and what errors call each.
         kept: Where new chunks are kept until they are written.
     """
 
-    def __init__(self, shard: BloscpackShard, content: Content, label: str, kept: _Kept) -> None:
+    def __init__(self, shard: BloscpackShard, contents: Sequence[tuple[str, Content]], kept: _Kept) -> None:
         self._file = shard.file
         self._shard = shard
-        self._content = content
-        self._label = label
+        self._contents = contents
+        self._added = sum(content.size for _, content in contents)
         self._kept = kept
         self._header = shard.file.header
         self._shape = self._new_shape()
@@ -131,12 +136,14 @@ class _Append:
             changes.append(Change(at, rows.astype("<i8").tobytes(), "offsets"))
         changes.append(Change(start, Stream(self._kept.size, self._kept.pieces), "chunks"))
         how = "by rewriting all chunks, because too few offset slots are spare" if rewritten else "in place"
-        what = f"append {plural(self._content.size, 'plain byte')} {how}: {plural(header.nchunks, 'chunk')} become "
+        files = f" of {plural(len(self._contents), 'file')}" if len(self._contents) > 1 else ""
+        grows = f"{plural(header.nchunks, 'chunk')} become "
+        what = f"append {plural(self._added, 'plain byte')}{files} {how}: {grows}"
         return edit_of(self._shard.source, f"{what}{shape.nchunks:,}", tuple(changes), start + self._kept.size)
 
     def _new_shape(self) -> Shape:
         """The chunks afterwards: of the same size, unless the one that there is may grow."""
-        header, size = self._header, self._file.header.plain_size + self._content.size
+        header, size = self._header, self._file.header.plain_size + self._added
         typesize = header.typesize or 1
         if header.nchunks == 1:
             shape = Packing(typesize=typesize, chunk_size=max(CHUNK_SIZE, header.chunk_size)).shape(size, None)
@@ -158,7 +165,8 @@ class _Append:
     def _compress(self, start: int) -> list[int]:
         """Compresses the last chunk, filled up, and those after it; returns where they are going to begin."""
         old = b"" if self._stay == self._header.nchunks else self._file.content.plain(self._header.nchunks - 1)
-        content = Content(len(old) + self._content.size, chain([old] if old else [], self._content.pieces))
+        pieces = chain.from_iterable(_all_of(content, label) for label, content in self._contents)
+        content = Content(len(old) + self._added, chain([old] if old else [], pieces))
         last = self._file.table.header(self._header.nchunks - 1)
         codec = last.codec_name if last.codec_name in CODECS else CODECS[0]
         recipe = Recipe(
@@ -166,7 +174,7 @@ class _Append:
         )
         places, digest = [], self._header.checksum.compute
         chunk_size = self._shape.chunk_size
-        for chunk in compressed(chunks_of(content, chunk_size, self._label), recipe, chunk_size):
+        for chunk in compressed(chunks_of(content, chunk_size, self._contents[-1][0]), recipe, chunk_size):
             places.append(start + self._kept.size)
             self._kept.write(chunk)
             self._kept.write(digest(chunk))
@@ -189,17 +197,20 @@ class _Append:
         Raises:
             UsageError: What is appended is no whole number of places of that axis, or the metadata has no room.
         """
-        array, more, section = self._shard.array, self._content.array, self._file.metadata
+        array, section = self._shard.array, self._file.metadata
         if array is None or section is None:
-            if more is not None:
-                raise UsageError(f"{self._label}: a .npy is appended to an array; this file has none")
+            for label, content in self._contents:
+                if content.array is not None:
+                    raise UsageError(f"{label}: a .npy is appended to an array; this file has none")
             return []
         rows = array.shape and array.order == "C" and array.stride
-        if not rows or self._content.size % array.stride:
-            raise UsageError(f"{self._label}: no whole number of places of the first axis of the array in this file")
-        if more is not None and (more.dtype, more.shape[1:], more.order) != (array.dtype, array.shape[1:], "C"):
-            raise UsageError(f"{self._label}: an array of another type or shape than the one in this file")
-        length = array.shape[0] + self._content.size // array.stride
+        for label, content in self._contents:
+            more = content.array
+            if not rows or content.size % array.stride:
+                raise UsageError(f"{label}: no whole number of places of the first axis of the array in this file")
+            if more is not None and (more.dtype, more.shape[1:], more.order) != (array.dtype, array.shape[1:], "C"):
+                raise UsageError(f"{label}: an array of another type or shape than the one in this file")
+        length = array.shape[0] + self._added // array.stride
         described = array_metadata(replace(array, shape=(length, *array.shape[1:])))
         text = json.dumps(self._shard.metadata | {"shape": described["shape"]}, separators=(",", ":")).encode("ascii")
         values = section.values
@@ -208,6 +219,20 @@ class _Append:
             text, codec=codec, level=values["meta_level"], kind=section.checksum, room=values["max_meta_size"]
         )
         return [Change(section.start, new, "metadata: the shape of the array")]
+
+
+def _all_of(content: Content, label: str) -> Iterator[bytes | bytearray | memoryview]:
+    """The pieces of a content, which have to be as many bytes as it said.
+
+    Raises:
+        SourceError: They are not, or cannot be read.
+    """
+    total = 0
+    for piece in content.pieces:
+        total += len(piece)
+        yield piece
+    if total != content.size:
+        raise SourceError(f"cannot read {label}: it changed meanwhile: it had {plural(content.size, 'byte')} at first")
 
 
 def _check(shard: BloscpackShard) -> None:

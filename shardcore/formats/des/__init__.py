@@ -41,14 +41,20 @@ FORMAT = Format(
         Option(
             "level", OptionType.INTEGER, "Level of the codec: zstd 1 to 22, 3 unless given; lz4 0 to 16.", Purpose.WRITE
         ),
-        Option("threshold", OptionType.SIZE, "Longer contents become BigFiles; 10M unless given.", Purpose.WRITE),
+        Option(
+            "threshold", OptionType.SIZE, "Longer contents become BigFiles; 10M unless given.", Purpose.WRITE, "10M"
+        ),
         Option("version", OptionType.CHOICE, "Layout of the entries; 2 unless given.", Purpose.WRITE, "2", ("2", "1")),
         Option("skip", OptionType.TEXT, "Endings of uids that are not compressed, such as .jpg,.zip.", Purpose.WRITE),
         Option(
-            "n_bits", OptionType.INTEGER, "Folder: bits of the shard number, 4 to 16; 8 unless given.", Purpose.WRITE
+            "n_bits", OptionType.INTEGER, "Folder: bits of the shard number, 4 to 16; 8 unless given.", Purpose.WRITE, 8
         ),
         Option(
-            "max_bytes", OptionType.SIZE, "Folder: plain bytes in one shard; 1,000,000,000 unless given.", Purpose.WRITE
+            "max_bytes",
+            OptionType.SIZE,
+            "Folder: plain bytes in one shard; 1,000,000,000 unless given.",
+            Purpose.WRITE,
+            default=1_000_000_000,
         ),
         Option("date", OptionType.TEXT, "Folder: created_at of objects that state none, in ISO 8601.", Purpose.WRITE),
         Option("sidecar", OptionType.FLAG, "Write a .meta with checksums beside each shard.", Purpose.WRITE),

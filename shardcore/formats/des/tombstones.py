@@ -107,7 +107,8 @@ def _parsed(data: bytes, name: str) -> dict[str, Any]:
     tree = parse_json(data, name, limits=SIDECAR_LIMITS)
     if not isinstance(tree, dict) or not all(isinstance(tree.get(k, {}), dict) for k in ("index", "tombstones")):
         raise UsageError(f"{name} is no sidecar")
-    return {"index": {}, "tombstones": {}} | tree
+    # What is there keeps its order: as few bytes change as can be.
+    return tree | {name: tree.get(name, {}) for name in ("index", "tombstones")}
 
 
 def _made(shard: DesShard) -> dict[str, Any]:

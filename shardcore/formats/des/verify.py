@@ -22,6 +22,9 @@ from shardcore.shard import DEFAULT_LIMIT
 from shardcore.span import Span
 from shardcore.words import plural
 
+RATIO = 1 << 16
+"""Plain bytes for each stored one that are believed: zstd makes 32,768 of runs of one byte."""
+
 
 def verify(file: DesFile, depth: Depth, progress: Progress) -> Report:
     """Checks a shard to a depth."""
@@ -236,7 +239,14 @@ def _cost(file: DesFile, row: int) -> int:
         return 0
     if not c.codec[row]:
         return int(c.length[row])
-    return 0 if c.size[row] > DEFAULT_LIMIT else int(c.size[row])
+    return 0 if _impossible(file, row) else int(c.size[row])
+
+
+def _impossible(file: DesFile, row: int) -> bool:
+    """Whether an entry declares a content that is too large for its compressed bytes."""
+    c = file.entries.columns
+    size = int(c.size[row])
+    return bool(c.codec[row]) and not c.big[row] and size > DEFAULT_LIMIT and size > RATIO * int(c.length[row])
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,8 +271,10 @@ class _Checked:
 def _content_digest(file: DesFile, row: int, place: tuple[int, ...]) -> _Checked:
     """Decodes the content of an entry."""
     c = file.entries.columns
-    if not c.big[row] and c.codec[row] and int(c.size[row]) > DEFAULT_LIMIT:
-        message = f"not decompressed: {plural(c.size[row], 'byte')} declared, {DEFAULT_LIMIT:,} at most"
+    if _impossible(file, row):
+        message = (
+            f"not decompressed: {plural(c.size[row], 'byte')} declared, for {plural(c.length[row], 'stored byte')}"
+        )
         return _Checked(place, "", "des.over-limit", message)
     digest = hashlib.sha256()
     try:

@@ -16,9 +16,10 @@ FORMAT = Format(
     writes=Writes(
         create=lazily("shardcore.formats.mdb.writer:MdbWriter"),
         purpose="Files cut into chunks by their content, each chunk stored once, in xorbs beside an index of them.",
-        cannot="It keeps no names: a file is found by its hash; one shard has 64 MiB at most.",
+        cannot="It keeps no names: a file is found by its hash; one shard has 64 MiB at most, a store has several.",
         keys=KeyRule.NONE,
         folder=True,
+        members=("xet/shard-cache/*.mdb", "xet/xorbs/shards/*.mdb"),
     ),
     edits={"rekey": lazily("shardcore.formats.mdb.rekey:rekey")},
     options=(
@@ -28,6 +29,7 @@ FORMAT = Format(
             OptionType.CHOICE,
             "full, with lookup tables; minimal, as the server side keeps it; upload, as it travels; full unless given.",
             Purpose.WRITE,
+            default="full",
             choices=("full", "minimal", "upload"),
         ),
         Option(
@@ -35,6 +37,7 @@ FORMAT = Format(
             OptionType.CHOICE,
             "How chunks are compressed: auto, what gives the fewest bytes for each; auto unless given.",
             Purpose.WRITE,
+            default="auto",
             choices=("auto", "none", "lz4", "bg4"),
         ),
         Option(

@@ -70,9 +70,14 @@ class FileChunks:
 
 
 class Collected:
-    """The files of a shard, as they come; each content once."""
+    """The files of a shard, as they come; each content once.
+
+    Attributes:
+        last: Segments of the file that was noted last; 0 where it was there already.
+    """
 
     def __init__(self) -> None:
+        self.last = 0
         self._files = bytearray()
         self._sha256s = bytearray()
         self._counts = array("Q")
@@ -93,6 +98,7 @@ class Collected:
     def add(self, chunks: FileChunks, sha256: str) -> bytes:
         """Notes a file; one that is there already is not noted again. Returns its hash."""
         found = chunks.hash
+        self.last = 0
         if found in self._known:
             return found
         self._known.add(found)
@@ -100,10 +106,22 @@ class Collected:
         # Of an empty file the reference stores no SHA-256.
         self._sha256s += sha256_field(sha256) if found != ZERO else ZERO
         segments = chunks.segments()
+        self.last = len(segments)
         self._counts.append(len(segments))
         for *numbers, digest in segments:
             self._segments.extend(numbers)
             self._ranges += digest
+        return found
+
+    def after(self) -> NDArray[np.int64]:
+        """How many xorbs have to be there for each file, `(files,)`."""
+        counts = np.array(self._counts, np.int64)
+        xorbs = np.array(self._segments, np.int64).reshape(-1, 4)[:, 0] + 1
+        found = np.zeros(len(counts), np.int64)
+        starts = np.cumsum(counts) - counts
+        some = counts > 0
+        if some.any():
+            found[some] = np.maximum.reduceat(xorbs, starts[some])
         return found
 
     def recipes(self, xorbs: list[PackedXorb]) -> Recipes:

@@ -15,11 +15,13 @@ from shardcore.formats.mdb.hashes import shard_name
 from shardcore.formats.mdb.index import discover, load
 from shardcore.formats.mdb.layout import HEADER
 from shardcore.formats.mdb.objects import MdbObjects
+from shardcore.formats.mdb.splitting import split
 from shardcore.formats.mdb.times import read_key, read_time
 from shardcore.formats.mdb.xorb_output import XorbOutput
-from shardcore.formats.mdb.xorbs import Xorbs
+from shardcore.formats.mdb.xorbs import NAMES, Xorbs
 from shardcore.objects import NoObjects
 from shardcore.sources.memory import BytesSource
+from shardcore.words import plural
 from shardcore.writing.output import Output
 from shardcore.writing.plan import Plan, PlannedFile, WrittenFile
 from shardcore.writing.temporary import Draining
@@ -81,6 +83,7 @@ class MdbWriter(Writer):
         self._collected = Collected()
         self._known: dict[bytes, tuple[int, int]] = {}
         self._xorbs: list[PackedXorb] = []
+        self._settled = 0  # chunks in them
         self._current: tuple[XorbPacker, Draining] | None = None
         self._content = 0
 
@@ -112,16 +115,20 @@ class MdbWriter(Writer):
     def _note(self, found: FileChunks, digest: str, size: int, label: str) -> str:
         raw = self._collected.add(found, digest)
         self._content += size
-        shard = max(self._size(form) for form in self._forms)
+        if self.output.folder:
+            # What is too much for one shard goes into several; a file stays in one.
+            shard, more = size_of(FULL, 1, self._collected.last, 0, 0), ""
+        else:
+            shard, more = max(self._size(form) for form in self._forms), ": give a folder, a store has several"
         if shard > MAX_SHARD_SIZE:
             raise UsageError(
                 f"with {label or 'this file'} the shard would have {shard:,} bytes; "
-                f"a shard has at most {MAX_SHARD_SIZE:,}: make several"
+                f"a shard has at most {MAX_SHARD_SIZE:,}{more}"
             )
         return to_text(raw)
 
     def _size(self, form: str) -> int:
-        xorbs, kept = len(self._xorbs), sum(xorb.info.count for xorb in self._xorbs)
+        xorbs, kept = len(self._xorbs), self._settled
         if self._current is not None:
             xorbs, kept = xorbs + 1, kept + len(self._current[0])
         return size_of(form, self._collected.files, self._collected.segments, xorbs, kept)
@@ -141,6 +148,7 @@ class MdbWriter(Writer):
         packer, file = self._current
         packed = packer.finish()
         self._out.settle(file, to_text(packed.hash), len(packer))
+        self._settled += len(packer)
         self._xorbs.append(packed)
         self._current = None
 
@@ -150,28 +158,31 @@ class MdbWriter(Writer):
         # The same chunks in the same order are one xorb.
         named = {self._out.name_of(to_text(xorb.hash)): xorb for xorb in packed}
         files = [PlannedFile(name, xorb.size, xorb.sections, NoObjects()) for name, xorb in named.items()]
-        for name, data in self._shards(packed):
+        for name, data, _ in self._shards(packed):
             planned = _as_file(data, name)
             files.append(PlannedFile(name, len(data), planned.sections, MdbObjects(planned)))
         return Plan(tuple(files), self.exact, self._content)
 
-    def _shards(self, xorbs: list[PackedXorb]) -> Iterator[tuple[str, bytes]]:
-        """The shards and their names in the target; of a file, its own."""
+    def _shards(self, xorbs: list[PackedXorb]) -> Iterator[tuple[str, bytes, int]]:
+        """The shards, their names in the target, and how many files each has; of a file, its own name."""
         recipes = self._collected.recipes(xorbs)
+        parts = split(recipes, self._collected.after(), MAX_SHARD_SIZE) if self.output.folder else [recipes]
         for form in self._forms:
-            data = build(recipes, form, self._facts if form == FULL or not self.output.folder else NO_FACTS)
-            if self.output.folder:
-                yield f"{STORED if form == MINIMAL else CACHE}/{shard_name([data])}", data
-            else:
-                yield self.output.target.name if self.output.target else "", data
+            for part in parts:
+                data = build(part, form, self._facts if form == FULL or not self.output.folder else NO_FACTS)
+                if self.output.folder:
+                    name = f"{STORED if form == MINIMAL else CACHE}/{shard_name([data])}"
+                else:
+                    name = self.output.target.name if self.output.target else ""
+                yield name, data, len(part.files)
 
     def _complete(self) -> None:
         self._close_xorb()
-        for name, data in self._shards(self._xorbs):
+        for name, data, files in self._shards(self._xorbs):
             file = self.output.spool(name) if self.output.folder else self.output.open()
             file.write(data)
             if not self.output.folder or self.output.settle(file, name):
-                file.complete(self._collected.files)
+                file.complete(files)
         self._out.commit()
 
     def finish(self) -> tuple[WrittenFile, ...]:
@@ -182,7 +193,19 @@ class MdbWriter(Writer):
             self._out.discard()
             raise
         self.written = (*self._out.written, *written)
+        if self.output.removed:
+            self.notes += self._unused_xorbs()
         return self.written
+
+    def _unused_xorbs(self) -> tuple[str, ...]:
+        """A sentence on the xorbs of a store that none of its shards names any more: others may, so they stay."""
+        folder = self._out.folder
+        used = {self._out.name_of(to_text(xorb.hash)).rpartition("/")[2] for xorb in self._xorbs}
+        unused = [path.name for path in folder.glob(NAMES[0].format("*")) if path.name not in used] if folder else []
+        if not unused:
+            return ()
+        told = plural(len(unused), "xorb")
+        return (f"left in {folder}: {told} that no shard of the store names any more; shards elsewhere may",)
 
     def abort(self) -> None:
         """See `Writer.abort`."""

@@ -71,6 +71,14 @@ class XorbOutput:
         name = NAMES[0].format(text)
         return str(self._folder / name) if self._folder is not None else self._prefix + name
 
+    @property
+    def folder(self) -> Path | None:
+        """The folder, once it is there."""
+        target = self._output.target
+        if self._folder is not None or target is None:
+            return self._folder
+        return (target if self._output.folder else target.parent) / self._prefix.rstrip("/")
+
     def commit(self) -> None:
         """Gives the xorbs in a folder of its own their names: before the shard that refers to them gets its own."""
         if self._apart is not None:

@@ -47,6 +47,7 @@ FORMAT = Format(
             "What follows what in a shard: each minishard and its index, or all values and then all indices; "
             "by-minishard unless given.",
             Purpose.WRITE,
+            default="by-minishard",
             choices=("by-minishard", "indices-last"),
         ),
         Option(
@@ -54,6 +55,7 @@ FORMAT = Format(
             OptionType.FLAG,
             "Whether the info of the data set is written, where enough is known for one; yes unless given.",
             Purpose.WRITE,
+            default=True,
         ),
         Option(
             "kind",
@@ -69,8 +71,20 @@ FORMAT = Format(
             Purpose.WRITE,
             content=True,
         ),
-        Option("chunk_size", OptionType.TEXT, "Voxels of a chunk of volume; 64,64,64 unless given.", Purpose.WRITE),
-        Option("resolution", OptionType.TEXT, "Nanometres of a voxel of volume; 1,1,1 unless given.", Purpose.WRITE),
+        Option(
+            "chunk_size",
+            OptionType.TEXT,
+            "Voxels of a chunk of volume; 64,64,64 unless given.",
+            Purpose.WRITE,
+            "64,64,64",
+        ),
+        Option(
+            "resolution",
+            OptionType.TEXT,
+            "Nanometres of a voxel of volume; 1,1,1 unless given.",
+            Purpose.WRITE,
+            "1,1,1",
+        ),
         Option("template", OptionType.JSON, "The info of a data set that is not sharded.", Purpose.WRITE, hidden=True),
     ),
 )

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.caching import LruCache, Once
-from shardcore.errors import DEFAULT_LIMIT, FormatError, LimitExceeded, ShardError, UsageError
+from shardcore.errors import FormatError, LimitExceeded, ShardError, UsageError
 from shardcore.finding import Work
 from shardcore.formats.neuroglancer.info import SpaceKind
 from shardcore.formats.neuroglancer.layout import fragments_span, read_manifest
@@ -198,29 +198,38 @@ class NeuroglancerFile:
                 if not work.takes(stop - start):
                     found = None
                 else:
-                    if not at <= start <= stop <= at + len(block):
-                        block = self.source.read(start, min(max(start + SIZES_BLOCK, stop), self.source.size))
+                    if stop - start <= SIZES_BLOCK and not at <= start <= stop <= at + len(block):
+                        block = self.source.read(start, min(start + SIZES_BLOCK, self.source.size))
                         at = start
-                    found = self._content_size(memoryview(block)[start - at : stop - at], Span("", start, stop), work)
+                    stored = memoryview(block)[start - at : stop - at] if stop - start <= SIZES_BLOCK else None
+                    found = self._content_size(stored, Span("", start, stop), work)
             elif found is None:
                 work.takes(0)
             yield row, found
 
-    def _content_size(self, stored: memoryview, place: Span, work: Work) -> int | ShardError | None:
-        """The bytes of one decoded value, or why there are none; None when the work is over."""
-        if len(stored) <= SMALL_VALUE:
+    def _content_size(self, stored: memoryview | None, place: Span, work: Work) -> int | ShardError | None:
+        """The bytes of one decoded value, or why there are none; None when the work is over.
+
+        Args:
+            stored: The stored bytes; None where they are too many to be held.
+            place: Where they lie.
+            work: What it may cost.
+        """
+        if stored is not None and len(stored) <= SMALL_VALUE:
             value = next(decompress_many(self.codec, (stored,), lambda _: place))
             work.spend(0 if isinstance(value, ShardError) else len(value))
             return value if isinstance(value, ShardError) else len(value)
-        size, room = 0, min(DEFAULT_LIMIT, max(work.left, 0))
-        pieces = (stored[first : first + PIECE] for first in range(0, len(stored), PIECE))
+        # However large the value is: nothing of it is kept, and the work is bounded by the size of the file.
+        size, room, step = 0, max(work.left, 0), SIZES_BLOCK if stored is None else PIECE
+        parts = ((at, min(at + step, place.stop)) for at in range(place.start, place.stop, step))
+        pieces = (
+            self.source.read(a, b) if stored is None else stored[a - place.start : b - place.start] for a, b in parts
+        )
         try:
             for piece in decompress_stream(self.codec, pieces, limit=room, span=place):
                 size += len(piece)
-        except LimitExceeded as error:
+        except LimitExceeded:
             work.spend(size)
-            if room == DEFAULT_LIMIT:
-                return error
             work.takes(work.left)
             return None
         except FormatError as error:

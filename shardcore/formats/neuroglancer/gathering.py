@@ -39,7 +39,7 @@ def gather(paths: Sequence[Path], options: Mapping[str, Any]) -> Gathered:
     if len(paths) > 1:
         raise UsageError(f"{sets[0].folder} is a data set: give it alone")
     items, notes = sets[0].items()
-    return Gathered(items, {"template": dict(sets[0].described.members or {})}, notes)
+    return Gathered(items, {"template": dict(sets[0].infos)}, notes)
 
 
 def _files(paths: Sequence[Path], options: Mapping[str, Any]) -> Gathered:

@@ -62,4 +62,4 @@ def key_of_name(name: str) -> str:
     try:
         return str(key_number(stem))
     except UsageError:
-        raise UsageError(f"{name}: the name of a file is its key, a decimal or 0x number; give --manifest") from None
+        raise UsageError(f"{name}: the name of a file is its key, a decimal or 0x number, without a manifest") from None

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from shardcore.errors import FormatError, SourceError, UsageError, reason_of
-from shardcore.formats.neuroglancer.described import Described, of_info
+from shardcore.formats.neuroglancer.described import Described, spaces_of
 from shardcore.formats.neuroglancer.encoded_files import content_of, plain_name
-from shardcore.formats.neuroglancer.info import INFO_LIMIT, INFO_LIMITS, VOLUME_TYPE, KeySpace, SpaceKind
+from shardcore.formats.neuroglancer.info import (
+    ANNOTATION_TYPE,
+    INFO_LIMIT,
+    INFO_LIMITS,
+    MESH_TYPE,
+    SKELETON_TYPE,
+    VOLUME_TYPE,
+    KeySpace,
+    SpaceKind,
+    parse_info,
+)
 from shardcore.formats.neuroglancer.morton import encode
 from shardcore.formats.neuroglancer.number import key_number
 from shardcore.formats.neuroglancer.origin import INFO_NAME, LEVELS_ABOVE
@@ -26,6 +37,7 @@ LISTED = 3
 """Names of files that are left out, as examples."""
 
 _CHUNK = re.compile(r"(-?[0-9]{1,19})-(-?[0-9]{1,19})_(-?[0-9]{1,19})-(-?[0-9]{1,19})_(-?[0-9]{1,19})-(-?[0-9]{1,19})")
+_CELL = re.compile(r"[0-9]{1,19}")
 _NUMBER = re.compile(r"[0-9]{1,20}")
 _LEGACY = re.compile(r"[0-9]{1,20}:[0-9]+(:.*)?")
 _LEGACY_TYPE = "neuroglancer_legacy_mesh"
@@ -38,12 +50,68 @@ class Unsharded:
 
     Attributes:
         folder: Where the files lie.
-        described: What the info says, of this key space alone.
-        notes: What is not taken from the data set, a sentence each.
+        described: What the info says of this key space.
     """
 
     folder: Path
     described: Described
+
+    def items(self, above: str = "") -> tuple[list[Item], tuple[str, ...]]:
+        """The objects, and what is left out, a sentence each.
+
+        Args:
+            above: What the names of the objects begin with.
+
+        Raises:
+            UsageError: A file is of a form that cannot be sharded.
+            SourceError: The folder cannot be listed.
+        """
+        names = _names(self.folder)
+        if self.described.kind is SpaceKind.MESH:
+            taken, rest = pairs([(self.folder / name, f"{above}{name}") for name in names])
+            return taken, self._left_out(path.name for path, _ in rest)
+        key_of = self._key_rule()
+        keys = {name: key_of(plain_name(name)) for name in names}
+        items = [
+            Item(key, content_of(self.folder / name), str(self.folder / name), f"{above}{name}")
+            for name, key in keys.items()
+            if key is not None
+        ]
+        return items, self._left_out(name for name, key in keys.items() if key is None)
+
+    def _key_rule(self) -> Callable[[str], str | None]:
+        """What says the key of a file by its name; None where it is no object."""
+        space = self.described.space()
+        if self.described.kind is SpaceKind.VOLUME:
+            return lambda name: chunk_key(name, space)
+        if self.described.kind is SpaceKind.ANNOTATION_SPATIAL:
+            return lambda name: cell_key(name, space)
+        return lambda name: str(key_number(name, str(self.folder / name))) if _NUMBER.fullmatch(name) else None
+
+    def _left_out(self, names: Iterable[str]) -> tuple[str, ...]:
+        """A sentence on files that are no objects; none where there are none."""
+        found = list(names)
+        if not found:
+            return ()
+        more = f", and {len(found) - LISTED:,} more" if len(found) > LISTED else ""
+        told = ", ".join(map(short, found[:LISTED]))
+        return (f"{self.folder}: {plural(len(found), 'file')} left out, not named as an object: {told}{more}",)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class UnshardedSet:
+    """A data set: one key space, or several that go together.
+
+    Attributes:
+        folder: The folder.
+        parts: Its key spaces.
+        infos: The infos by their folders, that of the data set under the empty name; of what is taken.
+        notes: What is not taken, a sentence each.
+    """
+
+    folder: Path
+    parts: tuple[Unsharded, ...]
+    infos: Mapping[str, Mapping[str, Any]]
     notes: tuple[str, ...] = ()
 
     def items(self) -> tuple[list[Item], tuple[str, ...]]:
@@ -51,29 +119,20 @@ class Unsharded:
 
         Raises:
             UsageError: A file is of a form that cannot be sharded.
-            SourceError: The folder cannot be listed.
+            SourceError: A folder cannot be listed.
         """
-        names = _names(self.folder)
-        if self.described.kind is SpaceKind.VOLUME:
-            space = self.described.space()
-            keys = {name: chunk_key(plain_name(name), space) for name in names}
-            found = [(key, name) for name, key in keys.items() if key is not None]
-            items = [self._item(key, name) for key, name in found]
-            return items, (*self.notes, *_left_out(name for name, key in keys.items() if key is None))
-        if self.described.kind is SpaceKind.MESH:
-            taken, rest = pairs([(self.folder / name, name) for name in names])
-            return taken, (*self.notes, *_left_out(name for _, name in rest))
-        numbered = [name for name in names if _NUMBER.fullmatch(plain_name(name))]
-        items = [self._item(str(key_number(plain_name(name), str(self.folder / name))), name) for name in numbered]
-        return items, (*self.notes, *_left_out(name for name in names if not _NUMBER.fullmatch(plain_name(name))))
-
-    def _item(self, key: str, name: str) -> Item:
-        path = self.folder / name
-        return Item(key, content_of(path), str(path), name)
+        found: list[Item] = []
+        notes = list(self.notes)
+        for part in self.parts:
+            folder = part.described.folder(part.described.space())
+            items, left_out = part.items(f"{folder}/" if len(self.parts) > 1 and folder else "")
+            found += items
+            notes += left_out
+        return found, tuple(notes)
 
 
-def unsharded_at(folder: Path) -> Unsharded | None:
-    """The data set of a folder: a root of one scale, a scale, meshes, skeletons; None where there is no info of one.
+def unsharded_at(folder: Path) -> UnshardedSet | None:
+    """The data set of a folder: a root, a scale, meshes, skeletons, annotations; None where there is no info of one.
 
     Raises:
         UsageError: There is one that cannot be taken.
@@ -84,13 +143,15 @@ def unsharded_at(folder: Path) -> Unsharded | None:
         kind = members.get("@type")
         if kind == VOLUME_TYPE or (kind is None and isinstance(members.get("scales"), list)):
             return _root(folder, members)
+        if kind == ANNOTATION_TYPE:
+            return _annotations(folder, members)
         if kind == _LEGACY_TYPE:
             raise UsageError(f"{folder}: {_LEGACY_TEXT}")
         if not isinstance(kind, str) or not kind.startswith("neuroglancer_"):
             return None
         if members.get("sharding") is not None:
-            raise UsageError(f"{folder} is sharded already: `convert` makes another data set of it")
-        return Unsharded(folder, _described(folder, members))
+            raise _sharded_already(folder)
+        return _set(folder, [(folder, one) for one in _described(folder, members)], {"": members}, [])
     whole = folder.absolute()
     inside = ""
     for above in whole.parents[:LEVELS_ABOVE]:
@@ -151,37 +212,114 @@ def chunk_key(name: str, space: KeySpace) -> str | None:
     return str(encode(cell, grid))
 
 
-def _root(folder: Path, members: Mapping[str, Any]) -> Unsharded:
-    """The scale of a root, if it has one alone."""
+def cell_key(name: str, space: KeySpace) -> str | None:
+    """The key of the grid cell with a name such as `1_0_2`; None where the name is another.
+
+    Raises:
+        UsageError: The grid has no such cell.
+    """
+    parts, grid = name.split("_"), space.grid or ()
+    if len(parts) != len(grid) or not all(_CELL.fullmatch(part) for part in parts):
+        return None
+    cell = tuple(map(int, parts))
+    if any(at >= length for at, length in zip(cell, grid, strict=True)):
+        raise UsageError(f"{name} is no cell of {space.name}: its grid is {', '.join(map(str, grid))}")
+    return str(encode(cell, grid))
+
+
+def _root(folder: Path, members: Mapping[str, Any]) -> UnshardedSet:
+    """The scales of a root, and the meshes and skeletons that its info names."""
     scales = _scales(members)
     there = [scale for scale in scales if (folder / str(scale.get("key"))).is_dir()]
     plain = [scale for scale in there if scale.get("sharding") is None]
-    if len(plain) == 1:
-        return _scale(folder / str(plain[0]["key"]), folder, members, plain[0])
-    if plain:
-        names = ", ".join(str(folder / str(scale["key"])) for scale in plain)
-        raise UsageError(
-            f"{folder} has {len(plain)} scales, each a data set of its own; give the folder of one: {names}"
-        )
-    if there:
-        raise UsageError(f"{folder} is sharded already: `convert` makes another data set of it")
-    raise UsageError(f"{folder} has an info of a volume, but none of the folders of its scales")
+    if there and not plain:
+        raise _sharded_already(folder)
+    if not there:
+        raise UsageError(f"{folder} has an info of a volume, but none of the folders of its scales")
+    notes = [f"scale {scale.get('key')} is left out: there is no such folder" for scale in scales if scale not in there]
+    notes += [f"scale {scale.get('key')} is left out: it is sharded already" for scale in there if scale not in plain]
+    taken = {**members, "scales": plain}
+    parts = [(folder / str(scale["key"]), said) for scale, said in zip(plain, _described(folder, taken), strict=True)]
+    infos: dict[str, Mapping[str, Any]] = {"": taken}
+    for name in ("mesh", "skeletons", "segment_properties"):
+        below = members.get(name)
+        if not isinstance(below, str) or not (folder / below).is_dir():
+            continue
+        why, inner = _along(folder, below)
+        if inner is None:
+            notes.append(f"{folder / below} is left out: {why}; the new info names it: put it there yourself")
+            continue
+        infos[below] = inner
+        parts += [(folder / below, said) for said in _described(folder / below, inner, below)]
+    return _set(folder, parts, infos, notes)
 
 
-def _scale(folder: Path, root: Path, members: Mapping[str, Any], scale: Mapping[str, Any]) -> Unsharded:
+def _along(root: Path, below: str) -> tuple[str, Mapping[str, Any] | None]:
+    """The info of a folder that goes along with a volume, or why it does not."""
+    members = _info(root / below)
+    if members is None:
+        return "it has no info", None
+    kind = members.get("@type")
+    if kind == _LEGACY_TYPE:
+        return _LEGACY_TEXT, None
+    if kind not in (MESH_TYPE, SKELETON_TYPE):
+        return "it is never sharded", None
+    if members.get("sharding") is not None:
+        return "it is sharded already", None
+    normal = posixpath.normpath(below)
+    if normal != below or normal.startswith(("/", "..")) or normal == ".":
+        return "its name is not a plain one below the data set", None
+    return "", members
+
+
+def _annotations(folder: Path, members: Mapping[str, Any]) -> UnshardedSet:
+    """The indices of annotations: by id, by related object, by cell; each in a folder of its own."""
+    said = _described(folder, members)
+    parts, notes = [], []
+    sharded = {space.folder for space in parse_info(members).spaces}
+    for one in said:
+        space = one.space()
+        if space.folder in sharded:
+            raise _sharded_already(folder)
+        if (folder / space.folder).is_dir():
+            parts.append((folder / space.folder, one))
+        else:
+            # It has no annotations; a shard without keys says so.
+            notes.append(f"{space.name}: there is no folder {folder / space.folder}, and so no object")
+    if not parts:
+        raise UsageError(f"{folder} has an info of annotations, but none of the folders of its indices")
+    return _set(folder, parts, {"": members}, notes)
+
+
+def _scale(folder: Path, root: Path, members: Mapping[str, Any], scale: Mapping[str, Any]) -> UnshardedSet:
+    """One scale, given by its folder."""
     if scale.get("sharding") is not None:
-        raise UsageError(f"{folder} is sharded already: `convert` makes another data set of it")
+        raise _sharded_already(folder)
     others = [str(each.get("key")) for each in _scales(members) if each is not scale]
     notes = [f"the new info has this scale alone, not {', '.join(others)}"] if others else []
     for name in ("mesh", "skeletons"):
         if isinstance(members.get(name), str) and (root / str(members[name])).is_dir():
-            notes.append(f"{root / str(members[name])} is a data set of its own, and is not taken: pack it by itself")
-    return Unsharded(folder, _described(root, {**members, "scales": [scale]}), tuple(notes))
+            notes.append(f"{root / str(members[name])} is not taken with one scale: pack it by itself, or {root}")
+    alone = {**members, "scales": [scale]}
+    return _set(folder, [(folder, one) for one in _described(root, alone)], {"": alone}, notes)
 
 
-def _described(folder: Path, members: Mapping[str, Any]) -> Described:
+def _set(
+    folder: Path,
+    parts: Sequence[tuple[Path, Described]],
+    infos: Mapping[str, Mapping[str, Any]],
+    notes: Sequence[str],
+) -> UnshardedSet:
+    return UnshardedSet(folder, tuple(Unsharded(where, said) for where, said in parts), infos, tuple(notes))
+
+
+def _sharded_already(folder: Path) -> UsageError:
+    return UsageError(f"{folder} is sharded already: `convert` makes another data set of it")
+
+
+def _described(folder: Path, members: Mapping[str, Any], base: str = "") -> list[Described]:
     try:
-        return of_info(members)
+        return spaces_of(members, base)
     except UsageError as error:
         raise UsageError(f"{folder}: {error.message}") from None
 
@@ -215,13 +353,3 @@ def _names(folder: Path) -> list[str]:
     except OSError as error:
         raise SourceError(f"cannot list {folder}: {reason_of(error)}") from error
     return sorted(name for name in names if name != INFO_NAME and not name.startswith("."))
-
-
-def _left_out(names: Iterator[str]) -> tuple[str, ...]:
-    """A sentence on files that are no objects; none where there are none."""
-    found = list(names)
-    if not found:
-        return ()
-    more = f", and {len(found) - LISTED:,} more" if len(found) > LISTED else ""
-    names_told = ", ".join(map(short, found[:LISTED]))
-    return (f"{plural(len(found), 'file')} left out, not named as an object: {names_told}{more}",)

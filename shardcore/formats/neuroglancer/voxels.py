@@ -65,7 +65,7 @@ def described_volume(path: str, chunk_size: str | None, resolution: str | None, 
         "num_channels": array.shape[3] if array.ndim == 4 else 1,
         "scales": [scale],
     }
-    return Described(SpaceKind.VOLUME, members)
+    return Described(SpaceKind.VOLUME, members, ("scales", 0))
 
 
 def loaded(path: str) -> Array:

@@ -31,6 +31,7 @@ FORMAT = Format(
             OptionType.INTEGER,
             "The first seed tried for the hash function, 0 to 2^32 - 1; 1 unless given.",
             Purpose.WRITE,
+            default=1,
         ),
     ),
     begins=(b"SWHShard",),

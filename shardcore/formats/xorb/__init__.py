@@ -23,6 +23,7 @@ FORMAT = Format(
             OptionType.CHOICE,
             "How chunks are compressed: auto, what gives the fewest bytes for each; auto unless given.",
             Purpose.WRITE,
+            default="auto",
             choices=("auto", "none", "lz4", "bg4"),
         ),
         Option(
@@ -30,6 +31,7 @@ FORMAT = Format(
             OptionType.FLAG,
             "Whether inputs are cut into chunks; with no each is one chunk as it is; yes unless given.",
             Purpose.WRITE,
+            default=True,
         ),
         Option("chunks", OptionType.JSON, "The bytes of each chunk of a content, a list of numbers.", Purpose.FACT),
     ),

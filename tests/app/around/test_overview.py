@@ -13,9 +13,10 @@ from PySide6.QtGui import QFontMetricsF, QGuiApplication
 from pytestqt.qtbot import QtBot
 
 from shardcore import Finding, Section, SectionRole, Severity, Span
-from shardscope.around.overview import _APART, Overview
+from shardscope.around.overview import Overview
 from shardscope.around.overview_scale import LEAST, StripScale, widths_to_scale
 from shardscope.around.picture import write_picture
+from shardscope.around.strip_paint import LABELS_APART, fitting_label
 from shardscope.looks import theme
 from shardscope.pages import PageCache
 from tests.app.hex_samples import INDEX, OBJECTS, SECTIONS, SIZE, TAIL
@@ -149,9 +150,9 @@ def test_labels_never_touch(strip: Overview) -> None:
         ends = 0.0
         for number, section in enumerate(strip._scale.sections):
             left, right = strip._scale.edges[number], strip._scale.edges[number + 1]
-            text = strip._fitting(section, metrics, right - left - _APART)
+            text = fitting_label(strip.label(section), section, metrics, right - left - LABELS_APART)
             assert not text or left >= ends
-            ends = left + metrics.horizontalAdvance(text) + _APART - 1 if text else ends
+            ends = left + metrics.horizontalAdvance(text) + LABELS_APART - 1 if text else ends
 
 
 def test_many_loaded_pieces_are_no_stripes(strip: Overview) -> None:

@@ -60,7 +60,7 @@ def test_fields_stand_beside_the_bytes(qtbot: QtBot, swh: HexPanel, session: Ses
     assert session.selection.span == section(session, SectionRole.INDEX)
     session.select_span(Span("", 0, 1))
     point = QPointF(column.left(grid) + 3, grid.row_y(4) + 3)
-    assert "header › index_size" in column.tip_at(grid, point, swh.state.top_row)
+    assert "header › index_size" in column.tip_at(grid, point, swh.state.rows_on_screen)
     with_fields = swh.view.viewport().grab().toImage()
     swh.actions_.fields.setChecked(False)
     assert not column.shown

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QRectF
-from PySide6.QtGui import QFont, QFontMetricsF, QImage, QPainter
+from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtGui import QColor, QFont, QFontMetricsF, QImage, QPainter, QStaticText
+from PySide6.QtSvg import QSvgGenerator
 from pytestqt.qtbot import QtBot
 
 from shardcore import FieldRole, SectionRole
 from shardscope.hex.cells import Cells, CellState, gather, run_at
 from shardscope.hex.grid import Block, HexGrid, HexPart
-from shardscope.hex.layout import HexLayout
+from shardscope.hex.layout import HexLayout, hex_column
 from shardscope.hex.paint import HexPainter
+from shardscope.hex.rows import RowGlyphs
 from shardscope.hex.scene import Scene
 from shardscope.looks import theme
 from shardscope.models.marks import Marks
@@ -97,10 +100,8 @@ def test_the_grid_stands_on_device_pixels(qtbot: QtBot, ratio: float) -> None:
         grid = HexGrid(theme.fixed_font(points), HexLayout(100, 40), ratio)
         for length in (grid.cell, grid.row, grid.header, grid.hex_x, grid.text_x):
             assert length * ratio == pytest.approx(round(length * ratio))
-        assert grid.piece >= 25
-        length = min(grid.piece, 5000)
-        wide = QFontMetricsF(grid.font).horizontalAdvance("0" * length)
-        assert wide == pytest.approx(length * grid.cell, abs=0.6)
+        wide = QFontMetricsF(grid.font).horizontalAdvance("0" * 25)
+        assert wide == pytest.approx(25 * grid.cell, abs=0.6)
 
 
 def test_cells_agree_with_the_bytes(full: PageCache) -> None:
@@ -148,14 +149,74 @@ def test_a_selection_is_seen(full: PageCache, name: str) -> None:
         assert abs(got - (back * (1 - alpha) + front * alpha)) <= 1
 
 
+def test_glyphs_are_the_characters(full: PageCache, tmp_path: Path) -> None:
+    """Bytes are drawn as text of the same font would be, to the pixel; in SVG they are letters that can be found."""
+    layout = HexLayout(SIZE)
+    grid = HexGrid(theme.fixed_font(), layout, 1.0)
+    glyphs, cells = RowGlyphs(grid), gather(layout, 80, 6, full, "", SECTIONS)
+    drawn, wanted = (QImage(round(grid.width), round(grid.row_y(6)), QImage.Format.Format_RGB32) for _ in range(2))
+    for image in (drawn, wanted):
+        image.fill(0xFFFFFF)
+    painter = QPainter(drawn)
+    glyphs.bytes(painter, cells, QColor("black"), QColor("gray"))
+    painter.setPen(QColor("black"))
+    glyphs.offsets(painter, cells)
+    painter.end()
+    painter = QPainter(wanted)
+    painter.setFont(grid.font)
+    for row in range(6):
+        y = grid.row_y(row) + grid.text_y
+        for cell, byte in enumerate(cells.data[row].tolist()):
+            known = 0x20 <= byte < 0x7F
+            painter.setPen(QColor("black" if byte else "gray"))
+            painter.drawStaticText(QPointF(grid.hex_x + hex_column(cell) * grid.cell, y), QStaticText(f"{byte:02x}"))
+            painter.setPen(QColor("black" if known else "gray"))
+            text = QStaticText(chr(byte) if known else ".")
+            text.setTextFormat(Qt.TextFormat.PlainText)
+            painter.drawStaticText(QPointF(grid.text_x + cell * grid.cell, y), text)
+        painter.setPen(QColor("black"))
+        offset = QStaticText(f"{layout.row_start(80 + row):08x}")
+        painter.drawStaticText(QPointF(grid.margin, y), offset)
+    painter.end()
+    assert drawn == wanted
+    generator = QSvgGenerator()
+    generator.setFileName(str(tmp_path / "bytes.svg"))
+    painter = QPainter(generator)
+    glyphs.offsets(painter, cells)
+    painter.end()
+    assert f">{layout.row_start(80):08x}</text>" in (tmp_path / "bytes.svg").read_text().replace("\n", "")
+
+
+@pytest.mark.parametrize("width", [5, 16, 40])
+def test_every_field_has_a_border_around_it(full: PageCache, width: int) -> None:
+    """Between a byte and the one above there is a line where they belong to two fields, wherever painting begins."""
+    layout = HexLayout(SIZE, width)
+    starts = np.zeros(SIZE, np.int64)
+    for at in range(1, SIZE):
+        begins = at < OBJECTS and (at in (8, INDEX) or (at > INDEX and (at - INDEX) % SLOT.size in (0, 32)))
+        starts[at] = at if begins or at in (OBJECTS, TAIL) else starts[at - 1]
+    expected = np.zeros(SIZE, np.bool_)
+    expected[width:] = starts[width:] != starts[:-width]
+    for top, rows in ((0, 30), (1, 1), (7, 3)):
+        found = gather(layout, top, rows, full, "", SECTIONS).under_another().ravel()
+        assert found.tolist() == expected[top * width : (top + rows) * width].tolist()
+
+
 def test_outlines_go_around_the_bytes() -> None:
     """One polygon around touching rows, two where they do not touch, none outside the screen."""
     grid = HexGrid(QFont("DejaVu Sans Mono", 10), HexLayout(1000), 1.0)
     assert len(grid.outlines(20, 90, 0, 10, HexPart.HEX)) == 1
-    assert len(grid.outlines(31, 33, 0, 10, HexPart.HEX)) == 2
+    one, other = grid.outlines(31, 33, 0, 10, HexPart.HEX)
+    # They are one frame: each is open where the bytes go on.
+    right, left = grid.edge(16, HexPart.HEX), grid.edge(0, HexPart.HEX)
+    assert [point.x() for point in (one.first(), one.last())] == [right, right]
+    assert [point.x() for point in (other.first(), other.last())] == [left, left]
+    assert not one.isClosed()
+    assert not other.isClosed()
     assert grid.outlines(500, 600, 0, 10, HexPart.HEX) == []
     assert len(grid.outlines(0, 2**62, 0, 10, HexPart.TEXT)) == 1
     (polygon,) = grid.outlines(20, 90, 0, 10, HexPart.HEX)
+    assert polygon.isClosed()
     box = polygon.boundingRect()
     assert (box.top(), box.bottom()) == (grid.row_y(1), grid.row_y(6))
 
@@ -181,8 +242,6 @@ def test_only_rows_that_change_are_painted(full: PageCache) -> None:
         hexes.paint(painter, scene(20, **changes), cells_of(full, layout), QRectF(image.rect()), 0)
         assert hexes.canvas.painted - before == count, changes
     painter.end()
-    # The rows 0 to 20 were on the screen; none of them was laid out twice.
-    assert hexes.rows.texts.made == 21
 
 
 @pytest.mark.parametrize("ratio", [1.0, 1.25, 2.0])

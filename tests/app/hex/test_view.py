@@ -301,6 +301,43 @@ def test_fit_uses_the_width(qtbot: QtBot, view: HexView) -> None:
     assert view.state.layout.width == 8
 
 
+def test_rows_fit_by_themselves(qtbot: QtBot, view: HexView) -> None:
+    """By itself a row has 16 bytes; with less room narrower margins, then half of the bytes: nothing is cut off."""
+    seen = []
+    for width in (900, 628, 560, 330, 240):
+        view.resize(width, 300)
+        grid = view.state.grid
+        assert grid.width <= view.viewport().width()
+        assert view.horizontalScrollBar().maximum() == 0
+        seen.append((grid.layout.width, grid.tight))
+    assert seen[0] == (16, False)
+    assert sorted(seen, key=lambda one: (-one[0], one[1])) == seen
+    assert {16, 8} <= {width for width, _ in seen}
+    view.state.set_row_width(16)
+    view.resize(330, 300)
+    assert view.state.layout.width == 16
+    assert view.horizontalScrollBar().maximum() > 0
+
+
+def test_rows_are_whole(qtbot: QtBot, view: HexView) -> None:
+    """At any height no row is cut in two: what is left at the bottom is blank, and a click there selects nothing."""
+    state = view.state
+    for height in range(300, 330, 4):
+        view.resize(900, height)
+        grid, room = state.grid, view.viewport().height()
+        assert state.shown_rows == state.page_rows == int((room - grid.header) // grid.row)
+        below = QPointF(grid.hex_x + 3, grid.row_y(state.shown_rows) + 1)
+        assert below.y() > room or state.offset_at(below) is None
+        assert view.column.place_at(grid, below, state.rows_on_screen) is None
+    qtbot.keyClick(view, Qt.Key.Key_End, Qt.KeyboardModifier.ControlModifier)
+    assert state.visible_bytes[1] == SIZE
+    assert state.byte_rect(SIZE - 1).bottom() <= view.viewport().height()
+    # Dragging over the blank strip goes no farther than the last row.
+    found = state.offset_at(QPointF(grid.hex_x + 3, view.viewport().height() - 1.0), HexPart.HEX)
+    assert found is not None
+    assert state.layout.row_of(found[0]) == state.top_row + state.shown_rows - 1
+
+
 def test_a_new_row_width_keeps_the_caret_in_place(view: HexView) -> None:
     """The row of the caret stays where it is on the screen."""
     view.state.scroll_to(20_000)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,13 @@ import pytest
 from PySide6.QtGui import QGuiApplication
 from pytestqt.qtbot import QtBot
 
+import shardcore
 from shardcore import FieldRole, Node, ObjectRef, Source, SourceError, Span, State
+from shardcore.nodes.headline import headline
+from shardscope import assets
+from shardscope.inspector.object_passport import object_rows
 from shardscope.inspector.panel import Inspector
-from shardscope.inspector.passport import PENDING, RAW, node_rows, object_rows
+from shardscope.inspector.passport import PENDING, RAW, Row, node_rows
 from shardscope.session import Session
 from tests.app.conftest import open_in
 
@@ -111,7 +116,7 @@ def test_object(inspector: Inspector, session: Session, qtbot: QtBot) -> None:
     shown = {row.name: row.text for row in inspector.object_form.rows}
     assert shown["key"].startswith("ca978112")
     assert shown["size"] == "1 byte"
-    assert shown["stored"] == "1 byte · none"
+    assert shown["stored"] == "1 byte · not compressed"
     assert shown["state"] == "live"
     assert shown["content"] == "→ 528 … 529 · 1 byte"
     assert shown["slot"] == "12"
@@ -229,9 +234,79 @@ def test_no_language_of_programs_is_shown() -> None:
     """Lists, mappings and nothing are said in words: who reads the panel need not know Python."""
     ref = ObjectRef("k", 0, (), extras={"meta": {"created_at": None, "tags": ["a", 1]}, "zero": None, "flag": True})
     rows = {row.name: row.text for row in object_rows(ref)}
-    assert rows["meta"] == "created_at: none, tags: (a, 1)"
-    assert rows["zero"] == "none"
+    assert rows["meta"] == "created_at: none\ntags: a, 1"
+    assert "zero" not in rows
     assert rows["flag"] == "yes"
+
+
+def test_facts_about_objects_are_told_as_their_users_say_them() -> None:
+    """What only the program knows is left out, what is said twice is said once, and the rest has words and units."""
+    extras = {
+        "member_row": 3,
+        "record": (0, 9),
+        "compressed_size": 9,
+        "uncompressed_size": 5,
+        "offset": 4,
+        "index_size": -1,
+        "checksum": "ab" * 16,
+        "checksum_algo": "md5",
+        "voxel_begin": [8, 0],
+        "voxel_end": [16, 8],
+        "shape": [8, 8, 1],
+        "segments": [{"xorb": "6d" * 32, "start": 3, "end": 1200, "bytes": 2000}] * 10,
+        "typesize": 8,
+        "key_hex": "ff",
+        "copies": [],
+        "eligible": False,
+        "keyed": True,
+        "verified": True,
+        "start": 70_000,
+    }
+    rows = {row.name: row.text for row in object_rows(ObjectRef("k", 0, (), 5, 9, extras=extras))}
+    assert {"member_row", "record", "compressed_size", "offset", "copies", "index size"} & set(rows) == set()
+    assert rows["digest"] == "md5 " + "ab" * 16
+    assert (rows["voxels"], rows["shape"], rows["typesize"]) == ("8..16 × 0..8", "8 × 8 × 1", "8 bytes")
+    segments = rows["segments"].split("\n")
+    assert segments[0] == "chunks 3..1,200 of xorb 6d6d6d6d…d6d6d6d, 2,000 bytes"
+    assert segments[-1] == "and 5 more"
+    assert (rows["key in hex"], rows["plain xorb from"]) == ("ff", "byte 70,000")
+    unused = [row.name for row in object_rows(ObjectRef(None, 9, (), -1, -1, state=State.UNUSED))]
+    assert unused == ["key", "state"]
+
+
+def test_every_sample_reads_as_words(data: Path) -> None:
+    """In every format nothing that is said about a field or an object looks like a program."""
+    files = [*sorted(data.glob("*/*.*")), data / "neuroglancer/volume", *(sample.path for sample in assets.samples())]
+    seen = 0
+    for path in files:
+        if path.suffix not in {".shard", ".blp", ".des", ".mdb", ".xorb", ""}:
+            continue
+        with shardcore.open(path) as shard:
+            shard.load_index()
+            refs = [shard.objects.ref(row) for row in range(min(len(shard.objects), 12))]
+            rows = [row for ref in refs for row in object_rows(ref)]
+            # What a file says itself, as JSON, it may say as it likes.
+            for node in (one for one in first_nodes(shard.tree, 4) if one.role is not FieldRole.TEXT):
+                rows += node_rows(node, b"")
+                rows.append(Row("headline", headline(node)))
+            for row in rows:
+                assert row.name in ("hex", "raw") or not PROGRAM.search(row.text), (path.name, row)
+                assert "_" not in row.name
+            seen += len(rows)
+    assert seen > 2000
+
+
+PROGRAM = re.compile(r"None|True|False|[\[{]['\"(]|\bb'|@\d|^\(|\\u|\b0x0+\b ?$|^\d+ \(")
+"""Values as Python writes them, names of decoded sources, numbers before the name that they stand for."""
+
+
+def first_nodes(root: Node, levels: int) -> Iterator[Node]:
+    """The first nodes of the first levels."""
+    yield root
+    kids = root.children
+    if levels:
+        for number in range(min(len(kids), 4)):
+            yield from first_nodes(kids[number], levels - 1)
 
 
 def test_rows_of_any_object() -> None:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from shardscope.looks.words import cut_end, known_size, share_text, short_name, short_size, size_text
+from shardscope.looks.words import cut_end, grouped, known_size, share_text, short_name, short_size, size_text
 
 
 @pytest.mark.parametrize(
     ("size", "text"),
     [
         (0, "0 B"),
-        (1023, "1023 B"),
+        (1023, "1,023 B"),
         (1024, "1.0 KiB"),
-        (2**20 - 1, "1024 KiB"),
+        (2**20 - 1, "1,024 KiB"),
         (105 * 10**9, "97.8 GiB"),
         (2**60, "1.0 EiB"),
     ],
@@ -55,3 +55,25 @@ def test_long_names_lose_their_middle() -> None:
     assert len(short_name("k" * 64)) <= 22
     assert cut_end("sentence", 8) == "sentence"
     assert cut_end("sentences", 8) == "sentenc…"
+
+
+@pytest.mark.parametrize(
+    ("sentence", "shown"),
+    [
+        ("it begins at 1684; the file ends at 1700 (bytes 1684..1700)", "1,684 1,700 1,684..1,700"),
+        ("the chunk has 4,294,967,295 bytes; only 1604 are there.", "4,294,967,295 1,604"),
+        ("byte 18446744073709551615, after the end", "18,446,744,073,709,551,615"),
+        ("computed 45674680, stored 88562344", "45674680 88562344"),
+        ("no object has the key 20250101", "20250101"),
+        ("expired since 2026-11-10 22:30:10 UTC", "2026-11-10 22:30:10"),
+        ("entry_1234 is 0.12345 of 0x1000", "entry_1234 0.12345 0x1000"),
+        ("12345: 34 stored bytes", "12345: 34"),
+    ],
+)
+def test_numbers_in_sentences_have_commas(sentence: str, shown: str) -> None:
+    """A sentence of shardcore is shown with the commas that tables have; keys, digests and dates stay as they are."""
+    told = grouped(sentence)
+    for part in shown.split():
+        assert part in told
+    assert grouped(told) == told
+    assert told.replace(",", "") == sentence.replace(",", "")

@@ -275,6 +275,7 @@ def test_words() -> None:
     assert [value_text(v) for v in (True, b"\x01\xff", 7)] == ["yes", "01ff", "7"]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", theme.NAMES)
 def test_every_theme(name: str, panel: TracePanel, qtbot: QtBot) -> None:
     """All is painted in every theme, and the current step stands out from the ground."""

@@ -11,6 +11,7 @@ from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDragMoveEvent, QDro
 from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
+from shardscope.packing.sheet import PackSheet
 from shardscope.settings import Settings
 from shardscope.window.drop_places import DropPlace
 from shardscope.window.main_window import MainWindow
@@ -131,13 +132,32 @@ def test_places_go_with_the_drag(window: MainWindow, qtbot: QtBot, data: Path) -
 
 
 def test_other_drags_show_nothing(window: MainWindow, qtbot: QtBot, data: Path) -> None:
-    """Two files, or no file, are not taken."""
+    """Text, and addresses elsewhere, are not taken."""
     open_in(window.session, qtbot, data / "swh" / "small.shard")
-    text = QMimeData()
+    text, far = QMimeData(), QMimeData()
     text.setText("hello")
-    for mime in (text, mime_of(data / "swh" / "one.shard", data / "swh" / "small.shard")):
+    far.setUrls([QUrl.fromLocalFile(str(data / "swh" / "one.shard")), QUrl("https://example.org/two.shard")])
+    for mime in (text, far):
         Dragging(window, mime).to(QPoint(600, 10))
         assert window.drop_places.isHidden()
+
+
+def test_several_files_are_packed(window: MainWindow, qtbot: QtBot, data: Path) -> None:
+    """Several files have one place, whatever is open: the sheet for a new shard begins with them."""
+    paths = (data / "swh" / "one.shard", data / "swh" / "small.shard")
+    for is_open in (False, True):
+        if is_open:
+            open_in(window.session, qtbot, data / "swh" / "small.shard")
+        drag = Dragging(window, mime_of(*paths))
+        drag.to(QPoint(600, 400))
+        assert window.drop_places.places == (DropPlace.PACK,)
+        drag.drop(QPoint(300, 400))
+        qtbot.waitUntil(lambda: window.findChild(PackSheet) is not None)
+        sheet = window.findChild(PackSheet)
+        assert sheet is not None
+        assert sheet.inputs == tuple(map(str, paths))
+        sheet.reject()
+        qtbot.waitUntil(lambda: window.findChild(PackSheet) is None)
 
 
 def test_the_place_under_the_pointer_is_lit(window: MainWindow, qtbot: QtBot, data: Path) -> None:

@@ -315,6 +315,7 @@ def test_a_dropped_file_is_opened(window: MainWindow, qtbot: QtBot, data: Path) 
     settle(window, 40)
 
 
+@pytest.mark.thorough
 def test_themes_change_at_once(small: MainWindow) -> None:
     """A theme changes the colours of the open window, and is remembered."""
     for name in ("dark", "light-safe", "dark-safe", "system", "light"):

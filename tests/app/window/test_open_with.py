@@ -13,10 +13,10 @@ from pytestqt.qtbot import QtBot
 
 import shardcore
 from shardscope.opening import OpenRequest
+from shardscope.option_fields import FlagField, FolderField, JsonField, json_problem
 from shardscope.session import Session
 from shardscope.window.error_bar import ErrorBar
 from shardscope.window.open_with import OpenWays, OpenWith, guess_text
-from shardscope.window.option_fields import FlagField, FolderField, JsonField, json_problem
 
 FORMATS = shardcore.registry.all_formats()
 

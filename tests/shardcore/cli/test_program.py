@@ -113,6 +113,7 @@ def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == f"shardcore {shardcore.__version__}\n"
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not Path("/bin/sh").exists(), reason="no shell here")
 @pytest.mark.parametrize(("after", "code"), [("| head -c 1 >/dev/null", 0), (">&-", 0), ("2>&-", 0), (">/dev/full", 4)])
 def test_outputs_that_go_away(data: Path, after: str, code: int) -> None:
@@ -205,6 +206,7 @@ def test_interrupting_leaves_nothing(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["names"]
 
 
+@pytest.mark.thorough
 def test_terminals_without_unicode(small: Path, tmp_path: Path) -> None:
     """Where the output cannot carry a character it is shown as an escape; file names may be any bytes."""
     odd = tmp_path / "\u4e16\u00fc.shard"

@@ -19,12 +19,18 @@ from shardcore.nodes.headline import grouped_value, headline, sum_text
         (Node("n", Span("", 0, 8), value=-1, text="-1", role=FieldRole.SIZE), "-1"),
         (Node("n", Span("", 0, 8), value=4465, text="4465", role=FieldRole.OFFSET), "4,465"),
         (Node("n", Span("", 0, 1), value=2, text="2", role=FieldRole.VERSION), "2"),
-        (Node("n", Span("", 0, 1), value=3, text="0x03 a, b", role=FieldRole.FLAGS), "0x03 a, b"),
+        (Node("n", Span("", 0, 1), value=3, text="0x03 a, b", role=FieldRole.FLAGS), "a, b"),
+        (Node("n", Span("", 0, 1), value=1, text="1 (lz4)", role=FieldRole.CODEC), "lz4"),
+        (Node("n", Span("", 0, 4), value=3, text="ONE | TWO", role=FieldRole.FLAGS), "ONE, TWO"),
+        (Node("n", Span("", 0, 4), value=0, text="0x00000000", role=FieldRole.FLAGS), "none set"),
+        (Node("n", Span("", 0, 4), value=3, text="4 (other)", role=FieldRole.FLAGS), "4 (other)"),
+        (Node("n", Span("", 0, 9), value="Größe", text='"Gr\\u00f6\\u00dfe"', role=FieldRole.TEXT), "Größe"),
+        (Node("n", Span("", 0, 16), text="3049..13152", role=FieldRole.OFFSET), "3,049..13,152"),
         (Node("n", Span("", 0, 1)), ""),
     ],
 )
 def test_the_value_as_a_person_reads_it(node: Node, said: str) -> None:
-    """Sizes have their unit, counts and offsets commas; what a format says itself stands."""
+    """Sizes have their unit, counts and offsets commas; flags and codecs are named; what a format says stands."""
     assert headline(node) == said
 
 

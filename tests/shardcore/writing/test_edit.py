@@ -8,11 +8,14 @@ from pathlib import Path
 import pytest
 
 import shardcore
+from shardcore.cli import editing
 from shardcore.errors import FormatError, SourceChanged, SourceError, UsageError
 from shardcore.sources.local import FileSource
 from shardcore.testing import killed
+from shardcore.writing import chain
 from shardcore.writing import undo as journals
 from shardcore.writing.edit import Change, Edit, Stream, Zeros, edit_of
+from shardcore.writing.verbs import TOMBSTONE, VERBS
 
 OLD = bytes(range(256)) * 64 + bytes(40_000) + b"tail" * 1000
 
@@ -47,7 +50,7 @@ class Killed:
     def prepared(self, target: Path) -> None:
         """The old file, without a journal."""
         target.write_bytes(OLD)
-        journals.journal_of(target).unlink(missing_ok=True)
+        chain.forget(target)
 
     def run(self, target: Path) -> None:
         """Makes the edit."""
@@ -90,6 +93,100 @@ class KilledUndoing(Killed):
     def judged(self, target: Path) -> str:
         """As for edits; no journal is left when all is back."""
         return "undone" if super().judged(target) in ("untouched", "undone") else "wrong"
+
+
+FIRST = b"first" + OLD[5:]
+
+
+class KilledSecond:
+    """The second edit of a file, killed at some moment: both edits can be undone, one after the other."""
+
+    def prepared(self, target: Path) -> None:
+        """The file after its first edit."""
+        target.write_bytes(OLD)
+        chain.forget(target)
+        with FileSource(target) as source:
+            journals.apply(edit_of(source, "first", (Change(0, b"first"),)))
+
+    def run(self, target: Path) -> None:
+        """Makes the second edit."""
+        with FileSource(target) as source:
+            journals.apply(edit_of(source, "second", (Change(3, b"second"),)))
+
+    def judged(self, target: Path) -> str:
+        """`one` or `two` edits undone; otherwise what is wrong."""
+        undone = 0
+        while target.read_bytes() != OLD:
+            journals.undo(target)
+            undone += 1
+            if target.read_bytes() not in (FIRST, OLD):
+                return "not-put-back"
+        # A second edit that had not begun has its journal at most, which says so.
+        return "wrong" if chain.earlier_journals(target) else "undone" + str(undone)
+
+
+class KilledUndoingSecond(KilledSecond):
+    """Undoing the second edit, killed at some moment."""
+
+    def prepared(self, target: Path) -> None:
+        """The file after both edits."""
+        super().prepared(target)
+        super().run(target)
+
+    def run(self, target: Path) -> None:
+        """Undoes the second."""
+        journals.undo(target)
+
+
+@pytest.mark.parametrize("case", [KilledSecond, KilledUndoingSecond])
+def test_killed_with_an_earlier_journal(tmp_path: Path, case: type[KilledSecond]) -> None:
+    """Killed at any moment, the journal of the edit before is still there and still holds."""
+    outcomes = killed.at_moments(case, "run", tmp_path / "file", 40)
+    assert set(outcomes) <= {"undone1", "undone2"}
+    assert "undone2" in outcomes
+
+
+def test_edits_are_undone_one_after_the_other(tmp_path: Path) -> None:
+    """A later edit keeps the journal of the one before; each `undo` goes one edit back, and none is left at the end."""
+    path = tmp_path / "file"
+    path.write_bytes(OLD)
+    states = []
+    for number in range(3):
+        states.append(path.read_bytes())
+        assert journals.kept_of(path) == number
+        with FileSource(path) as source:
+            journals.apply(edit_of(source, f"edit {number}", (Change(10 * number, b"%d" % number * 15),)))
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["file", "file.undo", "file.undo.1", "file.undo.2"]
+    for number in (2, 1, 0):
+        assert journals.undo(path).what == f"edit {number}"
+        assert path.read_bytes() == states[number]
+    assert [one.name for one in tmp_path.iterdir()] == ["file"]
+
+
+def test_journals_of_another_file_go(tmp_path: Path) -> None:
+    """Where the file was replaced, its old journals undo nothing: the next edit replaces them."""
+    path = tmp_path / "file"
+    path.write_bytes(OLD)
+    for _ in range(2):
+        with FileSource(path) as source:
+            journals.apply(edit_of(source, "edit", (Change(0, b"x"),)))
+    path.write_bytes(b"another file")
+    assert journals.kept_of(path) is None
+    with FileSource(path) as source:
+        journals.apply(edit_of(source, "edit", (Change(0, b"x"),)))
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["file", "file.undo"]
+    journals.undo(path)
+    assert path.read_bytes() == b"another file"
+
+
+def test_what_is_no_journal_is_not_replaced(tmp_path: Path) -> None:
+    """A file of somebody's own that is called as the journal would be stays, and the edit is refused."""
+    path = tmp_path / "file"
+    path.write_bytes(OLD)
+    journals.journal_of(path).write_bytes(b"mine")
+    with FileSource(path) as source, pytest.raises(UsageError, match="move it away"):
+        journals.apply(edit_of(source, "edit", (Change(0, b"x"),)))
+    assert (path.read_bytes(), journals.journal_of(path).read_bytes()) == (OLD, b"mine")
 
 
 @pytest.mark.parametrize("case", [Killed, KilledGrowing, KilledUndoing])
@@ -232,3 +329,33 @@ def test_a_file_that_may_not_be_written(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.undo()
     edit.source.close()
     assert hashlib.sha256(path.read_bytes()).digest() == hashlib.sha256(OLD).digest()
+
+
+def test_putting_back_is_shown_first(tmp_path: Path) -> None:
+    """What undoing would write, as an edit: the old bytes where they stood, the old size; nothing is changed yet."""
+    path = tmp_path / "file"
+    path.write_bytes(OLD)
+    edit = made(path)
+    journals.apply(edit)
+    edit.source.close()
+    changed = path.read_bytes()
+    with FileSource(path) as source:
+        journal, back = journals.putting_back(source)
+        assert (journal.what, back.new_size) == ("change and cut", len(OLD))
+        data = bytearray(changed + bytes(len(OLD) - len(changed)))
+        for one in back.changes:
+            data[one.start : one.stop] = b"".join(one.pieces())
+        assert bytes(data) == OLD
+        told = back.told()["changes"][0]
+        assert (told["start"], told["new"][:10]) == (100, OLD[100:105].hex())
+    assert path.read_bytes() == changed
+    path.write_bytes(OLD)
+    with FileSource(path) as source, pytest.raises(UsageError, match="changed after the edit"):
+        journals.putting_back(source)
+
+
+def test_commands_say_what_the_window_says() -> None:
+    """The sentence about each edit is one: the command's help is what the window shows."""
+    helps = {command.__name__: (command.__doc__ or "").strip() for command in editing.COMMANDS}
+    assert {verb.name: verb.help for verb in VERBS} == {verb.name: helps[verb.name] for verb in VERBS}
+    assert TOMBSTONE.help_of("ticket") == "Where it was decided."

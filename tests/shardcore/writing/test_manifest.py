@@ -89,9 +89,10 @@ def test_the_manifest_of_extract(tmp_path: Path, form: str) -> None:
     ],
 )
 def test_wrong_lines_are_named(tmp_path: Path, line: str, why: str) -> None:
-    """What is wrong is told with the number of its line."""
-    with pytest.raises(UsageError, match=why):
+    """What is wrong is told with the number of its line, once."""
+    with pytest.raises(UsageError, match=why) as caught:
         items(tmp_path, f'{{"path": "a"}}\n{line}\n')
+    assert str(caught.value).count("line 2") == 1
 
 
 def test_what_is_no_manifest(tmp_path: Path) -> None:

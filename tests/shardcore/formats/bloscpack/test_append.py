@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
+import blosc2  # noqa: F401 - loaded before the forks that are killed: the moments fall into the appending then
 import numpy as np
 import pytest
 
@@ -15,6 +16,8 @@ from shardcore.cli.program import run
 from shardcore.errors import UsageError
 from shardcore.formats.bloscpack.append import append
 from shardcore.formats.bloscpack.shard import BloscpackShard
+from shardcore.testing import killed
+from shardcore.writing.chain import forget, journal_of
 from shardcore.writing.undo import apply, undo
 
 SAMPLES = Path(__file__).parents[3] / "data" / "bloscpack"
@@ -141,6 +144,80 @@ def test_nothing_is_not_appended(tmp_path: Path) -> None:
         append(shard, tmp_path / "none")
     with shardcore.open(SAMPLES / "files") as shard, pytest.raises(UsageError, match="to a folder"):
         append(shard, tmp_path / "none")
+
+
+def test_several_inputs_are_one_edit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Several files are appended in their order, by one edit, which one `undo` takes back; a wrong one stops all."""
+    path = packed(tmp_path / "a.blp", WALK[:9000], chunk_size=4000)
+    before = path.read_bytes()
+    names = []
+    for number, size in enumerate((1, 5000, 300)):
+        names.append(str(tmp_path / f"more{number}"))
+        Path(names[-1]).write_bytes(bytes([number]) * size)
+    assert run(["append", str(path), *names, "--yes"]) == 0
+    assert whole(path)[0] == WALK[:9000] + b"\0" + b"\1" * 5000 + b"\2" * 300
+    assert run(["undo", str(path), "--yes"]) == 0
+    assert path.read_bytes() == before
+    assert run(["append", str(path), names[0], str(tmp_path / "none"), "--yes"]) == 4
+    assert run(["append", str(path), *names, "--dry-run"]) == 0
+    assert "kept in a.blp.undo" in capsys.readouterr().out
+    assert path.read_bytes() == before
+
+
+def test_several_arrays_follow_one_another(tmp_path: Path) -> None:
+    """Of several `.npy` each one has to fit; the shape grows by all of them."""
+    array = np.arange(600, dtype="<i4").reshape(30, 20)
+    for name, part in (("a", array[:10]), ("b", array[10:12]), ("c", array[12:]), ("d", array[:2, :10])):
+        np.save(tmp_path / f"{name}.npy", part)
+    with shardcore.create(tmp_path / "a.blp", format="bloscpack") as writer:
+        writer.add(None, (tmp_path / "a.npy").read_bytes(), name="a.npy")
+    with shardcore.open(tmp_path / "a.blp") as shard:
+        with pytest.raises(UsageError, match=r"d\.npy"):
+            append(shard, tmp_path / "b.npy", tmp_path / "d.npy")
+        apply(append(shard, tmp_path / "b.npy", tmp_path / "c.npy"))
+    with shardcore.open(tmp_path / "a.blp") as shard:
+        assert isinstance(shard, BloscpackShard)
+        np.testing.assert_array_equal(shard.read_array(), array)
+
+
+class Killed:
+    """An append that is killed: in place, into spare slots."""
+
+    options: ClassVar[dict[str, Any]] = {"chunk_size": 4000}
+
+    def prepared(self, target: Path) -> None:
+        """The file, and what is appended to it."""
+        forget(target)
+        target.unlink(missing_ok=True)
+        packed(target, WALK[:9000], **self.options)
+        target.with_name("more").write_bytes(WALK[9000:])
+        shutil.copy(target, target.with_name("before"))
+
+    def run(self, target: Path) -> None:
+        """Appends."""
+        with shardcore.open(target) as shard:
+            apply(append(shard, target.with_name("more")))
+
+    def judged(self, target: Path) -> str:
+        """`old` where nothing changed, `undone` where the journal put it back, or what is wrong."""
+        before, answer = target.with_name("before").read_bytes(), "old"
+        if journal_of(target).exists():
+            undo(target)
+            answer = "undone"
+        return answer if target.read_bytes() == before else "wrong"
+
+
+class KilledRewriting(Killed):
+    """The same where all chunks move."""
+
+    options: ClassVar[dict[str, Any]] = {"chunk_size": 4000, "spare": 0}
+
+
+@pytest.mark.parametrize("case", [Killed, KilledRewriting])
+def test_an_append_that_is_killed(tmp_path: Path, case: type[Killed]) -> None:
+    """At every moment the file is the old one, or the journal makes it the old one again."""
+    outcomes = killed.at_moments(case, "run", tmp_path / "x.blp", 40)
+    assert set(outcomes) == {"old", "undone"}
 
 
 def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

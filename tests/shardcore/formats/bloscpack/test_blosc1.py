@@ -188,6 +188,7 @@ def test_the_limit_is_the_callers() -> None:
         check_chunk_header(header, limit=4999)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("codec", [1, 3])
 def test_both_ways_to_follow_streams_agree(codec: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Streams followed one by one and all at once let the same chunks pass, and refuse the same damage."""

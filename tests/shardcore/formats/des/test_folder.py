@@ -264,6 +264,7 @@ def test_more_shards_than_files_may_be_open(tmp_path: Path) -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, most))
 
 
+@pytest.mark.thorough
 def test_the_plain_words_are_true_at_any_time(tmp_path: Path) -> None:
     """A folder says that it does not know how many objects it has, until somebody asks: then it counts and lists."""
     contents = _packed(tmp_path)

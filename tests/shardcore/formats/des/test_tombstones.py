@@ -13,6 +13,7 @@ from shardcore.cli.program import run
 from shardcore.errors import KeyAbsent, UsageError
 from shardcore.formats.des.tombstones import tombstone
 from shardcore.objects import State
+from shardcore.testing import killed
 
 DATA = Path(__file__).parents[3] / "data" / "des"
 NOW = "2026-11-22T10:00:00Z"
@@ -68,6 +69,40 @@ def test_a_shard_without_a_sidecar_gets_one(tmp_path: Path) -> None:
     with shardcore.open(path) as shard:
         assert shard.find(key).state is State.TOMBSTONED
         assert not [finding for finding in shard.verify().findings if finding.severity.value == "error"]
+
+
+class Killed:
+    """A tombstone whose writing is killed."""
+
+    def prepared(self, target: Path) -> None:
+        """The sample with a sidecar, and beside it what the sidecar is going to be."""
+        shutil.rmtree(target, ignore_errors=True)
+        shutil.copytree(DATA / "sidecar", target)
+        sidecar = next(target.glob("*.meta"))
+        self.old = sidecar.read_bytes()
+        self.run(target)
+        self.new = sidecar.read_bytes()
+        sidecar.write_bytes(self.old)
+
+    def run(self, target: Path) -> None:
+        """Notes a tombstone."""
+        with shardcore.open(next(target.glob("*.des"))) as shard:
+            (rewrite,) = tombstone(shard, ["keep"], now=NOW)
+        rewrite.make()
+
+    def judged(self, target: Path) -> str:
+        """`old` or `new` where the sidecar is one of them, and the next run leaves nothing behind."""
+        now = next(target.glob("*.meta")).read_bytes()
+        answer = "new" if now == self.new else "old" if now == self.old else "wrong"
+        next(target.glob("*.meta")).write_bytes(self.old)
+        self.run(target)
+        return answer if not list(target.glob(".*.part")) else "left-over"
+
+
+def test_a_tombstone_that_is_killed(tmp_path: Path) -> None:
+    """At every moment the sidecar is the old one or the new one, and what is left over goes with the next run."""
+    outcomes = killed.at_moments(Killed, "run", tmp_path / "set", 40)
+    assert set(outcomes) == {"old", "new"}
 
 
 def test_what_cannot_be_noted(folder: Path) -> None:

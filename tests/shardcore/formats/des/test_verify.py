@@ -9,6 +9,7 @@ import pytest
 
 import shardcore
 from shardcore.finding import Depth, Severity
+from shardcore.formats.des import verify
 from tests.shardcore.formats.des.made import Stored, random_stored, shard, write
 
 
@@ -48,6 +49,15 @@ def test_errors_of_an_entry(changes: dict[str, Any], code: str, depth: Depth) ->
             assert bool(found) == reached.reaches(depth)
             assert all(f.severity is Severity.ERROR and f.key == "bad" and f.span for f in found)
             assert report.ok == (not found)
+
+
+def test_large_contents_are_verified(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A compressed content over the limit for one read is verified as every other: nothing of it is kept."""
+    monkeypatch.setattr(verify, "DEFAULT_LIMIT", 1000)
+    with shardcore.create(tmp_path / "a.des", format="des", codec="zstd") as writer:
+        writer.add("large", bytes(50_000))
+    with shardcore.open(tmp_path / "a.des") as opened:
+        assert opened.verify().findings == ()
 
 
 def test_notes_and_warnings() -> None:

@@ -15,6 +15,7 @@ import shardcore
 from shardcore.cli.program import run
 from shardcore.extract import extract
 from shardcore.finding import Depth
+from shardcore.formats.mdb import writer as mdb_writer
 from shardcore.formats.mdb.build import NO_FACTS, Facts, Recipes, build
 from shardcore.formats.mdb.collected import Collected, FileChunks
 from shardcore.formats.mdb.hashes import shard_name
@@ -25,6 +26,7 @@ from shardcore.shard import Shard
 from shardcore.testing import WriterContract
 from shardcore.writing.temporary import Draining
 from shardcore.writing.writer import Sized
+from shardcore.xet import packing as xet_packing
 from shardcore.xet.hashes import chunk_hash, to_text
 from shardcore.xet.packing import XorbPacker
 
@@ -290,6 +292,61 @@ def test_a_store_has_its_own_places(tmp_path: Path) -> None:
     for options in ({"form": "full"}, {"xorbs": "x"}):
         with pytest.raises(shardcore.UsageError, match="a store has a full and a minimal shard"):
             shardcore.create(tmp_path / "cas", format="mdb", folder=True, **options)
+
+
+def test_a_store_has_several_shards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is too much for one shard is put into several; every file is found and read, and planned is written."""
+    monkeypatch.setattr(mdb_writer, "MAX_SHARD_SIZE", 4000)
+    monkeypatch.setattr(xet_packing, "MAX_CHUNKS", 7)
+    files = [b"", *(random.Random(n).randbytes(50 * n) for n in range(1, 30)), random.Random(1).randbytes(500_000)]
+    files += [files[3], files[-1] + b"more"]
+    with shardcore.create(None, format="mdb", folder=True) as planned:
+        for data in files:
+            planned.add(None, data)
+        plan = planned.plan()
+    with shardcore.create(tmp_path / "store", format="mdb", folder=True) as writer:
+        keys = [writer.add(None, data) for data in files]
+    assert {file.name: file.size for file in plan.files} == {
+        file.path.relative_to(tmp_path / "store").as_posix(): file.size for file in writer.written
+    }
+    shards = sorted((tmp_path / "store" / "xet" / "shard-cache").iterdir())
+    assert len(shards) > 2
+    assert all(path.stat().st_size <= 4000 for path in shards)
+    with shardcore.open(tmp_path / "store") as found:
+        assert [found.read(found.find(key)) for key in keys] == files
+        assert found.verify().findings == ()
+    assert sum(file.objects for file in writer.written if file.path in shards) == len(set(files))
+    for path in shards:  # each one is a shard in its own right
+        with shardcore.open(path, xorbs=str(tmp_path / "store/xet/xorbs/xorbs")) as one:
+            assert one.verify().findings == ()
+    with pytest.raises(shardcore.UsageError, match="give a folder, a store has several"):
+        pack("mdb", tmp_path / "one.mdb", manifest=manifest_of(tmp_path, files))
+
+
+def manifest_of(folder: Path, files: list[bytes]) -> Path:
+    """A manifest of contents."""
+    for number, data in enumerate(files):
+        (folder / f"in{number}").write_bytes(data)
+    lines = [json.dumps({"path": f"in{number}"}) for number in range(len(files))]
+    (folder / "m").write_text("\n".join(lines))
+    return folder / "m"
+
+
+def test_force_into_a_store(tmp_path: Path) -> None:
+    """Shards that the new plan does not have go last; xorbs stay and are told; what stays the same is not touched."""
+    store = tmp_path / "store"
+    pack("mdb", f"{store}/", manifest=manifest_of(tmp_path, [b"one"]))
+    again = pack("mdb", f"{store}/", manifest=manifest_of(tmp_path, [b"one"]), force=True)
+    assert (again.removed, again.written, again.notes) == ((), (), ())
+    assert pack("mdb", f"{store}/", manifest=manifest_of(tmp_path, [b"two"])).removed == ()
+    before = {path for path in store.rglob("*") if path.is_file()}
+    assert len(before) == 6
+    done = pack("mdb", f"{store}/", manifest=manifest_of(tmp_path, [b"three"]), force=True)
+    assert len(done.removed) == 4
+    assert {path.suffix for path in done.removed} == {".mdb"}
+    (note,) = done.notes
+    assert "xet/xorbs/xorbs: 2 xorbs that no shard of the store names any more; shards elsewhere may" in note
+    assert len([path for path in store.rglob("*") if path.is_file()]) == 5
 
 
 def test_the_command_packs_and_plans(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

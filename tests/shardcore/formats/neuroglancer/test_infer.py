@@ -55,6 +55,7 @@ def test_bare_shard_is_certain() -> None:
     assert "100% of the file is accounted for" in inference.evidence()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(60))
 def test_random_data_sets(seed: int) -> None:
     """Whatever the writer chose is among the guesses; minishard_bits and encodings are always right."""

@@ -14,9 +14,10 @@ from typing import Any
 import pytest
 
 import shardcore
-from shardcore.finding import Report, Severity
-from shardcore.formats.neuroglancer import levels
+from shardcore.finding import Report, Severity, Work
+from shardcore.formats.neuroglancer import file, levels
 from shardcore.formats.neuroglancer.morton import encode
+from shardcore.formats.neuroglancer.shard import NeuroglancerShard
 from shardcore.formats.neuroglancer.sharding import IDENTITY, MURMUR, ShardingSpec
 from shardcore.sources.memory import BytesSource
 from tests.shardcore.formats.neuroglancer.made import build, random_rows
@@ -230,3 +231,25 @@ def test_an_info_that_does_not_serve_is_told(info: object, reason: str, tmp_path
         assert len(found) == 1
         assert found[0].severity is Severity.WARNING
         assert reason in found[0].message
+
+
+def test_large_values_are_verified_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A value longer than a block is decompressed while it is read; nothing larger than a block is held."""
+    monkeypatch.setattr(file, "SIZES_BLOCK", 1000)
+    monkeypatch.setattr(file, "SMALL_VALUE", 10)
+    values = [gzip.compress(random.Random(1).randbytes(5000)), gzip.compress(b"short" * 30)]
+    rows = [(1, 0, len(values[0])), (1, 0, len(values[1]))]
+    source = BytesSource(one_minishard(b"".join(values), *rows))
+    spec = ShardingSpec(0, IDENTITY, 0, 0, "raw", "gzip")
+    with shardcore.open(source, spec=spec.to_json()) as shard:
+        assert isinstance(shard, NeuroglancerShard)
+        held: list[int] = []
+        read = shard.file.source.read
+
+        def counted(start: int, stop: int) -> bytes:
+            held.append(stop - start)
+            return read(start, stop)
+
+        monkeypatch.setattr(shard.file.source, "read", counted)
+        assert [size for _, size in shard.file.content_sizes(Work(1 << 20))] == [5000, 150]
+        assert max(held) <= 1000

@@ -276,6 +276,7 @@ def test_building_equals_the_plain_loop(number: int) -> None:
     assert built.displacements.tolist() == expected.displacements.tolist()
 
 
+@pytest.mark.thorough
 def test_failed_seeds_are_followed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Seeds that fail half-way: what they placed stays in empty buckets, and success with the last probe is failure.
 

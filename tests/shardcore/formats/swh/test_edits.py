@@ -109,6 +109,35 @@ class Killed:
         return "fine" if readable and same else "wrong"
 
 
+class KilledTruncating(Killed):
+    """A truncation that is killed."""
+
+    def prepared(self, target: Path) -> None:
+        """The sample with bytes after it."""
+        super().prepared(target)
+        with target.open("ab") as file:
+            file.write(bytes(9000) + b"rest")
+
+    def run(self, target: Path) -> None:
+        """Cuts them off."""
+        with opened(target) as shard:
+            apply(truncate(shard))
+
+    def judged(self, target: Path) -> str:
+        """Whether the shard can be read, and be put back as it was."""
+        with opened(target) as shard:
+            readable = shard.verify("content").ok
+        if target.with_name(target.name + ".undo").exists():
+            undo(target)
+        same = target.read_bytes() == (DATA / "small.shard").read_bytes() + bytes(9000) + b"rest"
+        return "fine" if readable and same else "wrong"
+
+
+def test_a_truncation_that_is_killed(tmp_path: Path) -> None:
+    """At every moment the shard is sound, and the undo file brings back what followed it."""
+    assert set(killed.at_moments(KilledTruncating, "run", tmp_path / "x.shard", 40)) == {"fine"}
+
+
 def test_a_deletion_that_is_killed(tmp_path: Path) -> None:
     """At every moment the other objects can be found, and the undo file puts all back."""
     assert set(killed.at_moments(Killed, "run", tmp_path / "x.shard", 40)) == {"fine"}

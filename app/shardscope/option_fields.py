@@ -125,15 +125,17 @@ class FlagField(OptionField):
 
 
 class ChoiceField(OptionField):
-    """One of several words, or none."""
+    """One of several words: the default first of all, or none where there is no default."""
 
     def __init__(self, option: Option, given: Any) -> None:
         super().__init__(option)
         self.box = QComboBox()
-        self.box.addItem("As usual", None)
+        usual = option.default in option.choices
+        if not usual:
+            self.box.addItem(self.tr("As usual"), None)
         for choice in option.choices:
             self.box.addItem(choice, choice)
-        self.box.setCurrentIndex(max(self.box.findData(given), 0))
+        self.box.setCurrentIndex(max(self.box.findData(option.default if usual and given is None else given), 0))
         self.box.currentIndexChanged.connect(self.changed)
         self._hold(self.box)
 

@@ -1,0 +1,78 @@
+"""Paints the sections of a file as a strip with their names above it: the overview, and the plan of a new file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtGui import QBrush, QColor, QFontMetricsF, QPainter, QPen
+
+from shardcore import Section
+from shardscope.around.overview_scale import StripScale
+from shardscope.looks import theme
+from shardscope.looks.words import size_text
+
+STRIP_HEIGHT = 20.0
+LABEL_GAP = 5.0
+"""Pixels between the strip and what stands above or below it."""
+LABELS_APART = 12.0
+"""Pixels between two labels."""
+
+
+def paint_strip(
+    painter: QPainter, colours: theme.Palette, scale: StripScale, strip: QRectF, label: Callable[[Section], str]
+) -> None:
+    """Paints sections.
+
+    Args:
+        painter: Its font is that of the labels.
+        colours: The theme.
+        scale: Where each section is, from the left edge of the strip.
+        strip: The place of the strip; labels stand above it.
+        label: A section in words; of a long text as much is painted as fits.
+    """
+    metrics = QFontMetricsF(painter.font())
+    above = strip.top() - LABEL_GAP - metrics.height()
+    for number, section in enumerate(scale.sections):
+        left, right = strip.left() + scale.edges[number], strip.left() + scale.edges[number + 1]
+        body = QRectF(left, strip.top(), right - left, strip.height())
+        strong = colours.section(section.role)
+        painter.fillRect(body, strong)
+        if colours.safe:
+            # Other palettes are told apart by letters and labels: stripes look like a million slots.
+            over = QColor(colours.base)
+            over.setAlpha(70)
+            painter.fillRect(body, QBrush(over, theme.HATCHES[section.role]))
+        if number + 1 not in scale.breaks:
+            painter.fillRect(QRectF(right - 1, strip.top(), 1, strip.height()), colours.window)
+        place = QRectF(left, above, right - left - LABELS_APART, metrics.height())
+        if text := fitting_label(label(section), section, metrics, place.width()):
+            painter.setPen(colours.text)
+            painter.drawText(place, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, text)
+        letter = theme.SECTION_LETTERS[section.role]
+        if body.width() > metrics.horizontalAdvance(letter) + 4:
+            painter.setPen(QColor("white") if strong.lightnessF() < 0.55 else QColor("black"))
+            painter.drawText(body, Qt.AlignmentFlag.AlignCenter, letter)
+    for number in scale.breaks:
+        _paint_break(painter, colours, strip.left() + scale.edges[number], strip)
+
+
+def _paint_break(painter: QPainter, colours: theme.Palette, x: float, strip: QRectF) -> None:
+    """A zigzag where the scale changes."""
+    step = strip.height() / 4
+    points = [QPointF(x + (1.5 if n % 2 else -1.5), strip.top() + n * step) for n in range(5)]
+    painter.save()
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    painter.setPen(QPen(colours.window, 2))
+    painter.drawPolyline(points)
+    painter.restore()
+
+
+def fitting_label(label: str, section: Section, metrics: QFontMetricsF, room: float) -> str:
+    """As much of the label as fits: all of it, the name and size, the name, the elided name, nothing."""
+    for text in (label, f"{section.name} · {size_text(section.size)}", section.name):
+        if metrics.horizontalAdvance(text) <= room:
+            return text
+    if room < metrics.horizontalAdvance("mm…"):
+        return ""
+    return metrics.elidedText(section.name, Qt.TextElideMode.ElideRight, room)

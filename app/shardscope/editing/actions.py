@@ -1,0 +1,156 @@
+"""The actions that change the open file, and the sign that says whether it may be changed."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from PySide6.QtCore import QCoreApplication, QObject, QSize, Qt
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QSizePolicy, QToolButton, QWidget
+
+from shardcore.writing.verbs import REKEY, VERBS, Takes, Verb
+from shardscope.editing.editor import Editor, title_of
+from shardscope.editing.switch import EditSwitch
+from shardscope.looks.shown import tip
+
+ROOM = 9
+"""Pixels on both sides of the words of the sign."""
+
+
+class EditActions(QObject):
+    """Actions for the menus of the window.
+
+    Args:
+        switch: Whether the file may be changed.
+        editor: Makes the edits.
+        parent: The window.
+
+    Attributes:
+        allow: Lets the open file be changed.
+        verbs: One action for each verb, and for what takes it back where that is the same verb, in the order of menus.
+        undo: Puts back the last edit.
+        rekey: Writes a new file; whoever does that connects it.
+    """
+
+    def __init__(self, switch: EditSwitch, editor: Editor, parent: QObject) -> None:
+        super().__init__(parent)
+        self._switch = switch
+        self._selected = 0
+        self.allow = QAction(self.tr("&Allow changes to this file"), self)
+        self.allow.setObjectName("allowChanges")
+        self.allow.setCheckable(True)
+        self.allow.triggered.connect(switch.allow)
+        self.verbs: dict[tuple[str, bool], QAction] = {}
+        self._of: list[tuple[Verb, QAction]] = []
+        for verb in VERBS:
+            for back in (False, True) if verb.back else (False,):
+                action = QAction(f"{title_of(verb, back=back)}…", self)
+                action.triggered.connect(partial(self._ask, editor, verb, back))
+                self.verbs[verb.name, back] = action
+                self._of.append((verb, action))
+        self.rekey = QAction(f"{title_of(REKEY)}…", self)
+        self.rekey.setToolTip(tip(QCoreApplication.translate("Verbs", REKEY.help)))
+        self.undo = QAction(self.tr("&Undo last edit…"), self)
+        self.undo.triggered.connect(lambda _: editor.ask_undo())
+        switch.changed.connect(self.update)
+        self.update()
+
+    @property
+    def for_objects(self) -> list[QAction]:
+        """The actions on selected objects."""
+        return [action for verb, action in self._of if verb.takes is Takes.KEYS]
+
+    @property
+    def all(self) -> list[QAction]:
+        """All of them but `allow`, in the order of menus."""
+        return [*(action for _, action in self._of), self.undo, self.rekey]
+
+    def _ask(self, editor: Editor, verb: Verb, back: bool, _: bool = False) -> None:
+        editor.ask(verb, back=back)
+
+    def set_selected(self, count: int) -> None:
+        """So many objects are selected."""
+        if bool(count) != bool(self._selected):
+            self._selected = count
+            self.update()
+
+    def update(self) -> None:
+        """Shows what can be done, and says of the rest why it cannot."""
+        switch, there = self._switch, self._switch.standing.verbs
+        possible = not switch.standing.why_not
+        self.allow.setEnabled(possible)
+        self.allow.setChecked(switch.allowed)
+        words = self.tr("Off at every open: what is read is safe from slips") if possible else switch.standing.why_not
+        self.allow.setToolTip(tip(words))
+        for verb, action in self._of:
+            action.setVisible(verb in there)
+            why_not = switch.why_not
+            if not why_not and verb.takes is Takes.KEYS and not self._selected:
+                why_not = self.tr("Select objects in the table first")
+            action.setEnabled(verb in there and not why_not)
+            action.setToolTip(tip(why_not or QCoreApplication.translate("Verbs", verb.help)))
+        self.rekey.setVisible(bool(switch.standing.rekey))
+        self._update_undo()
+
+    def _update_undo(self) -> None:
+        standing, why_not = self._switch.standing, ""
+        if standing.why_not:
+            why_not = standing.why_not
+        elif not standing.journal:
+            why_not = self.tr("There is no edit whose old bytes were kept")
+        elif not self._switch.allowed:
+            why_not = self._switch.why_not
+        self.undo.setVisible(any(not verb.beside for verb in standing.verbs))
+        self.undo.setEnabled(self.undo.isVisible() and not why_not)
+        self.undo.setToolTip(tip(why_not or self.tr("Puts back the bytes that the last edit changed")))
+
+
+class EditChip(QToolButton):
+    """Says in the status line whether the file may be changed; pressed, it lets that be, or not.
+
+    Args:
+        switch: Whether it may.
+        actions: What it presses.
+        parent: The status line.
+    """
+
+    def __init__(self, switch: EditSwitch, actions: EditActions, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._switch = switch
+        self._allow = actions.allow
+        self.setObjectName("editChip")
+        self.setCheckable(True)
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+        self._texts = {False: self.tr("⊘ Read-only"), True: self.tr("✎ Editing on")}
+        self.clicked.connect(self._clicked)
+        switch.changed.connect(self._update)
+        self._update()
+
+    def sizeHint(self) -> QSize:
+        """As large as the longer of its texts: no state changes the line it stands in."""
+        metrics = self.fontMetrics()
+        widest = max(metrics.horizontalAdvance(one) for one in self._texts.values())
+        return QSize(widest + 2 * ROOM, metrics.height() + 1)
+
+    def minimumSizeHint(self) -> QSize:
+        """The same."""
+        return self.sizeHint()
+
+    def _clicked(self, _: bool) -> None:
+        if self._allow.isEnabled():
+            self._allow.trigger()
+        self._update()
+
+    def _update(self) -> None:
+        allowed = self._switch.allowed
+        text = self._texts[allowed]
+        self.setText(text)
+        self.setChecked(allowed)
+        self.setAccessibleName(text[2:])
+        if allowed:
+            words = self.tr("This file may be changed: press to make it read-only again")
+        else:
+            why_not = self._switch.standing.why_not
+            words = why_not or self.tr("This file is not changed: press to allow it, or choose Edit > Allow changes")
+        self.setToolTip(tip(words))

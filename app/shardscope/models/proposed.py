@@ -1,0 +1,78 @@
+"""Bytes that are going to change, to be shown in place beforehand; the source is not touched. No Qt here."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+Range = tuple[int, int]
+"""Bytes, half-open."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Bytes `[start, stop)` of a source that get others, or none.
+
+    Attributes:
+        start: The first.
+        stop: One past the last.
+        new: The new bytes, or the first of them; None where the file ends before.
+        zeros: Whether all new bytes are zero; `new` is of no account then.
+    """
+
+    start: int
+    stop: int
+    new: bytes | None = b""
+    zeros: bool = False
+
+    def known(self, start: int, stop: int) -> bytes:
+        """The new bytes `[start, stop)`, as many of them as are known."""
+        if self.zeros:
+            return bytes(stop - start)
+        return (self.new or b"")[start - self.start : stop - self.start]
+
+
+@dataclass(frozen=True)
+class Proposed:
+    """What changes in one source, and which of both is looked at.
+
+    Attributes:
+        source: Its name.
+        stretches: Sorted, apart from each other.
+        old_marks: Which old bytes are marked; None for those of the stretches.
+        new_marks: Which new bytes are marked; None for those of the stretches.
+        shows_new: Whether the new bytes are shown in place of the old ones.
+        current: The first byte of the mark that is the strongest, or -1.
+    """
+
+    source: str
+    stretches: tuple[Stretch, ...]
+    old_marks: tuple[Range, ...] | None = None
+    new_marks: tuple[Range, ...] | None = None
+    shows_new: bool = False
+    current: int = -1
+
+    @staticmethod
+    def of(source: str, stretches: Iterable[Stretch]) -> Proposed:
+        """What changes in a source."""
+        return Proposed(source, tuple(sorted(stretches, key=lambda one: one.start)))
+
+    def inside(self, start: int, stop: int) -> tuple[Stretch, ...]:
+        """The stretches that touch `[start, stop)`."""
+        first = bisect_right(self.stretches, start, key=lambda one: one.stop)
+        last = bisect_left(self.stretches, stop, lo=first, key=lambda one: one.start)
+        return self.stretches[first:last]
+
+    def marks(self, start: int, stop: int) -> Sequence[Range]:
+        """The bytes in `[start, stop)` that are marked on the side that is looked at; the ends may lie outside."""
+        marks = self.new_marks if self.shows_new else self.old_marks
+        if marks is None:
+            return [(one.start, one.stop) for one in self.inside(start, stop)]
+        first = bisect_right(marks, start, key=lambda one: one[1])
+        return marks[first : bisect_left(marks, stop, lo=first, key=lambda one: one[0])]
+
+
+def about(proposed: Proposed | None, source: str) -> Proposed | None:
+    """What is going to change, where that is in this source."""
+    return proposed if proposed is not None and proposed.source == source else None

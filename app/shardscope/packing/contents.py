@@ -1,0 +1,170 @@
+"""What is packed: files, folders and a manifest, counted. No Qt here."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+from shardcore import ShardError
+from shardcore.progress import Progress
+from shardcore.words import plural
+from shardcore.writing.items import input_files
+from shardcore.writing.manifest import Manifest
+
+MANIFEST_ENDING = ".jsonl"
+MANIFEST_NAME = "manifest.json"
+
+
+class InputKind(Enum):
+    """What an input is."""
+
+    FILE = "file"
+    FOLDER = "folder"
+    MANIFEST = "manifest"
+    MISSING = "missing"
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """One input, counted.
+
+    Attributes:
+        path: Where it is.
+        kind: What it is.
+        count: Files, or the objects of a manifest.
+        size: Their bytes.
+        problem: Why it cannot be read, or empty.
+    """
+
+    path: str
+    kind: InputKind
+    count: int = 0
+    size: int = 0
+    problem: str = ""
+
+    @property
+    def text(self) -> str:
+        """What it is, in words."""
+        if self.problem:
+            return self.problem
+        match self.kind:
+            case InputKind.FOLDER:
+                return f"folder, {plural(self.count, 'file')}"
+            case InputKind.MANIFEST:
+                return f"manifest, {plural(self.count, 'object')}"
+            case _:
+                return "file"
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """All inputs.
+
+    Attributes:
+        inputs: In the order in which they were added.
+    """
+
+    inputs: tuple[Input, ...] = ()
+
+    @property
+    def count(self) -> int:
+        """Files and objects of the manifest."""
+        return sum(one.count for one in self.inputs)
+
+    @property
+    def size(self) -> int:
+        """Their bytes."""
+        return sum(one.size for one in self.inputs)
+
+    @property
+    def manifests(self) -> tuple[str, ...]:
+        """The manifests; one at a time can be packed."""
+        return tuple(one.path for one in self.inputs if one.kind is InputKind.MANIFEST)
+
+    @property
+    def plain(self) -> tuple[str, ...]:
+        """Files and folders."""
+        return tuple(one.path for one in self.inputs if one.kind is not InputKind.MANIFEST)
+
+    @property
+    def problem(self) -> str:
+        """Why these cannot be packed, or empty."""
+        wrong = next((one for one in self.inputs if one.problem), None)
+        if wrong is not None:
+            return f"{wrong.path}: {wrong.problem}"
+        if len(self.manifests) > 1:
+            return f"one manifest at a time: take {Path(self.manifests[1]).name} away"
+        return ""
+
+    @property
+    def several(self) -> bool:
+        """Whether more than one content comes out of them."""
+        return self.count > 1
+
+
+def count(paths: Iterable[str], progress: Progress) -> Counted:
+    """Looks at all inputs; reads the sizes of files, and manifests."""
+    found: list[Input] = []
+    for path in paths:
+        before = sum(one.count for one in found)
+        found.append(_looked_at(path, before, progress))
+    return Counted(tuple(found))
+
+
+def _looked_at(path: str, before: int, progress: Progress) -> Input:
+    kind = InputKind.FOLDER if os.path.isdir(path) else InputKind.FILE  # noqa: PTH112 - Path.is_dir raises
+    if kind is InputKind.FILE and not os.path.exists(path):  # noqa: PTH110
+        return Input(path, InputKind.MISSING, problem="is not there")
+    if kind is InputKind.FILE and _may_be_manifest(path) and (manifest := _manifest(path, before, progress)):
+        return manifest
+    files = size = 0
+    try:
+        for file, _ in input_files([path]):
+            progress(before + files, 0)
+            size += file.stat().st_size
+            files += 1
+    except (ShardError, OSError) as error:
+        return Input(path, kind, files, size, str(error))
+    return Input(path, kind, files, size)
+
+
+def _may_be_manifest(path: str) -> bool:
+    name = Path(path).name.lower()
+    return name.endswith(MANIFEST_ENDING) or name == MANIFEST_NAME
+
+
+def _manifest(path: str, before: int, progress: Progress) -> Input | None:
+    """The manifest that a file is; None where its beginning is not one of a manifest."""
+    objects = size = 0
+    try:
+        manifest = Manifest(path, (), "")
+    except ShardError:
+        return None
+    try:
+        if not manifest.is_one:
+            return None
+        for file in manifest.paths():
+            progress(before + objects, 0)
+            objects += 1
+            try:
+                size += file.stat().st_size
+            except OSError:
+                return Input(path, InputKind.MANIFEST, objects, size, f"names {file.name}, which is not there")
+    except ShardError as error:
+        return Input(path, InputKind.MANIFEST, objects, size, error.message)
+    finally:
+        manifest.close()
+    return Input(path, InputKind.MANIFEST, objects, size)
+
+
+def is_json_text(text: str) -> bool:
+    """Whether a text is JSON itself, and not the path of a file with it."""
+    try:
+        json.loads(text)
+    except ValueError:
+        return text.lstrip()[:1] in ("{", "[")
+    return True

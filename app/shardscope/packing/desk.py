@@ -1,0 +1,185 @@
+"""What a sheet for a new shard has done for it: counting, looking at the target, planning; jobs, all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from PySide6.QtCore import QObject, QTimer
+
+from shardcore import Cancelled, UsageError
+from shardcore.registry import writes_of
+from shardcore.words import plural
+from shardscope.jobs import Job, Jobs, Pool, Priority, alive
+from shardscope.looks.remedies import plain_words
+from shardscope.packing.contents import Counted, count
+from shardscope.packing.request import ConvertWork, PackWork, Planned, Refused, Target, Work
+from shardscope.packing.sheet import PackSheet
+from shardscope.packing.target import Place, look
+
+T = TypeVar("T")
+Take = Callable[[T | None, BaseException | None], None]
+
+SOON_MILLISECONDS = 250
+"""The plan is made when nothing has changed for as long."""
+
+LOOK_MILLISECONDS = 100
+
+AUTO_EXACT = 16 << 20
+"""Contents up to so many bytes are read at once, for an exact plan."""
+
+
+class Desk(QObject):
+    """Serves one sheet.
+
+    Args:
+        sheet: It; the desk goes with it.
+        jobs: Runs the work.
+    """
+
+    def __init__(self, sheet: PackSheet, jobs: Jobs) -> None:
+        super().__init__(sheet)
+        self._sheet = sheet
+        self._jobs = jobs
+        self._planned: tuple[Work, Planned] | None = None
+        self._soon = QTimer(self)
+        self._soon.setSingleShot(True)
+        self._soon.setInterval(SOON_MILLISECONDS)
+        self._soon.timeout.connect(self._plan)
+        self._clock = QTimer(self)
+        self._clock.setInterval(LOOK_MILLISECONDS)
+        self._clock.timeout.connect(self._look)
+        sheet.contents_changed.connect(self.count)
+        sheet.changed.connect(self._changed)
+        sheet.exact_wanted.connect(lambda: self._plan(unread=False))
+        sheet.finished.connect(lambda _: self.stop())
+        self.count()
+
+    def count(self) -> None:
+        """Counts the inputs, then looks and plans."""
+        if self._sheet.contents is None:
+            self._changed()
+            return
+        paths = self._sheet.contents.paths
+        self._stop_planning()
+        if not paths:
+            self._counted(Counted(), None)
+            return
+        self._ask(lambda job: count(paths, job.progress), self._counted, "count inputs")
+        self._clock.start()
+
+    def _ask(self, work: Callable[[Job], T], take: Take[T], key: str, *, pool: Pool = Pool.IO) -> None:
+        """Runs work, and brings the result home if the sheet is still there."""
+
+        def done(result: T | None, error: BaseException | None) -> None:
+            if alive(self.stop) and not isinstance(error, Cancelled):
+                take(result, error)
+
+        self._jobs.submit(work, key=(key, self), pool=pool, priority=Priority.SCREEN, done=done)
+
+    def stop(self) -> None:
+        """Nobody waits for any of it any more."""
+        self._soon.stop()
+        self._clock.stop()
+        for key in ("count inputs", "plan", "target"):
+            if (job := self._jobs.newest((key, self))) is not None:
+                job.cancel()
+
+    def _counted(self, counted: Counted | None, error: BaseException | None) -> None:
+        if counted is None:
+            self._refuse(error)
+            return
+        self._planned = None
+        self._sheet.tell_counted(counted)
+        self._changed()
+
+    def _changed(self) -> None:
+        """Something is another: the place is looked at, and the plan is made soon."""
+        self._look_at_target()
+        work = self._sheet.work
+        if work is not None and self._planned is not None and _alike(work, self._planned[0]):
+            self._sheet.tell_plan(self._planned[1])
+            return
+        self._stop_planning()
+        if work is None or self._sheet.options.problem or self._sheet.counted.problem:
+            self._planned = None
+            self._sheet.plan.show_none(self._sheet.tr("The new shard is drawn here before a byte is written"))
+            return
+        self._soon.start()
+
+    def _stop_planning(self) -> None:
+        self._soon.stop()
+        if (job := self._jobs.newest(("plan", self))) is not None:
+            job.cancel()
+
+    # --- the target ---
+
+    def _look_at_target(self) -> None:
+        target = self._sheet.target
+        if target is None:
+            self._sheet.refresh()
+            return
+        inputs, members = self._sheet.inputs, writes_of(self._sheet.formats.format).members
+        self._ask(lambda _: look(target, inputs, members), lambda place, _: self._looked(target, place), "target")
+
+    def _looked(self, target: Target, place: Place | None) -> None:
+        now = self._sheet.target
+        if place is not None and now is not None and (now.path, now.folder) == (target.path, target.folder):
+            self._sheet.place.tell(place)
+            self._sheet.refresh()
+
+    # --- the plan ---
+
+    def _plan(self, *, unread: bool = True) -> None:
+        work = self._sheet.work
+        if work is None:
+            return
+        self._sheet.plan.show_busy(self._sheet.tr("Planning …"))
+
+        def take(planned: Planned | None, error: BaseException | None) -> None:
+            if planned is None:
+                self._planned = None
+                self._refuse(error)
+                return
+            self._planned = work, planned
+            self._sheet.tell_plan(planned)
+            if unread and not planned.plan.exact and planned.plan.content <= AUTO_EXACT:
+                self._plan(unread=False)
+
+        self._ask(lambda job: work.plan(unread=unread, progress=job.progress), take, "plan", pool=Pool.CPU)
+        self._clock.start()
+
+    def _refuse(self, error: BaseException | None) -> None:
+        cause = error.error if isinstance(error, Refused) else error
+        option = error.option if isinstance(error, Refused) else ""
+        # What cannot be read may be readable when somebody tries.
+        self._sheet.tell_refused(plain_words(cause), option, final=isinstance(cause, UsageError))
+
+    # --- how far ---
+
+    def _look(self) -> None:
+        """Tells how far counting and planning are."""
+        if (job := self._jobs.newest(("count inputs", self))) is not None:
+            if self._sheet.contents is not None:
+                self._sheet.contents.tell_busy(job.done_amount)
+        elif (job := self._jobs.newest(("plan", self))) is not None:
+            self._sheet.plan.show_busy(_planning_text(job))
+        else:
+            self._clock.stop()
+
+
+def _planning_text(job: Job) -> str:
+    if not job.total_amount:
+        return "Planning …"
+    return f"Planning … {job.done_amount:,} of {plural(job.total_amount, 'object')}"
+
+
+def _alike(one: Work, other: Work) -> bool:
+    """Whether the plan of one is that of the other, but for the name."""
+    if not one.target.alike(other.target):
+        return False
+    if isinstance(one, PackWork) and isinstance(other, PackWork):
+        return (one.inputs, one.manifest) == (other.inputs, other.manifest)
+    if isinstance(one, ConvertWork) and isinstance(other, ConvertWork):
+        return one.shard is other.shard and one.keys is other.keys
+    return False

@@ -1,0 +1,139 @@
+"""Edits of the open file: their menu, their sign, what the bytes show of them, and what became of them."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+from PySide6.QtCore import QObject, QPoint
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QMainWindow, QMenu
+
+from shardcore import Span
+from shardscope.editing.actions import EditActions, EditChip
+from shardscope.editing.editor import Editor, News
+from shardscope.editing.rekeying import Rekeying
+from shardscope.editing.sheet import LEAST, EditSheet
+from shardscope.editing.switch import EditSwitch
+from shardscope.hex.panel import HexPanel
+from shardscope.models.proposed import Proposed
+from shardscope.objects.panel import ObjectPanel
+from shardscope.session import Session
+from shardscope.window.error_bar import ErrorBar, Tone
+from shardscope.window.status_line import StatusLine
+
+GAP = 12
+
+
+class Changing(QObject):
+    """Puts the parts of editing into the window.
+
+    Args:
+        session: What is open.
+        bytes_: Show what changes.
+        objects: Which of them are selected.
+        bar: Tells what became of an edit.
+        line: Says whether the file may be changed.
+        window: The window.
+
+    Attributes:
+        switch: Whether the file may be changed.
+        editor: Makes the edits.
+        actions: For the menus.
+        rekeying: Writes what is open anew, under another key.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        bytes_: HexPanel,
+        objects: ObjectPanel,
+        bar: ErrorBar,
+        line: StatusLine,
+        window: QMainWindow,
+    ) -> None:
+        super().__init__(window)
+        self._bytes = bytes_
+        self._bar = bar
+        self._window = window
+        self._top = 0
+        self._from: tuple[str, int] | None = None
+        self.switch = EditSwitch(session, self)
+        self.editor = Editor(session, self.switch, objects.table.selected_ranges, window)
+        self.actions = EditActions(self.switch, self.editor, window)
+        self.rekeying = Rekeying(session, self.switch, window)
+        self.rekeying.news.connect(self._tell)
+        self.actions.rekey.triggered.connect(lambda _: self.rekeying.ask())
+        self.chip = EditChip(self.switch, self.actions, line)
+        line.add_sign(self.chip)
+        self.switch.changed.connect(lambda: self.chip.setVisible(session.shard is not None))
+        self.chip.setVisible(False)
+        self.switch.interrupted.connect(self._tell_interrupted)
+        self.editor.opened.connect(self._place)
+        self.editor.proposed.connect(self._show)
+        self.editor.place_wanted.connect(self._reveal)
+        self.editor.reloading.connect(self._keep_place)
+        self.editor.reloaded.connect(lambda: bytes_.state.scroll_to(self._top))
+        self.editor.news.connect(self._tell)
+        table = objects.table
+        table.selectionModel().selectionChanged.connect(lambda *_: self.actions.set_selected(table.selected_count()))
+        session.closed.connect(lambda: self.actions.set_selected(0))
+        line_before = QAction(table)
+        line_before.setSeparator(True)
+        table.insertActions(objects.hide_unused, [line_before, *self.actions.for_objects])
+        self.switch.changed.connect(
+            lambda: line_before.setVisible(any(one.isVisible() for one in self.actions.for_objects))
+        )
+
+    def fill(self, menu: QMenu) -> None:
+        """Adds the actions to a menu."""
+        menu.setToolTipsVisible(True)
+        menu.addSeparator()
+        menu.addAction(self.actions.allow)
+        menu.addActions(self.actions.all)
+
+    # --- the bytes ---
+
+    def _place(self, sheet: EditSheet) -> None:
+        """Beside the bytes where there is room: what changes is looked at in both."""
+        self._from = self._bytes.state.name, self._bytes.state.visible_bytes[0]
+        bytes_, screen = self._bytes, self._window.screen().availableGeometry()
+        window = self._window.frameGeometry()
+        corner = bytes_.mapToGlobal(QPoint(0, 0))
+        before, after = corner.x() - screen.left(), screen.right() - corner.x() - bytes_.width()
+        width, height = sheet.size().boundedTo(screen.size()).toTuple()
+        if max(before, after) >= LEAST + GAP:
+            width = min(width, max(before, after) - GAP)
+        left = corner.x() + bytes_.width() + GAP // 2 if after > before else corner.x() - GAP // 2 - width
+        left = max(min(left, screen.right() - width), screen.left())
+        top = min(window.bottom(), screen.bottom()) - GAP - height
+        sheet.setGeometry(left, max(top, screen.top()), width, height)
+
+    def _show(self, proposed: Proposed | None) -> None:
+        self._bytes.state.set_proposed(proposed)
+        if proposed is None and self._from is not None and self.editor.sheet is None:
+            # What changed lay in a file beside the shard.
+            (name, top), self._from = self._from, None
+            if self._bytes.state.name != name:
+                self._bytes.show_source(name)
+                self._bytes.state.scroll_to(top)
+
+    def _reveal(self, span: Span) -> None:
+        state = self._bytes.state
+        if span.source == state.name:
+            state.reveal(span.start)
+        else:
+            self._bytes.show_source(span.source, Span(span.source, span.start, span.start + 1))
+
+    def _keep_place(self) -> None:
+        self._top = max(self._bytes.state.visible_bytes[0], 0)
+
+    # --- what became of it ---
+
+    def _tell(self, news: News) -> None:
+        self._bar.tell(news.text, Tone.ERROR if news.bad else Tone.NOTE, action=news.action, do=news.do)
+
+    def _tell_interrupted(self, uri: str, what: str) -> None:
+        which = f" ({what})" if what else ""
+        text = self.tr("An edit of {0}{1} was interrupted: the file may be half changed.").format(Path(uri).name, which)
+        self._bar.tell(text, Tone.WARNING, action=self.tr("Put back"), do=partial(self.editor.put_back, uri))

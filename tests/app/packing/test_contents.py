@@ -1,0 +1,100 @@
+"""What is packed: counted off the GUI thread, dropped, taken away; manifests are recognised."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
+from PySide6.QtGui import QDragEnterEvent, QDropEvent
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+import shardcore
+from shardcore.extract import extract
+from shardcore.progress import no_progress
+from shardscope.packing.contents import InputKind, count
+from shardscope.packing.sheet import PackSheet
+from tests.app.packing.conftest import OpenSheet, wait_planned
+
+
+def drop(sheet: PackSheet, *paths: Path) -> None:
+    """Drops files on the sheet."""
+    mime = QMimeData()
+    mime.setUrls([QUrl.fromLocalFile(str(path)) for path in paths])
+    copy, left, plain = Qt.DropAction.CopyAction, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+    enter = QDragEnterEvent(QPoint(80, 80), copy, mime, left, plain)
+    QApplication.sendEvent(sheet, enter)
+    assert enter.isAccepted()
+    QApplication.sendEvent(sheet, QDropEvent(QPointF(80, 80), copy, mime, left, plain))
+
+
+def test_inputs_are_counted(numbered: Path, data: Path, tmp_path: Path) -> None:
+    """Files, folders and manifests have their number and bytes; what is no manifest by its beginning is a file."""
+    lines = tmp_path / "papers.jsonl"
+    lines.write_text("".join(json.dumps({"path": f"numbered/{n}.txt", "key": str(n)}) + "\n" for n in range(3)))
+    others = tmp_path / "training.jsonl"
+    others.write_text('{"text": "hello"}\n')
+    nothing = tmp_path / "empty.jsonl"
+    nothing.write_text("")
+    with shardcore.open(data / "des" / "none.des") as shard:
+        rows = [shard.objects.ref(row) for row in range(len(shard.objects))]
+        files = [one for one in extract(shard, rows, tmp_path / "taken") if one.path]
+    taken = tmp_path / "taken" / "manifest.json"
+    given = (numbered, numbered / "1.txt", lines, others, nothing, taken, tmp_path / "gone")
+    found = count(map(str, given), no_progress)
+    kinds = InputKind
+    assert [one.kind for one in found.inputs] == [
+        kinds.FOLDER, kinds.FILE, kinds.MANIFEST, kinds.FILE, kinds.MANIFEST, kinds.MANIFEST, kinds.MISSING,
+    ]  # fmt: skip
+    assert [one.count for one in found.inputs] == [12, 1, 3, 1, 0, len(files), 0]
+    sizes = [(numbered / f"{n}.txt").stat().st_size for n in range(12)]
+    assert [one.size for one in found.inputs][:3] == [sum(sizes), sizes[1], sum(sizes[:3])]
+    assert found.inputs[5].size == sum(one.size for one in files)
+    assert found.inputs[2].text == "manifest, 3 objects"
+    assert found.problem == f"{tmp_path / 'gone'}: is not there"
+    assert "one manifest at a time" in count(map(str, (lines, taken)), no_progress).problem
+
+
+def test_dropped_and_taken_away(qtbot: QtBot, open_sheet: OpenSheet, numbered: Path, tmp_path: Path) -> None:
+    """An empty sheet says what to do; what is dropped is counted and planned, Delete takes it away again."""
+    sheet = open_sheet(format="des")
+    contents = sheet.contents
+    assert contents is not None
+    assert sheet.problem.text() == "Add files or folders to pack."
+    assert not sheet.write.isEnabled()
+    beside = tmp_path / "beside.txt"
+    beside.write_bytes(b"beside")
+    drop(sheet, numbered, beside, numbered)
+    assert list(contents.paths) == [str(numbered), str(beside)]
+    qtbot.waitUntil(lambda: contents.total.text().startswith("13 files · "))
+    assert contents.model.index(0, 1).data() == "folder, 12 files"
+    wait_planned(qtbot, sheet)
+    assert sheet.plan.planned is not None
+    assert sheet.plan.planned.objects == 13
+    contents.list.selectAll()
+    QTest.keyClick(contents.list, Qt.Key.Key_Delete)
+    assert list(contents.paths) == []
+    qtbot.waitUntil(lambda: not sheet.write.isEnabled())
+    qtbot.waitUntil(lambda: sheet.plan.planned is None)
+    sheet.reject()
+
+
+def test_two_inputs_with_one_key(qtbot: QtBot, open_sheet: OpenSheet, tmp_path: Path) -> None:
+    """Keys that come twice are told with the names before anything is written; the manifest alone is packed."""
+    (tmp_path / "a.txt").write_text("a")
+    lines = tmp_path / "twice.jsonl"
+    lines.write_text('{"path": "a.txt", "key": "same"}\n{"path": "a.txt", "key": "same"}\n')
+    sheet = open_sheet(lines, format="des")
+    qtbot.waitUntil(lambda: "same" in sheet.problem.text())
+    assert "twice.jsonl, line 2" in sheet.problem.text()
+    assert not sheet.write.isEnabled()
+    lines.write_text('{"path": "a.txt", "key": "one"}\n{"path": "a.txt", "key": "other"}\n')
+    assert sheet.contents is not None
+    sheet.contents.changed.emit()
+    wait_planned(qtbot, sheet)
+    assert sheet.plan.planned is not None
+    assert sheet.plan.planned.objects == 2
+    assert sheet.write.isEnabled()
+    sheet.reject()
