@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from typing import TypeVar
@@ -19,7 +19,7 @@ _ASK = 0.05
 """Seconds after which whoever waits asks whether the result is still wanted."""
 
 
-def in_order(work: Callable[[T], R], things: Iterable[T], jobs: int) -> Iterator[R]:
+def in_order(work: Callable[[T], R], things: Iterable[T], jobs: int) -> Generator[R]:
     """Does some work for each thing on several threads; gives the results in the order of the things.
 
     Few results wait at any time, so that memory stays bounded however many things there are. The threads work in
