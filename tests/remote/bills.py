@@ -188,13 +188,12 @@ def _des(count: int, size: int, *, sidecar: bool = True) -> dict[str, Content]:
 def bloscpack() -> list[Bill]:
     """Files whose offsets fit into the first guess, and not."""
     found = []
-    for name, count, opened in (("bloscpack", 300, 1), ("bloscpack, offsets over 64 KiB", 1000, 2)):
+    for name, count, size, opened in (("bloscpack", 300, 2000, 1), ("bloscpack, offsets over 64 KiB", 9000, 64, 2)):
         with TemporaryDirectory() as folder:
             path = Path(folder) / "data.blp"
-            with shardcore.create(path, format="bloscpack", chunk_size=2000) as writer:
-                writer.add(None, random.Random(4).randbytes(2000) * count)
+            with shardcore.create(path, format="bloscpack", chunk_size=size, spare=0, level=0) as writer:
+                writer.add(None, random.Random(4).randbytes(size) * count)
             data = Held(path.read_bytes())
-        offsets = 8 * 11 * count + 32  # ten spare slots for each chunk
         found.append(
             Bill(
                 name,
@@ -203,7 +202,7 @@ def bloscpack() -> list[Bill]:
                 str(count - 2),
                 str(count + 5),
                 {"open": opened, "object": 1, "absent": 0, "list": 1},
-                {"open": offsets, "object": 2020, "absent": 0, "list": 0},
+                {"open": 8 * count + 32, "object": size + 20, "absent": 0, "list": 0},
             )
         )
     return found

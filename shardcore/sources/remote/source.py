@@ -56,9 +56,8 @@ class Opened:
         Raises:
             RemoteError: It cannot be had.
         """
+        self.check_absent(address)
         with self._lock:
-            if (absent := self._absent.get(address)) is not None:
-                raise type(absent)(absent.message, status=absent.status, remedy=absent.remedy)
             file = self._files.get(address)
             if file is None:
                 file = self._files[address] = RemoteFile(self.remote, address, sibling=sibling)
@@ -73,6 +72,17 @@ class Opened:
                 self.remote.tape.note(f"{address.shown} is absent, or may not be read; it is taken for absent")
             raise
         return file
+
+    def check_absent(self, address: Address) -> None:
+        """Lets only what was not sought in vain before pass.
+
+        Raises:
+            RemoteError: What was told then.
+        """
+        with self._lock:
+            absent = self._absent.get(address)
+        if absent is not None:
+            raise type(absent)(absent.message, status=absent.status, remedy=absent.remedy)
 
     def close(self) -> None:
         """Ends what is under way, and gives the connections back."""
@@ -199,6 +209,9 @@ class RemoteFolder(Folder):
         Raises:
             RemoteError: It cannot be listed.
         """
+        if not self.listable and self._root:
+            # What became of the file that was looked for says more than that nothing is listed.
+            self._opened.check_absent(self._address.inside(FOLDER_MARK))
         entries = [entry for page in self.pages(prefix) for entry in page]
         return sorted(entries, key=lambda entry: entry.name)
 

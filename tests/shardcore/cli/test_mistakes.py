@@ -43,7 +43,11 @@ MISTAKES: list[tuple[int, str, list[str]]] = [
     # --- paths and addresses ---
     (4, "cannot open nowhere.shard: No such file or directory", ["info", "nowhere.shard"]),
     (2, "no path is given", ["info", ""]),
-    (2, "ftp:// addresses cannot be opened; there is s3://, gs://, http://, https:// and precomputed://", ["info", "ftp://a/b"]),
+    (
+        2,
+        "ftp:// addresses cannot be opened; there is s3://, gs://, http://, https:// and precomputed://",
+        ["info", "ftp://a/b"],
+    ),
     (4, "not a regular file", ["info", "/dev/null"]),
     (3, "TEXT: no format recognises it", ["info", "TEXT"]),
     (3, "no format recognises it", ["verify", "TEXT"]),
