@@ -106,7 +106,7 @@ def swh_huge() -> Bill:
         "ab" * 32,
         # The first key that is not there has to tell the dialect of the hash, too: by some slots, and a key in them.
         {"open": 2, "object": 6, "absent": 8},
-        {"open": 567, "object": 200, "absent": 200},
+        {"open": 567, "object": 5000, "absent": 16_000},
     )
 
 
