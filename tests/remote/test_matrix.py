@@ -137,9 +137,8 @@ TROUBLES = [
     _both("403", lambda: Refuse("AccessDenied"), errors.Forbidden, over=EVERYWHERE),
     _both(
         "403 midway",
-        lambda: Refuse("AccessDenied", when=after(1)),
+        lambda: Refuse("AccessDenied", when=again()),
         errors.Forbidden,
-        errors.ExternalMissing,
         over=EVERYWHERE,
     ),
     _both("expired", lambda: Refuse("ExpiredToken"), errors.CredentialsRefused, over=EVERYWHERE),
