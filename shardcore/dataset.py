@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import copy
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,7 +17,7 @@ from shardcore.finding import Depth, Findings, Report
 from shardcore.joined import JoinedObjects
 from shardcore.nodes.children import Deferred
 from shardcore.nodes.node import Node
-from shardcore.nodes.placed import placed, placed_span
+from shardcore.nodes.placed import placed, placed_error, placed_span, relocating
 from shardcore.nodes.sections import Section
 from shardcore.objects import LazyObjects, ObjectRef, Objects, inside_member, located
 from shardcore.parallel import in_order
@@ -259,15 +258,15 @@ class DataSet(Shard):
             try:
                 ref = self.member(name).lookup(key, look)
             except KeyAbsent as error:
-                absent = _placed_error(error, name)
+                absent = placed_error(error, name)
                 continue
             except (FormatError, NotAShard) as error:
-                found = _placed_error(error, name)
+                found = placed_error(error, name)
                 look.damaged(found, f"{name}: {error.message}")
                 damage = damage or found
                 continue
             except ShardError as error:
-                raise _placed_error(error, name) from error
+                raise placed_error(error, name) from error
             finally:
                 look.steps[before:] = [
                     replace(step, spans=tuple(placed_span(s, name) for s in step.spans)) for step in look.steps[before:]
@@ -286,10 +285,10 @@ class DataSet(Shard):
             try:
                 refs = self.member(name).lookup_all(key)
             except (FormatError, NotAShard) as error:
-                damage = damage or _placed_error(error, name)
+                damage = damage or placed_error(error, name)
                 continue
             except ShardError as error:
-                raise _placed_error(error, name) from error
+                raise placed_error(error, name) from error
             found += [located(ref, name, self.first_row_of(name)) for ref in refs]
         if damage is not None and not found:
             raise damage
@@ -302,29 +301,29 @@ class DataSet(Shard):
 
     def stream(self, ref: ObjectRef) -> Iterator[bytes]:
         """The decoded content, from the member it lies in."""
-        with _relocating(ref.shard):
+        with relocating(ref.shard):
             yield from self.member(ref.shard).stream(inside_member(ref))
 
     def read_range(self, ref: ObjectRef, start: int, stop: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
         """A range of the decoded content, from the member it lies in."""
-        with _relocating(ref.shard):
+        with relocating(ref.shard):
             return self.member(ref.shard).read_range(inside_member(ref), start, stop, limit=limit)
 
     def read_part(self, ref: ObjectRef, part: str, *, limit: int = DEFAULT_LIMIT) -> bytes:
         """A further content, from the member it lies in."""
-        with _relocating(ref.shard):
+        with relocating(ref.shard):
             return self.member(ref.shard).read_part(inside_member(ref), part, limit=limit)
 
     def file_names(self, ref: ObjectRef) -> dict[str, str]:
         """The files that an object becomes, as the member it lies in has it."""
-        with _relocating(ref.shard):
+        with relocating(ref.shard):
             return self.member(ref.shard).file_names(inside_member(ref))
 
     def facts(self, ref: ObjectRef) -> dict[str, Any]:
         """What the member keeps about an object."""
         if not ref.shard:
             return super().facts(ref)
-        with _relocating(ref.shard):
+        with relocating(ref.shard):
             return self.member(ref.shard).facts(inside_member(ref))
 
     def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
@@ -365,7 +364,7 @@ class DataSet(Shard):
         member = parsed.path
         if (self.listed or not self.may_hold(member)) and member not in self._by_name:
             return self._part(parsed)
-        with _relocating(member):
+        with relocating(member):
             part = self.member(member).part(str(parsed.inside(member)))
         return Part(part.source, part.sections, lambda: self.member_tree(member, part))
 
@@ -404,7 +403,7 @@ class DataSet(Shard):
 
     def member_tree(self, member: str, part: Part) -> Node:
         """The tree of a source of a member, in the words of the data set."""
-        with _relocating(member):
+        with relocating(member):
             tree = placed(part.tree(), member, self.first_row_of(member))
         row = self.row_of_member(member)
         return tree if row is None else replace(tree, row=row)
@@ -434,19 +433,3 @@ def _join_findings(findings: Findings, report: Report, member: str) -> None:
             findings.more(finding.severity, finding.code, 1)
             continue
         findings.add(replace(finding, span=placed_span(finding.span, member) if finding.span else None))
-
-
-@contextmanager
-def _relocating(member: str) -> Iterator[None]:
-    """Gives errors of a member their place in the data set."""
-    try:
-        yield
-    except ShardError as error:
-        raise _placed_error(error, member) from error
-
-
-def _placed_error(error: ShardError, member: str) -> ShardError:
-    """An error of a member with its place in the data set; a copy, because a shard may raise one error often."""
-    placed = copy.copy(error)
-    placed.span = placed_span(error.span, member) if error.span else None
-    return placed

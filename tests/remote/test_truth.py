@@ -164,3 +164,14 @@ def test_the_tape(server: RangeServer, tmp_path: Path, capsys: pytest.CaptureFix
     assert "lookup" in {line["purpose"] for line in asked}
     assert run(["info", address, "--tape", "-"]) == 0
     assert "a full download would have been 1 request" in capsys.readouterr().err
+
+
+def test_copies_at_the_root_of_a_bucket_are_found() -> None:
+    """`_ext_retention/` lies at the bucket's root, however deep the shards lie."""
+    with StoreServer() as store:
+        samples = Path(__file__).parents[2] / "resources" / "samples" / "des"
+        store.put_folder("/bucket/a/b/c", samples)
+        store.put("/bucket/_ext_retention/20260101/kept_2026-01-01T00:00:00Z.dat", b"copy")
+        options = RemoteOptions(endpoint_url=store.url, addressing="path", anonymous=True)
+        with shardcore.open("s3://bucket/a/b/c/", remote=options) as shard:
+            assert shard.read(shard.find("kept")) == b"copy"

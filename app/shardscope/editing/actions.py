@@ -94,13 +94,16 @@ class EditActions(QObject):
 
     def _update_undo(self) -> None:
         standing, why_not = self._switch.standing, ""
-        if standing.why_not:
+        if standing.interrupted:
+            # Putting back half of an edit is what the file needs, damaged or not.
+            why_not = ""
+        elif standing.why_not:
             why_not = standing.why_not
         elif not standing.journal:
             why_not = self.tr("There is no edit whose old bytes were kept")
         elif not self._switch.allowed:
             why_not = self._switch.why_not
-        self.undo.setVisible(any(not verb.beside for verb in standing.verbs))
+        self.undo.setVisible(standing.interrupted or any(not verb.beside for verb in standing.verbs))
         self.undo.setEnabled(self.undo.isVisible() and not why_not)
         self.undo.setToolTip(tip(why_not or self.tr("Puts back the bytes that the last edit changed")))
 

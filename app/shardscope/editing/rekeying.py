@@ -74,6 +74,7 @@ class RekeySheet(QDialog):
         self.write.clicked.connect(lambda _: self.wanted.emit())
         self.buttons.rejected.connect(self.reject)
         self._check()
+        next(iter(self.fields.values())).setFocus()
 
     def _lay_out(self) -> None:
         title = QLabel(title_of(REKEY), self)

@@ -29,6 +29,11 @@ def sentences() -> Mapping[str, str]:
             "topLookUp": translate("WhatsThis", "Looks up the key in the field, step by step, or asks for one."),
             "topExtract": translate("WhatsThis", "Writes the selected objects to files."),
             "topVerify": translate("WhatsThis", "Checks the file, to one of three depths. What is wrong is listed."),
+            "editChip": translate(
+                "WhatsThis",
+                "Whether the open file may be changed. Files are read-only until you press this, at every open. Then "
+                "the menu Edit deletes, appends and truncates; what changes is shown first.",
+            ),
             "errorBar": translate("WhatsThis", "What went wrong with the file, and what can be done about it."),
             "hexPanel": translate(
                 "WhatsThis",

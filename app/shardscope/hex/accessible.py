@@ -24,6 +24,7 @@ from shardscope.copying import as_seen
 from shardscope.hex.grid import HexPart
 from shardscope.hex.layout import HexLayout, cell_at_column, hex_column
 from shardscope.hex.state import HexState
+from shardscope.models.proposed import about
 
 NOT_LOADED = "not loaded"
 _INSTALLED = "shardscopeHexFactory"
@@ -102,14 +103,18 @@ class HexAccessibility(QObject):
     def description(self) -> str:
         """Where the caret is, and how much is selected."""
         size = self.state.selection.span.size
-        return ", ".join(part for part in (self.place, f"{size:,} bytes selected" if size > 1 else "") if part)
+        proposed = about(self.state.proposed, self.state.name)
+        side = "" if proposed is None else "new bytes, not written yet" if proposed.shows_new else "old bytes"
+        return ", ".join(part for part in (self.place, f"{size:,} bytes selected" if size > 1 else "", side) if part)
 
     def row_text(self) -> RowText:
         """The row of the caret as text."""
         rows, caret = self.state.layout, self.state.selection.caret
         start = rows.row_start(rows.row_of(caret))
         start, stop = max(start, 0), min(start + rows.width, rows.size)
-        return RowText(rows, caret, self.state.pages.bytes_at(self.state.name, start, stop))
+        data = self.state.pages.bytes_at(self.state.name, start, stop)
+        proposed = about(self.state.proposed, self.state.name)
+        return RowText(rows, caret, data if data is None or proposed is None else proposed.seen(start, data))
 
 
 class _Text(QAccessibleTextInterface):

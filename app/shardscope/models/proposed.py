@@ -64,6 +64,15 @@ class Proposed:
         last = bisect_left(self.stretches, stop, lo=first, key=lambda one: one.start)
         return self.stretches[first:last]
 
+    def seen(self, start: int, data: bytes) -> bytes:
+        """Bytes of the source as they are looked at: with the new ones among them, as far as these are known."""
+        found = bytearray(data)
+        for one in self.inside(start, start + len(data)) if self.shows_new else ():
+            low, high = max(one.start, start), min(one.stop, start + len(data))
+            known = one.known(low, high)
+            found[low - start : low - start + len(known)] = known
+        return bytes(found)
+
     def marks(self, start: int, stop: int) -> Sequence[Range]:
         """The bytes in `[start, stop)` that are marked on the side that is looked at; the ends may lie outside."""
         marks = self.new_marks if self.shows_new else self.old_marks

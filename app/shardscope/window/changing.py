@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QObject, QPoint
-from PySide6.QtGui import QAction
+from PySide6.QtCore import QEvent, QObject, QPoint
+from PySide6.QtGui import QAction, QHelpEvent
 from PySide6.QtWidgets import QMainWindow, QMenu
 
 from shardcore import Span
@@ -88,9 +88,16 @@ class Changing(QObject):
     def fill(self, menu: QMenu) -> None:
         """Adds the actions to a menu."""
         menu.setToolTipsVisible(True)
+        menu.installEventFilter(self)
         menu.addSeparator()
         menu.addAction(self.actions.allow)
         menu.addActions(self.actions.all)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Entries of the menu that have nothing to explain have no tooltip: it would repeat them."""
+        if isinstance(watched, QMenu) and isinstance(event, QHelpEvent):
+            return watched.actionAt(event.pos()) not in (self.actions.allow, *self.actions.all)
+        return super().eventFilter(watched, event)
 
     # --- the bytes ---
 

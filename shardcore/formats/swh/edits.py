@@ -12,6 +12,9 @@ from shardcore.formats.swh.shard import SwhShard
 from shardcore.words import plural
 from shardcore.writing.edit import Change, Edit, Zeros, edit_of
 
+MANY = 100
+"""More keys than this are looked up all at once, for which the whole index is read."""
+
 
 def delete(shard: SwhShard, keys: Sequence[str]) -> Edit:
     """Deletes objects as the reference does: length and content become zeros, then the slot that of no object.
@@ -27,8 +30,10 @@ def delete(shard: SwhShard, keys: Sequence[str]) -> Edit:
     rows: dict[int, str] = {}
     objects: list[Change] = []
     slots: list[Change] = []
-    for key in keys:
-        ref = shard.find(key)
+    found = shard.find_many(keys).tolist() if len(keys) > MANY else [-1] * len(keys)
+    for key, row in zip(keys, found, strict=True):
+        # What is not found at once is looked up alone: that says why.
+        ref = shard.objects.ref(row) if row >= 0 else shard.find(key)
         if ref.row in rows:
             raise UsageError(f"the key {key} is given twice")
         rows[ref.row] = key

@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from itertools import count
 
@@ -25,6 +25,9 @@ FOLDER_MARK = "info"
 """A file that is tried in a folder that cannot be listed, to see whether it is there."""
 
 
+MOST_LISTED = 100_000
+"""Entries of one folder that are kept; larger ones are listed again."""
+
 _ASK = 0.02
 """Seconds after which somebody who waits is asked whether it is still wanted."""
 
@@ -41,6 +44,7 @@ class Opened:
         self._lock = threading.Lock()
         self._files: dict[Address, RemoteFile] = {}
         self._absent: dict[Address, RemoteError] = {}
+        self._listings: dict[tuple[Address, str], list[Entry]] = {}
 
     def source(self, address: Address, *, sibling: bool = False) -> RemoteSource:
         """The file at an address; its first range has been fetched.
@@ -83,6 +87,17 @@ class Opened:
             absent = self._absent.get(address)
         if absent is not None:
             raise type(absent)(absent.message, status=absent.status, remedy=absent.remedy)
+
+    def listing(self, place: tuple[Address, str], ask: Callable[[], list[Entry]]) -> list[Entry]:
+        """What lies in a folder: each format asks when it is to say whether the folder is its own."""
+        with self._lock:
+            known = self._listings.get(place)
+        if known is None:
+            known = ask()
+            if len(known) <= MOST_LISTED:
+                with self._lock:
+                    self._listings[place] = known
+        return list(known)
 
     def close(self) -> None:
         """Ends what is under way, and gives the connections back."""
@@ -212,8 +227,10 @@ class RemoteFolder(Folder):
         if not self.listable and self._root:
             # What became of the file that was looked for says more than that nothing is listed.
             self._opened.check_absent(self._address.inside(FOLDER_MARK))
-        entries = [entry for page in self.pages(prefix) for entry in page]
-        return sorted(entries, key=lambda entry: entry.name)
+        return self._opened.listing(
+            (self._address, prefix),
+            lambda: sorted((entry for page in self.pages(prefix) for entry in page), key=lambda entry: entry.name),
+        )
 
     def open(self, name: str) -> RemoteSource:
         """Opens what lies at the relative `name`; its first range is fetched.

@@ -220,12 +220,14 @@ def test_old_and_new_are_seen_in_the_bytes(window: MainWindow, tmp_path: Path) -
     sheet = sheet_of(window, "delete")
     assert unnamed(sheet) == []
     state, row = window.hex.state, sheet.model.rows[3]
-    sheet.table.selectRow(3)
+    for _ in range(3):
+        QTest.keyClick(sheet.table, Qt.Key.Key_Down)
     settle(window, 40)
     assert state.visible_bytes[0] <= row.start < state.visible_bytes[1]
     assert row_text(window, row.start, 40) == bytes(32) + b"\xff" * 8
     assert state.proposed is not None
     assert state.proposed.current == row.start
+    assert "new bytes, not written yet" in window.hex.view.accessibility.description
     assert window.session.selection.span == selected
     painter = window.hex.view._painter
     window.hex.view.repaint()
@@ -234,7 +236,7 @@ def test_old_and_new_are_seen_in_the_bytes(window: MainWindow, tmp_path: Path) -
     assert painter.canvas.painted == painted, "rows with marks are kept like others"
     sheet.old.click()
     assert row_text(window, row.start, 40) == data[row.start : row.stop]
-    sheet.reject()
+    QTest.keyClick(sheet, Qt.Key.Key_Escape)
     assert state.proposed is None
     assert window.changing.editor.sheet is None
     assert path.read_bytes() == data
@@ -318,6 +320,7 @@ def test_an_interrupted_edit_is_told_and_put_back(magic: bool, window: MainWindo
     delete = window.changing.actions.verbs["delete", False]
     assert not delete.isEnabled()
     assert "undo that first" in delete.toolTip() or magic
+    assert window.changing.actions.undo.isEnabled()
     assert window.bar.button.text() == "Put back"
     window.bar.button.click()
     settle(window, 40)

@@ -11,7 +11,7 @@ import pytest
 
 import shardcore
 from shardscope.editing.standing import standing
-from shardscope.hex.cells import Cells, CellState
+from shardscope.hex.cells import NO_RUN, Cells, CellState
 from shardscope.hex.proposing import with_new
 from shardscope.models.proposed import Proposed, Stretch, about
 
@@ -60,7 +60,7 @@ def cells() -> Cells:
     state[1, 6:] = CellState.BLANK
     data = np.arange(16, dtype=np.uint8).reshape(2, 8)
     none = np.zeros((2, 8), np.uint16)
-    return Cells(16, data, state, none, none.astype(np.uint8), True, ())
+    return Cells(16, data, state, none, none.astype(np.uint8), NO_RUN, True, ())
 
 
 def test_new_bytes_take_the_place_of_old_ones() -> None:
@@ -80,6 +80,8 @@ def test_new_bytes_take_the_place_of_old_ones() -> None:
     states = found.state.ravel().tolist()
     assert states == [1] * 8 + [CellState.MISSING] * 2 + [1, 1] + [CellState.BLANK] * 4
     assert old.data.ravel().tolist() == list(range(16))
+    new = Proposed("", proposed.stretches, shows_new=True).seen(16, bytes(range(8)))
+    assert (proposed.seen(16, b"ab"), new) == (b"ab", bytes([*b"gh", 2, 0, 0, 5, *b"xy"]))
     assert proposed.marks(0, 20) == [(10, 18), (19, 21)]
     assert Proposed("", (), (), ((3, 9),), shows_new=True).marks(8, 20) == ((3, 9),)
     assert about(proposed, "other") is None

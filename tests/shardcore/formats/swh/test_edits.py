@@ -69,6 +69,20 @@ def test_all_keys_are_checked_first(tmp_path: Path) -> None:
             delete(shard, [])
 
 
+def test_many_keys_are_deleted_as_few_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Looked up all at once or one by one, the same changes are planned, and an absent key is named."""
+    path = Path(shutil.copy(DATA / "small.shard", tmp_path))
+    with opened(path) as shard:
+        keys = live_keys(shard)
+        few = delete(shard, keys)
+        monkeypatch.setattr("shardcore.formats.swh.edits.MANY", 2)
+        assert delete(shard, keys) == few
+        with pytest.raises(KeyAbsent, match="00" * 32):
+            delete(shard, [*keys, "00" * 32])
+        with pytest.raises(UsageError, match="twice"):
+            delete(shard, [*keys, keys[0]])
+
+
 def test_truncate_cuts_what_follows(tmp_path: Path) -> None:
     """Bytes after the hash function are cut off; without any there is nothing to do."""
     path = Path(shutil.copy(DATA / "small.shard", tmp_path))
