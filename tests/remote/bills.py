@@ -131,7 +131,7 @@ def swh_small() -> Bill:
 def des() -> list[Bill]:
     """Shards of documents: with a metadata file, with a large index, with a BigFile."""
     few, big = _des(500, 4000), _des(3000, 200, sidecar=False)
-    key, absent = "document 7", "document x"
+    key, absent = "document 300", "document x"
     name = f"{DATE}_0A_0000"
     folder = Path(__file__).parents[1] / "data" / "des" / "big"
     external = {
