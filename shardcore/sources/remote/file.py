@@ -272,15 +272,18 @@ class RemoteFile:
             self._end(flight, known, None)
 
     def _end(self, flight: Flight, known: Fetched | None, error: BaseException | None) -> None:
-        with self._lock:
-            data = b""
-            if known is not None and known.pin is not None:
-                data = self._keep(flight, known, known.pin)
-            if flight in self._flights:
-                self._flights.remove(flight)
-            if self._opening is flight:
-                self._opening = None
-        flight.land(data, error)
+        data = b""
+        try:
+            with self._lock:
+                if flight in self._flights:
+                    self._flights.remove(flight)
+                if self._opening is flight:
+                    self._opening = None
+                if known is not None and known.pin is not None:
+                    data = self._keep(flight, known, known.pin)
+        finally:
+            # Whatever happens, nobody waits for ever.
+            flight.land(data, error)
 
     def _keep(self, flight: Flight, known: Fetched, pin: Pin) -> bytes:
         """Keeps what was fetched; returns the bytes of the range."""

@@ -56,7 +56,7 @@ class HttpTransport:
             RemoteError: The redirects have no end, or lead to where nothing is read from.
         """
         self._hops.count = 0
-        headers = {"Range": asked.range, "Accept-Encoding": "identity"}
+        headers = {"Range": asked.range, "Accept-Encoding": "identity", "User-Agent": "shardcore"}
         if asked.match:
             headers["If-Match"] = asked.match
         if asked.address.login:
