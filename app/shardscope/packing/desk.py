@@ -71,10 +71,11 @@ class Desk(QObject):
         """Runs work, and brings the result home if the form is still there."""
 
         def done(result: T | None, error: BaseException | None) -> None:
-            if alive(self.stop) and not isinstance(error, Cancelled):
+            # One that was cancelled may have failed before it knew: that is about what was asked for before.
+            if alive(self.stop) and not job.cancelled and not isinstance(error, Cancelled):
                 take(result, error)
 
-        self._jobs.submit(work, key=(key, self), pool=pool, priority=Priority.SCREEN, done=done)
+        job = self._jobs.submit(work, key=(key, self), pool=pool, priority=Priority.SCREEN, done=done)
 
     def stop(self) -> None:
         """Nobody waits for any of it any more."""

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import threading
 from pathlib import Path
+from typing import Any
 
+import pytest
 from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
 from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtTest import QTest
@@ -12,8 +15,11 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 import shardcore
+from shardcore import UsageError
 from shardcore.extract import extract
+from shardcore.packing import Packed, pack
 from shardcore.progress import no_progress
+from shardscope.packing import request
 from shardscope.packing.contents import InputKind, count
 from shardscope.packing.sheet import PackSheet
 from tests.app.packing.conftest import OpenSheet, wait_planned
@@ -116,4 +122,28 @@ def test_what_was_extracted_is_packed_again(qtbot: QtBot, open_sheet: OpenSheet,
     wait_planned(qtbot, sheet)
     assert sheet.form.plan.planned is not None
     assert sheet.form.plan.planned.objects == len(rows)
+    sheet.reject()
+
+
+def test_what_was_asked_before_is_not_told(
+    qtbot: QtBot, open_sheet: OpenSheet, numbered: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A plan that fails after something else was chosen says nothing about what is chosen now."""
+    begun, free = threading.Event(), threading.Event()
+
+    def held(*given: Any, **named: Any) -> Packed:
+        if given[0] == "des":
+            begun.set()
+            free.wait(10)
+            raise UsageError("this was about des")
+        return pack(*given, **named)
+
+    monkeypatch.setattr(request, "pack", held)
+    sheet = open_sheet(numbered, format="des")
+    qtbot.waitUntil(begun.is_set)
+    sheet.form.formats.choose("swh")
+    free.set()
+    wait_planned(qtbot, sheet)
+    qtbot.waitUntil(sheet.form.write.isEnabled)
+    assert sheet.form.problem.text() == ""
     sheet.reject()
