@@ -140,10 +140,13 @@ def test_what_was_asked_before_is_not_told(
 
     monkeypatch.setattr(request, "pack", held)
     sheet = open_sheet(numbered, format="des")
+    refused: list[Any] = []
+    monkeypatch.setattr(sheet.form, "tell_refused", lambda *given, **_: refused.append(given))
     qtbot.waitUntil(begun.is_set)
     sheet.form.formats.choose("swh")
     free.set()
     wait_planned(qtbot, sheet)
     qtbot.waitUntil(sheet.form.write.isEnabled)
+    assert refused == []
     assert sheet.form.problem.text() == ""
     sheet.reject()
