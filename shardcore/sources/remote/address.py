@@ -8,7 +8,7 @@ from urllib.parse import quote, unquote, urlsplit
 
 from shardcore.errors import UsageError
 from shardcore.sources.base import check_name
-from shardcore.text import short
+from shardcore.text import visible
 
 SCHEMES = ("s3", "gs", "http", "https")
 STORES = ("s3", "gs")
@@ -156,7 +156,7 @@ def parse_address(text: str) -> Address:
     scheme = scheme.lower()
     if not separator or scheme not in SCHEMES:
         kinds = ", ".join(f"{one}://" for one in SCHEMES)
-        raise UsageError(f"{short(scheme)}:// addresses cannot be opened; there is {kinds} and precomputed://")
+        raise UsageError(f"{visible(scheme[:40])}:// addresses cannot be opened; there is {kinds} and precomputed://")
     address = _bucket_address(scheme, rest) if scheme in STORES else _web_address(body)
     return address.as_folder if folder else address
 
