@@ -10,13 +10,13 @@ from pytestqt.qtbot import QtBot
 
 from shardscope.docks.findings import FindingsTable
 from shardscope.docks.hits import HitsTable
-from shardscope.docks.transfers import Transfers
+from shardscope.docks.job_list import JobList
 from shardscope.session import Session
 
 PANELS: dict[str, tuple[Callable[[Session], QWidget], int, int]] = {
     "findings": (FindingsTable, 1, 290),
     "hits": (HitsTable, 2, 120),
-    "transfers": (lambda session: Transfers(session.jobs), 0, 150),
+    "jobs": (lambda session: JobList(session.jobs), 0, 150),
 }
 """How a panel is made, the column that says most, and the least width of it that is worth reading."""
 
