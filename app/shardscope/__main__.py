@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from shardscope.reach_flags import add_reach_flags, reach_of
+
 if TYPE_CHECKING:
     from PySide6.QtWidgets import QApplication, QWidget
 
@@ -24,6 +26,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--format", help="the format, instead of recognising it")
     made.add_argument("--theme", help="system, light, dark, light-safe or dark-safe, for this time; pictures are light")
     made.add_argument("--version", action="store_true", help="print the version and end")
+    add_reach_flags(made)
     picture = made.add_argument_group("pictures without a display")
     picture.add_argument("--screenshot", type=Path, metavar="OUT.png", help="save a picture of the window and end")
     picture.add_argument("--size", default="1440x900", metavar="WxH", help="of the window (default 1440x900)")
@@ -44,6 +47,7 @@ def main(arguments: list[str] | None = None) -> int:
     """
     options = parser()
     given = options.parse_args(arguments)
+    given.remote = reach_of(options, given)
     if given.version:
         import shardcore
 
@@ -90,7 +94,7 @@ def _window(options: argparse.ArgumentParser, given: argparse.Namespace) -> int:
         interrupts.came.connect(application.closeAllWindows)
         window.show()
     if given.uri:
-        window.open(given.uri, given.format)
+        window.open(given.uri, given.format, given.remote)
     code = application.exec()
     interrupts.end()
     _end(application, window)
@@ -158,6 +162,7 @@ def _wanted(options: argparse.ArgumentParser, given: argparse.Namespace) -> Want
         given.step,
         Depth(given.verify) if given.verify else None,
         given.show,
+        given.remote,
     )
 
 

@@ -21,6 +21,8 @@ from PySide6.QtCore import QObject, QRunnable, Qt, QThreadPool, Signal
 
 from shardcore import Cancelled
 from shardcore.progress import stopped_by
+from shardcore.reading import Priority as Soon
+from shardcore.reading import wanted
 
 IO_THREADS = 12
 """Threads that mostly wait for bytes."""
@@ -48,6 +50,15 @@ class Priority(IntEnum):
     PREFETCH = 1
     SELECTED = 2
     SCREEN = 3
+
+
+_SOON = {
+    Priority.SCREEN: Soon.SCREEN,
+    Priority.SELECTED: Soon.SELECTED,
+    Priority.PREFETCH: Soon.PREFETCH,
+    Priority.SCAN: Soon.SCAN,
+}
+"""How soon a remote source fetches what a job reads."""
 
 
 class JobState(Enum):
@@ -78,6 +89,7 @@ class Job:
         title: What `transfers` shows; empty for jobs that nobody watches.
         lasting: Whether the job goes on when the shard it came from is closed in the window.
         generation: Which opened shard it belongs to.
+        priority: Who goes first, on the threads here and on the way to another machine.
         state: How far it is.
         done_amount: Progress, in a unit of the job's own.
         total_amount: The same when finished; 0 while not known.
@@ -88,9 +100,19 @@ class Job:
     """
 
     def __init__(
-        self, jobs: Jobs, work: Work, *, key: object, title: str, lasting: bool, generation: int, number: int
+        self,
+        jobs: Jobs,
+        work: Work,
+        *,
+        key: object,
+        title: str,
+        lasting: bool,
+        generation: int,
+        number: int,
+        priority: Priority = Priority.SELECTED,
     ) -> None:
         self.number = number
+        self.priority = priority
         self.key = key
         self.title = title
         self.lasting = lasting
@@ -214,7 +236,14 @@ class Jobs(QObject):
             discard: Called with a result that came too late to be wanted, to release what it holds.
         """
         job = Job(
-            self, work, key=key, title=title, lasting=lasting, generation=self.generation, number=next(self._numbers)
+            self,
+            work,
+            key=key,
+            title=title,
+            lasting=lasting,
+            generation=self.generation,
+            number=next(self._numbers),
+            priority=priority,
         )
         if key is not None:
             if (older := self._newest.get(key)) is not None:
@@ -297,7 +326,7 @@ class Jobs(QObject):
         try:
             job.check()
             # A read that nobody waits for any more ends, however deep in a lookup or a tree it happens.
-            with stopped_by(job.check):
+            with stopped_by(job.check), wanted(_SOON[job.priority]):
                 result = work(job)
         except BaseException as raised:  # noqa: BLE001 - whatever it was, the job must report
             error = raised

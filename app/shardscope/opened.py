@@ -10,7 +10,8 @@ from typing import TypeVar
 
 from PySide6.QtCore import QObject, Signal
 
-from shardcore import Cancelled, Objects, Shard, ShardError, SourceChanged, SourceError, Span
+from shardcore import Cancelled, Objects, RemoteOptions, Shard, ShardError, SourceChanged, SourceError, Span, Tape
+from shardscope.fetching import MUCH, Costly, index_size
 from shardscope.jobs import Job, Jobs, Pool, Priority, alive
 from shardscope.looks.remedies import plain_words
 from shardscope.opening import OpenRequest
@@ -45,8 +46,8 @@ class OpenFailure:
 
     @property
     def uri(self) -> str:
-        """What could not be opened."""
-        return self.request.uri
+        """What could not be opened, for people."""
+        return self.request.shown
 
 
 class Opened(QObject):
@@ -59,6 +60,8 @@ class Opened(QObject):
         index_state: What is known of the index.
         listing: The objects, once the number of their rows is known; asking them for it then reads nothing.
         replacing: Whether what is closed makes room for what is being opened.
+        reach: Says how a remote address is reached, where somebody said so before.
+        tape: The requests that were made for what is open, or is being opened; None when it is not remote.
         trouble: Why the bytes may be others than those that were opened, or None.
     """
 
@@ -74,12 +77,16 @@ class Opened(QObject):
     index_loaded = Signal()
     source_trouble = Signal(object)
     """A `SourceError`: the file was changed or is gone; None when that is over."""
+    tape_changed = Signal(object)
+    """The `Tape` of what is opened, or None."""
     message = Signal(object)
     """A sentence for the status bar."""
     mendable = Signal(object, object)
     """What is wrong, as a sentence, and the `Remedy` that there is."""
     remedy_wanted = Signal(object)
     """The `Remedy` that somebody asked for."""
+    costly = Signal(object)
+    """A `Costly`: somebody is to be asked whether so much may be fetched."""
 
     def __init__(self, jobs: Jobs, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -89,6 +96,9 @@ class Opened(QObject):
         self.index_state = IndexState.NONE
         self.listing: Objects | None = None
         self.replacing = False
+        self.reach: Callable[[str], RemoteOptions | None] = lambda _: None
+        self.tape: Tape | None = None
+        self._agreed: set[str] = set()
         self.trouble: BaseException | None = None
         self._held = False
         self._watch = SourceWatch(self)
@@ -144,6 +154,25 @@ class Opened(QObject):
             lambda job: work(shard, job), key=key, pool=pool, priority=priority, title=title, done=done
         )
 
+    def when_agreed(self, what: str, size: int, go: Callable[[], object], *, much: int = MUCH) -> None:
+        """Does some work at once, unless it would fetch much from another machine: then somebody is asked first.
+
+        Args:
+            what: The work, as the beginning of a sentence; who agreed once is not asked again for the same.
+            size: Bytes that it would fetch.
+            go: Does it.
+            much: Bytes above which it is much.
+        """
+        if not self.request.is_remote or size <= much or what in self._agreed:
+            go()
+            return
+
+        def agreed() -> None:
+            self._agreed.add(what)
+            go()
+
+        self.costly.emit(Costly(what, size, agreed))
+
     def tell(self, what: str, error: BaseException) -> None:
         """Tells of an error in plain words, and of the remedy where there is one.
 
@@ -160,8 +189,8 @@ class Opened(QObject):
 
     @property
     def uri(self) -> str:
-        """Where what is open came from, or empty."""
-        return self.request.uri
+        """Where what is open came from, for people, or empty: a signature is left out."""
+        return self.request.shown
 
     def open(self, what: str | OpenRequest, format: str | None = None, *, select: Span | None = None) -> Job:
         """Opens a path or address; damage gives a shard with `damage` set. What is open stays until that works.
@@ -172,18 +201,26 @@ class Opened(QObject):
             select: What to select afterwards.
         """
         request = what if isinstance(what, OpenRequest) else OpenRequest(what, format)
+        if request.is_remote and request.remote is None:
+            request = request.reached(self.reach(request.uri))
+        tape = Tape() if request.is_remote else None
 
         def work(job: Job) -> Shard:
-            return request.open(job.progress)
+            return request.open(job.progress, tape)
 
         def done(shard: Shard | None, error: BaseException | None) -> None:
             if shard is not None:
                 self._take(shard, request)
                 self._arrive(select)
-            elif not isinstance(error, Cancelled):
+                return
+            if self.shard is not None:
+                self._set_tape(self.shard.tape)
+            if not isinstance(error, Cancelled):
                 self.failed.emit(OpenFailure(request, error or ShardError("nothing was opened")))
 
-        self.opening.emit(request.uri)
+        self.opening.emit(request.shown)
+        if tape is not None:
+            self._set_tape(tape)
         return self.jobs.submit(
             work, key=("open", self), priority=Priority.SCREEN, done=done, discard=lambda shard: shard.close()
         )
@@ -196,6 +233,7 @@ class Opened(QObject):
         self._watch.stop()
         self.jobs.cancel_all(then=partial(self._release, shard))
         self._reset()
+        self._set_tape(None)
         self.closed.emit()
 
     def _release(self, shard: Shard) -> None:
@@ -215,12 +253,13 @@ class Opened(QObject):
         self.shard, self.request = shard, request
         self._reset()
         self.listing = shard.listing
+        self._set_tape(shard.tape)
         self.opened.emit(shard)
         if shard.source is not None:
             self._watch.start(shard.source)
         if shard.loaded:
             self._index_done()
-        elif shard.damage is None and shard.index_bytes <= AUTO_INDEX_BYTES:
+        elif shard.damage is None and (size := index_size(shard)) is not None and size <= AUTO_INDEX_BYTES:
             self.load_index(title="")
 
     def _arrive(self, select: Span | None) -> None:
@@ -232,12 +271,18 @@ class Opened(QObject):
 
     def _reset(self) -> None:
         """Nothing is known of what is, or was, open."""
+        self._agreed.clear()
         self.index_state = IndexState.NONE
         self.listing = None
         self._held = False
         self._set_trouble(None)
 
     # --- the index ---
+
+    def want_index(self) -> None:
+        """Reads the index; where it is large and far, asks first."""
+        if self.shard is not None:
+            self.when_agreed("Reading the index", index_size(self.shard) or 0, self.load_index, much=AUTO_INDEX_BYTES)
 
     def load_index(self, *, title: str = "Reading the index") -> None:
         """Reads what is needed to explain every byte and to sort the objects."""
@@ -293,6 +338,11 @@ class Opened(QObject):
         """Tells that bytes could not be had; views hand in what their jobs raised, and only source errors count."""
         if isinstance(error, SourceChanged) or (isinstance(error, SourceError) and self.shard is not None):
             self.check_source()
+
+    def _set_tape(self, tape: Tape | None) -> None:
+        if tape is not self.tape:
+            self.tape = tape
+            self.tape_changed.emit(tape)
 
     def _set_trouble(self, error: BaseException | None) -> None:
         if error is None and self.trouble is None:

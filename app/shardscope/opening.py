@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import shardcore
-from shardcore import Shard
+from shardcore import DataSet, Member, RemoteOptions, Shard, SourceError, Tape
 from shardcore.progress import Progress
+from shardcore.sources.remote.address import is_address, shown_address
 
 SERVES_DELETED = "deleted"
 """The option by which formats with tombstones serve what these cover."""
@@ -26,16 +28,28 @@ class OpenRequest:
         uri: A path or address.
         format: The name of the format; None to recognise it.
         options: Values of options that formats declare for opening, by name.
+        remote: How remote things are reached: as whom, through which endpoint. In no text, for it may have keys.
     """
 
-    uri: str
+    uri: str = field(repr=False)
     format: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
+    remote: RemoteOptions | None = field(default=None, repr=False)
+
+    @property
+    def shown(self) -> str:
+        """The path or address for people: a signature and a login are left out."""
+        return shown_address(self.uri)
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether it lies on another machine."""
+        return is_address(self.uri)
 
     @property
     def name(self) -> str:
         """The last part of the address."""
-        return Path(self.uri).name or self.uri
+        return Path(self.shown).name or self.shown
 
     @property
     def deleted(self) -> bool:
@@ -50,15 +64,40 @@ class OpenRequest:
         """The same, with xorbs taken from a folder."""
         return replace(self, options={**self.options, XORBS: folder})
 
-    def open(self, progress: Progress) -> Shard:
+    def reached(self, remote: RemoteOptions | None) -> OpenRequest:
+        """The same, reached in another way."""
+        return replace(self, remote=remote)
+
+    def open(self, progress: Progress, tape: Tape | None = None) -> Shard:
         """Opens it for a window.
 
         Damage gives what is left. Chunks that nobody vouches for are decompressed in a process of their own, which
         ends with the shard.
 
+        Args:
+            progress: Is told how far it is.
+            tape: Where requests for remote bytes are noted.
+
         Raises:
             ShardError: Nothing can be shown.
         """
-        return shardcore.open(
-            self.uri, format=self.format, isolated=True, partial=True, progress=progress, **self.options
+        shard = shardcore.open(
+            self.uri,
+            format=self.format,
+            isolated=True,
+            partial=True,
+            progress=progress,
+            remote=self.remote,
+            tape=tape,
+            **self.options,
         )
+        if isinstance(shard, DataSet) and not shard.key_spaces:
+            # The window shows the members, and must not wait for a listing. Where there is none, keys still work.
+            with suppress(SourceError):
+                len(shard.members)
+        return shard
+
+
+def members_at_hand(shard: DataSet) -> tuple[Member, ...]:
+    """The members of a data set as far as they are known; asking for them would wait."""
+    return shard.members if shard.listed else ()

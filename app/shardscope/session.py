@@ -9,6 +9,7 @@ from PySide6.QtCore import QObject, Signal
 from shardcore import Depth, Node, Report, Shard, ShardError, Span
 from shardcore.words import plural
 from shardscope import selection as completing
+from shardscope.fetching import verifying
 from shardscope.history import History
 from shardscope.jobs import Job, Jobs, Pool, Priority
 from shardscope.looks.remedies import plain_words
@@ -196,8 +197,12 @@ class Session(Opened):
     # --- verification ---
 
     def verify(self, depth: Depth) -> None:
-        """Checks the shard to a depth, as a job in `transfers`."""
+        """Checks the shard to a depth, as a job in `transfers`; where that fetches much, asks first."""
+        if self.shard is not None:
+            what = f"Verifying the {depth.value}"
+            self.when_agreed(what, verifying(self.shard, depth), lambda: self._verify(depth))
 
+    def _verify(self, depth: Depth) -> None:
         def take(report: Report) -> None:
             ended()
             self.report = report

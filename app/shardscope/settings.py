@@ -100,6 +100,29 @@ class Settings:
         self._store.setValue("folder", path)
 
     @property
+    def connections(self) -> dict[str, str]:
+        """How remote places were reached, by bucket or server; without secrets."""
+        value = self._store.value("connections", "")
+        try:
+            found = json.loads(value) if isinstance(value, str) and value else {}
+        except ValueError:
+            found = {}
+        return {str(place): str(way) for place, way in found.items()} if isinstance(found, dict) else {}
+
+    @connections.setter
+    def connections(self, ways: dict[str, str]) -> None:
+        self._store.setValue("connections", json.dumps(ways))
+
+    @property
+    def price(self) -> str:
+        """The name of the prices by which requests are counted; empty for the usual ones."""
+        return str(self._store.value("price", ""))
+
+    @price.setter
+    def price(self, name: str) -> None:
+        self._store.setValue("price", name)
+
+    @property
     def pack_format(self) -> str:
         """The name of the format that was last written, or empty."""
         return str(self._store.value("pack_format", ""))

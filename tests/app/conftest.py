@@ -14,6 +14,9 @@ from shardscope.session import IndexState, Session
 from shardscope.settings import Settings
 from tests.app.gui_thread import GuiReads, guarded
 from tests.app.hex_samples import SampleReader
+from tests.remote.conftest import s3, server
+
+__all__ = ["s3", "server"]
 
 
 @pytest.fixture(autouse=True)

@@ -13,9 +13,12 @@ import pytest
 from PySide6.QtGui import QImage
 
 import shardcore
+from shardcore import RemoteOptions
 from shardcore.registry import FORMATS
 from shardcore.testing import sampled
 from shardscope import assets
+from shardscope.__main__ import parser
+from shardscope.reach_flags import reach_of
 
 
 def command(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -163,3 +166,16 @@ def test_a_missing_asset_is_named() -> None:
     """What is not there is named."""
     with pytest.raises(assets.AssetMissingError, match="no resource is called icons/none"):
         assets.path("icons/none.svg")
+
+
+def test_flags_for_remote_addresses(capsys: pytest.CaptureFixture[str]) -> None:
+    """They are called as those of `shardcore`; without any nothing is said, and contradictions are refused."""
+    options = parser()
+    assert reach_of(options, options.parse_args(["s3://b/k"])) is None
+    given = options.parse_args(
+        ["s3://b/k", "--no-sign-request", "--endpoint-url", "http://h:9", "--addressing", "path"]
+    )
+    assert reach_of(options, given) == RemoteOptions(anonymous=True, endpoint_url="http://h:9", addressing="path")
+    with pytest.raises(SystemExit):
+        reach_of(options, options.parse_args(["--no-sign-request", "--profile", "lab"]))
+    assert "give one or the other" in capsys.readouterr().err

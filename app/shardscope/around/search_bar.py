@@ -80,10 +80,18 @@ class SearchBar(QWidget):
     list_wanted = Signal()
     left = Signal()
 
-    def __init__(self, selected: Callable[[], Span], pages: PageCache, parent: QWidget | None = None) -> None:
+    def __init__(
+        self,
+        selected: Callable[[], Span],
+        pages: PageCache,
+        parent: QWidget | None = None,
+        *,
+        agreed: Callable[[Callable[[], object]], object] = lambda go: go(),
+    ) -> None:
         super().__init__(parent)
         self._selected = selected
         self._pages = pages
+        self._agreed = agreed
         self._job: Job | None = None
         self._last: Found | None = None
         self.history = SearchHistory(self)
@@ -292,6 +300,11 @@ class SearchBar(QWidget):
     # --- the job ---
 
     def _run(self, name: str, title: str, work: Callable[[Source, Job], Any], done: Callable[[Any], None]) -> None:
+        self.history.add(self._entry())
+        self._say("")
+        self._agreed(lambda: self._begin(name, title, work, done))
+
+    def _begin(self, name: str, title: str, work: Callable[[Source, Job], Any], done: Callable[[Any], None]) -> None:
         def finished(result: Any, error: BaseException | None) -> None:
             if self._job is not None and self._job is not job:
                 return
@@ -303,7 +316,6 @@ class SearchBar(QWidget):
             else:
                 done(result)
 
-        self.history.add(self._entry())
         self._say(self.tr("searching …"))
         job = self._pages.read(name, work, key=("search", id(self)), title=title[:60], done=finished)
         self._running(job)

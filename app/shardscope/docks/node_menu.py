@@ -110,6 +110,8 @@ def _copying(menu: QMenu, session: Session, path: tuple[Node, ...]) -> None:
         add(
             forms,
             translate("NodeMenu", "&shardcore command"),
-            lambda: explain_command(request.uri, node.span, request.format),
+            lambda: explain_command(request.shown, node.span, request.format),
         )
-        add(forms, translate("NodeMenu", "&Python line"), lambda: explain_line(request.uri, node.span, request.format))
+        add(
+            forms, translate("NodeMenu", "&Python line"), lambda: explain_line(request.shown, node.span, request.format)
+        )

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from enum import Enum
 from pathlib import Path, PurePosixPath
 
-from PySide6.QtCore import QEvent, QModelIndex, QPersistentModelIndex, QPoint, QRect, QSize, Qt, Signal
+from PySide6.QtCore import QEvent, QModelIndex, QPersistentModelIndex, QPoint, QRect, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QGuiApplication, QKeyEvent, QPainter
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -27,18 +27,26 @@ from PySide6.QtWidgets import (
 from shardcore import DataSet, Folder, Shard, Span
 from shardcore.registry import all_formats
 from shardcore.sources.names import SourceName
+from shardcore.sources.remote.source import RemoteFolder
+from shardcore.words import plural
 from shardscope import assets
+from shardscope.connections import way_words
+from shardscope.docks.browsing import UP, Browsing
 from shardscope.jobs import Job, Priority
 from shardscope.looks import theme
 from shardscope.looks.remedies import plain_words
 from shardscope.looks.shown import shown as shown_text
 from shardscope.models.place_model import DETAIL_ROLE, HERE_ROLE, PROBLEM_ROLE, Place, PlaceModel
+from shardscope.opening import members_at_hand
 from shardscope.selection import Selection
 from shardscope.session import Session
 from shardscope.settings import Settings
 
 MOST_FILES = 100_000
 """Files of a folder that are listed."""
+
+NEAR_THE_END = 100
+"""So many rows before the end of what is listed the next page is asked for."""
 
 Index = QModelIndex | QPersistentModelIndex
 
@@ -49,6 +57,7 @@ class Group(Enum):
     NEAR = "Folder"
     RECENT = "Recent"
     SAMPLES = "Samples"
+    REMOTE = "Remote"
 
 
 class PlaceDelegate(QStyledItemDelegate):
@@ -130,6 +139,7 @@ class Places(QWidget):
         self._settings = settings
         self._near: Sequence[Place] = ()
         self._status = ""
+        self.browsing = Browsing(session, self)
         self.tabs = QTabBar(self)
         self.tabs.setObjectName("placeGroups")
         self.tabs.setAccessibleName(self.tr("Kinds of places"))
@@ -164,6 +174,10 @@ class Places(QWidget):
         self.tabs.currentChanged.connect(lambda _: self._refill())
         self.filter.textChanged.connect(self._filter_changed)
         self.list.gone.connect(self._go)
+        self.list.verticalScrollBar().valueChanged.connect(lambda _: self._want_more())
+        self.browsing.moved.connect(self._browse_moved)
+        self.browsing.listed.connect(self._browse_listed)
+        self.browsing.told.connect(self._browse_told)
         self.list.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.list.customContextMenuRequested.connect(self._open_menu)
         session.opened.connect(self._opened)
@@ -186,12 +200,18 @@ class Places(QWidget):
 
     def _opened(self, shard: Shard) -> None:
         self._near, self._status = (), ""
+        self.browsing.stop()
         spaces = shard.key_spaces if isinstance(shard, DataSet) else {}
         kind = "Key spaces" if spaces else "Members" if isinstance(shard, DataSet) else Group.NEAR.value
         self.tabs.setTabText(0, kind)
         if isinstance(shard, DataSet):
             self._near = [Place(_inside(shard.folder, folder), folder, what) for folder, what in spaces.items()]
-            self._near += [Place(member.name, member.name, size=member.size) for member in shard.members]
+            self._near += [Place(member.name, member.name, size=member.size) for member in members_at_hand(shard)]
+        elif shard.source is not None and isinstance(shard.source.folder, RemoteFolder):
+            if shard.source.folder.listable:
+                self.browsing.go(shard.source.folder.uri, self._session.request.remote)
+            else:
+                self._status = self.tr("Web servers cannot list what lies beside a file.")
         elif shard.source is not None and shard.source.folder is not None:
             self._list_folder(shard.source.folder, shard.source.name)
         self.tabs.setCurrentIndex(0)
@@ -202,6 +222,7 @@ class Places(QWidget):
 
     def _closed(self) -> None:
         self._near, self._status = (), ""
+        self.browsing.stop()
         self._learn()
         self.model.set_here("")
         self._refill()
@@ -242,11 +263,13 @@ class Places(QWidget):
     def _refill(self) -> None:
         match self.group:
             case Group.NEAR:
-                places = self._near
+                places = self.browsing.places if self.browsing.uri else self._near
             case Group.RECENT:
                 places = [Place(uri, Path(uri).name or uri, _folder_of(uri)) for uri in self._settings.recent]
             case Group.SAMPLES:
                 places = [Place(str(one.path), one.title, one.about) for one in assets.samples()]
+            case Group.REMOTE:
+                places = [Place(one, one, way_words(way)) for one, way in self._settings.connections.items()]
         self.model.fill(places, self.filter.text().strip())
         self._to_here()
         self._tell()
@@ -259,11 +282,14 @@ class Places(QWidget):
         total, shown = len(self.model.places), self.model.rowCount()
         if self.group is Group.NEAR and self._status:
             text = self._status
+        elif self.group is Group.NEAR and self.browsing.uri:
+            text = self._browsed(shown)
         elif not total:
             text = {
                 Group.NEAR: "Nothing else that looks like a shard lies here.",
                 Group.RECENT: "Nothing was opened yet.",
                 Group.SAMPLES: "There are no samples.",
+                Group.REMOTE: "Buckets and servers are listed here once something was opened in them (Ctrl+U).",
             }[self.group]
         else:
             text = f"{shown:,} of {total:,}" if shown != total else f"{total:,}"
@@ -272,8 +298,51 @@ class Places(QWidget):
                 text += " key spaces" if shard.key_spaces else " members"
         self.note.setText(shown_text(text))
 
+    # --- folders of a store ---
+
+    def _browsed(self, count: int) -> str:
+        """Where one is in a store, and how much of it is listed."""
+        browsing = self.browsing
+        if browsing.problem:
+            return f"{browsing.uri}: {browsing.problem}"
+        words = plural(max(count - any(one.title == UP for one in browsing.places[:1]), 0), "name")
+        return f"{browsing.uri}: {words}{' so far; more when you scroll' if browsing.more else ''}"
+
+    def _browse_moved(self) -> None:
+        if self.tabs.currentIndex():
+            self.tabs.setCurrentIndex(0)
+        self.filter.clear()
+        self._status = ""
+        self._refill()
+
+    def _browse_listed(self, places: Sequence[Place]) -> None:
+        if self.group is Group.NEAR and self.model.places is self.browsing.places:
+            self.model.added(len(places))
+            self._to_here_once()
+        self._browse_told()
+
+    def _browse_told(self) -> None:
+        self._tell()
+        # A page may be shorter than the list is high, or pass no filter.
+        QTimer.singleShot(0, self, self._want_more)
+
+    def _want_more(self) -> None:
+        """Asks for the next page when the end of what is listed comes near."""
+        if self.group is Group.NEAR and self.browsing.uri and self.isVisible():
+            last = self.list.indexAt(QPoint(1, self.list.viewport().height() - 1)).row()
+            if last < 0 or last + NEAR_THE_END >= self.model.rowCount():
+                self.browsing.want_more()
+
+    def _to_here_once(self) -> None:
+        """Marks where one is, while the first page is looked at."""
+        if self.list.verticalScrollBar().value() == 0 and not self.list.selectionModel().hasSelection():
+            self._to_here()
+
     def _go(self, index: Index) -> None:
         place = self.model.place(index)
+        if self.group is Group.REMOTE or (self.group is Group.NEAR and self.browsing.uri and place.where.endswith("/")):
+            self.browsing.go(place.where)
+            return
         shard = self._session.shard
         if self.group is not Group.NEAR or not isinstance(shard, DataSet) or place.title in shard.key_spaces:
             if place.where != self._here():

@@ -21,6 +21,7 @@ def row_table(
     choose: Choose,
     menu: Callable[[QPoint], None],
     leaving: Sequence[int] = (),
+    table: QTableView | None = None,
 ) -> QTableView:
     """A table without grid, whose long texts are cut in the middle.
 
@@ -32,8 +33,9 @@ def row_table(
         choose: Called when a row is chosen, by the keyboard or by a click on the one that is current already.
         menu: Opens the menu at a place.
         leaving: The columns that go in a narrow table, the first to go first.
+        table: What becomes such a table; None for a new one.
     """
-    table = QTableView(parent)
+    table = table if table is not None else QTableView(parent)
     table.setModel(model)
     table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
     table.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)

@@ -31,6 +31,7 @@ from shardscope.hex.view import HexView
 from shardscope.hex.width import RowWidth
 from shardscope.looks.remedies import plain_words
 from shardscope.models.sections import section_at
+from shardscope.opening import members_at_hand
 from shardscope.pages import PageCache
 from shardscope.selection import Selection
 from shardscope.session import Session
@@ -191,8 +192,8 @@ class HexPanel(QWidget):
             self.naming.learn()
             # The caret is on the first byte; what that is should not wait for a click.
             self._session.select_span(self.state.selection.span, self, remember=False)
-        elif isinstance(shard, DataSet) and shard.members:
-            first = shard.members[0]
+        elif isinstance(shard, DataSet) and (members := members_at_hand(shard)):
+            first = members[0]
             self._session.select_span(Span(str(SourceName(first.name)), 0, min(first.size, 1)), self, remember=False)
 
     def _closed(self) -> None:
@@ -370,7 +371,7 @@ class HexPanel(QWidget):
 
     def _copy_line(self, form: LineForm, checked: bool = False) -> None:
         request = self._session.request
-        self.copier.copy_line(form, request.uri, request.format)
+        self.copier.copy_line(form, request.shown, request.format)
 
     # --- the menu ---
 

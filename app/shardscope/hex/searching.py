@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import QObject
 
 from shardcore.patterns import MAX_PATTERN, Pattern
 from shardscope.around.overview import Overview
 from shardscope.around.search_bar import SearchBar
+from shardscope.fetching import missing_of
 from shardscope.hex.state import HexState
 from shardscope.models.hit_list import HitList
 from shardscope.session import Session
@@ -26,7 +27,7 @@ class Searching(QObject):
         self._session = session
         self._state = state
         self._overview = overview
-        self.bar = SearchBar(lambda: state.selection.span, state.pages)
+        self.bar = SearchBar(lambda: state.selection.span, state.pages, agreed=self._when_agreed)
         self.bar.found.connect(session.select_span)
         self.bar.hits_changed.connect(self._mark_hits)
         self.bar.patterns_changed.connect(self._mark_patterns)
@@ -49,6 +50,13 @@ class Searching(QObject):
             self._session.message.emit(told)
         elif data:
             self.bar.look_for("Hex", data.hex(" "))
+
+    def _when_agreed(self, go: Callable[[], object]) -> None:
+        """Searches; where that fetches much, asks first."""
+        shard = self._session.shard
+        source = shard.source if shard is not None and not self._state.name else None
+        size = missing_of(source) if source is not None else 0
+        self._session.when_agreed("Searching the whole file", size, go)
 
     def _mark_hits(self, hits: HitList) -> None:
         if hits.source == self._state.name:

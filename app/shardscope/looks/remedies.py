@@ -16,6 +16,19 @@ WORDS: Mapping[Remedy, str] = MappingProxyType(
         Remedy.SPEC: "choose File > Open with…, and give the specification, or open one of the files",
         Remedy.LIMIT: "extract it instead: files are written piece by piece",
         Remedy.REPLACE: "choose another folder, or have it replaced",
+        Remedy.PROFILE: "nobody signed the request: choose a profile, or give keys, that may read it",
+        Remedy.RIGHTS: "ask its owner for the right to read it, or try another profile, or anonymous requests",
+        Remedy.RENEW: "renew the credentials, then connect again",
+        Remedy.CLOCK: "set the clock of this machine",
+        Remedy.REGION: "connect again, and name the region",
+        Remedy.LIMIT_FETCH: "copy it here first",
+        Remedy.LIMIT_REQUESTS: "open it again",
+        Remedy.COPY: "copy it here first",
+        Remedy.REOPEN: "reload it",
+        Remedy.AGAIN: "try again later",
+        Remedy.TRUST: "name the certificates to trust in SSL_CERT_FILE (S3: AWS_CA_BUNDLE), and start again",
+        Remedy.PROXY: "look at HTTPS_PROXY and NO_PROXY, and start again",
+        Remedy.HOST: "look at the address, and at the network of this machine",
         Remedy.KEYS: "choose another rule for the keys",
     }
 )
@@ -26,6 +39,13 @@ ACTIONS: Mapping[Remedy, str] = MappingProxyType(
         Remedy.DELETED: "Show tombstoned data",
         Remedy.XORBS: "Choose the xorb folder…",
         Remedy.SPEC: "Open with…",
+        Remedy.PROFILE: "Choose a profile…",
+        Remedy.RIGHTS: "Try anonymous",
+        Remedy.RENEW: "Connect…",
+        Remedy.REGION: "Connect…",
+        Remedy.HOST: "Change the address…",
+        Remedy.REOPEN: "Reload",
+        Remedy.AGAIN: "Try again",
     }
 )
 """The words on the button that does it, where one can."""

@@ -63,6 +63,16 @@ class PlaceModel(QAbstractListModel):
         self._shown = self._filtered()
         self.endResetModel()
 
+    def added(self, count: int) -> None:
+        """So many places were added at the end of `places`."""
+        first = len(self.places) - count
+        new = [n for n in range(first, first + count) if self._text in self.places[n].title.casefold()]
+        if new:
+            before = len(self._shown)
+            self.beginInsertRows(QModelIndex(), before, before + len(new) - 1)
+            self._shown = range(len(self.places)) if not self._text else [*self._shown, *new]
+            self.endInsertRows()
+
     def set_filter(self, text: str) -> None:
         """Shows the places whose titles have this in them, in any case of letters."""
         if text.casefold() != self._text:

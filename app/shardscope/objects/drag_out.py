@@ -29,6 +29,12 @@ from shardscope.objects.drag_files import (
 from shardscope.objects.drag_pixmap import drag_pixmap, files_text
 from shardscope.session import Session
 
+FAR_SMALL = 1 << 20
+"""Bytes of another machine that are fetched on a press already: most presses are no drags."""
+
+FAR_MOST = 64 << 20
+"""Bytes of another machine that are fetched for a drag; more is for extracting, which says how far it is."""
+
 Selected = Callable[[], Sequence[int] | DraggedNode | None]
 
 _Key = tuple[int, str, tuple[int, ...] | DraggedNode]
@@ -188,7 +194,7 @@ class DragOut(QObject):
         self._submit(shard, key, whole=whole)
 
     def _submit(self, shard: Shard, key: _Key, *, whole: bool) -> None:
-        chosen, old, limit = key[2], self._ready.get(key), None if whole else self.small
+        chosen, old, limit = key[2], self._ready.get(key), self._limit(whole)
         deleted = self._session.request.deleted
 
         def work(job: Job) -> Prepared | None:
@@ -211,6 +217,9 @@ class DragOut(QObject):
                 self._keep(key, prepared)
                 if then is not None:
                     self._hand_over(key, prepared, then)
+            elif then is not None and whole:
+                QToolTip.hideText()
+                self._session.message.emit(self.tr("These are too large to fetch for a drag: extract them instead"))
             elif then is not None:
                 self._submit(shard, key, whole=True)
 
@@ -219,6 +228,12 @@ class DragOut(QObject):
             work, key=("drag", self), title=title, done=done, discard=lambda prepared: _discard(prepared, old)
         )
         self._job, self._asked = job, key
+
+    def _limit(self, whole: bool) -> int | None:
+        """Bytes that are written: what is far costs whoever owns it, and takes its time."""
+        if self._session.request.is_remote:
+            return FAR_MOST if whole else min(self.small, FAR_SMALL)
+        return None if whole else self.small
 
     def _keep(self, key: _Key, prepared: Prepared) -> None:
         """Remembers files; those of an earlier press that nobody got are removed."""

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QWidget
 from shardcore import Cancelled
 from shardcore.words import plural
 from shardscope.extraction import Extracted, Extraction, Outlook, existing, outlook, write
+from shardscope.fetching import whole
 from shardscope.jobs import Job, Pool, Priority
 from shardscope.objects.extract_choices import Choices, first_folder
 from shardscope.objects.extract_sheet import ExtractSheet
@@ -99,6 +100,13 @@ class Extracting(QObject):
         )
         return job
 
+    def _when_agreed(self, wanted: Extraction) -> None:
+        """Extracts; where that fetches much, asks first."""
+        total = wanted.shard.listing
+        share = 1.0 if wanted.rows is None or not total else min(len(wanted.rows) / max(len(total), 1), 1.0)
+        size = int(whole(wanted.shard) * share)
+        self.session.when_agreed(self.tr("Extracting"), size, lambda: self.start(wanted))
+
     def retry(self, result: Result) -> Job | None:
         """Tries once more what failed; nothing when the shard is not open any more."""
         wanted = result.wanted
@@ -164,7 +172,7 @@ class Extracting(QObject):
         self._settings.extraction = sheet.choices.kept()
         self._settings.add_folder(str(wanted.where))
         sheet.accept()
-        self.start(wanted)
+        self._when_agreed(wanted)
 
 
 class _Open:

@@ -9,6 +9,7 @@ from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QToolButton, QVBoxLayout, QWidget
 
 from shardcore.words import plural
+from shardscope.fetching import index_size
 from shardscope.jobs import Pool, Priority
 from shardscope.looks.cut_label import CutLabel
 from shardscope.looks.remedies import plain_words
@@ -162,7 +163,7 @@ class ObjectPanel(QWidget):
         self.model.largest = 0
         self.chips.show_census(None)
         shard = self._session.shard
-        ready = shard is not None and (shard.loaded or shard.index_bytes <= AUTO_INDEX_BYTES)
+        ready = shard is not None and (shard.loaded or (index_size(shard) or AUTO_INDEX_BYTES + 1) <= AUTO_INDEX_BYTES)
         self.columns.expect(counted=ready)
         self.model.load()
         source = shard.source if shard is not None else None

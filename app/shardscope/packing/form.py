@@ -295,7 +295,7 @@ class PackForm(QWidget):
     def _fit_place(self) -> None:
         found, writes = self.formats.format, writes_of(self.formats.format)
         self.place.offer(writes, folder=writes.single and (self.counted.several or self._many_rows))
-        source = self.start.request.uri if self.start.request is not None else ""
+        source = self.start.request.shown if self.start.request is not None else ""
         paths = self.contents.paths if self.contents is not None else ()
         self.place.suggest(suggested(paths, source, found, folder=self.place.folder, home=self.start.folder))
 

@@ -43,7 +43,7 @@ class KeyRules(QWidget):
         count = shard.listing
         objects = f", {plural(len(count), 'row')}" if count is not None else ""
         self.source.tell(f"{request.name} ({shard.format}{objects})")
-        self.source.setToolTip(tip(request.uri))
+        self.source.setToolTip(tip(request.shown))
         self.rule = QComboBox(self)
         self.rule.setObjectName("keyRule")
         self.rule.setAccessibleName(self.tr("Rule for keys"))

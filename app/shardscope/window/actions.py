@@ -48,6 +48,9 @@ class Commands(Protocol):
     def ask_folder(self) -> None:
         """Asks for a folder to open."""
 
+    def open_address(self) -> None:
+        """Asks for an address: a bucket, a web server."""
+
     def open_with(self) -> None:
         """Asks what to open, and how."""
 
@@ -110,6 +113,7 @@ class WindowActions:
         self._session = session
         self.open = self._action(self.tr("&Open…"), commands.ask_file, Key.Open)
         self.open_folder = self._action(self.tr("Open &folder…"), commands.ask_folder, "Ctrl+Shift+D")
+        self.open_address = self._action(self.tr("Open a&ddress…"), commands.open_address, "Ctrl+U")
         self.open_with = self._action(self.tr("Open &with…"), commands.open_with, "Ctrl+Shift+O")
         self.change = self._action(self.tr("Change &how it is read…"), commands.change)
         self.reload = self._action(self.tr("&Reload"), session.reload, Key.Refresh)
@@ -117,7 +121,7 @@ class WindowActions:
         self.quit = self._action(self.tr("&Quit"), window.close, Key.Quit)
         self.back = self._action(self.tr("&Back"), session.back, "Alt+Left")
         self.forward = self._action(self.tr("&Forward"), session.forward, "Alt+Right")
-        self.load_index = self._action(self.tr("Read the &index"), session.load_index)
+        self.load_index = self._action(self.tr("Read the &index"), session.want_index)
         self.about = self._action(self.tr("&About Shardscope"), commands.about)
         self.default_layout = self._action(self.tr("&Default layout"), commands.default_layout)
         self.reduced_motion = QAction(self.tr("Reduced &motion"), window)
@@ -188,7 +192,7 @@ class WindowActions:
         bar = self._window.menuBar()
         bar.setAccessibleName(self.tr("Menu"))
         file = bar.addMenu(self.tr("&File"))
-        file.addActions([self.open, self.open_folder, self.open_with])
+        file.addActions([self.open, self.open_folder, self.open_address, self.open_with])
         file.addMenu(self.recent)
         file.addMenu(self.samples)
         file.addSeparator()

@@ -8,7 +8,7 @@ from PySide6.QtCore import QSize, Qt, QTimer
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDragLeaveEvent, QDropEvent, QIcon, QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import QMainWindow, QStackedWidget
 
-from shardcore import DataSet, Shard
+from shardcore import DataSet, RemoteOptions, Shard
 from shardscope import assets
 from shardscope.around.picture import ask_picture
 from shardscope.docks.hits import HitsTable
@@ -23,6 +23,7 @@ from shardscope.objects.drag_files import MOST_FILES, DraggedNode
 from shardscope.objects.drag_out import DragOut
 from shardscope.objects.panel import ObjectPanel
 from shardscope.objects.result_bar import ResultBar
+from shardscope.opening import OpenRequest
 from shardscope.packing.new_shards import NewShards
 from shardscope.session import IndexState, OpenFailure, Session
 from shardscope.settings import Settings
@@ -32,6 +33,7 @@ from shardscope.window.actions import WindowActions
 from shardscope.window.appearance import Appearance
 from shardscope.window.bytes_in_window import connect_bytes
 from shardscope.window.changing import Changing
+from shardscope.window.connecting.connecting import Connecting
 from shardscope.window.drop_places import DropPlace, DropPlaces
 from shardscope.window.error_bar import ErrorBar
 from shardscope.window.file_dialogs import FileDialogs
@@ -108,10 +110,10 @@ class MainWindow(QMainWindow):
         self.results = ResultBar(self.objects.actions_.extracting, self._centre)
         self.drop_places = DropPlaces(self, lambda: self.session.shard is not None, self._dropped)
         self.ways = OpenWays(self.session, self.bar, self)
+        self.connecting = Connecting(self.session, settings, self)
         self.new_shards = NewShards(self.session, settings, self)
-        self.troubles = Troubles(
-            self.session, self.bar, self.ways, self.hex.view.setFocus, self.new_shards.ask_new, self
-        )
+        to_bytes, pack = self.hex.view.setFocus, self.new_shards.ask_new
+        self.troubles = Troubles(self.session, self.bar, self.ways, self.connecting, to_bytes, pack, self)
         self.hex.naming.keys = self.objects.model.keys_at_hand
         connect_bytes(self.hex, self.panels.panel(HitsTable), self, settings)
         self.changing = Changing(self.session, self.hex, self.objects, self.bar, self.line, self)
@@ -178,6 +180,7 @@ class MainWindow(QMainWindow):
         self.objects.table.insertAction(self.objects.actions_.check, self.actions_.copy_files)
         self.welcome.open_requested.connect(self.ask_file)
         self.welcome.folder_requested.connect(self.ask_folder)
+        self.welcome.address_requested.connect(self.open_address)
         self.welcome.new_requested.connect(self.new_shards.ask_new)
         self.welcome.chosen.connect(self.open)
         self.welcome.learn_requested.connect(self.learn)
@@ -186,9 +189,17 @@ class MainWindow(QMainWindow):
 
     # --- opening ---
 
-    def open(self, uri: str, format: str | None = None) -> None:
-        """Opens a path or address."""
-        self.session.open(uri, format)
+    def open(self, uri: str, format: str | None = None, remote: RemoteOptions | None = None) -> None:
+        """Opens a path or address; asks for keys where it was reached with some that are forgotten."""
+        request = OpenRequest(uri, format, remote=remote)
+        if remote is None and self.connecting.needs_keys(uri):
+            self.connecting.ask(request)
+        else:
+            self.session.open(request)
+
+    def open_address(self) -> None:
+        """Asks for an address to open."""
+        self.connecting.ask()
 
     def learn(self, uri: str) -> None:
         """Opens something, and the page of its format beside it."""

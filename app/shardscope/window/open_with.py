@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from html import escape
 from typing import Any
 
@@ -65,7 +66,8 @@ class OpenWith(QDialog):
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self._formats = {one.name: one for one in formats}
         self._labels: dict[str, QLabel] = {}
-        self.path = QLineEdit(request.uri, self)
+        self._asked_for = request
+        self.path = QLineEdit(request.shown, self)
         self.path.setPlaceholderText(self.tr("A file or folder of shards"))
         self.format = QComboBox(self)
         self.format.addItem(self.tr("Recognise it"), None)
@@ -154,7 +156,10 @@ class OpenWith(QDialog):
         """What the fields say. What was not touched stays what it was: stated, inferred or given."""
         values = {field.option.name: field.value() for field in self._asked()}
         options: dict[str, Any] = {name: value for name, value in values.items() if value is not None}
-        return OpenRequest(self.path.text().strip(), self.format.currentData(), options)
+        given, begun = self.path.text().strip(), self._asked_for
+        if given == begun.shown:
+            return replace(begun, format=self.format.currentData(), options=options)
+        return OpenRequest(given, self.format.currentData(), options)
 
     def _accept(self) -> None:
         self.chosen.emit(self.request)

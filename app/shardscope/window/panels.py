@@ -82,6 +82,6 @@ PANELS = (
     Panel("objects", "Objects", _LEFT, "lists", "Alt+4", ObjectPanel),
     Panel("findings", "Findings", _LEFT, "lists", "Alt+5", lambda session, _: FindingsTable(session)),
     Panel("hits", "Hits", _LEFT, "lists", "Alt+9", lambda session, _: HitsTable(session)),
-    Panel("transfers", "Transfers", _LEFT, "lists", "Alt+6", lambda session, _: Transfers(session.jobs)),
+    Panel("transfers", "Transfers", _LEFT, "lists", "Alt+6", Transfers),
     Panel("places", "Places", _LEFT, "file", "Alt+7", Places),
 )

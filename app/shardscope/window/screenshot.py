@@ -12,7 +12,7 @@ from PySide6.QtCore import QEventLoop, QSize, QTimer
 from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QApplication
 
-from shardcore import Depth, Span
+from shardcore import Depth, RemoteOptions, Span
 from shardscope.session import IndexState, OpenFailure
 from shardscope.window.main_window import MainWindow
 
@@ -40,6 +40,7 @@ class Wanted:
         step: Which step of the trace is shown, from 1.
         verify: How deep to verify, or None.
         show: A dock to bring to the front, or empty.
+        remote: How an address is reached, or None.
     """
 
     target: Path
@@ -51,6 +52,7 @@ class Wanted:
     step: int = 0
     verify: Depth | None = None
     show: str = ""
+    remote: RemoteOptions | None = None
 
 
 def take(window: MainWindow, wanted: Wanted) -> None:
@@ -67,7 +69,7 @@ def take(window: MainWindow, wanted: Wanted) -> None:
     window.resize(QSize(*wanted.size))
     window.show()
     if wanted.uri:
-        window.open(wanted.uri, wanted.format)
+        window.open(wanted.uri, wanted.format, wanted.remote)
         settle(window)
         if failures:
             raise ScreenshotError(f"{failures[0].uri}: {failures[0].error}")

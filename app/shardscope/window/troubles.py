@@ -7,10 +7,12 @@ from functools import partial
 
 from PySide6.QtCore import QObject
 
-from shardcore import NotAShard, Remedy, ShardError
+from shardcore import CredentialsRefused, NoSuchObject, NotAShard, Remedy, RemoteError, ShardError
+from shardscope.connections import Who, who_of
 from shardscope.looks.remedies import ACTIONS, plain_words
 from shardscope.looks.words import grouped
 from shardscope.session import OpenFailure, Session
+from shardscope.window.connecting.connecting import Connecting
 from shardscope.window.error_bar import ErrorBar, Tone
 from shardscope.window.open_with import OpenWays, no_fit
 
@@ -22,6 +24,7 @@ class Troubles(QObject):
         session: What is open.
         bar: Where they are told.
         ways: Other ways to open it.
+        connecting: Other ways to reach it.
         to_bytes: Gives the bytes the keyboard.
         pack: Asks how files and folders become a new shard.
         parent: The window.
@@ -32,6 +35,7 @@ class Troubles(QObject):
         session: Session,
         bar: ErrorBar,
         ways: OpenWays,
+        connecting: Connecting,
         to_bytes: Callable[[], object],
         pack: Callable[[tuple[str, ...]], object],
         parent: QObject,
@@ -40,6 +44,7 @@ class Troubles(QObject):
         self._session = session
         self._bar = bar
         self._ways = ways
+        self._connecting = connecting
         self._to_bytes = to_bytes
         self._pack = pack
         self._tells_source = False
@@ -59,9 +64,24 @@ class Troubles(QObject):
             # Files are shown in any case: this is a folder that is no data set.
             self._bar.tell(text, Tone.ERROR, action=self.tr("Pack it…"), do=partial(self._pack, (failure.uri,)))
         else:
-            self._bar.tell(
-                text, Tone.ERROR, action=self.tr("Try again"), do=partial(self._session.open, failure.request)
+            action, do = self._way_out(failure)
+            self._bar.tell(text, Tone.ERROR, action=action, do=do)
+
+    def _way_out(self, failure: OpenFailure) -> tuple[str, Callable[[], object]]:
+        """The one button of what could not be opened: its words, and what it does."""
+        request, error = failure.request, failure.error
+        remedy = error.remedy if isinstance(error, RemoteError) else None
+        if request.is_remote and remedy is Remedy.RIGHTS and who_of(request.remote) is not Who.ANONYMOUS:
+            return ACTIONS[Remedy.RIGHTS], partial(self._connecting.try_anonymous, request)
+        if request.is_remote and remedy in (Remedy.PROFILE, Remedy.RIGHTS):
+            return ACTIONS[Remedy.PROFILE], partial(self._connecting.ask, request, Who.PROFILE)
+        if request.is_remote and remedy in (Remedy.RENEW, Remedy.REGION, Remedy.HOST):
+            return ACTIONS[remedy], partial(self._connecting.ask, request)
+        if isinstance(error, (CredentialsRefused, NoSuchObject)) and request.is_remote:
+            return ACTIONS[Remedy.HOST if isinstance(error, NoSuchObject) else Remedy.RENEW], partial(
+                self._connecting.ask, request
             )
+        return self.tr("Try again"), partial(self._session.open, request)
 
     def tell_damage(self) -> None:
         """Tells of the damage of what is open, once; nothing when there is none."""

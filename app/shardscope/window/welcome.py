@@ -107,7 +107,7 @@ WIDEST = 760
 
 
 class Welcome(QScrollArea):
-    """`open_requested` asks for a dialog, `folder_requested` for one for folders, `chosen(uri)` opens something.
+    """`open_requested`, `folder_requested` and `address_requested` ask for a dialog, `chosen(uri)` opens something.
 
     `new_requested` asks for a new shard.
 
@@ -116,6 +116,7 @@ class Welcome(QScrollArea):
 
     open_requested = Signal()
     folder_requested = Signal()
+    address_requested = Signal()
     new_requested = Signal()
     chosen = Signal(object)
     learn_requested = Signal(object)
@@ -136,6 +137,9 @@ class Welcome(QScrollArea):
         self.folder_button = QPushButton(self.tr("Open folder…"), self)
         self.folder_button.setToolTip(self.tr("A data set: a folder of shards that share their keys"))
         self.folder_button.clicked.connect(self.folder_requested)
+        self.address_button = QPushButton(self.tr("Connect to S3…"), self)
+        self.address_button.setToolTip(self.tr("An address: a bucket, a web server, a neuroglancer layer (Ctrl+U)"))
+        self.address_button.clicked.connect(self.address_requested)
         self.new_button = QPushButton(self.tr("New shard…"), self)
         self.new_button.setToolTip(self.tr("Packs files and folders into a new shard of any format"))
         self.new_button.clicked.connect(self.new_requested)
@@ -177,6 +181,7 @@ class Welcome(QScrollArea):
         buttons.setSpacing(10)
         buttons.addWidget(self.open_button)
         buttons.addWidget(self.folder_button)
+        buttons.addWidget(self.address_button)
         buttons.addWidget(self.new_button)
         buttons.addStretch(1)
         column = QVBoxLayout()

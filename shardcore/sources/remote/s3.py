@@ -214,3 +214,11 @@ def _without_answer(error: Exception, where: str) -> RemoteError:
         text = f"the credentials for {where} cannot be had ({name})"
         return CredentialsRefused(text, remedy=Remedy.RENEW)
     return RemoteError(f"{where} cannot be asked ({name})")
+
+
+def profiles() -> list[str]:
+    """The names of the profiles in the AWS configuration, sorted; empty where there is none, or it cannot be read."""
+    try:
+        return sorted(botocore.session.Session().available_profiles)
+    except (refused.BotoCoreError, OSError, ValueError):
+        return []

@@ -15,10 +15,12 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from shardscope.models.object_model import ObjectModel
+from shardscope.objects import drag_out
 from shardscope.objects.drag_out import DragOut
 from shardscope.objects.table import ObjectTable
 from shardscope.session import Session
 from tests.app.conftest import open_in
+from tests.remote.servers import RangeServer
 
 LEFT = Qt.MouseButton.LeftButton
 
@@ -309,3 +311,34 @@ def test_closing(rig: Rig) -> None:
     rig.session.close()
     rig.settle()
     assert rig.written() == rig.drags[0]
+
+
+def test_objects_of_another_machine(
+    session: Session, qtbot: QtBot, data: Path, server: RangeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Small ones are fetched on a press, larger ones when they are dragged; very large ones are for extracting."""
+    monkeypatch.setattr(drag_out, "FAR_SMALL", 0)
+    with qtbot.waitSignal(session.opened):
+        session.open(server.put("/small.shard", data / "swh/small.shard"))
+    rig = Rig(session, qtbot)
+    rig.model.load()
+    rig.settle()
+    row = 0
+    rig.press(row)
+    rig.settle()
+    assert rig.written() == []
+    rig.move(row, QApplication.startDragDistance())
+    rig.qtbot.waitUntil(lambda: len(rig.drags) == 1)
+    (path,) = rig.written()
+    assert hashlib.sha256(path.read_bytes()).hexdigest() == path.name
+    rig.release(row)
+    monkeypatch.setattr(drag_out, "FAR_MOST", 0)
+    other = 2
+    rig.press(other)
+    rig.settle()
+    rig.move(other, QApplication.startDragDistance())
+    rig.settle()
+    assert len(rig.drags) == 1
+    assert rig.messages == ["These are too large to fetch for a drag: extract them instead"]
+    rig.release(other)
+    rig.drag.close()

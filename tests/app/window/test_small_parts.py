@@ -13,7 +13,7 @@ from pytestqt.qtbot import QtBot
 
 from shardcore import Depth, Span
 from shardscope.docks.findings import FindingsTable
-from shardscope.docks.transfers import Transfers
+from shardscope.docks.job_list import JobList
 from shardscope.jobs import Job, Jobs, JobState
 from shardscope.session import Session
 from shardscope.settings import Settings
@@ -93,7 +93,7 @@ def test_a_verification_can_be_stopped(qtbot: QtBot, session: Session, findings:
 
 def test_transfers_cancel_and_clear(qtbot: QtBot, jobs: Jobs) -> None:
     """Jobs that run can be cancelled from the list; those that ended can be cleared away."""
-    made = Transfers(jobs)
+    made = JobList(jobs)
     qtbot.addWidget(made)
     made.show()
     gate = threading.Event()

@@ -1,0 +1,172 @@
+"""As whom, and through which endpoint, remote places are reached: remembered without secrets. No Qt here."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Any
+
+from shardcore import RemoteOptions, ShardError, UsageError
+from shardcore.sources.remote.address import Address, parse_address
+
+REMEMBERED = ("endpoint_url", "region", "profile", "requester_pays", "addressing")
+"""Choices that are kept from one start to the next; keys are not among them."""
+
+MOST_PLACES = 100
+
+
+class Who(Enum):
+    """As whom requests are made."""
+
+    ANONYMOUS = "anonymous"
+    PROFILE = "profile"
+    KEYS = "keys"
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where a store that speaks S3 is asked.
+
+    Attributes:
+        name: What people call it.
+        url: Its address; empty for the usual one of the address that is opened.
+        path_style: Whether the bucket stands in the path.
+    """
+
+    name: str
+    url: str
+    path_style: bool = False
+
+
+ENDPOINTS = (
+    Endpoint("As the address says (Amazon, Google)", ""),
+    Endpoint("Google Cloud Storage, with HMAC keys", "https://storage.googleapis.com", path_style=True),
+    Endpoint("MinIO on this machine", "http://127.0.0.1:9000", path_style=True),
+    Endpoint("Cloudflare R2", "https://ACCOUNT.r2.cloudflarestorage.com"),
+    Endpoint("Wasabi", "https://s3.wasabisys.com"),
+    Endpoint("Backblaze B2", "https://s3.REGION.backblazeb2.com"),
+)
+"""Endpoints to begin with; every other one is typed."""
+
+
+def who_of(options: RemoteOptions | None) -> Who:
+    """As whom some options make requests; those who never said are anonymous."""
+    if options is None or options.anonymous:
+        return Who.ANONYMOUS
+    if options.access_key:
+        return Who.KEYS
+    return Who.PROFILE if options.profile or options.anonymous is False else Who.ANONYMOUS
+
+
+def place_of(uri: str) -> str:
+    """What is reached in one way: a bucket, or a server; empty for what is no address."""
+    try:
+        address = parse_address(uri)
+    except ShardError:
+        return ""
+    address = address.store or address
+    return f"{address.scheme}://{address.place}/"
+
+
+def to_json(options: RemoteOptions) -> str:
+    """Options without their secrets."""
+    found: dict[str, Any] = {name: getattr(options, name) for name in REMEMBERED if getattr(options, name)}
+    found["who"] = who_of(options).value
+    return json.dumps(found, sort_keys=True)
+
+
+def from_json(text: str) -> RemoteOptions | None:
+    """The inverse of `to_json`; None where keys are needed that nobody remembers, or the text makes no sense."""
+    try:
+        found = json.loads(text)
+        values = {name: found[name] for name in REMEMBERED if name in found}
+        who = Who(found.get("who", "anonymous"))
+        if who is Who.KEYS:
+            return None
+        signed = None if values.get("profile") else False
+        return RemoteOptions(**values, anonymous=True if who is Who.ANONYMOUS else signed)
+    except (ValueError, TypeError, AttributeError, UsageError):
+        return None
+
+
+def way_words(text: str) -> str:
+    """A remembered way, as people say it: `anonymous`, `profile lab, http://127.0.0.1:9000`."""
+    try:
+        found = json.loads(text)
+        who = Who(found.get("who", "anonymous"))
+    except (ValueError, AttributeError):
+        return ""
+    words = f"profile {found['profile']}" if found.get("profile") else who.value
+    return ", ".join(str(one) for one in (words, found.get("endpoint_url")) if one)
+
+
+class Connections:
+    """The ways to remote places. Keys are held in memory, as long as the window is open.
+
+    Args:
+        remembered: What was kept from earlier, by place; see `kept`.
+    """
+
+    def __init__(self, remembered: Mapping[str, str]) -> None:
+        self.kept = dict(remembered)
+        self._secret: dict[str, RemoteOptions] = {}
+
+    def way_to(self, uri: str) -> RemoteOptions | None:
+        """How an address is reached; None when nobody said so."""
+        place = place_of(uri)
+        return self._secret.get(place) or from_json(self.kept.get(place, ""))
+
+    def needs_keys(self, uri: str) -> bool:
+        """Whether the place was reached with keys that are forgotten by now."""
+        place = place_of(uri)
+        return place not in self._secret and '"who": "keys"' in self.kept.get(place, "")
+
+    def remember(self, uri: str, options: RemoteOptions) -> None:
+        """Keeps the way to a place: in memory as it is, and in `kept` without secrets."""
+        if not (place := place_of(uri)):
+            return
+        self._secret[place] = options
+        self.kept.pop(place, None)
+        self.kept[place] = to_json(options)
+        for older in list(self.kept)[:-MOST_PLACES]:
+            del self.kept[older]
+
+    def forget(self) -> None:
+        """Forgets all."""
+        self.kept.clear()
+        self._secret.clear()
+
+
+def described(address: Address) -> str:
+    """What an address was understood as, in one line."""
+    store = address.store
+    signed = ", with a signature that stays hidden" if address.query else ""
+    if store is not None:
+        kind = {"s3": "S3", "gs": "Google Cloud Storage"}[store.scheme]
+        inside = store.path.rstrip("/")
+        where = f"in {store.place} ({kind}{f', {store.region}' if store.region else ''})"
+        if store.is_folder:
+            return f"the folder {inside} {where}" if inside else f"the bucket {store.place} ({kind})"
+        return f"{inside} {where}"
+    name = address.path or "the root"
+    kind = "the folder " if address.is_folder and address.path else ""
+    return f"{kind}{name} on the web server {address.place}{signed}"
+
+
+def in_store(address: Address) -> bool:
+    """Whether requests for it can be signed: it lies in a bucket, however it was written."""
+    return address.store is not None
+
+
+def as_anonymous(options: RemoteOptions | None) -> RemoteOptions:
+    """The same way, without any signature."""
+    return replace(
+        options or RemoteOptions(),
+        anonymous=True,
+        profile=None,
+        access_key=None,
+        secret_key=None,
+        session_token=None,
+    )

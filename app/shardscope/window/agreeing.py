@@ -1,0 +1,68 @@
+"""Asks before much is fetched from another machine: how much, how long that takes, what it costs."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QObject, Qt
+from PySide6.QtWidgets import QMessageBox, QWidget
+
+from shardcore.sources.remote.tape import size_text
+from shardscope.fetching import Costly
+from shardscope.models.tape.costs import RATES, Price, bytes_per_second, money_text, price_called, seconds_text
+from shardscope.session import Session
+from shardscope.settings import Settings
+
+_USUAL = RATES[1]
+
+
+class Agreeing(QObject):
+    """Asks, and does what was agreed to.
+
+    Args:
+        session: Says what is costly.
+        settings: Whose prices count.
+        window: The parent of the question.
+    """
+
+    def __init__(self, session: Session, settings: Settings, window: QWidget) -> None:
+        super().__init__(window)
+        self._settings = settings
+        self._window = window
+        self._question: QMessageBox | None = None
+        self._session = session
+        session.costly.connect(self.ask)
+        session.closed.connect(self._drop)
+
+    def ask(self, costly: Costly) -> QMessageBox:
+        """Asks; nothing is fetched meanwhile."""
+        self._drop()
+        box = self._question = QMessageBox(self._window)
+        box.setObjectName("costly")
+        box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        box.setIcon(QMessageBox.Icon.Question)
+        box.setWindowTitle(self.tr("Fetch so much?"))
+        size = size_text(costly.size)
+        box.setText(self.tr("{0} fetches up to {1}.").format(costly.what, size))
+        box.setInformativeText(cost_text(costly.size, price_called(self._settings.price)))
+        fetch = box.addButton(self.tr("&Fetch {0}").format(size), QMessageBox.ButtonRole.AcceptRole)
+        cancel = box.addButton(QMessageBox.StandardButton.Cancel)
+        box.setDefaultButton(fetch)
+        box.setEscapeButton(cancel)
+        fetch.clicked.connect(lambda _=False: costly.go())
+        box.finished.connect(self._answered)
+        box.open()
+        return box
+
+    def _answered(self, _: int) -> None:
+        self._question = None
+
+    def _drop(self) -> None:
+        """What was asked about is not there any more."""
+        if self._question is not None:
+            self._question.reject()
+
+
+def cost_text(size: int, price: Price) -> str:
+    """How long it takes to fetch so many bytes, and what it costs."""
+    megabits, line = _USUAL
+    lasts = seconds_text(size / bytes_per_second(megabits))
+    return f"That takes about {lasts} at {line}, and costs about {money_text(price.of(1, size))} ({price.name})."

@@ -1,0 +1,1 @@
+"""Asking for a remote address, and as whom it is reached."""

@@ -1,0 +1,164 @@
+"""Files of other machines in the window: what is fetched, what is asked first, and what happens when they change."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QTimer
+from PySide6.QtWidgets import QApplication, QMessageBox
+from pytestqt.qtbot import QtBot
+
+from shardcore import DataSet, Depth, Span
+from shardcore.reading import Priority as Soon
+from shardcore.reading import priority
+from shardscope import fetching
+from shardscope.fetching import Costly, verifying, whole
+from shardscope.jobs import Jobs, Priority
+from shardscope.pages import PAGE, PageState
+from shardscope.session import IndexState
+from shardscope.settings import Settings
+from shardscope.window.main_window import MainWindow
+from shardscope.window.screenshot import settle
+from tests.remote.contents import Sparse
+from tests.remote.servers import RangeServer
+
+SAMPLES = Path(__file__).parents[3] / "resources" / "samples"
+
+
+@pytest.fixture
+def window(qtbot: QtBot, settings: Settings) -> Iterator[MainWindow]:
+    """A window on its welcome page."""
+    made = MainWindow(settings)
+    qtbot.addWidget(made)
+    made.resize(900, 600)
+    made.show()
+    yield made
+    made.close()
+
+
+def opened(qtbot: QtBot, window: MainWindow, where: str) -> None:
+    """Opens something and waits for its index."""
+    with qtbot.waitSignal(window.session.opened):
+        window.open(where)
+    qtbot.waitUntil(lambda: window.session.index_state in (IndexState.LOADED, IndexState.FAILED))
+
+
+def question(window: MainWindow) -> QMessageBox | None:
+    """What is asked, if anything."""
+    return next((box for box in window.findChildren(QMessageBox) if box.objectName() == "costly"), None)
+
+
+def test_jobs_say_how_soon_bytes_are_wanted(qtbot: QtBot, jobs: Jobs) -> None:
+    """What is on the screen goes first on the way to another machine, too; scans go last."""
+    found: list[Soon] = []
+    for one in Priority:
+        with qtbot.waitSignal(jobs._courier.reported):
+            jobs.submit(lambda _: found.append(priority()), priority=one)
+    assert found == [Soon.SCAN, Soon.PREFETCH, Soon.SELECTED, Soon.SCREEN]
+
+
+def test_much_is_asked_for_first_when_it_is_far(
+    qtbot: QtBot, window: MainWindow, server: RangeServer, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Verifying content, searching and extracting all say how much first; here, on this machine, nothing is asked."""
+    path = data / "swh" / "medium.shard"
+    size = path.stat().st_size
+    asked: list[Costly] = []
+    window.session.costly.connect(asked.append)
+    monkeypatch.setattr("shardscope.opened.MUCH", 1000)
+    monkeypatch.setattr(type(window.session).when_agreed, "__kwdefaults__", {"much": 1000})
+    opened(qtbot, window, str(path))
+    with qtbot.waitSignal(window.session.findings_changed):
+        window.session.verify(Depth.CONTENT)
+    window.hex.search.look_for("Text", "no such text")
+    qtbot.waitUntil(lambda: not window.jobs.open_jobs)
+    assert asked == []
+    opened(qtbot, window, server.put("/medium.shard", path))
+    shard = window.session.shard
+    assert shard is not None
+    assert 0 < whole(shard) < size
+    assert verifying(shard, Depth.STRUCTURE) == 0
+    before = len(server.log)
+    window.session.verify(Depth.CONTENT)
+    assert len(asked) == 1
+    assert asked[0].size == whole(shard)
+    box = question(window)
+    assert box is not None
+    assert box.text().startswith("Verifying the content fetches up to ")
+    assert "100 Mbit/s" in box.informativeText()
+    assert "$" in box.informativeText()
+    box.reject()
+    assert window.session.report is None
+    assert len(server.log) == before
+    window.hex.search.look_for("Text", "no such text")
+    assert [one.what for one in asked] == ["Verifying the content", "Searching the whole file"]
+    assert len(server.log) == before
+    with qtbot.waitSignal(window.session.findings_changed):
+        asked[0].go()
+    assert whole(shard) == 0
+
+
+def test_a_far_data_set(qtbot: QtBot, window: MainWindow, server: RangeServer) -> None:
+    """Its members are known when it is open: nothing is listed on the thread that paints."""
+    address = server.put_folder("/set", SAMPLES / "neuroglancer")
+    opened(qtbot, window, address)
+    shard = window.session.shard
+    assert isinstance(shard, DataSet)
+    assert [place.title for place in window.places.model.places] == ["0.shard", "1.shard"]
+    assert window.session.listing is not None
+    assert fetching.index_size(shard) is not None
+
+
+def test_a_file_that_changed_on_the_server(qtbot: QtBot, window: MainWindow, server: RangeServer, data: Path) -> None:
+    """The bar says so and offers to reload; the button shows the new one, and the old bytes are never mixed in."""
+    content = (data / "swh" / "medium.shard").read_bytes()
+    address = server.put("/a.shard", content)
+    opened(qtbot, window, address)
+    server.put("/a.shard", content[:100_000] + bytes(50_000) + content[150_000:])
+    window.session.select_span(Span("", 120_000, 120_001))
+    qtbot.waitUntil(lambda: window.bar.text != "")
+    assert "was changed on the server" in window.bar.text
+    assert window.bar.button.text() == "Reload"
+    assert window.hex.pages.bytes_at("", 120_000, 120_001) is None
+    with qtbot.waitSignal(window.session.opened):
+        window.bar.button.click()
+    window.session.select_span(Span("", 120_000, 120_001))
+    qtbot.waitUntil(lambda: window.hex.pages.bytes_at("", 120_000, 120_001) == b"\0")
+
+
+def test_scrolling_over_a_slow_line(qtbot: QtBot, window: MainWindow, server: RangeServer, data: Path) -> None:
+    """At 100 ms for each answer the window goes on painting; what left the view is not fetched; it shows as loading."""
+    head = (data / "swh" / "medium.shard").read_bytes()
+    address = server.put("/long.bin", Sparse(10 << 30, {0: bytes(64), 5 << 30: head}))
+    with qtbot.waitSignal(window.session.opened):
+        window.session.open(address)
+    settle(window)
+    server.latency = 0.1
+    before = len(server.log)
+    gaps: list[float] = []
+    last = time.perf_counter()
+
+    def tick() -> None:
+        nonlocal last
+        now = time.perf_counter()
+        gaps.append(now - last)
+        last = now
+
+    clock = QTimer()
+    clock.setInterval(5)
+    clock.timeout.connect(tick)
+    clock.start()
+    bar = window.hex.view.verticalScrollBar()
+    for step in range(40):
+        bar.setValue(bar.maximum() * step // 50)
+        QApplication.processEvents()
+    clock.stop()
+    # Reads on this thread would take 100 ms each.
+    assert sorted(gaps)[len(gaps) // 2] < 0.1
+    assert window.hex.pages.state("", bar.value() * 16 // PAGE) is not PageState.LOADED
+    settle(window)
+    assert len(server.log) - before < 60
+    assert window.hex.view.isVisible()
