@@ -270,6 +270,11 @@ class Shard(ABC):
         return ""
 
     @property
+    def written_with(self) -> str:
+        """What a shard like this one is written with, as JSON text: `parameters`, or more where more is known."""
+        return self.parameters
+
+    @property
     def evidence(self) -> tuple[str, ...]:
         """What speaks for `parameters` when they are inferred, a sentence each; empty when they are stated."""
         return ()

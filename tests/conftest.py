@@ -292,7 +292,7 @@ def x_display() -> Iterator[dict[str, str]]:
     """An X server of its own: the environment for a process that is to use it. Mark the test `display`."""
     read, write = os.pipe()
     # Without `-noreset` the server starts anew when its last client goes, and refuses those that come meanwhile.
-    command = ["Xvfb", "-displayfd", str(write), "-screen", "0", "1600x1000x24", "-nolisten", "tcp", "-noreset"]
+    command = ["Xvfb", "-displayfd", str(write), "-screen", "0", "1840x1000x24", "-nolisten", "tcp", "-noreset"]
     with subprocess.Popen(command, pass_fds=(write,), stderr=subprocess.PIPE) as server:
         os.close(write)
         with os.fdopen(read, "rb") as pipe:

@@ -24,13 +24,13 @@ def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(prog="shardscope", description="See what is inside shard files.")
     made.add_argument("uri", nargs="?", default="", metavar="URI", help="a shard: a path or an address")
     made.add_argument("--format", help="the format, instead of recognising it")
+    made.add_argument("--theme", help="system, light, dark, light-safe or dark-safe, for this time; pictures are light")
     made.add_argument("--version", action="store_true", help="print the version and end")
     add_reach_flags(made)
     picture = made.add_argument_group("pictures without a display")
     picture.add_argument("--screenshot", type=Path, metavar="OUT.png", help="save a picture of the window and end")
     picture.add_argument("--size", default="1440x900", metavar="WxH", help="of the window (default 1440x900)")
     picture.add_argument("--scale", type=float, default=1.0, help="pixels per point, 1 to 4 (default 1)")
-    picture.add_argument("--theme", help="light, dark, light-safe or dark-safe (default light)")
     picture.add_argument("--select", metavar="OFFSET", help="select this byte, 0x… for hexadecimal")
     picture.add_argument("--trace", default="", metavar="KEY", help="trace this key")
     picture.add_argument("--step", type=int, default=0, metavar="N", help="stop the trace at this step")
@@ -62,7 +62,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(NO_DISPLAY, file=sys.stderr)
         return 2
     try:
-        return _screenshot(options, given) if given.screenshot is not None else _window(given)
+        return _screenshot(options, given) if given.screenshot is not None else _window(options, given)
     except ImportError as error:
         # A server without the libraries that Qt needs.
         print(f"shardscope: no window can be shown, use `shardcore`: {error}", file=sys.stderr)
@@ -76,19 +76,23 @@ def has_display() -> bool:
     return any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"))
 
 
-def _window(given: argparse.Namespace) -> int:
-    from PySide6.QtWidgets import QApplication
+def _window(options: argparse.ArgumentParser, given: argparse.Namespace) -> int:
+    from shardscope.starting import quick_start
 
-    from shardscope.interrupts import Interrupts
-    from shardscope.settings import Settings
-    from shardscope.window.main_window import MainWindow
+    with quick_start():
+        from PySide6.QtWidgets import QApplication
 
-    application = QApplication(sys.argv[:1])
-    _name(application)
-    window = MainWindow(Settings())
-    interrupts = Interrupts(application)
-    interrupts.came.connect(application.closeAllWindows)
-    window.show()
+        from shardscope.interrupts import Interrupts
+        from shardscope.settings import Settings
+        from shardscope.window.main_window import MainWindow
+
+        theme = _theme(options, given)
+        application = QApplication(sys.argv[:1])
+        _name(application)
+        window = MainWindow(Settings(theme=theme))
+        interrupts = Interrupts(application)
+        interrupts.came.connect(application.closeAllWindows)
+        window.show()
     if given.uri:
         window.open(given.uri, given.format, given.remote)
     code = application.exec()
@@ -104,19 +108,16 @@ def _screenshot(options: argparse.ArgumentParser, given: argparse.Namespace) -> 
     from PySide6.QtCore import qInstallMessageHandler
     from PySide6.QtWidgets import QApplication
 
-    from shardscope.settings import THEMES, Settings
+    from shardscope.settings import Settings
     from shardscope.window.main_window import MainWindow
     from shardscope.window.screenshot import ScreenshotError, take
 
-    if given.theme and given.theme not in THEMES:
-        options.error(f"--theme is one of {', '.join(THEMES)}")
+    theme = _theme(options, given) or "light"
     qInstallMessageHandler(_without_platform_notes)
     application = QApplication(sys.argv[:1])
     _name(application)
     with TemporaryDirectory(prefix="shardscope-") as folder:
-        settings = Settings(Path(folder) / "settings.ini")
-        settings.theme = given.theme or "light"
-        window = MainWindow(settings)
+        window = MainWindow(Settings(Path(folder) / "settings.ini", theme=theme))
         try:
             take(window, wanted)
         except ScreenshotError as error:
@@ -126,6 +127,15 @@ def _screenshot(options: argparse.ArgumentParser, given: argparse.Namespace) -> 
             window.close()
             _end(application, window)
     return 0
+
+
+def _theme(options: argparse.ArgumentParser, given: argparse.Namespace) -> str:
+    """The theme that was asked for, or empty."""
+    from shardscope.settings import THEMES
+
+    if given.theme and given.theme not in THEMES:
+        options.error(f"--theme is one of {', '.join(THEMES)}")
+    return given.theme or ""
 
 
 def _wanted(options: argparse.ArgumentParser, given: argparse.Namespace) -> Wanted:

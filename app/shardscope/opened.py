@@ -8,20 +8,19 @@ from enum import Enum
 from functools import partial
 from typing import TypeVar
 
-from PySide6.QtCore import QObject, QTimer, Signal
+from PySide6.QtCore import QObject, Signal
 
 from shardcore import Cancelled, Objects, RemoteOptions, Shard, ShardError, SourceChanged, SourceError, Span, Tape
 from shardscope.fetching import MUCH, Costly, index_size
 from shardscope.jobs import Job, Jobs, Pool, Priority, alive
 from shardscope.looks.remedies import plain_words
 from shardscope.opening import OpenRequest
+from shardscope.watching import SourceWatch
 
 T = TypeVar("T")
 
 AUTO_INDEX_BYTES = 64 * 1024 * 1024
 """Indexes up to this many bytes are read as soon as a shard is open."""
-
-WATCH_MILLISECONDS = 1000
 
 
 class IndexState(Enum):
@@ -102,9 +101,8 @@ class Opened(QObject):
         self._agreed: set[str] = set()
         self.trouble: BaseException | None = None
         self._held = False
-        self._watch = QTimer(self)
-        self._watch.setInterval(WATCH_MILLISECONDS)
-        self._watch.timeout.connect(self.check_source)
+        self._watch = SourceWatch(self)
+        self._watch.due.connect(self.check_source)
 
     def ask(
         self,
@@ -257,8 +255,8 @@ class Opened(QObject):
         self.listing = shard.listing
         self._set_tape(shard.tape)
         self.opened.emit(shard)
-        if shard.source is not None and shard.source.watchable:
-            self._watch.start()
+        if shard.source is not None:
+            self._watch.start(shard.source)
         if shard.loaded:
             self._index_done()
         elif shard.damage is None and (size := index_size(shard)) is not None and size <= AUTO_INDEX_BYTES:

@@ -13,7 +13,6 @@ from PySide6.QtWidgets import (
     QLineEdit,
     QPlainTextEdit,
     QPushButton,
-    QToolButton,
     QVBoxLayout,
     QWidget,
 )
@@ -22,6 +21,7 @@ from shardcore import FormatError, UsageError
 from shardcore.json_text import parse_json
 from shardcore.options import Option, OptionType
 from shardscope.looks import theme
+from shardscope.looks.tick_box import TickBox
 
 
 class OptionField(QWidget):
@@ -102,26 +102,19 @@ class FlagField(OptionField):
 
     def __init__(self, option: Option, given: Any) -> None:
         super().__init__(option)
-        self.box = QToolButton()
-        self.box.setCheckable(True)
-        self.box.setAutoRaise(True)
-        self.box.toggled.connect(self._toggled)
+        self.box = TickBox(option.help.rstrip("."))
         self.box.setChecked(bool(given))
-        self._toggled(self.box.isChecked())
+        self.box.toggled.connect(self.changed)
         self._hold(self.box)
 
     @property
     def title(self) -> str:
-        """Empty: the sentence stands on the button."""
+        """Empty: the sentence stands beside the box."""
         return ""
 
     def value(self) -> bool | None:
         """True, or None."""
         return self.box.isChecked() or None
-
-    def _toggled(self, checked: bool) -> None:
-        self.box.setText(f"{'☑' if checked else '☐'} {self.option.help.rstrip('.')}")
-        self.changed.emit()
 
 
 class ChoiceField(OptionField):

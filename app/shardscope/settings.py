@@ -17,9 +17,11 @@ class Settings:
 
     Args:
         path: Keeps the settings in this file instead of the user's own.
+        theme: The theme of this start; what is remembered stays until the user chooses another.
     """
 
-    def __init__(self, path: Path | None = None) -> None:
+    def __init__(self, path: Path | None = None, *, theme: str = "") -> None:
+        self._theme = theme
         if path is None:
             ini = QSettings.Format.IniFormat
             self._store = QSettings(ini, QSettings.Scope.UserScope, "shardscope", "shardscope")
@@ -45,11 +47,12 @@ class Settings:
     @property
     def theme(self) -> str:
         """The chosen theme, one of `THEMES`."""
-        value = str(self._store.value("theme", "system"))
+        value = self._theme or str(self._store.value("theme", "system"))
         return value if value in THEMES else "system"
 
     @theme.setter
     def theme(self, name: str) -> None:
+        self._theme = ""
         self._store.setValue("theme", name)
 
     @property

@@ -33,8 +33,7 @@ class Manifest:
         uri = shard.source.uri if shard.source is not None else getattr(shard, "uri", "")
         facts: dict[str, Any] = {"uri": uri, "format": shard.format}
         with contextlib.suppress(ValueError):
-            # What opens the shard again is what a shard like it is written with.
-            facts["spec"] = json.loads(shard.parameters)
+            facts["spec"] = json.loads(shard.written_with)
         self._write("{" + "".join(f"\n {_json(name)}: {_json(value)}," for name, value in facts.items()))
         self._write('\n "objects": [')
 

@@ -43,7 +43,9 @@ def _named(node: Node) -> str:
     number, _, names = node.text.partition(" ")
     said = names if names and _number_of(number) == node.value else node.text
     bracketed = said.startswith("(") and said.endswith(")")
-    return (said[1:-1] if bracketed else said).replace(" | ", ", ")
+    said = (said[1:-1] if bracketed else said).replace(" | ", ", ")
+    # The name of a codec or a checksum that is not there, which in a program means something else.
+    return "none" if said == "None" else said
 
 
 def _number_of(text: str) -> int | None:

@@ -25,7 +25,7 @@ WINDOW = 64
 
 _BLOCK = 32 * 1024  # bytes hashed at once where there are few: their 64-bit values stay in the processor's cache
 _LANES, _LANE = 4096, 1088  # places hashed side by side, and bytes of each; no power of two, for the cache's sake
-_STRIPE = 64  # bytes of each lane that are laid out at once
+_STRIPE = 32  # bytes of each lane that are laid out at once
 _LEGAL = np.uint64(1 << 48)  # below it the top 16 bits are 0
 PIECE = _LANES * _LANE
 """Bytes of a stream that are looked at together."""

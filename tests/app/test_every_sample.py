@@ -9,14 +9,18 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QtMsgType, qInstallMessageHandler
+from PySide6.QtWidgets import QLabel
 from pytestqt.qtbot import QtBot
 
 from shardcore import DataSet, Depth, Node, Shard, Span
 from shardcore.nodes.node import Children
 from shardcore.testing import sampled
+from shardscope.around.breadcrumb import Breadcrumb
 from shardscope.docks.structure import StructureTree
 from shardscope.hex.tabs import stored_span
 from shardscope.jobs import Job
+from shardscope.looks.words import grouped
+from shardscope.looks.wrap_text import WrapText
 from shardscope.opening import OpenRequest
 from shardscope.session import OpenFailure
 from shardscope.settings import Settings
@@ -172,6 +176,19 @@ def test_every_sample_in_the_window(window: MainWindow, watch: Watch, qtbot: QtB
     settle(window, REST)
     assert not window.grab().isNull()
     assert window.session.shard is shard
+    for told in sentences(window):
+        assert grouped(told) == told
+
+
+def sentences(window: MainWindow) -> Iterator[str]:
+    """What is said in the proportional face: what stands in the other one is as the file has it."""
+    for text in window.findChildren(WrapText):
+        if text.isVisible() and not text._mono:
+            yield text.text
+    for label in window.findChildren(QLabel):
+        if label.isVisible() and not isinstance(label, Breadcrumb):
+            # The value at the caret may be a key.
+            yield "" if label is window.hex.status.value else label.text()
 
 
 def show_decoded(window: MainWindow, qtbot: QtBot, shard: Shard) -> None:

@@ -47,3 +47,14 @@ def test_theme_and_layout(tmp_path: Path) -> None:
     assert again.layout("geometry") is None
     settings.theme = "pink"
     assert settings.theme == "system"
+
+
+def test_theme_of_one_start(tmp_path: Path) -> None:
+    """A theme given for one start is shown and not remembered; one that is chosen then is both."""
+    path = tmp_path / "settings.ini"
+    Settings(path).theme = "light"
+    once = Settings(path, theme="dark")
+    assert once.theme == "dark"
+    assert Settings(path).theme == "light"
+    once.theme = "light-safe"
+    assert (once.theme, Settings(path).theme) == ("light-safe", "light-safe")

@@ -11,6 +11,7 @@ import os
 import sys
 import tempfile
 import time
+from contextlib import ExitStack
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -39,18 +40,22 @@ def empty() -> float:
 
 def ours(what: str) -> float:
     """The figure of our window."""
-    from PySide6.QtCore import qInstallMessageHandler
-    from PySide6.QtWidgets import QApplication
+    from shardscope.starting import quick_start
 
-    from shardscope.settings import Settings
-    from shardscope.window.main_window import MainWindow
+    with ExitStack() as stack:
+        with quick_start():
+            from PySide6.QtCore import qInstallMessageHandler
+            from PySide6.QtWidgets import QApplication
 
-    qInstallMessageHandler(lambda kind, context, text: None)
-    application = QApplication(["bench"])
-    with tempfile.TemporaryDirectory() as folder:
-        window = MainWindow(Settings(Path(folder) / "settings.ini"))
-        window.resize(1440, 840)
-        window.show()
+            from shardscope.settings import Settings
+            from shardscope.window.main_window import MainWindow
+
+            qInstallMessageHandler(lambda kind, context, text: None)
+            application = QApplication(["bench"])
+            folder = stack.enter_context(tempfile.TemporaryDirectory())
+            window = MainWindow(Settings(Path(folder) / "settings.ini"))
+            window.resize(1440, 840)
+            window.show()
         application.processEvents()
         if what == "paint":
             figure = time.process_time()

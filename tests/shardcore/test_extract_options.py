@@ -283,9 +283,14 @@ def test_facts_of_arrays(data: Path, tmp_path: Path) -> None:
 
 
 def test_the_specification_is_in_the_manifest(data: Path, tmp_path: Path) -> None:
-    """What a shard is read with and does not state itself goes along."""
-    path = next(iter(sorted((data / "neuroglancer").rglob("*.shard"))))
-    with shardcore.open(path) as shard:
-        stated = shard.parameters
-        list(extract(shard, [], tmp_path))
-    assert json.loads((tmp_path / "manifest.json").read_text()).get("spec") == (json.loads(stated) if stated else None)
+    """What a shard is read with and does not state itself goes along: its specification, or the info that has it."""
+    for name in ("bare_shard", "volume/4_4_40"):
+        (path,) = sorted((data / "neuroglancer" / name).glob("0.shard"))
+        with shardcore.open(path) as shard:
+            stated = json.loads(shard.parameters)
+            list(extract(shard, [], tmp_path / name))
+        spec = json.loads((tmp_path / name / "manifest.json").read_text())["spec"]
+        if "scales" in spec:
+            assert [scale["key"] for scale in spec["scales"]] == ["4_4_40"]
+        assert (spec["scales"][0]["sharding"] if "scales" in spec else spec) == stated
+        assert ("scales" in spec) == (name != "bare_shard")

@@ -10,6 +10,7 @@ from PySide6.QtGui import QKeyEvent, QResizeEvent, QStandardItem, QStandardItemM
 from PySide6.QtWidgets import QCompleter, QHBoxLayout, QLineEdit, QListView, QSizePolicy, QWidget
 
 from shardscope.around.entry import Choice, Deed, Known, choices, meanings
+from shardscope.around.press_through import PressThrough
 from shardscope.goto import GotoError
 from shardscope.looks import theme
 from shardscope.looks.elided import Elided
@@ -64,6 +65,7 @@ class AddressBar(QWidget):
         self.list = QListView()
         self.list.setObjectName("addressOffers")
         self.completer.setPopup(self.list)
+        PressThrough(self.list)
         self.completer.setCompletionRole(_TEXT)
         self.completer.setCompletionMode(QCompleter.CompletionMode.UnfilteredPopupCompletion)
         self.completer.setMaxVisibleItems(14)

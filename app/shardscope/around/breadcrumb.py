@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
 from shardcore import Node
 from shardscope.looks import theme
 from shardscope.looks.shown import shown
-from shardscope.looks.words import cut_middle
+from shardscope.looks.words import cut_middle, node_name
 
 _SEPARATOR = "<span style='color:{colour}'>&nbsp;›&nbsp;</span>"
 _MOST = 6
@@ -45,7 +45,7 @@ class Breadcrumb(QLabel):
     @property
     def plain(self) -> str:
         """The path as plain text."""
-        return shown(" › ".join([self._file, *(node.name for node in self._path[1:])]))
+        return shown(" › ".join([self._file, *(node_name(node) for node in self._path[1:])]))
 
     def changeEvent(self, event: QEvent) -> None:
         """A new theme."""
@@ -87,7 +87,7 @@ class Breadcrumb(QLabel):
         return [-1, count - 1] if count > 1 else list(range(count))
 
     def _names(self) -> list[str]:
-        return [shown(name) for name in (self._file or "no file", *(node.name for node in self._path[1:]))]
+        return [shown(name) for name in (self._file or "no file", *(node_name(node) for node in self._path[1:]))]
 
     def _link(self, number: int, name: str) -> str:
         colours = theme.of(self)

@@ -42,7 +42,7 @@ class HitsTable(QWidget):
         self.state.setContentsMargins(8, 6, 8, 6)
         self.table = self._table()
         self.setFocusProxy(self.table)
-        empty = QLabel(self.tr("Find bytes, text or numbers with Ctrl+F; List shows all places here."), self)
+        self.empty = empty = QLabel(self)
         empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
         empty.setWordWrap(True)
         empty.setEnabled(False)
@@ -64,7 +64,7 @@ class HitsTable(QWidget):
         self.set_hits(HitList())
 
     def _table(self) -> QTableView:
-        table = row_table(self, self.model, (90, 140), 2, self._choose, self._open_menu)
+        table = row_table(self, self.model, (90, 110, 120), 2, self._choose, self._open_menu, (1,))
         table.setObjectName("hitsTable")
         table.setAccessibleName(self.tr("Hits of the search"))
         return table
@@ -78,6 +78,9 @@ class HitsTable(QWidget):
             more = self.tr(", the first {0} are listed").format(f"{len(hits):,}") if hits.count > len(hits) else ""
             self.state.tell(self.tr("{0}{1}: {2}").format(plural(hits.count, "hit"), more, hits.what))
         self.state.setVisible(bool(hits.what))
+        none = self.tr("These bytes are not in what is shown.")
+        teach = self.tr("Find bytes, text or numbers with Ctrl+F; List shows all places here.")
+        self.empty.setText(none if hits.what else teach)
         self._stack.setCurrentIndex(int(len(hits) > 0))
         self._soon.start()
 

@@ -8,7 +8,6 @@ from PySide6.QtWidgets import (
     QAbstractItemView,
     QApplication,
     QHBoxLayout,
-    QHeaderView,
     QLabel,
     QPushButton,
     QStackedLayout,
@@ -21,6 +20,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from shardscope.docks.column_room import ColumnRoom
 from shardscope.jobs import Job, Jobs, JobState
 from shardscope.looks import theme
 from shardscope.models.transfer_model import JOB_ROLE, TransferModel, percent
@@ -92,9 +92,7 @@ class JobList(QWidget):
         header = self.table.horizontalHeader()
         header.setHighlightSections(False)
         header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
-        for column, width in enumerate((260, 110, 150, 80)):
-            self.table.setColumnWidth(column, width)
-        header.setSectionResizeMode(4, QHeaderView.ResizeMode.Stretch)
+        ColumnRoom(self.table, (150, 96, 84, 64, 170), 0, (3, 4))
         self.cancel_button = QPushButton(self.tr("Cancel"), self)
         self.cancel_button.setToolTip(self.tr("Stop the selected jobs, or all when none is selected (Delete)"))
         self.cancel_button.clicked.connect(self.cancel_selected)
@@ -109,6 +107,7 @@ class JobList(QWidget):
         empty.setEnabled(False)
         bar = QHBoxLayout()
         bar.setContentsMargins(8, 6, 8, 6)
+        bar.setSpacing(8)
         bar.addWidget(self.summary, 1)
         bar.addWidget(self.cancel_button)
         bar.addWidget(self.clear_button)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import QAbstractItemModel, QModelIndex, QPoint, Qt
-from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidget
+from PySide6.QtWidgets import QAbstractItemView, QTableView, QWidget
+
+from shardscope.docks.column_room import ColumnRoom
 
 Choose = Callable[[QModelIndex, QModelIndex], None]
 """Takes the row that is current now, and the one before; a click gives the same row twice."""
@@ -18,6 +20,7 @@ def row_table(
     stretched: int,
     choose: Choose,
     menu: Callable[[QPoint], None],
+    leaving: Sequence[int] = (),
     table: QTableView | None = None,
 ) -> QTableView:
     """A table without grid, whose long texts are cut in the middle.
@@ -25,10 +28,11 @@ def row_table(
     Args:
         parent: The panel.
         model: What it shows.
-        widths: Pixels of the first columns.
+        widths: Pixels of the columns; of the stretched one the least that is worth reading.
         stretched: The column that takes the rest.
         choose: Called when a row is chosen, by the keyboard or by a click on the one that is current already.
         menu: Opens the menu at a place.
+        leaving: The columns that go in a narrow table, the first to go first.
         table: What becomes such a table; None for a new one.
     """
     table = table if table is not None else QTableView(parent)
@@ -46,9 +50,7 @@ def row_table(
     header = table.horizontalHeader()
     header.setHighlightSections(False)
     header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
-    for column, width in enumerate(widths):
-        table.setColumnWidth(column, width)
-    header.setSectionResizeMode(stretched, QHeaderView.ResizeMode.Stretch)
+    ColumnRoom(table, widths, stretched, leaving)
     table.selectionModel().currentRowChanged.connect(choose)
     table.clicked.connect(lambda index: choose(index, index))
     return table

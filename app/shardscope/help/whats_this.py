@@ -21,7 +21,9 @@ def sentences() -> Mapping[str, str]:
             "welcome": translate("WhatsThis", "Opens something: a file, a folder, a sample, or what was open before."),
             "sampleList": translate("WhatsThis", "One small file of each format. Return or a click opens it."),
             "recentList": translate("WhatsThis", "What was opened before. Return or a click opens it again."),
-            "dropArea": translate("WhatsThis", "Drop a file or a folder here, or anywhere on the window, to open it."),
+            "dropArea": translate(
+                "WhatsThis", "Drop a file or folder here, or anywhere on the window, to open it; several to pack them."
+            ),
             "topBar": translate(
                 "WhatsThis", "Goes back and forward, to a place or a key; finds, looks up, extracts, verifies."
             ),

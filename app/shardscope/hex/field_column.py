@@ -13,6 +13,7 @@ from shardscope.hex.fields import FieldNames, NamedField
 from shardscope.hex.grid import HexGrid
 from shardscope.looks import type as type_
 from shardscope.looks.theme import Palette
+from shardscope.looks.words import source_words
 
 LEAST = 110
 """Pixels: with less room there is no column."""
@@ -209,7 +210,7 @@ class FieldColumn(QObject):
     def _pointing(self, field: NamedField) -> str:
         if field.target is None:
             return ""
-        inside = f" of {escape(field.target.source)}" if field.target.source else ""
+        inside = f" of {escape(source_words(field.target.source))}" if field.target.source else ""
         return f" → byte {field.target.start:,}{inside}"
 
     def rect(self, grid: HexGrid, area: QRectF) -> QRectF:

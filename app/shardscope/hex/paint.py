@@ -72,7 +72,8 @@ class HexPainter:
             painter.restore()
         self._current_row(painter, scene)
         painter.save()
-        painter.setClipRect(QRectF(grid.gutter, grid.header, area.width() - grid.gutter, area.height() - grid.header))
+        # Frames go on below the screen, but not into the strip that has no room for a row.
+        painter.setClipRect(QRectF(grid.gutter, grid.header, area.width() - grid.gutter, scene.rows * grid.row))
         painter.translate(-scroll, 0)
         self._over(painter, scene)
         self._reasons(painter, scene)

@@ -6,7 +6,7 @@ the file.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -79,12 +79,12 @@ class RowPainter:
             _tint(colours, cells, [scene.selection], self.palette.selection, self.palette.selection.alphaF())
         height, brushes = self.grid.row, self._brushes
         hexes, texts = self._edges
-        for row, cell, stop, value in _stretches(colours):
+        for row, last, cell, stop, value in _blocks(_stretches(colours)):
             if (brush := brushes.get(value)) is None:
                 brush = brushes[value] = QColor.fromRgb(value)
-            y = self.grid.row_y(row)
-            painter.fillRect(QRectF(hexes[cell], y, hexes[stop] - hexes[cell], height), brush)
-            painter.fillRect(QRectF(texts[cell], y, texts[stop] - texts[cell], height), brush)
+            y, tall = self.grid.row_y(row), (last - row) * height
+            painter.fillRect(QRectF(hexes[cell], y, hexes[stop] - hexes[cell], tall), brush)
+            painter.fillRect(QRectF(texts[cell], y, texts[stop] - texts[cell], tall), brush)
 
     def _field_edges(self, painter: QPainter, scene: Scene, cells: Cells) -> None:
         """A thin line around each field: before its first byte, and over all of its bytes below another field's."""
@@ -207,6 +207,21 @@ def _stretches(values: NDArray[Any]) -> Iterator[tuple[int, int, int, int]]:
     kept = found != 0
     columns = (rows[kept], places[kept], stops[kept], found[kept])
     return zip(*(column.tolist() for column in columns), strict=True)
+
+
+def _blocks(stretches: Iterable[tuple[int, int, int, int]]) -> Iterator[tuple[int, int, int, int, int]]:
+    """Stretches below each other as one: first row, one past the last, first cell, one past the last, value."""
+    top = last = 0
+    shape: tuple[int, int, int] | None = None
+    for row, *rest in stretches:
+        if shape == (*rest,) and row == last:
+            last += 1
+            continue
+        if shape is not None:
+            yield top, last, *shape
+        top, last, shape = row, row + 1, (rest[0], rest[1], rest[2])
+    if shape is not None:
+        yield top, last, *shape
 
 
 def _tint(colours: NDArray[np.uint32], cells: Cells, ranges: Sequence[Range], tint: QColor, alpha: float) -> None:

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QToolButton, QVBoxLayout
 
 from shardcore import Cancelled, DataSet, Node, Report, Section, Shard, Span
 from shardcore.nodes.forms import curl_command, explain_command, read_lines
+from shardcore.nodes.headline import headline
 from shardcore.sources.names import SourceName
 from shardscope.around.address_bar import AddressBar
 from shardscope.around.breadcrumb import Breadcrumb
@@ -295,7 +296,7 @@ class HexPanel(QWidget):
         )
         self.decoded_button.setVisible(self.actions_.decoded.isEnabled())
         if path:
-            self.view.accessibility.tell_place(", ".join([*(node.name for node in path[1:]), path[-1].text]))
+            self.view.accessibility.tell_place(", ".join([*(node.name for node in path[1:]), headline(path[-1])]))
 
     def _pointer(self) -> Span | None:
         return next((node.target for node in reversed(self._path) if node.target is not None), None)

@@ -365,9 +365,7 @@ class HexState(QObject):
         place = QPointF(point.x() + self._across.value(), point.y())
         cell, found = grid.cell_at(place, part)
         row = int((place.y() - grid.header) // grid.row)
-        below = row >= self.shown_rows
-        if part is not None:
-            row = min(row, self.shown_rows - 1)
+        row, below = min(row, self.shown_rows - 1), row >= self.shown_rows
         offset = self.layout.row_start(self._scroller.top + row) + cell
         outside = point.x() < grid.gutter or place.x() > grid.width or not 0 <= offset < self.layout.size
         if part is None and (outside or below or place.y() < grid.header):

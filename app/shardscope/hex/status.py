@@ -8,6 +8,7 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QWidget
 
 from shardcore import Node, Section, Span
+from shardcore.nodes.headline import headline
 from shardcore.words import plural
 from shardscope.hex.tip import path_text
 from shardscope.looks.elided import Elided
@@ -76,5 +77,6 @@ class HexStatus(QWidget):
 def _value(path: Sequence[Node], span: Span, sections: Sequence[Section]) -> str:
     """The field and its value; where it is stands in the path over the bytes."""
     if len(path) > 1:
-        return f"{path[-1].name}: {path[-1].text}" if path[-1].text else path[-1].name
+        said = headline(path[-1])
+        return f"{path[-1].name}: {said}" if said else path[-1].name
     return path_text(path, span.start, sections)

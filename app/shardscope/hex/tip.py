@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from html import escape
 
 from shardcore import Node, Section
+from shardcore.nodes.headline import headline
 from shardcore.text import without_marks
 from shardcore.words import plural
 from shardscope.looks.words import cut_end, cut_middle, grouped
@@ -29,8 +30,8 @@ def tip_text(offset: int, path: Sequence[Node], sections: Sequence[Section], mar
     lines = [f"<b>{escape(path_text(path, offset, sections))}</b>"]
     if path:
         node = path[-1]
-        if node.text:
-            lines.append(escape(cut_end(node.text, _LONGEST)))
+        if said := headline(node):
+            lines.append(escape(cut_end(said, _LONGEST)))
         if node.doc:
             lines.append(f"<i>{escape(grouped(without_marks(node.doc)))}</i>")
         if node.error:

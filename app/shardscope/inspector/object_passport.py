@@ -63,7 +63,7 @@ def object_rows(ref: ObjectRef) -> list[Row]:
         rows.append(Row("stored", " · ".join(part for part in stored if part)))
     if ref.shard:
         rows.append(Row("shard", ref.shard))
-    rows += [place_row("content" if number == 0 else "and", span, link=True) for number, span in enumerate(ref.spans)]
+    rows += [place_row("content" if number == 0 else "also", span, link=True) for number, span in enumerate(ref.spans)]
     if ref.parts:
         rows.append(Row("parts", ", ".join(ref.parts)))
     rows += _extra_rows(ref)

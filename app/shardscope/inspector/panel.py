@@ -19,7 +19,7 @@ from shardscope.inspector.passport import MOST_LARGE, RAW, ToPage, first_bytes, 
 from shardscope.jobs import Job
 from shardscope.looks.remedies import plain_words
 from shardscope.looks.type import LARGE, NORMAL, TITLE, sized
-from shardscope.looks.words import cut_end, grouped, short_name
+from shardscope.looks.words import cut_end, grouped, node_name, short_name
 from shardscope.looks.wrap_text import WrapText
 from shardscope.selection import Selection
 from shardscope.session import Session
@@ -125,7 +125,7 @@ class Inspector(QScrollArea):
         """Everything, with the bytes that are there."""
         self._late.stop()
         node, ref = self._node, self._session.selection.ref
-        short = [replace(part, name=short_name(part.name)) for part in self._path]
+        short = [replace(part, name=short_name(node_name(part))) for part in self._path]
         self.crumbs.setVisible(bool(short))
         if short:
             self.crumbs.set_path(short[0].name, short)
@@ -139,7 +139,7 @@ class Inspector(QScrollArea):
             self.sum.hide()
         self.node_form.setVisible(node is not None)
         if node is not None:
-            self.name.set_text(node.name)
+            self.name.set_text(node_name(node))
             self.doc.set_text(grouped(without_marks(node.doc)))
             self._show_value(node)
             self.node_form.set_rows(node_rows(node, self._bytes.raw if self._bytes.node == node.span else None))
@@ -152,7 +152,10 @@ class Inspector(QScrollArea):
         """The value in large letters, and below it how it adds up."""
         value, adds = headline(node), sum_text(node)
         self.value.set_text(cut_end(value, MOST_LARGE), copied=value)
-        self._set_size(self.value, TITLE if len(value) <= SHORT else LARGE)
+        # Of a digest or a key all letters count, and they stand as they do everywhere else.
+        raw = isinstance(node.value, bytes) and value == node.value.hex() and len(value) > SHORT
+        self.value.set_mono(raw)
+        self._set_size(self.value, TITLE if len(value) <= SHORT else NORMAL if raw else LARGE)
         self.value.setVisible(bool(value))
         self.sum.set_text(f"= {adds}" if adds and " = " not in adds else adds)
         self.sum.setVisible(bool(adds))

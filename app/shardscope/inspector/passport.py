@@ -10,7 +10,7 @@ from shardcore.nodes.node import Elsewhere
 from shardcore.record import Value
 from shardcore.sources.base import Source
 from shardcore.words import plural
-from shardscope.looks.words import grouped
+from shardscope.looks.words import grouped, source_words
 
 RAW = 48
 """Bytes that are shown raw."""
@@ -121,7 +121,7 @@ def first_bytes(source: Source, start: int, count: int) -> bytes:
 
 def place_row(name: str, span: Span, *, link: bool) -> Row:
     """A row about bytes: where they are, and how many."""
-    within = f" of {span.source}" if span.source else ""
+    within = f" of {source_words(span.source)}" if span.source else ""
     text = f"{span.start:,} … {span.stop:,}{within} · {plural(span.size, 'byte')}"
     return Row(name, f"→ {text}" if link else text, f"{span.start}..{span.stop}", target=span if link else None)
 

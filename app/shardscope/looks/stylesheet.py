@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from string import Template
 
+from shardscope import assets
+
 _SHEET = Template("""
 QToolTip { background: $raised; color: $text; border: 1px solid $border; padding: 5px 7px; }
 QMainWindow::separator { background: $window; width: 5px; height: 5px; }
@@ -34,6 +36,7 @@ QWidget#objectChips QToolButton:hover, QToolButton#recordChip:hover,
 QToolButton#editChip:hover { border-color: $accent; }
 QWidget#objectChips QToolButton:checked, QToolButton#recordChip:checked, QToolButton#editChip:checked {
     background: $accent; color: $base; border-color: $accent; }
+QDialogButtonBox { dialogbuttonbox-buttons-have-icons: 0; }
 QPushButton { background: $raised; border: 1px solid $border; border-radius: 5px; padding: 4px 12px; }
 QToolButton:focus { border: 2px solid $accent; padding: 2px 6px; }
 QToolButton#editChip { border: none; border-radius: 6px; padding: 0 7px; }
@@ -44,7 +47,16 @@ QPushButton:disabled { color: $faint; }
 QLineEdit, QSpinBox { background: $base; border: 1px solid $border; border-radius: 5px; padding: 3px 7px;
     selection-background-color: $accent; selection-color: $base; }
 QLineEdit:focus, QSpinBox:focus { border: 2px solid $accent; padding: 2px 6px; }
-QComboBox:focus, QCheckBox:focus { border: 2px solid $accent; border-radius: 5px; }
+QPlainTextEdit { background: $base; border: 1px solid $border; border-radius: 5px; padding: 2px; }
+QPlainTextEdit:focus { border: 2px solid $accent; padding: 1px; }
+QComboBox { background: $base; border: 1px solid $border; border-radius: 5px; padding: 3px 7px; }
+QComboBox:focus { border: 2px solid $accent; padding: 2px 6px; }
+QComboBox:editable { padding: 2px 0 2px 3px; }
+QComboBox:editable:focus { padding: 1px 0 1px 2px; }
+QComboBox::drop-down { border: none; background: transparent; width: 20px; }
+QComboBox::down-arrow { image: url("$down"); width: 12px; height: 12px; }
+QComboBox:disabled { color: $faint; }
+QCheckBox:focus { border: 2px solid $accent; border-radius: 5px; }
 QComboBox QAbstractItemView { background: $raised; border: 1px solid $border; outline: none; }
 QComboBox QLineEdit { border: none; background: transparent; padding: 0; }
 QCheckBox, QRadioButton { spacing: 8px; }
@@ -96,4 +108,5 @@ def stylesheet(colours: Mapping[str, str]) -> str:
     Args:
         colours: `window`, `base`, `raised`, `border`, `text`, `muted`, `faint` and `accent` as `#rrggbb`.
     """
-    return _SHEET.substitute(colours)
+    # A combo box that has a border of ours has no arrow of Qt's.
+    return _SHEET.substitute(colours, down=assets.path("icons/down.svg").as_posix())

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from shardcore import Node
+from shardcore.sources.names import SourceName
 from shardcore.words import plural
 
 LONGEST_NAME = 22
@@ -14,13 +16,20 @@ _UNITS = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
 _ALONE = re.compile(
     r"""(?:(?<![^\s(\[=→×<>…])|(?<=\.\.))   # after a blank, a bracket, a sign, or the dots of a range
-        (?<!\bcomputed\ )(?<!\bstored\ )(?<!\bkey\ )(?<!\bkeys\ )(?<!\buid\ )(?<!\bid\ )(?<!\bseed\ )
         (\d{4,20})
         (?![\w:/'"-])(?!,\d)(?!\.\d)        # a date, a name, a fraction, or commas already
     """,
     re.VERBOSE,
 )
-"""A number that stands for itself in a sentence: neither a key nor a digest, nor a part of something else."""
+"""A number that stands for itself in a sentence, and is no part of something else."""
+
+_BEFORE_KEYS = frozenset(
+    {
+        *("computed", "stored", "key", "keys", "uid", "uids", "id", "seed", "hash", "version"),
+        *("object", "skeleton", "mesh", "annotation", "called"),
+    }
+)
+"""Words after which a number is a key, a digest or a name."""
 
 
 def grouped(sentence: str) -> str:
@@ -28,7 +37,29 @@ def grouped(sentence: str) -> str:
 
     The sentences of shardcore are the same for the command line, where an offset is written as it is typed.
     """
-    return _ALONE.sub(lambda match: f"{int(match[0]):,}", sentence)
+
+    def with_commas(match: re.Match[str]) -> str:
+        before = sentence[max(match.start() - 20, 0) : match.start()].split()
+        counted = sentence[match.end() :].startswith(" byte")
+        is_key = bool(before) and (before[-1].lower() in _BEFORE_KEYS or before[-2:] == ["fragments", "of"])
+        return match[0] if is_key and not counted else f"{int(match[0]):,}"
+
+    return _ALONE.sub(with_commas, sentence)
+
+
+def source_words(name: str) -> str:
+    """The name of a source as a person says it: `0.shard`, `decoded bytes 64–129`; empty for the file itself."""
+    parsed = SourceName.parse(name)
+    if not parsed.stretches:
+        return parsed.path
+    start, stop = parsed.stretches[-1]
+    outer = source_words(str(parsed.outer))
+    return f"decoded bytes {start:,}–{stop:,}" + (f" of {outer}" if outer else "")
+
+
+def node_name(node: Node) -> str:
+    """The name of a node; of one that is a whole source, that of the source in words."""
+    return source_words(node.name) if node.name == node.span.source else node.name
 
 
 def size_text(size: int) -> str:

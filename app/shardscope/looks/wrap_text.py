@@ -89,6 +89,12 @@ class WrapText(QWidget):
             self._changed()
         self.update()
 
+    def set_mono(self, mono: bool) -> None:
+        """Shows it in the font of bytes, or not."""
+        if mono != self._mono:
+            self._mono = mono
+            self._changed()
+
     def copy(self) -> None:
         """Puts the text on the clipboard."""
         QGuiApplication.clipboard().setText(self.copied)

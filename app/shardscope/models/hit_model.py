@@ -14,6 +14,8 @@ Index = QModelIndex | QPersistentModelIndex
 
 _PATH = 2
 
+_RIGHT = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+
 
 class HitModel(QAbstractTableModel):
     """Where a search found something, as what, and in which field; the fields come later.
@@ -62,6 +64,8 @@ class HitModel(QAbstractTableModel):
                 translate("HitModel", "Where"),
             )
             return names[section]
+        if role == Qt.ItemDataRole.TextAlignmentRole and section == 0:
+            return _RIGHT
         return None
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
@@ -70,7 +74,7 @@ class HitModel(QAbstractTableModel):
             return None
         row, column = index.row(), index.column()
         if role == Qt.ItemDataRole.TextAlignmentRole and column == 0:
-            return int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+            return _RIGHT
         if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole):
             text = self._text(row, column)
             return shown(text) if role == Qt.ItemDataRole.DisplayRole else tip(text) or None

@@ -15,7 +15,7 @@ from shardcore.text import without_marks
 from shardcore.words import plural
 from shardscope.jobs import Job, Priority
 from shardscope.looks.shown import shown, tip
-from shardscope.looks.words import cut_end, grouped, short_name, short_size
+from shardscope.looks.words import cut_end, grouped, node_name, short_name, short_size
 from shardscope.models.sections import section_at
 from shardscope.session import Session
 
@@ -339,7 +339,7 @@ class NodeModel(QAbstractItemModel):
         return page[index.row() % PAGE] if index.row() % PAGE < len(page) else None
 
     def _texts(self, index: Index, node: Node) -> tuple[str, str, str, str]:
-        name = shown(node.name if index.internalId() else short_name(node.name))
+        name = shown(node_name(node) if index.internalId() else short_name(node.name))
         value = shown(grouped_value(node))
         if node.bits is not None:
             return name, value, f"bit {node.bits[0]:,}", plural(node.bits[1] - node.bits[0], "bit")
@@ -355,7 +355,10 @@ def _tip_of(node: Node) -> str:
     place = f"{plural(node.span.size, 'byte')} from byte {node.span.start:,} ({node.span.start:#x})"
     if node.bits is not None:
         place = f"bits {node.bits[0]:,} to {node.bits[1]:,} of {place}"
-    lines = (cut_end(f"{node.name}: {value}" if value else node.name, _LONGEST_TIP), grouped(without_marks(node.doc)))
+    lines = (
+        cut_end(f"{node_name(node)}: {value}" if value else node_name(node), _LONGEST_TIP),
+        grouped(without_marks(node.doc)),
+    )
     return "\n".join(text for text in (*lines, f"= {adds}" if adds else "", grouped(node.error), place) if text)
 
 

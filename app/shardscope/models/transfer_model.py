@@ -94,7 +94,8 @@ class TransferModel(QAbstractTableModel):
         texts = (job.title, job.state.value, progress_text(job), _time_text(job), result_text(job))
         if role == Qt.ItemDataRole.DisplayRole:
             return shown(texts[index.column()])
-        return tip(texts[4]) or None if role == Qt.ItemDataRole.ToolTipRole else None
+        told = " · ".join(text for text in (texts[0], texts[3], texts[4]) if text)
+        return tip(told) if role == Qt.ItemDataRole.ToolTipRole else None
 
 
 def percent(job: Job) -> int | None:

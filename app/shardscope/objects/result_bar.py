@@ -176,7 +176,8 @@ class ResultBar(QFrame):
         self.sign.setText("✖" if wrong else "✔" if self._result.found.files else "●")
         sheet = (
             f"#resultBar {{ background: {colours.raised.name()}; border: 1px solid {colours.border.name()};"
-            f" border-left: 4px solid {strong.name()}; }}"
+            f" border-left: 4px solid {strong.name()}; border-top-right-radius: 6px;"
+            " border-bottom-right-radius: 6px; }"
         )
         if sheet != self.styleSheet():
             # A new style sheet changes the palette, which brings us here again.

@@ -38,6 +38,7 @@ class Input:
         count: Files, or the objects of a manifest.
         size: Their bytes.
         problem: Why it cannot be read, or empty.
+        manifest: Of a folder, the manifest in it, which says the keys of its files; or empty.
     """
 
     path: str
@@ -45,6 +46,7 @@ class Input:
     count: int = 0
     size: int = 0
     problem: str = ""
+    manifest: str = ""
 
     @property
     def text(self) -> str:
@@ -53,7 +55,8 @@ class Input:
             return self.problem
         match self.kind:
             case InputKind.FOLDER:
-                return f"folder, {plural(self.count, 'file')}"
+                more = " with a manifest" if self.manifest else ""
+                return f"folder, {plural(self.count, 'file')}{more}"
             case InputKind.MANIFEST:
                 return f"manifest, {plural(self.count, 'object')}"
             case _:
@@ -129,12 +132,25 @@ def _looked_at(path: str, before: int, progress: Progress) -> Input:
             files += 1
     except (ShardError, OSError) as error:
         return Input(path, kind, files, size, str(error))
-    return Input(path, kind, files, size)
+    inside = str(Path(path) / MANIFEST_NAME) if kind is InputKind.FOLDER else ""
+    return Input(path, kind, files, size, manifest=inside if inside and _is_manifest(inside) else "")
 
 
 def _may_be_manifest(path: str) -> bool:
     name = Path(path).name.lower()
     return name.endswith(MANIFEST_ENDING) or name == MANIFEST_NAME
+
+
+def _is_manifest(path: str) -> bool:
+    """Whether a file is there and begins as a manifest."""
+    try:
+        manifest = Manifest(path, (), "")
+    except ShardError:
+        return False
+    try:
+        return manifest.is_one
+    finally:
+        manifest.close()
 
 
 def _manifest(path: str, before: int, progress: Progress) -> Input | None:

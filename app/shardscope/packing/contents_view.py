@@ -104,7 +104,7 @@ class InputList(QTreeView):
         header.setStretchLastSection(False)
         header.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
         digit = self.fontMetrics().horizontalAdvance("0")
-        header.resizeSection(1, digit * 24)
+        header.resizeSection(1, digit * 27)
         header.resizeSection(2, digit * 11)
         self.setFixedHeight((_ROWS + 1) * (self.fontMetrics().height() + 5) + 16)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
@@ -137,14 +137,24 @@ class ContentsView(QWidget):
     def __init__(self, paths: list[str], folder: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._folder = folder
+        self._inside: dict[str, str] = {}
         self.model = InputModel(self)
         self.list = InputList(self.model, self)
         self.total = Elided(greedy=True, parent=self)
         self.total.setObjectName("contentsTotal")
         self.total.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-        self.files = self._button("Add &files…", "addFiles", self.tr("Files to pack, or a manifest"))
-        self.add_folder = self._button("Add f&older…", "addFolder", self.tr("A folder with everything below it"))
-        self.remove = self._button("&Remove", "removeInputs", self.tr("Takes the selected inputs out of the list"))
+        self.files = self._button(self.tr("Add &files…"), "addFiles", self.tr("Files to pack, or a manifest"))
+        self.add_folder = self._button(
+            self.tr("Add f&older…"), "addFolder", self.tr("A folder with everything below it")
+        )
+        self.remove = self._button(
+            self.tr("&Remove"), "removeInputs", self.tr("Takes the selected inputs out of the list")
+        )
+        self.use = self._button(
+            self.tr("Use its &manifest"), "useManifest", self.tr("Keys and facts as extracting noted them")
+        )
+        self.use.clicked.connect(self.use_manifests)
+        self.use.hide()
         self.files.clicked.connect(lambda: self._ask(QFileDialog.FileMode.ExistingFiles))
         self.add_folder.clicked.connect(lambda: self._ask(QFileDialog.FileMode.Directory))
         self.remove.clicked.connect(self.take_away)
@@ -152,7 +162,7 @@ class ContentsView(QWidget):
         self.list.selectionModel().selectionChanged.connect(lambda *_: self._update())
         row = QHBoxLayout()
         row.setSpacing(8)
-        for button in (self.files, self.add_folder, self.remove):
+        for button in (self.files, self.add_folder, self.remove, self.use):
             row.addWidget(button)
         row.addStretch(1)
         column = QVBoxLayout(self)
@@ -164,7 +174,7 @@ class ContentsView(QWidget):
         self._update()
 
     def _button(self, words: str, name: str, doc: str) -> QPushButton:
-        button = QPushButton(self.tr(words), self)
+        button = QPushButton(words, self)
         button.setObjectName(name)
         button.setAutoDefault(False)
         button.setToolTip(doc)
@@ -191,9 +201,17 @@ class ContentsView(QWidget):
             self._update()
             self.changed.emit()
 
+    def use_manifests(self) -> None:
+        """Packs what the manifests in folders say, instead of the folders."""
+        self.model.set_paths([self._inside.get(path, path) for path in self.model.paths])
+        self._update()
+        self.changed.emit()
+
     def tell(self, counted: Counted) -> None:
         """What they are, and how much."""
         self.model.tell(counted)
+        self._inside = {one.path: one.manifest for one in counted.inputs if one.manifest}
+        self.use.setVisible(bool(self._inside))
         if counted.inputs:
             self.total.tell(f"{plural(counted.count, 'file')} · {plural(counted.size, 'byte')}")
 

@@ -1,4 +1,4 @@
-"""What a sheet for a new shard has done for it: counting, looking at the target, planning; jobs, all of them."""
+"""What a form for a new shard has done for it: counting, looking at the target, planning; jobs, all of them."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from shardcore.words import plural
 from shardscope.jobs import Job, Jobs, Pool, Priority, alive
 from shardscope.looks.remedies import plain_words
 from shardscope.packing.contents import Counted, count
+from shardscope.packing.form import PackForm
 from shardscope.packing.request import ConvertWork, PackWork, Planned, Refused, Target, Work
-from shardscope.packing.sheet import PackSheet
 from shardscope.packing.target import Place, look
 
 T = TypeVar("T")
@@ -30,16 +30,16 @@ AUTO_EXACT = 16 << 20
 
 
 class Desk(QObject):
-    """Serves one sheet.
+    """Serves one form.
 
     Args:
-        sheet: It; the desk goes with it.
+        form: It; the desk goes with it.
         jobs: Runs the work.
     """
 
-    def __init__(self, sheet: PackSheet, jobs: Jobs) -> None:
-        super().__init__(sheet)
-        self._sheet = sheet
+    def __init__(self, form: PackForm, jobs: Jobs) -> None:
+        super().__init__(form)
+        self._form = form
         self._jobs = jobs
         self._planned: tuple[Work, Planned] | None = None
         self._soon = QTimer(self)
@@ -49,18 +49,17 @@ class Desk(QObject):
         self._clock = QTimer(self)
         self._clock.setInterval(LOOK_MILLISECONDS)
         self._clock.timeout.connect(self._look)
-        sheet.contents_changed.connect(self.count)
-        sheet.changed.connect(self._changed)
-        sheet.exact_wanted.connect(lambda: self._plan(unread=False))
-        sheet.finished.connect(lambda _: self.stop())
+        form.contents_changed.connect(self.count)
+        form.changed.connect(self._changed)
+        form.exact_wanted.connect(lambda: self._plan(unread=False))
         self.count()
 
     def count(self) -> None:
         """Counts the inputs, then looks and plans."""
-        if self._sheet.contents is None:
+        if self._form.contents is None:
             self._changed()
             return
-        paths = self._sheet.contents.paths
+        paths = self._form.contents.paths
         self._stop_planning()
         if not paths:
             self._counted(Counted(), None)
@@ -69,7 +68,7 @@ class Desk(QObject):
         self._clock.start()
 
     def _ask(self, work: Callable[[Job], T], take: Take[T], key: str, *, pool: Pool = Pool.IO) -> None:
-        """Runs work, and brings the result home if the sheet is still there."""
+        """Runs work, and brings the result home if the form is still there."""
 
         def done(result: T | None, error: BaseException | None) -> None:
             if alive(self.stop) and not isinstance(error, Cancelled):
@@ -90,20 +89,20 @@ class Desk(QObject):
             self._refuse(error)
             return
         self._planned = None
-        self._sheet.tell_counted(counted)
+        self._form.tell_counted(counted)
         self._changed()
 
     def _changed(self) -> None:
         """Something is another: the place is looked at, and the plan is made soon."""
         self._look_at_target()
-        work = self._sheet.work
+        work = self._form.work
         if work is not None and self._planned is not None and _alike(work, self._planned[0]):
-            self._sheet.tell_plan(self._planned[1])
+            self._form.tell_plan(self._planned[1])
             return
         self._stop_planning()
-        if work is None or self._sheet.options.problem or self._sheet.counted.problem:
+        if work is None or self._form.options.problem or self._form.counted.problem:
             self._planned = None
-            self._sheet.plan.show_none(self._sheet.tr("The new shard is drawn here before a byte is written"))
+            self._form.plan.show_none(self._form.tr("The new shard is drawn here before a byte is written"))
             return
         self._soon.start()
 
@@ -115,26 +114,26 @@ class Desk(QObject):
     # --- the target ---
 
     def _look_at_target(self) -> None:
-        target = self._sheet.target
+        target = self._form.target
         if target is None:
-            self._sheet.refresh()
+            self._form.refresh()
             return
-        inputs, members = self._sheet.inputs, writes_of(self._sheet.formats.format).members
+        inputs, members = self._form.inputs, writes_of(self._form.formats.format).members
         self._ask(lambda _: look(target, inputs, members), lambda place, _: self._looked(target, place), "target")
 
     def _looked(self, target: Target, place: Place | None) -> None:
-        now = self._sheet.target
+        now = self._form.target
         if place is not None and now is not None and (now.path, now.folder) == (target.path, target.folder):
-            self._sheet.place.tell(place)
-            self._sheet.refresh()
+            self._form.place.tell(place)
+            self._form.refresh()
 
     # --- the plan ---
 
     def _plan(self, *, unread: bool = True) -> None:
-        work = self._sheet.work
+        work = self._form.work
         if work is None:
             return
-        self._sheet.plan.show_busy(self._sheet.tr("Planning …"))
+        self._form.plan.show_busy(self._form.tr("Planning …"))
 
         def take(planned: Planned | None, error: BaseException | None) -> None:
             if planned is None:
@@ -142,7 +141,7 @@ class Desk(QObject):
                 self._refuse(error)
                 return
             self._planned = work, planned
-            self._sheet.tell_plan(planned)
+            self._form.tell_plan(planned)
             if unread and not planned.plan.exact and planned.plan.content <= AUTO_EXACT:
                 self._plan(unread=False)
 
@@ -153,17 +152,17 @@ class Desk(QObject):
         cause = error.error if isinstance(error, Refused) else error
         option = error.option if isinstance(error, Refused) else ""
         # What cannot be read may be readable when somebody tries.
-        self._sheet.tell_refused(plain_words(cause), option, final=isinstance(cause, UsageError))
+        self._form.tell_refused(plain_words(cause), option, final=isinstance(cause, UsageError))
 
     # --- how far ---
 
     def _look(self) -> None:
         """Tells how far counting and planning are."""
         if (job := self._jobs.newest(("count inputs", self))) is not None:
-            if self._sheet.contents is not None:
-                self._sheet.contents.tell_busy(job.done_amount)
+            if self._form.contents is not None:
+                self._form.contents.tell_busy(job.done_amount)
         elif (job := self._jobs.newest(("plan", self))) is not None:
-            self._sheet.plan.show_busy(_planning_text(job))
+            self._form.plan.show_busy(_planning_text(job))
         else:
             self._clock.stop()
 

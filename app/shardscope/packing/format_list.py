@@ -37,7 +37,7 @@ class _Rows(QStyledItemDelegate):
         found = index.data(FORMAT_ROLE)
         bold, small = QFont(font), sized(font, SMALL)
         bold.setWeight(QFont.Weight.DemiBold)
-        texts = ((f"{found.title}", bold), (found.writes.purpose, small), (found.writes.cannot, small))
+        texts = ((found.title, bold), (found.writes.purpose, small), (found.writes.cannot, small))
         room = width - _SIGN - _PAD
         return [
             (text, QFontMetrics(one).boundingRect(QRect(0, 0, room, 1000), _WRAP, text).height(), one)
@@ -70,6 +70,14 @@ class _Rows(QStyledItemDelegate):
             painter.setFont(font)
             painter.setPen(tone)
             painter.drawText(QRect(left, top, room, height), _WRAP, text)
+            if top == option.rect.top() + _PAD:
+                # What messages and the command line call it.
+                after = left + painter.fontMetrics().horizontalAdvance(text) + 10
+                painter.setFont(option.font)
+                painter.setPen(colours.muted)
+                painter.drawText(
+                    QRect(after, top, max(left + room - after, 0), height), 0, index.data(FORMAT_ROLE).name
+                )
             top += height + _GAP
         painter.restore()
 

@@ -11,14 +11,15 @@ from PySide6.QtWidgets import QWidget
 from shardcore import Cancelled, Shard
 from shardcore.format import Format
 from shardcore.packing import Packed
-from shardcore.registry import all_formats
+from shardcore.registry import all_formats, format_of
 from shardscope.jobs import Job, Priority, alive
 from shardscope.looks.remedies import plain_words
 from shardscope.opening import OpenRequest
 from shardscope.packing.desk import LOOK_MILLISECONDS, Desk
-from shardscope.packing.request import Stage, Work
+from shardscope.packing.form import Start
+from shardscope.packing.request import Stage, Target, Work
 from shardscope.packing.result_page import result_text
-from shardscope.packing.sheet import PackSheet, Start
+from shardscope.packing.sheet import PackSheet
 from shardscope.session import Session
 from shardscope.settings import Settings
 
@@ -48,11 +49,13 @@ class NewShards(QObject):
         self.new.triggered.connect(lambda _: self.ask_new())
         self.convert = QAction(self.tr("Con&vert to…"), parent)
         self.convert.setObjectName("convertTo")
-        self.convert.setShortcut(QKeySequence("Ctrl+Shift+S"))
+        self.convert.setShortcut(QKeySequence("Ctrl+Shift+N"))
         self.convert.setToolTip(self.tr("Writes all objects into a new shard of another format"))
         self.convert.triggered.connect(lambda _: self.ask_convert())
         self.convert.setEnabled(False)
+        self._to_tell = ("", "")
         session.opened.connect(lambda _: self.convert.setEnabled(True))
+        session.opened.connect(lambda _: self._opened())
         session.closed.connect(lambda: self.convert.setEnabled(False))
 
     def ask_new(self, paths: tuple[str, ...] = ()) -> Job:
@@ -72,7 +75,7 @@ class NewShards(QObject):
         def done(formats: tuple[Format, ...] | None, error: BaseException | None) -> None:
             if formats is None:
                 if not isinstance(error, Cancelled):
-                    self._session.message.emit(f"The formats cannot be listed: {plain_words(error)}")
+                    self._session.message.emit(self.tr("The formats cannot be listed: {0}").format(plain_words(error)))
             elif shard is None or self._session.shard is shard:
                 self._show(formats, paths, shard)
 
@@ -89,7 +92,8 @@ class NewShards(QObject):
         folder = self._settings.pack_folder or str(Path.home())
         request = self._session.request if shard is not None else None
         sheet = PackSheet(Start(written, name, folder, paths, shard, request), self._window)
-        desk = Desk(sheet, self._session.jobs)
+        desk = Desk(sheet.form, self._session.jobs)
+        sheet.finished.connect(lambda _: desk.stop())
         sheet.write_wanted.connect(lambda: self._write(sheet, desk))
         if shard is not None:
             # Of a shard that is closed nothing can be planned; one that is written goes on.
@@ -101,7 +105,7 @@ class NewShards(QObject):
     # --- writing ---
 
     def _write(self, sheet: PackSheet, desk: Desk) -> None:
-        work = sheet.work
+        work = sheet.form.work
         if work is None:
             return
         desk.stop()
@@ -133,24 +137,36 @@ class NewShards(QObject):
 
     def _written(self, sheet: PackSheet, work: Work, packed: Packed) -> None:
         name = work.target.path.name
-        self._session.message.emit(result_text(packed, name))
         if not watches(sheet):
+            self._session.message.emit(result_text(packed, name))
             return
         sound = packed.report is None or not packed.report.findings
         sheet.tell_written(packed, name, stay=bool(packed.notes or packed.removed) or not sound)
-        request = OpenRequest(str(work.target.path), work.target.format, packed.opening)
-        self._session.open(request)
+        self._to_tell = str(work.target.path), result_text(packed, name)
+        self._session.open(OpenRequest(str(work.target.path), _named_format(work.target), packed.opening))
+
+    def _opened(self) -> None:
+        """What was written is open: what came out is told after all that opening tells."""
+        (path, text), self._to_tell = self._to_tell, ("", "")
+        if path and path == self._session.uri:
+            QTimer.singleShot(0, self, lambda: self._session.message.emit(text))
 
     def _failed(self, sheet: PackSheet, name: str, error: BaseException | None) -> None:
         if isinstance(error, Cancelled):
-            self._session.message.emit(f"{name} was not written: it was stopped")
+            self._session.message.emit(self.tr("{0} was not written: it was stopped").format(name))
             words = self.tr("It was stopped: nothing was written.")
         else:
             words = plain_words(error)
             if not watches(sheet) and error is not None:
-                self._session.tell(f"{name} was not written", error)
+                self._session.tell(self.tr("{0} was not written").format(name), error)
         if watches(sheet):
             sheet.tell_failed(words)
+
+
+def _named_format(target: Target) -> str | None:
+    """The format by which the result is opened; None where its bytes say it."""
+    found = format_of(target.format)
+    return None if (found.begins or found.marks) and not target.folder else target.format
 
 
 def watches(sheet: PackSheet) -> bool:

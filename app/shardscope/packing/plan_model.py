@@ -151,6 +151,8 @@ class PlanModel(QAbstractItemModel):
 
     def _objects_text(self, number: int, file: PlannedFile) -> str:
         kinds = self._planned.kinds.get(number) if self._planned is not None else None
+        if not len(file.objects) and len(self.files) > 1:
+            return "—"
         return kinds or grouped_digits(len(file.objects))
 
     def _number(self, number: int) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from PySide6.QtCore import QEvent, QObject, QSize, Qt, QTimer
-from PySide6.QtGui import QAction, QKeyEvent, QKeySequence, QPalette
+from PySide6.QtGui import QAction, QKeyEvent, QKeySequence, QPalette, QResizeEvent
 from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
@@ -29,6 +29,9 @@ from shardscope.session import Session
 from shardscope.trace.band import FAILED, OutcomeBand, outcome_of, verdict
 from shardscope.trace.parts import Progress, StepCard
 from shardscope.walk import Walk
+
+LOW = 260
+"""Below this height the outcome shares the room of the steps."""
 
 STEP_MILLISECONDS = 1200
 """How long play rests on a step."""
@@ -152,6 +155,7 @@ class TracePanel(QWidget):
             self._column.insertWidget(number, card)
             self.cards.append(card)
         self.pages.setCurrentIndex(0 if self.cards else 1)
+        self._make_room()
         self._tell()
 
     def _selected(self, selection: Selection) -> None:
@@ -251,15 +255,15 @@ class TracePanel(QWidget):
         self.look.setObjectName("traceLook")
         self.look.clicked.connect(self._look_up)
         top = QHBoxLayout()
-        top.setContentsMargins(12, 12, 12, 8)
         top.setSpacing(8)
         top.addWidget(self.field, 1)
         top.addWidget(self.look)
+        self._top, self._band_place = top, QVBoxLayout()
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
         column.addLayout(top)
-        column.addWidget(self.band)
+        column.addLayout(self._band_place)
         column.addWidget(self._built_pages(), 1)
         line = QFrame()
         line.setFrameShape(QFrame.Shape.HLine)
@@ -267,11 +271,16 @@ class TracePanel(QWidget):
         line.setForegroundRole(QPalette.ColorRole.Mid)
         column.addWidget(line)
         column.addWidget(self._built_footer())
+        self._make_room()
 
     def _built_pages(self) -> QWidget:
         steps = QWidget()
         steps.setObjectName("traceSteps")
-        self._column = QVBoxLayout(steps)
+        whole = QVBoxLayout(steps)
+        whole.setContentsMargins(0, 0, 0, 0)
+        self._band_among_steps, self._column = QVBoxLayout(), QVBoxLayout()
+        whole.addLayout(self._band_among_steps)
+        whole.addLayout(self._column, 1)
         self._column.setContentsMargins(4, 10, 4, 14)
         self._column.setSpacing(4)
         self._column.addStretch(1)
@@ -300,8 +309,7 @@ class TracePanel(QWidget):
 
     def _built_footer(self) -> QWidget:
         self.footer = QWidget()
-        row = QHBoxLayout(self.footer)
-        row.setContentsMargins(12, 6, 12, 10)
+        row = self._controls = QHBoxLayout(self.footer)
         row.setSpacing(4)
         self.counter = WrapText(tone="muted")
         for action, icon in ((self.previous_step, "◀ Previous"), (self.play, "▶ Play"), (self.next_step, "Next ▶")):
@@ -313,6 +321,20 @@ class TracePanel(QWidget):
         row.addSpacing(4)
         row.addWidget(self.counter, 1, Qt.AlignmentFlag.AlignVCenter)
         return self.footer
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """In a low panel the outcome is scrolled with the steps."""
+        super().resizeEvent(event)
+        self._make_room()
+
+    def _make_room(self) -> None:
+        low = self.height() < LOW
+        self._top.setContentsMargins(*((8, 4, 8, 4) if low else (12, 12, 12, 8)))
+        self._controls.setContentsMargins(*((8, 1, 8, 1) if low else (12, 6, 12, 10)))
+        # Without a step there is no list that it could be scrolled with.
+        place = self._band_among_steps if low and self.cards else self._band_place
+        if place.indexOf(self.band) < 0:
+            place.addWidget(self.band)
 
     def _action(self, text: str, keys: str, act: Callable[[], None]) -> QAction:
         action = QAction(text, self)

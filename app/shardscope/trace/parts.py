@@ -15,7 +15,7 @@ from shardcore.words import plural
 from shardscope.looks import theme
 from shardscope.looks.shown import shown
 from shardscope.looks.type import SMALL, sized
-from shardscope.looks.words import grouped
+from shardscope.looks.words import grouped, source_words
 from shardscope.looks.wrap_text import WrapText
 
 MOST_VALUES = 24
@@ -26,6 +26,10 @@ MOST_LETTERS = 1 << 16
 
 LONGEST_VALUE = 200
 """Characters of a value that are shown."""
+
+
+LONG_NAME = 14
+"""Letters of a name beside which there is no room for its value."""
 
 
 class Progress(Enum):
@@ -157,9 +161,9 @@ class StepCard(QWidget):
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(2)
         for span in self.step.spans:
-            within = f" of {span.source}" if span.source else ""
+            within = f" of {source_words(span.source)}" if span.source else ""
             link = WrapText(f"→ {span.start:,} … {span.stop:,}{within} · {plural(span.size, 'byte')}", link=True)
-            link.setToolTip(self.tr("Show bytes {0}").format(grouped(str(span))))
+            link.setToolTip(self.tr("Show bytes {0}").format(f"{span.start:,}..{span.stop:,}{within}"))
             link.clicked.connect(lambda span=span: self.followed.emit(span))
             column.addWidget(link)
         return box
@@ -216,16 +220,19 @@ def _values(values: dict[str, Any]) -> QWidget | None:
     grid.setColumnStretch(2, 1)
     for row, (name, value) in enumerate(list(values.items())[:MOST_VALUES]):
         text = value_text(value)
-        label = WrapText(name, tone="muted", mono=True)
-        label.setMaximumWidth(160)
         shown = WrapText(mono=True)
         shown.set_text(text if len(text) <= LONGEST_VALUE else text[:LONGEST_VALUE] + "…", copied=text)
+        if len(name) > LONG_NAME:
+            # Beside it the value would have the room of a few letters.
+            grid.addWidget(WrapText(f"{name} =", tone="muted", mono=True), 2 * row, 0, 1, 3)
+            grid.addWidget(shown, 2 * row + 1, 2)
+            continue
         equals = WrapText("=", tone="muted", mono=True)
         equals.setFixedWidth(equals.sizeHint().width())
-        grid.addWidget(label, row, 0, Qt.AlignmentFlag.AlignTop)
-        grid.addWidget(equals, row, 1, Qt.AlignmentFlag.AlignTop)
-        grid.addWidget(shown, row, 2)
+        grid.addWidget(WrapText(name, tone="muted", mono=True), 2 * row, 0, Qt.AlignmentFlag.AlignTop)
+        grid.addWidget(equals, 2 * row, 1, Qt.AlignmentFlag.AlignTop)
+        grid.addWidget(shown, 2 * row, 2)
     if len(values) > MOST_VALUES:
         more = QCoreApplication.translate("StepValues", "and {0} more").format(len(values) - MOST_VALUES)
-        grid.addWidget(WrapText(more, tone="muted"), MOST_VALUES, 0, 1, 3)
+        grid.addWidget(WrapText(more, tone="muted"), 2 * MOST_VALUES, 0, 1, 3)
     return box

@@ -27,6 +27,10 @@ class Appearance(QObject):
         self._settings.theme = name
         self._apply()
 
+    def wear(self) -> None:
+        """Shows the theme of the settings; nothing is remembered by that."""
+        self._apply()
+
     def set_reduced_motion(self, reduced: bool) -> None:
         """Stops what moves by itself, or lets it move; remembers which."""
         self._settings.reduced_motion = reduced

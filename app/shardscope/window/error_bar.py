@@ -124,7 +124,8 @@ class ErrorBar(QFrame):
         strong = {Tone.ERROR: colours.error, Tone.WARNING: colours.warning, Tone.NOTE: colours.note}[self._tone]
         sheet = (
             f"#errorBar {{ background: {colours.raised.name()}; border: 1px solid {colours.border.name()};"
-            f" border-left: 4px solid {strong.name()}; border-radius: 6px; }}"
+            f" border-left: 4px solid {strong.name()}; border-top-right-radius: 6px;"
+            " border-bottom-right-radius: 6px; }"
         )
         if sheet == self.styleSheet():
             # A new style sheet changes the palette, which brings us here again.

@@ -80,7 +80,7 @@ class MainWindow(QMainWindow):
         install_roles()
         # Before any widget is made: each takes the font of the application as it is then, and is polished once.
         self.appearance = Appearance(settings, self)
-        self.appearance.set_theme(settings.theme)
+        self.appearance.wear()
         self._to_learn = ""
         self.setObjectName("mainWindow")
         self.setWindowIcon(QIcon(str(assets.path("icons/shardscope.svg"))))

@@ -62,7 +62,7 @@ class Troubles(QObject):
             self._bar.tell(text, Tone.ERROR, action=ACTIONS[Remedy.SPEC], do=partial(self._ways.ask, failure.request))
         elif isinstance(error, NotAShard) and "://" not in failure.uri:
             # Files are shown in any case: this is a folder that is no data set.
-            self._bar.tell(text, Tone.ERROR, action="Pack it…", do=partial(self._pack, (failure.uri,)))
+            self._bar.tell(text, Tone.ERROR, action=self.tr("Pack it…"), do=partial(self._pack, (failure.uri,)))
         else:
             action, do = self._way_out(failure)
             self._bar.tell(text, Tone.ERROR, action=action, do=do)

@@ -103,6 +103,11 @@ class NeuroglancerDataSet(DataSet):
         return self.origin.parameters
 
     @property
+    def written_with(self) -> str:
+        """The info with this key space alone, where there is one: it says what the keys are."""
+        return self.origin.written_with
+
+    @property
     def tree(self) -> Node:
         """The specification, then one node for each shard."""
         if not self.listed and not self.folder.listable:

@@ -25,6 +25,8 @@ VOLUME_TYPE = "neuroglancer_multiscale_volume"
 MESH_TYPE = "neuroglancer_multilod_draco"
 SKELETON_TYPE = "neuroglancer_skeletons"
 ANNOTATION_TYPE = "neuroglancer_annotations_v1"
+PROPERTIES_TYPE = "neuroglancer_segment_properties"
+"""What has no keys: all of it stands in the info."""
 INFO_LIMIT = 16 << 20
 AXES_LIMIT = 64
 """Axes of a grid: a compressed Morton code has 64 bits, and an axis of one cell takes none of them."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import posixpath
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -64,6 +65,18 @@ class Origin:
     def parameters(self) -> str:
         """The specification in use, as JSON text."""
         return json.dumps(self.spec.to_json(), indent=2)
+
+    @property
+    def written_with(self) -> str:
+        """The info with this key space alone, as JSON text; the specification where there is none, or it has others."""
+        if self.space.kind not in (SpaceKind.VOLUME, SpaceKind.MESH, SpaceKind.SKELETON) or not self.text:
+            return self.parameters
+        members = parse_json(self.text, "the info", limits=INFO_LIMITS, encoding="utf-8-sig")
+        if self.space.kind is SpaceKind.VOLUME:
+            here = self.space.folder or "."
+            scales = [one for one in members["scales"] if posixpath.normpath(str(one.get("key") or ".")) == here]
+            members = {**members, "scales": scales[:1]}
+        return json.dumps(members)
 
     @property
     def evidence(self) -> tuple[str, ...]:

@@ -70,6 +70,11 @@ class NeuroglancerShard(Shard):
         return self.origin.parameters
 
     @property
+    def written_with(self) -> str:
+        """The info with this key space alone, where there is one: it says what the keys are."""
+        return self.origin.written_with
+
+    @property
     def evidence(self) -> tuple[str, ...]:
         """What the specification rests on when it is a guess."""
         return self.origin.evidence

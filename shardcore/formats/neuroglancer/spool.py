@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import mmap
+import os
 from collections.abc import Iterator
 
 import numpy as np
@@ -128,13 +130,39 @@ class Spool:
             self._file = None
         self._kept = bytearray()
 
-    def _source(self) -> memoryview | mmap.mmap:
+    def _source(self) -> memoryview | mmap.mmap | _Ranges:
         if not isinstance(self._file, TemporaryFile):
             return memoryview(self._kept)
         if self._map is None:
             try:
                 self._file.file.flush()
-                self._map = mmap.mmap(self._file.file.fileno(), 0, access=mmap.ACCESS_READ)
+                self._map = _mapped(self._file.file.fileno())
             except (OSError, ValueError) as error:
                 raise SourceError(f"cannot write {self._file.final}: {reason_of(error)}") from error
-        return self._map
+        return self._map if self._map is not None else _Ranges(self._file)
+
+
+class _Ranges:
+    """Stretches of a file, read one by one."""
+
+    def __init__(self, file: TemporaryFile) -> None:
+        self._file = file
+
+    def __getitem__(self, part: slice) -> bytes:
+        try:
+            found = os.pread(self._file.file.fileno(), part.stop - part.start, part.start)
+        except OSError as error:
+            raise SourceError(f"cannot write {self._file.final}: {reason_of(error)}") from error
+        if len(found) != part.stop - part.start:
+            raise SourceError(f"cannot write {self._file.final}: its temporary file was cut off")
+        return found
+
+
+def _mapped(descriptor: int) -> mmap.mmap | None:
+    """The file in memory; None where a process may not have so many addresses (`ulimit -v`)."""
+    try:
+        return mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ)
+    except OSError as error:
+        if error.errno != errno.ENOMEM or not hasattr(os, "pread"):
+            raise
+        return None

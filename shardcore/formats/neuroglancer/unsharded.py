@@ -17,6 +17,7 @@ from shardcore.formats.neuroglancer.info import (
     INFO_LIMIT,
     INFO_LIMITS,
     MESH_TYPE,
+    PROPERTIES_TYPE,
     SKELETON_TYPE,
     VOLUME_TYPE,
     KeySpace,
@@ -250,6 +251,8 @@ def _root(folder: Path, members: Mapping[str, Any]) -> UnshardedSet:
             notes.append(f"{folder / below} is left out: {why}; the new info names it: put it there yourself")
             continue
         infos[below] = inner
+        if inner.get("@type") == PROPERTIES_TYPE:
+            continue
         parts += [(folder / below, said) for said in _described(folder / below, inner, below)]
     return _set(folder, parts, infos, notes)
 
@@ -258,12 +261,12 @@ def _along(root: Path, below: str) -> tuple[str, Mapping[str, Any] | None]:
     """The info of a folder that goes along with a volume, or why it does not."""
     members = _info(root / below)
     if members is None:
-        return "it has no info", None
+        return "it has no info that can be read", None
     kind = members.get("@type")
     if kind == _LEGACY_TYPE:
         return _LEGACY_TEXT, None
-    if kind not in (MESH_TYPE, SKELETON_TYPE):
-        return "it is never sharded", None
+    if kind not in (MESH_TYPE, SKELETON_TYPE, PROPERTIES_TYPE):
+        return f"its info is of type {short(kind)}", None
     if members.get("sharding") is not None:
         return "it is sharded already", None
     normal = posixpath.normpath(below)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from shardcore.errors import FormatError, SourceError, UsageError
+from shardcore.errors import FormatError, UsageError
 from shardcore.formats.neuroglancer.arranged import ArrangedShard, Order
 from shardcore.formats.neuroglancer.described import (
     Described,
@@ -18,17 +18,15 @@ from shardcore.formats.neuroglancer.described import (
     of_spec,
     spaces_of,
 )
-from shardcore.formats.neuroglancer.info import INFO_LIMIT, parse_info
-from shardcore.formats.neuroglancer.origin import INFO_NAME, FoundInfo
+from shardcore.formats.neuroglancer.info import INFO_LIMIT, PROPERTIES_TYPE, parse_info
+from shardcore.formats.neuroglancer.origin import INFO_NAME
 from shardcore.formats.neuroglancer.planned import planned_file
 from shardcore.formats.neuroglancer.sharding import ShardingSpec, shard_number
-from shardcore.formats.neuroglancer.spaces import spaces_below
 from shardcore.formats.neuroglancer.spool import Spool
 from shardcore.formats.neuroglancer.values import SpaceValues
 from shardcore.formats.neuroglancer.voxels import described_volume
 from shardcore.nodes.sections import Section, SectionRole
 from shardcore.objects import NoObjects
-from shardcore.sources.local import LocalFolder
 from shardcore.text import short
 from shardcore.words import plural
 from shardcore.writing.output import Output
@@ -53,7 +51,7 @@ class NeuroglancerWriter(Writer):
         kind: What the keys are; see `KINDS`.
         template: The info of a data set that is not sharded (yet). Where it has several key spaces, the infos by their
             folders, that of the data set under the empty name; `name` of an object then begins with the folder of its
-            key space.
+            key space. Infos of segment properties go along as they are.
         volume: The array whose chunks are written.
         chunk_size: Voxels of its chunks.
         resolution: Nanometres of its voxels.
@@ -101,6 +99,10 @@ class NeuroglancerWriter(Writer):
             # An info appears last; where there is one already, that is known before much is done.
             for base in sorted({one.base for one in said}, key=lambda base: (base == "", base)):
                 self._infos[base] = output.open(f"{base}/{INFO_NAME}" if base else INFO_NAME, last=True)
+        self._properties = _properties(template) if with_info and output.folder else {}
+        for base, text in self._properties.items():
+            file = output.open(f"{base}/{INFO_NAME}", last=True)
+            file.write(text)
         self._replaced = _shard_folders(output) if with_info else ()
         self._values: dict[str, SpaceValues] = {}
         for one in said:
@@ -159,8 +161,8 @@ class NeuroglancerWriter(Writer):
             spec, shards = self._arrangement(values)
             columns, space = values.columns(), values.said.space(spec)
             files += [planned_file(self._name(folder, shard), shard, columns, space) for shard in shards]
-        for base in self._infos:
-            text = self._info_text(base)
+        texts = self._properties | {base: self._info_text(base) for base in self._infos}
+        for base, text in texts.items():
             section = Section(
                 INFO_NAME, SectionRole.METADATA, 0, len(text), "What the data set is, and how keys are sharded."
             )
@@ -264,7 +266,8 @@ def _described(template: Mapping[str, Any], stated: Described) -> list[Described
         UsageError: They cannot be written, or the specification is that of one alone.
     """
     if "" in template:
-        found = [one for base, members in template.items() for one in spaces_of(members, base)]
+        bases = {base: members for base, members in template.items() if members.get("@type") != PROPERTIES_TYPE}
+        found = [one for base, members in bases.items() for one in spaces_of(members, base)]
     else:
         found = [of_info(template)]
     if stated.members is None:
@@ -276,13 +279,23 @@ def _described(template: Mapping[str, Any], stated: Described) -> list[Described
     return [stated]
 
 
+def _properties(template: Mapping[str, Any] | None) -> dict[str, bytes]:
+    """The infos of segment properties in a template, by their folders, as they are written."""
+    infos = (template or {}).items() if "" in (template or {}) else ()
+    return {
+        base: json.dumps(members).encode() + b"\n" for base, members in infos if members.get("@type") == PROPERTIES_TYPE
+    }
+
+
 def _shard_folders(output: Output) -> tuple[str, ...]:
-    """The folders of the shards that the info of a data set names which is going to be replaced."""
+    """The folders of the shards that the info of a data set names which is going to be replaced.
+
+    Meshes and skeletons beside a volume have an info of their own: they stay, unless they are written anew.
+    """
     if output.target is None or output.planning or not (output.force and output.folder):
         return ()
     try:
         text = (output.target / INFO_NAME).read_bytes()[:INFO_LIMIT]
-        found = spaces_below(LocalFolder(output.target), FoundInfo(parse_info(text), text, ""))
-    except (OSError, FormatError, SourceError):
+        return ("", *(space.folder for space in parse_info(text).spaces))
+    except (OSError, FormatError):
         return ("",)
-    return ("", *(space.folder for space in found.spaces))

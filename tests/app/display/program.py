@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pytest
 
@@ -53,12 +53,31 @@ class Program:
             pytest.fail(f"no {event!r} in {seconds} s; seen: {self.seen}; exit code {self.process.poll()}")
         return line
 
+    def tell(self, line: str) -> None:
+        """Writes a line to the program."""
+        assert self.process.stdin is not None
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+
 
 @contextmanager
-def running(script: Path, arguments: Sequence[object], environment: dict[str, str]) -> Iterator[Program]:
-    """Runs a script of this folder in a display, and ends it."""
-    command = [sys.executable, str(script), *(str(argument) for argument in arguments)]
-    with subprocess.Popen(command, env=environment, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+def running(
+    script: Path, arguments: Sequence[object], environment: dict[str, str], errors: IO[str] | None = None
+) -> Iterator[Program]:
+    """Runs a script of this folder in a display, and ends it.
+
+    Args:
+        script: What to run.
+        arguments: What it is given.
+        environment: Its display, and where its settings and temporary files are.
+        errors: Takes what it writes to standard error; that of the tests otherwise.
+    """
+    module = ".".join(script.relative_to(ROOT).with_suffix("").parts)
+    command = [sys.executable, "-m", module, *(str(argument) for argument in arguments)]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        command, env=environment, cwd=ROOT, stdin=pipe, stdout=pipe, stderr=errors, text=True
+    ) as process:
         try:
             yield Program(process)
         finally:
@@ -84,6 +103,11 @@ class Mouse:
             share = step / steps
             self.do("mousemove", round(from_x + share * (x - from_x)), round(from_y + share * (y - from_y)))
         self.place = (x, y)
+
+    def click(self, x: int, y: int) -> None:
+        """Goes there and clicks."""
+        self.go(x, y)
+        self.do("click", 1)
 
     def down(self) -> None:
         """Presses the left button."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtCore import QPointF, QRect, QRectF, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QImage, QPainter, QStaticText
 from PySide6.QtSvg import QSvgGenerator
 from pytestqt.qtbot import QtBot
@@ -242,6 +242,21 @@ def test_only_rows_that_change_are_painted(full: PageCache) -> None:
         hexes.paint(painter, scene(20, **changes), cells_of(full, layout), QRectF(image.rect()), 0)
         assert hexes.canvas.painted - before == count, changes
     painter.end()
+
+
+def test_frames_end_with_the_rows(full: PageCache) -> None:
+    """What goes on below the screen is not drawn into the strip that has no room for a row."""
+    layout = HexLayout(SIZE)
+    grid = HexGrid(theme.fixed_font(), layout, 1.0)
+    plain, framed = (QImage(round(grid.width), round(grid.row_y(5)) + 12, QImage.Format.Format_RGB32) for _ in range(2))
+    for image, frames in ((plain, []), (framed, [(20, 400)])):
+        painter = QPainter(image)
+        what = scene(5, frames=frames, hover=(20, 300) if frames else None, selection=(20, 300) if frames else None)
+        HexPainter(grid, theme.palette("light")).paint(painter, what, cells_of(full, layout), QRectF(image.rect()), 0)
+        painter.end()
+    strip = QRect(0, round(grid.row_y(5)), plain.width(), 12)
+    assert framed.copy(strip) == plain.copy(strip)
+    assert framed != plain
 
 
 @pytest.mark.parametrize("ratio", [1.0, 1.25, 2.0])

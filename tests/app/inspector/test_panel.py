@@ -19,6 +19,7 @@ from shardscope import assets
 from shardscope.inspector.object_passport import object_rows
 from shardscope.inspector.panel import Inspector
 from shardscope.inspector.passport import PENDING, RAW, Row, node_rows
+from shardscope.looks import theme
 from shardscope.session import Session
 from tests.app.conftest import open_in
 
@@ -276,7 +277,11 @@ def test_facts_about_objects_are_told_as_their_users_say_them() -> None:
 
 def test_every_sample_reads_as_words(data: Path) -> None:
     """In every format nothing that is said about a field or an object looks like a program."""
-    files = [*sorted(data.glob("*/*.*")), data / "neuroglancer/volume", *(sample.path for sample in assets.samples())]
+    files = [
+        *sorted(data.glob("*/*.*")),
+        data / "neuroglancer/volume/4_4_40",
+        *(sample.path for sample in assets.samples()),
+    ]
     seen = 0
     for path in files:
         if path.suffix not in {".shard", ".blp", ".des", ".mdb", ".xorb", ""}:
@@ -336,6 +341,12 @@ def test_the_value_comes_first_and_says_how_it_adds_up(inspector: Inspector, ses
     select(session, qtbot, 0)
     assert inspector.value.text == "SWHShard"
     assert inspector.doc.text == "SWHShard, then zeros; readers compare 9 bytes."
+    # A key is long: its digits stand below each other, as in the bytes.
+    proportional = inspector.value.font().pointSizeF()
+    select(session, qtbot, 4470)
+    assert len(inspector.value.text) == 64
+    assert inspector.value.font().pointSizeF() < proportional
+    assert inspector.value._font().family() == theme.fixed_font().family()
 
 
 def test_the_numbers_are_folded_and_mark_the_type_of_the_field(

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from shardscope.looks.words import cut_end, grouped, known_size, share_text, short_name, short_size, size_text
+from shardcore import Node, Span
+from shardscope.looks.words import (
+    cut_end,
+    grouped,
+    known_size,
+    node_name,
+    share_text,
+    short_name,
+    short_size,
+    size_text,
+    source_words,
+)
 
 
 @pytest.mark.parametrize(
@@ -65,6 +76,10 @@ def test_long_names_lose_their_middle() -> None:
         ("byte 18446744073709551615, after the end", "18,446,744,073,709,551,615"),
         ("computed 45674680, stored 88562344", "45674680 88562344"),
         ("no object has the key 20250101", "20250101"),
+        (
+            "fragments of 404237804481: skeleton 1964146105497592528 of 2048 bytes",
+            "404237804481 1964146105497592528 2,048",
+        ),
         ("expired since 2026-11-10 22:30:10 UTC", "2026-11-10 22:30:10"),
         ("entry_1234 is 0.12345 of 0x1000", "entry_1234 0.12345 0x1000"),
         ("12345: 34 stored bytes", "12345: 34"),
@@ -77,3 +92,21 @@ def test_numbers_in_sentences_have_commas(sentence: str, shown: str) -> None:
         assert part in told
     assert grouped(told) == told
     assert told.replace(",", "") == sentence.replace(",", "")
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("", ""),
+        ("0.shard", "0.shard"),
+        ("@64-1290", "decoded bytes 64–1,290"),
+        ("a%401-2", "a@1-2"),
+        ("0.shard@128-162", "decoded bytes 128–162 of 0.shard"),
+        ("@8-16@0-4", "decoded bytes 0–4 of decoded bytes 8–16"),
+    ],
+)
+def test_sources_are_named_in_words(name: str, words: str) -> None:
+    """What bytes decode to is said in words, not by the name that it has inside the program."""
+    assert source_words(name) == words
+    assert node_name(Node(name, Span(name, 0, 4))) == words
+    assert node_name(Node("@field", Span(name, 0, 4))) == "@field"

@@ -53,7 +53,7 @@ def open_sheet(qtbot: QtBot, shards: NewShards) -> OpenSheet:
         shards.ask_new(tuple(map(str, paths)))
         sheet = sheet_of(qtbot, shards)
         if format:
-            sheet.formats.choose(format)
+            sheet.form.formats.choose(format)
         return sheet
 
     return ask
@@ -80,9 +80,14 @@ def wait_planned(qtbot: QtBot, sheet: PackSheet, *, exact: bool = True) -> None:
     """Waits until the plan of what the sheet says is drawn."""
 
     def is_drawn() -> bool:
-        planned, work = sheet.plan.planned, sheet.work
+        planned, work = sheet.form.plan.planned, sheet.form.work
         drawn = planned is not None and work is not None and planned.name == work.target.path.name
-        return drawn and planned is not None and planned.plan.exact is exact and sheet.plan.summary.text()[:4] != "Plan"
+        return (
+            drawn
+            and planned is not None
+            and planned.plan.exact is exact
+            and sheet.form.plan.summary.text()[:4] != "Plan"
+        )
 
     qtbot.waitUntil(is_drawn, timeout=10_000)
 

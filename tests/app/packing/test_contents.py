@@ -60,10 +60,10 @@ def test_inputs_are_counted(numbered: Path, data: Path, tmp_path: Path) -> None:
 def test_dropped_and_taken_away(qtbot: QtBot, open_sheet: OpenSheet, numbered: Path, tmp_path: Path) -> None:
     """An empty sheet says what to do; what is dropped is counted and planned, Delete takes it away again."""
     sheet = open_sheet(format="des")
-    contents = sheet.contents
+    contents = sheet.form.contents
     assert contents is not None
-    assert sheet.problem.text() == "Add files or folders to pack."
-    assert not sheet.write.isEnabled()
+    assert sheet.form.problem.text() == "Add files or folders to pack."
+    assert not sheet.form.write.isEnabled()
     beside = tmp_path / "beside.txt"
     beside.write_bytes(b"beside")
     drop(sheet, numbered, beside, numbered)
@@ -71,13 +71,13 @@ def test_dropped_and_taken_away(qtbot: QtBot, open_sheet: OpenSheet, numbered: P
     qtbot.waitUntil(lambda: contents.total.text().startswith("13 files · "))
     assert contents.model.index(0, 1).data() == "folder, 12 files"
     wait_planned(qtbot, sheet)
-    assert sheet.plan.planned is not None
-    assert sheet.plan.planned.objects == 13
+    assert sheet.form.plan.planned is not None
+    assert sheet.form.plan.planned.objects == 13
     contents.list.selectAll()
     QTest.keyClick(contents.list, Qt.Key.Key_Delete)
     assert list(contents.paths) == []
-    qtbot.waitUntil(lambda: not sheet.write.isEnabled())
-    qtbot.waitUntil(lambda: sheet.plan.planned is None)
+    qtbot.waitUntil(lambda: not sheet.form.write.isEnabled())
+    qtbot.waitUntil(lambda: sheet.form.plan.planned is None)
     sheet.reject()
 
 
@@ -87,14 +87,33 @@ def test_two_inputs_with_one_key(qtbot: QtBot, open_sheet: OpenSheet, tmp_path: 
     lines = tmp_path / "twice.jsonl"
     lines.write_text('{"path": "a.txt", "key": "same"}\n{"path": "a.txt", "key": "same"}\n')
     sheet = open_sheet(lines, format="des")
-    qtbot.waitUntil(lambda: "same" in sheet.problem.text())
-    assert "twice.jsonl, line 2" in sheet.problem.text()
-    assert not sheet.write.isEnabled()
+    qtbot.waitUntil(lambda: "same" in sheet.form.problem.text())
+    assert "twice.jsonl, line 2" in sheet.form.problem.text()
+    assert not sheet.form.write.isEnabled()
     lines.write_text('{"path": "a.txt", "key": "one"}\n{"path": "a.txt", "key": "other"}\n')
-    assert sheet.contents is not None
-    sheet.contents.changed.emit()
+    assert sheet.form.contents is not None
+    sheet.form.contents.changed.emit()
     wait_planned(qtbot, sheet)
-    assert sheet.plan.planned is not None
-    assert sheet.plan.planned.objects == 2
-    assert sheet.write.isEnabled()
+    assert sheet.form.plan.planned is not None
+    assert sheet.form.plan.planned.objects == 2
+    assert sheet.form.write.isEnabled()
+    sheet.reject()
+
+
+def test_what_was_extracted_is_packed_again(qtbot: QtBot, open_sheet: OpenSheet, data: Path, tmp_path: Path) -> None:
+    """A folder that `extract` wrote has a manifest, which one button uses: keys and facts are those of before."""
+    with shardcore.open(data / "des" / "meta.des") as shard:
+        rows = [shard.objects.ref(row) for row in range(len(shard.objects))]
+        list(extract(shard, rows, tmp_path / "taken"))
+    sheet = open_sheet(tmp_path / "taken", format="des")
+    contents = sheet.form.contents
+    assert contents is not None
+    qtbot.waitUntil(contents.use.isVisible)
+    assert contents.model.index(0, 1).data() == f"folder, {len(rows) + 1} files with a manifest"
+    QTest.keyClick(contents.use, Qt.Key.Key_Space)
+    qtbot.waitUntil(lambda: contents.model.index(0, 1).data() == f"manifest, {len(rows)} objects")
+    assert contents.use.isHidden()
+    wait_planned(qtbot, sheet)
+    assert sheet.form.plan.planned is not None
+    assert sheet.form.plan.planned.objects == len(rows)
     sheet.reject()

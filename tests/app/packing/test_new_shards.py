@@ -37,7 +37,7 @@ CASES = {
 def choose(sheet: PackSheet, options: dict[str, str]) -> None:
     """Fills in options."""
     for name, value in options.items():
-        field = sheet.options.fields[name]
+        field = sheet.form.options.fields[name]
         if isinstance(field, TextField):
             field.line.setText(value)
         else:
@@ -68,15 +68,18 @@ def test_written_as_the_library_writes(
     inputs = [numbered / f"{n}.txt" for n in range(3)] if format == "bloscpack" else [numbered]
     sheet = open_sheet(*inputs, format=format)
     choose(sheet, options)
-    sheet.place.line.setText(str(tmp_path / "out" / name))
+    sheet.form.place.line.setText(str(tmp_path / "out" / name))
     wait_planned(qtbot, sheet)
-    planned = sheet.plan.planned
+    planned = sheet.form.plan.planned
     assert planned is not None
     # An empty file has no chunk, and a xorb has nothing else.
     assert planned.objects == {"xorb": 11, "bloscpack": 3}.get(format, 12)
-    assert sheet.place.folder is (format == "bloscpack")
-    with qtbot.waitSignal(session.opened, timeout=10_000):
-        sheet.write.click()
+    assert sheet.form.place.folder is (format == "bloscpack")
+    with qtbot.waitSignal(session.message, timeout=10_000) as told:
+        sheet.form.write.click()
+    assert told.args is not None
+    assert told.args[0].startswith(f"{name} written: ")
+    assert told.args[0].endswith(" no errors.")
     target = tmp_path / "library" / name
     pack(format, f"{target}/" if format == "bloscpack" else target, inputs, options=options)
     written = tree_of(tmp_path / "out")
@@ -96,22 +99,22 @@ def test_a_wrong_option_is_told_beside_it(qtbot: QtBot, open_sheet: OpenSheet, n
     """What is no number, and what the writer refuses, stands beside the field; *Write* waits until it is mended."""
     sheet = open_sheet(numbered / "1.txt", format="bloscpack")
     wait_planned(qtbot, sheet)
-    assert sheet.write.isEnabled()
-    field = sheet.options.fields["level"]
+    assert sheet.form.write.isEnabled()
+    field = sheet.form.options.fields["level"]
     assert isinstance(field, TextField)
     assert field.line.placeholderText() == "7"
-    wrong = sheet.options.findChild(QLabel, "wrong_level")
+    wrong = sheet.form.options.findChild(QLabel, "wrong_level")
     assert wrong is not None
     for text, told in (("much", "level=much: a whole number is wanted"), ("12", "level=12: 0 to 9 are possible")):
         field.line.setText(text)
         qtbot.waitUntil(partial(says, wrong, f"✖ {told}"))
-        assert not sheet.write.isEnabled()
-        assert sheet.problem.text() == f"✖ {told}"
+        assert not sheet.form.write.isEnabled()
+        assert sheet.form.problem.text() == f"✖ {told}"
         assert field.accessibleDescription() == told
     field.line.setText("3")
     assert wrong.text() == ""
     wait_planned(qtbot, sheet)
-    assert sheet.write.isEnabled()
+    assert sheet.form.write.isEnabled()
     sheet.reject()
 
 
@@ -121,24 +124,69 @@ def test_what_is_there_already(qtbot: QtBot, session: Session, open_sheet: OpenS
     target.write_bytes(b"before")
     one = numbered / "1.txt"
     sheet = open_sheet(one, format="des")
-    assert sheet.place.line.text() == str(numbered / "1.des")
-    sheet.place.line.setText(str(target))
-    qtbot.waitUntil(lambda: sheet.place.state.text() == "A file of that name exists.")
-    assert not sheet.write.isEnabled()
-    assert "have it replaced" in sheet.problem.text()
+    assert sheet.form.place.line.text() == str(numbered / "1.des")
+    sheet.form.place.line.setText(str(target))
+    qtbot.waitUntil(lambda: sheet.form.place.state.text() == "A file of that name exists.")
+    assert not sheet.form.write.isEnabled()
+    assert "have it replaced" in sheet.form.problem.text()
     for name, told in ((str(one), "This is what is read"), (f"{numbered}/no/x.des", "There is no folder")):
-        sheet.place.line.setText(name)
-        qtbot.waitUntil(partial(says, sheet.place.state, told))
-        assert not sheet.write.isEnabled()
-        assert sheet.place.replace.isHidden()
-    sheet.place.line.setText(str(target))
-    qtbot.waitUntil(sheet.place.replace.isVisible)
-    assert not sheet.place.replace.isChecked()
-    sheet.place.replace.click()
+        sheet.form.place.line.setText(name)
+        qtbot.waitUntil(partial(says, sheet.form.place.state, told))
+        assert not sheet.form.write.isEnabled()
+        assert sheet.form.place.replace.isHidden()
+    sheet.form.place.line.setText(str(target))
+    qtbot.waitUntil(sheet.form.place.replace.isVisible)
+    assert not sheet.form.place.replace.isChecked()
+    sheet.form.place.replace.click()
     wait_planned(qtbot, sheet)
     with qtbot.waitSignal(session.opened, timeout=10_000):
-        sheet.write.click()
+        sheet.form.write.click()
     assert target.stat().st_size > len(b"before")
+
+
+def hold(monkeypatch: pytest.MonkeyPatch, begun: threading.Event, free: threading.Event) -> None:
+    """Has writing wait at the fifth object, until it is freed or stopped."""
+
+    def held(*given: Any, progress: Any, plan: bool, **named: Any) -> Packed:
+        def tell(done: int, total: int) -> None:
+            progress(done, total)
+            while done == 5 and not plan and not free.is_set():
+                begun.set()
+                progress(done, total)
+                time.sleep(0.005)
+
+        return pack(*given, progress=tell, plan=plan, **named)
+
+    monkeypatch.setattr(request, "pack", held)
+
+
+def test_going_on_in_the_background(
+    qtbot: QtBot,
+    session: Session,
+    open_sheet: OpenSheet,
+    numbered: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Escape leaves the sheet and not the work: it is in transfers, is told when it is done, and opens nothing."""
+    begun, free = threading.Event(), threading.Event()
+    hold(monkeypatch, begun, free)
+    sheet = open_sheet(numbered, format="des")
+    sheet.form.place.line.setText(str(tmp_path / "new.des"))
+    wait_planned(qtbot, sheet)
+    sheet.form.write.click()
+    qtbot.waitUntil(begun.is_set)
+    (job,) = [one for one in session.jobs.open_jobs if one.title]
+    assert job.title == "Write new.des"
+    QTest.keyClick(sheet, Qt.Key.Key_Escape)
+    assert not sheet.isVisible()
+    with qtbot.waitSignal(session.message, timeout=10_000) as told:
+        free.set()
+    size = (tmp_path / "new.des").stat().st_size
+    text = f"new.des written: {size:,} bytes. Read back and verified: 12 objects, no errors."
+    assert told.args == [text]
+    assert job.note == text
+    assert session.shard is None
 
 
 def test_stopping_leaves_nothing(
@@ -147,22 +195,11 @@ def test_stopping_leaves_nothing(
     """*Stop* ends writing: no file stays, under no name, and the sheet can be used on."""
     (tmp_path / "out").mkdir()
     begun = threading.Event()
-
-    def held(*given: Any, progress: Any, plan: bool, **named: Any) -> Packed:
-        def tell(done: int, total: int) -> None:
-            progress(done, total)
-            while done == 5 and not plan:
-                begun.set()
-                progress(done, total)
-                time.sleep(0.005)
-
-        return pack(*given, progress=tell, plan=plan, **named)
-
-    monkeypatch.setattr(request, "pack", held)
+    hold(monkeypatch, begun, threading.Event())
     sheet = open_sheet(numbered, format="des")
-    sheet.place.line.setText(str(tmp_path / "out" / "new.des"))
+    sheet.form.place.line.setText(str(tmp_path / "out" / "new.des"))
     wait_planned(qtbot, sheet)
-    sheet.write.click()
+    sheet.form.write.click()
     qtbot.waitUntil(begun.is_set)
     assert list((tmp_path / "out").iterdir())
     assert sheet.pages.currentWidget() is sheet.writing
@@ -170,8 +207,8 @@ def test_stopping_leaves_nothing(
     sheet.writing.stop.click()
     qtbot.waitUntil(lambda: sheet.pages.currentIndex() == 0)
     assert list((tmp_path / "out").iterdir()) == []
-    assert "nothing was written" in sheet.problem.text()
-    assert sheet.write.isEnabled()
+    assert "nothing was written" in sheet.form.problem.text()
+    assert sheet.form.write.isEnabled()
     sheet.reject()
 
 
@@ -181,16 +218,16 @@ def test_an_input_that_fails_is_named(
     """What cannot be read is named in the sheet; nothing is written, and it can be tried again."""
     (tmp_path / "out").mkdir()
     sheet = open_sheet(numbered / "1.txt", numbered / "2.txt", format="des")
-    sheet.place.line.setText(str(tmp_path / "out" / "new.des"))
+    sheet.form.place.line.setText(str(tmp_path / "out" / "new.des"))
     wait_planned(qtbot, sheet)
     (numbered / "2.txt").unlink()
-    sheet.write.click()
-    qtbot.waitUntil(lambda: "2.txt" in sheet.problem.text(), timeout=10_000)
+    sheet.form.write.click()
+    qtbot.waitUntil(lambda: "2.txt" in sheet.form.problem.text(), timeout=10_000)
     assert sheet.pages.currentIndex() == 0
     assert list((tmp_path / "out").iterdir()) == []
     (numbered / "2.txt").write_bytes(b"back")
     with qtbot.waitSignal(session.opened, timeout=10_000):
-        sheet.write.click()
+        sheet.form.write.click()
 
 
 def test_estimates_are_marked(
@@ -200,16 +237,16 @@ def test_estimates_are_marked(
     monkeypatch.setattr(desk, "AUTO_EXACT", 0)
     sheet = open_sheet(numbered, format="xorb")
     wait_planned(qtbot, sheet, exact=False)
-    assert "≈ " in sheet.plan.headline.text()
-    assert "≈ " in sheet.plan.summary.text()
-    assert "≈ " in sheet.plan.strip.label(sheet.plan.strip.sections[0])
-    index = sheet.plan.model.index(0, 2)
+    assert "≈ " in sheet.form.plan.headline.text()
+    assert "≈ " in sheet.form.plan.summary.text()
+    assert "≈ " in sheet.form.plan.strip.label(sheet.form.plan.strip.sections[0])
+    index = sheet.form.plan.model.index(0, 2)
     assert index.data().startswith("≈ ")
-    assert not sheet.plan.exact.isHidden()
-    sheet.plan.exact.click()
+    assert not sheet.form.plan.exact.isHidden()
+    sheet.form.plan.exact.click()
     wait_planned(qtbot, sheet)
-    assert "≈" not in sheet.plan.headline.text() + sheet.plan.summary.text()
-    assert sheet.plan.exact.isHidden()
+    assert "≈" not in sheet.form.plan.headline.text() + sheet.form.plan.summary.text()
+    assert sheet.form.plan.exact.isHidden()
     sheet.reject()
 
 
@@ -217,13 +254,13 @@ def test_another_name_is_no_other_plan(qtbot: QtBot, session: Session, open_shee
     """While a name is typed, nothing is planned anew; the tree has the new name."""
     sheet = open_sheet(numbered, format="des")
     wait_planned(qtbot, sheet)
-    planned = sheet.plan.planned
-    QTest.keyClicks(sheet.place.line, ".old")
-    assert sheet.plan.planned is planned
-    assert sheet.plan.model.index(0, 0).data() == "numbered.des.old"
-    assert sheet.plan.headline.text().startswith("numbered.des.old · ")
+    planned = sheet.form.plan.planned
+    QTest.keyClicks(sheet.form.place.line, ".old")
+    assert sheet.form.plan.planned is planned
+    assert sheet.form.plan.model.index(0, 0).data() == "numbered.des.old"
+    assert sheet.form.plan.headline.text().startswith("numbered.des.old · ")
     qtbot.waitUntil(lambda: not session.jobs.open_jobs)
-    assert sheet.plan.planned is planned
+    assert sheet.form.plan.planned is planned
     sheet.reject()
 
 
@@ -232,13 +269,13 @@ def test_conversion_both_ways(qtbot: QtBot, session: Session, shards: NewShards,
     open_in(session, qtbot, data / "swh" / "small.shard")
     shards.convert.trigger()
     sheet = sheet_of(qtbot, shards)
-    sheet.formats.choose("des")
-    assert sheet.rules is not None
-    assert "Keys stay" in sheet.rules.about.text() or "stays" in sheet.rules.about.text()
-    sheet.place.line.setText(str(tmp_path / "swh.des"))
+    sheet.form.formats.choose("des")
+    assert sheet.form.rules is not None
+    assert "Keys stay" in sheet.form.rules.about.text() or "stays" in sheet.form.rules.about.text()
+    sheet.form.place.line.setText(str(tmp_path / "swh.des"))
     wait_planned(qtbot, sheet)
     with qtbot.waitSignal(session.opened, timeout=10_000):
-        sheet.write.click()
+        sheet.form.write.click()
     assert session.shard is not None
     assert session.shard.format == "des"
     wait_gone(qtbot, shards)
@@ -246,14 +283,14 @@ def test_conversion_both_ways(qtbot: QtBot, session: Session, shards: NewShards,
     before = [session.shard.read(ref) for ref in _refs(session)]
     shards.convert.trigger()
     sheet = sheet_of(qtbot, shards)
-    sheet.formats.choose("swh")
-    assert sheet.rules is not None
-    assert "sha256" in sheet.rules.about.text()
-    sheet.place.line.setText(str(tmp_path / "des.shard"))
+    sheet.form.formats.choose("swh")
+    assert sheet.form.rules is not None
+    assert "sha256" in sheet.form.rules.about.text()
+    sheet.form.place.line.setText(str(tmp_path / "des.shard"))
     wait_planned(qtbot, sheet)
-    assert "has no place for meta" in sheet.plan.notes.text()
+    assert "has no place for meta" in sheet.form.plan.notes.text()
     with qtbot.waitSignal(session.opened, timeout=10_000):
-        sheet.write.click()
+        sheet.form.write.click()
     assert session.shard is not None
     assert session.shard.format == "swh"
     assert "has no place for meta" in sheet.outcome.text.text
@@ -275,30 +312,36 @@ def test_by_keyboard_alone(
 ) -> None:
     """Down chooses a format, Tab goes through everything, Return writes, Escape leaves."""
     sheet = open_sheet(numbered)
-    sheet.formats.setFocus()
-    names = sheet.formats.names
-    QTest.keyClick(sheet.formats, Qt.Key.Key_Down)
-    assert sheet.formats.format.name == names[1]
-    sheet.formats.choose("des")
+    sheet.form.formats.setFocus()
+    names = sheet.form.formats.names
+    QTest.keyClick(sheet.form.formats, Qt.Key.Key_Down)
+    assert sheet.form.formats.format.name == names[1]
+    sheet.form.formats.choose("des")
     seen = []
-    sheet.contents.list.setFocus()  # type: ignore[union-attr]
+    sheet.form.contents.list.setFocus()  # type: ignore[union-attr]
     for _ in range(60):
         here = sheet.focusWidget()
         seen.append(here)
         QTest.keyClick(here, Qt.Key.Key_Tab)
-    for part in (sheet.formats, sheet.place.line, sheet.plan.strip, sheet.plan.tree, sheet.write):
+    for part in (
+        sheet.form.formats,
+        sheet.form.place.line,
+        sheet.form.plan.strip,
+        sheet.form.plan.tree,
+        sheet.form.write,
+    ):
         assert part in seen, part.objectName()
-    assert all(field.focusProxy() in seen for field in sheet.options.fields.values())
+    assert all(field.focusProxy() in seen for field in sheet.form.options.fields.values())
     wait_planned(qtbot, sheet)
-    strip = sheet.plan.strip
+    strip = sheet.form.plan.strip
     QTest.keyClick(strip, Qt.Key.Key_Right)
     QTest.keyClick(strip, Qt.Key.Key_Right)
-    assert sheet.plan.tree.currentIndex().data() == strip.sections[1].name
-    line = sheet.place.line
+    assert sheet.form.plan.tree.currentIndex().data() == strip.sections[1].name
+    line = sheet.form.place.line
     assert isinstance(line, QLineEdit)
     line.selectAll()
     QTest.keyClicks(line, str(tmp_path / "typed.des"))
-    qtbot.waitUntil(sheet.write.isEnabled)
+    qtbot.waitUntil(sheet.form.write.isEnabled)
     with qtbot.waitSignal(session.opened, timeout=10_000):
         QTest.keyClick(line, Qt.Key.Key_Return)
     assert (tmp_path / "typed.des").is_file()

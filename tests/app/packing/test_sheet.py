@@ -14,10 +14,11 @@ from shardcore import Section, SectionRole
 from shardcore.objects import NoObjects
 from shardcore.registry import all_formats
 from shardcore.writing.plan import Plan, PlannedFile
+from shardscope.packing.form import WIDE
 from shardscope.packing.plan_model import PlanModel
 from shardscope.packing.plan_view import PlanView, summary_text
 from shardscope.packing.request import Planned
-from shardscope.packing.sheet import WIDE, PackSheet
+from shardscope.packing.sheet import PackSheet
 from shardscope.packing.target import suggested
 from shardscope.settings import Settings
 from shardscope.window.main_window import MainWindow
@@ -30,17 +31,17 @@ def test_every_format_at_every_size(qtbot: QtBot, open_sheet: OpenSheet, numbere
     sheet = open_sheet(numbered / "1.txt")
     for width in (1240, WIDE, WIDE - 1, 600):
         sheet.resize(width, 380)
-        for name in sheet.formats.names:
-            sheet.formats.choose(name)
-            inner = sheet.area.widget()
+        for name in sheet.form.formats.names:
+            sheet.form.formats.choose(name)
+            inner = sheet.form.area.widget()
             assert inner is not None
-            assert inner.minimumSizeHint().width() <= sheet.area.viewport().width(), (width, name)
+            assert inner.minimumSizeHint().width() <= sheet.form.area.viewport().width(), (width, name)
             assert unnamed(sheet) == []
-            for field in sheet.options.fields.values():
+            for field in sheet.form.options.fields.values():
                 assert field.toolTip(), field.objectName()
-    assert sheet.formats.names == [one.name for one in all_formats()]
+    assert sheet.form.formats.names == [one.name for one in all_formats()]
     for row, one in enumerate(all_formats()):
-        words = sheet.formats.model().index(row, 0).data(Qt.ItemDataRole.AccessibleDescriptionRole)
+        words = sheet.form.formats.model().index(row, 0).data(Qt.ItemDataRole.AccessibleDescriptionRole)
         assert one.writes is not None
         assert words == f"{one.writes.purpose} {one.writes.cannot}"
     sheet.reject()
@@ -126,6 +127,7 @@ def test_from_the_window(qtbot: QtBot, settings: Settings, numbered: Path, data:
     window.show()
     shards = window.new_shards
     assert shards.new.shortcut().toString() == "Ctrl+N"
+    assert shards.convert.shortcut().toString() == "Ctrl+Shift+N"
     assert shards.new.isEnabled()
     assert not shards.convert.isEnabled()
 
@@ -145,7 +147,7 @@ def test_from_the_window(qtbot: QtBot, settings: Settings, numbered: Path, data:
     qtbot.waitUntil(lambda: window.bar.button.text() == "Pack it…" and window.bar.isVisible())
     window.bar.button.click()
     sheet = shown()
-    assert sheet.inputs == (str(numbered),)
+    assert sheet.form.inputs == (str(numbered),)
     wait_planned(qtbot, sheet)
     leave(sheet)
     with qtbot.waitSignal(window.session.opened, timeout=10_000):
@@ -153,4 +155,7 @@ def test_from_the_window(qtbot: QtBot, settings: Settings, numbered: Path, data:
     assert shards.convert.isEnabled()
     window.session.close()
     assert not shards.convert.isEnabled()
+    # A window that is closed takes its sheet and the jobs of that along.
+    shards.ask_new((str(numbered),))
+    shown()
     window.close()

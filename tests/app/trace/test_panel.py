@@ -13,6 +13,7 @@ from pytestqt.qtbot import QtBot
 
 from shardcore import ObjectRef, Span, Step, Trace
 from shardscope.looks import theme
+from shardscope.looks.wrap_text import WrapText
 from shardscope.selection import Selection
 from shardscope.session import Session
 from shardscope.trace.panel import TracePanel
@@ -216,6 +217,34 @@ def test_nothing_is_cut(panel: TracePanel, qtbot: QtBot) -> None:
     texts = [panel.cards[8].sentence, panel.cards[8].title, panel.band.verdict]
     qtbot.waitUntil(lambda: all(text.height() >= text.heightForWidth(text.width()) for text in texts))
     assert panel.area.widget().width() <= panel.area.viewport().width()
+
+
+def test_a_long_name_leaves_its_value_room(qtbot: QtBot) -> None:
+    """In a dock as wide as at first, values beside long names are not broken after a few letters."""
+    values = {"minishard_index_encoding": "gzip", "hash": "murmurhash3_x86_128", "bits": 3}
+    card = StepCard(1, Step("Specification", "what is read.", (), values))
+    qtbot.addWidget(card)
+    card.set_progress(Progress.CURRENT)
+    card.resize(320, card.heightForWidth(320))
+    card.show()
+    assert card.values is not None
+    texts = {part.text: part for part in card.values.findChildren(WrapText)}
+    for value in ("gzip", "murmurhash3_x86_128", "3"):
+        assert texts[value].width() >= 12 * texts[value].fontMetrics().horizontalAdvance("0"), value
+
+
+def test_a_low_panel_is_scrolled_and_not_squeezed(panel: TracePanel, qtbot: QtBot) -> None:
+    """In a window of 640 × 420 the outcome stands among the steps: field, buttons and words keep their heights."""
+    trace(panel, qtbot, KEY)
+    panel.resize(640, 125)
+    panel.show()
+    qtbot.waitUntil(lambda: panel.area.isAncestorOf(panel.band))
+    for part in (panel.field, panel.look, panel.footer):
+        qtbot.waitUntil(lambda part=part: part.height() >= part.minimumSizeHint().height())  # type: ignore[misc]
+    assert panel.area.viewport().height() >= 2 * panel.fontMetrics().height()
+    assert panel.band.height() >= panel.band.minimumSizeHint().height()
+    panel.resize(380, 600)
+    qtbot.waitUntil(lambda: not panel.area.isAncestorOf(panel.band))
 
 
 def test_field_follows_the_selected_object(panel: TracePanel, session: Session, qtbot: QtBot) -> None:

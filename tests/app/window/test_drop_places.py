@@ -15,6 +15,7 @@ from shardscope.packing.sheet import PackSheet
 from shardscope.settings import Settings
 from shardscope.window.drop_places import DropPlace
 from shardscope.window.main_window import MainWindow
+from shardscope.window.screenshot import settle
 from tests.app.conftest import open_in
 
 COPY = Qt.DropAction.CopyAction
@@ -120,6 +121,7 @@ def test_two_places_over_an_open_file(window: MainWindow, qtbot: QtBot, data: Pa
 def test_places_go_with_the_drag(window: MainWindow, qtbot: QtBot, data: Path) -> None:
     """Leaving the window, at once or later, hides the places; nothing is opened, and no dock changes its size."""
     open_in(window.session, qtbot, data / "swh" / "small.shard")
+    settle(window, 40)
     sizes = [dock.size() for dock in window.panels.by_name.values()]
     for steps in (1, 2, 3):
         drag = Dragging(window, mime_of(data / "swh" / "one.shard"))
@@ -155,7 +157,7 @@ def test_several_files_are_packed(window: MainWindow, qtbot: QtBot, data: Path) 
         qtbot.waitUntil(lambda: window.findChild(PackSheet) is not None)
         sheet = window.findChild(PackSheet)
         assert sheet is not None
-        assert sheet.inputs == tuple(map(str, paths))
+        assert sheet.form.inputs == tuple(map(str, paths))
         sheet.reject()
         qtbot.waitUntil(lambda: window.findChild(PackSheet) is None)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QCheckBox, QWidget
 from pytestqt.qtbot import QtBot
 
 import shardcore
@@ -93,6 +93,7 @@ def test_fields_make_a_request(qtbot: QtBot) -> None:
     folder = dialog.fields["xorbs"]
     assert isinstance(folder, FolderField)
     folder.line.setText("xorbs")
+    assert isinstance(deleted_of(dialog).box, QCheckBox)
     deleted_of(dialog).box.setChecked(True)
     options = {"spec": '{"hash": "identity"}', "xorbs": "xorbs", "deleted": True}
     assert dialog.request == OpenRequest("some.shard", None, options)

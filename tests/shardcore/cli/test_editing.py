@@ -54,6 +54,24 @@ def test_delete_and_undo(shard: Path, keys: list[str], capsys: pytest.CaptureFix
     assert "nothing to undo" in capsys.readouterr().err
 
 
+def test_edits_are_undone_one_by_one(shard: Path, keys: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """A second edit keeps what the first one needs; questions and `--dry-run` say how many edits can be undone."""
+    before = shard.read_bytes()
+    assert run(["delete", str(shard), keys[0], "--yes"]) == 0
+    assert run(["delete", str(shard), keys[1], "--dry-run"]) == 0
+    assert "kept in small.shard.undo; 1 edit before it can be undone afterwards" in capsys.readouterr().out
+    assert run(["delete", str(shard), keys[1], "--dry-run", "--no-undo", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)["undo"]
+    assert told == "no copy of the old bytes is kept, but small.shard.undo still has those of an earlier edit"
+    assert run(["delete", str(shard), keys[1], "--yes"]) == 0
+    assert run(["undo", str(shard), "--dry-run"]) == 0
+    assert "1 edit before it can be undone then" in capsys.readouterr().out
+    for left in (1, 0):
+        assert run(["undo", str(shard), "--yes"]) == 0
+        assert len(list(shard.parent.glob("*.undo*"))) == left
+    assert shard.read_bytes() == before
+
+
 def test_nobody_is_there_to_ask(
     shard: Path, keys: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

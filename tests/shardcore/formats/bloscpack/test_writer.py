@@ -352,16 +352,3 @@ def test_the_environment_stays_as_it_was(monkeypatch: pytest.MonkeyPatch) -> Non
     Recipe("blosclz", 5, True, 8).chunk(WALK)
     assert os.environ["BLOSC_SPLITMODE"] == "ALWAYS"
     assert "BLOSC_BLOSC1_COMPAT" not in os.environ
-
-
-@pytest.mark.parametrize("name", [path.stem for path in sorted(SAMPLES.glob("*.blp"))])
-def test_every_sample_is_extracted_and_packed_again(name: str, tmp_path: Path) -> None:
-    """Extract a sample of the reference, pack it by the manifest: the same content and facts."""
-    with shardcore.open(SAMPLES / f"{name}.blp") as shard:
-        ref = shard.find("all")
-        wanted = shard.read(ref), shard.facts(ref)
-        assert not any(line.error for line in extract(shard, [ref], tmp_path / "x"))
-    pack("bloscpack", tmp_path / "a.blp", manifest=tmp_path / "x" / "manifest.json")
-    with opened(tmp_path / "a.blp") as shard:
-        ref = shard.find("all")
-        assert (shard.read(ref), shard.facts(ref)) == wanted

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import random
@@ -13,6 +14,7 @@ import pytest
 
 import shardcore
 from shardcore.errors import UsageError
+from shardcore.formats.neuroglancer import spool
 from shardcore.formats.neuroglancer.writer import NeuroglancerWriter
 from shardcore.packing import pack
 from shardcore.testing import WriterContract, rounds
@@ -227,6 +229,23 @@ def test_values_larger_than_a_piece(tmp_path: Path) -> None:
             assert one.stored_size == two.stored_size < len(data) / 20
             assert shard.read(one) == shard.read(two) == data
     assert (tmp_path / "0.bin").read_bytes() == (tmp_path / f"{1 << 30}.bin").read_bytes()
+
+
+def test_values_that_no_memory_can_be_mapped_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a process may have few addresses (`ulimit -v`), spilled values are read instead: the same bytes."""
+
+    def refused(*arguments: object, **named: object) -> None:
+        raise OSError(errno.ENOMEM, "Cannot allocate memory")
+
+    for name in ("mapped", "read"):
+        if name == "read":
+            monkeypatch.setattr(spool.mmap, "mmap", refused)
+        with shardcore.create(tmp_path / f"{name}.bin", format="neuroglancer") as writer:
+            assert isinstance(writer, NeuroglancerWriter)
+            writer.spool.room = 10
+            for key in (5, 1, 9, 3):
+                writer.add(str(key), random.Random(key).randbytes(1000 * key))
+    assert (tmp_path / "mapped.bin").read_bytes() == (tmp_path / "read.bin").read_bytes()
 
 
 @pytest.mark.parametrize("seed", range(rounds(40, 8)))

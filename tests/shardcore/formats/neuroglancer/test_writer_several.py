@@ -59,7 +59,7 @@ def volume(folder: Path, **more: Any) -> Path:
         "mesh/7": b"four",
         "bones/info": SKELETON_INFO,
         "bones/9": b"skeleton",
-        "names/info": {"@type": "neuroglancer_segment_properties"},
+        "names/info": {"@type": "neuroglancer_segment_properties", "inline": {"ids": ["7"], "properties": []}},
     }
     return written(folder, files | chunk_files("full", FULL) | chunk_files("half", HALF))
 
@@ -85,9 +85,14 @@ def test_every_scale_becomes_sharded(tmp_path: Path) -> None:
         assert (found.read(ref), found.read_part(ref, "fragments")) == (manifest(4), b"four")
     assert contents(out / "bones") == {"9": b"skeleton"}
     assert json.loads((out / "bones" / "info").read_text())["note"] == "kept"
-    assert [note for note in done.notes if "names is left out: it is never sharded" in note]
-    assert len([note for note in done.notes if "preshift_bits" in note]) == 4
-    assert [file.path.relative_to(out).as_posix() for file in done.written][-2:] == ["mesh/info", "info"]
+    assert json.loads((out / "names" / "info").read_text()) == json.loads((root / "names" / "info").read_text())
+    assert [note.partition(":")[0] for note in done.notes] == ["scale full", "scale half", "meshes", "skeletons"]
+    assert {file.path.relative_to(out).as_posix() for file in done.written if file.path.name == "info"} == {
+        "info",
+        "mesh/info",
+        "bones/info",
+        "names/info",
+    }
 
 
 def test_the_plan_of_several_is_what_is_written(tmp_path: Path) -> None:
@@ -115,7 +120,7 @@ def test_what_does_not_go_along_is_named(tmp_path: Path) -> None:
     info["scales"] += [scale("gone", FULL), scale("done", FULL) | {"sharding": RAW}]
     written(root, {"info": info, "done/0.shard": b""})
     out, done = packed(tmp_path, root)
-    for words in ("mesh is left out: a mesh in the legacy form", "bones is left out: it has no info"):
+    for words in ("mesh is left out: a mesh in the legacy form", "bones is left out: it has no info that can be read"):
         assert [note for note in done.notes if words in note and "put it there yourself" in note]
     for words in ("scale gone is left out: there is no such folder", "scale done is left out: it is sharded already"):
         assert words in done.notes
@@ -135,13 +140,13 @@ def test_several_need_a_folder_and_an_info(tmp_path: Path) -> None:
 
 
 def test_with_force_the_scales_of_the_old_info_go(tmp_path: Path) -> None:
-    """Shards of scales that the new info does not name are removed last, and told."""
+    """Shards of scales that the new info does not name are removed last, and told; meshes with their own info stay."""
     out, _ = packed(tmp_path, volume(tmp_path / "in"))
     np.save(tmp_path / "a.npy", np.zeros((4, 4, 4), "u1"))
     done = pack("neuroglancer", f"{out}/", options={"volume": str(tmp_path / "a.npy")}, force=True)
     gone = {path.parent.name for path in done.removed}
-    assert gone == {"full", "half", "mesh", "bones"}
-    assert [path.parent.name for path in out.rglob("*.shard")] == ["1_1_1"]
+    assert gone == {"full", "half"}
+    assert sorted(path.parent.name for path in out.rglob("*.shard")) == ["1_1_1", "bones", "mesh"]
 
 
 def annotations(folder: Path) -> tuple[Path, dict[str, dict[str, bytes]]]:

@@ -1,0 +1,132 @@
+"""The command `shardscope` with a peephole: a line on standard input is answered by a line of JSON.
+
+Hands and eyes of a test stay outside: the mouse and the keys are those of the display. What is asked here is what a
+person sees: where a part is on the screen, and what state the window is in.
+
+Questions: `state`; `where PART`, which is `byte:OFFSET`, `row:NUMBER`, `drop:PLACE`, `button:TEXT` or the name of a
+widget; `picture PATH`.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from typing import Any
+
+from PySide6.QtCore import QObject, QPoint, QRect, Qt, Signal
+from PySide6.QtWidgets import QAbstractButton, QApplication, QWidget
+
+from shardscope.__main__ import main
+from shardscope.trace.panel import TracePanel
+from shardscope.window.drop_places import DropPlace
+from shardscope.window.main_window import MainWindow
+
+KEY = 1
+"""The column of the key: there always."""
+
+FAST = 90
+"""Qt's quality of a picture: larger files, in a quarter of the time."""
+
+
+def window() -> MainWindow | None:
+    """The window, once there is one."""
+    found = [widget for widget in QApplication.topLevelWidgets() if isinstance(widget, MainWindow)]
+    return found[0] if found and found[0].isVisible() else None
+
+
+def state() -> dict[str, Any]:
+    """What the window shows."""
+    shown = window()
+    if shown is None:
+        return {"title": ""}
+    session = shown.session
+    span, walk = session.selection.span, session.walk
+    focus, sheet = QApplication.focusWidget(), QApplication.activeModalWidget()
+    return {
+        "title": shown.windowTitle(),
+        "focus": focus.objectName() if focus is not None else "",
+        "sheet": sheet.objectName() if sheet is not None and sheet.isVisible() else "",
+        "icons": sheet is not None and any(not one.icon().isNull() for one in sheet.findChildren(QAbstractButton)),
+        "active": QApplication.activeWindow() is not None,
+        "dark": shown.palette().window().color().lightnessF() < 0.5,
+        "places": len(shown.drop_places.places) if shown.drop_places.isVisible() else 0,
+        "span": [span.start, span.stop] if span is not None else None,
+        "row": session.selection.row,
+        "rows": shown.objects.table.model().rowCount(),
+        "status": shown.objects.status.text(),
+        "sections": len(session.shard.sections) if session.shard is not None else 0,
+        "first_byte": shown.hex.view.state.visible_bytes[0],
+        "outcome": walk.trace.outcome if walk.trace is not None else "",
+        "looked_up": walk.key,
+        "trace_in_front": shown.panels.panel(TracePanel).isVisible(),
+        "search": shown.hex.search.status.text(),
+        "results": shown.results.toolTip() if shown.results.isVisible() else "",
+        "busy": bool(shown.jobs.open_jobs),
+    }
+
+
+def where(part: str) -> dict[str, Any]:
+    """The middle of a part on the screen; nothing while it cannot be seen."""
+    shown = window()
+    if shown is None:
+        return {}
+    kind, _, name = part.partition(":")
+    if kind == "byte":
+        view = shown.hex.view
+        return _middle(view.viewport(), view.state.byte_rect(int(name)).toRect())
+    if kind == "row":
+        table = shown.objects.table
+        place = table.visualRect(table.objects.index(int(name), KEY))
+        return _middle(table.viewport(), QRect(place.left(), place.top(), 60, place.height()))
+    if kind == "drop":
+        places = shown.drop_places
+        return _middle(places, places.rect_of(DropPlace[name]).toRect()) if places.isVisible() else {}
+    top = QApplication.activeModalWidget() or shown
+    if kind == "button":
+        found = [one for one in top.findChildren(QAbstractButton) if one.text().replace("&", "") == name]
+    else:
+        found = top.findChildren(QWidget, part)
+    visible = [one for one in found if one.isVisible() and one.isEnabled()]
+    return _middle(visible[0], visible[0].rect()) if visible else {}
+
+
+def _middle(widget: QWidget, place: QRect) -> dict[str, Any]:
+    if not widget.isVisible() or not widget.rect().contains(place.center()):
+        return {}
+    point = widget.mapToGlobal(QPoint(place.center()))
+    return {"x": point.x(), "y": point.y()}
+
+
+def picture(path: str) -> dict[str, Any]:
+    """Saves what is on the screen."""
+    return {"saved": QApplication.primaryScreen().grabWindow(0).save(path, "PNG", FAST)}
+
+
+class Peephole(QObject):
+    """Answers, on the thread of the window, what was read on another."""
+
+    asked = Signal(str)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked.connect(self._answer, Qt.ConnectionType.QueuedConnection)
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def _read(self) -> None:
+        for line in sys.stdin:
+            self.asked.emit(line.strip())
+
+    def _answer(self, line: str) -> None:
+        question, _, rest = line.partition(" ")
+        answer = {"state": lambda _: state(), "where": where, "picture": picture}[question](rest)
+        sys.stdout.write(json.dumps({"event": question, **answer}) + "\n")
+        sys.stdout.flush()
+
+
+def watched(arguments: list[str]) -> int:
+    """Runs the command, with a peephole."""
+    peephole = Peephole()
+    code = main(arguments)
+    peephole.asked.disconnect()
+    return code

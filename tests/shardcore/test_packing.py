@@ -1,0 +1,130 @@
+"""Packing as programs ask for it: plans that read no content, progress, and work that is stopped in between."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import shardcore
+from shardcore import Cancelled, ObjectRef, Shard
+from shardcore.converting import convert
+from shardcore.packing import pack
+from shardcore.progress import stopped_by
+from shardcore.writing.manifest import Manifest
+
+DATA = Path(__file__).parents[1] / "data"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder of files whose names are numbers."""
+    made = tmp_path / "files"
+    made.mkdir()
+    for number in range(5):
+        (made / str(number)).write_bytes(bytes([number]) * 1000 * number)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("format", "options", "exact"),
+    [("des", {}, True), ("des", {"codec": "zstd"}, False), ("xorb", {}, False), ("swh", {}, False)],
+)
+def test_a_plan_without_reading(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, format: str, options: dict[str, Any], exact: bool
+) -> None:
+    """With `unread` no file is opened; the plan is exact where nothing depends on contents, and says so where not."""
+    written = pack(format, tmp_path / "x", [folder], options=options)
+
+    def refuse(*given: Any, **named: Any) -> Any:
+        raise AssertionError("a content was opened")
+
+    monkeypatch.setattr(Path, "open", refuse)
+    done = pack(format, tmp_path / "y", [folder], options=options, plan=True, unread=True)
+    assert done.plan is not None
+    assert done.plan.exact is exact
+    assert done.plan.content == 10_000
+    if exact:
+        assert done.plan.size == written.written[0].size
+    assert not (tmp_path / "y").exists()
+
+
+def test_a_conversion_planned_without_reading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sizes of the objects are enough; where contents make the keys, the plan is an estimate."""
+    with shardcore.open(DATA / "swh/small.shard") as shard:
+        size = convert(shard, "des", tmp_path / "x.des").written[0].size
+
+        def refuse(self: Shard, ref: ObjectRef) -> Iterator[bytes]:
+            raise AssertionError("a content was read")
+
+        monkeypatch.setattr(type(shard), "stream", refuse)
+        plan = convert(shard, "des", tmp_path / "y.des", plan=True, unread=True).plan
+        assert plan is not None
+        assert (plan.exact, plan.size) == (True, size)
+        plan = convert(shard, "des", tmp_path / "y.des", keys="sha256", plan=True, unread=True).plan
+        assert plan is not None
+        assert not plan.exact
+
+
+def test_progress_knows_the_total(folder: Path, tmp_path: Path) -> None:
+    """Who knows how many objects there are sees how far it is; verifying is told apart."""
+    writing: list[tuple[int, int]] = []
+    verifying: list[tuple[int, int]] = []
+    pack(
+        "des",
+        tmp_path / "x.des",
+        [folder],
+        total=5,
+        progress=lambda done, total: writing.append((done, total)),
+        verifying=lambda done, total: verifying.append((done, total)),
+    )
+    assert writing == [(number, 5) for number in range(5)]
+    assert verifying
+
+
+def test_stopped_within_one_content(tmp_path: Path) -> None:
+    """Work that nobody wants any more ends between two pieces of a large content, and leaves nothing."""
+    large = tmp_path / "large.bin"
+    large.write_bytes(bytes(5 << 20))
+    (tmp_path / "out").mkdir()
+    asked = 0
+
+    def check() -> None:
+        nonlocal asked
+        asked += 1
+        if asked > 3:
+            raise Cancelled
+
+    with stopped_by(check), pytest.raises(Cancelled):
+        pack("des", tmp_path / "out" / "x.des", [large])
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_how_it_is_opened_again(folder: Path, tmp_path: Path) -> None:
+    """What the file does not state itself is told with what was written."""
+    done = pack("neuroglancer", tmp_path / "x.shard", [folder])
+    assert set(done.opening) == {"spec"}
+    with shardcore.open(tmp_path / "x.shard", **done.opening) as shard:
+        assert len(shard.read(shard.find("4"))) == 4000
+
+
+@pytest.mark.parametrize(
+    ("text", "is_one", "count"),
+    [
+        ("", True, 0),
+        ('{"path": "a", "key": "k"}\n{"path": "b"}\n', True, 2),
+        ('{"text": "a line of something else"}\n', False, 0),
+        ('{\n "format": "des",\n "objects": [\n  {"path": "a"},\n  {"key": "k", "state": "deleted"}\n ]\n}\n', True, 1),
+        ('{\n "format": "des",\n "objects": [\n ]\n}\n', True, 0),
+    ],
+)
+def test_the_files_of_a_manifest(tmp_path: Path, text: str, is_one: bool, count: int) -> None:
+    """Its beginning tells whether a file is a manifest; the files that it names can be counted without its facts."""
+    where = tmp_path / "m.jsonl"
+    where.write_text(text)
+    manifest = Manifest(where, (), "")
+    assert manifest.is_one is is_one
+    assert len(list(manifest.paths())) == count
+    manifest.close()
