@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import copy
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,9 +17,10 @@ from shardcore.finding import Depth, Findings, Report
 from shardcore.joined import JoinedObjects
 from shardcore.nodes.children import Deferred
 from shardcore.nodes.node import Node
-from shardcore.nodes.placed import placed, placed_span
+from shardcore.nodes.placed import placed, placed_error, placed_span, relocating
 from shardcore.nodes.sections import Section
 from shardcore.objects import LazyObjects, ObjectRef, Objects, inside_member, located
+from shardcore.parallel import in_order
 from shardcore.progress import Progress, no_progress
 from shardcore.record import Value
 from shardcore.shard import DEFAULT_LIMIT, Part, Shard, tell_purposes
@@ -227,15 +227,24 @@ class DataSet(Shard):
     def _join(self, progress: Progress) -> JoinedObjects:
         parts: list[tuple[str, int, Objects]] = []
         unreadable: dict[str, ShardError] = {}
-        for number, member in enumerate(self.members):
+
+        def loaded(place: tuple[int, Member]) -> Objects | ShardError:
             self._check_open()
             try:
-                shard = self.member(member.name)
-                shard.load_index(self._share(progress, number))
+                shard = self.member(place[1].name)
+                shard.load_index(self._share(progress, place[0]) if self.jobs == 1 else no_progress)
             except ShardError as error:
-                unreadable[member.name] = error
-                continue
-            parts.append((member.name, number, shard.objects))
+                return error
+            return shard.objects
+
+        with closing(in_order(loaded, enumerate(self.members), self.jobs)) as found:
+            for number, (member, objects) in enumerate(zip(self.members, found, strict=True)):
+                progress((number + 1) * _PARTS, len(self.members) * _PARTS)
+                if isinstance(objects, ShardError):
+                    unreadable[member.name] = objects
+                else:
+                    parts.append((member.name, number, objects))
+        self._check_open()
         self._unreadable = unreadable
         return JoinedObjects(parts)
 
@@ -249,15 +258,15 @@ class DataSet(Shard):
             try:
                 ref = self.member(name).lookup(key, look)
             except KeyAbsent as error:
-                absent = _placed_error(error, name)
+                absent = placed_error(error, name)
                 continue
             except (FormatError, NotAShard) as error:
-                found = _placed_error(error, name)
+                found = placed_error(error, name)
                 look.damaged(found, f"{name}: {error.message}")
                 damage = damage or found
                 continue
             except ShardError as error:
-                raise _placed_error(error, name) from error
+                raise placed_error(error, name) from error
             finally:
                 look.steps[before:] = [
                     replace(step, spans=tuple(placed_span(s, name) for s in step.spans)) for step in look.steps[before:]
@@ -276,10 +285,10 @@ class DataSet(Shard):
             try:
                 refs = self.member(name).lookup_all(key)
             except (FormatError, NotAShard) as error:
-                damage = damage or _placed_error(error, name)
+                damage = damage or placed_error(error, name)
                 continue
             except ShardError as error:
-                raise _placed_error(error, name) from error
+                raise placed_error(error, name) from error
             found += [located(ref, name, self.first_row_of(name)) for ref in refs]
         if damage is not None and not found:
             raise damage
@@ -292,29 +301,29 @@ class DataSet(Shard):
 
     def stream(self, ref: ObjectRef) -> Iterator[bytes]:
         """The decoded content, from the member it lies in."""
-        with _relocating(ref.shard):
+        with relocating(ref.shard):
             yield from self.member(ref.shard).stream(inside_member(ref))
 
     def read_range(self, ref: ObjectRef, start: int, stop: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
         """A range of the decoded content, from the member it lies in."""
-        with _relocating(ref.shard):
+        with relocating(ref.shard):
             return self.member(ref.shard).read_range(inside_member(ref), start, stop, limit=limit)
 
     def read_part(self, ref: ObjectRef, part: str, *, limit: int = DEFAULT_LIMIT) -> bytes:
         """A further content, from the member it lies in."""
-        with _relocating(ref.shard):
+        with relocating(ref.shard):
             return self.member(ref.shard).read_part(inside_member(ref), part, limit=limit)
 
     def file_names(self, ref: ObjectRef) -> dict[str, str]:
         """The files that an object becomes, as the member it lies in has it."""
-        with _relocating(ref.shard):
+        with relocating(ref.shard):
             return self.member(ref.shard).file_names(inside_member(ref))
 
     def facts(self, ref: ObjectRef) -> dict[str, Any]:
         """What the member keeps about an object."""
         if not ref.shard:
             return super().facts(ref)
-        with _relocating(ref.shard):
+        with relocating(ref.shard):
             return self.member(ref.shard).facts(inside_member(ref))
 
     def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
@@ -322,21 +331,32 @@ class DataSet(Shard):
         findings = Findings()
         objects = 0
         depth = Depth(depth)
-        for number, member in enumerate(self.members):
+
+        def checked(place: tuple[int, Member]) -> Report | ShardError:
             try:
-                report = self.member(member.name).verify(depth, self._share(progress, number))
+                return self._verify_member(place[1], depth, self._share(progress, place[0]) if self.jobs == 1 else None)
             except ShardError as error:
-                span = placed_span(error.span, member.name) if error.span else Span(member.name, 0, 0)
-                findings.error(f"{self.format}.unreadable", span, f"{member.name}: {error.message}")
-                continue
-            objects += report.objects
-            for finding in report.findings:
-                if findings.full(finding.code):
-                    findings.more(finding.severity, finding.code, 1)
+                return error
+
+        with closing(in_order(checked, enumerate(self.members), self.jobs)) as reports:
+            for number, (member, report) in enumerate(zip(self.members, reports, strict=True)):
+                progress((number + 1) * _PARTS, len(self.members) * _PARTS)
+                if isinstance(report, ShardError):
+                    span = placed_span(report.span, member.name) if report.span else Span(member.name, 0, 0)
+                    findings.error(f"{self.format}.unreadable", span, f"{member.name}: {report.message}")
                     continue
-                findings.add(replace(finding, span=placed_span(finding.span, member.name) if finding.span else None))
+                objects += report.objects
+                _join_findings(findings, report, member.name)
         progress(len(self.members) * _PARTS, len(self.members) * _PARTS)
         return Report(depth, objects, findings.all())
+
+    def _verify_member(self, member: Member, depth: Depth, progress: Progress | None) -> Report:
+        """Verifies one member; one that nobody has open is closed again, so that memory stays bounded."""
+        self._check_open()
+        if self.jobs == 1 or self.is_open(member.name):
+            return self.member(member.name).verify(depth, progress or no_progress)
+        with self._open(member) as shard:
+            return shard.verify(depth, progress or no_progress)
 
     def part(self, name: str) -> Part:
         """A member, what bytes of one decode to, or what lies beside them; see `Shard.part`."""
@@ -344,7 +364,7 @@ class DataSet(Shard):
         member = parsed.path
         if (self.listed or not self.may_hold(member)) and member not in self._by_name:
             return self._part(parsed)
-        with _relocating(member):
+        with relocating(member):
             part = self.member(member).part(str(parsed.inside(member)))
         return Part(part.source, part.sections, lambda: self.member_tree(member, part))
 
@@ -383,7 +403,7 @@ class DataSet(Shard):
 
     def member_tree(self, member: str, part: Part) -> Node:
         """The tree of a source of a member, in the words of the data set."""
-        with _relocating(member):
+        with relocating(member):
             tree = placed(part.tree(), member, self.first_row_of(member))
         row = self.row_of_member(member)
         return tree if row is None else replace(tree, row=row)
@@ -406,17 +426,10 @@ class DataSet(Shard):
         return lambda done, of: progress(number * _PARTS + min(done, of) * _PARTS // max(of, 1), total)
 
 
-@contextmanager
-def _relocating(member: str) -> Iterator[None]:
-    """Gives errors of a member their place in the data set."""
-    try:
-        yield
-    except ShardError as error:
-        raise _placed_error(error, member) from error
-
-
-def _placed_error(error: ShardError, member: str) -> ShardError:
-    """An error of a member with its place in the data set; a copy, because a shard may raise one error often."""
-    placed = copy.copy(error)
-    placed.span = placed_span(error.span, member) if error.span else None
-    return placed
+def _join_findings(findings: Findings, report: Report, member: str) -> None:
+    """Adds the findings of a member, in the words of the data set."""
+    for finding in report.findings:
+        if findings.full(finding.code):
+            findings.more(finding.severity, finding.code, 1)
+            continue
+        findings.add(replace(finding, span=placed_span(finding.span, member) if finding.span else None))

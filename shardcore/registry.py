@@ -38,6 +38,9 @@ FORMATS = (
 )
 
 
+REMOTE_JOBS = 8
+"""Members or objects of a remote thing that are worked on at the same time, unless somebody says otherwise."""
+
 LONGEST_BEGINNING = 64
 """Bytes of a file by which formats are told apart before they are asked; see `Format.begins`."""
 
@@ -110,6 +113,7 @@ def open(
     progress: Progress = no_progress,
     remote: RemoteOptions | None = None,
     tape: Tape | None = None,
+    jobs: int | None = None,
     **options: Any,
 ) -> Shard:
     """Opens a shard or a data set.
@@ -121,6 +125,8 @@ def open(
         progress: Called as `progress(done, total)` by openings that take long.
         remote: How remote things are reached, and how much may be fetched.
         tape: Where each request for remote bytes is noted; `shard.tape` is the same.
+        jobs: How many members or objects are worked on at the same time where all of them are; as usual unless given:
+            one after the other where they are near.
         **options: Options that formats declare for opening (`Format.options`), such as `spec` (neuroglancer) or `xorbs`
             (mdb). Those of other formats are of no account, unless they name the format.
 
@@ -147,6 +153,8 @@ def open(
             shard = _open_source(target, name, context, claim="" if format else claim)
         shard.tape = getattr(target, "tape", tape)
         tell_purposes(shard)
+        near = target.lists_cheaply if isinstance(target, Folder) else target.near
+        shard.jobs = jobs if jobs is not None else 1 if near else REMOTE_JOBS
         return shard
     except BaseException:
         if target is not where:

@@ -64,6 +64,8 @@ class Shard(ABC):
         sections: The coarse parts of the file; they tile it.
         damage: What made it impossible to open the shard as a whole; then only a part of the tree is there.
         tape: The requests that were made for it, when it is remote.
+        jobs: How many members or objects are worked on at the same time where all of them are: one after the other
+            where they are near, several where each answer takes its time.
     """
 
     format: str
@@ -73,6 +75,7 @@ class Shard(ABC):
     sections: tuple[Section, ...]
     damage: ShardError | None = None
     tape: Tape | None = None
+    jobs: int = 1
 
     @property
     @abstractmethod

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -9,8 +10,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shardcore.cli.editing import edit_for
-from shardcore.cli.options import USUAL, Force, Json, Opening, Uri, format_options, opens, progress_bar, reaches
+from shardcore.cli.options import (
+    USUAL,
+    Force,
+    Json,
+    Opening,
+    Uri,
+    format_options,
+    opens,
+    progress_bar,
+    reaches,
+    refuse_address,
+)
 from shardcore.cli.output import print_json, print_line, tell_json, tell_line, warn
+from shardcore.cli.targets import Target, target_of
 from shardcore.finding import Depth, Severity
 from shardcore.options import Purpose, read_options
 from shardcore.words import plural
@@ -29,6 +42,7 @@ PlanOnly = Annotated[bool, typer.Option("--plan", help="Print what would be writ
 NoVerify = Annotated[bool, typer.Option("--no-verify", help="Do not read the contents back; the index always is.")]
 
 
+@reaches
 def pack(
     format_name: Annotated[str, typer.Argument(metavar="FORMAT", help="The format to write.", show_default=False)],
     out: Annotated[
@@ -53,24 +67,26 @@ def pack(
     no_verify: NoVerify = False,
     force: Force = False,
     json: Json = False,
+    how: Opening = USUAL,
 ) -> int:
     """Pack files into a new shard; it appears when it is complete, and is read back."""
     from shardcore.packing import pack as pack_files
 
     options = written_with(option, spec)
-    with progress_bar("packing") as progress:
-        done = pack_files(
-            format_name,
-            out,
-            inputs or [],
-            manifest=manifest,
-            options=options,
-            force=force,
-            plan=plan,
-            verify=Depth.INDEX if no_verify else Depth.CONTENT,
-            progress=progress,
-        )
-    return tell_packed(done, out, as_json=json)
+    with target_of(out, how, force=force) as target:
+        with progress_bar("packing") as progress:
+            done = pack_files(
+                format_name,
+                target.path,
+                inputs or [],
+                manifest=manifest,
+                options=options,
+                force=force,
+                plan=plan,
+                verify=Depth.INDEX if no_verify else Depth.CONTENT,
+                progress=progress,
+            )
+        return sent(done, target, as_json=json)
 
 
 @reaches
@@ -106,20 +122,21 @@ def convert(
 
     options = written_with(option, spec)
     how = replace(how, format=source_format, options={"spec": source_spec, "xorbs": xorbs, "deleted": deleted})
-    with how.open(uri) as shard, progress_bar("converting") as progress:
-        done = convert_shard(
-            shard,
-            format_name,
-            out,
-            keys=key,
-            deleted=deleted,
-            options=options,
-            force=force,
-            plan=plan,
-            verify=Depth.INDEX if no_verify else Depth.CONTENT,
-            progress=progress,
-        )
-    return tell_packed(done, out, as_json=json)
+    with target_of(out, how, force=force) as target:
+        with how.open(uri) as shard, progress_bar("converting") as progress:
+            done = convert_shard(
+                shard,
+                format_name,
+                target.path,
+                keys=key,
+                deleted=deleted,
+                options=options,
+                force=force,
+                plan=plan,
+                verify=Depth.INDEX if no_verify else Depth.CONTENT,
+                progress=progress,
+            )
+        return sent(done, target, as_json=json)
 
 
 @opens
@@ -135,6 +152,7 @@ def rekey(
     from shardcore.packing import Packed
     from shardcore.registry import format_of
 
+    refuse_address(out)
     with how.open(uri) as shard:
         write = edit_for(shard, "rekey")
         options = read_options(format_of(shard.format).options, format_options(option), Purpose.REKEY, "rekey")
@@ -157,15 +175,22 @@ def written_with(option: list[str] | None, spec: str | None) -> dict[str, Any]:
     return given if spec is None else given | {"spec": spec}
 
 
-def tell_packed(done: Packed, out: str, *, as_json: bool) -> int:
-    """Prints what was written, or would be; the exit code."""
+def sent(done: Packed, target: Target, *, as_json: bool) -> int:
+    """Sends what was written, if it is sound, and prints it; the exit code."""
+    if done.written and (done.report is None or done.report.ok):
+        target.send()
+    return tell_packed(done, target.path, as_json=as_json, named=target.named)
+
+
+def tell_packed(done: Packed, out: str, *, as_json: bool, named: Callable[[str | Path], str] = str) -> int:
+    """Prints what was written, or would be; the exit code. `named` says what a path is called."""
     for note in done.notes:
         warn(note)
     if done.plan is not None:
         _print_plan(done.plan, out, as_json=as_json)
     for written in done.written:
         line = {
-            "path": str(written.path),
+            "path": named(written.path),
             "objects": written.objects,
             "size": written.size,
             "sha256": written.sha256,

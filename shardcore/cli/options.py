@@ -55,12 +55,14 @@ class Opening:
         options: Values of options that formats declare, by name.
         remote: How remote things are reached; None as usual.
         tape: Where requests are noted; None when nobody wants to know.
+        jobs: How many members or objects are worked on at the same time; None as usual.
     """
 
     format: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     remote: RemoteOptions | None = None
     tape: Tape | None = None
+    jobs: int | None = None
 
     def open(self, uri: str, *, partial: bool = False) -> Shard:
         """Opens what a command names."""
@@ -73,6 +75,7 @@ class Opening:
                 progress=progress,
                 remote=self.remote,
                 tape=self.tape,
+                jobs=self.jobs,
                 **self.options,
             )
 
@@ -180,6 +183,11 @@ _TAPE = Annotated[
     str | None, typer.Option("--tape", metavar="FILE|-", help="Remote: write all requests to FILE; -: their sum.")
 ]
 
+_JOBS = Annotated[
+    int | None,
+    typer.Option("--jobs", metavar="N", min=1, help="Work on N members or objects at the same time."),
+]
+
 
 def opens(command: Callable[..., int]) -> Callable[..., int]:
     """Gives a command with a parameter `how: Opening` the flags that say how to open."""
@@ -201,14 +209,16 @@ def _with_flags(command: Callable[..., int], flags: dict[str, tuple[Any, Any]]) 
         for name, (annotation, default) in (first | flags | _REMOTE).items()
     ]
     common.append(Parameter("tape", Parameter.KEYWORD_ONLY, default=None, annotation=_TAPE))
+    common.append(Parameter("jobs", Parameter.KEYWORD_ONLY, default=None, annotation=_JOBS))
 
     @wraps(command)
     def run(**given: Any) -> int:
         name, target = given.pop("format_name", None) if flags else None, given.pop("tape")
         values = {flag: given.pop(flag) for flag in flags}
         remote = _remote_options({flag: given.pop(flag) for flag in _REMOTE})
+        jobs = given.pop("jobs")
         with _taped(target) as tape:
-            return command(**given, how=Opening(name, values, remote, tape))
+            return command(**given, how=Opening(name, values, remote, tape, jobs))
 
     parameters = [one.replace(kind=Parameter.KEYWORD_ONLY) for one in own] + common
     run.__signature__ = Signature(parameters, return_annotation=int)  # type: ignore[attr-defined]

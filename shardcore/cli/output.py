@@ -76,13 +76,27 @@ FLAGS = {
     Remedy.REGION: "--region NAME names the region",
     Remedy.LIMIT_FETCH: "--limit-fetch raises the limit",
     Remedy.LIMIT_REQUESTS: "--limit-requests raises the limit",
+    # No flag does these.
+    **{
+        remedy: remedy.value
+        for remedy in (
+            Remedy.RENEW,
+            Remedy.CLOCK,
+            Remedy.COPY,
+            Remedy.REOPEN,
+            Remedy.AGAIN,
+            Remedy.TRUST,
+            Remedy.PROXY,
+            Remedy.HOST,
+        )
+    },
 }
 """What helps, in the words of the command line."""
 
 
 def worded(text: str, remedy: Remedy | None) -> str:
     """What failed, and what to do about it here."""
-    return text if remedy is None else f"{text}; {FLAGS.get(remedy, remedy.value)}"
+    return text if remedy is None else f"{text}; {FLAGS[remedy]}"
 
 
 def json_value(value: Value) -> Any:

@@ -6,6 +6,7 @@ import fnmatch
 import hashlib
 import sys
 from collections.abc import Collection, Iterator
+from contextlib import closing
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from shardcore.errors import FormatError, ShardError, UsageError
 from shardcore.extract.choice import all_rows, outer_kinds, taken_rows
 from shardcore.extract.options import ExtractOptions
 from shardcore.objects import ObjectColumns, ObjectRef, State
+from shardcore.parallel import in_order
 from shardcore.shard import Shard
 from shardcore.text import short
 
@@ -96,21 +98,28 @@ def list_rows(
         _print_rows(shard, rows, columns)
         return damaged
     errors = 0
-    for row in rows.tolist():
+
+    def told(row: int) -> dict[str, Any] | None:
         try:
             found = object_json(shard.objects.ref(row))
         except FormatError as error:
             found = {"key": None, "state": "damaged", "size": None, "error": str(error)}
         except IndexError:
             # The tables said that there are more; reading the records told that there are not.
-            break
+            return None
         if digest and found["state"] not in bare and "error" not in found:
             _add_digest(shard, row, found)
-        errors += "error" in found
-        if as_json:
-            print_json(found)
-        else:
-            print_line(f"{found.get('sha256', '-'):<64}  {found['size']!s:>12}  {found['key']}")
+        return found
+
+    with closing(in_order(told, rows.tolist(), shard.jobs if digest else 1)) as lines:
+        for found in lines:
+            if found is None:
+                break
+            errors += "error" in found
+            if as_json:
+                print_json(found)
+            else:
+                print_line(f"{found.get('sha256', '-'):<64}  {found['size']!s:>12}  {found['key']}")
     return errors
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -24,6 +25,7 @@ from shardcore.cli.options import (
     progress_bar,
 )
 from shardcore.cli.output import tell_json, tell_line, warn, worded
+from shardcore.cli.targets import target_of
 from shardcore.errors import DEFAULT_LIMIT, UsageError
 from shardcore.text import short
 
@@ -106,7 +108,7 @@ def get(
 @opens
 def extract(
     uri: Uri,
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Made when it is not there.", show_default=False)],
+    folder: Annotated[str, typer.Argument(metavar="DIR", help="Made when it is not there.", show_default=False)],
     keys: Keys = None,
     pattern: Annotated[str | None, typer.Option("--match", metavar="GLOB", help="Only keys that match.")] = None,
     kind: Annotated[str | None, typer.Option(help="Only objects of this kind.")] = None,
@@ -148,7 +150,8 @@ def extract(
         limit=limit_bytes or None,
     )
     errors = 0
-    with how.open_rest(uri) as shard:
+    out = folder if "://" not in folder or folder.endswith("/") else f"{folder}/"
+    with target_of(out, how, force=force) as target, how.open_rest(uri) as shard:
         if wanted:
             refs: Iterator[ObjectRef] | list[ObjectRef] = [shard.find(key) for key in wanted]
             total = len(wanted)
@@ -159,9 +162,10 @@ def extract(
                 warn(f"no key matches {short(pattern)}; nothing was written")
                 return 1
         with progress_bar("extracting") as progress:
-            for done in extract_objects(shard, refs, folder, options, total=total, progress=progress):
+            for done in extract_objects(shard, refs, target.path, options, total=total, progress=progress):
                 errors += bool(done.error)
-                _tell(done, as_json=json)
+                _tell(replace(done, path=target.named(done.path)) if done.path else done, as_json=json)
+        target.send()
         if shard.damage is not None:
             warn(f"damaged: {shard.damage}")
             return 3

@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import os
 import stat
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain
@@ -27,6 +28,9 @@ ANY_SIZE = 1 << 63
 
 _USUAL = ExtractOptions()
 _BARE = (State.UNUSED, State.DELETED)
+
+MOST_AHEAD = 16 << 20
+"""Bytes of an object that are fetched before its turn comes."""
 
 EachPiece = Callable[[int], None]
 
@@ -116,7 +120,7 @@ def extract(
     taking = _Taking(shard, where, options, each_piece)
     manifest = Manifest(shard, where) if options.manifest else None
     try:
-        for number, ref in enumerate(_each(refs)):
+        for number, ref in enumerate(_fetched_ahead(shard, _each(refs))):
             results = [Extracted.failed(None, ref)] if isinstance(ref, ShardError) else taking.take(ref)
             if manifest is not None:
                 for result in results:
@@ -272,6 +276,29 @@ def _each(refs: Iterable[ObjectRef]) -> Iterator[ObjectRef | ShardError]:
             yield error
         else:
             yield ref
+
+
+def _fetched_ahead(shard: Shard, refs: Iterator[ObjectRef | ShardError]) -> Iterator[ObjectRef | ShardError]:
+    """The same; of a shard that is far away, the bytes of the next few are on their way while one is written."""
+    if shard.jobs <= 1:
+        yield from refs
+        return
+    coming: deque[ObjectRef | ShardError] = deque()
+    for ref in refs:
+        if not isinstance(ref, ShardError):
+            _prefetch(shard, ref)
+        coming.append(ref)
+        if len(coming) > shard.jobs:
+            yield coming.popleft()
+    yield from coming
+
+
+def _prefetch(shard: Shard, ref: ObjectRef) -> None:
+    """Begins to fetch the bytes of an object, if it is not too large; whoever reads it is told what is wrong."""
+    for span in ref.spans[:1]:
+        if span.source in ("", ref.shard) and span.size <= MOST_AHEAD:
+            with contextlib.suppress(ShardError):
+                shard.bytes_of(span.source).prefetch(span.start, span.stop)
 
 
 def _is_folder(path: Path) -> bool:

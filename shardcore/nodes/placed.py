@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import copy
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 
+from shardcore.errors import ShardError
 from shardcore.nodes.node import Children, Elsewhere, Node
 from shardcore.nodes.runs import Runs
 from shardcore.sources.names import SourceName
@@ -85,3 +88,19 @@ class PlacedChildren(Children):
     def expandable(self) -> bool:
         """As the children know it."""
         return self.base.expandable
+
+
+@contextmanager
+def relocating(member: str) -> Iterator[None]:
+    """Gives errors of a member their place in the data set."""
+    try:
+        yield
+    except ShardError as error:
+        raise placed_error(error, member) from error
+
+
+def placed_error(error: ShardError, member: str) -> ShardError:
+    """An error of a member with its place in the data set; a copy, because a shard may raise one error often."""
+    placed = copy.copy(error)
+    placed.span = placed_span(error.span, member) if error.span else None
+    return placed

@@ -40,6 +40,7 @@ class Source(ABC):
         folder: The folder it lies in, or None.
         merge_gap: Ranges that lie at most this many bytes apart are cheaper to read as one.
         watchable: Whether `check_unchanged` can be asked again and again at next to no cost.
+        near: Whether a read takes no time worth doing something else meanwhile.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Source(ABC):
     folder: Folder | None = None
     merge_gap: int = MERGE_GAP
     watchable: bool = False
+    near: bool = True
 
     @property
     @abstractmethod

@@ -106,7 +106,7 @@ def swh_huge() -> Bill:
         "ab" * 32,
         # The first key that is not there has to tell the dialect of the hash, too: by some slots, and a key in them.
         {"open": 2, "object": 6, "absent": 8},
-        {"open": 567, "object": 200, "absent": 200},
+        {"open": 567, "object": 5000, "absent": 16_000},
     )
 
 
@@ -131,7 +131,7 @@ def swh_small() -> Bill:
 def des() -> list[Bill]:
     """Shards of documents: with a metadata file, with a large index, with a BigFile."""
     few, big = _des(500, 4000), _des(3000, 200, sidecar=False)
-    key, absent = "document 7", "document x"
+    key, absent = "document 300", "document x"
     name = f"{DATE}_0A_0000"
     folder = Path(__file__).parents[1] / "data" / "des" / "big"
     external = {
@@ -188,13 +188,12 @@ def _des(count: int, size: int, *, sidecar: bool = True) -> dict[str, Content]:
 def bloscpack() -> list[Bill]:
     """Files whose offsets fit into the first guess, and not."""
     found = []
-    for name, count, opened in (("bloscpack", 300, 1), ("bloscpack, offsets over 64 KiB", 1000, 2)):
+    for name, count, size, opened in (("bloscpack", 300, 2000, 1), ("bloscpack, offsets over 64 KiB", 9000, 64, 2)):
         with TemporaryDirectory() as folder:
             path = Path(folder) / "data.blp"
-            with shardcore.create(path, format="bloscpack", chunk_size=2000) as writer:
-                writer.add(None, random.Random(4).randbytes(2000) * count)
+            with shardcore.create(path, format="bloscpack", chunk_size=size, spare=0, level=0) as writer:
+                writer.add(None, random.Random(4).randbytes(size) * count)
             data = Held(path.read_bytes())
-        offsets = 8 * 11 * count + 32  # ten spare slots for each chunk
         found.append(
             Bill(
                 name,
@@ -203,7 +202,7 @@ def bloscpack() -> list[Bill]:
                 str(count - 2),
                 str(count + 5),
                 {"open": opened, "object": 1, "absent": 0, "list": 1},
-                {"open": offsets, "object": 2020, "absent": 0, "list": 0},
+                {"open": 8 * count + 32, "object": size + 20, "absent": 0, "list": 0},
             )
         )
     return found

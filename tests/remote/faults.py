@@ -33,6 +33,18 @@ def burst(first: int, count: int) -> Schedule:
     return lambda request: first <= request.number < first + count
 
 
+def again() -> Schedule:
+    """To every request for something that was asked for before."""
+    seen: set[str] = set()
+
+    def struck(request: Request) -> bool:
+        known = request.path in seen
+        seen.add(request.path)
+        return known
+
+    return struck
+
+
 def seeded(rate: float, seed: int = 1) -> Schedule:
     """To a share of the requests, chosen by their numbers; the same ones each time."""
     return lambda request: random.Random(f"{seed}/{request.number}").random() < rate

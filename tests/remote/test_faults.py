@@ -28,6 +28,7 @@ from tests.remote.faults import (
     Whole,
     WrongRange,
     after,
+    again,
     burst,
     seeded,
 )
@@ -67,6 +68,7 @@ def test_schedules() -> None:
 
     assert struck(burst(2, 3)) == [2, 3, 4]
     assert struck(after(998)) == [998, 999]
+    assert struck(again()) == list(range(1, 1000))
     dropped = struck(seeded(0.05))
     assert dropped == struck(seeded(0.05))
     assert dropped != struck(seeded(0.05, seed=2))

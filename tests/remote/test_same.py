@@ -13,6 +13,7 @@ import pytest
 
 import shardcore
 from shardcore.cli.program import run
+from tests.remote.s3 import Place
 from tests.remote.servers import RangeServer, StoreServer
 
 SAMPLES = Path(__file__).parents[2] / "resources" / "samples"
@@ -113,3 +114,17 @@ def test_a_data_set_on_a_web_server(web: str, said: Any) -> None:
         flags = ["--json"]
         assert said(first, local, *flags, *rest) == said(first, remote, *flags, *rest)
     assert said("get", local, keys[0]) == said("get", f"precomputed://{remote.rstrip('/')}", keys[0])
+
+
+def test_samples_in_motos_s3(s3: Place, said: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same over a whole S3 with signed requests: every sample opens and lists as it does here."""
+    for name, value in s3.environment().items():
+        monkeypatch.setenv(name, value)
+    paths = [path for path in SAMPLES.rglob("*") if path.is_file() and path.name != "README.md"]
+    s3.put({f"same/{path.relative_to(SAMPLES).as_posix()}": path.read_bytes() for path in paths})
+    flags = ["--json", "--endpoint-url", s3.endpoint, "--addressing", "path"]
+    for name in [*FILES, *FOLDERS]:
+        here = _without_uri(*said("info", "--count", "--json", str(SAMPLES / name)))
+        assert here == _without_uri(*said("info", "--count", f"s3://{s3.bucket}/same/{name}", *flags)), name
+    for name in FOLDERS:
+        assert said("ls", "--json", str(SAMPLES / name)) == said("ls", f"s3://{s3.bucket}/same/{name}", *flags)

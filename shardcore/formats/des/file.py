@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.caching import LruCache, Once
-from shardcore.errors import FormatError, Remedy, ShardError, UsageError
+from shardcore.errors import FormatError, Remedy, RemoteError, ShardError, UsageError
 from shardcore.formats.des.content import cut, inline_place, open_bigfile, read_chunks, stream_bigfile, stream_inline
 from shardcore.formats.des.data_map import DataMap
 from shardcore.formats.des.entries import Entries
@@ -120,6 +120,8 @@ class DesFile:
             raise UsageError(f"no row {row} here")
         if self.deleted:
             return
+        if isinstance(self.sidecar_error, RemoteError):
+            raise self.sidecar_error.with_traceback(None)
         if self.sidecar_error is not None:
             text = f"what was deleted is not known: {self.sidecar_error.message}"
             raise FormatError(text, remedy=Remedy.DELETED)

@@ -70,7 +70,7 @@ class Retention:
     """
 
     def __init__(self, folder: Folder) -> None:
-        self._roots = [(root, days) for root in (folder, folder.parent()) if root is not None and (days := _days(root))]
+        self._roots = [(root, days) for root in _around(folder) if (days := _days(root))]
         self.days = bool(self._roots)
         self._copies: Once[Copies] = Once()
 
@@ -96,6 +96,17 @@ class Retention:
                     by_uid[copy.uid] = (*by_uid.get(copy.uid, ()), copy)
                 return Copies(root, found, by_uid, {copy.name: copy for copy in found})
         return Copies(None, (), {}, {})
+
+
+def _around(folder: Folder) -> list[Folder]:
+    """The folders in which copies may lie: that of the shards, the one above it, and the root of its bucket."""
+    above = folder.parent()
+    found = [folder] if above is None else [folder, above]
+    while not folder.lists_cheaply and above is not None:
+        root, above = above, above.parent()
+        if above is None and root is not found[-1]:
+            found.append(root)
+    return found
 
 
 def _days(root: Folder) -> list[str]:

@@ -354,15 +354,22 @@ def _tried_members(folder: Folder, origin: Origin) -> Sequence[Member]:
         text = f"{folder.uri} cannot be listed, and may have {plural(spec.shards, 'shard')}: give keys"
         raise SourceError(f"{text}, or open it in its store (s3://, gs://)")
     members = []
+    refused: Forbidden | None = None
     for number in range(spec.shards):
         name = spec.shard_name(number)
         for parts in ((name,), tuple(f"{name.rpartition('.')[0]}.{part}" for part in ("index", "data"))):
             try:
                 size = sum(folder.open(part).size for part in parts)
-            except (NoSuchObject, Forbidden):
+            except NoSuchObject:
+                continue
+            except Forbidden as error:
+                refused = error
                 continue
             members.append(Member(parts[0], size))
             break
+    if refused is not None and not members:
+        # One may be absent; that all are is not likely.
+        raise refused
     return members
 
 

@@ -26,7 +26,8 @@ LOOKED_AT = 4
 """Files whose first bytes are read to recognise a folder."""
 
 MOST_ASKED = 64
-"""Files whose first bytes are read when a folder is opened; the names of further ones decide."""
+"""Files whose first bytes are read when a folder is opened; the names of further ones decide. Where each look is a
+request, no more are looked at than to recognise the folder."""
 
 
 def detect_folder(folder: Folder) -> Verdict | None:
@@ -46,9 +47,10 @@ def open_folder(folder: Folder, context: OpenContext) -> SwhDataSet:
         SourceError: The folder cannot be listed.
     """
     entries = _candidates(folder)
-    asked = [entry for entry in entries[:MOST_ASKED] if _has_magic(folder, entry.name)]
+    most = MOST_ASKED if folder.lists_cheaply else LOOKED_AT
+    asked = [entry for entry in entries[:most] if _has_magic(folder, entry.name)]
     endings = {PurePosixPath(entry.name).suffix for entry in asked}
-    rest = [entry for entry in entries[MOST_ASKED:] if PurePosixPath(entry.name).suffix in endings]
+    rest = [entry for entry in entries[most:] if PurePosixPath(entry.name).suffix in endings]
     members = [Member(entry.name, entry.size) for entry in sorted([*asked, *rest], key=lambda entry: entry.name)]
     if not members:
         raise NotAShard(f"{folder.uri}: no file in it begins with SWHShard")

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from shardcore.errors import ConnectionFailed, RangeRefused, Remedy, RemoteError, SourceChanged
 from shardcore.reading import Purpose
 from shardcore.sources.remote.address import Address
+from shardcore.sources.remote.calls import told_to
 from shardcore.sources.remote.flight import CalledOff, Flight
 from shardcore.sources.remote.line import Line
 from shardcore.sources.remote.remote import Remote
@@ -96,7 +97,8 @@ class Fetch:
         whole = False
         before = len(known.data)
         try:
-            reply = self._line.transport.get(asked)
+            with told_to(flight.waits_on):
+                reply = self._line.transport.get(asked)
             note.answered(reply, self._line)
             flight.carries(reply)
             limit, anonymous = self._remote.options.whole_limit, self._line.transport.anonymous

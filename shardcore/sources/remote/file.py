@@ -161,9 +161,9 @@ class RemoteFile:
         try:
             content = unpacker.decompress(data, limit + 1)
         except zlib.error as error:
-            raise SourceError(f"{self.address.shown} comes packed, and cannot be unpacked") from error
+            raise SourceError(f"{self.address.shown} comes compressed, and cannot be decompressed") from error
         if len(content) > limit:
-            raise LimitExceeded(f"{self.address.name} has more than {plural(limit, 'byte')} when it is unpacked")
+            raise LimitExceeded(f"{self.address.name} has more than {plural(limit, 'byte')} decompressed")
         return content
 
     def close(self) -> None:
@@ -272,15 +272,18 @@ class RemoteFile:
             self._end(flight, known, None)
 
     def _end(self, flight: Flight, known: Fetched | None, error: BaseException | None) -> None:
-        with self._lock:
-            data = b""
-            if known is not None and known.pin is not None:
-                data = self._keep(flight, known, known.pin)
-            if flight in self._flights:
-                self._flights.remove(flight)
-            if self._opening is flight:
-                self._opening = None
-        flight.land(data, error)
+        data = b""
+        try:
+            with self._lock:
+                if flight in self._flights:
+                    self._flights.remove(flight)
+                if self._opening is flight:
+                    self._opening = None
+                if known is not None and known.pin is not None:
+                    data = self._keep(flight, known, known.pin)
+        finally:
+            # Whatever happens, nobody waits for ever.
+            flight.land(data, error)
 
     def _keep(self, flight: Flight, known: Fetched, pin: Pin) -> bytes:
         """Keeps what was fetched; returns the bytes of the range."""

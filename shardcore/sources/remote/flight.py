@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from shardcore.progress import check_stopped
 from shardcore.reading import Priority, Purpose
+from shardcore.sources.remote.calls import Connection, hang_up
 
 if TYPE_CHECKING:
     from shardcore.sources.remote.reply import Reply
@@ -42,7 +45,7 @@ class Flight:
         self._done = threading.Event()
         self._off = threading.Event()
         self._users = int(kept)
-        self._reply: Reply | None = None
+        self._end: Callable[[], None] | None = None
 
     def join(self) -> bool:
         """One more waits for it; False when it was called off already."""
@@ -62,9 +65,9 @@ class Flight:
         """Ends it, whoever waits."""
         with self._lock:
             self._off.set()
-            reply = self._reply
-        if reply is not None:
-            reply.abort()
+            end = self._end
+        if end is not None:
+            end()
 
     @property
     def off(self) -> bool:
@@ -85,6 +88,16 @@ class Flight:
         self._off.wait(seconds)
         self.check()
 
+    def waits_on(self, connection: Connection) -> None:
+        """Says on which connection an answer is waited for, so that the waiting can be ended.
+
+        Raises:
+            CalledOff: Nobody wants it.
+        """
+        with self._lock:
+            self._end = partial(hang_up, connection)
+        self.check()
+
     def carries(self, reply: Reply) -> None:
         """Says which answer is being read, so that it can be ended.
 
@@ -92,13 +105,13 @@ class Flight:
             CalledOff: Nobody wants it.
         """
         with self._lock:
-            self._reply = reply
+            self._end = reply.abort
         self.check()
 
     def carries_nothing(self) -> None:
-        """No answer is being read any more."""
+        """Nothing is waited for or read any more."""
         with self._lock:
-            self._reply = None
+            self._end = None
 
     def begin(self) -> bool:
         """Whether the caller is the one to fetch it: it was not begun before, and is still wanted."""
@@ -120,3 +133,6 @@ class Flight:
         """
         while not self._done.wait(_ASK):
             check_stopped()
+            if self._off.is_set():
+                self.error = self.error or CalledOff()
+                return

@@ -12,6 +12,7 @@ from urllib3.util import make_headers
 
 from shardcore.errors import CannotList, RangeRefused, RemoteError
 from shardcore.sources.remote.address import Address
+from shardcore.sources.remote.calls import let_tell
 from shardcore.sources.remote.options import RemoteOptions
 from shardcore.sources.remote.reply import Asked, Broken, Page, Reply, close_pools, failure, timeout
 
@@ -45,6 +46,7 @@ class HttpTransport:
             )
         else:
             self._pool = urllib3.PoolManager(maxsize=size, block=True, retries=False)
+        let_tell(self._pool)
 
     def get(self, asked: Asked) -> Reply:
         """Asks for a range, and follows redirects; where they led is in the reply.
@@ -54,7 +56,7 @@ class HttpTransport:
             RemoteError: The redirects have no end, or lead to where nothing is read from.
         """
         self._hops.count = 0
-        headers = {"Range": asked.range, "Accept-Encoding": "identity"}
+        headers = {"Range": asked.range, "Accept-Encoding": "identity", "User-Agent": "shardcore"}
         if asked.match:
             headers["If-Match"] = asked.match
         if asked.address.login:

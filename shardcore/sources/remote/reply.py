@@ -216,13 +216,13 @@ def failure(error: Exception, where: Address) -> ConnectionFailed:
         # The frames of urllib3 hold the error that holds them, and the pool: connections would stay open until the
         # garbage collector comes by.
         traceback.clear_frames(one.__traceback__)
-    place = where.place
+    place = f"the store of {where.shown}" if where.in_store else where.place
     if "ProxyError" in names or "ProxyConnectionError" in names:
-        return ProxyFailed(f"the proxy on the way to {place} does not serve", remedy=Remedy.PROXY)
+        return ProxyFailed(f"the proxy on the way to {place} does not answer", remedy=Remedy.PROXY)
     if "SSL" in names or "Certificate" in names:
         return TlsFailed(f"{place} cannot prove who it is over TLS", remedy=Remedy.TRUST)
     if "NameResolution" in names or "gaierror" in names:
-        return HostUnknown(f"no server is called {place}", remedy=Remedy.HOST)
+        return HostUnknown(f"{place}: its server has no address", remedy=Remedy.HOST)
     if "Timeout" in names or "timeout" in names:
         return TimedOut(f"{place} did not answer in time for {where.shown}", remedy=Remedy.AGAIN)
     if "ConnectionRefused" in names or "NewConnectionError" in names or "EndpointConnectionError" in names:

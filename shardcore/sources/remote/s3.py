@@ -15,6 +15,7 @@ from botocore.config import Config
 
 from shardcore.errors import CredentialsRefused, Remedy, RemoteError, UsageError
 from shardcore.sources.remote.address import Address
+from shardcore.sources.remote.calls import let_tell
 from shardcore.sources.remote.options import RemoteOptions
 from shardcore.sources.remote.reply import Asked, Broken, ListingRefused, Page, Reply, close_pools, failure
 from shardcore.text import short
@@ -65,6 +66,10 @@ class S3Transport:
             if isinstance(error, ValueError) and not isinstance(error, refused.BotoCoreError):
                 raise UsageError("the endpoint cannot be used: it is an address such as https://host:9000") from error
             raise _without_answer(error, scheme) from error
+        http = self._client._endpoint.http_session
+        # Its managers for proxies are made when they are needed, with the classes that the session keeps.
+        let_tell(http._manager)
+        http._pool_classes_by_scheme = http._manager.pool_classes_by_scheme
         self._client.meta.events.register("before-send.s3", self._count)
 
     @staticmethod
@@ -118,12 +123,17 @@ class S3Transport:
         try:
             answer = self._client.get_object(**wanted)
         except refused.ClientError as error:
-            return _error_reply(error)
+            return error_reply(error)
         except (refused.BotoCoreError, ValueError) as error:
-            raise _broken(error, address) from error
+            raise broken_error(error, address) from error
         facts = answer["ResponseMetadata"]
         # Of the body, the answer below it: it can be read as it comes, and called off.
         return Reply(facts["HTTPStatusCode"], facts["HTTPHeaders"], answer["Body"]._raw_stream)
+
+    @property
+    def client(self) -> Any:
+        """The client of boto3, for what is written."""
+        return self._client
 
     @property
     def redirects(self) -> int:
@@ -149,9 +159,9 @@ class S3Transport:
                 Bucket=folder.place, Prefix=folder.path, Delimiter="/", MaxKeys=most, **self._payer, **more
             )
         except refused.ClientError as error:
-            raise ListingRefused(_error_reply(error)) from error
+            raise ListingRefused(error_reply(error)) from error
         except (refused.BotoCoreError, ValueError) as error:
-            raise _broken(error, folder) from error
+            raise broken_error(error, folder) from error
         cut = len(folder.path)
         found = [(each["Key"][cut:], int(each["Size"])) for each in answer.get("Contents", ())]
         below = [each["Prefix"][cut:].rstrip("/") for each in answer.get("CommonPrefixes", ())]
@@ -173,14 +183,15 @@ class S3Transport:
         self._sent.count = getattr(self._sent, "count", 0) + 1
 
 
-def _error_reply(error: refused.ClientError) -> Reply:
+def error_reply(error: refused.ClientError) -> Reply:
+    """An error of a store, as an answer without a body."""
     facts = error.response.get("ResponseMetadata", {})
     said = error.response.get("Error", {})
     headers = {name.lower(): value for name, value in facts.get("HTTPHeaders", {}).items()}
     return Reply(int(facts.get("HTTPStatusCode", 0)), headers, None, code=str(said.get("Code", "")))
 
 
-def _broken(error: Exception, address: Address) -> Exception:
+def broken_error(error: Exception, address: Address) -> Exception:
     """What is raised when botocore gives up: another attempt may help, or none."""
     transient = (
         refused.HTTPClientError,

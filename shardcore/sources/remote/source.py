@@ -5,7 +5,8 @@ from __future__ import annotations
 import builtins
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from itertools import count
 
 from shardcore.errors import Forbidden, NoSuchObject, RemoteError, SourceError, says_absent
@@ -24,6 +25,9 @@ FOLDER_MARK = "info"
 """A file that is tried in a folder that cannot be listed, to see whether it is there."""
 
 
+MOST_LISTED = 100_000
+"""Entries of one folder that are kept; larger ones are listed again."""
+
 _ASK = 0.02
 """Seconds after which somebody who waits is asked whether it is still wanted."""
 
@@ -40,6 +44,7 @@ class Opened:
         self._lock = threading.Lock()
         self._files: dict[Address, RemoteFile] = {}
         self._absent: dict[Address, RemoteError] = {}
+        self._listings: dict[tuple[Address, str], list[Entry]] = {}
 
     def source(self, address: Address, *, sibling: bool = False) -> RemoteSource:
         """The file at an address; its first range has been fetched.
@@ -55,9 +60,8 @@ class Opened:
         Raises:
             RemoteError: It cannot be had.
         """
+        self.check_absent(address)
         with self._lock:
-            if (absent := self._absent.get(address)) is not None:
-                raise type(absent)(absent.message, status=absent.status, remedy=absent.remedy)
             file = self._files.get(address)
             if file is None:
                 file = self._files[address] = RemoteFile(self.remote, address, sibling=sibling)
@@ -72,6 +76,28 @@ class Opened:
                 self.remote.tape.note(f"{address.shown} is absent, or may not be read; it is taken for absent")
             raise
         return file
+
+    def check_absent(self, address: Address) -> None:
+        """Lets only what was not sought in vain before pass.
+
+        Raises:
+            RemoteError: What was told then.
+        """
+        with self._lock:
+            absent = self._absent.get(address)
+        if absent is not None:
+            raise type(absent)(absent.message, status=absent.status, remedy=absent.remedy)
+
+    def listing(self, place: tuple[Address, str], ask: Callable[[], list[Entry]]) -> list[Entry]:
+        """What lies in a folder: each format asks when it is to say whether the folder is its own."""
+        with self._lock:
+            known = self._listings.get(place)
+        if known is None:
+            known = ask()
+            if len(known) <= MOST_LISTED:
+                with self._lock:
+                    self._listings[place] = known
+        return list(known)
 
     def close(self) -> None:
         """Ends what is under way, and gives the connections back."""
@@ -93,6 +119,8 @@ class RemoteSource(Source):
     Raises:
         RemoteError: It cannot be had.
     """
+
+    near = False
 
     def __init__(self, opened: Opened, file: RemoteFile, *, root: bool) -> None:
         self._opened, self._file, self._root = opened, file, root
@@ -196,8 +224,13 @@ class RemoteFolder(Folder):
         Raises:
             RemoteError: It cannot be listed.
         """
-        entries = [entry for page in self.pages(prefix) for entry in page]
-        return sorted(entries, key=lambda entry: entry.name)
+        if not self.listable and self._root:
+            # What became of the file that was looked for says more than that nothing is listed.
+            self._opened.check_absent(self._address.inside(FOLDER_MARK))
+        return self._opened.listing(
+            (self._address, prefix),
+            lambda: sorted((entry for page in self.pages(prefix) for entry in page), key=lambda entry: entry.name),
+        )
 
     def open(self, name: str) -> RemoteSource:
         """Opens what lies at the relative `name`; its first range is fetched.
@@ -313,7 +346,9 @@ def _holds_something(opened: Opened, address: Address) -> bool:
     """Whether a folder is there: it has an `info`, which is asked for soon anyway, or something else in it."""
     folder = RemoteFolder(opened, address)
     try:
-        if folder.has(FOLDER_MARK):
+        # Not as a neighbour: what is said of those that may not be read is of no use to who asked for a file.
+        with suppress(NoSuchObject, Forbidden):
+            opened.file(address.inside(FOLDER_MARK), sibling=False)
             return True
         if folder.listable:
             return any(page for page in folder.pages(most=1))

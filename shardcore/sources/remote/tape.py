@@ -66,6 +66,7 @@ class Tape:
     Attributes:
         requests: How many requests were made.
         bytes: How many bytes of content came.
+        sent: How many bytes were sent.
         hits: How many reads the cache answered.
         retries: How many of the requests asked for something again.
     """
@@ -77,7 +78,7 @@ class Tape:
         self._sizes: dict[str, int] = {}
         self._notes: dict[str, None] = {}
         self._purposes: dict[str, PurposeAt] = {}
-        self.requests = self.bytes = self.hits = self.retries = 0
+        self.requests = self.bytes = self.sent = self.hits = self.retries = 0
 
     @property
     def now(self) -> float:
@@ -116,7 +117,10 @@ class Tape:
                 self.hits += 1
             else:
                 self.requests += 1
-                self.bytes += record.bytes
+                if record.method == "PUT":
+                    self.sent += record.bytes
+                else:
+                    self.bytes += record.bytes
                 self.retries += bool(record.retry)
 
     def note(self, text: str) -> None:
@@ -151,6 +155,8 @@ class Tape:
         """What was fetched, beside what a full download would have been, in one line."""
         if not self.requests:
             return "no requests"
+        if not self.files:
+            return f"{plural(self.requests, 'request')}, {size_text(self.sent)} sent"
         full = self.full_size
         hits = f", {plural(self.hits, 'read')} from the cache" if self.hits else ""
         again = f", {self.retries} of them asked again" if self.retries else ""

@@ -33,7 +33,7 @@ MISTAKES: list[tuple[int, str, list[str]]] = [
     (2, "missing: 'OFFSET'", ["explain", "SWH"]),
     (2, "missing: 'DIR'", ["extract", "SWH"]),
     (2, "too many arguments: (x)", ["ls", "SWH", "x"]),
-    (2, "there is no option --limt (perhaps --limit)", ["ls", "SWH", "--limt", "3"]),
+    (2, "there is no option --limt (perhaps --limit, --limit-fetch)", ["ls", "SWH", "--limt", "3"]),
     (2, "'--depth' needs a value", ["tree", "SWH", "--depth"]),
     (2, "'--limit': a whole number is wanted", ["ls", "SWH", "--limit", "many"]),
     (2, "'--limit': it has to be at least 0", ["ls", "SWH", "--limit", "-1"]),
@@ -43,7 +43,11 @@ MISTAKES: list[tuple[int, str, list[str]]] = [
     # --- paths and addresses ---
     (4, "cannot open nowhere.shard: No such file or directory", ["info", "nowhere.shard"]),
     (2, "no path is given", ["info", ""]),
-    (2, "s3:// addresses cannot be opened; give a path or a file:// address", ["info", "s3://bucket/key"]),
+    (
+        2,
+        "ftp:// addresses cannot be opened; there is s3://, gs://, http://, https:// and precomputed://",
+        ["info", "ftp://a/b"],
+    ),
     (4, "not a regular file", ["info", "/dev/null"]),
     (3, "TEXT: no format recognises it", ["info", "TEXT"]),
     (3, "no format recognises it", ["verify", "TEXT"]),

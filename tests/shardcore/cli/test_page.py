@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from shardcore import State
-from shardcore.cli.options import _FLAGS
+from shardcore.cli.options import _FLAGS, _REMOTE
 from shardcore.cli.output import FLAGS
 from shardcore.errors import Remedy
 from shardcore.options import Purpose
@@ -48,6 +48,6 @@ def test_every_option_is_listed() -> None:
 def test_every_remedy_names_a_flag() -> None:
     """What helps against a failure is said in the words of the command line, with flags that exist."""
     assert set(FLAGS) == set(Remedy)
-    known = {*_FLAGS, "limit-bytes", "force"}
+    known = {*_FLAGS, *(name.replace("_", "-") for name in _REMOTE), "limit-bytes", "force", "key"}
     for words in FLAGS.values():
         assert set(re.findall(r"--([a-z-]+)", words)) <= known

@@ -1,0 +1,72 @@
+"""The same work for many things at once, with the results in their order."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Generator, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
+from typing import TypeVar
+
+from shardcore.errors import Cancelled
+from shardcore.progress import check_stopped, stopped_by
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+_ASK = 0.05
+"""Seconds after which whoever waits asks whether the result is still wanted."""
+
+
+def in_order(work: Callable[[T], R], things: Iterable[T], jobs: int) -> Generator[R]:
+    """Does some work for each thing on several threads; gives the results in the order of the things.
+
+    Few results wait at any time, so that memory stays bounded however many things there are. The threads work in
+    copies of the caller's context. When the caller stops, or work fails, what is under way is stopped, too.
+
+    Args:
+        work: Called with each thing.
+        things: The things, taken as they are needed.
+        jobs: How many threads; 1 for none but the caller's.
+
+    Raises:
+        Cancelled: The caller does not want the results any more.
+    """
+    if jobs <= 1:
+        yield from map(work, things)
+        return
+    over = threading.Event()
+    context = copy_context()
+
+    def check() -> None:
+        if over.is_set():
+            raise Cancelled
+        context.copy().run(check_stopped)
+
+    def one(thing: T) -> R:
+        with stopped_by(check):
+            return work(thing)
+
+    pool = ThreadPoolExecutor(jobs, thread_name_prefix="shardcore-job")
+    waiting: deque[Future[R]] = deque()
+    try:
+        for thing in things:
+            waiting.append(pool.submit(copy_context().run, one, thing))
+            if len(waiting) >= 2 * jobs:
+                yield _result(waiting.popleft())
+        while waiting:
+            yield _result(waiting.popleft())
+    finally:
+        over.set()
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _result(future: Future[R]) -> R:
+    while True:
+        try:
+            return future.result(_ASK)
+        except TimeoutError:
+            if future.done():
+                raise
+            check_stopped()
