@@ -223,7 +223,7 @@ def test_the_least_size_is_agreed(window: MainWindow) -> None:
 # --- actions ---
 
 ALWAYS = {
-    *("Open…", "Open folder…", "Open with…", "Quit", "Full screen", "About Shardscope"),
+    *("Open…", "Open folder…", "Open address…", "Open with…", "New shard…", "Quit", "Full screen", "About Shardscope"),
     *("As the system", "Light", "Dark", "Light, colour-blind safe", "Dark, colour-blind safe"),
     *("Glossary", "Keyboard shortcuts", "Page of the format", "Reduced motion"),
     *("Save picture of the window…", "What is this?"),
