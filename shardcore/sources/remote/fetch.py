@@ -14,7 +14,7 @@ from shardcore.sources.remote.flight import CalledOff, Flight
 from shardcore.sources.remote.line import Line
 from shardcore.sources.remote.remote import Remote
 from shardcore.sources.remote.reply import Asked, Broken, Reply
-from shardcore.sources.remote.tape import Request
+from shardcore.sources.remote.tape import CALLED_OFF, Request
 from shardcore.sources.remote.truth import Body, Pin, body_of
 
 
@@ -112,10 +112,11 @@ class Fetch:
                 self._receive(reply, body)
                 whole = True
         except (Broken, RemoteError, SourceChanged) as error:
-            note.failed(error)
+            # A transfer that nobody wants any more is broken off: that is no failure of the line.
+            note.failed(CALLED_OFF if flight.off else error)
             raise
         except CalledOff:
-            note.failed("called off")
+            note.failed(CALLED_OFF)
             raise
         finally:
             flight.carries_nothing()

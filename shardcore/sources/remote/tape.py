@@ -13,6 +13,9 @@ from shardcore.reading import Purpose
 from shardcore.sources.base import PurposeAt
 from shardcore.words import plural
 
+CALLED_OFF = "called off"
+"""The error of a request that nobody wanted any more."""
+
 KEPT = 100_000
 """Records that a tape keeps; the totals count all."""
 

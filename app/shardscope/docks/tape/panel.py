@@ -89,7 +89,7 @@ class TapePanel(QWidget):
 
     def _table(self) -> RequestTable:
         table = RequestTable(self.model, self)
-        row_table(self, self.model, (94, 160, 84, 60), ANSWER, self._choose, self._open_menu, table=table)
+        row_table(self, self.model, (88, 148, 78, 60), ANSWER, self._choose, self._open_menu, table=table)
         table.setObjectName("tapeTable")
         table.setAccessibleName(self.tr("Requests"))
         table.verticalHeader().setDefaultSectionSize(table.row_height)

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem,
 from shardscope.docks.tape.colours import SECTIONS
 from shardscope.looks import theme
 from shardscope.looks.theme import SECTION_LETTERS
-from shardscope.models.tape.tape_model import ANSWER, PURPOSE, TapeModel
+from shardscope.models.tape.tape_model import ANSWER, PURPOSE, TapeModel, called_off
 
 Index = QModelIndex | QPersistentModelIndex
 
@@ -73,7 +73,7 @@ class RequestTable(QTableView):
         # A transfer too short to be seen is seen nevertheless: its bytes came.
         first = max(min(answer, end - _LEAST), begin) if record.bytes else end
         painter.fillRect(QRectF(first, top, end - first, BAR), strong)
-        if record.error:
+        if record.error and not called_off(record):
             painter.fillRect(QRectF(end - 3, top - 2, 3, BAR + 3), colours.error)
 
 
@@ -89,7 +89,8 @@ class RequestWords(QStyledItemDelegate):
         super().initStyleOption(option, index)
         if index.column() == ANSWER:
             record, colours = self._table.requests.record(index.row()), theme.of(self._table)
-            strong = colours.error if record.error else colours.warning if record.retry else colours.muted
+            failed = record.error and not called_off(record)
+            strong = colours.error if failed else colours.warning if record.retry else colours.muted
             option.palette.setColor(option.palette.ColorRole.Text, strong)
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:

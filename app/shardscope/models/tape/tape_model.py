@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from PySide6.QtCore import QAbstractTableModel, QCoreApplication, QModelIndex, QObject, QPersistentModelIndex, Qt
 
-from shardcore.sources.remote.tape import KEPT, Request, Tape, size_text
+from shardcore.sources.remote.tape import CALLED_OFF, KEPT, Request, Tape, size_text
 from shardcore.words import plural
 from shardscope.looks.shown import shown, tip
 from shardscope.models.tape.columns import TapeColumns
@@ -204,10 +204,17 @@ class TapeModel(QAbstractTableModel):
         return tip(f"{record.method} {record.address}\n{self._place(record)}\n{times}{told}")
 
 
+def called_off(record: Request) -> bool:
+    """Whether a request ended because nobody wanted its bytes any more: that is no failure."""
+    return record.error == CALLED_OFF
+
+
 def answer_text(record: Request) -> str:
     """What became of a request: the status, with a sign where it failed or was asked again."""
     if record.cached:
         return "cache"
+    if called_off(record):
+        return "■ called off"
     text = str(record.status) if record.status else "no answer"
     again = f" ↻ {record.retry + 1}" if record.retry else ""
     return f"✖ {text}{again}" if record.error else f"{text}{again}"
