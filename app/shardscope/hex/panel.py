@@ -197,6 +197,7 @@ class HexPanel(QWidget):
             self._session.select_span(Span(str(SourceName(first.name)), 0, min(first.size, 1)), self, remember=False)
 
     def _closed(self) -> None:
+        self.address.clear()
         self.search.forget()
         self.tabs.clear()
         self.pages.use(None)

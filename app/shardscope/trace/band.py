@@ -13,6 +13,7 @@ from shardcore.trace import ABSENT, DAMAGED, FOUND
 from shardcore.words import plural
 from shardscope.looks import theme
 from shardscope.looks.shown import shown
+from shardscope.looks.words import grouped
 from shardscope.looks.wrap_text import WrapText
 from shardscope.trace.parts import Sign, cost_text
 
@@ -142,4 +143,4 @@ def verdict(trace: Trace) -> str:
         return f"{trace.key}{told} · {steps}."
     if trace.outcome == ABSENT:
         return f"{trace.key} is not in this shard; the last step proves it · {steps}."
-    return f"{trace.error} · {steps}."
+    return f"{grouped(str(trace.error))} · {steps}."

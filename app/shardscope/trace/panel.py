@@ -22,7 +22,6 @@ from shardcore import Span, Trace
 from shardscope.looks import motion, theme
 from shardscope.looks.remedies import plain_words
 from shardscope.looks.shown import shown
-from shardscope.looks.words import grouped
 from shardscope.looks.wrap_text import WrapText
 from shardscope.selection import Selection
 from shardscope.session import Session
@@ -126,7 +125,7 @@ class TracePanel(QWidget):
             return
         self._set_trace(walk.trace)
         if walk.trace is not None:
-            self.band.tell(outcome_of(walk.trace), grouped(verdict(walk.trace)))
+            self.band.tell(outcome_of(walk.trace), verdict(walk.trace))
         else:
             self.band.tell(FAILED, plain_words(walk.error))
             self._message(self._teach())

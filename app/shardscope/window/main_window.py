@@ -249,6 +249,7 @@ class MainWindow(QMainWindow):
     def _closed(self) -> None:
         self.bar.clear()
         if not self.session.replacing:
+            self.line.say("")
             self._enable(is_open=False)
             self._show_welcome()
 

@@ -50,6 +50,7 @@ def state() -> dict[str, Any]:
         "icons": sheet is not None and any(not one.icon().isNull() for one in sheet.findChildren(QAbstractButton)),
         "active": QApplication.activeWindow() is not None,
         "dark": shown.palette().window().color().lightnessF() < 0.5,
+        "address": shown.hex.address.field.text(),
         "places": len(shown.drop_places.places) if shown.drop_places.isVisible() else 0,
         "span": [span.start, span.stop] if span is not None else None,
         "row": session.selection.row,

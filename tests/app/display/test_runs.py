@@ -158,7 +158,8 @@ def by_keys(person: Person, wanted: Wanted, folder: Path) -> None:
     title = f"{wanted.path.name} — Shardscope"
     person.take_keyboard()
     person.press("ctrl+w")
-    person.until(lambda state: state["title"] == "Shardscope", "nothing open")
+    state = person.until(lambda state: state["title"] == "Shardscope", "nothing open")
+    assert state["address"] == "", "a key of what is not open any more"
     person.press("ctrl+shift+o")
     state = person.until(lambda state: state["sheet"] == "openWith", "the question what to open")
     assert not state["icons"], "buttons of dialogs are words"

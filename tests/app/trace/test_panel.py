@@ -16,6 +16,7 @@ from shardscope.looks import theme
 from shardscope.looks.wrap_text import WrapText
 from shardscope.selection import Selection
 from shardscope.session import Session
+from shardscope.trace.band import verdict
 from shardscope.trace.panel import TracePanel
 from shardscope.trace.parts import Progress, StepCard, cost_text, value_text
 from tests.app.conftest import open_in
@@ -231,6 +232,14 @@ def test_a_long_name_leaves_its_value_room(qtbot: QtBot) -> None:
     texts = {part.text: part for part in card.values.findChildren(WrapText)}
     for value in ("gzip", "murmurhash3_x86_128", "3"):
         assert texts[value].width() >= 12 * texts[value].fontMetrics().horizontalAdvance("0"), value
+
+
+def test_a_key_of_digits_has_no_commas() -> None:
+    """The outcome names the key as it is typed and copied, and counts with commas."""
+    key = "1964146105497592528"
+    told = verdict(Trace(key, "absent", (), error="the index ends at 1234567"))
+    assert told.startswith(f"{key} is not in this shard")
+    assert "1,234,567" in verdict(Trace(key, "damaged", (), error="the index ends at 1234567"))
 
 
 def test_a_low_panel_is_scrolled_and_not_squeezed(panel: TracePanel, qtbot: QtBot) -> None:
