@@ -17,7 +17,9 @@ FULL = os.environ.get("SHARDSCOPE_FULL") == "1"
 
 
 def sampled(items: Sequence[T], at_most: int, *, keep: Iterable[T] = (), full: bool | None = None) -> list[T]:
-    """At most `at_most` of the items, in their order: the first, the last and seeded ones; all of them in a full run.
+    """At most `at_most` of the items, in their order: the first, the last and seeded ones (if only one, a seeded one).
+
+    All of them in a full run.
 
     Args:
         items: The whole matrix.
@@ -27,7 +29,9 @@ def sampled(items: Sequence[T], at_most: int, *, keep: Iterable[T] = (), full: b
     """
     if len(items) <= at_most or (FULL if full is None else full):
         return list(items)
-    chosen = {0, len(items) - 1, *random.Random(f"{len(items)}/{at_most}").sample(range(len(items)), at_most - 2)}
+    seeded = random.Random(f"{len(items)}/{at_most}")
+    edges = {0, len(items) - 1} if at_most > 1 else set()
+    chosen = {*edges, *seeded.sample(range(len(items)), at_most - len(edges))}
     kept = set(keep)
     return [item for number, item in enumerate(items) if number in chosen or item in kept]
 

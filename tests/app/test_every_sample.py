@@ -39,7 +39,7 @@ PATTERNS = {
 BARE = {"bare_shard"}
 """Folders that are no data sets."""
 
-QUICK = 2
+QUICK = 1
 """Samples of each pattern in a quick run."""
 
 REST = 20

@@ -15,7 +15,7 @@ from tests.hostile.files import ALL
 from tests.hostile.making import Hostile
 from tests.hostile.running import pace
 
-QUICK_FILES = 2
+QUICK_FILES = 1
 FULL_FILES = 6
 WALL_SECONDS = 600.0
 """After this time by the clock a window is ended; the bounds are seconds of the processor."""

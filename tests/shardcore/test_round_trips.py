@@ -65,7 +65,7 @@ def told(uri: Path, **options: Any) -> dict[str, tuple[str, ...]]:
 NAMES = [name for name in samples() if name not in HEAVY]
 
 
-@pytest.mark.parametrize("name", [*sampled(NAMES, 12, keep=(*FOLDERS, *KEPT)), *HEAVY[: rounds(1, 0)]])
+@pytest.mark.parametrize("name", [*sampled(NAMES, 6, keep=(*FOLDERS, *KEPT)), *HEAVY[: rounds(1, 0)]])
 def test_extracted_and_packed_it_is_the_same(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Extract, then `pack --manifest`: the same keys, contents and facts, from the command line."""
     sample = DATA / name
