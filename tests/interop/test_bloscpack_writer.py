@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import collections
+import collections.abc
 import hashlib
 import json
 import struct
+import warnings
 import zlib
 from pathlib import Path
 from typing import Any
@@ -13,6 +16,7 @@ import numpy as np
 import pytest
 
 import shardcore
+from shardcore.cli.program import run
 from shardcore.formats.bloscpack.encode import CODECS, Recipe
 from shardcore.packing import pack
 from shardcore.testing import rounds
@@ -101,14 +105,53 @@ def _digest(number: int, chunk: bytes) -> bytes:
     return hashlib.new(CHECKSUMS[number], chunk).digest()
 
 
+@pytest.fixture(scope="module")
+def reference() -> Any:
+    """The reader of bloscpack itself, whose last release names a class where newer Pythons have it no more."""
+    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        patch.setattr(collections, "MutableMapping", collections.abc.MutableMapping, raising=False)
+        from bloscpack.file_io import unpack_bytes_from_file
+    return unpack_bytes_from_file
+
+
+@pytest.mark.interop("blosc", "bloscpack")
 @pytest.mark.parametrize("seed", SEEDS)
-def test_files_are_read_as_the_reference_does(seed: int, tmp_path: Path) -> None:
-    """Whole files of every option: chunks, digests, offsets and metadata are where the reference looks for them."""
+def test_whole_files_are_read_by_the_reference(seed: int, tmp_path: Path, reference: Any) -> None:
+    """Files of every option: bloscpack gives the content and the metadata, and finds no digest wrong."""
+    path = tmp_path / "out.blp"
+    plain, metadata = _written(seed, path)
+    found, found_metadata = reference(str(path))
+    assert (bytes(found), found_metadata) == (plain, metadata)
+
+
+@pytest.mark.interop("blosc", "bloscpack")
+@pytest.mark.parametrize("spare", [0, 10])
+def test_what_is_appended_is_read_by_the_reference(spare: int, tmp_path: Path, reference: Any) -> None:
+    """Appended into spare offsets, or by writing the file anew: the content goes on."""
+    dice = np.random.default_rng(spare)
+    first, more = content(dice, 50_000), content(dice, 30_000)
+    path, other = tmp_path / "out.blp", tmp_path / "more"
+    with shardcore.create(path, format="bloscpack", chunk_size=8_000, spare=spare) as writer:
+        writer.add(None, first)
+    other.write_bytes(more)
+    assert run(["append", str(path), str(other), "--yes"]) == 0
+    assert bytes(reference(str(path))[0]) == first + more
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_files_are_laid_out_as_the_reference_does(seed: int, tmp_path: Path) -> None:
+    """Whole files of every option: chunks, digests, offsets and metadata are where the format has them."""
+    path = tmp_path / "out.blp"
+    assert _written(seed, path) == unpacked(path.read_bytes())
+
+
+def _written(seed: int, path: Path) -> tuple[bytes, Any]:
+    """Writes a file with options that are drawn; its content and metadata."""
     dice = np.random.default_rng(seed)
     plain = content(dice, int(2 ** dice.uniform(0, 20)))
     offsets = bool(dice.integers(4))
     metadata = {"seed": seed, "text": "é" * int(dice.integers(50))} if dice.integers(2) else None
-    path = tmp_path / "out.blp"
     options: dict[str, Any] = {
         "codec": str(dice.choice(CODECS)),
         "level": int(dice.integers(10)),
@@ -124,7 +167,7 @@ def test_files_are_read_as_the_reference_does(seed: int, tmp_path: Path) -> None
         options["spare"] = int(dice.integers(20))
     with shardcore.create(path, format="bloscpack", **options) as writer:
         writer.add(None, plain)
-    assert unpacked(path.read_bytes()) == (plain, metadata)
+    return plain, metadata
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
