@@ -141,7 +141,9 @@ class Edit:
         """
         changes = []
         for one in self.changes:
-            old = self.source.read(one.start, max(one.start, min(one.start + SHOWN, one.stop, self.old_size)))
+            # A change may begin beyond the old end: what grows by more than one stretch has several there.
+            stop = min(one.start + SHOWN, one.stop, self.old_size)
+            old = self.source.read(one.start, stop) if one.start < stop else b""
             changes.append(
                 {"what": one.what, "start": one.start, "stop": one.stop, "old": old.hex(), "new": one.head().hex()}
             )

@@ -12,6 +12,7 @@ from shardcore.writing.plan import WrittenFile
 from shardcore.writing.temporary import (
     Draining,
     TemporaryFile,
+    is_replaceable,
     is_there,
     lock,
     new_run,
@@ -270,7 +271,7 @@ class Output:
         return type(error)(message, span=error.span, remedy=error.remedy)
 
     def _check_free(self, path: Path) -> None:
-        if is_there(path) and (os.path.isdir(path) or not self.force):  # noqa: PTH112
+        if is_there(path) and not (self.force and is_replaceable(path)):
             raise taken(path)
 
 

@@ -274,6 +274,8 @@ def taken(path: Path) -> UsageError:
     """The error where a name is not free for a file."""
     if os.path.isdir(path):  # noqa: PTH112
         return UsageError(f"{path} is a folder; give the name of a file")
+    if not is_replaceable(path):
+        return UsageError(f"{path} is a pipe, a socket or a device; give the name of a file")
     return UsageError(f"{path} exists already", remedy=Remedy.REPLACE)
 
 
@@ -284,7 +286,7 @@ def write_whole(path: Path, pieces: Iterable[bytes], *, force: bool = False) -> 
         UsageError: The file exists already, and `force` is not set.
         SourceError: It cannot be written.
     """
-    if os.path.lexists(path) and (os.path.isdir(path) or not force):  # noqa: PTH112
+    if os.path.lexists(path) and not (force and is_replaceable(path)):
         raise taken(path)
     file = TemporaryFile(path)
     try:
@@ -320,6 +322,16 @@ def temporary_path(final: Path, run: str = "", stem: str = "") -> Path:
 def stem_of(final: Path) -> str:
     """What the temporary names of a final one have of it."""
     return os.fsencode(final.name)[:100].decode("utf-8", "ignore")
+
+
+def is_left_over(name: str) -> bool:
+    """Whether a file with this name is one of ours that is not complete, of a run that is alive or not."""
+    return _LEFT_OVER.fullmatch(name) is not None
+
+
+def is_replaceable(path: Path) -> bool:
+    """Whether a file may take this name from what has it: a file or a link; never a folder, a pipe or a device."""
+    return not os.path.isdir(path) and (os.path.isfile(path) or os.path.islink(path))  # noqa: PTH112, PTH113, PTH114
 
 
 def sweep(folder: Path, stem: str | None = None) -> list[Path]:

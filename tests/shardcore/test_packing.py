@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from shardcore.converting import convert
 from shardcore.packing import pack
 from shardcore.progress import stopped_by
 from shardcore.writing.manifest import Manifest
+from shardcore.writing.temporary import write_whole
 
 DATA = Path(__file__).parents[1] / "data"
 
@@ -128,3 +130,83 @@ def test_the_files_of_a_manifest(tmp_path: Path, text: str, is_one: bool, count:
     assert manifest.is_one is is_one
     assert len(list(manifest.paths())) == count
     manifest.close()
+
+
+def test_an_input_is_never_replaced(folder: Path, tmp_path: Path) -> None:
+    """A file that is named, by a manifest too, and would be replaced by the shard made of it: refused, and whole."""
+    file = folder / "3"
+    whole = file.read_bytes()
+    (tmp_path / "link").symlink_to(file)
+    listed = tmp_path / "list.jsonl"
+    listed.write_text('{"path": "files/3", "key": "a"}\n')
+    for given in ({"inputs": [file]}, {"inputs": [folder / "2", tmp_path / "link"]}, {"manifest": listed}):
+        with pytest.raises(shardcore.UsageError, match="and would be replaced: give the new shard another"):
+            pack("des", file, force=True, **given)
+        assert file.read_bytes() == whole
+    # The link is replaced; what it leads to is not.
+    pack("des", tmp_path / "link", [file], force=True)
+    assert file.read_bytes() == whole
+
+
+def test_a_shard_in_the_folder_that_is_packed(folder: Path) -> None:
+    """Neither its temporary file nor the shard that it replaces is an object of it: the same call gives equal bytes."""
+    out = folder / "all.des"
+    first = pack("des", out, [folder])
+    content = out.read_bytes()
+    (folder / ".other.des.0123456789ab-1.part").write_bytes(b"of a run that was killed")
+    again = pack("des", out, [folder], force=True)
+    assert first.written[0].objects == again.written[0].objects == 5
+    assert out.read_bytes() == content
+    assert again.notes == (f"left out: {out}, which is the shard that is written",)
+
+
+def test_what_folders_hold_besides_files_is_counted(folder: Path, tmp_path: Path) -> None:
+    """Links and pipes are left out, and it is said."""
+    (folder / "link").symlink_to("1")
+    (folder / "up").symlink_to("..")
+    os.mkfifo(folder / "pipe")
+    notes = pack("des", tmp_path / "x", [folder]).notes
+    assert notes == (
+        "left out: 2 links, which are not followed in folders",
+        "left out: 1 pipe, socket or device",
+    )
+
+
+def test_only_files_and_links_are_replaced(folder: Path, tmp_path: Path) -> None:
+    """What is no file keeps its name, forced or not: a device that became a file would be missed by all programs."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for force in (False, True):
+        with pytest.raises(shardcore.UsageError, match="is a pipe, a socket or a device; give the name of a file"):
+            pack("des", pipe, [folder], force=force)
+    assert pipe.is_fifo()
+    with pytest.raises(shardcore.UsageError, match="is a pipe"):
+        write_whole(pipe, [b"x"], force=True)
+
+
+def test_a_shard_is_not_converted_into_itself(tmp_path: Path) -> None:
+    """Neither the file that is read, nor a file of the folder that is read, nor that folder is replaced."""
+    path = tmp_path / "x.shard"
+    path.write_bytes((DATA / "swh/small.shard").read_bytes())
+    with shardcore.open(path) as shard, pytest.raises(shardcore.UsageError, match="would be replaced"):
+        convert(shard, "des", path, force=True)
+    source = tmp_path / "set"
+    pack("des", f"{source}/", [path], options={"date": "2026-01-01"})
+    (member,) = source.glob("*.des")
+    whole = member.read_bytes()
+    with shardcore.open(source) as shard:
+        for out in (member, source):
+            with pytest.raises(shardcore.UsageError, match="would be replaced"):
+                convert(shard, "des", out, force=True, options={"date": "2026-01-01"} if out == source else {})
+    assert member.read_bytes() == whole
+
+
+def test_a_file_of_a_manifest_that_is_missing(tmp_path: Path) -> None:
+    """The error names the line that names it."""
+    (tmp_path / "list.jsonl").write_text('\n{"path": "nothing", "key": "a"}\n')
+    with pytest.raises(shardcore.SourceError, match=r"cannot read .*nothing \(.*list.jsonl, line 2\): No such file"):
+        pack("des", tmp_path / "x", manifest=tmp_path / "list.jsonl")
+    with pytest.raises(shardcore.UsageError, match="created_at is not a date or time in ISO 8601: 'yesterday'"):
+        (tmp_path / "nothing").write_bytes(b"")
+        (tmp_path / "list.jsonl").write_text('{"path": "nothing", "key": "a", "created_at": "yesterday"}\n')
+        pack("des", tmp_path / "x", manifest=tmp_path / "list.jsonl", options={"keep_date": True})

@@ -12,7 +12,7 @@ from pathlib import Path
 from shardcore import ShardError
 from shardcore.progress import Progress
 from shardcore.words import plural
-from shardcore.writing.items import input_files
+from shardcore.writing.inputs import input_files
 from shardcore.writing.manifest import Manifest
 
 MANIFEST_ENDING = ".jsonl"
