@@ -13,6 +13,7 @@ from PySide6.QtWidgets import (
     QDialog,
     QDialogButtonBox,
     QFileDialog,
+    QFrame,
     QGridLayout,
     QHBoxLayout,
     QHeaderView,
@@ -20,6 +21,8 @@ from PySide6.QtWidgets import (
     QLineEdit,
     QPushButton,
     QRadioButton,
+    QScrollArea,
+    QSizePolicy,
     QTableView,
     QVBoxLayout,
     QWidget,
@@ -144,7 +147,9 @@ class EditSheet(QDialog):
         table.setWordWrap(False)
         table.setTextElideMode(Qt.TextElideMode.ElideMiddle)
         table.setTabKeyNavigation(False)
-        table.setMinimumHeight(70)
+        # It takes what room is left; with less than some rows, all of the sheet scrolls.
+        table.setMinimumHeight(90)
+        table.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Ignored)
         rows = table.verticalHeader()
         rows.hide()
         rows.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
@@ -176,8 +181,15 @@ class EditSheet(QDialog):
             sides.addWidget(button)
         sides.addStretch(1)
         self.new.setChecked(True)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(16, 12, 16, 12)
+        self.area = QScrollArea(self)
+        self.area.setObjectName("editArea")
+        self.area.setAccessibleName(self.tr("What changes, and how"))
+        self.area.setFrameShape(QFrame.Shape.NoFrame)
+        self.area.setWidgetResizable(True)
+        self.area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        inner = QWidget(self.area)
+        column = QVBoxLayout(inner)
+        column.setContentsMargins(16, 12, 16, 4)
         column.setSpacing(8)
         for part in (self.title, self.help):
             column.addWidget(part)
@@ -189,8 +201,20 @@ class EditSheet(QDialog):
         column.addLayout(sides)
         column.addWidget(self.takedown)
         column.addWidget(self.kept)
-        column.addWidget(self.buttons)
+        self.area.setWidget(inner)
+        foot = QHBoxLayout()
+        foot.setContentsMargins(16, 4, 16, 12)
+        foot.addWidget(self.buttons)
+        outer = QVBoxLayout(self)
+        outer.setContentsMargins(0, 0, 0, 0)
+        outer.setSpacing(0)
+        outer.addWidget(self.area, 1)
+        outer.addLayout(foot)
         self.resize(SIZE)
+
+    def minimumSizeHint(self) -> QSize:
+        """Everything but the buttons scrolls: it fits beside the smallest window."""
+        return QSize(LEAST - 80, 200)
 
     def _row(self, form: QGridLayout, words: str, line: QLineEdit) -> None:
         label = QLabel(words, self)
