@@ -169,9 +169,11 @@ def write_items(
     if plan and not folder and os.path.lexists(out) and not force:
         raise taken(Path(out))
     with create(out, format=found.name, force=force, folder=folder, plan=plan, **options) as writer:
-        add_items(writer, found.name, items, total=total, progress=progress)
+        result = add_items(writer, found.name, items, total=total, progress=progress)
         if plan:
-            return Packed(plan=writer.plan(), notes=writer.notes)
+            planned = writer.plan()
+            planned = replace(planned, files=(*planned.files, *result.planned))
+            return Packed(plan=planned, notes=writer.notes)
     report = read_back(out, found.name, writer, verify, verifying or progress)
     return Packed(
         writer.written,
@@ -184,8 +186,8 @@ def write_items(
 
 def add_items(
     writer: Writer, format: str, items: Iterable[Item], *, total: int = 0, progress: Progress = no_progress
-) -> None:
-    """Adds objects one after the other, and notes what becomes of keys that change.
+) -> ResultManifest:
+    """Adds objects one after the other; returns what became of keys that changed.
 
     Raises:
         UsageError: One does not fit the format.
@@ -196,6 +198,7 @@ def add_items(
         progress(number, max(total, number + 1))
         result.note(item.old_key, item.add_to(writer), item.told)
     result.end()
+    return result
 
 
 def read_back(out: str | Path, format: str, writer: Writer, depth: Depth, progress: Progress = no_progress) -> Report:

@@ -11,10 +11,13 @@ from typing import Any
 
 from shardcore.errors import FormatError, SourceError, UsageError, reason_of
 from shardcore.json_text import FREE, JsonLimits, parse_json
+from shardcore.nodes.sections import Section, SectionRole
+from shardcore.objects import NoObjects
 from shardcore.options import Option
 from shardcore.text import short
 from shardcore.writing.items import Item
 from shardcore.writing.output import Output
+from shardcore.writing.plan import PlannedFile
 from shardcore.writing.temporary import Draining
 
 KNOWN = ("path", "key", "part", "size", "sha256", "state", "error", "skipped")
@@ -227,6 +230,8 @@ class ResultManifest:
     def __init__(self, output: Output, format: str) -> None:
         self._output = output
         self._format = format
+        target = output.target
+        self._name = "manifest.json" if output.folder or target is None else target.name + RESULT
         self._file: Draining | None = None
         self._count = 0
         self._row = -1
@@ -247,9 +252,7 @@ class ResultManifest:
         if (key is None or key == stored) and not facts:
             return
         if self._file is None:
-            target = self._output.target
-            name = "manifest.json" if self._output.folder or target is None else target.name + RESULT
-            self._file = self._output.open(name, last=True)
+            self._file = self._output.open(self._name, last=True)
             self._write(f'{{\n "format": {json.dumps(self._format)},\n "objects": [')
         line = {"key": key, "stored": stored or None, "row": None if stored else self._row} | dict(facts or {})
         told = {name: value for name, value in line.items() if value is not None or name == "key"}
@@ -265,6 +268,15 @@ class ResultManifest:
         if self._file is not None:
             self._write("\n ]\n}\n")
             self._file.complete(self._count)
+
+    @property
+    def planned(self) -> tuple[PlannedFile, ...]:
+        """The file, if there is to be one, once it is complete."""
+        if self._file is None:
+            return ()
+        text = "Which key each object had, and under which it is found now."
+        section = Section("manifest", SectionRole.METADATA, 0, self._file.at, text)
+        return (PlannedFile(self._name, self._file.at, (section,), NoObjects()),)
 
     def _write(self, text: str) -> None:
         if self._file is not None:

@@ -210,3 +210,15 @@ def test_a_file_of_a_manifest_that_is_missing(tmp_path: Path) -> None:
         (tmp_path / "nothing").write_bytes(b"")
         (tmp_path / "list.jsonl").write_text('{"path": "nothing", "key": "a", "created_at": "yesterday"}\n')
         pack("des", tmp_path / "x", manifest=tmp_path / "list.jsonl", options={"keep_date": True})
+
+
+def test_the_result_manifest_is_planned(tmp_path: Path) -> None:
+    """The file that tells what became of the keys is part of the plan, by name and size."""
+    with shardcore.open(DATA / "swh/small.shard") as shard:
+        plan = convert(shard, "mdb", tmp_path / "x.mdb", plan=True).plan
+        written = convert(shard, "mdb", tmp_path / "x.mdb").written
+    assert plan is not None
+    assert [(file.name, file.size) for file in plan.files] == [
+        (str(file.path.relative_to(tmp_path)), file.size) for file in written
+    ]
+    assert plan.files[-1].name == "x.mdb.manifest.json"
