@@ -13,7 +13,8 @@ from shardcore.errors import SourceChanged, SourceError, UsageError, reason_of
 from shardcore.progress import Progress, no_progress
 from shardcore.sources.base import Source
 from shardcore.sources.local import FileSource
-from shardcore.writing.temporary import STREAM_PIECE, TemporaryFile, stem_of, sweep, sync_folder
+from shardcore.writing.left_over import stem_of, sweep
+from shardcore.writing.temporary import STREAM_PIECE, TemporaryFile, sync_folder
 
 SHOWN = 64
 """Bytes of a change that are shown at most."""

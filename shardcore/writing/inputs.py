@@ -10,7 +10,7 @@ from pathlib import Path
 from shardcore.errors import SourceError, UsageError, reason_of
 from shardcore.words import plural
 from shardcore.writing.items import Content, Item
-from shardcore.writing.temporary import is_left_over
+from shardcore.writing.left_over import is_left_over
 
 Place = tuple[int, int]
 """What a file is to the system, whatever it is called: its device and its number there."""

@@ -8,19 +8,15 @@ from pathlib import Path
 
 from shardcore.errors import Remedy, ShardError, SourceError, UsageError, reason_of
 from shardcore.sources.base import check_name
+from shardcore.writing.left_over import lock, new_run, stem_of, sweep, temporary_path
 from shardcore.writing.plan import WrittenFile
 from shardcore.writing.temporary import (
     Draining,
     TemporaryFile,
     is_replaceable,
     is_there,
-    lock,
-    new_run,
-    stem_of,
-    sweep,
     sync_folder,
     taken,
-    temporary_path,
 )
 
 

@@ -222,3 +222,10 @@ def test_the_result_manifest_is_planned(tmp_path: Path) -> None:
         (str(file.path.relative_to(tmp_path)), file.size) for file in written
     ]
     assert plan.files[-1].name == "x.mdb.manifest.json"
+
+
+def test_a_name_that_is_no_text(folder: Path, tmp_path: Path) -> None:
+    """A name that cannot be a uid is told with its file, and what to do; a manifest gives it another key."""
+    (folder / os.fsdecode(b"\xff")).write_bytes(b"x")
+    with pytest.raises(shardcore.UsageError, match="has no UTF-8 form; a manifest can give it another one"):
+        pack("des", tmp_path / "x", [folder])

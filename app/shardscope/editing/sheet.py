@@ -13,7 +13,6 @@ from PySide6.QtWidgets import (
     QDialog,
     QDialogButtonBox,
     QFileDialog,
-    QFrame,
     QGridLayout,
     QHBoxLayout,
     QHeaderView,
@@ -21,7 +20,6 @@ from PySide6.QtWidgets import (
     QLineEdit,
     QPushButton,
     QRadioButton,
-    QScrollArea,
     QSizePolicy,
     QTableView,
     QVBoxLayout,
@@ -32,6 +30,7 @@ from shardcore.options import Option
 from shardscope.editing.change_model import NARROW, SHORT, ChangeModel
 from shardscope.editing.proposal import Proposal, Row
 from shardscope.looks import theme
+from shardscope.looks.scrolled import scrolled
 from shardscope.looks.shown import shown, tip
 from shardscope.looks.tick_box import TickBox
 from shardscope.looks.type import LARGE, sized
@@ -181,13 +180,7 @@ class EditSheet(QDialog):
             sides.addWidget(button)
         sides.addStretch(1)
         self.new.setChecked(True)
-        self.area = QScrollArea(self)
-        self.area.setObjectName("editArea")
-        self.area.setAccessibleName(self.tr("What changes, and how"))
-        self.area.setFrameShape(QFrame.Shape.NoFrame)
-        self.area.setWidgetResizable(True)
-        self.area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        inner = QWidget(self.area)
+        inner = QWidget(self)
         column = QVBoxLayout(inner)
         column.setContentsMargins(16, 12, 16, 4)
         column.setSpacing(8)
@@ -201,7 +194,7 @@ class EditSheet(QDialog):
         column.addLayout(sides)
         column.addWidget(self.takedown)
         column.addWidget(self.kept)
-        self.area.setWidget(inner)
+        self.area = scrolled(inner, "editArea", self.tr("What changes, and how"), self)
         foot = QHBoxLayout()
         foot.setContentsMargins(16, 4, 16, 12)
         foot.addWidget(self.buttons)

@@ -378,7 +378,8 @@ def _uid_bytes(key: str | None, label: str) -> bytes:
     try:
         return uid_bytes(key)
     except FormatError as error:
-        raise UsageError(f"{who}{error.message}") from None
+        other = "; a manifest can give it another one" if label else ""
+        raise UsageError(f"{who}{error.message}{other}") from None
 
 
 def _many_uid_bytes(keys: Sequence[str]) -> list[bytes]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,31 +23,12 @@ from shardcore.writing.edit import Change, edit_of
 from shardcore.writing.undo import BEGUN, MAGIC
 from shardcore.writing.undo import apply as make
 from shardscope.editing.sheet import EditSheet
-from shardscope.settings import Settings
 from shardscope.window.main_window import MainWindow
 from shardscope.window.screenshot import settle
 from tests.app.window.test_names import unnamed
 
 Flags = QItemSelectionModel.SelectionFlag
 TRAILING = bytes(100) + b"junk" * 30
-
-
-@pytest.fixture(scope="module")
-def one(qapp: QApplication, tmp_path_factory: pytest.TempPathFactory) -> Iterator[MainWindow]:
-    """A window for all of these tests."""
-    made = MainWindow(Settings(tmp_path_factory.mktemp("settings") / "settings.ini"))
-    made.resize(1200, 800)
-    made.show()
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def window(one: MainWindow) -> Iterator[MainWindow]:
-    """The window; what was opened is closed afterwards."""
-    yield one
-    one.session.close()
-    settle(one, 0)
 
 
 @dataclass(frozen=True)
@@ -417,41 +398,3 @@ def test_a_shard_is_written_anew_under_a_key(window: MainWindow, tmp_path: Path)
     window.bar.button.click()
     settle(window, 40)
     assert window.session.uri == str(tmp_path / "ours.mdb")
-
-
-def test_the_sheet_fits_the_smallest_window(window: MainWindow, tmp_path: Path) -> None:
-    """It is never larger than the window; what has no room in it scrolls, and the buttons are always seen."""
-    path = SWH.copied(tmp_path / "a")
-    before = window.size()
-    window.resize(640, 420)
-    show(window, path, rows=SWH.rows)
-    sheet = sheet_of(window, "delete")
-    assert sheet.width() <= window.width()
-    assert sheet.height() <= window.height()
-    for height in (sheet.height(), 240):
-        sheet.resize(sheet.width(), height)
-        settle(window, 0)
-        assert sheet.height() == height
-        assert sheet.rect().contains(sheet.apply.geometry().translated(sheet.buttons.pos()))
-        assert sheet.table.height() >= sheet.table.minimumHeight()
-        sheet.area.ensureWidgetVisible(sheet.kept)
-        seen = sheet.kept.visibleRegion().boundingRect()
-        assert seen.height() == sheet.kept.height()
-    sheet.reject()
-    window.resize(before)
-
-
-def test_an_append_that_rewrites_is_shown_and_made(window: MainWindow, tmp_path: Path) -> None:
-    """With too few spare slots all chunks are written anew; those beyond the old end are shown, too."""
-    case = next(case for case in CASES if case.verb == "append")
-    path = case.copied(tmp_path / "a")
-    (path.parent / "more").write_bytes(b"many chunks of it, " * 2000)
-    show(window, path)
-    sheet = sheet_of(window, "append", path=path.parent / "more")
-    assert "by rewriting all chunks" in sheet.title.text()
-    assert sheet.apply.isEnabled()
-    beyond = [row for row in sheet.model.rows if row.start >= path.stat().st_size]
-    assert beyond
-    assert all(not row.old for row in beyond)
-    apply(window, sheet)
-    assert "was changed" in window.bar.text
