@@ -19,7 +19,7 @@ from shardcore.registry import create, format_of, means_folder, writes_of
 from shardcore.registry import open as open_shard
 from shardcore.words import plural
 from shardcore.writing.declared import Writes
-from shardcore.writing.inputs import LeftOut, input_files, named, place_of, spared
+from shardcore.writing.inputs import LeftOut, Replaced, input_files, named, spared
 from shardcore.writing.items import Gathered, Item
 from shardcore.writing.manifest import Manifest, ResultManifest
 from shardcore.writing.plan import Plan, WrittenFile
@@ -90,7 +90,7 @@ def pack(
     if not inputs and manifest is None and not any(o.content and o.name in values for o in found.options):
         raise UsageError("what is to be packed? give files or folders, or a manifest")
     inputs = list(named(inputs))
-    target = None if means_folder(out) else place_of(out, follow=False)
+    replaced = Replaced(out, writes.members, folder=means_folder(out), force=force)
     notes: list[str] = []
     with ExitStack() as stack:
         read: Manifest | None = None
@@ -100,15 +100,15 @@ def pack(
             read = Manifest(manifest, found.options_for(Purpose.FACT), format)
             stack.callback(read.close)
             items = read.items(writes.key_of)
-            if target is not None:
-                items = spared(items, target)
+            if replaced:
+                items = spared(items, replaced)
             values = _from_header(read.header, found) | values
         if inputs or read is None:
             gathered = gather(writes, inputs, values)
             values = dict(gathered.options) | values
             more = gathered.items
-            if target is not None:
-                more = spared(more, target, set(map(Path, inputs)), notes)
+            if replaced:
+                more = spared(more, replaced, set(map(Path, inputs)), notes)
             items = chain(items, more)
         if plan and unread:
             items = (item.unread() for item in items)

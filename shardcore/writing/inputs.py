@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Collection, Iterable, Iterator, MutableSequence
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from shardcore.errors import SourceError, UsageError, reason_of
@@ -103,17 +104,47 @@ def place_of(path: str | Path, *, follow: bool = True) -> Place | None:
     return found.st_dev, found.st_ino
 
 
+class Replaced:
+    """What a new shard takes the place of: the file of its name; in a folder, with `force`, the shards that lie there.
+
+    Args:
+        out: The shard.
+        folder: Whether that is a folder of several files.
+        force: Whether existing files are replaced.
+        members: Patterns of the names of shards in a folder; see `Writes.members`.
+    """
+
+    def __init__(self, out: str | Path, members: tuple[str, ...] = (), *, folder: bool, force: bool) -> None:
+        self._place = place_of(out, follow=folder) if force or not folder else None
+        self._members = members if folder else None
+
+    def __bool__(self) -> bool:
+        """Whether anything is there that it could replace."""
+        return self._place is not None
+
+    def __contains__(self, path: Path) -> bool:
+        """Whether a file would be replaced."""
+        if self._members is None:
+            return place_of(path) == self._place
+        return any(self._is_member(path, pattern) for pattern in self._members)
+
+    def _is_member(self, path: Path, pattern: str) -> bool:
+        depth = pattern.count("/") + 1
+        name = "/".join(path.parts[-depth:])
+        return fnmatchcase(name, pattern) and place_of(path.parents[depth - 1]) == self._place
+
+
 def spared(
     items: Iterable[Item],
-    target: Place,
+    replaced: Replaced,
     inputs: Collection[Path] | None = None,
     notes: MutableSequence[str] | None = None,
 ) -> Iterator[Item]:
-    """The objects without the file that the shard is about to replace: its bytes would be lost.
+    """The objects without the files that the shard is about to replace: their bytes would be lost.
 
     Args:
         items: The objects.
-        target: That file.
+        replaced: Those files.
         inputs: The files and folders that were given. A file that merely lies in one of the folders is left out;
             without inputs, all were named.
         notes: Told what was left out.
@@ -123,13 +154,13 @@ def spared(
     """
     for item in items:
         contents: tuple[Content, ...] = (item.content, *item.parts.values())
-        same = next((one for one in contents if isinstance(one, Path) and place_of(one) == target), None)
+        same = next((one for one in contents if isinstance(one, Path) and one in replaced), None)
         if same is None:
             yield item
         elif inputs is None or same in inputs:
             raise would_be_lost(same)
         elif notes is not None:
-            notes.append(f"left out: {same}, which is the shard that is written")
+            notes.append(f"left out: {same}, which the new shard replaces")
 
 
 def would_be_lost(path: Path) -> UsageError:

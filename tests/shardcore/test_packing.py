@@ -157,7 +157,7 @@ def test_a_shard_in_the_folder_that_is_packed(folder: Path) -> None:
     again = pack("des", out, [folder], force=True)
     assert first.written[0].objects == again.written[0].objects == 5
     assert out.read_bytes() == content
-    assert again.notes == (f"left out: {out}, which is the shard that is written",)
+    assert again.notes == (f"left out: {out}, which the new shard replaces",)
 
 
 def test_what_folders_hold_besides_files_is_counted(folder: Path, tmp_path: Path) -> None:
@@ -229,3 +229,19 @@ def test_a_name_that_is_no_text(folder: Path, tmp_path: Path) -> None:
     (folder / os.fsdecode(b"\xff")).write_bytes(b"x")
     with pytest.raises(shardcore.UsageError, match="has no UTF-8 form; a manifest can give it another one"):
         pack("des", tmp_path / "x", [folder])
+
+
+def test_shards_in_the_folder_that_is_packed(folder: Path) -> None:
+    """Where it is written into itself, the shards of the run before are no objects; if named, they are refused."""
+    options = {"date": "2026-01-01"}
+    first = pack("des", folder, [folder], options=options)
+    again = pack("des", folder, [folder], options=options, force=True)
+    assert [(one.path, one.sha256) for one in again.written] == [(one.path, one.sha256) for one in first.written]
+    assert len(again.notes) == len(first.written)
+    with pytest.raises(shardcore.UsageError, match="would be replaced"):
+        pack("des", folder, [first.written[0].path], options=options, force=True)
+    # With patterns that name a file of a sub-folder, too; and what is not a shard is packed.
+    store = pack("mdb", f"{folder}/store/", [folder / "1", folder / "2"])
+    shard = next(one.path for one in store.written if one.path.suffix == ".mdb")
+    with pytest.raises(shardcore.UsageError, match="would be replaced"):
+        pack("mdb", folder / "store", [shard], force=True)
