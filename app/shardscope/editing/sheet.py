@@ -20,7 +20,6 @@ from PySide6.QtWidgets import (
     QLineEdit,
     QPushButton,
     QRadioButton,
-    QSizePolicy,
     QTableView,
     QVBoxLayout,
     QWidget,
@@ -136,7 +135,7 @@ class EditSheet(QDialog):
         return line
 
     def _table(self) -> QTableView:
-        table = QTableView(self)
+        table = _ChangesTable(self)
         table.setObjectName("editChanges")
         table.setAccessibleName(self.tr("What changes"))
         table.setModel(self.model)
@@ -146,9 +145,7 @@ class EditSheet(QDialog):
         table.setWordWrap(False)
         table.setTextElideMode(Qt.TextElideMode.ElideMiddle)
         table.setTabKeyNavigation(False)
-        # It takes what room is left; with less than some rows, all of the sheet scrolls.
-        table.setMinimumHeight(90)
-        table.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Ignored)
+        table.setMinimumHeight(_ChangesTable.LEAST)
         rows = table.verticalHeader()
         rows.hide()
         rows.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
@@ -212,6 +209,9 @@ class EditSheet(QDialog):
     def _row(self, form: QGridLayout, words: str, line: QLineEdit) -> None:
         label = QLabel(words, self)
         label.setBuddy(line)
+        # Where there is little room the sheet scrolls; lines are not squeezed before it does.
+        line.ensurePolished()
+        line.setMinimumHeight(line.sizeHint().height())
         number = form.rowCount() if form.count() else 0
         form.addWidget(label, number, 0, Qt.AlignmentFlag.AlignRight)
         form.addWidget(line, number, 1)
@@ -362,6 +362,16 @@ class EditSheet(QDialog):
             event.setDropAction(Qt.DropAction.CopyAction)
             event.accept()
             self.take_files(url.toLocalFile() for url in event.mimeData().urls())
+
+
+class _ChangesTable(QTableView):
+    """Takes what room is left; where there is less than for some rows, all of the sheet scrolls."""
+
+    LEAST = 90
+
+    def sizeHint(self) -> QSize:
+        """Some rows are enough."""
+        return QSize(super().sizeHint().width(), self.LEAST)
 
 
 def _listed(paths: Iterable[Path]) -> str:

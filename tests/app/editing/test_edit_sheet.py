@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
+from shardscope.editing.sheet import LEAST
 from shardscope.window.main_window import MainWindow
 from shardscope.window.screenshot import settle
 from tests.app.editing.test_in_the_window import CASES, SWH, apply, sheet_of, show
@@ -27,6 +29,16 @@ def test_the_sheet_fits_the_smallest_window(window: MainWindow, tmp_path: Path) 
         sheet.area.ensureWidgetVisible(sheet.kept)
         seen = sheet.kept.visibleRegion().boundingRect()
         assert seen.height() == sheet.kept.height()
+    sheet.reject()
+    folder = tmp_path / "samples"
+    shutil.copytree(Path(__file__).parents[3] / "resources/samples/des", folder)
+    show(window, next(folder.glob("*.des")), rows=(0,))
+    sheet = sheet_of(window, "tombstone")
+    sheet.resize(LEAST, 240)
+    settle(window, 0)
+    assert all(line.height() >= line.sizeHint().height() for line in sheet.fields.values())
+    assert sheet.area.verticalScrollBar().maximum() > 0
+    assert sheet.table.geometry().bottom() < sheet.total.geometry().top(), "parts lie over each other"
     sheet.reject()
     window.resize(before)
 
