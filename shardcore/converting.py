@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from shardcore.dataset import DataSet
 from shardcore.errors import Remedy, UsageError
 from shardcore.extract import ANY_SIZE, ExtractOptions
 from shardcore.extract.choice import all_rows, outer_kinds, taken_rows
@@ -22,9 +23,11 @@ from shardcore.packing import Packed, write_items
 from shardcore.progress import Progress, no_progress
 from shardcore.registry import format_of, writes_of
 from shardcore.shard import Shard
+from shardcore.sources.local import FileSource, LocalFolder
 from shardcore.text import short
 from shardcore.words import plural
 from shardcore.writing.declared import KeyRule, Writes
+from shardcore.writing.inputs import place_of, would_be_lost
 from shardcore.writing.items import Content, Item, opened
 from shardcore.writing.temporary import STREAM_PIECE
 from shardcore.writing.writer import Sized, pieces_of
@@ -97,6 +100,7 @@ def convert(
         known = ", ".join(one.value for one in KeyChoice if one.value)
         raise UsageError(f"keys are made by {known}, not {short(keys)}") from None
     found = format_of(format)
+    _check_apart(shard, Path(out))
     source = _Source(shard, found, deleted=deleted, unread=plan and unread)
     source.decide(choice)
     done = write_items(
@@ -113,6 +117,23 @@ def convert(
     )
     planned = replace(done.plan, exact=done.plan.exact and not source.guessed) if done.plan is not None else None
     return replace(done, plan=planned, notes=(*source.notes(), *done.notes))
+
+
+def _check_apart(shard: Shard, out: Path) -> None:
+    """Looks whether what is read would be replaced: the file itself, the folder of the data set, or a file in it.
+
+    Raises:
+        UsageError: It would.
+    """
+    target = place_of(out, follow=out.is_dir())
+    if target is None:
+        return
+    if isinstance(shard.source, FileSource) and place_of(shard.source.path) == target:
+        raise would_be_lost(out)
+    if isinstance(shard, DataSet) and isinstance(shard.folder, LocalFolder):
+        folder = place_of(shard.folder.path)
+        if folder == target or (not out.is_dir() and folder in map(place_of, out.absolute().parents)):
+            raise would_be_lost(out)
 
 
 class _Source:

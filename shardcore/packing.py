@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -19,7 +19,8 @@ from shardcore.registry import create, format_of, means_folder, writes_of
 from shardcore.registry import open as open_shard
 from shardcore.words import plural
 from shardcore.writing.declared import Writes
-from shardcore.writing.items import Gathered, Item, input_files, named
+from shardcore.writing.inputs import LeftOut, Replaced, input_files, named, spared
+from shardcore.writing.items import Gathered, Item
 from shardcore.writing.manifest import Manifest, ResultManifest
 from shardcore.writing.plan import Plan, WrittenFile
 from shardcore.writing.temporary import taken
@@ -88,20 +89,27 @@ def pack(
     values = dict(options or {})
     if not inputs and manifest is None and not any(o.content and o.name in values for o in found.options):
         raise UsageError("what is to be packed? give files or folders, or a manifest")
+    inputs = list(named(inputs))
+    replaced = Replaced(out, writes.members, folder=means_folder(out), force=force)
+    notes: list[str] = []
     with ExitStack() as stack:
         read: Manifest | None = None
+        gathered: Gathered | None = None
         items: Iterable[Item] = ()
         if manifest is not None:
             read = Manifest(manifest, found.options_for(Purpose.FACT), format)
             stack.callback(read.close)
             items = read.items(writes.key_of)
+            if replaced:
+                items = spared(items, replaced)
             values = _from_header(read.header, found) | values
-        notes: list[str] = []
         if inputs or read is None:
             gathered = gather(writes, inputs, values)
-            notes += gathered.notes
             values = dict(gathered.options) | values
-            items = chain(items, gathered.items)
+            more = gathered.items
+            if replaced:
+                more = spared(more, replaced, set(map(Path, inputs)), notes)
+            items = chain(items, more)
         if plan and unread:
             items = (item.unread() for item in items)
         done = write_items(
@@ -117,6 +125,7 @@ def pack(
             verifying=verifying,
         )
         dropped = read.dropped if read is not None else {}
+        notes += gathered.notes if gathered is not None else ()
     notes += [f"{format} has no place for {name} ({plural(count, 'object')})" for name, count in dropped.items()]
     return replace(done, notes=(*notes, *done.notes))
 
@@ -129,8 +138,17 @@ def gather(writes: Writes, inputs: Sequence[str | Path], options: Mapping[str, A
         UsageError: It does not fit the format.
     """
     if writes.gather is not None:
-        return writes.gather([Path(one) for one in named(inputs)], options)
-    return Gathered(Item(writes.key_of(name), path, str(path), name) for path, name in input_files(inputs))
+        return writes.gather(list(map(Path, inputs)), options)
+    notes: list[str] = []
+    return Gathered(_items(writes, inputs, notes), notes=notes)
+
+
+def _items(writes: Writes, inputs: Sequence[str | Path], notes: list[str]) -> Iterator[Item]:
+    """The files below the inputs; at the end the notes tell what was left out."""
+    left_out = LeftOut()
+    for path, name in input_files(inputs, left_out):
+        yield Item(writes.key_of(name), path, str(path), name)
+    notes += left_out.notes()
 
 
 def write_items(
@@ -151,9 +169,11 @@ def write_items(
     if plan and not folder and os.path.lexists(out) and not force:
         raise taken(Path(out))
     with create(out, format=found.name, force=force, folder=folder, plan=plan, **options) as writer:
-        add_items(writer, found.name, items, total=total, progress=progress)
+        result = add_items(writer, found.name, items, total=total, progress=progress)
         if plan:
-            return Packed(plan=writer.plan(), notes=writer.notes)
+            planned = writer.plan()
+            planned = replace(planned, files=(*planned.files, *result.planned))
+            return Packed(plan=planned, notes=writer.notes)
     report = read_back(out, found.name, writer, verify, verifying or progress)
     return Packed(
         writer.written,
@@ -166,8 +186,8 @@ def write_items(
 
 def add_items(
     writer: Writer, format: str, items: Iterable[Item], *, total: int = 0, progress: Progress = no_progress
-) -> None:
-    """Adds objects one after the other, and notes what becomes of keys that change.
+) -> ResultManifest:
+    """Adds objects one after the other; returns what became of keys that changed.
 
     Raises:
         UsageError: One does not fit the format.
@@ -178,6 +198,7 @@ def add_items(
         progress(number, max(total, number + 1))
         result.note(item.old_key, item.add_to(writer), item.told)
     result.end()
+    return result
 
 
 def read_back(out: str | Path, format: str, writer: Writer, depth: Depth, progress: Progress = no_progress) -> Report:

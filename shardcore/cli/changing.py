@@ -36,7 +36,8 @@ if TYPE_CHECKING:
 ESTIMATE = "≈ "
 
 Options = Annotated[
-    list[str] | None, typer.Option("-O", metavar="NAME=VALUE", help="An option of the format, such as seed=1.")
+    list[str] | None,
+    typer.Option("-O", metavar="NAME=VALUE", help="An option of the format, such as seed=1; -O help lists them."),
 ]
 PlanOnly = Annotated[bool, typer.Option("--plan", help="Print what would be written, and write nothing.")]
 NoVerify = Annotated[bool, typer.Option("--no-verify", help="Do not read the contents back; the index always is.")]
@@ -72,6 +73,8 @@ def pack(
     """Pack files into a new shard; it appears when it is complete, and is read back."""
     from shardcore.packing import pack as pack_files
 
+    if option == ["help"]:
+        return tell_options(format_name)
     options = written_with(option, spec)
     with target_of(out, how, force=force) as target:
         with progress_bar("packing") as progress:
@@ -120,6 +123,8 @@ def convert(
     """Write all objects of a shard into a new one of another format."""
     from shardcore.converting import convert as convert_shard
 
+    if option == ["help"]:
+        return tell_options(format_name)
     options = written_with(option, spec)
     how = replace(how, format=source_format, options={"spec": source_spec, "xorbs": xorbs, "deleted": deleted})
     with target_of(out, how, force=force) as target:
@@ -155,6 +160,8 @@ def rekey(
     refuse_address(out)
     with how.open(uri) as shard:
         write = edit_for(shard, "rekey")
+        if option == ["help"]:
+            return tell_options(shard.format, Purpose.REKEY)
         options = read_options(format_of(shard.format).options, format_options(option), Purpose.REKEY, "rekey")
         written = write(shard, out, force=force, **options)
     with how.open(out) as anew:
@@ -163,6 +170,22 @@ def rekey(
 
 
 COMMANDS = (pack, convert, rekey)
+
+
+def tell_options(format_name: str, purpose: Purpose = Purpose.WRITE) -> int:
+    """Prints what `-O` takes for a format, one option on each line; the exit code.
+
+    Raises:
+        UsageError: There is no such format.
+    """
+    from shardcore.registry import format_of
+
+    options = [one for one in format_of(format_name).options_for(purpose) if not one.hidden]
+    width = max((len(option.name) for option in options), default=0)
+    for option in options:
+        choices = f" One of {', '.join(option.choices)}." if option.choices else ""
+        print_line(f"{option.name:<{width}}  {option.help}{choices}")
+    return 0
 
 
 def written_with(option: list[str] | None, spec: str | None) -> dict[str, Any]:

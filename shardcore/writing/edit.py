@@ -13,7 +13,8 @@ from shardcore.errors import SourceChanged, SourceError, UsageError, reason_of
 from shardcore.progress import Progress, no_progress
 from shardcore.sources.base import Source
 from shardcore.sources.local import FileSource
-from shardcore.writing.temporary import STREAM_PIECE, TemporaryFile, stem_of, sweep, sync_folder
+from shardcore.writing.left_over import stem_of, sweep
+from shardcore.writing.temporary import STREAM_PIECE, TemporaryFile, sync_folder
 
 SHOWN = 64
 """Bytes of a change that are shown at most."""
@@ -141,7 +142,9 @@ class Edit:
         """
         changes = []
         for one in self.changes:
-            old = self.source.read(one.start, max(one.start, min(one.start + SHOWN, one.stop, self.old_size)))
+            # A change may begin beyond the old end: what grows by more than one stretch has several there.
+            stop = min(one.start + SHOWN, one.stop, self.old_size)
+            old = self.source.read(one.start, stop) if one.start < stop else b""
             changes.append(
                 {"what": one.what, "start": one.start, "stop": one.stop, "old": old.hex(), "new": one.head().hex()}
             )

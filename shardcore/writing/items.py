@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -67,8 +65,8 @@ class Item:
         if self.known is not None:
             return self.known
         with ExitStack() as stack:
-            parts = {part: stack.enter_context(opened(content)) for part, content in self.parts.items()}
-            data = stack.enter_context(opened(self.content))
+            parts = {part: stack.enter_context(opened(content, self.label)) for part, content in self.parts.items()}
+            data = stack.enter_context(opened(self.content, self.label))
             return writer.add(self.key, data, label=self.label, name=self.name, parts=parts, **self.facts)
 
 
@@ -79,12 +77,13 @@ class Gathered:
     Attributes:
         items: The objects; made while they are asked for.
         options: What the inputs say about how to write (an `info` that lies with them); what people say goes before.
-        notes: What people should know, a sentence each: files that are left out, and why.
+        notes: What people should know, a sentence each: files that are left out, and why. It is complete when all items
+            were asked for.
     """
 
     items: Iterable[Item]
     options: Mapping[str, Any] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
+    notes: Sequence[str] = ()
 
 
 def _size_of(content: Content) -> Content:
@@ -98,8 +97,12 @@ def _size_of(content: Content) -> Content:
 
 
 @contextmanager
-def opened(content: Content) -> Iterator[Data]:
+def opened(content: Content, label: str = "") -> Iterator[Data]:
     """Content as a writer takes it; a file is closed afterwards.
+
+    Args:
+        content: The content.
+        label: What errors call it; by default the path.
 
     Raises:
         SourceError: The file cannot be read.
@@ -108,52 +111,10 @@ def opened(content: Content) -> Iterator[Data]:
         try:
             stream = content.open("rb")
         except (OSError, ValueError) as error:
-            raise SourceError(f"cannot read {content}: {reason_of(error)}") from error
+            raise SourceError(f"cannot read {label or content}: {reason_of(error)}") from error
         with stream:
             yield stream
     elif callable(content):
         yield content()
     else:
         yield content
-
-
-def named(inputs: Iterable[str | Path]) -> Iterator[str | Path]:
-    """The inputs; for `-` those that standard input names, one on each line."""
-    for one in inputs:
-        if one == "-":
-            yield from (line for line in sys.stdin.read().splitlines() if line)
-        else:
-            yield one
-
-
-def input_files(inputs: Iterable[str | Path]) -> Iterator[tuple[Path, str]]:
-    """The files that are named, and those in the folders that are named, sorted by name; links in folders are left out.
-
-    Yields:
-        The path, and the name below the folder that was given, with `/`; else the name of the file.
-
-    Raises:
-        SourceError: A name is neither a file nor a folder.
-    """
-    for one in named(inputs):
-        path = Path(one)
-        # Path.is_dir and is_file raise for names that are too long, and where looking is not allowed.
-        if os.path.isdir(path):  # noqa: PTH112
-            yield from _files_below(path, "")
-        elif os.path.isfile(path):  # noqa: PTH113
-            yield path, path.name
-        else:
-            there = os.path.exists(path)  # noqa: PTH110
-            raise SourceError(f"{path} is not a regular file" if there else f"there is no file {path}")
-
-
-def _files_below(folder: Path, above: str) -> Iterator[tuple[Path, str]]:
-    try:
-        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
-    except OSError as error:
-        raise SourceError(f"cannot list {folder}: {reason_of(error)}") from error
-    for entry in entries:
-        if entry.is_dir(follow_symlinks=False):
-            yield from _files_below(Path(entry.path), f"{above}{entry.name}/")
-        elif entry.is_file(follow_symlinks=False):
-            yield Path(entry.path), f"{above}{entry.name}"

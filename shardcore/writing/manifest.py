@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable, Generator, Iterator, Mapping
 from pathlib import Path
@@ -10,10 +11,13 @@ from typing import Any
 
 from shardcore.errors import FormatError, SourceError, UsageError, reason_of
 from shardcore.json_text import FREE, JsonLimits, parse_json
+from shardcore.nodes.sections import Section, SectionRole
+from shardcore.objects import NoObjects
 from shardcore.options import Option
 from shardcore.text import short
 from shardcore.writing.items import Item
 from shardcore.writing.output import Output
+from shardcore.writing.plan import PlannedFile
 from shardcore.writing.temporary import Draining
 
 KNOWN = ("path", "key", "part", "size", "sha256", "state", "error", "skipped")
@@ -61,17 +65,17 @@ class Manifest:
             return not self.header or "objects" in self.header or "format" in self.header
         return isinstance(self._first[1].get("path"), str)
 
-    def paths(self) -> Iterator[Path]:
-        """The files that it names, instead of the objects: to count them.
+    def paths(self) -> Iterator[str]:
+        """The files that it names, instead of the objects: to count them. Texts: a `Path` takes longer than a `stat`.
 
         Raises:
             UsageError: A line is not one of a manifest.
         """
-        line = self._first
+        line, folder = self._first, str(self._folder)
         while line is not None:
             path = line[1].get("path")
             if isinstance(path, str) and path and line[1].get("state") not in ("unused", "deleted"):
-                yield self._folder / path
+                yield os.path.join(folder, path)  # noqa: PTH118
             line = next(self._lines, None)
 
     def items(self, key_of: Callable[[str], str | None]) -> Iterator[Item]:
@@ -149,7 +153,8 @@ class Manifest:
         for line in stream:
             number += 1
             if line.strip():
-                first = line
+                # Standard input may begin with a byte order mark, too.
+                first = line.removeprefix("\ufeff")
                 break
         if not first:
             return
@@ -225,6 +230,8 @@ class ResultManifest:
     def __init__(self, output: Output, format: str) -> None:
         self._output = output
         self._format = format
+        target = output.target
+        self._name = "manifest.json" if output.folder or target is None else target.name + RESULT
         self._file: Draining | None = None
         self._count = 0
         self._row = -1
@@ -245,9 +252,7 @@ class ResultManifest:
         if (key is None or key == stored) and not facts:
             return
         if self._file is None:
-            target = self._output.target
-            name = "manifest.json" if self._output.folder or target is None else target.name + RESULT
-            self._file = self._output.open(name, last=True)
+            self._file = self._output.open(self._name, last=True)
             self._write(f'{{\n "format": {json.dumps(self._format)},\n "objects": [')
         line = {"key": key, "stored": stored or None, "row": None if stored else self._row} | dict(facts or {})
         told = {name: value for name, value in line.items() if value is not None or name == "key"}
@@ -263,6 +268,15 @@ class ResultManifest:
         if self._file is not None:
             self._write("\n ]\n}\n")
             self._file.complete(self._count)
+
+    @property
+    def planned(self) -> tuple[PlannedFile, ...]:
+        """The file, if there is to be one, once it is complete."""
+        if self._file is None:
+            return ()
+        text = "Which key each object had, and under which it is found now."
+        section = Section("manifest", SectionRole.METADATA, 0, self._file.at, text)
+        return (PlannedFile(self._name, self._file.at, (section,), NoObjects()),)
 
     def _write(self, text: str) -> None:
         if self._file is not None:

@@ -8,18 +8,15 @@ from pathlib import Path
 
 from shardcore.errors import Remedy, ShardError, SourceError, UsageError, reason_of
 from shardcore.sources.base import check_name
+from shardcore.writing.left_over import lock, new_run, stem_of, sweep, temporary_path
 from shardcore.writing.plan import WrittenFile
 from shardcore.writing.temporary import (
     Draining,
     TemporaryFile,
+    is_replaceable,
     is_there,
-    lock,
-    new_run,
-    stem_of,
-    sweep,
     sync_folder,
     taken,
-    temporary_path,
 )
 
 
@@ -270,7 +267,7 @@ class Output:
         return type(error)(message, span=error.span, remedy=error.remedy)
 
     def _check_free(self, path: Path) -> None:
-        if is_there(path) and (os.path.isdir(path) or not self.force):  # noqa: PTH112
+        if is_there(path) and not (self.force and is_replaceable(path)):
             raise taken(path)
 
 

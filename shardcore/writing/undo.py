@@ -28,7 +28,8 @@ from shardcore.sources.local import FileSource
 from shardcore.span import Span
 from shardcore.writing.chain import bring_back, earlier_journals, forget, journal_of, put_aside
 from shardcore.writing.edit import Change, Edit, New, Stream, Zeros, make_changes, write_all
-from shardcore.writing.temporary import TemporaryFile, stem_of, sweep, sync_folder
+from shardcore.writing.left_over import stem_of, sweep
+from shardcore.writing.temporary import TemporaryFile, sync_folder
 
 MAGIC = b"SHRDUNDO"
 BEGUN, DONE = b"\0", b"\1"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from shardcore.converting import convert
 from shardcore.packing import pack
 from shardcore.progress import stopped_by
 from shardcore.writing.manifest import Manifest
+from shardcore.writing.temporary import write_whole
 
 DATA = Path(__file__).parents[1] / "data"
 
@@ -128,3 +130,118 @@ def test_the_files_of_a_manifest(tmp_path: Path, text: str, is_one: bool, count:
     assert manifest.is_one is is_one
     assert len(list(manifest.paths())) == count
     manifest.close()
+
+
+def test_an_input_is_never_replaced(folder: Path, tmp_path: Path) -> None:
+    """A file that is named, by a manifest too, and would be replaced by the shard made of it: refused, and whole."""
+    file = folder / "3"
+    whole = file.read_bytes()
+    (tmp_path / "link").symlink_to(file)
+    listed = tmp_path / "list.jsonl"
+    listed.write_text('{"path": "files/3", "key": "a"}\n')
+    for given in ({"inputs": [file]}, {"inputs": [folder / "2", tmp_path / "link"]}, {"manifest": listed}):
+        with pytest.raises(shardcore.UsageError, match="and would be replaced: give the new shard another"):
+            pack("des", file, force=True, **given)
+        assert file.read_bytes() == whole
+    # The link is replaced; what it leads to is not.
+    pack("des", tmp_path / "link", [file], force=True)
+    assert file.read_bytes() == whole
+
+
+def test_a_shard_in_the_folder_that_is_packed(folder: Path) -> None:
+    """Neither its temporary file nor the shard that it replaces is an object of it: the same call gives equal bytes."""
+    out = folder / "all.des"
+    first = pack("des", out, [folder])
+    content = out.read_bytes()
+    (folder / ".other.des.0123456789ab-1.part").write_bytes(b"of a run that was killed")
+    again = pack("des", out, [folder], force=True)
+    assert first.written[0].objects == again.written[0].objects == 5
+    assert out.read_bytes() == content
+    assert again.notes == (f"left out: {out}, which the new shard replaces",)
+
+
+def test_what_folders_hold_besides_files_is_counted(folder: Path, tmp_path: Path) -> None:
+    """Links and pipes are left out, and it is said."""
+    (folder / "link").symlink_to("1")
+    (folder / "up").symlink_to("..")
+    os.mkfifo(folder / "pipe")
+    notes = pack("des", tmp_path / "x", [folder]).notes
+    assert notes == (
+        "left out: 2 links, which are not followed in folders",
+        "left out: 1 pipe, socket or device",
+    )
+
+
+def test_only_files_and_links_are_replaced(folder: Path, tmp_path: Path) -> None:
+    """What is no file keeps its name, forced or not: a device that became a file would be missed by all programs."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for force in (False, True):
+        with pytest.raises(shardcore.UsageError, match="is a pipe, a socket or a device; give the name of a file"):
+            pack("des", pipe, [folder], force=force)
+    assert pipe.is_fifo()
+    with pytest.raises(shardcore.UsageError, match="is a pipe"):
+        write_whole(pipe, [b"x"], force=True)
+
+
+def test_a_shard_is_not_converted_into_itself(tmp_path: Path) -> None:
+    """Neither the file that is read, nor a file of the folder that is read, nor that folder is replaced."""
+    path = tmp_path / "x.shard"
+    path.write_bytes((DATA / "swh/small.shard").read_bytes())
+    with shardcore.open(path) as shard, pytest.raises(shardcore.UsageError, match="would be replaced"):
+        convert(shard, "des", path, force=True)
+    source = tmp_path / "set"
+    pack("des", f"{source}/", [path], options={"date": "2026-01-01"})
+    (member,) = source.glob("*.des")
+    whole = member.read_bytes()
+    with shardcore.open(source) as shard:
+        for out in (member, source):
+            with pytest.raises(shardcore.UsageError, match="would be replaced"):
+                convert(shard, "des", out, force=True, options={"date": "2026-01-01"} if out == source else {})
+    assert member.read_bytes() == whole
+
+
+def test_a_file_of_a_manifest_that_is_missing(tmp_path: Path) -> None:
+    """The error names the line that names it."""
+    (tmp_path / "list.jsonl").write_text('\n{"path": "nothing", "key": "a"}\n')
+    with pytest.raises(shardcore.SourceError, match=r"cannot read .*nothing \(.*list.jsonl, line 2\): No such file"):
+        pack("des", tmp_path / "x", manifest=tmp_path / "list.jsonl")
+    with pytest.raises(shardcore.UsageError, match="created_at is not a date or time in ISO 8601: 'yesterday'"):
+        (tmp_path / "nothing").write_bytes(b"")
+        (tmp_path / "list.jsonl").write_text('{"path": "nothing", "key": "a", "created_at": "yesterday"}\n')
+        pack("des", tmp_path / "x", manifest=tmp_path / "list.jsonl", options={"keep_date": True})
+
+
+def test_the_result_manifest_is_planned(tmp_path: Path) -> None:
+    """The file that tells what became of the keys is part of the plan, by name and size."""
+    with shardcore.open(DATA / "swh/small.shard") as shard:
+        plan = convert(shard, "mdb", tmp_path / "x.mdb", plan=True).plan
+        written = convert(shard, "mdb", tmp_path / "x.mdb").written
+    assert plan is not None
+    assert [(file.name, file.size) for file in plan.files] == [
+        (str(file.path.relative_to(tmp_path)), file.size) for file in written
+    ]
+    assert plan.files[-1].name == "x.mdb.manifest.json"
+
+
+def test_a_name_that_is_no_text(folder: Path, tmp_path: Path) -> None:
+    """A name that cannot be a uid is told with its file, and what to do; a manifest gives it another key."""
+    (folder / os.fsdecode(b"\xff")).write_bytes(b"x")
+    with pytest.raises(shardcore.UsageError, match="has no UTF-8 form; a manifest can give it another one"):
+        pack("des", tmp_path / "x", [folder])
+
+
+def test_shards_in_the_folder_that_is_packed(folder: Path) -> None:
+    """Where it is written into itself, the shards of the run before are no objects; if named, they are refused."""
+    options = {"date": "2026-01-01"}
+    first = pack("des", folder, [folder], options=options)
+    again = pack("des", folder, [folder], options=options, force=True)
+    assert [(one.path, one.sha256) for one in again.written] == [(one.path, one.sha256) for one in first.written]
+    assert len(again.notes) == len(first.written)
+    with pytest.raises(shardcore.UsageError, match="would be replaced"):
+        pack("des", folder, [first.written[0].path], options=options, force=True)
+    # With patterns that name a file of a sub-folder, too; and what is not a shard is packed.
+    store = pack("mdb", f"{folder}/store/", [folder / "1", folder / "2"])
+    shard = next(one.path for one in store.written if one.path.suffix == ".mdb")
+    with pytest.raises(shardcore.UsageError, match="would be replaced"):
+        pack("mdb", folder / "store", [shard], force=True)

@@ -29,6 +29,7 @@ from shardcore.options import Option
 from shardscope.editing.change_model import NARROW, SHORT, ChangeModel
 from shardscope.editing.proposal import Proposal, Row
 from shardscope.looks import theme
+from shardscope.looks.scrolled import scrolled
 from shardscope.looks.shown import shown, tip
 from shardscope.looks.tick_box import TickBox
 from shardscope.looks.type import LARGE, sized
@@ -134,7 +135,7 @@ class EditSheet(QDialog):
         return line
 
     def _table(self) -> QTableView:
-        table = QTableView(self)
+        table = _ChangesTable(self)
         table.setObjectName("editChanges")
         table.setAccessibleName(self.tr("What changes"))
         table.setModel(self.model)
@@ -144,7 +145,7 @@ class EditSheet(QDialog):
         table.setWordWrap(False)
         table.setTextElideMode(Qt.TextElideMode.ElideMiddle)
         table.setTabKeyNavigation(False)
-        table.setMinimumHeight(70)
+        table.setMinimumHeight(_ChangesTable.LEAST)
         rows = table.verticalHeader()
         rows.hide()
         rows.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
@@ -176,8 +177,9 @@ class EditSheet(QDialog):
             sides.addWidget(button)
         sides.addStretch(1)
         self.new.setChecked(True)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(16, 12, 16, 12)
+        inner = QWidget(self)
+        column = QVBoxLayout(inner)
+        column.setContentsMargins(16, 12, 16, 4)
         column.setSpacing(8)
         for part in (self.title, self.help):
             column.addWidget(part)
@@ -189,12 +191,27 @@ class EditSheet(QDialog):
         column.addLayout(sides)
         column.addWidget(self.takedown)
         column.addWidget(self.kept)
-        column.addWidget(self.buttons)
+        self.area = scrolled(inner, "editArea", self.tr("What changes, and how"), self)
+        foot = QHBoxLayout()
+        foot.setContentsMargins(16, 4, 16, 12)
+        foot.addWidget(self.buttons)
+        outer = QVBoxLayout(self)
+        outer.setContentsMargins(0, 0, 0, 0)
+        outer.setSpacing(0)
+        outer.addWidget(self.area, 1)
+        outer.addLayout(foot)
         self.resize(SIZE)
+
+    def minimumSizeHint(self) -> QSize:
+        """Everything but the buttons scrolls: it fits beside the smallest window."""
+        return QSize(LEAST - 80, 200)
 
     def _row(self, form: QGridLayout, words: str, line: QLineEdit) -> None:
         label = QLabel(words, self)
         label.setBuddy(line)
+        # Where there is little room the sheet scrolls; lines are not squeezed before it does.
+        line.ensurePolished()
+        line.setMinimumHeight(line.sizeHint().height())
         number = form.rowCount() if form.count() else 0
         form.addWidget(label, number, 0, Qt.AlignmentFlag.AlignRight)
         form.addWidget(line, number, 1)
@@ -345,6 +362,16 @@ class EditSheet(QDialog):
             event.setDropAction(Qt.DropAction.CopyAction)
             event.accept()
             self.take_files(url.toLocalFile() for url in event.mimeData().urls())
+
+
+class _ChangesTable(QTableView):
+    """Takes what room is left; where there is less than for some rows, all of the sheet scrolls."""
+
+    LEAST = 90
+
+    def sizeHint(self) -> QSize:
+        """Some rows are enough."""
+        return QSize(super().sizeHint().width(), self.LEAST)
 
 
 def _listed(paths: Iterable[Path]) -> str:

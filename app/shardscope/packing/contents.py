@@ -12,11 +12,14 @@ from pathlib import Path
 from shardcore import ShardError
 from shardcore.progress import Progress
 from shardcore.words import plural
-from shardcore.writing.items import input_files
+from shardcore.writing.inputs import input_files
 from shardcore.writing.manifest import Manifest
 
 MANIFEST_ENDING = ".jsonl"
 MANIFEST_NAME = "manifest.json"
+
+TELL_EVERY = 256
+"""Lines of a manifest between two words about how far it is."""
 
 
 class InputKind(Enum):
@@ -164,12 +167,14 @@ def _manifest(path: str, before: int, progress: Progress) -> Input | None:
         if not manifest.is_one:
             return None
         for file in manifest.paths():
-            progress(before + objects, 0)
+            if objects % TELL_EVERY == 0:
+                progress(before + objects, 0)
             objects += 1
             try:
-                size += file.stat().st_size
-            except OSError:
-                return Input(path, InputKind.MANIFEST, objects, size, f"names {file.name}, which is not there")
+                size += os.stat(file).st_size  # noqa: PTH116
+            except (OSError, ValueError):
+                missing = Path(file).name
+                return Input(path, InputKind.MANIFEST, objects, size, f"names {missing}, which is not there")
     except ShardError as error:
         return Input(path, InputKind.MANIFEST, objects, size, error.message)
     finally:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Signal
 from PySide6.QtGui import QFont, QResizeEvent
 from PySide6.QtWidgets import (
     QBoxLayout,
@@ -13,7 +13,6 @@ from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
     QLabel,
-    QScrollArea,
     QVBoxLayout,
     QWidget,
 )
@@ -24,6 +23,7 @@ from shardcore.options import Purpose
 from shardcore.registry import writes_of
 from shardscope.looks import theme
 from shardscope.looks.elided import Elided
+from shardscope.looks.scrolled import scrolled
 from shardscope.looks.shown import shown
 from shardscope.looks.type import LARGE, SMALL, sized
 from shardscope.opening import OpenRequest
@@ -124,13 +124,8 @@ class PackForm(QWidget):
         self._columns.setSpacing(28)
         self._columns.addLayout(self._left, 1)
         self._columns.addLayout(self._right, 1)
-        self.area = QScrollArea(self)
-        self.area.setObjectName("packArea")
-        self.area.setAccessibleName(self.tr("Contents, format, place, plan and options"))
-        self.area.setFrameShape(QFrame.Shape.NoFrame)
-        self.area.setWidgetResizable(True)
-        self.area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.area.setWidget(inner)
+        spoken = self.tr("Contents, format, place, plan and options")
+        self.area = scrolled(inner, "packArea", spoken, self)
 
     def _make_foot(self) -> None:
         self.problem = Elided(greedy=True, parent=self)

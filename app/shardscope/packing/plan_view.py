@@ -186,7 +186,9 @@ class PlanView(QWidget):
         self.notes.setStyleSheet(f"color: {theme.of(self).muted.name()};")
         self.notes.setVisible(bool(planned.notes))
         if plan.files:
-            largest = max(range(len(plan.files)), key=lambda number: plan.files[number].size)
+            # A shard is what people came for, and not what lies beside it.
+            sizes = [(bool(len(file.objects)), file.size) for file in plan.files]
+            largest = sizes.index(max(sizes))
             self.tree.expand(self.model.index_of(largest))
             self.tree.setCurrentIndex(self.model.index_of(largest))
         else:

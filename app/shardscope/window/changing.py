@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QEvent, QObject, QPoint
+from PySide6.QtCore import QEvent, QObject, QPoint, QSize
 from PySide6.QtGui import QAction, QHelpEvent
 from PySide6.QtWidgets import QMainWindow, QMenu
 
@@ -102,13 +102,14 @@ class Changing(QObject):
     # --- the bytes ---
 
     def _place(self, sheet: EditSheet) -> None:
-        """Beside the bytes where there is room: what changes is looked at in both."""
+        """Beside the bytes where there is room: what changes is looked at in both. Never larger than the window."""
         self._from = self._bytes.state.name, self._bytes.state.visible_bytes[0]
         bytes_, screen = self._bytes, self._window.screen().availableGeometry()
         window = self._window.frameGeometry()
         corner = bytes_.mapToGlobal(QPoint(0, 0))
         before, after = corner.x() - screen.left(), screen.right() - corner.x() - bytes_.width()
-        width, height = sheet.size().boundedTo(screen.size()).toTuple()
+        most = (self._window.size() - QSize(2 * GAP, 2 * GAP)).boundedTo(screen.size())
+        width, height = sheet.size().boundedTo(most).toTuple()
         if max(before, after) >= LEAST + GAP:
             width = min(width, max(before, after) - GAP)
         left = corner.x() + bytes_.width() + GAP // 2 if after > before else corner.x() - GAP // 2 - width

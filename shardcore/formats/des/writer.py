@@ -304,6 +304,7 @@ class DesWriter(Writer):
         if not isinstance(meta, dict):
             raise UsageError(f"{who}: meta is a JSON object, not {short(meta)}")
         if self._keep_date and created_at:
+            self._check_time(created_at, who)
             meta = {"created_at": created_at} | meta
         if meta and self._version == 1:
             raise UsageError(f"{who}: version 1 has no place for metadata; use version=2")
@@ -311,6 +312,12 @@ class DesWriter(Writer):
             return write_meta(meta), created_at
         except FormatError as error:
             raise UsageError(f"{who}: {error.message}") from None
+
+    def _check_time(self, created_at: str, who: str) -> None:
+        try:
+            shard_date(created_at)
+        except UsageError as error:
+            raise UsageError(f"{who}: created_at is {error.message}") from None
 
     def _codec_of(self, uid: str, more: More) -> str:
         said = more.facts.get("codec")
@@ -371,7 +378,8 @@ def _uid_bytes(key: str | None, label: str) -> bytes:
     try:
         return uid_bytes(key)
     except FormatError as error:
-        raise UsageError(f"{who}{error.message}") from None
+        other = "; a manifest can give it another one" if label else ""
+        raise UsageError(f"{who}{error.message}{other}") from None
 
 
 def _many_uid_bytes(keys: Sequence[str]) -> list[bytes]:

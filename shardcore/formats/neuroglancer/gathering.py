@@ -13,7 +13,8 @@ from shardcore.formats.neuroglancer.info import KeySpace, SpaceKind
 from shardcore.formats.neuroglancer.number import key_of_name
 from shardcore.formats.neuroglancer.unsharded import MANIFEST, chunk_key, pairs, unsharded_at
 from shardcore.formats.neuroglancer.voxels import chunks, described_volume
-from shardcore.writing.items import Gathered, Item, input_files
+from shardcore.writing.inputs import input_files
+from shardcore.writing.items import Gathered, Item
 
 
 def gather(paths: Sequence[Path], options: Mapping[str, Any]) -> Gathered:

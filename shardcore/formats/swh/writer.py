@@ -193,7 +193,10 @@ class SwhWriter(Writer):
         twins = find_duplicate(keys) if len(keys) else None
         if twins is not None:
             first, second = map(self._labels.of, twins)
-            raise UsageError(f"{first} and {second} have the same key, {keys[twins[0]].tobytes().hex()}")
+            key = keys[twins[0]].tobytes().hex()
+            raise UsageError(
+                f"{first} and {second} have the same key, {key}: a shard has each content once, so give one of them"
+            )
         function = build(keys, self._seed, progress=self._progress)
         encoded = encode(function.displacements)
         section = write_hash_section(function.seed, function.slots, function.buckets, encoded)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,31 +23,12 @@ from shardcore.writing.edit import Change, edit_of
 from shardcore.writing.undo import BEGUN, MAGIC
 from shardcore.writing.undo import apply as make
 from shardscope.editing.sheet import EditSheet
-from shardscope.settings import Settings
 from shardscope.window.main_window import MainWindow
 from shardscope.window.screenshot import settle
 from tests.app.window.test_names import unnamed
 
 Flags = QItemSelectionModel.SelectionFlag
 TRAILING = bytes(100) + b"junk" * 30
-
-
-@pytest.fixture(scope="module")
-def one(qapp: QApplication, tmp_path_factory: pytest.TempPathFactory) -> Iterator[MainWindow]:
-    """A window for all of these tests."""
-    made = MainWindow(Settings(tmp_path_factory.mktemp("settings") / "settings.ini"))
-    made.resize(1200, 800)
-    made.show()
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def window(one: MainWindow) -> Iterator[MainWindow]:
-    """The window; what was opened is closed afterwards."""
-    yield one
-    one.session.close()
-    settle(one, 0)
 
 
 @dataclass(frozen=True)

@@ -129,6 +129,7 @@ def test_what_is_there_already(qtbot: QtBot, session: Session, open_sheet: OpenS
     qtbot.waitUntil(lambda: sheet.form.place.state.text() == "A file of that name exists.")
     assert not sheet.form.write.isEnabled()
     assert "have it replaced" in sheet.form.problem.text()
+    wait_planned(qtbot, sheet)
     for name, told in ((str(one), "This is what is read"), (f"{numbered}/no/x.des", "There is no folder")):
         sheet.form.place.line.setText(name)
         qtbot.waitUntil(partial(says, sheet.form.place.state, told))

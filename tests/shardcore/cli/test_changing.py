@@ -197,3 +197,13 @@ def test_a_folder_of_shards(inputs: Path, tmp_path: Path, capsys: pytest.Capture
     assert run(["pack", "des", str(tmp_path / "two.des"), str(inputs / "deep"), str(inputs)]) == 0
     with shardcore.open(tmp_path / "two.des") as shard:
         assert shard.objects.keys[:] == ["b", "a", "c", "deep/b", "m"]
+
+
+def test_the_options_of_a_format_are_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`-O help` tells each option that is declared, with its choices; nothing is read or written."""
+    for command in (["pack", "des", str(tmp_path / "x")], ["convert", "nothing", "des", str(tmp_path / "x")]):
+        assert run([*command, "-O", "help"]) == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert [line.split()[0] for line in lines][:3] == ["codec", "level", "threshold"]
+        assert lines[0].endswith("One of none, zstd, lz4.")
+    assert not list(tmp_path.iterdir())

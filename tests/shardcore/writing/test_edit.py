@@ -359,3 +359,12 @@ def test_commands_say_what_the_window_says() -> None:
     helps = {command.__name__: (command.__doc__ or "").strip() for command in editing.COMMANDS}
     assert {verb.name: verb.help for verb in VERBS} == {verb.name: helps[verb.name] for verb in VERBS}
     assert TOMBSTONE.help_of("ticket") == "Where it was decided."
+
+
+def test_changes_beyond_the_old_end_are_told(tmp_path: Path) -> None:
+    """A file that grows by several stretches has changes that begin after its end: they had no old bytes."""
+    path = tmp_path / "file"
+    path.write_bytes(b"short")
+    edit = edit_of(FileSource(path), "grow", (Change(5, b"abc"), Change(8, b"defg")), 12)
+    assert [(one["old"], bytes.fromhex(one["new"])) for one in edit.told()["changes"]] == [("", b"abc"), ("", b"defg")]
+    edit.source.close()

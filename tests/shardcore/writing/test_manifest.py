@@ -121,7 +121,7 @@ def test_facts_of_another_format_are_counted(tmp_path: Path) -> None:
 
 def test_standard_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`-` is standard input; paths are relative to the working folder."""
-    monkeypatch.setattr(sys, "stdin", io.StringIO('{"path": "a"}\n'))
+    monkeypatch.setattr(sys, "stdin", io.StringIO('\ufeff{"path": "a"}\n'))
     (item,) = Manifest("-", FACTS, "des").items(lambda name: f"key of {name}")
     assert (item.key, item.content) == ("key of a", Path("a"))
 

@@ -1,0 +1,168 @@
+"""What people give to be packed: files and folders, found by their names; never the file that is written from them."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Collection, Iterable, Iterator, MutableSequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from shardcore.errors import SourceError, UsageError, reason_of
+from shardcore.words import plural
+from shardcore.writing.items import Content, Item
+from shardcore.writing.left_over import is_left_over
+
+Place = tuple[int, int]
+"""What a file is to the system, whatever it is called: its device and its number there."""
+
+
+class LeftOut:
+    """Counts what folders hold that is not packed."""
+
+    def __init__(self) -> None:
+        self._links = 0
+        self._others = 0
+
+    def add(self, entry: os.DirEntry[str]) -> None:
+        """Counts something that is neither a file nor a folder."""
+        if entry.is_symlink():
+            self._links += 1
+        else:
+            self._others += 1
+
+    def notes(self) -> list[str]:
+        """What was left out, a sentence each."""
+        counts = (
+            (self._links, plural(self._links, "link") + ", which are not followed in folders"),
+            (self._others, plural(self._others, "pipe, socket or device", "pipes, sockets and devices")),
+        )
+        return [f"left out: {words}" for count, words in counts if count]
+
+
+def named(inputs: Iterable[str | Path]) -> Iterator[str | Path]:
+    """The inputs; for `-` those that standard input names, one on each line."""
+    for one in inputs:
+        if one == "-":
+            yield from (line for line in sys.stdin.read().splitlines() if line)
+        else:
+            yield one
+
+
+def input_files(inputs: Iterable[str | Path], left_out: LeftOut | None = None) -> Iterator[tuple[Path, str]]:
+    """The files that are named, and those in the folders that are named, sorted by name.
+
+    In folders, links are left out, and so are the temporary files of shards that are being written.
+
+    Args:
+        inputs: Files and folders.
+        left_out: Told what is left out.
+
+    Yields:
+        The path, and the name below the folder that was given, with `/`; else the name of the file.
+
+    Raises:
+        SourceError: A name is neither a file nor a folder.
+    """
+    for one in inputs:
+        path = Path(one)
+        # Path.is_dir and is_file raise for names that are too long, and where looking is not allowed.
+        if os.path.isdir(path):  # noqa: PTH112
+            yield from _files_below(path, "", left_out or LeftOut())
+        elif os.path.isfile(path):  # noqa: PTH113
+            yield path, path.name
+        else:
+            there = os.path.exists(path)  # noqa: PTH110
+            raise SourceError(f"{path} is not a regular file" if there else f"there is no file {path}")
+
+
+def _files_below(folder: Path, above: str, left_out: LeftOut) -> Iterator[tuple[Path, str]]:
+    try:
+        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+    except OSError as error:
+        raise SourceError(f"cannot list {folder}: {reason_of(error)}") from error
+    for entry in entries:
+        if entry.is_dir(follow_symlinks=False):
+            yield from _files_below(Path(entry.path), f"{above}{entry.name}/", left_out)
+        elif not entry.is_file(follow_symlinks=False):
+            left_out.add(entry)
+        elif not is_left_over(entry.name):
+            yield Path(entry.path), f"{above}{entry.name}"
+
+
+def place_of(path: str | Path, *, follow: bool = True) -> Place | None:
+    """Which file or folder has a name; None where there is none.
+
+    Args:
+        path: The name.
+        follow: Whether a link stands for what it leads to; not for what is replaced, as then the link alone is.
+    """
+    try:
+        found = Path(path).stat(follow_symlinks=follow)
+    except (OSError, ValueError):
+        return None
+    return found.st_dev, found.st_ino
+
+
+class Replaced:
+    """What a new shard takes the place of: the file of its name; in a folder, with `force`, the shards that lie there.
+
+    Args:
+        out: The shard.
+        folder: Whether that is a folder of several files.
+        force: Whether existing files are replaced.
+        members: Patterns of the names of shards in a folder; see `Writes.members`.
+    """
+
+    def __init__(self, out: str | Path, members: tuple[str, ...] = (), *, folder: bool, force: bool) -> None:
+        self._place = place_of(out, follow=folder) if force or not folder else None
+        self._members = members if folder else None
+
+    def __bool__(self) -> bool:
+        """Whether anything is there that it could replace."""
+        return self._place is not None
+
+    def __contains__(self, path: Path) -> bool:
+        """Whether a file would be replaced."""
+        if self._members is None:
+            return place_of(path) == self._place
+        return any(self._is_member(path, pattern) for pattern in self._members)
+
+    def _is_member(self, path: Path, pattern: str) -> bool:
+        depth = pattern.count("/") + 1
+        name = "/".join(path.parts[-depth:])
+        return fnmatchcase(name, pattern) and place_of(path.parents[depth - 1]) == self._place
+
+
+def spared(
+    items: Iterable[Item],
+    replaced: Replaced,
+    inputs: Collection[Path] | None = None,
+    notes: MutableSequence[str] | None = None,
+) -> Iterator[Item]:
+    """The objects without the files that the shard is about to replace: their bytes would be lost.
+
+    Args:
+        items: The objects.
+        replaced: Those files.
+        inputs: The files and folders that were given. A file that merely lies in one of the folders is left out;
+            without inputs, all were named.
+        notes: Told what was left out.
+
+    Raises:
+        UsageError: The file was named.
+    """
+    for item in items:
+        contents: tuple[Content, ...] = (item.content, *item.parts.values())
+        same = next((one for one in contents if isinstance(one, Path) and one in replaced), None)
+        if same is None:
+            yield item
+        elif inputs is None or same in inputs:
+            raise would_be_lost(same)
+        elif notes is not None:
+            notes.append(f"left out: {same}, which the new shard replaces")
+
+
+def would_be_lost(path: Path) -> UsageError:
+    """The error where something would be replaced by what is made of it."""
+    return UsageError(f"{path} is read, and would be replaced: give the new shard another name")

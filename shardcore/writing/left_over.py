@@ -1,0 +1,106 @@
+"""The names of files that are not complete, and what runs that were killed left of such files."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import secrets
+import sys
+from pathlib import Path
+
+_LEFT_OVER = re.compile(r"\.(?P<stem>.*)\.(?P<run>[0-9a-f]{12})(-[0-9]+)?\.part", re.DOTALL)
+
+
+def new_run() -> str:
+    """The mark that the temporary names of one run share."""
+    return secrets.token_hex(6)
+
+
+def temporary_path(final: Path, run: str = "", stem: str = "") -> Path:
+    """A free name beside a final one, by which what is not complete can be recognised.
+
+    Args:
+        final: The final name.
+        run: The mark of the run.
+        stem: What stands for the final name; it is that of the file for whose sake this one is written.
+    """
+    stem = stem or stem_of(final)
+    if not run:
+        return final.parent / f".{stem}.{new_run()}.part"
+    return final.parent / f".{stem}.{run}-{secrets.randbelow(10**9)}.part"
+
+
+def stem_of(final: Path) -> str:
+    """What the temporary names of a final one have of it."""
+    return os.fsencode(final.name)[:100].decode("utf-8", "ignore")
+
+
+def is_left_over(name: str) -> bool:
+    """Whether a file with this name is one of ours that is not complete, of a run that is alive or not."""
+    return _LEFT_OVER.fullmatch(name) is not None
+
+
+def sweep(folder: Path, stem: str | None = None) -> list[Path]:
+    """Removes the temporary files and folders that runs left which did not end.
+
+    Runs that are alive hold a lock; where the file system has none, nothing is removed.
+
+    Args:
+        folder: Where to look.
+        stem: Only those of the final name with this stem; None for all.
+
+    Returns:
+        What was removed.
+    """
+    runs: dict[str, list[Path]] = {}
+    with contextlib.suppress(OSError):
+        for path in folder.iterdir():
+            match = _LEFT_OVER.fullmatch(path.name)
+            if match is not None and stem in (None, match["stem"]):
+                runs.setdefault(match["run"], []).append(path)
+    removed = [path for paths in runs.values() if not any(map(_in_use, paths)) for path in paths]
+    for path in removed:
+        _remove(path)
+    return removed
+
+
+def lock(descriptor: int) -> bool:
+    """Locks an open file or folder against being swept; False where that cannot be, or another one has done so."""
+    if sys.platform == "win32":
+        # No locks of that kind: nothing is swept there.
+        return False
+    import fcntl
+
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def _in_use(path: Path) -> bool:
+    """Whether a run that is alive holds this, or nothing can be said about it."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
+    except OSError:
+        return True
+    try:
+        return not lock(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _remove(path: Path) -> None:
+    if not path.is_symlink() and path.is_dir():
+        for inner in sorted(path.rglob("*"), reverse=True):
+            with contextlib.suppress(OSError):
+                if inner.is_dir() and not inner.is_symlink():
+                    inner.rmdir()
+                else:
+                    inner.unlink()
+        with contextlib.suppress(OSError):
+            path.rmdir()
+        return
+    with contextlib.suppress(OSError):
+        path.unlink()
