@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -28,6 +29,7 @@ from shardcore.cli.output import tell_json, tell_line, warn, worded
 from shardcore.cli.targets import target_of
 from shardcore.errors import DEFAULT_LIMIT, UsageError
 from shardcore.text import short
+from shardcore.words import plural
 
 if TYPE_CHECKING:
     from shardcore.extract import Conflict, Extracted
@@ -161,10 +163,16 @@ def extract(
             if not total and pattern is not None:
                 warn(f"no key matches {short(pattern)}; nothing was written")
                 return 1
-        with progress_bar("extracting") as progress:
-            for done in extract_objects(shard, refs, target.path, options, total=total, progress=progress):
+        with (
+            progress_bar("extracting") as progress,
+            closing(extract_objects(shard, refs, target.path, options, total=total, progress=progress)) as results,
+        ):
+            for number, done in enumerate(results):
                 errors += bool(done.error)
                 _tell(replace(done, path=target.named(done.path)) if done.path else done, as_json=json)
+                if done.last:
+                    warn(f"stopped after {plural(number, 'file')}; --conflict skip leaves out those that are there")
+                    return 4
         target.send()
         if shard.damage is not None:
             warn(f"damaged: {shard.damage}")

@@ -159,7 +159,8 @@ class Tape:
         if not self.requests:
             return "no requests"
         if not self.files:
-            return f"{plural(self.requests, 'request')}, {size_text(self.sent)} sent"
+            size = f"{size_text(self.sent)} sent" if self.sent else size_text(self.bytes)
+            return f"{plural(self.requests, 'request')}, {size}"
         full = self.full_size
         hits = f", {plural(self.hits, 'read')} from the cache" if self.hits else ""
         again = f", {self.retries} of them asked again" if self.retries else ""
