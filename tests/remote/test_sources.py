@@ -102,17 +102,16 @@ def test_neighbours_are_one_request_and_others_run_at_the_same_time(server: Rang
         assert len(server.log) == 1
         server.latency = 0.2
         far = [(n, n + 10) for n in range(300_000, 1_000_000, 100_000)]
-        began = time.monotonic()
         assert source.read_many(far) == [BIG[a:b] for a, b in far]
         assert len(server.log) == 8
-        assert time.monotonic() - began < 0.2 * 7  # one after the other would take this long
+        assert server.log.most_at_once >= 4
 
 
 def test_a_wait_ends_when_nobody_wants_it(server: RangeServer) -> None:
     """A read that is cancelled returns at once, and the transfer is ended; a later read gets the bytes."""
     address = server.put("/big", BIG)
     with _file(address) as source:
-        server.latency = 3.0
+        server.latency = 60.0
         stop = threading.Event()
 
         def check() -> None:
@@ -123,7 +122,7 @@ def test_a_wait_ends_when_nobody_wants_it(server: RangeServer) -> None:
         began = time.monotonic()
         with stopped_by(check), pytest.raises(Cancelled):
             source.read(500_000, 600_000)
-        assert time.monotonic() - began < 1.5
+        assert time.monotonic() - began < 30
         server.latency = 0.0
         assert source.read(500_000, 600_000) == BIG[500_000:600_000]
 
