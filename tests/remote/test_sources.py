@@ -12,12 +12,13 @@ import pytest
 
 from shardcore.errors import BudgetSpent, Cancelled, SourceChanged, SourceError
 from shardcore.progress import stopped_by
-from shardcore.reading import Priority, wanted
+from shardcore.reading import Priority, Purpose, wanted
 from shardcore.registry import source_of
 from shardcore.sources.base import Folder, Source
 from shardcore.sources.blocks import BlockCache, joined, missing
+from shardcore.sources.remote.flight import Flight
 from shardcore.sources.remote.options import RemoteOptions
-from shardcore.sources.remote.tape import Tape, size_text
+from shardcore.sources.remote.tape import Request, Tape, size_text
 from shardcore.sources.remote.workers import Workers
 from shardcore.testing.source_contract import SourceContract
 from tests.remote.contents import Held
@@ -165,6 +166,39 @@ def test_what_is_wanted_soonest_comes_first() -> None:
     gate.set()
     assert done.wait(5)
     assert order == sorted(order)
+
+
+def test_a_connection_is_ended_while_it_still_belongs_to_the_flight() -> None:
+    """Whoever calls a transfer off is done with its connection before that one is let go to serve somebody else."""
+    flight, order = Flight(0, 10, Priority.SCAN, Purpose.PAYLOAD), list[str]()
+
+    class Carried:
+        def abort(self) -> None:
+            letting_go.start()
+            letting_go.join(0.1)
+            order.append("ended")
+
+    letting_go = threading.Thread(target=lambda: (flight.carries_nothing(), order.append("let go")))
+    flight.carries(Carried())  # type: ignore[arg-type]
+    flight.call_off()
+    letting_go.join(5)
+    assert order == ["ended", "let go"]
+
+
+def test_a_tape_names_the_requests_of_a_file_when_that_is_known() -> None:
+    """What was asked before anybody knew what the bytes are is named later; requests for other files are left alone."""
+    tape, asked = Tape(), list[int]()
+    for address, start in (("a", 0), ("a", 9), ("b", 0)):
+        tape.add(Request(0.0, "GET", address, start, start + 1, Purpose.INDEX))
+
+    def of_a(at: int) -> Purpose | None:
+        asked.append(at)
+        return Purpose.PAYLOAD if at else None
+
+    tape.learn_purposes("a", of_a)
+    tape.learn_purposes("b", lambda _: Purpose.FOOTER)
+    assert [one.purpose for one in tape.records] == [Purpose.INDEX, Purpose.PAYLOAD, Purpose.FOOTER]
+    assert asked == [0, 9]
 
 
 def test_bytes_may_be_fetched_before_they_are_wanted(server: RangeServer) -> None:
