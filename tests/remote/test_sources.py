@@ -230,6 +230,23 @@ def test_a_closed_source_reads_nothing(server: RangeServer) -> None:
         source.read(500_000, 500_001)
 
 
+def test_files_that_came_whole_are_kept_by_the_cache_alone(server: RangeServer) -> None:
+    """Of a server without ranges each member comes whole; once it is closed, the limit of the cache holds for it."""
+    server.behave(ranges=False)
+    server.put("/set/a", BIG)
+    for limit, more in ((1 << 30, 0), (1000, 1)):
+        folder = source_of(f"{server.url}/set/", RemoteOptions(cache_bytes=limit))
+        assert isinstance(folder, Folder)
+        with folder.open("a") as member:
+            assert member.read(500_000, 500_010) == BIG[500_000:500_010]
+        server.log.clear()
+        with folder.open("a") as member:
+            assert member.read(500_000, 500_010) == BIG[500_000:500_010]
+            assert member.read(600_000, 600_010) == BIG[600_000:600_010]
+        assert len(server.log) == more
+        folder.close()
+
+
 def test_folders_of_stores_list_all_pages() -> None:
     """A listing has every page, files and folders, relative to the folder; one page is one request."""
     with StoreServer() as server:

@@ -99,9 +99,10 @@ class RemoteFile:
         wanted = [(start, stop) for start, stop in ranges if stop > start]
         if not wanted:
             return [b"" for _ in ranges]
-        if self._whole is not None and not fresh:
+        whole = self._whole
+        if whole is not None and not fresh:
             self._tell_hit(wanted)
-            return [self._whole[start:stop] for start, stop in ranges]
+            return [whole[start:stop] for start, stop in ranges]
         pieces, flights = self._plan(wanted, fresh=fresh)
         if not flights:
             self._tell_hit(wanted)
@@ -115,8 +116,6 @@ class RemoteFile:
             if flight.error is not None:
                 raise _again(flight.error)
             pieces.append((flight.start, flight.data))
-        if self._whole is not None:
-            return [self._whole[start:stop] for start, stop in ranges]
         return [joined(pieces, start, stop) if stop > start else b"" for start, stop in ranges]
 
     def prefetch(self, start: int, stop: int) -> None:
@@ -166,6 +165,10 @@ class RemoteFile:
         if len(content) > limit:
             raise LimitExceeded(f"{self.address.name} has more than {plural(limit, 'byte')} decompressed")
         return content
+
+    def let_go(self) -> None:
+        """Leaves it to the cache how much is kept: thousands of files may come whole, one after the other."""
+        self._whole = None
 
     def close(self) -> None:
         """Ends what is under way."""
@@ -284,6 +287,7 @@ class RemoteFile:
             self.remote.tape.learn_size(self.address.shown, pin.size)
         if known.whole:
             self._whole = data
+            self._line.blocks.put(self._identity, 0, data)
             data = data[flight.start : flight.stop]
         elif data:
             self._line.blocks.put(self._identity, flight.start, data)

@@ -170,6 +170,7 @@ class RemoteSource(Source):
     def close(self) -> None:
         """Reading afterwards is an error. The thing that was opened takes everything that belongs to it along."""
         self._closed = True
+        self._file.let_go()
         if self._root:
             self._opened.close()
 
