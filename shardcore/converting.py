@@ -14,6 +14,7 @@ import numpy as np
 from shardcore.dataset import DataSet
 from shardcore.errors import Remedy, UsageError
 from shardcore.extract import ANY_SIZE, ExtractOptions
+from shardcore.extract.ahead import fetched_ahead
 from shardcore.extract.choice import all_rows, outer_kinds, taken_rows
 from shardcore.finding import Depth
 from shardcore.format import Format
@@ -253,8 +254,8 @@ class _Source:
         if self._rows is None:
             yield self._shard.find(self._shard.views[0])
             return
-        for row in self._rows.tolist():
-            yield self._shard.objects.ref(row)
+        refs = map(self._shard.objects.ref, self._rows.tolist())
+        yield from refs if self._unread else fetched_ahead(self._shard, refs, lambda ref: ref)
 
     def _keys(self) -> Iterator[str | None]:
         """The keys as they would be, if they stayed."""

@@ -213,6 +213,12 @@ def says_absent(error: SourceError) -> bool:
     return not isinstance(error, RemoteError) or isinstance(error, (NoSuchObject, Forbidden, CannotList))
 
 
+def ends_reading(error: ShardError) -> bool:
+    """Whether an error means that nothing more can be had of what was opened: it was replaced, or its server lost."""
+    one_of_many = (NoSuchObject, Forbidden, CannotList, RangeRefused)
+    return isinstance(error, SourceChanged) or (isinstance(error, RemoteError) and not isinstance(error, one_of_many))
+
+
 DEFAULT_LIMIT = 1 << 30
 """One decoded object is at most this many bytes, unless asked for."""
 

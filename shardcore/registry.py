@@ -44,6 +44,9 @@ REMOTE_JOBS = 8
 LONGEST_BEGINNING = 64
 """Bytes of a file by which formats are told apart before they are asked; see `Format.begins`."""
 
+_WEB_PAGE = (b"<!doctype html", b"<html")
+"""What pages begin with that web servers send instead of a file, in small letters."""
+
 
 @dataclass(frozen=True, slots=True)
 class Detection:
@@ -358,6 +361,8 @@ def _judge(probe: PrefetchedSource) -> tuple[Format, Verdict]:
         raise NotAShard(f"{probe.name} is empty")
     if not verdicts:
         verdicts = _ask(lambda f: f.infer(probe) if f.infer else None)
+    if not verdicts and head.lstrip()[:14].lower().startswith(_WEB_PAGE):
+        raise NotAShard(f"{probe.name} is a web page (HTML): a login, a list of files, or a page about the file")
     return _surest(verdicts, probe.name)
 
 

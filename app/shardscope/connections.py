@@ -40,6 +40,10 @@ class Endpoint:
     path_style: bool = False
 
 
+_AS_USUAL = "usual"
+"""How it is remembered that nobody chose; anonymous requests are a choice."""
+
+
 ENDPOINTS = (
     Endpoint("As the address says (Amazon, Google)", ""),
     Endpoint("Google Cloud Storage, with HMAC keys", "https://storage.googleapis.com", path_style=True),
@@ -70,10 +74,15 @@ def place_of(uri: str) -> str:
     return f"{address.scheme}://{address.place}/"
 
 
+def _unsaid(options: RemoteOptions) -> bool:
+    """Whether nobody chose: requests are signed where the AWS configuration has credentials."""
+    return options.anonymous is None and not options.profile and not options.access_key
+
+
 def to_json(options: RemoteOptions) -> str:
     """Options without their secrets."""
     found: dict[str, Any] = {name: getattr(options, name) for name in REMEMBERED if getattr(options, name)}
-    found["who"] = who_of(options).value
+    found["who"] = _AS_USUAL if _unsaid(options) else who_of(options).value
     return json.dumps(found, sort_keys=True)
 
 
@@ -82,6 +91,8 @@ def from_json(text: str) -> RemoteOptions | None:
     try:
         found = json.loads(text)
         values = {name: found[name] for name in REMEMBERED if name in found}
+        if found.get("who") == _AS_USUAL:
+            return RemoteOptions(**values)
         who = Who(found.get("who", "anonymous"))
         if who is Who.KEYS:
             return None
@@ -95,10 +106,11 @@ def way_words(text: str) -> str:
     """A remembered way, as people say it: `anonymous`, `profile lab, http://127.0.0.1:9000`."""
     try:
         found = json.loads(text)
-        who = Who(found.get("who", "anonymous"))
+        usual = found.get("who") == _AS_USUAL
+        who = Who.ANONYMOUS if usual else Who(found.get("who", "anonymous"))
     except (ValueError, AttributeError):
         return ""
-    words = f"profile {found['profile']}" if found.get("profile") else who.value
+    words = "" if usual else f"profile {found['profile']}" if found.get("profile") else who.value
     return ", ".join(str(one) for one in (words, found.get("endpoint_url")) if one)
 
 

@@ -9,15 +9,23 @@ from pathlib import Path
 from typing import Any
 
 import shardcore
-from shardcore import DataSet, Member, RemoteOptions, Shard, SourceError, Tape
+from shardcore import DataSet, Member, RemoteOptions, Shard, SourceError, Tape, UsageError
 from shardcore.progress import Progress
-from shardcore.sources.remote.address import is_address, shown_address
+from shardcore.sources.remote.address import is_address, parse_address, shown_address
 
 SERVES_DELETED = "deleted"
 """The option by which formats with tombstones serve what these cover."""
 
 XORBS = "xorbs"
 """The option that names the folder of xorbs."""
+
+
+def name_of(uri: str) -> str:
+    """The last part of a path or address, as people call it: `a b.shard` where the address has `a%20b.shard`."""
+    try:
+        return parse_address(uri).name if is_address(uri) else Path(uri).name or uri
+    except UsageError:
+        return shown_address(uri)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +57,7 @@ class OpenRequest:
     @property
     def name(self) -> str:
         """The last part of the address."""
-        return Path(self.shown).name or self.shown
+        return name_of(self.uri)
 
     @property
     def deleted(self) -> bool:

@@ -22,6 +22,7 @@ from shardcore.cli.output import (
     children_of,
     info_json,
     json_safe,
+    known_size,
     print_json,
     print_line,
     print_node_json,
@@ -68,11 +69,11 @@ def info(
         if json:
             print_json(info_json(shard, shown_uri(uri)))
             return 0
-        size = shard.source.size if shard.source is not None else shard.index_bytes
+        size = known_size(shard)
         print_line(f"{shown_uri(uri)}: {shard.format} {shard.version}".rstrip() + f" ({shard.why})")
         objects = shard.declared_objects
         counted = "objects not counted (--count)" if objects is None else plural(objects, "object")
-        print_line(f"{plural(size, 'byte')}, {counted}")
+        print_line(f"{plural(size, 'byte') if size is not None else 'bytes not counted'}, {counted}")
         if shard.sections:
             width = max(len(s.name) for s in shard.sections)
             print_line()

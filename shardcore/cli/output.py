@@ -122,6 +122,13 @@ def role_name(role: FieldRole) -> str:
     return role.name.lower()
 
 
+def known_size(shard: Shard) -> int | None:
+    """The bytes of a file, or of all members of a data set; None where nobody can list these."""
+    if shard.source is not None:
+        return shard.source.size
+    return shard.index_bytes or (0 if shard.loaded else None)
+
+
 def info_json(shard: Shard, uri: str) -> dict[str, Any]:
     """What `info` says."""
     sections = [{"name": s.name, "role": s.role.value, "start": s.start, "stop": s.stop} for s in shard.sections]
@@ -130,7 +137,7 @@ def info_json(shard: Shard, uri: str) -> dict[str, Any]:
         "format": shard.format,
         "why": shard.why,
         "version": shard.version,
-        "size": shard.source.size if shard.source is not None else shard.index_bytes,
+        "size": known_size(shard),
         "objects": shard.declared_objects,
         "sections": sections,
         "fields": {name: json_value(value) for name, value in shard.fields.items()},

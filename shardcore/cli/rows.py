@@ -5,7 +5,7 @@ from __future__ import annotations
 import fnmatch
 import hashlib
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import closing
 from typing import Any
 
@@ -16,6 +16,7 @@ from shardcore.cli.options import progress_bar
 from shardcore.cli.output import object_json, print_json, print_line, printable, warn, worded
 from shardcore.dataset import DataSet
 from shardcore.errors import FormatError, ShardError, UsageError
+from shardcore.extract.ahead import fetched_ahead
 from shardcore.extract.choice import all_rows, outer_kinds, taken_rows
 from shardcore.extract.options import ExtractOptions
 from shardcore.objects import ObjectColumns, ObjectRef, State
@@ -111,7 +112,10 @@ def list_rows(
             _add_digest(shard, row, found)
         return found
 
-    with closing(in_order(told, rows.tolist(), shard.jobs if digest else 1)) as lines:
+    things: Iterable[int] = rows.tolist()
+    if digest:
+        things = fetched_ahead(shard, things, shard.objects.ref)
+    with closing(in_order(told, things, shard.jobs if digest else 1)) as lines:
         for found in lines:
             if found is None:
                 break

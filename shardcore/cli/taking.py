@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -25,9 +26,10 @@ from shardcore.cli.options import (
     progress_bar,
 )
 from shardcore.cli.output import tell_json, tell_line, warn, worded
-from shardcore.cli.targets import target_of
+from shardcore.cli.targets import Target, target_of
 from shardcore.errors import DEFAULT_LIMIT, UsageError
 from shardcore.text import short
+from shardcore.words import plural
 
 if TYPE_CHECKING:
     from shardcore.extract import Conflict, Extracted
@@ -161,10 +163,14 @@ def extract(
             if not total and pattern is not None:
                 warn(f"no key matches {short(pattern)}; nothing was written")
                 return 1
-        with progress_bar("extracting") as progress:
-            for done in extract_objects(shard, refs, target.path, options, total=total, progress=progress):
-                errors += bool(done.error)
-                _tell(replace(done, path=target.named(done.path)) if done.path else done, as_json=json)
+        with (
+            progress_bar("extracting") as progress,
+            closing(extract_objects(shard, refs, target.path, options, total=total, progress=progress)) as results,
+        ):
+            failed, lost = _tell_all(results, target, as_json=json)
+        if lost:
+            return 4
+        errors += failed
         target.send()
         if shard.damage is not None:
             warn(f"damaged: {shard.damage}")
@@ -190,6 +196,18 @@ def _conflict(name: str | None, *, force: bool) -> Conflict:
     if force and name != Conflict.REPLACE:
         raise UsageError(f"--force replaces files that exist, and --conflict says {name}: give one of them")
     return Conflict(name)
+
+
+def _tell_all(results: Iterable[Extracted], target: Target, *, as_json: bool) -> tuple[int, bool]:
+    """A line about each file; how many failed, and whether nothing more can be had, which ends it."""
+    failed = 0
+    for number, done in enumerate(results):
+        failed += bool(done.error)
+        _tell(replace(done, path=target.named(done.path)) if done.path else done, as_json=as_json)
+        if done.last:
+            warn(f"stopped after {plural(number, 'file')}; --conflict skip leaves out those that are there")
+            return failed, True
+    return failed, False
 
 
 def _tell(done: Extracted, *, as_json: bool) -> None:

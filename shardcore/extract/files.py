@@ -6,14 +6,14 @@ import contextlib
 import hashlib
 import os
 import stat
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from shardcore.errors import Remedy, ShardError, SourceError, UsageError, reason_of
+from shardcore.errors import Remedy, ShardError, SourceError, UsageError, ends_reading, reason_of
+from shardcore.extract.ahead import fetched_ahead
 from shardcore.extract.endings import HEAD, ending_of
 from shardcore.extract.manifest import MANIFEST, Manifest
 from shardcore.extract.names import Names
@@ -28,9 +28,6 @@ ANY_SIZE = 1 << 63
 
 _USUAL = ExtractOptions()
 _BARE = (State.UNUSED, State.DELETED)
-
-MOST_AHEAD = 16 << 20
-"""Bytes of an object that are fetched before its turn comes."""
 
 EachPiece = Callable[[int], None]
 
@@ -51,6 +48,7 @@ class Extracted:
         state: `unused` or `deleted` for a slot without an object; empty otherwise.
         row: The row of the object; -1 when it has none, or is not known.
         facts: What the format keeps about the object, for the manifest; see `Shard.facts`.
+        last: Whether no further object can be had: the shard was replaced, or its server lost.
     """
 
     key: str | None
@@ -64,11 +62,13 @@ class Extracted:
     state: str = ""
     row: int = -1
     facts: dict[str, Any] = field(default_factory=dict)
+    last: bool = False
 
     @classmethod
     def failed(cls, key: str | None, error: ShardError, part: str = "", row: int = -1) -> Extracted:
         """What became of an object that there is no file for."""
-        return cls(key, "", error=error.placed, part=part, remedy=error.remedy, row=row)
+        lost = ends_reading(error)
+        return cls(key, "", error=error.placed, part=part, remedy=error.remedy, row=row, last=lost)
 
     def line(self) -> dict[str, Any]:
         """As the manifest and the command line tell it: what may be empty, only where it says something."""
@@ -87,7 +87,7 @@ def extract(
     progress: Progress = no_progress,
     each_piece: EachPiece | None = None,
     manifest_written: Callable[[Path], None] | None = None,
-) -> Iterator[Extracted]:
+) -> Generator[Extracted]:
     """Writes objects into files of a folder, one after the other; a damaged one does not stop the others.
 
     A file appears under its name only when it is complete. At the end `manifest.json` is written, which tells the key
@@ -120,7 +120,7 @@ def extract(
     taking = _Taking(shard, where, options, each_piece)
     manifest = Manifest(shard, where) if options.manifest else None
     try:
-        for number, ref in enumerate(_fetched_ahead(shard, _each(refs))):
+        for number, ref in enumerate(fetched_ahead(shard, _each(refs), _sound)):
             results = [Extracted.failed(None, ref)] if isinstance(ref, ShardError) else taking.take(ref)
             if manifest is not None:
                 for result in results:
@@ -278,27 +278,8 @@ def _each(refs: Iterable[ObjectRef]) -> Iterator[ObjectRef | ShardError]:
             yield ref
 
 
-def _fetched_ahead(shard: Shard, refs: Iterator[ObjectRef | ShardError]) -> Iterator[ObjectRef | ShardError]:
-    """The same; of a shard that is far away, the bytes of the next few are on their way while one is written."""
-    if shard.jobs <= 1:
-        yield from refs
-        return
-    coming: deque[ObjectRef | ShardError] = deque()
-    for ref in refs:
-        if not isinstance(ref, ShardError):
-            _prefetch(shard, ref)
-        coming.append(ref)
-        if len(coming) > shard.jobs:
-            yield coming.popleft()
-    yield from coming
-
-
-def _prefetch(shard: Shard, ref: ObjectRef) -> None:
-    """Begins to fetch the bytes of an object, if it is not too large; whoever reads it is told what is wrong."""
-    for span in ref.spans[:1]:
-        if span.source in ("", ref.shard) and span.size <= MOST_AHEAD:
-            with contextlib.suppress(ShardError):
-                shard.bytes_of(span.source).prefetch(span.start, span.stop)
+def _sound(ref: ObjectRef | ShardError) -> ObjectRef | None:
+    return None if isinstance(ref, ShardError) else ref
 
 
 def _is_folder(path: Path) -> bool:

@@ -39,6 +39,9 @@ def test_a_request_names_itself() -> None:
     """A request is called by the last part of its address."""
     assert OpenRequest("some/where/a.shard").name == "a.shard"
     assert OpenRequest("some/folder/").name == "folder"
+    assert OpenRequest("https://h.org/a/b%20c.shard?X-Amz-Signature=1").name == "b c.shard"
+    assert OpenRequest("s3://bucket/100%25/").name == "100%25"
+    assert OpenRequest("https://h.org:port/a.shard?X=1").name == "https://h.org:port/a.shard"
 
 
 def test_what_is_said_reaches_the_formats(data: Path) -> None:

@@ -13,8 +13,9 @@ from shardcore.cli.program import run
 from shardcore.errors import Forbidden, NoSuchObject, ShardError
 from shardcore.sources.remote.address import parse_address, shown_address
 from shardcore.sources.remote.options import RemoteOptions
+from shardcore.sources.remote.source import open_remote
 from shardcore.sources.remote.tape import Tape
-from tests.remote.servers import RangeServer, StoreServer
+from tests.remote.servers import RangeServer, RedirectServer, StoreServer
 
 SWH = Path(__file__).parents[1] / "data" / "swh" / "small.shard"
 SECRETS = ("topsecret", "s3cr3tKEY", "AKIASECRETSECRET", "t0k3nt0k3n", "hunter2")
@@ -65,6 +66,23 @@ def test_a_login_in_an_address_is_sent_and_never_shown(server: RangeServer) -> N
         assert shard.tape is not None
         _clean(shard.source.uri, shard.source.identity, shard.tape.lines())
     assert next(iter(server.log)).request.headers["authorization"].startswith("Basic ")
+
+
+def test_a_login_goes_to_its_own_server_only(server: RangeServer) -> None:
+    """Where a redirect leads to another server, that one never gets the login: not by the redirect, and not later."""
+    data = bytes(300_000)
+    server.put("/a", data)
+    with RedirectServer(server.url) as redirect:
+        opened = open_remote(
+            parse_address(redirect.url.replace("http://", "http://me:hunter2@") + "/a"), RemoteOptions()
+        )
+        assert isinstance(opened, shardcore.Source)
+        with opened:
+            assert opened.read(200_000, 200_010) == bytes(10)
+            assert opened.read(290_000, 290_010) == bytes(10)
+        assert next(iter(redirect.log)).request.headers["authorization"].startswith("Basic ")
+    assert len(server.log) == 3
+    assert not [one for one in server.log if "authorization" in one.request.headers]
 
 
 def test_keys_are_in_no_text_of_the_options_or_of_errors() -> None:

@@ -12,12 +12,13 @@ import pytest
 
 from shardcore.errors import BudgetSpent, Cancelled, SourceChanged, SourceError
 from shardcore.progress import stopped_by
-from shardcore.reading import Priority, wanted
+from shardcore.reading import Priority, Purpose, wanted
 from shardcore.registry import source_of
 from shardcore.sources.base import Folder, Source
 from shardcore.sources.blocks import BlockCache, joined, missing
+from shardcore.sources.remote.flight import Flight
 from shardcore.sources.remote.options import RemoteOptions
-from shardcore.sources.remote.tape import Tape, size_text
+from shardcore.sources.remote.tape import Request, Tape, size_text
 from shardcore.sources.remote.workers import Workers
 from shardcore.testing.source_contract import SourceContract
 from tests.remote.contents import Held
@@ -102,17 +103,16 @@ def test_neighbours_are_one_request_and_others_run_at_the_same_time(server: Rang
         assert len(server.log) == 1
         server.latency = 0.2
         far = [(n, n + 10) for n in range(300_000, 1_000_000, 100_000)]
-        began = time.monotonic()
         assert source.read_many(far) == [BIG[a:b] for a, b in far]
         assert len(server.log) == 8
-        assert time.monotonic() - began < 0.2 * 7  # one after the other would take this long
+        assert server.log.most_at_once >= 4
 
 
 def test_a_wait_ends_when_nobody_wants_it(server: RangeServer) -> None:
     """A read that is cancelled returns at once, and the transfer is ended; a later read gets the bytes."""
     address = server.put("/big", BIG)
     with _file(address) as source:
-        server.latency = 3.0
+        server.latency = 60.0
         stop = threading.Event()
 
         def check() -> None:
@@ -123,7 +123,7 @@ def test_a_wait_ends_when_nobody_wants_it(server: RangeServer) -> None:
         began = time.monotonic()
         with stopped_by(check), pytest.raises(Cancelled):
             source.read(500_000, 600_000)
-        assert time.monotonic() - began < 1.5
+        assert time.monotonic() - began < 30
         server.latency = 0.0
         assert source.read(500_000, 600_000) == BIG[500_000:600_000]
 
@@ -168,6 +168,39 @@ def test_what_is_wanted_soonest_comes_first() -> None:
     assert order == sorted(order)
 
 
+def test_a_connection_is_ended_while_it_still_belongs_to_the_flight() -> None:
+    """Whoever calls a transfer off is done with its connection before that one is let go to serve somebody else."""
+    flight, order = Flight(0, 10, Priority.SCAN, Purpose.PAYLOAD), list[str]()
+
+    class Carried:
+        def abort(self) -> None:
+            letting_go.start()
+            letting_go.join(0.1)
+            order.append("ended")
+
+    letting_go = threading.Thread(target=lambda: (flight.carries_nothing(), order.append("let go")))
+    flight.carries(Carried())  # type: ignore[arg-type]
+    flight.call_off()
+    letting_go.join(5)
+    assert order == ["ended", "let go"]
+
+
+def test_a_tape_names_the_requests_of_a_file_when_that_is_known() -> None:
+    """What was asked before anybody knew what the bytes are is named later; requests for other files are left alone."""
+    tape, asked = Tape(), list[int]()
+    for address, start in (("a", 0), ("a", 9), ("b", 0)):
+        tape.add(Request(0.0, "GET", address, start, start + 1, Purpose.INDEX))
+
+    def of_a(at: int) -> Purpose | None:
+        asked.append(at)
+        return Purpose.PAYLOAD if at else None
+
+    tape.learn_purposes("a", of_a)
+    tape.learn_purposes("b", lambda _: Purpose.FOOTER)
+    assert [one.purpose for one in tape.records] == [Purpose.INDEX, Purpose.PAYLOAD, Purpose.FOOTER]
+    assert asked == [0, 9]
+
+
 def test_bytes_may_be_fetched_before_they_are_wanted(server: RangeServer) -> None:
     """A prefetch brings the bytes without anybody waiting; the read that follows asks for nothing."""
     with _file(server.put("/big", BIG)) as source, wanted(Priority.PREFETCH):
@@ -195,6 +228,23 @@ def test_a_closed_source_reads_nothing(server: RangeServer) -> None:
     source.close()
     with pytest.raises(SourceError):
         source.read(500_000, 500_001)
+
+
+def test_files_that_came_whole_are_kept_by_the_cache_alone(server: RangeServer) -> None:
+    """Of a server without ranges each member comes whole; once it is closed, the limit of the cache holds for it."""
+    server.behave(ranges=False)
+    server.put("/set/a", BIG)
+    for limit, more in ((1 << 30, 0), (1000, 1)):
+        folder = source_of(f"{server.url}/set/", RemoteOptions(cache_bytes=limit))
+        assert isinstance(folder, Folder)
+        with folder.open("a") as member:
+            assert member.read(500_000, 500_010) == BIG[500_000:500_010]
+        server.log.clear()
+        with folder.open("a") as member:
+            assert member.read(500_000, 500_010) == BIG[500_000:500_010]
+            assert member.read(600_000, 600_010) == BIG[600_000:600_010]
+        assert len(server.log) == more
+        folder.close()
 
 
 def test_folders_of_stores_list_all_pages() -> None:

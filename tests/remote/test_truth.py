@@ -120,6 +120,24 @@ def test_a_folder_without_its_slash(server: RangeServer) -> None:
     assert len(server.log) == cost + 1
 
 
+def test_what_is_no_shard_says_what_it_is(server: RangeServer, capsys: pytest.CaptureFixture[str]) -> None:
+    """A page instead of a file, a folder of which nothing is listed, and limits are told as what they are."""
+    page = server.put("/a.shard", b"\n<!DOCTYPE html>\n<html><body>Please log in</body></html>")
+    assert run(["info", page]) == 3
+    assert "a.shard is a web page (HTML)" in capsys.readouterr().err
+    assert run(["info", f"{server.url}/none/"]) == 4
+    assert "/none/ has no info, and a web server lists nothing: give the address of a file" in capsys.readouterr().err
+    shard = server.put("/b.shard", DATA / "swh" / "medium.shard")
+    assert run(["info", shard, "--limit-requests", "1", "--tape", "-"]) == 4
+    told = capsys.readouterr().err
+    assert "no more than 1 request may be made" in told
+    assert run(["info", f"{server.url}/none.shard", "--tape", "-"]) == 4
+    assert "2 requests, 0 bytes\n" in capsys.readouterr().err
+    folder = server.put_folder("/set", DATA / "neuroglancer" / "skeletons_murmur_gzip")
+    assert run(["info", folder]) == 0
+    assert "bytes not counted, objects not counted (--count)" in capsys.readouterr().out
+
+
 def test_errors_say_what_to_do(server: RangeServer, capsys: pytest.CaptureFixture[str]) -> None:
     """Each failure has its type, one sentence, and exit code 4."""
     gone = server.url + "/none.shard"

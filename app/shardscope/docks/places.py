@@ -37,7 +37,7 @@ from shardscope.looks import theme
 from shardscope.looks.remedies import plain_words
 from shardscope.looks.shown import shown as shown_text
 from shardscope.models.place_model import DETAIL_ROLE, HERE_ROLE, PROBLEM_ROLE, Place, PlaceModel
-from shardscope.opening import members_at_hand
+from shardscope.opening import members_at_hand, name_of
 from shardscope.selection import Selection
 from shardscope.session import Session
 from shardscope.settings import Settings
@@ -265,7 +265,7 @@ class Places(QWidget):
             case Group.NEAR:
                 places = self.browsing.places if self.browsing.uri else self._near
             case Group.RECENT:
-                places = [Place(uri, Path(uri).name or uri, _folder_of(uri)) for uri in self._settings.recent]
+                places = [Place(uri, name_of(uri), _folder_of(uri)) for uri in self._settings.recent]
             case Group.SAMPLES:
                 places = [Place(str(one.path), one.title, one.about) for one in assets.samples()]
             case Group.REMOTE:

@@ -115,5 +115,8 @@ class Troubles(QObject):
             self._tells_source = False
             return
         self._tells_source = True
-        text = self.tr("{0}. What is shown may be old.").format(plain_words(error))
+        if isinstance(error, RemoteError):
+            text = self.tr("{0}. What is here can still be looked at.").format(plain_words(error))
+        else:
+            text = self.tr("{0}. What is shown may be old.").format(plain_words(error))
         self._bar.tell(text, Tone.WARNING, action=self.tr("Reload"), do=self._session.reload)

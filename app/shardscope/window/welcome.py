@@ -26,6 +26,7 @@ from shardscope.jobs import Jobs
 from shardscope.looks import theme
 from shardscope.looks.shown import shown, tip
 from shardscope.looks.type import TITLE, sized
+from shardscope.opening import name_of
 from shardscope.settings import Settings
 from shardscope.window.sample_cards import SampleCards
 
@@ -251,7 +252,7 @@ class Welcome(QScrollArea):
 def _parted(uri: str) -> tuple[str, str]:
     """A file's name and its folder."""
     if "://" in uri:
-        return uri.rstrip("/").rsplit("/", 1)[-1], uri
+        return name_of(uri), uri
     found = Path(uri)
     home = str(Path.home())
     folder = str(found.parent)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import threading
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from shardcore.errors import ConnectionFailed, LimitExceeded, Remedy, ShardError, SourceError
 from shardcore.reading import Priority, Purpose, priority, purpose
@@ -99,9 +99,10 @@ class RemoteFile:
         wanted = [(start, stop) for start, stop in ranges if stop > start]
         if not wanted:
             return [b"" for _ in ranges]
-        if self._whole is not None and not fresh:
+        whole = self._whole
+        if whole is not None and not fresh:
             self._tell_hit(wanted)
-            return [self._whole[start:stop] for start, stop in ranges]
+            return [whole[start:stop] for start, stop in ranges]
         pieces, flights = self._plan(wanted, fresh=fresh)
         if not flights:
             self._tell_hit(wanted)
@@ -115,18 +116,17 @@ class RemoteFile:
             if flight.error is not None:
                 raise _again(flight.error)
             pieces.append((flight.start, flight.data))
-        if self._whole is not None:
-            return [self._whole[start:stop] for start, stop in ranges]
         return [joined(pieces, start, stop) if stop > start else b"" for start, stop in ranges]
 
     def prefetch(self, start: int, stop: int) -> None:
         """Fetches bytes that will probably be wanted, and waits for nothing."""
         if self._pin is None or self._whole is not None or self.remote.closed:
             return
+        stop = min(stop, self._pin.size)
         with self._lock:
-            held = self._held(start, min(stop, self._pin.size))
-            for first, last in missing(held, start, min(stop, self._pin.size)):
-                self._start(Flight(first, last, Priority.PREFETCH, self._purpose(first), kept=True))
+            for hole in missing(self._blocks(start, stop), start, stop):
+                for first, last in _outside(hole, self._flights):
+                    self._start(Flight(first, last, Priority.PREFETCH, self._purpose(first), kept=True))
 
     def loaded(self, start: int, stop: int) -> tuple[tuple[int, int], ...]:
         """The parts of `[start, stop)` that are here."""
@@ -165,6 +165,10 @@ class RemoteFile:
         if len(content) > limit:
             raise LimitExceeded(f"{self.address.name} has more than {plural(limit, 'byte')} decompressed")
         return content
+
+    def let_go(self) -> None:
+        """Leaves it to the cache how much is kept: thousands of files may come whole, one after the other."""
+        self._whole = None
 
     def close(self) -> None:
         """Ends what is under way."""
@@ -205,15 +209,7 @@ class RemoteFile:
             if priority() < flight.priority:
                 flight.priority = priority()
                 self._queue(flight)
-        parts = [(start, stop)]
-        for flight in sorted(joined_ones.values(), key=lambda one: one.start):
-            parts = [
-                rest
-                for first, last in parts
-                for rest in ((first, min(last, flight.start)), (max(first, flight.stop), last))
-                if rest[0] < rest[1]
-            ]
-        return parts
+        return _outside((start, stop), joined_ones.values())
 
     def _ahead(self, holes: list[tuple[int, int]]) -> list[tuple[int, int]]:
         """Reads ahead of somebody who takes one stretch after the other, as far as was read so before."""
@@ -232,11 +228,6 @@ class RemoteFile:
 
     def _blocks(self, start: int, stop: int) -> list[Piece]:
         return self._line.blocks.pieces(self._identity, start, stop)
-
-    def _held(self, start: int, stop: int) -> list[Piece]:
-        """What is here, and (as empty stand-ins of the right length) what is coming."""
-        coming = [(flight.start, bytes(flight.stop - flight.start)) for flight in self._flights]
-        return sorted([*self._blocks(start, stop), *coming])
 
     def _tell_hit(self, wanted: list[tuple[int, int]]) -> None:
         start, stop = min(wanted)[0], max(last for _, last in wanted)
@@ -296,6 +287,7 @@ class RemoteFile:
             self.remote.tape.learn_size(self.address.shown, pin.size)
         if known.whole:
             self._whole = data
+            self._line.blocks.put(self._identity, 0, data)
             data = data[flight.start : flight.stop]
         elif data:
             self._line.blocks.put(self._identity, flight.start, data)
@@ -327,6 +319,19 @@ class RemoteFile:
             flight.leave()
         if flight.error is not None:
             raise _again(flight.error)
+
+
+def _outside(hole: tuple[int, int], flights: Iterable[Flight]) -> list[tuple[int, int]]:
+    """The parts of a range that none of some flights brings."""
+    parts = [hole]
+    for flight in flights:
+        parts = [
+            (first, last)
+            for start, stop in parts
+            for first, last in ((start, min(stop, flight.start)), (max(start, flight.stop), stop))
+            if first < last
+        ]
+    return parts
 
 
 def _again(error: BaseException) -> BaseException:

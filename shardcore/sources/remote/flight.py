@@ -65,9 +65,9 @@ class Flight:
         """Ends it, whoever waits."""
         with self._lock:
             self._off.set()
-            end = self._end
-        if end is not None:
-            end()
+            # Under the lock, or the connection might serve somebody else by the time that it is ended.
+            if self._end is not None:
+                self._end()
 
     @property
     def off(self) -> bool:

@@ -85,7 +85,9 @@ class HttpTransport:
         close_pools(self._pool)
 
     def _follow(self, address: Address, url: str, headers: dict[str, str]) -> Reply:
-        first = urlsplit(url)
+        first = urlsplit(address.url)
+        if _server(url) != _server(address.url):
+            headers = _without_login(headers)
         for _ in range(MOST_REDIRECTS + 1):
             raw = self._send(address, url, headers)
             self._hops.count += 1
@@ -99,8 +101,8 @@ class HttpTransport:
             parts = urlsplit(url)
             if parts.scheme not in ("http", "https") or (first.scheme == "https" and parts.scheme == "http"):
                 raise RemoteError(f"refused to follow {address.shown} to where nothing is encrypted")
-            if (parts.scheme, parts.netloc) != (first.scheme, first.netloc):
-                headers = {name: value for name, value in headers.items() if name.lower() != "authorization"}
+            if _server(url) != _server(address.url):
+                headers = _without_login(headers)
         raise RangeRefused(f"{address.shown} is redirected again and again")
 
     def _send(self, address: Address, url: str, headers: dict[str, str]) -> urllib3.BaseHTTPResponse:
@@ -112,6 +114,16 @@ class HttpTransport:
             raise RemoteError(f"{address.shown} is no address that can be asked") from error
         except (broken.HTTPError, OSError) as error:
             raise Broken(failure(error, address)) from error
+
+
+def _server(url: str) -> tuple[str, str]:
+    parts = urlsplit(url)
+    return parts.scheme, parts.netloc
+
+
+def _without_login(headers: dict[str, str]) -> dict[str, str]:
+    """What another server than the one that the login is for may see."""
+    return {name: value for name, value in headers.items() if name.lower() != "authorization"}
 
 
 def proxy_for(address: Address) -> str | None:

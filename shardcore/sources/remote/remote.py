@@ -93,10 +93,11 @@ class Remote:
         most, limit = self.options.limit_requests, self.options.limit_fetch
         with self._lock:
             if most is not None and self._asked >= most:
-                text = f"{plural(self._asked, 'request')} were made, as many as allowed"
+                text = f"no more than {plural(most, 'request')} may be made"
                 raise BudgetSpent(text, remedy=Remedy.LIMIT_REQUESTS)
             if limit is not None and self._asked_bytes + size > limit:
-                text = f"{plural(self._asked_bytes, 'byte')} were fetched; {size:,} more would exceed the limit"
+                more = self._asked_bytes + size - limit
+                text = f"no more than {plural(limit, 'byte')} may be fetched; {more:,} more would be needed"
                 raise BudgetSpent(text, remedy=Remedy.LIMIT_FETCH)
             self._asked += 1
             self._asked_bytes += size

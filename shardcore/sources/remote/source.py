@@ -170,6 +170,7 @@ class RemoteSource(Source):
     def close(self) -> None:
         """Reading afterwards is an error. The thing that was opened takes everything that belongs to it along."""
         self._closed = True
+        self._file.let_go()
         if self._root:
             self._opened.close()
 
@@ -225,8 +226,7 @@ class RemoteFolder(Folder):
             RemoteError: It cannot be listed.
         """
         if not self.listable and self._root:
-            # What became of the file that was looked for says more than that nothing is listed.
-            self._opened.check_absent(self._address.inside(FOLDER_MARK))
+            self._check_mark()
         return self._opened.listing(
             (self._address, prefix),
             lambda: sorted((entry for page in self.pages(prefix) for entry in page), key=lambda entry: entry.name),
@@ -262,6 +262,18 @@ class RemoteFolder(Folder):
         """The folder around this one, or None at the root."""
         above = self._address.parent
         return None if above is None else RemoteFolder(self._opened, above)
+
+    def _check_mark(self) -> None:
+        """What became of the file that was looked for says more than that nothing is listed.
+
+        Raises:
+            RemoteError: It is not there.
+        """
+        try:
+            self._opened.check_absent(self._address.inside(FOLDER_MARK))
+        except NoSuchObject as error:
+            text = f"{self.uri} has no {FOLDER_MARK}, and a web server lists nothing: give the address of a file in it"
+            raise NoSuchObject(text, status=error.status) from error
 
     def _page(self, where: Address, token: str, most: int) -> Page:
         """A part of a listing; asked for again when there is no answer."""

@@ -81,6 +81,9 @@ class Tape:
         self._sizes: dict[str, int] = {}
         self._notes: dict[str, None] = {}
         self._purposes: dict[str, PurposeAt] = {}
+        # By address, the numbers of the records that were made while nobody knew what its bytes are for.
+        self._unnamed: dict[str, list[int]] = {}
+        self._added = 0
         self.requests = self.bytes = self.sent = self.hits = self.retries = 0
 
     @property
@@ -116,6 +119,9 @@ class Tape:
         """Keeps a record."""
         with self._lock:
             self._records.append(record)
+            if record.purpose is Purpose.INDEX and record.address not in self._purposes:
+                self._unnamed.setdefault(record.address, []).append(self._added)
+            self._added += 1
             if record.cached:
                 self.hits += 1
             else:
@@ -140,10 +146,15 @@ class Tape:
         """Says what the bytes of a file are for, once it is open; what was read while nobody knew is named anew."""
         with self._lock:
             self._purposes[address] = at
-            for number, record in enumerate(self._records):
-                known = self._known(record.address, record.start) if record.purpose is Purpose.INDEX else None
+            # Of data sets each member says so: looking at all records each time would take the square of the time.
+            first = self._added - len(self._records)
+            for number in self._unnamed.pop(address, ()):
+                if number < first:
+                    continue
+                record = self._records[number - first]
+                known = self._known(address, record.start)
                 if known is not None:
-                    self._records[number] = replace(record, purpose=known)
+                    self._records[number - first] = replace(record, purpose=known)
 
     def purpose_of(self, address: str, start: int) -> Purpose | None:
         """What the bytes at an offset of a file are for; None while nobody said."""
@@ -159,7 +170,8 @@ class Tape:
         if not self.requests:
             return "no requests"
         if not self.files:
-            return f"{plural(self.requests, 'request')}, {size_text(self.sent)} sent"
+            size = f"{size_text(self.sent)} sent" if self.sent else size_text(self.bytes)
+            return f"{plural(self.requests, 'request')}, {size}"
         full = self.full_size
         hits = f", {plural(self.hits, 'read')} from the cache" if self.hits else ""
         again = f", {self.retries} of them asked again" if self.retries else ""

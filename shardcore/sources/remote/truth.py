@@ -193,8 +193,11 @@ def refusal(reply: Reply, address: Address, *, anonymous: bool | None = None) ->
         if address.query:
             text = f"{shown} may not be read with this signed address; it may have expired"
             return Forbidden(text, status=status, remedy=Remedy.RENEW)
-        remedy = None if anonymous is None else Remedy.PROFILE if anonymous else Remedy.RIGHTS
-        return Forbidden(f"{shown} may not be read (status {status})", status=status, remedy=remedy)
+        text = f"{shown} may not be read (status {status})"
+        if anonymous is None:
+            text += "; the server wants a login" if status == 401 else ""
+            return Forbidden(text, status=status)
+        return Forbidden(text, status=status, remedy=Remedy.PROFILE if anonymous else Remedy.RIGHTS)
     return RemoteError(f"{shown} cannot be read: the server answers {status}" + (f" ({code})" if code else ""))
 
 

@@ -181,7 +181,7 @@ def test_the_tape_of_a_remote_shard(
     qtbot.waitUntil(lambda: panel.model.rowCount() == len(server.log) >= 3)
     assert shown.currentWidget() is panel
     texts = [[panel.model.index(0, column).data() for column in (PURPOSE, RANGE, BYTES, ANSWER)]]
-    assert texts[0] == ["head", "0..65536", "66 KB", "206"]
+    assert texts[0] == ["head", "0..65,536", "66 KB", "206"]
     count = panel.model.rowCount()
     assert count == len(server.log)
     assert panel.spent.text().startswith(f"{count} requests · ")

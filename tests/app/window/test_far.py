@@ -127,6 +127,13 @@ def test_a_file_that_changed_on_the_server(qtbot: QtBot, window: MainWindow, ser
         window.bar.button.click()
     window.session.select_span(Span("", 120_000, 120_001))
     qtbot.waitUntil(lambda: window.hex.pages.bytes_at("", 120_000, 120_001) == b"\0")
+    server.behave(missing=403)
+    del server.contents["/a.shard"]
+    window.session.select_span(Span("", 220_000, 220_001))
+    qtbot.waitUntil(lambda: window.bar.text != "")
+    # The server is lost; the file is none other than it was.
+    assert "What is here can still be looked at" in window.bar.text
+    assert window.bar.button.text() == "Reload"
 
 
 def test_scrolling_over_a_slow_line(qtbot: QtBot, window: MainWindow, server: RangeServer, data: Path) -> None:

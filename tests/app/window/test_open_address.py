@@ -76,6 +76,8 @@ def test_ways_are_remembered_without_secrets() -> None:
     assert from_json(to_json(way)) == way
     assert from_json(to_json(RemoteOptions(anonymous=True))) == RemoteOptions(anonymous=True)
     assert from_json(to_json(RemoteOptions(anonymous=False))) == RemoteOptions(anonymous=False)
+    # Where nobody chose, what was signed with the usual credentials is not asked for anonymously the next time.
+    assert from_json(to_json(RemoteOptions(region="eu-west-1"))) == RemoteOptions(region="eu-west-1")
     keys = RemoteOptions(access_key="AKIAEXAMPLE", secret_key="hidden", session_token="alsohidden")
     assert who_of(keys) is Who.KEYS
     made = Connections({})

@@ -1,0 +1,119 @@
+"""Fetching the bytes of objects before their turn comes: many small ones of a far shard with few requests."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import TypeVar
+
+from shardcore.errors import ShardError
+from shardcore.objects import ObjectRef
+from shardcore.shard import Shard
+from shardcore.sources.base import merged
+
+T = TypeVar("T")
+
+MOST_AHEAD = 16 << 20
+"""Bytes of an object that are fetched before its turn comes; larger ones are read when it has come."""
+
+WINDOW = 2048
+"""Objects that are looked at together: those that lie near each other are fetched as one, in whatever order they are
+taken."""
+
+WINDOW_BYTES = 32 << 20
+"""Bytes of the objects of a window; what was fetched has to be in the cache still when its turn comes."""
+
+GAP = 1 << 16
+"""Objects that lie at most this many bytes apart are fetched as one: a request costs as much as many bytes."""
+
+LEAD = 64
+"""Bytes before an object that are fetched with it: some formats write its length there."""
+
+Wanted = tuple[str, int, int]
+"""A source, and a range of it."""
+
+
+def fetched_ahead(shard: Shard, things: Iterable[T], ref_of: Callable[[T], ObjectRef | None]) -> Iterator[T]:
+    """The same things, in their order; where the shard is far away, the bytes of the next few are on their way.
+
+    Args:
+        shard: What has the objects.
+        things: What is taken one after the other.
+        ref_of: The object of a thing; None, or a `ShardError`, where there is none.
+    """
+    if shard.jobs <= 1:
+        yield from things
+        return
+    iterator, left = iter(things), deque[T]()
+    while window := _next_window(iterator, left, ref_of, shard.jobs):
+        groups = deque(_groups([wanted for _, wanted in window]))
+        for number, (thing, _) in enumerate(window):
+            while groups and groups[0].first <= number + shard.jobs:
+                _prefetch(shard, groups.popleft())
+            yield thing
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """A range that has some objects of a window.
+
+    Attributes:
+        first: The number of the object that is needed first.
+        wanted: The range.
+    """
+
+    first: int
+    wanted: Wanted
+
+
+def _next_window(
+    things: Iterator[T], left: deque[T], ref_of: Callable[[T], ObjectRef | None], sources: int
+) -> list[tuple[T, Wanted | None]]:
+    """The things that are looked at together, with the bytes of each; `left` keeps one that did not fit."""
+    window: list[tuple[T, Wanted | None]] = []
+    size, names = 0, set[str]()
+    while len(window) < WINDOW:
+        thing = left.popleft() if left else next(things, None)
+        if thing is None:
+            break
+        wanted = _bytes_of(thing, ref_of)
+        if wanted is not None:
+            size, names = size + wanted[2] - wanted[1], names | {wanted[0]}
+            if window and (size > WINDOW_BYTES or len(names) > sources):
+                left.append(thing)
+                break
+        window.append((thing, wanted))
+    return window
+
+
+def _bytes_of(thing: T, ref_of: Callable[[T], ObjectRef | None]) -> Wanted | None:
+    """The bytes of an object, if they are in the file and not too many."""
+    try:
+        ref = ref_of(thing)
+    except (ShardError, IndexError):
+        return None
+    if ref is None or not ref.spans:
+        return None
+    span = ref.spans[0]
+    if span.source not in ("", ref.shard) or span.size > MOST_AHEAD:
+        return None
+    return span.source, max(span.start - LEAD, 0), span.stop
+
+
+def _groups(window: list[Wanted | None]) -> list[_Group]:
+    """Ranges that together have the bytes of all objects, by when each is needed first."""
+    found = []
+    for source in {wanted[0] for wanted in window if wanted is not None}:
+        mine = [(number, wanted) for number, wanted in enumerate(window) if wanted is not None and wanted[0] == source]
+        for start, stop, members in merged([wanted[1:] for _, wanted in mine], GAP):
+            found.append(_Group(min(mine[member][0] for member in members), (source, start, stop)))
+    return sorted(found, key=lambda group: group.first)
+
+
+def _prefetch(shard: Shard, group: _Group) -> None:
+    """Begins to fetch a range; whoever reads it later is told what is wrong."""
+    source, start, stop = group.wanted
+    with contextlib.suppress(ShardError):
+        shard.bytes_of(source).prefetch(start, stop)

@@ -1,0 +1,76 @@
+"""Whole shards taken out of a server: few requests, and an end when the server is lost."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+
+import shardcore
+from shardcore.cli.program import run
+from tests.remote.faults import FaultProxy, Refuse, after
+from tests.remote.servers import RangeServer
+
+
+@pytest.fixture(scope="module")
+def swh(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """300 objects in 200 KB; their slots are in no order."""
+    path, dice = tmp_path_factory.mktemp("together") / "a.shard", random.Random(5)
+    with shardcore.create(path, format="swh") as writer:
+        for _ in range(300):
+            writer.add(None, dice.randbytes(700))
+    return path
+
+
+def test_small_objects_are_fetched_together(
+    server: RangeServer, swh: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """300 objects in the order of their slots are extracted, hashed and converted with a few requests, each right."""
+    address = server.put("/a.shard", swh)
+    assert run(["extract", str(swh), str(tmp_path / "here"), "--json"]) == 0
+    here = capsys.readouterr().out.replace(str(tmp_path / "here"), "")
+    assert run(["extract", address, str(tmp_path / "there"), "--json"]) == 0
+    assert capsys.readouterr().out.replace(str(tmp_path / "there"), "") == here
+    assert len(server.log) <= 6
+    server.log.clear()
+    assert run(["ls", address, "--digest", "sha256", "--json"]) == 0
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [row["sha256"] for row in rows] == [json.loads(line)["sha256"] for line in here.splitlines()]
+    assert len(server.log) <= 6
+    server.log.clear()
+    assert run(["convert", address, "des", str(tmp_path / "a.des")]) == 0
+    assert len(server.log) <= 6
+
+
+def test_objects_far_apart_are_not_fetched_long_before_their_turn(tmp_path: Path) -> None:
+    """Where each object is a request of its own, only the next few are under way when somebody stops."""
+    path = tmp_path / "a.des"
+    with shardcore.create(path, format="des") as writer:
+        for number in range(60):
+            writer.add(f"{number}", bytes([number]) * 100_000)
+    with RangeServer({"/a.des": path}) as server, shardcore.open(f"{server.url}/a.des") as shard:
+        shard.load_index()
+        server.log.clear()
+        from shardcore.extract import extract
+
+        refs = [shard.objects.ref(row) for row in range(0, 60, 2)]
+        results = extract(shard, refs, tmp_path / "out")
+        assert next(results).size == 100_000
+        assert len(server.log) <= 2 * shard.jobs
+        results.close()
+
+
+def test_a_lost_server_ends_an_extraction(
+    server: RangeServer, swh: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """When nothing more can be had that is said once, and not of each object that was left."""
+    address = server.put("/a.shard", swh)
+    assert run(["extract", address, str(tmp_path / "one"), "--limit-requests", "3"]) == 4
+    assert len(capsys.readouterr().err.splitlines()) == 2
+    with FaultProxy(server.host, [Refuse("ExpiredToken", when=after(3))]) as proxy:
+        assert run(["extract", f"{proxy.url}/a.shard", str(tmp_path / "two"), "--json"]) == 4
+    told = capsys.readouterr()
+    assert sum("error" in json.loads(line) for line in told.out.splitlines()) == 1
+    assert "--conflict skip" in told.err
