@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -71,3 +72,36 @@ def folder_of(where: str | Path | Folder, remote: RemoteOptions | None = None, t
         return target
     target.close()
     raise UsageError(f"{where} is a file; a folder is wanted")
+
+
+class Elsewhere:
+    """Opens folders at addresses that a file names, as the caller of `open` chose, all on one tape.
+
+    Args:
+        remote: How remote things are reached.
+        tape: Where requests are noted; None: on one that is made when it is needed.
+
+    Attributes:
+        tape: See above.
+    """
+
+    def __init__(self, remote: RemoteOptions | None, tape: Tape | None) -> None:
+        self._remote = remote
+        self.tape = tape
+
+    def __call__(self, address: str, *, endpoint_url: str | None = None, region: str | None = None) -> Folder:
+        """Opens the folder at an address; store and region are those of the caller, else those given.
+
+        Raises:
+            UsageError: An option makes no sense.
+            SourceError: It cannot be had.
+        """
+        from shardcore.sources.remote.options import RemoteOptions
+        from shardcore.sources.remote.tape import Tape
+
+        chosen = self._remote or RemoteOptions()
+        own = chosen.endpoint_url or chosen.region
+        if not own:
+            chosen = replace(chosen, endpoint_url=endpoint_url or None, region=region or None)
+        self.tape = self.tape if self.tape is not None else Tape()
+        return folder_of(address if address.endswith("/") else f"{address}/", chosen, self.tape)
