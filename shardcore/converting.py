@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from shardcore.errors import Remedy, UsageError
-from shardcore.extract import ANY_SIZE, ExtractOptions
+from shardcore.extract import ANY_SIZE, ExtractOptions, fetched_ahead
 from shardcore.extract.choice import all_rows, outer_kinds, taken_rows
 from shardcore.finding import Depth
 from shardcore.format import Format
@@ -162,7 +162,8 @@ class _Source:
         """The objects, in the order of the rows."""
         known: set[bytes] = set()
         number = 0
-        for ref in self._refs():
+        refs = self._refs()
+        for ref in refs if self._unread else fetched_ahead(self._shard, refs):
             for part, name, content in self._contents(ref):
                 yield self._item(ref, part, name, content, number, known)
                 number += 1

@@ -1,6 +1,6 @@
 """Taking objects out into files: how, under which names, what is there already, and a manifest of it all."""
 
-from shardcore.extract.files import ANY_SIZE, Extracted, extract, files_of, write_object
+from shardcore.extract.files import ANY_SIZE, Extracted, extract, fetched_ahead, files_of, write_object
 from shardcore.extract.manifest import MANIFEST, Manifest
 from shardcore.extract.names import MAX_NAME_BYTES, Names
 from shardcore.extract.options import ALL_PARTS, AS_USUAL, NO_PARTS, Conflict, ExtractOptions
@@ -18,6 +18,7 @@ __all__ = [
     "Manifest",
     "Names",
     "extract",
+    "fetched_ahead",
     "files_of",
     "write_object",
 ]

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from shardcore.errors import Remedy, ShardError, SourceError, UsageError, reason_of
 from shardcore.extract.endings import HEAD, ending_of
@@ -120,7 +120,7 @@ def extract(
     taking = _Taking(shard, where, options, each_piece)
     manifest = Manifest(shard, where) if options.manifest else None
     try:
-        for number, ref in enumerate(_fetched_ahead(shard, _each(refs))):
+        for number, ref in enumerate(fetched_ahead(shard, _each(refs))):
             results = [Extracted.failed(None, ref)] if isinstance(ref, ShardError) else taking.take(ref)
             if manifest is not None:
                 for result in results:
@@ -278,12 +278,15 @@ def _each(refs: Iterable[ObjectRef]) -> Iterator[ObjectRef | ShardError]:
             yield ref
 
 
-def _fetched_ahead(shard: Shard, refs: Iterator[ObjectRef | ShardError]) -> Iterator[ObjectRef | ShardError]:
+RefT = TypeVar("RefT", bound=ObjectRef | ShardError)
+
+
+def fetched_ahead(shard: Shard, refs: Iterator[RefT]) -> Iterator[RefT]:
     """The same; of a shard that is far away, the bytes of the next few are on their way while one is written."""
     if shard.jobs <= 1:
         yield from refs
         return
-    coming: deque[ObjectRef | ShardError] = deque()
+    coming: deque[RefT] = deque()
     for ref in refs:
         if not isinstance(ref, ShardError):
             _prefetch(shard, ref)
