@@ -18,7 +18,7 @@ from shardcore.progress import Progress, no_progress
 from shardcore.shard import Shard, tell_purposes
 from shardcore.sources.base import Folder, Source
 from shardcore.sources.opening import PrefetchedSource
-from shardcore.sources.where import Elsewhere, folder_of, source_of
+from shardcore.sources.where import Elsewhere, folder_of, is_address, source_of, text_at
 from shardcore.text import short
 
 if TYPE_CHECKING:
@@ -185,6 +185,8 @@ def _opening_options(
         if name not in declared:
             raise UsageError(f"no format has an option {short(name)} for opening; there is {', '.join(declared)}")
         format, option = declared[name]
+        if option.type is OptionType.JSON and is_address(value):
+            value = text_at(value, remote, tape).decode("utf-8", "surrogateescape")
         values[name] = folder_of(value, remote, tape) if option.type is OptionType.FOLDER else option.value_of(value)
         named, claim = (format, name) if option.names_format else (named, claim)
     return values, named, claim
