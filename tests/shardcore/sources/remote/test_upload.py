@@ -19,7 +19,7 @@ from shardcore.sources.remote.options import RemoteOptions
 from shardcore.sources.remote.remote import Remote
 from tests.remote.s3 import Place
 
-SWH = Path(__file__).parents[1] / "data" / "swh" / "small.shard"
+SWH = Path(__file__).parents[3] / "data" / "swh" / "small.shard"
 
 SPEC = {
     "@type": "neuroglancer_uint64_sharded_v1",
