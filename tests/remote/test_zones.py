@@ -62,3 +62,11 @@ def test_a_uid_costs_its_own_zone_only(
         told = capsys.readouterr()
         assert [json.loads(line)["shard"] for line in told.out.splitlines()][-1] == "low/20261103_2A_0000.des"
         assert " requests" in told.err
+
+        # A zones file in a bucket, with flags that count more than what it says.
+        s3.put({"zones.json": path.read_bytes().replace(proxy.host.encode(), b"nowhere.invalid")})
+        flags = ["--endpoint-url", s3.endpoint, "--addressing", "path"]
+        assert run(["get", "s3://shards/zones.json", "200", "42", *flags]) == 0
+        assert capsys.readouterr().out == "firstlow"
+        assert run(["info", "s3://shards/zones.json", "--json", *flags]) == 0
+        assert json.loads(capsys.readouterr().out)["fields"]["dataset.members"] == 4
