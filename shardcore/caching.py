@@ -95,6 +95,15 @@ class OnceEach(Generic[K, T]):
             each = list(self._each.values())
         return [value for once in each if (value := once.value) is not None]
 
+    def forget(self, key: K) -> T | None:
+        """Forgets the value of a key, and returns it; one that is being made stays."""
+        with self._lock:
+            once = self._each.get(key)
+            if once is None or once.value is None:
+                return None
+            del self._each[key]
+        return once.value
+
     def clear(self) -> list[T]:
         """Forgets all values, and returns them."""
         kept = self.values()

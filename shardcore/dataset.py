@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.caching import Once, OnceEach
 from shardcore.errors import FormatError, KeyAbsent, NotAShard, ShardError, SourceError, UsageError
-from shardcore.finding import Depth, Findings, Report
-from shardcore.joined import JoinedObjects
+from shardcore.finding import Depth, Report
+from shardcore.joined import JoinedObjects, Listing, Member
+from shardcore.member_work import joined_report, verified
 from shardcore.nodes.children import Deferred
 from shardcore.nodes.node import Node
 from shardcore.nodes.placed import placed, placed_error, placed_span, relocating
@@ -31,33 +32,13 @@ from shardcore.text import short
 from shardcore.trace import Look
 from shardcore.words import plural
 
+R = TypeVar("R")
+
 _PARTS = 1000
 """Steps of progress that one member of a data set makes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
-    """One shard of a data set.
-
-    Attributes:
-        name: The file name, relative to the data set's folder.
-        size: Bytes.
-    """
-
-    name: str
-    size: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Listing:
-    """The members of a data set, in their order and by name."""
-
-    members: tuple[Member, ...]
-    by_name: dict[str, Member]
-
-    @classmethod
-    def of(cls, members: Sequence[Member]) -> _Listing:
-        return cls(tuple(members), {member.name: member for member in members})
+__all__ = ["DataSet", "Member"]
 
 
 class DataSet(Shard):
@@ -76,7 +57,10 @@ class DataSet(Shard):
     Attributes:
         uri: Where the folder is.
         folder: The folder.
+        joins: Whether its objects are those of its members, one member after the other.
     """
+
+    joins: bool = True
 
     def __init__(self, format: str, where: Folder, members: Sequence[Member] | Callable[[], Sequence[Member]]) -> None:
         self.format = format
@@ -84,10 +68,10 @@ class DataSet(Shard):
         self.uri = where.uri
         self.source = None
         self.sections: tuple[Section, ...] = ()
-        self._listing: Once[_Listing] = Once()
+        self._listing: Once[Listing] = Once()
         self._list = members if callable(members) else lambda: members
         if not callable(members):
-            self._listing.put(_Listing.of(members))
+            self._listing.put(Listing.of(members))
         self._opened: OnceEach[str, Shard] = OnceEach()
         self._joining: Once[JoinedObjects] = Once()
         self._unreadable: dict[str, ShardError] = {}
@@ -101,7 +85,7 @@ class DataSet(Shard):
         Raises:
             SourceError: They cannot be listed.
         """
-        return self._listing.get(lambda: _Listing.of(self._list())).members
+        return self._listing.get(lambda: Listing.of(self._list())).members
 
     @property
     def listed(self) -> bool:
@@ -110,7 +94,7 @@ class DataSet(Shard):
 
     @property
     def _by_name(self) -> dict[str, Member]:
-        return self._listing.get(lambda: _Listing.of(self._list())).by_name
+        return self._listing.get(lambda: Listing.of(self._list())).by_name
 
     @abstractmethod
     def route(self, key: Any, look: Look) -> Sequence[str]:
@@ -328,35 +312,67 @@ class DataSet(Shard):
 
     def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
         """Verifies every member; those that cannot be opened are findings."""
-        findings = Findings()
-        objects = 0
         depth = Depth(depth)
 
-        def checked(place: tuple[int, Member]) -> Report | ShardError:
+        def checked(number: int, member: Shard) -> Report:
+            return verified(member, depth, self._share(progress, number) if self.jobs == 1 else no_progress)
+
+        with closing(self.each_member(checked, progress)) as reports:
+            return joined_report(self.format, depth, ((member.name, report) for member, report in reports))
+
+    @contextmanager
+    def borrowed(self, name: str) -> Iterator[Shard]:
+        """A member for a while: one that nobody has open is closed again, so that memory stays bounded.
+
+        Raises:
+            ShardError: It cannot be opened.
+        """
+        self._check_open()
+        if self.is_open(name):
+            yield self.member(name)
+            return
+        member = self._by_name.get(name)
+        if member is None:
+            raise UsageError(f"no file of this data set is called {short(name)}")
+        with self._open(member) as shard:
+            yield shard
+
+    def release(self, name: str) -> None:
+        """Closes a member that nobody needs any more; it is opened again when somebody does."""
+        if self._joining.value is None and (shard := self._opened.forget(name)) is not None:
+            shard.close()
+
+    def each_member(
+        self, work: Callable[[int, Shard], R], progress: Progress = no_progress
+    ) -> Generator[tuple[Member, R | ShardError]]:
+        """Does some work with every member, several at a time; gives the results in the order of the members.
+
+        Args:
+            work: Called with the number of the member and the member; what it gives must not need the member.
+            progress: Called after every member.
+
+        Yields:
+            Each member, and what came out, or why nothing did.
+
+        Raises:
+            SourceError: The data set is closed, or its members cannot be listed.
+        """
+        total = len(self.members) * _PARTS
+
+        def done(place: tuple[int, Member]) -> R | ShardError:
+            self._check_open()
             try:
-                return self._verify_member(place[1], depth, self._share(progress, place[0]) if self.jobs == 1 else None)
+                with self.borrowed(place[1].name) as shard:
+                    return work(place[0], shard)
             except ShardError as error:
                 return error
 
-        with closing(in_order(checked, enumerate(self.members), self.jobs)) as reports:
-            for number, (member, report) in enumerate(zip(self.members, reports, strict=True)):
-                progress((number + 1) * _PARTS, len(self.members) * _PARTS)
-                if isinstance(report, ShardError):
-                    span = placed_span(report.span, member.name) if report.span else Span(member.name, 0, 0)
-                    findings.error(f"{self.format}.unreadable", span, f"{member.name}: {report.message}")
-                    continue
-                objects += report.objects
-                _join_findings(findings, report, member.name)
-        progress(len(self.members) * _PARTS, len(self.members) * _PARTS)
-        return Report(depth, objects, findings.all())
-
-    def _verify_member(self, member: Member, depth: Depth, progress: Progress | None) -> Report:
-        """Verifies one member; one that nobody has open is closed again, so that memory stays bounded."""
+        with closing(in_order(done, enumerate(self.members), self.jobs)) as results:
+            for number, (member, result) in enumerate(zip(self.members, results, strict=True)):
+                progress((number + 1) * _PARTS, total)
+                yield member, result
         self._check_open()
-        if self.jobs == 1 or self.is_open(member.name):
-            return self.member(member.name).verify(depth, progress or no_progress)
-        with self._open(member) as shard:
-            return shard.verify(depth, progress or no_progress)
+        progress(total, total)
 
     def part(self, name: str) -> Part:
         """A member, what bytes of one decode to, or what lies beside them; see `Shard.part`."""
@@ -424,12 +440,3 @@ class DataSet(Shard):
         total = len(self.members) * _PARTS
         progress(number * _PARTS, total)
         return lambda done, of: progress(number * _PARTS + min(done, of) * _PARTS // max(of, 1), total)
-
-
-def _join_findings(findings: Findings, report: Report, member: str) -> None:
-    """Adds the findings of a member, in the words of the data set."""
-    for finding in report.findings:
-        if findings.full(finding.code):
-            findings.more(finding.severity, finding.code, 1)
-            continue
-        findings.add(replace(finding, span=placed_span(finding.span, member) if finding.span else None))

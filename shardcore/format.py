@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from importlib import import_module
-from typing import Any
+from typing import Any, Protocol
 
 from shardcore.errors import FormatError, KeyAbsent, NotAShard, ShardError, UsageError
 from shardcore.finding import Depth, Findings, Report
@@ -75,6 +75,21 @@ class Draft:
         self.fields.update({f"{section.name}.{name}": value for name, value in (fields or {}).items()})
 
 
+def _nowhere(address: str, *, endpoint_url: str | None = None, region: str | None = None) -> Folder:
+    raise UsageError(f"{address} cannot be opened from here")
+
+
+class Reach(Protocol):
+    """Opens the folder at an address that a file names."""
+
+    def __call__(self, address: str, *, endpoint_url: str | None = None, region: str | None = None) -> Folder:
+        """Opens the folder; what the caller of `open` chose counts more than what the file says.
+
+        Raises:
+            SourceError: It cannot be had.
+        """
+
+
 Opener = Callable[[Source, str], Shard]
 """Opens a source as the format of that name; how a format opens what belongs to another one."""
 
@@ -90,6 +105,7 @@ class OpenContext:
         progress: For openings that take long.
         values: What the caller chose, by the names that the format declares; a folder is a `Folder`.
         forced: Whether the caller named the format, which lifts the bar of inference.
+        reach: Opens folders at addresses that a file names.
     """
 
     opener: Opener
@@ -98,6 +114,7 @@ class OpenContext:
     progress: Progress = no_progress
     values: Mapping[str, Any] = field(default_factory=dict)
     forced: bool = False
+    reach: Reach = _nowhere
 
     def member(self) -> OpenContext:
         """The same for a member of a data set, which is opened quietly and with a draft of its own."""

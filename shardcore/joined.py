@@ -1,15 +1,42 @@
-"""The objects of several shards as those of one data set."""
+"""The members of a data set, and their objects as those of one."""
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import accumulate
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.objects import ObjectColumns, ObjectRef, Objects, located
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One shard of a data set.
+
+    Attributes:
+        name: The file name, relative to the data set's folder.
+        size: Bytes.
+    """
+
+    name: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The members of a data set, in their order and by name."""
+
+    members: tuple[Member, ...]
+    by_name: dict[str, Member]
+
+    @classmethod
+    def of(cls, members: Sequence[Member]) -> Listing:
+        """The listing of some members."""
+        return cls(tuple(members), {member.name: member for member in members})
 
 
 class JoinedObjects(Objects):
@@ -26,6 +53,7 @@ class JoinedObjects(Objects):
     def __init__(self, parts: Sequence[tuple[str, int, Objects]]) -> None:
         self._parts = tuple(parts)
         self._firsts = [0, *accumulate(len(objects) for _, _, objects in self._parts)]
+        self._starts = np.array(self._firsts, np.int64)
         self._counts = {name: len(objects) for name, _, objects in self._parts}
         self._first_rows = {name: first for (name, _, _), first in zip(self._parts, self._firsts, strict=False)}
         self.kinds = tuple(dict.fromkeys(k for _, _, o in self._parts for k in o.kinds)) or ("object",)
@@ -80,12 +108,12 @@ class JoinedObjects(Objects):
         """One row as an object of the data set."""
         if not 0 <= row < len(self):
             raise IndexError(row)
-        number = int(np.searchsorted(self._firsts, row, "right")) - 1
+        number = bisect_right(self._firsts, row) - 1
         name, _, objects = self._parts[number]
         return located(objects.ref(row - self._firsts[number]), name, self._firsts[number])
 
     def _by_part(self, rows: NDArray[np.int64]) -> Iterator[tuple[int, NDArray[np.int64], NDArray[np.int64]]]:
-        numbers = np.searchsorted(self._firsts, rows, "right") - 1
+        numbers = np.searchsorted(self._starts, rows, "right") - 1
         for number in np.unique(numbers).tolist():
             where = np.flatnonzero(numbers == number)
             yield number, rows[where] - self._firsts[number], where

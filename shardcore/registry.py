@@ -10,6 +10,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from shardcore.dataset import DataSet
 from shardcore.errors import FormatError, NotAShard, Remedy, ShardError, SourceError, UsageError
 from shardcore.format import Certainty, Draft, Format, OpenContext, PartialShard, Verdict
 from shardcore.options import OptionType, Purpose, read_options
@@ -17,7 +18,7 @@ from shardcore.progress import Progress, no_progress
 from shardcore.shard import Shard, tell_purposes
 from shardcore.sources.base import Folder, Source
 from shardcore.sources.opening import PrefetchedSource
-from shardcore.sources.where import folder_of, source_of
+from shardcore.sources.where import Elsewhere, folder_of, is_address, source_of, text_at
 from shardcore.text import short
 
 if TYPE_CHECKING:
@@ -142,21 +143,24 @@ def open(
     values, named, claim = _opening_options(options, remote, tape)
     target = source_of(where, remote, tape)
     name = format or named
+    elsewhere = Elsewhere(remote, getattr(target, "tape", tape))
     context = OpenContext(
         _open_as,
         partial=partial,
         progress=progress,
         values=values,
         forced=name is not None,
+        reach=elsewhere,
     )
     try:
         if isinstance(target, Folder):
             shard = _open_folder(target, name, context)
         else:
             shard = _open_source(target, name, context, claim="" if format else claim)
-        shard.tape = getattr(target, "tape", tape)
+        shard.tape = elsewhere.tape
         tell_purposes(shard)
-        near = target.lists_cheaply if isinstance(target, Folder) else target.near
+        place = shard.folder if isinstance(shard, DataSet) else target
+        near = place.lists_cheaply if isinstance(place, Folder) else place.near
         shard.jobs = jobs if jobs is not None else 1 if near else REMOTE_JOBS
         return shard
     except BaseException:
@@ -184,6 +188,8 @@ def _opening_options(
         if name not in declared:
             raise UsageError(f"no format has an option {short(name)} for opening; there is {', '.join(declared)}")
         format, option = declared[name]
+        if option.type is OptionType.JSON and is_address(value):
+            value = text_at(value, remote, tape).decode("utf-8", "surrogateescape")
         values[name] = folder_of(value, remote, tape) if option.type is OptionType.FOLDER else option.value_of(value)
         named, claim = (format, name) if option.names_format else (named, claim)
     return values, named, claim

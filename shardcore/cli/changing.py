@@ -20,7 +20,6 @@ from shardcore.cli.options import (
     opens,
     progress_bar,
     reaches,
-    refuse_address,
 )
 from shardcore.cli.output import print_json, print_line, tell_json, tell_line, warn
 from shardcore.cli.targets import Target, target_of
@@ -75,7 +74,7 @@ def pack(
 
     if option == ["help"]:
         return tell_options(format_name)
-    options = written_with(option, spec)
+    options = written_with(option, spec, how)
     with target_of(out, how, force=force) as target:
         with progress_bar("packing") as progress:
             done = pack_files(
@@ -125,7 +124,7 @@ def convert(
 
     if option == ["help"]:
         return tell_options(format_name)
-    options = written_with(option, spec)
+    options = written_with(option, spec, how)
     how = replace(how, format=source_format, options={"spec": source_spec, "xorbs": xorbs, "deleted": deleted})
     with target_of(out, how, force=force) as target:
         with how.open(uri) as shard, progress_bar("converting") as progress:
@@ -157,16 +156,16 @@ def rekey(
     from shardcore.packing import Packed
     from shardcore.registry import format_of
 
-    refuse_address(out)
-    with how.open(uri) as shard:
-        write = edit_for(shard, "rekey")
-        if option == ["help"]:
-            return tell_options(shard.format, Purpose.REKEY)
-        options = read_options(format_of(shard.format).options, format_options(option), Purpose.REKEY, "rekey")
-        written = write(shard, out, force=force, **options)
-    with how.open(out) as anew:
-        report = anew.verify(Depth.INDEX)
-    return tell_packed(Packed(written, report=report), out, as_json=json)
+    with target_of(out, how, force=force) as target:
+        with how.open(uri) as shard:
+            write = edit_for(shard, "rekey")
+            if option == ["help"]:
+                return tell_options(shard.format, Purpose.REKEY)
+            options = read_options(format_of(shard.format).options, format_options(option), Purpose.REKEY, "rekey")
+            written = write(shard, target.path, force=force, **options)
+        with how.open(target.path) as anew:
+            report = anew.verify(Depth.INDEX)
+        return sent(Packed(written, report=report), target, as_json=json)
 
 
 COMMANDS = (pack, convert, rekey)
@@ -188,13 +187,18 @@ def tell_options(format_name: str, purpose: Purpose = Purpose.WRITE) -> int:
     return 0
 
 
-def written_with(option: list[str] | None, spec: str | None) -> dict[str, Any]:
+def written_with(option: list[str] | None, spec: str | None, how: Opening) -> dict[str, Any]:
     """The options of `-O`, and `--spec`, which is `-O spec=`.
 
     Raises:
         UsageError: One is not `NAME=VALUE`.
+        SourceError: The specification is at an address, and cannot be had.
     """
+    from shardcore.sources.where import is_address, text_at
+
     given = dict(format_options(option))
+    if is_address(spec):
+        spec = text_at(str(spec), how.remote, how.tape).decode("utf-8", "surrogateescape")
     return given if spec is None else given | {"spec": spec}
 
 

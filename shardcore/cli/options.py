@@ -143,6 +143,12 @@ _FLAGS: dict[str, tuple[Any, Any]] = {
         Annotated[str | None, typer.Option("--xorbs", metavar="DIR", help="mdb: the folder that holds the xorbs.")],
         None,
     ),
+    "date": (
+        Annotated[
+            str | None, typer.Option("--date", metavar="DATE", help="des: look only in shards of this created_at.")
+        ],
+        None,
+    ),
     "deleted": (Annotated[bool, typer.Option("--deleted", help="Serve tombstoned objects, too.")], False),
 }
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import fnmatch
-import hashlib
 import sys
-from collections.abc import Collection, Iterable, Iterator
+from collections import deque
+from collections.abc import Collection, Generator, Iterable, Iterator
 from contextlib import closing
+from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -16,11 +18,13 @@ from shardcore.cli.options import progress_bar
 from shardcore.cli.output import object_json, print_json, print_line, printable, warn, worded
 from shardcore.dataset import DataSet
 from shardcore.errors import FormatError, ShardError, UsageError
-from shardcore.extract.ahead import fetched_ahead
+from shardcore.extract.ahead import WINDOW, fetched_ahead
 from shardcore.extract.choice import all_rows, outer_kinds, taken_rows
 from shardcore.extract.options import ExtractOptions
-from shardcore.objects import ObjectColumns, ObjectRef, State
+from shardcore.member_work import Row, RowsAsked, RowsFound, row_of, rows_of, wanted_rows
+from shardcore.objects import ObjectColumns, ObjectRef, State, located
 from shardcore.parallel import in_order
+from shardcore.progress import Progress
 from shardcore.shard import Shard
 from shardcore.text import short
 
@@ -46,7 +50,7 @@ def kind_code(shard: Shard, kind: str | None) -> int | None:
     if kind is None:
         return None
     if kind not in shard.objects.kinds:
-        raise UsageError(f"no objects of kind {short(kind)} here, only {', '.join(shard.objects.kinds)}")
+        raise _no_kind(kind, shard.objects.kinds)
     return shard.objects.kinds.index(kind)
 
 
@@ -82,6 +86,7 @@ def list_rows(
     as_json: bool,
     digest: bool,
     without_content: Collection[State],
+    member: str = "",
 ) -> int:
     """Prints some rows; returns how many of them have an error.
 
@@ -92,25 +97,18 @@ def list_rows(
         as_json: Whether each is a JSON value.
         digest: Whether the sha256 of the content is told, too.
         without_content: States of rows that have none to digest.
+        member: The member of a data set that `shard` is, if it is one.
     """
-    bare = {state.name.lower() for state in without_content}
     damaged = int(np.count_nonzero(columns.state == State.DAMAGED))
     if not as_json and not digest:
-        _print_rows(shard, rows, columns)
+        _print_columns(columns, shard.objects.key_texts(rows), shard.objects.kinds)
         return damaged
+    asked = RowsAsked(refs=True, digest=digest, bare=tuple(without_content))
     errors = 0
 
     def told(row: int) -> dict[str, Any] | None:
-        try:
-            found = object_json(shard.objects.ref(row))
-        except FormatError as error:
-            found = {"key": None, "state": "damaged", "size": None, "error": str(error)}
-        except IndexError:
-            # The tables said that there are more; reading the records told that there are not.
-            return None
-        if digest and found["state"] not in bare and "error" not in found:
-            _add_digest(shard, row, found)
-        return found
+        found = row_of(shard, row, asked)
+        return None if found is None else _line(found, member)
 
     things: Iterable[int] = rows.tolist()
     if digest:
@@ -120,11 +118,133 @@ def list_rows(
             if found is None:
                 break
             errors += "error" in found
-            if as_json:
-                print_json(found)
-            else:
-                print_line(f"{found.get('sha256', '-'):<64}  {found['size']!s:>12}  {found['key']}")
+            _tell(found, as_json=as_json)
     return errors
+
+
+def list_members(shard: DataSet, asked: RowsAsked, *, skip: int, limit: int | None, as_json: bool) -> int:
+    """Prints the rows of a data set as its members finish, in order; returns how many of them have an error.
+
+    Args:
+        shard: The data set.
+        asked: Which rows, and what of them.
+        skip: So many rows are left out at the beginning.
+        limit: At most so many are printed; None for all.
+        as_json: Whether each is a JSON value.
+
+    Raises:
+        UsageError: No member has objects of the kind that is asked for.
+    """
+    printing = _Printing(shard, asked, skip, limit, as_json)
+    if limit == 0:
+        return 0
+    with (
+        progress_bar("listing") as progress,
+        closing(shard.each_member(lambda _, member: rows_of(member, asked), progress)) as found,
+    ):
+        for member, result in found:
+            if isinstance(result, ShardError):
+                warn(f"{member.name}: {result}")
+                printing.errors += 1
+            else:
+                printing.member(member.name, result)
+            if printing.left == 0:
+                break
+        else:
+            printing.check_kind()
+    return printing.errors
+
+
+class _Printing:
+    """Rows that are printed member by member.
+
+    Attributes:
+        errors: Rows with an error, and members that cannot be read.
+        left: How many rows may still be printed; None for all.
+    """
+
+    def __init__(self, shard: DataSet, asked: RowsAsked, skip: int, limit: int | None, as_json: bool) -> None:
+        self._shard, self._asked, self._skip, self._as_json = shard, asked, skip, as_json
+        self.left, self.errors = limit, 0
+        self._kinds: dict[str, None] = {}
+        self._states = False
+
+    def member(self, name: str, found: RowsFound) -> None:
+        """Prints what was found in a member."""
+        self._kinds.update(dict.fromkeys(found.kinds))
+        if found.more:
+            self._large(name)
+            return
+        first, stop = self._window(len(found.columns.row))
+        columns = found.columns.take(slice(first, stop))
+        if self._asked.refs:
+            for row in found.rows[first:stop]:
+                line = _line(row, name)
+                self.errors += "error" in line
+                _tell(line, as_json=self._as_json)
+            return
+        self.errors += int(np.count_nonzero(columns.state == State.DAMAGED))
+        self._states = self._states or bool(columns.state.any())
+        _print_columns(columns, found.keys[first:stop], found.kinds, states=self._states)
+
+    def check_kind(self) -> None:
+        """Refuses a kind that no member has.
+
+        Raises:
+            UsageError: None has it.
+        """
+        kind = self._asked.kind
+        if kind is not None and self._kinds and kind not in self._kinds:
+            raise _no_kind(kind, tuple(self._kinds))
+
+    def _window(self, count: int) -> tuple[int, int]:
+        first = min(self._skip, count)
+        self._skip -= first
+        stop = count if self.left is None else min(count, first + self.left)
+        self.left = None if self.left is None else self.left - (stop - first)
+        return first, stop
+
+    def _large(self, name: str) -> None:
+        """Goes through a member with too many rows to be held."""
+        with self._shard.borrowed(name) as member:
+            member.load_index()
+            member.jobs = self._shard.jobs
+            for at in range(0, len(member.objects), ROWS_AT_ONCE):
+                rows = np.arange(at, min(at + ROWS_AT_ONCE, len(member.objects)), dtype=np.int64)
+                columns = member.objects.columns(rows)
+                columns = columns.take(np.flatnonzero(wanted_rows(member, columns, self._asked)))
+                columns = columns.take(slice(*self._window(len(columns.row))))
+                self.errors += list_rows(
+                    member,
+                    columns.row,
+                    columns,
+                    as_json=self._as_json,
+                    digest=self._asked.digest,
+                    without_content=self._asked.bare,
+                    member=name,
+                )
+                if self.left == 0:
+                    return
+
+
+def _line(row: Row, member: str) -> dict[str, Any]:
+    """What `ls` says of a row; `member` is the one that it was found in, for rows of members."""
+    if row.ref is None:
+        return {"key": None, "state": "damaged", "size": None, "error": row.error}
+    found = object_json(located(row.ref, member, None) if member else row.ref)
+    told = row.digested
+    if told is not None and told.error:
+        found["error"] = worded(told.error, told.remedy)
+    elif told is not None:
+        found |= {"sha256": told.sha256, "size": told.size}
+    return found
+
+
+def _tell(found: dict[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        print_json(found)
+    else:
+        print_line(f"{found.get('sha256', '-'):<64}  {found['size']!s:>12}  {found['key']}")
 
 
 def all_refs(
@@ -149,6 +269,89 @@ def all_refs(
     return map(shard.objects.ref, rows.tolist()), len(rows)
 
 
+class MemberRefs:
+    """All objects of a data set that can be taken out, as its members finish, in order.
+
+    Members are closed again when their objects were taken. Iterating goes on after an error: one row that cannot be
+    read does not end the others.
+
+    Args:
+        shard: The data set.
+        pattern: Only keys that match; None for all.
+        kind: Only objects of this kind; None for all that are no parts of others.
+        options: Say which states are taken.
+        progress: Called after every member.
+
+    Attributes:
+        unreadable: How many members were left out.
+    """
+
+    def __init__(
+        self, shard: DataSet, pattern: str | None, kind: str | None, options: ExtractOptions, progress: Progress
+    ) -> None:
+        hidden = tuple(state for state in State if state not in options.states)
+        self._asked = RowsAsked(hidden, kind, outer=True, refs=True)
+        self._shard, self._pattern, self._progress = shard, pattern, progress
+        self.unreadable = 0
+        self._rows = self._found()
+        self._first = next(self._rows, None)
+
+    @property
+    def none(self) -> bool:
+        """Whether there is no object at all."""
+        return self._first is None
+
+    def __iter__(self) -> Iterator[ObjectRef]:
+        first = [] if self._first is None else [self._first]
+        return map(_given, chain(first, self._rows))
+
+    def close(self) -> None:
+        """Ends what is under way."""
+        self._rows.close()
+
+    def _found(self) -> Generator[Row]:
+        given, ended = 0, deque[tuple[int, str]]()
+        ahead = WINDOW + 1 if self._shard.jobs > 1 else 1
+        kinds: dict[str, None] = {}
+        with closing(self._shard.each_member(lambda _, member: rows_of(member, self._asked), self._progress)) as found:
+            for member, result in found:
+                if isinstance(result, ShardError):
+                    warn(f"{member.name}: {result}")
+                    self.unreadable += 1
+                    continue
+                kinds.update(dict.fromkeys(result.kinds))
+                for row in self._large(member.name) if result.more else iter(result.rows):
+                    if self._matches(row):
+                        given += 1
+                        yield row if row.ref is None else replace(row, ref=located(row.ref, member.name, None))
+                    # Objects are fetched ahead of the one that is written, at most a window of them.
+                    while ended and ended[0][0] + ahead < given:
+                        self._shard.release(ended.popleft()[1])
+                ended.append((given, member.name))
+        if self._asked.kind is not None and kinds and self._asked.kind not in kinds:
+            raise _no_kind(self._asked.kind, tuple(kinds))
+
+    def _large(self, name: str) -> Iterator[Row]:
+        with self._shard.borrowed(name) as member:
+            member.load_index()
+            for rows in all_rows(member.objects):
+                columns = member.objects.columns(rows)
+                for row in rows[wanted_rows(member, columns, self._asked)].tolist():
+                    if (found := row_of(member, row, self._asked)) is not None:
+                        yield found
+
+    def _matches(self, row: Row) -> bool:
+        if self._pattern is None or row.ref is None:
+            return self._pattern is None
+        return row.ref.key is not None and fnmatch.fnmatchcase(row.ref.key, self._pattern)
+
+
+def _given(row: Row) -> ObjectRef:
+    if row.ref is None:
+        raise FormatError(row.error)
+    return row.ref
+
+
 def warn_unreadable(shard: Shard) -> int:
     """Names the members of a data set that are left out; returns how many."""
     unreadable = shard.unreadable if isinstance(shard, DataSet) else {}
@@ -157,29 +360,24 @@ def warn_unreadable(shard: Shard) -> int:
     return len(unreadable)
 
 
-def _print_rows(shard: Shard, rows: NDArray[np.int64], columns: ObjectColumns) -> None:
+def _print_columns(
+    columns: ObjectColumns, texts: list[str | None], kinds: tuple[str, ...], *, states: bool = False
+) -> None:
     """Size and key of many rows; state, kind and shard only where they tell something. No Python object per row."""
-    keys = [key if key is not None else "-" for key in shard.objects.key_texts(rows)]
+    if not texts:
+        return
+    keys = [key if key is not None else "-" for key in texts]
     if not "".join(keys).isprintable():
         keys = [printable(key) for key in keys]
     sizes = [f"{size:>12}" if size >= 0 else f"{'-':>12}" for size in columns.size.tolist()]
     parts: list[list[str]] = [sizes, keys]
-    if columns.state.any():
+    if states or columns.state.any():
         names = [state.name.lower() for state in State]
         parts.insert(0, [f"{names[code]:<10}" for code in columns.state.tolist()])
-    if len(shard.objects.kinds) > 1:
-        parts.insert(0, [f"{shard.objects.kinds[code]:<8}" for code in columns.kind.tolist()])
+    if len(kinds) > 1:
+        parts.insert(0, [f"{kinds[code]:<8}" for code in columns.kind.tolist()])
     sys.stdout.write("\n".join(map("  ".join, zip(*parts, strict=True))) + "\n")
 
 
-def _add_digest(shard: Shard, row: int, found: dict[str, Any]) -> None:
-    digest, size = hashlib.sha256(), 0
-    try:
-        for piece in shard.stream(shard.objects.ref(row)):
-            digest.update(piece)
-            size += len(piece)
-    except ShardError as error:
-        found["error"] = worded(error.placed, error.remedy)
-        return
-    found["sha256"] = digest.hexdigest()
-    found["size"] = size
+def _no_kind(kind: str, kinds: tuple[str, ...]) -> UsageError:
+    return UsageError(f"no objects of kind {short(kind)} here, only {', '.join(kinds)}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -28,6 +28,7 @@ from shardcore.cli.options import (
 from shardcore.cli.output import tell_json, tell_line, warn, worded
 from shardcore.cli.targets import Target, target_of
 from shardcore.errors import DEFAULT_LIMIT, UsageError
+from shardcore.progress import no_progress
 from shardcore.text import short
 from shardcore.words import plural
 
@@ -54,17 +55,23 @@ def ls(
     """List the objects."""
     if digest not in (None, "sha256"):
         raise UsageError(f"--digest knows sha256, not {digest!r}")
-    from shardcore.cli.rows import kind_code, list_rows, shown_rows, unserved, warn_unreadable
+    from shardcore.cli.rows import kind_code, list_members, list_rows, shown_rows, unserved, warn_unreadable
+    from shardcore.dataset import DataSet
+    from shardcore.member_work import RowsAsked
 
     errors = 0
     with how.open_rest(uri) as shard:
+        bare = unserved(bool(how.options["deleted"]))
+        hidden = () if everything else bare
+        if isinstance(shard, DataSet) and shard.joins:
+            asked = RowsAsked(hidden, kind, refs=json or digest is not None, digest=digest is not None, bare=bare)
+            return 1 if list_members(shard, asked, skip=skip, limit=limit, as_json=json) else 0
         if limit is None or limit + skip > FEW_ROWS or shard.source is None:
             with progress_bar("loading the index") as progress:
                 shard.load_index(progress)
         errors += warn_unreadable(shard)
         code = kind_code(shard, kind)
-        bare = unserved(bool(how.options["deleted"]))
-        for rows, columns in shown_rows(shard, code, skip, limit, () if everything else bare):
+        for rows, columns in shown_rows(shard, code, skip, limit, hidden):
             errors += list_rows(shard, rows, columns, as_json=json, digest=digest is not None, without_content=bare)
         if shard.damage is not None:
             warn(f"damaged: {shard.damage}")
@@ -135,7 +142,8 @@ def extract(
     how: Opening = USUAL,
 ) -> int:
     """Write objects into files of a folder, with safe names and a manifest; without keys, all of them."""
-    from shardcore.cli.rows import all_refs, warn_unreadable
+    from shardcore.cli.rows import MemberRefs, all_refs, warn_unreadable
+    from shardcore.dataset import DataSet
     from shardcore.extract import ExtractOptions
     from shardcore.extract import extract as extract_objects
 
@@ -153,24 +161,28 @@ def extract(
     )
     errors = 0
     out = folder if "://" not in folder or folder.endswith("/") else f"{folder}/"
-    with target_of(out, how, force=force) as target, how.open_rest(uri) as shard:
-        if wanted:
-            refs: Iterator[ObjectRef] | list[ObjectRef] = [shard.find(key) for key in wanted]
-            total = len(wanted)
-        else:
-            refs, total = all_refs(shard, pattern, kind, options)
-            errors += warn_unreadable(shard)
+    with target_of(out, how, force=force) as target, how.open_rest(uri) as shard, ExitStack() as ends:
+        with progress_bar("extracting") as progress:
+            refs: Iterable[ObjectRef]
+            by_member = isinstance(shard, DataSet) and shard.joins and not wanted
+            if isinstance(shard, DataSet) and by_member:
+                found = MemberRefs(shard, pattern, kind, options, progress)
+                ends.callback(found.close)
+                refs, total = found, int(not found.none)
+            elif wanted:
+                refs, total = [shard.find(key) for key in wanted], len(wanted)
+            else:
+                refs, total = all_refs(shard, pattern, kind, options)
+                errors += warn_unreadable(shard)
             if not total and pattern is not None:
                 warn(f"no key matches {short(pattern)}; nothing was written")
                 return 1
-        with (
-            progress_bar("extracting") as progress,
-            closing(extract_objects(shard, refs, target.path, options, total=total, progress=progress)) as results,
-        ):
-            failed, lost = _tell_all(results, target, as_json=json)
-        if lost:
-            return 4
-        errors += failed
+            each = no_progress if by_member else progress
+            with closing(extract_objects(shard, refs, target.path, options, total=total, progress=each)) as results:
+                failed, lost = _tell_all(results, target, as_json=json)
+            if lost:
+                return 4
+            errors += failed + (found.unreadable if by_member else 0)
         target.send()
         if shard.damage is not None:
             warn(f"damaged: {shard.damage}")

@@ -11,6 +11,9 @@ from shardcore.sources.wrapped import WrapperSource
 class PrefetchedSource(WrapperSource):
     """Keeps the first and last bytes of a source while it is recognised and opened, so that they are read once.
 
+    What is kept goes when the shard is open, which reads from the source itself. Remote sources have a cache of blocks,
+    too; but local ones have none, that one may be small (`cache_bytes`), and every read from it is noted on the tape.
+
     Args:
         base: The source.
         guess: How many bytes to fetch at once from either end.

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
-from shardcore.errors import UsageError
+from shardcore.errors import SourceError, UsageError, says_absent
 from shardcore.sources.base import Folder, Source
 from shardcore.sources.local import FileSource, LocalFolder
 from shardcore.sources.memory import BytesSource
@@ -14,6 +17,9 @@ from shardcore.sources.memory import BytesSource
 if TYPE_CHECKING:
     from shardcore.sources.remote.options import RemoteOptions
     from shardcore.sources.remote.tape import Tape
+
+MOST_TEXT = 16 << 20
+"""Bytes of a text that says how something is opened."""
 
 
 def source_of(
@@ -71,3 +77,73 @@ def folder_of(where: str | Path | Folder, remote: RemoteOptions | None = None, t
         return target
     target.close()
     raise UsageError(f"{where} is a file; a folder is wanted")
+
+
+def is_address(value: object) -> bool:
+    """Whether an option is the address of something remote, rather than a path or a text."""
+    return isinstance(value, str) and "://" in value[:20] and value.split("://", 1)[0].isalnum()
+
+
+def text_at(where: str, remote: RemoteOptions | None = None, tape: Tape | None = None) -> bytes:
+    """The whole text at an address; of a folder, its `info`.
+
+    Args:
+        where: The address.
+        remote: How remote things are reached.
+        tape: Where requests are noted.
+
+    Raises:
+        UsageError: The kind of address is not known.
+        SourceError: Nothing is there.
+        LimitExceeded: It is too long for a text that says how something is opened.
+    """
+    from shardcore.sources.remote.address import parse_address
+    from shardcore.sources.remote.source import FOLDER_MARK
+
+    address = parse_address(where)
+    if address.query:
+        target = source_of(where, remote, tape)
+        with closing(target):
+            return target.read_first(MOST_TEXT) if isinstance(target, Source) else b""
+    places = [] if address.is_folder else [(address.folder, address.path[len(address.folder.path) :])]
+    for number, (folder, name) in enumerate((*places, (address.as_folder, FOLDER_MARK))):
+        with closing(folder_of(folder.url, remote, tape)) as opened:
+            try:
+                return opened.read(unquote(name) if not address.in_store else name, MOST_TEXT)
+            except SourceError as error:
+                if number == len(places) or not says_absent(error):
+                    raise
+    raise AssertionError("the last place raises")
+
+
+class Elsewhere:
+    """Opens folders at addresses that a file names, as the caller of `open` chose, all on one tape.
+
+    Args:
+        remote: How remote things are reached.
+        tape: Where requests are noted; None: on one that is made when it is needed.
+
+    Attributes:
+        tape: See above.
+    """
+
+    def __init__(self, remote: RemoteOptions | None, tape: Tape | None) -> None:
+        self._remote = remote
+        self.tape = tape
+
+    def __call__(self, address: str, *, endpoint_url: str | None = None, region: str | None = None) -> Folder:
+        """Opens the folder at an address; store and region are those of the caller, else those given.
+
+        Raises:
+            UsageError: An option makes no sense.
+            SourceError: It cannot be had.
+        """
+        from shardcore.sources.remote.options import RemoteOptions
+        from shardcore.sources.remote.tape import Tape
+
+        chosen = self._remote or RemoteOptions()
+        own = chosen.endpoint_url or chosen.region
+        if not own:
+            chosen = replace(chosen, endpoint_url=endpoint_url or None, region=region or None)
+        self.tape = self.tape if self.tape is not None else Tape()
+        return folder_of(address if address.endswith("/") else f"{address}/", chosen, self.tape)

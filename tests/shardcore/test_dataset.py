@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import pickle
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import numpy as np
 import pytest
 
 from shardcore.errors import BadMagic, Cancelled, FormatError, KeyAbsent, NotAShard, SourceError, UsageError
 from shardcore.finding import Depth
+from shardcore.member_work import RowsAsked, rows_of, verified
+from shardcore.objects import State
 from shardcore.span import Span
 from shardcore.testing import check_columns
 from tests.shardcore.toy import LineSet, LineShard, line_set
@@ -236,3 +240,47 @@ def test_members_tell_how_many_objects_they_have() -> None:
     assert found.objects_in("a") is None
     found.load_index()
     assert [found.objects_in(name) for name in ("a", "b", "c")] == [2, 1, None]
+
+
+def test_members_that_nobody_has_open_are_closed_again() -> None:
+    """Work with every member keeps none of them open, whatever their number, and gives results in their order."""
+    opened: list[LineShard] = []
+
+    def opener(name: str) -> LineShard:
+        shard = LineShard(A, name)
+        shard.closed = False  # type: ignore[attr-defined]
+        shard.close = lambda: setattr(shard, "closed", True)  # type: ignore[method-assign]
+        opened.append(shard)
+        return shard
+
+    names = [f"{number:04}" for number in range(300)]
+    shards = LineSet({name: partial(opener, name) for name in names})
+    shards.jobs = 3
+    most = 0
+    held = shards.member("0007")
+    seen = []
+    for member, count in shards.each_member(lambda _, shard: len(shard.objects)):
+        seen.append((member.name, count))
+        most = max(most, sum(not shard.closed for shard in opened))  # type: ignore[attr-defined]
+    assert seen == [(name, 2) for name in names]
+    assert most <= 2 * shards.jobs + 2
+    assert shards.is_open("0007")
+    assert [shard for shard in opened if not shard.closed] == [held]  # type: ignore[attr-defined]
+    assert shards.verify().objects == 600
+    assert [shard for shard in opened if not shard.closed] == [held]  # type: ignore[attr-defined]
+    shards.release("0007")
+    assert held.closed  # type: ignore[attr-defined]
+
+
+def test_what_members_are_asked_and_answer_are_plain_values() -> None:
+    """Questions and answers survive being pickled: the work can be done wherever a member can be opened."""
+    asked = RowsAsked(hidden=(State.UNUSED,), refs=True, digest=True)
+    found = rows_of(LineShard(C, "c"), pickle.loads(pickle.dumps(asked)))
+    again = pickle.loads(pickle.dumps(found))
+    assert again.rows == found.rows
+    assert [row.digested.size for row in again.rows if row.digested] == [1, 5, 0]
+    assert [bool(row.digested and row.digested.error) for row in again.rows] == [False, False, True]
+    assert again.columns.size.tolist() == found.columns.size.tolist()
+    assert rows_of(LineShard(C, "c"), RowsAsked(most=2)).more
+    report = verified(LineShard(C, "c"), Depth.CONTENT)
+    assert pickle.loads(pickle.dumps(report)) == report

@@ -46,6 +46,8 @@ class BloscpackDataSet(DataSet):
         context: How members are opened.
     """
 
+    joins = False
+
     def __init__(
         self, folder: Folder, columns: Sequence[Column], texts: dict[str, bytes], context: OpenContext
     ) -> None:

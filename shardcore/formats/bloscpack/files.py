@@ -41,6 +41,8 @@ class BloscpackFiles(DataSet):
         context: How members are opened.
     """
 
+    joins = False
+
     def __init__(self, folder: Folder, context: OpenContext) -> None:
         super().__init__("bloscpack", folder, members_of(folder))
         self._context = context.member()

@@ -8,8 +8,8 @@ FORMAT = Format(
     name="des",
     title="Data Easy Store",
     suffixes=(".des",),
-    detect=lazily("shardcore.formats.des.shard:detect"),
-    open=lazily("shardcore.formats.des.shard:open_shard"),
+    detect=lazily("shardcore.formats.des.recognised:detect"),
+    open=lazily("shardcore.formats.des.recognised:open_shard"),
     folder_names=("*.des",),
     detect_folder=lazily("shardcore.formats.des.folder:detect_folder"),
     open_folder=lazily("shardcore.formats.des.folder:open_folder"),
@@ -27,6 +27,7 @@ FORMAT = Format(
     edits={"tombstone": lazily("shardcore.formats.des.tombstones:tombstone")},
     options=(
         Option("deleted", OptionType.FLAG, "Serve objects with a tombstone (deleted ones), too."),
+        Option("date", OptionType.TEXT, "Look only in shards of this created_at, in ISO 8601; its date counts."),
         Option("date", OptionType.TEXT, "created_at of the object in ISO 8601; its date counts.", Purpose.LOCATE),
         Option("n_bits", OptionType.INTEGER, "Bits of the shard number, 4 to 16.", Purpose.LOCATE),
         Option("zones", OptionType.TEXT, "A zones file: its path, or its text.", Purpose.LOCATE),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from shardcore.format import Certainty, OpenContext, Verdict
 from shardcore.formats.des.content import cut, read_chunks
 from shardcore.formats.des.layout import BIGFILES, RETENTION, SUFFIX, is_hash
 from shardcore.formats.des.retention import Copy, Retention
-from shardcore.formats.des.routing import Route, ShardName, Uid, infer_n_bits
+from shardcore.formats.des.routing import Route, ShardName, Uid, infer_n_bits, shard_date
 from shardcore.formats.des.shard import DesShard, open_shard
 from shardcore.formats.des.sidecar import shard_of_sidecar
 from shardcore.formats.des.tree import content_part
@@ -38,9 +38,27 @@ MOST_ASKED = 64
 """So many members are opened to infer the number of bits; `load_index` asks all."""
 
 
+class CopiesSeen(Protocol):
+    """The copies that can be seen from a place; see `Retention`, which has those of one folder."""
+
+    @property
+    def days(self) -> bool:
+        """Whether there is a folder for copies."""
+
+    @property
+    def all(self) -> tuple[Copy, ...]:
+        """All copies."""
+
+    def of(self, uid: str) -> tuple[Copy, ...]:
+        """The copies of a uid."""
+
+    def open(self, name: str, *, on_demand: bool = False) -> Source | None:
+        """Opens the copy of that name; None when there is none."""
+
+
 def detect_folder(folder: Folder) -> Verdict | None:
     """A folder with files that are named as packers name shards, or at least end with `.des`."""
-    names = [entry.name for entry in _shards(folder)]
+    names = [entry.name for entry in shards_in(folder)]
     packed = sum(ShardName.parse(name) is not None for name in names)
     if packed:
         return Verdict(Certainty.BESIDE, f"{packed} files named <date>_<hex>_<part>.des")
@@ -54,7 +72,7 @@ def open_folder(folder: Folder, context: OpenContext) -> DesDataSet:
         NotAShard: There is no shard in it.
         SourceError: The folder cannot be listed.
     """
-    members = [Member(entry.name, entry.size) for entry in _shards(folder)]
+    members = [Member(entry.name, entry.size) for entry in shards_in(folder)]
     if not members:
         raise NotAShard(f"{folder.uri}: no file is named *{SUFFIX}")
     return DesDataSet(folder, members, context)
@@ -65,25 +83,50 @@ class DesDataSet(DataSet):
 
     Args:
         folder: The folder.
-        members: Its shards.
+        members: Its shards, or what lists them.
         context: How they are opened.
+
+    Attributes:
+        date: The date of the shards in which uids are looked for, YYYYMMDD; empty for all.
+        retention: The copies that are kept longer.
     """
 
-    def __init__(self, folder: Folder, members: Sequence[Member], context: OpenContext) -> None:
+    retention: CopiesSeen
+
+    def __init__(
+        self, folder: Folder, members: Sequence[Member] | Callable[[], Sequence[Member]], context: OpenContext
+    ) -> None:
         super().__init__("des", folder, members)
         self._context = context
         self._zones: Once[Zones | None] = Once()
         self._n_bits: Once[int | None] = Once()
-        self.retention = Retention(folder)
-        # In the order in which they are searched.
-        self._by_hex: dict[str, list[str]] = {}
-        for name in sorted(member.name for member in members):
-            parsed = ShardName.parse(name)
-            self._by_hex.setdefault(parsed.hex if parsed else "", []).append(name)
+        self._parts: Once[dict[str, list[str]]] = Once()
+        given = str(context.values.get("date") or "")
+        self.date = shard_date(given) if given else ""
+        if not callable(members):
+            self.retention = Retention(folder)
 
     def open_member(self, name: str, source: Source) -> DesShard:
         """Opens a member."""
         return open_shard(PrefetchedSource(source), self._context.member())
+
+    @property
+    def _by_hex(self) -> dict[str, list[str]]:
+        """The members of each shard number, in the order in which they are searched; those with other names at ""."""
+
+        def arranged() -> dict[str, list[str]]:
+            found: dict[str, list[str]] = {}
+            for name in sorted(member.name for member in self.members):
+                parsed = ShardName.parse(name.rpartition("/")[2])
+                if parsed is None or self.on_date(parsed):
+                    found.setdefault(parsed.hex if parsed else "", []).append(name)
+            return found
+
+        return self._parts.get(arranged)
+
+    def on_date(self, name: ShardName) -> bool:
+        """Whether a shard may hold objects of the date that was chosen."""
+        return not self.date or name.date == self.date
 
     @property
     def zones(self) -> Zones | None:
@@ -120,16 +163,17 @@ class DesDataSet(DataSet):
         """A uid with its bytes and what it routes by."""
         return Uid.parse(text)
 
-    def _candidates(self, key: Uid) -> tuple[Route | None, list[str]]:
+    def candidates(self, key: Uid) -> tuple[Route | None, Sequence[str]]:
         """The route of a uid (None when the number of bits is not known) and the members that may hold it."""
         if self.n_bits is None:
-            return None, [member.name for member in self.members]
+            names = [(ShardName.parse(member.name), member.name) for member in self.members]
+            return None, [name for parsed, name in names if parsed is None or self.on_date(parsed)]
         route = key.route(self.n_bits)
         return route, [*self._by_hex.get(route.hex, []), *self._by_hex.get("", [])]
 
     def route(self, key: Uid, look: Look) -> Sequence[str]:
         """The parts in which a uid may lie: those of its shard number, of all dates; then files with other names."""
-        route, found = self._candidates(key)
+        route, found = self.candidates(key)
         if route is None:
             holders = "the one file" if len(found) == 1 else plural(len(found), "file")
             text = f"n_bits is not known: {holders} may hold the uid."
@@ -138,8 +182,10 @@ class DesDataSet(DataSet):
         why = "read as a number" if route.rule == "digits" else "hashed with CRC-32"
         zone = self.zones.zone_of(route.number) if self.zones else None
         text = f"The uid, {why}, modulo 2^{route.n_bits} gives shard number {route.number}, printed {route.hex}"
-        text += f", of zone {zone.name}" if zone else ""
-        some = f"{len(found):,} of {plural(len(self.members), 'file')}"
+        text += f", of zone {zone.name}" if zone else ", which no zone has" if self.zones else ""
+        text += f"; the date is {self.date}" if self.date else ""
+        all_of_them = len(self.members) if self.listed else None
+        some = f"{len(found):,} of {plural(all_of_them, 'file')}" if all_of_them else plural(len(found), "file")
         text += f": {'the one file' if some == '1 of 1 file' else some} may hold it."
         values: dict[str, Any] = {"n_bits": route.n_bits, "rule": route.rule, "number": route.number, "hex": route.hex}
         look.step("Route", text, **values, candidates=found[:100])
@@ -156,7 +202,7 @@ class DesDataSet(DataSet):
         rows = np.full(len(keys), -1, np.int64)
         by_member: dict[str, list[int]] = {}
         for number, uid in enumerate(wanted):
-            for name in self._candidates(uid)[1]:
+            for name in self.candidates(uid)[1]:
                 by_member.setdefault(name, []).append(number)
         # Files that no packer named come last.
         for name in (name for _, names in sorted(self._by_hex.items(), reverse=True) for name in names):
@@ -229,7 +275,7 @@ class DesDataSet(DataSet):
         doc = "A copy of an object, kept longer than its shard."
         return [
             Node(copy.name, copy.span, text=plural(copy.size, "byte"), role=FieldRole.DATA, doc=doc)
-            for copy in self.retention.copies.all
+            for copy in self.retention.all
         ]
 
     def _part(self, name: SourceName) -> Part:
@@ -238,25 +284,33 @@ class DesDataSet(DataSet):
         if name.stretches:
             return super()._part(name)
         if prefix == BIGFILES and is_hash(rest.encode("utf-8", "replace")):
-            return content_part(self.folder.open_on_demand(name.path), name)
-        root = self.retention.copies.root if prefix == RETENTION and self.retention.named(name.path) else None
-        if root is not None:
-            return content_part(root.open_on_demand(name.path), name)
+            return self.beside(name.path, name)
+        if RETENTION in name.path.split("/") and (copy := self.retention.open(name.path, on_demand=True)) is not None:
+            return content_part(copy, name)
         if shard_of_sidecar(name.path) in self._by_name:
-            return content_part(self.folder.open_on_demand(name.path), name, FieldRole.TEXT)
+            return self.beside(name.path, name)
         return super()._part(name)
+
+    def beside(self, path: str, name: SourceName) -> Part:
+        """A BigFile or a sidecar as a part of that name.
+
+        Raises:
+            SourceError: It cannot be had.
+        """
+        role = FieldRole.TEXT if shard_of_sidecar(path) else FieldRole.DATA
+        return content_part(self.folder.open_on_demand(path), name, role)
 
     def _open_copy(self, ref: ObjectRef) -> Source:
         name = SourceName.parse(ref.spans[0].source).path
-        root = self.retention.copies.root if self.retention.named(name) is not None else None
-        if root is None:
-            raise UsageError(f"no copy is called {name!r}")
         try:
-            return root.open(name)
+            copy = self.retention.open(name)
         except SourceError as error:
             if not says_absent(error):
                 raise
             raise ExternalMissing(f"{name} cannot be opened: {error.message}") from error
+        if copy is None:
+            raise UsageError(f"no copy is called {name!r}")
+        return copy
 
     def _stream_copy(self, ref: ObjectRef) -> Iterator[bytes]:
         with self._open_copy(ref) as source:
@@ -276,5 +330,10 @@ def _copy_ref(copy: Copy) -> ObjectRef:
     )
 
 
-def _shards(folder: Folder) -> list[Entry]:
+def shards_in(folder: Folder) -> list[Entry]:
+    """The shards that lie directly in a folder.
+
+    Raises:
+        SourceError: It cannot be listed.
+    """
     return [entry for entry in folder.list() if entry.name.endswith(SUFFIX) and not entry.is_folder]

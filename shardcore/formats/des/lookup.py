@@ -255,4 +255,4 @@ def read_zones(zones: Any) -> Zones:
     if isinstance(zones, str) and ("{" in text or "\n" in text):
         return Zones.parse(text)
     with FileSource(text) as source:
-        return Zones.parse(source.read(0, min(source.size, MAX_TEXT + 1)))
+        return Zones.parse(source.read_first(MAX_TEXT + 1))

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from shardcore.caching import Once
 from shardcore.errors import SourceError, says_absent
 from shardcore.formats.des.layout import RETENTION
-from shardcore.sources.base import Folder
+from shardcore.sources.base import Folder, Source
 from shardcore.sources.names import SourceName
 from shardcore.span import Span
 
@@ -64,28 +64,47 @@ class Retention:
 
     Args:
         folder: The folder of the shards.
-
-    Attributes:
-        days: Whether there is a folder for copies; known without listing what is in it.
+        at_root: Whether copies lie at the root of the bucket and nowhere else.
     """
 
-    def __init__(self, folder: Folder) -> None:
-        self._roots = [(root, days) for root in _around(folder) if (days := _days(root))]
-        self.days = bool(self._roots)
+    def __init__(self, folder: Folder, *, at_root: bool = False) -> None:
+        around = _around(folder)
+        self._roots = [(root, days) for root in (around[-1:] if at_root else around) if (days := _days(root))]
         self._copies: Once[Copies] = Once()
+
+    @property
+    def days(self) -> bool:
+        """Whether there is a folder for copies; known without listing what is in it."""
+        return bool(self._roots)
 
     @property
     def copies(self) -> Copies:
         """All copies, listed when first asked for."""
         return self._copies.get(self._listed)
 
+    @property
+    def all(self) -> tuple[Copy, ...]:
+        """All copies, sorted by name."""
+        return self.copies.all
+
     def of(self, uid: str) -> tuple[Copy, ...]:
         """The copies of a uid."""
         return self.copies.by_uid.get(uid, ()) if self.days else ()
 
-    def named(self, name: str) -> Copy | None:
-        """The copy of that name."""
-        return self.copies.by_name.get(name) if self.days else None
+    def open(self, name: str, *, on_demand: bool = False) -> Source | None:
+        """Opens the copy of that name; None when there is none.
+
+        Args:
+            name: Its name.
+            on_demand: Whether the source holds nothing while nobody reads it.
+
+        Raises:
+            SourceError: It cannot be had.
+        """
+        root = self.copies.root if self.days else None
+        if root is None or name not in self.copies.by_name:
+            return None
+        return root.open_on_demand(name) if on_demand else root.open(name)
 
     def _listed(self) -> Copies:
         for root, days in self._roots:

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-import importlib
+import re
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 from shardcore.errors import FormatError, UsageError
+from shardcore.formats.des.layout import BIGFILES, RETENTION
 from shardcore.formats.des.routing import check_bits
 from shardcore.json_text import USUAL, parse_json, structure_fault
+from shardcore.span import Span
+from shardcore.text import short
 
 MAX_TEXT = 1 << 20
+
+MAX_YAML = 1 << 18
+"""YAML is parsed a letter at a time: longer texts have to be JSON."""
+
+_KEYS = (b"n_bits", b"zones")
+_PLAIN = re.compile(r"[^/\\\0-\x1f%@]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,19 +32,21 @@ class Zone:
         start: First shard number.
         end: Last shard number; it belongs to the zone, as in the file.
         s3: `bucket`, `prefix`, `region_name`, `endpoint_url`, those that are given.
+        path: A folder instead of a bucket: relative to the zones file, or absolute. The reference has buckets only.
     """
 
     name: str
     start: int
     end: int
     s3: tuple[tuple[str, str], ...] = ()
+    path: str = ""
 
     @property
     def uri(self) -> str:
-        """The folder of the zone's shards as an S3 address; empty without a bucket."""
+        """The folder of the zone's shards, as an S3 address or a path; empty when the file names neither."""
         place = dict(self.s3)
         if not place.get("bucket"):
-            return ""
+            return self.path
         prefix = place.get("prefix", "").strip("/")
         return f"s3://{place['bucket']}/{prefix + '/' if prefix else ''}"
 
@@ -56,38 +67,85 @@ class Zones:
         """The zone that a shard number belongs to, or None when no zone has it."""
         return next((zone for zone in self.zones if zone.start <= number <= zone.end), None)
 
+    @property
+    def labels(self) -> dict[str, Zone]:
+        """The zones by names that can stand in paths: their own, or `zone-<first number>`."""
+        names = [zone.name for zone in self.zones]
+        plain = {name for name in names if _is_label(name) and names.count(name) == 1}
+        return {zone.name if zone.name in plain else f"zone-{zone.start}": zone for zone in self.zones}
+
     @classmethod
     def parse(cls, text: str | bytes) -> Zones:
-        """Read a zones file, JSON or (where PyYAML is installed) YAML.
+        """Read a zones file, JSON or YAML.
 
         Raises:
-            FormatError: The text is no such file, a number is out of range, or two zones overlap.
+            FormatError: The text is no such file, a number is out of range, or two zones overlap; with the place in the
+                text where one can be named.
         """
-        tree = _mapping(_parse_text(text), "the file")
+        plain = _decoded(text)
+        tree = _mapping(_parse_text(plain), "the file")
         try:
             n_bits = check_bits(tree.get("n_bits", None))
         except UsageError as error:
-            raise FormatError(f"zones: {error}") from None
+            raise FormatError(f"zones: {error}", span=_place(plain, "n_bits")) from None
         listed = tree.get("zones")
         if not isinstance(listed, list):
-            raise FormatError("zones: `zones` is not a list")
-        zones = sorted((_zone(item, n_bits) for item in listed), key=lambda zone: zone.start)
+            raise FormatError("zones: `zones` is not a list", span=_place(plain, "zones"))
+        zones = []
+        for number, item in enumerate(listed):
+            try:
+                zones.append(_zone(item, n_bits, f"zones[{number}]"))
+            except FormatError as error:
+                name = item.get("name") if isinstance(item, dict) else None
+                place = _place(plain, "name", name) if isinstance(name, str) else _place(plain, "zones")
+                raise FormatError(error.message, span=place) from None
+        zones.sort(key=lambda zone: zone.start)
         for left, right in pairwise(zones):
             if right.start <= left.end:
-                raise FormatError(f"zones: {left.name!r} and {right.name!r} both hold number {right.start}")
+                text = f"zones: {short(left.name)} and {short(right.name)} both hold number {right.start}"
+                raise FormatError(text, span=_place(plain, "name", right.name))
         return cls(n_bits, tuple(zones))
 
 
-def _parse_text(text: str | bytes) -> Any:
+def looks_like_zones(head: bytes) -> bool:
+    """Whether a file that begins so may be a zones file: a text that has both keys.
+
+    Args:
+        head: The first bytes, 64 KiB are enough.
+    """
+    return all(key in head for key in _KEYS) and b"\0" not in head
+
+
+def _is_label(name: str) -> bool:
+    """Whether a name can be the first part of the names of shards."""
+    return bool(_PLAIN.fullmatch(name)) and name not in (".", "..", BIGFILES, RETENTION)
+
+
+def _place(text: str, key: str, value: str | None = None) -> Span | None:
+    """The bytes of a key, or of a key with its value, as they stand in the text; None when they are not found."""
+    quote = "[\"']?"
+    pattern = rf"{quote}\b{key}{quote}\s*:" + (rf"\s*{quote}{re.escape(value)}" if value is not None else "")
+    found = re.search(pattern, text)
+    if found is None:
+        return None
+    start = len(text[: found.start()].encode())
+    return Span("", start, start + len(found[0].encode()))
+
+
+def _decoded(text: str | bytes) -> str:
     if len(text) > MAX_TEXT:
         raise FormatError(f"zones: the file has more than {MAX_TEXT:,} bytes")
     try:
-        text = text.decode() if isinstance(text, bytes) else text
-    except UnicodeDecodeError:
-        raise FormatError("zones: the file is not UTF-8") from None
-    fault = structure_fault(text, USUAL)
-    if fault and text.lstrip()[:1] in ("{", "["):
-        raise FormatError(f"zones: {fault}")
+        return text.decode() if isinstance(text, bytes) else text
+    except UnicodeDecodeError as error:
+        raise FormatError("zones: the file is not UTF-8", span=Span("", error.start, error.end)) from None
+
+
+def _parse_text(text: str) -> Any:
+    if text.lstrip()[:1] in ("{", "["):
+        fault = structure_fault(text, USUAL)
+        if fault:
+            raise FormatError(f"zones: {fault}")
     try:
         return parse_json(text, "the file")
     except FormatError as error:
@@ -95,13 +153,31 @@ def _parse_text(text: str | bytes) -> Any:
 
 
 def _parse_yaml(text: str, json_error: FormatError) -> Any:
+    if len(text) > MAX_YAML:
+        raise FormatError(f"zones: not JSON ({json_error}), and too long for YAML: at most {MAX_YAML:,} letters")
+    import yaml
+
+    class Loader(yaml.SafeLoader):  # type: ignore[misc]
+        """Plain values only; aliases, by which a short text becomes an endless one, are refused."""
+
+        def compose_node(self, parent: Any, index: Any) -> Any:
+            """A value; called `compose_node` by PyYAML."""
+            if self.check_event(yaml.AliasEvent):
+                mark = self.peek_event().start_mark
+                raise yaml.MarkedYAMLError(problem="an alias (*) is not read here", problem_mark=mark)
+            return super().compose_node(parent, index)
+
     try:
-        yaml = importlib.import_module("yaml")
-    except ImportError:
-        raise FormatError(f"zones: not JSON ({json_error}), and no PyYAML here to try YAML") from None
-    try:
-        return yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        return yaml.load(text, Loader)  # noqa: S506 - a SafeLoader
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark
+        where, span = "", None
+        if mark is not None:
+            start = len(text[: mark.index].encode("utf-8", "surrogatepass"))
+            where, span = f", line {mark.line + 1}", Span("", start, start)
+        why = f"{error.problem or 'it cannot be read'}{where}"
+        raise FormatError(f"zones: neither JSON ({json_error}) nor YAML ({why})", span=span) from None
+    except (yaml.YAMLError, ValueError, RecursionError, LookupError, TypeError, AttributeError) as error:
         raise FormatError(f"zones: neither JSON ({json_error}) nor YAML ({type(error).__name__})") from None
 
 
@@ -111,18 +187,27 @@ def _mapping(value: Any, what: str) -> dict[Any, Any]:
     return value
 
 
-def _zone(item: Any, n_bits: int) -> Zone:
-    item = _mapping(item, "a zone")
+def _zone(item: Any, n_bits: int, what: str) -> Zone:
+    item = _mapping(item, what)
     name = item.get("name")
     if not isinstance(name, str):
-        raise FormatError("zones: a zone has no name")
-    limits = _mapping(item.get("range"), f"the range of {name!r}")
-    start, end = (_number(limits.get(key), f"`{key}` of {name!r}", n_bits) for key in ("start", "end"))
+        raise FormatError(f"zones: {what} has no name")
+    shown = short(name)
+    limits = _mapping(item.get("range"), f"the range of {shown}")
+    start, end = (_number(limits.get(key), f"`{key}` of {shown}", n_bits) for key in ("start", "end"))
     if start > end:
-        raise FormatError(f"zones: {name!r} starts at {start} and ends at {end}")
-    place = _mapping(item.get("s3") or {}, f"`s3` of {name!r}")
+        raise FormatError(f"zones: {shown} starts at {start} and ends at {end}")
+    place = _mapping(item.get("s3") or {}, f"`s3` of {shown}")
     keys = ("bucket", "prefix", "region_name", "endpoint_url")
-    return Zone(name, start, end, tuple((key, str(place[key])) for key in keys if place.get(key) is not None))
+    given = {key: _text(place[key], f"`{key}` of {shown}") for key in keys if place.get(key) is not None}
+    path = _text(item.get("path") or "", f"`path` of {shown}")
+    return Zone(name, start, end, tuple(given.items()), path)
+
+
+def _text(value: Any, what: str) -> str:
+    if not isinstance(value, str):
+        raise FormatError(f"zones: {what} is not a text")
+    return value
 
 
 def _number(value: Any, what: str, n_bits: int) -> int:

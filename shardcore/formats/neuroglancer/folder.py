@@ -201,6 +201,8 @@ class NeuroglancerKeySpaces(DataSet):
 
     version = VERSION
 
+    joins = False
+
     def __init__(self, folder: Folder, spaces: FolderSpaces) -> None:
         super().__init__("neuroglancer", folder, ())
         self.spaces = spaces.spaces

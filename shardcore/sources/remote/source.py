@@ -71,7 +71,8 @@ class Opened:
             with self._lock:
                 self._files.pop(address, None)
                 if isinstance(error, (NoSuchObject, Forbidden)):
-                    self._absent[address] = error
+                    # A new one: the traceback of the other holds all that was at work, for thousands of neighbours.
+                    self._absent[address] = _again(error)
             if sibling and isinstance(error, Forbidden):
                 self.remote.tape.note(f"{address.shown} is absent, or may not be read; it is taken for absent")
             raise
@@ -86,7 +87,7 @@ class Opened:
         with self._lock:
             absent = self._absent.get(address)
         if absent is not None:
-            raise type(absent)(absent.message, status=absent.status, remedy=absent.remedy)
+            raise _again(absent)
 
     def listing(self, place: tuple[Address, str], ask: Callable[[], list[Entry]]) -> list[Entry]:
         """What lies in a folder: each format asks when it is to say whether the folder is its own."""
@@ -313,6 +314,10 @@ class RemoteFolder(Folder):
             wait=tape.now - at, status=status, retry=attempt, error=error,
         )  # fmt: skip
         tape.add(record)
+
+
+def _again(error: RemoteError) -> RemoteError:
+    return type(error)(error.message, status=error.status, remedy=error.remedy)
 
 
 def wait_for(seconds: float) -> None:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 import time
+import weakref
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from shardcore.errors import BudgetSpent, Cancelled, SourceChanged, SourceError
+from shardcore.errors import BudgetSpent, Cancelled, NoSuchObject, SourceChanged, SourceError
 from shardcore.progress import stopped_by
 from shardcore.reading import Priority, Purpose, wanted
 from shardcore.registry import source_of
@@ -20,6 +22,7 @@ from shardcore.sources.remote.flight import Flight
 from shardcore.sources.remote.options import RemoteOptions
 from shardcore.sources.remote.tape import Request, Tape, size_text
 from shardcore.sources.remote.workers import Workers
+from shardcore.sources.where import folder_of
 from shardcore.testing.source_contract import SourceContract
 from tests.remote.contents import Held
 from tests.remote.servers import RangeServer, StoreServer
@@ -220,6 +223,28 @@ def test_reading_in_one_direction_reads_ahead(server: RangeServer) -> None:
             assert source.read(start, start + 5000) == BIG[start : start + 5000]
         assert len(server.log) < 20
         assert server.log.sent <= 2 * len(BIG)
+
+
+def test_neighbours_that_are_not_there_keep_nothing_alive(server: RangeServer) -> None:
+    """What is remembered of a neighbour that is absent holds nothing of those that asked: there may be thousands."""
+
+    class Asking:
+        pass
+
+    def ask() -> weakref.ref[Asking]:
+        asking = Asking()
+        with pytest.raises(NoSuchObject):
+            folder.open("none.meta")
+        return weakref.ref(asking)
+
+    folder = folder_of(server.put("/set/a", b"a").removesuffix("a"))
+    try:
+        asked = [ask() for _ in range(2)]
+        gc.collect()
+        assert [one() for one in asked] == [None, None]
+        assert not folder.has("none.meta")
+    finally:
+        folder.close()
 
 
 def test_a_closed_source_reads_nothing(server: RangeServer) -> None:

@@ -1,0 +1,86 @@
+"""Commands over data sets of many shards: rows come member by member, in order, and members do not stay open."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from shardcore.cli import rows
+from shardcore.cli.program import run
+from shardcore.dataset import DataSet
+from tests.shardcore.formats.des.made import Stored, write
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Forty shards of two objects each; the one of number 10 is damaged."""
+    for number in range(40):
+        uids = [f"{number + 256 * n}" for n in range(2)]
+        path = write(
+            tmp_path / "set", f"20261103_{number:02X}_0000.des", [Stored(u.encode(), u.encode()) for u in uids]
+        )
+        if number == 10:
+            path.write_bytes(path.read_bytes()[:-1])
+    return tmp_path / "set"
+
+
+def _lines(capsys: pytest.CaptureFixture[str]) -> list[dict[str, object]]:
+    return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+
+@pytest.mark.parametrize("jobs", ["1", "5"])
+def test_rows_come_member_by_member(
+    folder: Path, jobs: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`ls` loads no joined index: rows are in the order of the members, with any number of jobs, large members, too."""
+    monkeypatch.setattr(DataSet, "load_index", lambda *_: pytest.fail("the whole index was loaded"))
+    wanted = [f"{number + 256 * n}" for number in range(40) if number != 10 for n in range(2)]
+    base = ["ls", str(folder), "--jobs", jobs, "--json"]
+    assert run(base) == 1
+    lines = _lines(capsys)
+    assert [line["key"] for line in lines] == wanted
+    assert lines[-1]["shard"] == "20261103_27_0000.des"
+    assert run([*base, "--digest", "sha256"]) == 1
+    assert {len(str(line["sha256"])) for line in _lines(capsys)} == {64}
+    assert run([*base, "--skip", "3", "--limit", "5"]) == 0  # the damaged one comes later
+    assert [line["key"] for line in _lines(capsys)] == wanted[3:8]
+    assert run([*base[:-1], "--kind", "nothing"]) == 2
+    assert "no objects of kind 'nothing' here, only object" in capsys.readouterr().err
+    asked = rows.RowsAsked
+    monkeypatch.setattr("shardcore.member_work.RowsAsked", lambda *a, **k: asked(*a, **k, most=1))
+    assert run([*base, "--skip", "3", "--limit", "30"]) == 1
+    assert [line["key"] for line in _lines(capsys)] == wanted[3:33]
+    assert run(base[:-1]) == 1
+    told = capsys.readouterr()
+    assert [line.split()[-1] for line in told.out.splitlines()] == wanted
+    assert "20261103_0A_0000.des: " in told.err
+
+
+@pytest.mark.parametrize("jobs", ["1", "5"])
+def test_objects_are_taken_out_member_by_member(
+    folder: Path, tmp_path: Path, jobs: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`extract` closes members again when their objects are written, and tells of those that cannot be read."""
+    monkeypatch.setattr(DataSet, "load_index", lambda *_: pytest.fail("the whole index was loaded"))
+    most = 0
+    real = DataSet.release
+
+    def counted(self: DataSet, name: str) -> None:
+        nonlocal most
+        most = max(most, sum(self.is_open(member.name) for member in self.members))
+        real(self, name)
+
+    monkeypatch.setattr(DataSet, "release", counted)
+    assert run(["extract", str(folder), str(tmp_path / "out"), "--jobs", jobs, "--json"]) == 1
+    told = capsys.readouterr()
+    assert [json.loads(line)["key"] for line in told.out.splitlines()][:4] == ["0", "256", "1", "257"]
+    assert "20261103_0A_0000.des: " in told.err
+    assert (tmp_path / "out" / "257").read_bytes() == b"257"
+    assert len(list((tmp_path / "out").iterdir())) == 79
+    assert 0 < most <= int(jobs) + 3
+    assert run(["extract", str(folder), str(tmp_path / "other"), "--match", "none*"]) == 1
+    assert "no key matches" in capsys.readouterr().err
+    assert run(["extract", str(folder), str(tmp_path / "other"), "--match", "25?", "--no-manifest"]) == 1
+    assert sorted(path.name for path in (tmp_path / "other").iterdir()) == ["256", "257", "258", "259"]
