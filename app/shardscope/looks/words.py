@@ -16,7 +16,7 @@ _UNITS = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
 _ALONE = re.compile(
     r"""(?:(?<![^\s(\[=→×<>…])|(?<=\.\.))   # after a blank, a bracket, a sign, or the dots of a range
-        (\d{4,20})
+        ([1-9]\d{3,19})                     # what begins with 0 is a digest, or bytes in hex
         (?![\w:/'"-])(?!,\d)(?!\.\d)        # a date, a name, a fraction, or commas already
     """,
     re.VERBOSE,

@@ -83,6 +83,8 @@ def test_long_names_lose_their_middle() -> None:
         ("expired since 2026-11-10 22:30:10 UTC", "2026-11-10 22:30:10"),
         ("entry_1234 is 0.12345 of 0x1000", "entry_1234 0.12345 0x1000"),
         ("12345: 34 stored bytes", "12345: 34"),
+        ("000000", "000000"),
+        ("reserved 00001234", "00001234"),
     ],
 )
 def test_numbers_in_sentences_have_commas(sentence: str, shown: str) -> None:
