@@ -320,14 +320,18 @@ class MemberRefs:
                     self.unreadable += 1
                     continue
                 kinds.update(dict.fromkeys(result.kinds))
+                before = given
                 for row in self._large(member.name) if result.more else iter(result.rows):
                     if self._matches(row):
                         given += 1
                         yield row if row.ref is None else replace(row, ref=located(row.ref, member.name, None))
-                    # Objects are fetched ahead of the one that is written, at most a window of them.
-                    while ended and ended[0][0] + ahead < given:
+                    # Objects are fetched ahead of the one that is written: a window of them, of at most `jobs` members.
+                    while ended and (len(ended) > self._shard.jobs or ended[0][0] + ahead < given):
                         self._shard.release(ended.popleft()[1])
-                ended.append((given, member.name))
+                if given > before:
+                    ended.append((given, member.name))
+                else:
+                    self._shard.release(member.name)
         if self._asked.kind is not None and kinds and self._asked.kind not in kinds:
             raise _no_kind(self._asked.kind, tuple(kinds))
 
