@@ -140,6 +140,7 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return scripts
 
 
+@pytest.mark.thorough
 @of_the_wheel
 @pytest.mark.slow
 @pytest.mark.parametrize("command", ["shardcore", "shardscope"])
@@ -148,6 +149,7 @@ def test_installed_commands_run(installed: Path, tmp_path: Path, command: str) -
     assert PROJECT["project"]["version"] in run(installed / command, "--version", cwd=tmp_path)
 
 
+@pytest.mark.thorough
 @of_the_wheel
 @pytest.mark.parametrize("module", ["shardcore", "shardscope", "shardscope.assets"])
 def test_installed_modules_come_from_the_wheel(installed: Path, tmp_path: Path, module: str) -> None:
@@ -157,6 +159,7 @@ def test_installed_modules_come_from_the_wheel(installed: Path, tmp_path: Path, 
     assert found.is_relative_to(installed.parent), found
 
 
+@pytest.mark.thorough
 @of_the_wheel
 def test_installed_resources_are_found(installed: Path, tmp_path: Path) -> None:
     """Every file under resources/ is in the wheel, and `shardscope.assets` finds it there."""
@@ -171,6 +174,7 @@ def test_installed_resources_are_found(installed: Path, tmp_path: Path) -> None:
         assert path.read_bytes() == (resources / name).read_bytes()
 
 
+@pytest.mark.thorough
 @of_the_wheel
 def test_installed_pages_are_found(installed: Path, tmp_path: Path) -> None:
     """The page of every format and the list of words are in the wheel, as they stand in docs/, and are found there."""
