@@ -101,8 +101,7 @@ class MdbFile:
         return (self.source if look is None else look.meter(self.source)).read(start, stop)
 
     def close(self) -> None:
-        """Closes the file and the xorbs."""
-        self.xorbs.close()
+        """Closes the file; the xorbs may be shared."""
         self.source.close()
 
 

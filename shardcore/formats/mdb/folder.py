@@ -62,7 +62,9 @@ class MdbDataSet(DataSet):
         probe = PrefetchedSource(source)
         if detect(probe) is None:
             raise NotAShard("not an MDB shard: it does not begin with the tag HFRepoMetaData")
-        return open_shard(probe, self._context.member(), self._xorbs)
+        shard = open_shard(probe, self._context.member(), self._xorbs)
+        shard.shares_xorbs = True
+        return shard
 
     def close(self) -> None:
         """Closes all members, and the xorbs."""

@@ -45,10 +45,12 @@ class MdbShard(Shard):
 
     Attributes:
         file: Its file.
+        shares_xorbs: Whether the xorbs are those of a data set, which closes them.
     """
 
     format = "mdb"
     source: Source
+    shares_xorbs: bool = False
 
     def __init__(self, file: MdbFile) -> None:
         self.file = file
@@ -154,8 +156,10 @@ class MdbShard(Shard):
         return verify(self.file, self._objects, Depth(depth), progress)
 
     def close(self) -> None:
-        """Closes the file and the xorbs."""
+        """Closes the file, and the xorbs unless they are those of a data set."""
         self.file.close()
+        if not self.shares_xorbs:
+            self.file.xorbs.close()
 
     def _part(self, name: SourceName) -> Part:
         """By `xorb:<hash>` a xorb within reach, by `xorb:<hash>@start-stop` a chunk of it unpacked."""
