@@ -253,5 +253,6 @@ def test_the_tape_agrees_with_the_server(server: RangeServer, tmp_path: Path) ->
     told = [
         (line["address"], f"{line['start']}-{line['stop'] - 1}", line["bytes"]) for line in lines if not line["cached"]
     ]
+    server.log.settle()
     saw = [(server.url + one.request.path, one.request.range, one.sent) for one in server.log]
     assert sorted(told) == sorted(saw)
