@@ -1,6 +1,5 @@
 """Taking objects out into files: how, under which names, what is there already, and a manifest of it all."""
 
-from shardcore.extract.ahead import fetched_ahead
 from shardcore.extract.files import ANY_SIZE, Extracted, extract, files_of, write_object
 from shardcore.extract.manifest import MANIFEST, Manifest
 from shardcore.extract.names import MAX_NAME_BYTES, Names
@@ -19,7 +18,6 @@ __all__ = [
     "Manifest",
     "Names",
     "extract",
-    "fetched_ahead",
     "files_of",
     "write_object",
 ]

@@ -11,7 +11,7 @@ from typing import TypeVar
 from shardcore.errors import ShardError
 from shardcore.objects import ObjectRef
 from shardcore.shard import Shard
-from shardcore.sources.base import merged
+from shardcore.sources.base import FAR_GAP, merged
 
 T = TypeVar("T")
 
@@ -25,14 +25,14 @@ taken."""
 WINDOW_BYTES = 32 << 20
 """Bytes of the objects of a window; what was fetched has to be in the cache still when its turn comes."""
 
-GAP = 1 << 16
-"""Objects that lie at most this many bytes apart are fetched as one: a request costs as much as many bytes."""
-
 LEAD = 64
 """Bytes before an object that are fetched with it: some formats write its length there."""
 
 Wanted = tuple[str, int, int]
 """A source, and a range of it."""
+
+Place = tuple[str | None, Wanted | None]
+"""The member that an object is in, and its bytes, if they are to be fetched ahead; None for what is not known."""
 
 
 def fetched_ahead(shard: Shard, things: Iterable[T], ref_of: Callable[[T], ObjectRef | None]) -> Iterator[T]:
@@ -69,37 +69,43 @@ class _Group:
 
 
 def _next_window(
-    things: Iterator[T], left: deque[T], ref_of: Callable[[T], ObjectRef | None], sources: int
+    things: Iterator[T], left: deque[T], ref_of: Callable[[T], ObjectRef | None], members: int
 ) -> list[tuple[T, Wanted | None]]:
-    """The things that are looked at together, with the bytes of each; `left` keeps one that did not fit."""
+    """The things that are looked at together, with the bytes of each; `left` keeps one that did not fit.
+
+    They are of at most `members` members: whoever gives them may close those before.
+    """
     window: list[tuple[T, Wanted | None]] = []
     size, names = 0, set[str]()
     while len(window) < WINDOW:
         thing = left.popleft() if left else next(things, None)
         if thing is None:
             break
-        wanted = _bytes_of(thing, ref_of)
-        if wanted is not None:
-            size, names = size + wanted[2] - wanted[1], names | {wanted[0]}
-            if window and (size > WINDOW_BYTES or len(names) > sources):
-                left.append(thing)
-                break
+        member, wanted = _place_of(thing, ref_of)
+        size += wanted[2] - wanted[1] if wanted is not None else 0
+        if member is not None:
+            names.add(member)
+        if window and (size > WINDOW_BYTES or len(names) > members):
+            left.append(thing)
+            break
         window.append((thing, wanted))
     return window
 
 
-def _bytes_of(thing: T, ref_of: Callable[[T], ObjectRef | None]) -> Wanted | None:
-    """The bytes of an object, if they are in the file and not too many."""
+def _place_of(thing: T, ref_of: Callable[[T], ObjectRef | None]) -> Place:
+    """The member of an object, and its bytes, if they are in the file and not too many."""
     try:
         ref = ref_of(thing)
     except (ShardError, IndexError):
-        return None
-    if ref is None or not ref.spans:
-        return None
+        return None, None
+    if ref is None:
+        return None, None
+    if not ref.spans:
+        return ref.shard, None
     span = ref.spans[0]
     if span.source not in ("", ref.shard) or span.size > MOST_AHEAD:
-        return None
-    return span.source, max(span.start - LEAD, 0), span.stop
+        return ref.shard, None
+    return ref.shard, (span.source, max(span.start - LEAD, 0), span.stop)
 
 
 def _groups(window: list[Wanted | None]) -> list[_Group]:
@@ -107,7 +113,7 @@ def _groups(window: list[Wanted | None]) -> list[_Group]:
     found = []
     for source in {wanted[0] for wanted in window if wanted is not None}:
         mine = [(number, wanted) for number, wanted in enumerate(window) if wanted is not None and wanted[0] == source]
-        for start, stop, members in merged([wanted[1:] for _, wanted in mine], GAP):
+        for start, stop, members in merged([wanted[1:] for _, wanted in mine], FAR_GAP):
             found.append(_Group(min(mine[member][0] for member in members), (source, start, stop)))
     return sorted(found, key=lambda group: group.first)
 

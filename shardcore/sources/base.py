@@ -24,6 +24,9 @@ MERGE_GAP = 4096
 PurposeAt = Callable[[int], Purpose | None]
 """Says what the bytes at an offset are for."""
 
+FAR_GAP = 1 << 16
+"""The same for remote files: a request costs as much as many bytes."""
+
 MERGE_LIMIT = 16 * 1024 * 1024
 """Merging stops at reads of this many bytes."""
 

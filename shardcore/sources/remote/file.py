@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from shardcore.errors import ConnectionFailed, LimitExceeded, Remedy, ShardError, SourceError
 from shardcore.reading import Priority, Purpose, priority, purpose
-from shardcore.sources.base import MERGE_LIMIT, merged
+from shardcore.sources.base import FAR_GAP, MERGE_LIMIT, merged
 from shardcore.sources.blocks import Piece, joined, missing
 from shardcore.sources.remote.address import Address
 from shardcore.sources.remote.fetch import Fetch, Fetched
@@ -24,9 +24,6 @@ FIRST = 1 << 16
 
 MOST_PLAIN = 1 << 20
 """The same of a file of which everything is wanted, and which should be small."""
-
-GAP = 1 << 16
-"""Ranges that lie at most this many bytes apart are fetched as one: a request costs as much as many bytes."""
 
 AHEAD = 4 << 20
 """At most so many bytes are read ahead of somebody who reads a file from one end to the other."""
@@ -190,7 +187,7 @@ class RemoteFile:
                 pieces += here
                 for first, last in missing(here, start, stop):
                     holes += [(first, last)] if fresh else self._not_coming(first, last, flights)
-            for first, last, _ in merged(self._ahead(holes), GAP):
+            for first, last, _ in merged(self._ahead(holes), FAR_GAP):
                 for at in range(first, last, MERGE_LIMIT):
                     purpose_here = self._purpose(at)
                     flight = Flight(at, min(at + MERGE_LIMIT, last), priority(), purpose_here)
