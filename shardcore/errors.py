@@ -145,6 +145,10 @@ class RemoteError(SourceError):
         super().__init__(message, span=span, remedy=remedy)
         self.status = status
 
+    def again(self) -> RemoteError:
+        """The same error for another who meets it: the traceback of the first holds all that was at work then."""
+        return type(self)(self.message, status=self.status, remedy=self.remedy)
+
 
 class NoSuchObject(RemoteError):
     """There is no such bucket, key or file."""

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
 Progress = Callable[[int, int], None]
 """Called as `progress(done, total)`, often; may raise `Cancelled`."""
+
+
+_ASK = 0.02
+"""Seconds after which somebody who waits is asked whether it is still wanted."""
 
 
 def no_progress(done: int, total: int) -> None:
@@ -43,3 +48,15 @@ def check_stopped() -> None:
     check = _stop_check.get()
     if check is not None:
         check()
+
+
+def wait_for(seconds: float) -> None:
+    """Waits, and asks meanwhile whether anybody still wants to.
+
+    Raises:
+        Cancelled: Nobody does.
+    """
+    until = time.monotonic() + seconds
+    while (left := until - time.monotonic()) > 0:
+        check_stopped()
+        time.sleep(min(left, _ASK))

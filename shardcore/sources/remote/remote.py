@@ -111,8 +111,7 @@ class Remote:
             RemoteError: It failed for good before.
         """
         if self._lost is not None:
-            lost = self._lost
-            raise type(lost)(lost.message, status=lost.status, remedy=lost.remedy)
+            raise self._lost.again()
 
     def lose(self, error: RemoteError) -> None:
         """Gives the thing up: all its reads fail from now on, at once."""

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import builtins
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from itertools import count
 
 from shardcore.errors import Forbidden, NoSuchObject, RemoteError, SourceError, says_absent
-from shardcore.progress import check_stopped
+from shardcore.progress import check_stopped, wait_for
 from shardcore.reading import Purpose, reading_for
 from shardcore.sources.base import Entry, Folder, PurposeAt, Source
 from shardcore.sources.remote.address import Address
@@ -24,12 +23,8 @@ from shardcore.sources.remote.truth import refusal
 FOLDER_MARK = "info"
 """A file that is tried in a folder that cannot be listed, to see whether it is there."""
 
-
 MOST_LISTED = 100_000
 """Entries of one folder that are kept; larger ones are listed again."""
-
-_ASK = 0.02
-"""Seconds after which somebody who waits is asked whether it is still wanted."""
 
 
 class Opened:
@@ -72,7 +67,7 @@ class Opened:
                 self._files.pop(address, None)
                 if isinstance(error, (NoSuchObject, Forbidden)):
                     # A new one: the traceback of the other holds all that was at work, for thousands of neighbours.
-                    self._absent[address] = _again(error)
+                    self._absent[address] = error.again()
             if sibling and isinstance(error, Forbidden):
                 self.remote.tape.note(f"{address.shown} is absent, or may not be read; it is taken for absent")
             raise
@@ -87,7 +82,7 @@ class Opened:
         with self._lock:
             absent = self._absent.get(address)
         if absent is not None:
-            raise _again(absent)
+            raise absent.again()
 
     def listing(self, place: tuple[Address, str], ask: Callable[[], list[Entry]]) -> list[Entry]:
         """What lies in a folder: each format asks when it is to say whether the folder is its own."""
@@ -314,22 +309,6 @@ class RemoteFolder(Folder):
             wait=tape.now - at, status=status, retry=attempt, error=error,
         )  # fmt: skip
         tape.add(record)
-
-
-def _again(error: RemoteError) -> RemoteError:
-    return type(error)(error.message, status=error.status, remedy=error.remedy)
-
-
-def wait_for(seconds: float) -> None:
-    """Waits, and asks meanwhile whether anybody still wants to.
-
-    Raises:
-        Cancelled: Nobody does.
-    """
-    until = time.monotonic() + seconds
-    while (left := until - time.monotonic()) > 0:
-        check_stopped()
-        time.sleep(min(left, _ASK))
 
 
 def open_remote(address: Address, options: RemoteOptions, tape: Tape | None = None) -> RemoteSource | RemoteFolder:

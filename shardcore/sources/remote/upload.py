@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from pathlib import Path
@@ -12,7 +11,7 @@ import botocore.exceptions as refused
 
 from shardcore.errors import Remedy, ShardError, SourceError, UsageError, reason_of
 from shardcore.parallel import in_order
-from shardcore.progress import Progress, check_stopped, no_progress
+from shardcore.progress import Progress, check_stopped, no_progress, wait_for
 from shardcore.reading import Purpose
 from shardcore.sources.remote.address import Address
 from shardcore.sources.remote.remote import Remote
@@ -125,13 +124,13 @@ class Upload:
                 self._tell(address, at, attempt, 0, error_reply(error).status)
                 found: Exception = self._refusal(error, address)
                 if isinstance(found, Broken) and pause is not None:
-                    time.sleep(pause)
+                    wait_for(pause)
                     continue
                 raise (found.error if isinstance(found, Broken) else found) from error
             except (refused.BotoCoreError, ValueError) as error:
                 self._tell(address, at, attempt, 0, 0)
                 if pause is not None and isinstance(broken_error(error, address), Broken):
-                    time.sleep(pause)
+                    wait_for(pause)
                     continue
                 raise self._unanswered(error, address) from error
             self._tell(address, at, attempt, len(given.get("Body", b"")), 200)
