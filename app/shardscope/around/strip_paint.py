@@ -7,7 +7,7 @@ from collections.abc import Callable
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QBrush, QColor, QFontMetricsF, QPainter, QPen
 
-from shardcore import Section
+from shardcore import Section, SectionRole
 from shardscope.around.overview_scale import StripScale
 from shardscope.looks import theme
 from shardscope.looks.words import size_text
@@ -36,25 +36,34 @@ def paint_strip(
     for number, section in enumerate(scale.sections):
         left, right = strip.left() + scale.edges[number], strip.left() + scale.edges[number + 1]
         body = QRectF(left, strip.top(), right - left, strip.height())
-        strong = colours.section(section.role)
-        painter.fillRect(body, strong)
-        if colours.safe:
-            # Other palettes are told apart by letters and labels: stripes look like a million slots.
-            over = QColor(colours.base)
-            over.setAlpha(70)
-            painter.fillRect(body, QBrush(over, theme.HATCHES[section.role]))
+        paint_ground(painter, colours, section.role, body)
         if number + 1 not in scale.breaks:
             painter.fillRect(QRectF(right - 1, strip.top(), 1, strip.height()), colours.window)
         place = QRectF(left, above, right - left - LABELS_APART, metrics.height())
         if text := fitting_label(label(section), section, metrics, place.width()):
             painter.setPen(colours.text)
             painter.drawText(place, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, text)
-        letter = theme.SECTION_LETTERS[section.role]
-        if body.width() > metrics.horizontalAdvance(letter) + 4:
-            painter.setPen(QColor("white") if strong.lightnessF() < 0.55 else QColor("black"))
-            painter.drawText(body, Qt.AlignmentFlag.AlignCenter, letter)
+        if body.width() > metrics.horizontalAdvance(theme.SECTION_LETTERS[section.role]) + 4:
+            paint_letter(painter, colours, section.role, body)
     for number in scale.breaks:
         _paint_break(painter, colours, strip.left() + scale.edges[number], strip)
+
+
+def paint_ground(painter: QPainter, colours: theme.Palette, role: SectionRole, body: QRectF) -> None:
+    """Paints the tint of a section."""
+    painter.fillRect(body, colours.section(role))
+    if colours.safe:
+        # Other palettes are told apart by letters and labels: stripes look like a million slots.
+        over = QColor(colours.base)
+        over.setAlpha(70)
+        painter.fillRect(body, QBrush(over, theme.HATCHES[role]))
+
+
+def paint_letter(painter: QPainter, colours: theme.Palette, role: SectionRole, body: QRectF) -> None:
+    """Writes the letter of a section on its tint."""
+    dark = colours.section(role).lightnessF() < 0.55
+    painter.setPen(QColor("white") if dark else QColor("black"))
+    painter.drawText(body, Qt.AlignmentFlag.AlignCenter, theme.SECTION_LETTERS[role])
 
 
 def _paint_break(painter: QPainter, colours: theme.Palette, x: float, strip: QRectF) -> None:

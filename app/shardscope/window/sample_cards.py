@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from PySide6.QtCore import QEvent, QRect, QRectF, QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QAccessible, QBrush, QColor, QKeyEvent, QPainter, QPaintEvent, QPen, QResizeEvent
+from PySide6.QtGui import QAccessible, QKeyEvent, QPainter, QPaintEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import QAbstractButton, QGridLayout, QSizePolicy, QToolButton, QWidget
 
 import shardcore
 from shardcore import DataSet, SectionRole, Shard
 from shardscope.around.overview_scale import widths_to_scale
+from shardscope.around.strip_paint import paint_ground, paint_letter
 from shardscope.assets import Sample
 from shardscope.jobs import Job, Jobs, Priority
 from shardscope.looks import theme
@@ -137,15 +138,9 @@ class SampleCard(QAbstractButton):
             self.parts, widths_to_scale([part.size for part in self.parts], place.width()), strict=True
         ):
             box = QRectF(x, place.top(), max(width - 1, 1), place.height())
-            strong = colours.section(part.role)
-            painter.fillRect(box, strong)
-            if colours.safe:
-                over = QColor(colours.base)
-                over.setAlpha(70)
-                painter.fillRect(box, QBrush(over, theme.HATCHES[part.role]))
+            paint_ground(painter, colours, part.role, box)
             if width > room:
-                painter.setPen(QColor("white") if strong.lightnessF() < 0.55 else QColor("black"))
-                painter.drawText(box, Qt.AlignmentFlag.AlignCenter, theme.SECTION_LETTERS[part.role])
+                paint_letter(painter, colours, part.role, box)
             x += width
 
 

@@ -3,30 +3,16 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
 from PySide6.QtWidgets import QFileDialog
-from pytestqt.qtbot import QtBot
 
 from shardcore import State
 from shardscope.looks.remedies import ACTIONS
-from shardscope.settings import Settings
 from shardscope.window.main_window import MainWindow
 from shardscope.window.screenshot import settle
 
 SAMPLES = Path(__file__).parents[3] / "resources" / "samples"
-
-
-@pytest.fixture
-def window(qtbot: QtBot, settings: Settings) -> Iterator[MainWindow]:
-    """A window on its welcome page."""
-    made = MainWindow(settings)
-    qtbot.addWidget(made)
-    made.show()
-    yield made
-    made.close()
 
 
 def show(window: MainWindow, path: Path, row: int) -> None:

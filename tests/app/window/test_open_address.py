@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -25,16 +24,6 @@ from tests.remote.s3 import Place
 from tests.remote.servers import RangeServer
 
 SIGNATURE = "X-Amz-Signature=0123456789abcdef0123456789abcdef"
-
-
-@pytest.fixture
-def window(qtbot: QtBot, settings: Settings) -> Iterator[MainWindow]:
-    """A window on its welcome page."""
-    made = MainWindow(settings)
-    qtbot.addWidget(made)
-    made.show()
-    yield made
-    made.close()
 
 
 @pytest.fixture
