@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.caching import Once, OnceEach
+from shardcore.drawing.model import Sketch
+from shardcore.drawing.moved import moved_sketches
 from shardcore.errors import FormatError, KeyAbsent, NotAShard, ShardError, SourceError, UsageError
 from shardcore.finding import Depth, Report
 from shardcore.joined import JoinedObjects, Listing, Member
@@ -29,7 +31,7 @@ from shardcore.sources.base import Folder, Source
 from shardcore.sources.names import SourceName
 from shardcore.span import Span
 from shardcore.text import short
-from shardcore.trace import Look
+from shardcore.trace import Look, Trace
 from shardcore.words import plural
 
 R = TypeVar("R")
@@ -252,14 +254,20 @@ class DataSet(Shard):
             except ShardError as error:
                 raise placed_error(error, name) from error
             finally:
-                look.steps[before:] = [
-                    replace(step, spans=tuple(placed_span(s, name) for s in step.spans)) for step in look.steps[before:]
-                ]
+                look.place(before, name)
             return located(ref, name, self.first_row_of(name))
         if damage is None and len(names) != 1:
             where = f"in none of the {len(names)} files that may hold it" if names else "no file here may hold it"
             raise KeyAbsent(str(key), f"not in this data set: {key}, {where}")
         raise damage or absent or KeyAbsent(str(key))
+
+    def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
+        """Those of the member that a lookup ended in; formats draw the way to it before them."""
+        name = trace.member if trace is not None else ""
+        try:
+            return moved_sketches(self.member(name).sketches(trace), lambda span: placed_span(span, name))
+        except UsageError:
+            return ()
 
     def lookup_all(self, key: Any) -> tuple[ObjectRef, ...]:
         """All objects with a parsed key, in all members that may hold it."""

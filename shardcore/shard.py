@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from shardcore.drawing.model import Sketch
 from shardcore.errors import DEFAULT_LIMIT as DEFAULT_LIMIT  # noqa: PLC0414 - formats take it from here
 from shardcore.errors import KeyAbsent, LimitExceeded, ShardError, UsageError
 from shardcore.finding import Depth, Report
@@ -25,7 +26,7 @@ from shardcore.record import Value
 from shardcore.sources.base import Source
 from shardcore.sources.names import SourceName
 from shardcore.text import short
-from shardcore.trace import Look, Trace, tell
+from shardcore.trace import NO_MEANINGS, Look, Meanings, Trace, tell
 from shardcore.words import plural
 
 if TYPE_CHECKING:
@@ -64,6 +65,7 @@ class Shard(ABC):
         sections: The coarse parts of the file; they tile it.
         damage: What made it impossible to open the shard as a whole; then only a part of the tree is there.
         tape: The requests that were made for it, when it is remote.
+        meanings: What the values are that the steps of its lookups name.
         jobs: How many members or objects are worked on at the same time where all of them are: one after the other
             where they are near, several where each answer takes its time.
     """
@@ -75,6 +77,7 @@ class Shard(ABC):
     sections: tuple[Section, ...]
     damage: ShardError | None = None
     tape: Tape | None = None
+    meanings: Meanings = NO_MEANINGS
     jobs: int = 1
 
     @property
@@ -205,7 +208,15 @@ class Shard(ABC):
         """
         parsed = self.parse_key(key)
         with reading_for(Purpose.LOOKUP):
-            return tell(key, lambda look: self.lookup(parsed, look))
+            return tell(key, lambda look: self.lookup(parsed, look), self.meanings)
+
+    def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
+        """What can be drawn of the file, or of one lookup: a tab each in the window. Having them reads nothing.
+
+        Args:
+            trace: The lookup that is walked through; without it those that need none.
+        """
+        return ()
 
     def read(self, ref: ObjectRef, *, limit: int = DEFAULT_LIMIT) -> bytes:
         """The decoded content.

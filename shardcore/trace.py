@@ -6,13 +6,18 @@ that does not listen; `trace` uses one that does. What a step costs is counted w
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any
 
+from shardcore.drawing.model import Drawing
+from shardcore.drawing.moved import moved
 from shardcore.errors import FormatError, KeyAbsent, LimitExceeded, NotAShard, ShardError
+from shardcore.nodes.placed import placed_span
 from shardcore.objects import ObjectRef
 from shardcore.sources.base import Source
+from shardcore.sources.names import SourceName
 from shardcore.sources.wrapped import MeteredSource
 from shardcore.span import Span
 
@@ -22,16 +27,38 @@ DAMAGED = "damaged"
 
 
 @dataclass(frozen=True, slots=True)
+class Meaning:
+    """What a value of a step is.
+
+    Attributes:
+        text: A few words: `the bucket of the key`.
+        unit: What it counts: `bits`, `bytes`, `slots`; empty where it counts nothing.
+    """
+
+    text: str
+    unit: str = ""
+
+
+Meanings = Mapping[str, Meaning]
+"""What the values of a format's lookups are, by their names."""
+NO_MEANINGS: Meanings = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
 class Step:
     """One step of a lookup.
 
     Attributes:
         title: A few words.
         text: One sentence: what is done and what came out.
-        spans: The bytes looked at.
+        spans: The bytes looked at, in the order of their numbers; none for a step that only computes.
         values: What the step produced, by name.
         requests: Ranges read for it; 0 when all was known already.
         bytes: Bytes in those ranges.
+        why: One plain sentence: why a reader does this.
+        inputs: Bytes that steps before looked at and this one computes with.
+        meanings: What the values are, for those that the format explains.
+        drawing: The step as a drawing, or None.
     """
 
     title: str
@@ -40,6 +67,15 @@ class Step:
     values: dict[str, Any] = field(default_factory=dict)
     requests: int = 0
     bytes: int = 0
+    why: str = ""
+    inputs: tuple[Span, ...] = ()
+    meanings: Meanings = field(default_factory=lambda: NO_MEANINGS, compare=False)
+    drawing: Drawing | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def computed(self) -> bool:
+        """Whether the step looks at no bytes."""
+        return not self.spans
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,16 +96,26 @@ class Trace:
     ref: ObjectRef | None = None
     error: str = ""
 
+    @property
+    def member(self) -> str:
+        """Where the lookup in a data set ended: at the object, or at the bytes looked at last; empty for a file."""
+        if self.ref is not None:
+            return self.ref.shard
+        spans = [span for step in self.steps for span in step.spans]
+        return next((path for span in reversed(spans) if (path := SourceName.parse(span.source).path)), "")
+
 
 class Look:
     """One lookup under way: counts what is read and keeps what is told.
 
     Args:
         telling: Whether steps are kept; without it `step` does nothing.
+        meanings: What the values of the steps are.
     """
 
-    def __init__(self, *, telling: bool = False) -> None:
+    def __init__(self, *, telling: bool = False, meanings: Meanings = NO_MEANINGS) -> None:
         self.telling = telling
+        self._meanings = meanings
         self.steps: list[Step] = []
         self._meters: dict[int, MeteredSource] = {}
         self._told_requests = 0
@@ -82,14 +128,51 @@ class Look:
             return source
         return self._meters.setdefault(id(source), MeteredSource(source))
 
-    def step(self, title: str, text: str, *spans: Span, **values: Any) -> None:
-        """Tells one step; what was read since the last one is its cost."""
+    def step(
+        self,
+        title: str,
+        text: str,
+        *spans: Span,
+        why: str = "",
+        inputs: Sequence[Span] = (),
+        draw: Callable[[], Drawing] | None = None,
+        **values: Any,
+    ) -> None:
+        """Tells one step; what was read since the last one is its cost.
+
+        Args:
+            title: A few words.
+            text: What is done and what came out.
+            *spans: The bytes looked at.
+            why: Why a reader does this.
+            inputs: Bytes that steps before looked at and this one computes with.
+            draw: Makes the drawing of the step from what is known; it reads nothing. Called only when steps are kept.
+            **values: What the step produced.
+        """
         if not self.telling:
             return
         requests = sum(meter.requests for meter in self._meters.values())
         size = sum(meter.bytes for meter in self._meters.values())
-        self.steps.append(Step(title, text, spans, values, requests - self._told_requests, size - self._told_bytes))
+        told = {name: self._meanings[name] for name in values if name in self._meanings}
+        self.steps.append(
+            Step(
+                title,
+                text,
+                spans,
+                values,
+                requests - self._told_requests,
+                size - self._told_bytes,
+                why=why,
+                inputs=tuple(inputs),
+                meanings=told,
+                drawing=draw() if draw is not None else None,
+            )
+        )
         self._told_requests, self._told_bytes = requests, size
+
+    def place(self, first: int, member: str) -> None:
+        """Tells the steps from number `first` on, which a member of a data set told, in the words of the data set."""
+        self.steps[first:] = [placed_step(step, member) for step in self.steps[first:]]
 
     def damaged(self, error: ShardError, text: str = "") -> None:
         """Tells, as a step, where a lookup met damage, or a file that is no shard; the same error is told once."""
@@ -99,17 +182,18 @@ class Look:
             self.step(title, text or error.message, *([error.span] if error.span else []))
 
 
-def tell(key: str, lookup: Callable[[Look], ObjectRef]) -> Trace:
+def tell(key: str, lookup: Callable[[Look], ObjectRef], meanings: Meanings = NO_MEANINGS) -> Trace:
     """Runs a lookup and tells it.
 
     Args:
         key: What is looked for.
         lookup: The lookup; it returns the object, or raises `KeyAbsent`, a `FormatError` or `NotAShard`.
+        meanings: What the values of its steps are.
 
     Returns:
         The trace. Errors of the source (the network, a missing file) are raised, not told.
     """
-    look = Look(telling=True)
+    look = Look(telling=True, meanings=meanings)
     try:
         ref = lookup(look)
     except KeyAbsent as error:
@@ -118,3 +202,14 @@ def tell(key: str, lookup: Callable[[Look], ObjectRef]) -> Trace:
         look.damaged(error)
         return Trace(key, DAMAGED, tuple(look.steps), error=error.placed)
     return Trace(key, FOUND, tuple(look.steps), ref=ref)
+
+
+def placed_step(step: Step, member: str) -> Step:
+    """A step of a lookup in a member, in the words of its data set."""
+    drawing = moved(step.drawing, lambda span: placed_span(span, member)) if step.drawing is not None else None
+    return replace(
+        step,
+        spans=tuple(placed_span(span, member) for span in step.spans),
+        inputs=tuple(placed_span(span, member) for span in step.inputs),
+        drawing=drawing,
+    )

@@ -243,6 +243,9 @@ def trace_json(trace: Trace) -> dict[str, Any]:
             "values": json_safe(step.values),
             "requests": step.requests,
             "bytes": step.bytes,
+            "why": step.why,
+            "inputs": [span.to_json() for span in step.inputs],
+            "meanings": {name: {"text": one.text, "unit": one.unit} for name, one in step.meanings.items()},
         }
         for step in trace.steps
     ]

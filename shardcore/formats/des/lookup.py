@@ -143,7 +143,12 @@ def _tell_place(file: DesFile, ref: ObjectRef, look: Look, at: int) -> None:
     code = int(c.codec[row])
     codec = CODECS[code] if code < len(CODECS) else f"number {code}"
     text = f"{plural(size, 'plain byte')} stored in {length:,} from byte {offset} on, codec {codec}."
-    values = {"offset": offset, "length": length, "codec": codec, "compressed_size": int(c.compressed[row])}
+    values: dict[str, Any] = {
+        "offset": offset,
+        "length": length,
+        "codec": codec,
+        "compressed_size": int(c.compressed[row]),
+    }
     look.step("Place", text, Span("", at + skip, stop), **values, uncompressed_size=size)
 
 

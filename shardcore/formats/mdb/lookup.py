@@ -322,7 +322,7 @@ def _compare(file: MdbFile, kind: str, raw: bytes, hit: Hit, look: Look) -> Iter
         )
         return
     ref = _object(file, kind, hit, places, data, entry)
-    values = {"record": hit.record} | ({"chunk": hit.chunk} if kind == CHUNK else {})
+    values: dict[str, Any] = {"record": hit.record} | ({"chunk": hit.chunk} if kind == CHUNK else {})
     look.step("Compare the whole hash", _meaning(kind, hit, ref), *dict.fromkeys((header, *ref.spans)), **values)
     yield ref
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -130,7 +131,7 @@ class SwhLookup:
         """Steps 2 and 3: the key and the seed."""
         if not look.telling:
             return
-        words = [f"{word:08x}" for word in chd.key_words(key.digest)]
+        words: list[Any] = [f"{word:08x}" for word in chd.key_words(key.digest)]
         look.step(
             "The key as eight numbers",
             f"Its 32 bytes are read as eight little-endian 32-bit numbers, w0 to w7: {' '.join(words)}.",
@@ -180,14 +181,16 @@ class SwhLookup:
         """Step 4: the hash."""
         rounds = chd.jenkins_rounds(key.digest, self._file.hash_parts().seed, signed)
         if look.telling:
-            states = {f"round {n} mixed": " ".join(f"{x:08x}" for x in r.mixed) for n, r in enumerate(rounds, 1)}
-            added = {f"round {n} added": " ".join(f"{x:08x}" for x in r.added) for n, r in enumerate(rounds, 1)}
+            values: dict[str, Any] = {}
+            for number, one in enumerate(rounds, 1):
+                values[f"round {number} added"] = " ".join(f"{x:08x}" for x in one.added)
+                values[f"round {number} mixed"] = " ".join(f"{x:08x}" for x in one.mixed)
             result = ", ".join(f"{name} = {x:08x}" for name, x in zip("abc", rounds[-1].mixed, strict=True))
             look.step(
                 "Three rounds of mixing",
                 "Each round adds to a, b, c and mixes them: w0, w1, w2; then w3, w4, w5; then w6, w7 and 32, the key's "
                 f"length in bytes. They end as {result}.",
-                **{name: value for pair in zip(added.items(), states.items(), strict=True) for name, value in pair},
+                **values,
             )
         return rounds[-1].mixed
 
