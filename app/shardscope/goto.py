@@ -82,6 +82,17 @@ def evaluate(text: str, places: Places) -> int:
     return offset
 
 
+def calculate(text: str) -> int:
+    """The number that a sum or product of numbers is; no names.
+
+    Raises:
+        GotoError: It is none.
+    """
+    if len(text) > MAX_LENGTH:
+        raise GotoError(f"longer than {MAX_LENGTH} characters", MAX_LENGTH)
+    return _Parser(text, Places(0)).whole()
+
+
 def starts_of(root: Node) -> dict[str, int]:
     """Where the sections and their fields begin, by `section.field`.
 

@@ -185,6 +185,14 @@ class Session(Opened):
             priority=Priority.SCREEN,
         )
 
+    def walk_along(self, walk: Walk) -> None:
+        """Walks through a lookup that was made already, from its current step on."""
+        if self.shard is None:
+            return
+        self.walk = replace(walk, step=-1)
+        self.walk_changed.emit(self.walk)
+        self.go_to_step(max(walk.step, 0))
+
     def go_to_step(self, number: int) -> None:
         """Makes a step of the lookup the current one, and selects its bytes; nothing when there is no such step."""
         if not 0 <= number < self.walk.steps:

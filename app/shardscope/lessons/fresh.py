@@ -1,0 +1,58 @@
+"""A fresh file for the last question of a lesson, packed on the spot: nobody has seen its answer. No Qt here."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+from random import Random
+
+from shardcore.packing import pack
+from shardcore.registry import format_of
+from shardscope.lessons.lesson import Fresh
+
+_WORDS = (
+    "shard",
+    "index",
+    "header",
+    "footer",
+    "offset",
+    "bucket",
+    "chunk",
+    "digest",
+    "slot",
+    "segment",
+    "range",
+    "key",
+)
+_MOST_WORDS = 60
+_PIECE = 4096
+
+
+def make_fresh(fresh: Fresh, format: str, folder: Path, random: Random) -> Path:
+    """Packs objects that nobody has seen into a new shard.
+
+    Args:
+        fresh: How many, and with which options of the writer.
+        format: The name of the format.
+        folder: An empty folder: what is packed is made in it, too.
+        random: Where the contents come from.
+
+    Returns:
+        The shard: a file, or a folder where the lesson asks for one.
+
+    Raises:
+        ShardError: It cannot be written.
+    """
+    found = format_of(format)
+    inputs = folder / "objects"
+    inputs.mkdir()
+    if found.writes is not None and found.writes.single:
+        numbers = [random.randrange(1000) for _ in range(fresh.objects * _PIECE // 8)]
+        (inputs / "numbers").write_bytes(struct.pack(f"<{len(numbers)}q", *numbers))
+    else:
+        for _ in range(fresh.objects):
+            words = " ".join(random.choices(_WORDS, k=random.randrange(1, _MOST_WORDS)))
+            (inputs / str(random.getrandbits(48))).write_text(words)
+    out = folder / ("fresh" if fresh.folder else f"fresh{next(iter(found.suffixes), '')}")
+    pack(format, f"{out}/" if fresh.folder else out, sorted(inputs.iterdir()), options=dict(fresh.options))
+    return out

@@ -1,0 +1,35 @@
+"""The lessons that come with the program. No Qt here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from shardscope import assets
+from shardscope.lessons.lesson import Lesson, parse
+
+FOLDER = "lessons"
+
+
+def lessons() -> tuple[Lesson, ...]:
+    """All lessons: first that about shards, then those of the formats, in the order of their names.
+
+    Raises:
+        AssetMissingError: The resources are not there.
+        LessonError: A text is no lesson.
+    """
+    return tuple(read_lesson(path) for path in sorted((assets.resources() / FOLDER).glob("*.md")))
+
+
+def read_lesson(path: Path) -> Lesson:
+    """The lesson in a file.
+
+    Raises:
+        OSError: It cannot be read.
+        LessonError: It is no lesson.
+    """
+    return parse(path.read_text("utf-8"), path.stem)
+
+
+def lessons_of(format: str) -> tuple[Lesson, ...]:
+    """The lessons that teach a format, in order."""
+    return tuple(lesson for lesson in lessons() if lesson.format == format)

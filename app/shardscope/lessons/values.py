@@ -1,0 +1,172 @@
+"""The values that stand in braces in a lesson, read from the file that is open. No Qt here; may read.
+
+`{key}` is the key of the lesson; `{value of PATH}`, `{start of PATH}`, `{stop of PATH}` and `{size of PATH}` are of a
+node; `{NAME in TITLE}` is a value of a step of the lookup; `{size of file}` and `{count of objects}` are of the whole;
+`{= 4465 + 40 * 3}` is calculated. Braces stand in braces: `{start of index/slot {slot in The slot}}`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import partial
+from itertools import islice
+
+from shardcore import Node, Shard, ShardError, Trace
+from shardscope.goto import GotoError, calculate
+
+MOST_CHILDREN = 4096
+"""Of a long list, this many nodes are looked at for a name; others are named by their number, `[5]`."""
+MOST_NESTED = 8
+
+_INNERMOST = re.compile(r"\{([^{}]*)\}")
+_NUMBER = re.compile(r"\[(\d+)\]")
+
+
+class NotHereError(Exception):
+    """The file has not what a step is about: a field, a step of the lookup. On another file the step is left out.
+
+    Attributes:
+        message: What is not there, in one sentence.
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What the values of a lesson are read from.
+
+    Attributes:
+        shard: The file.
+        key: The key of the lesson, or empty.
+        trace: The lookup, or None.
+    """
+
+    shard: Shard
+    key: str = ""
+    trace: Trace | None = None
+
+    def fill(self, text: str) -> str:
+        """A text with its values.
+
+        Raises:
+            NotHereError: One of them is not in this file.
+        """
+        for _ in range(MOST_NESTED):
+            filled = _INNERMOST.sub(lambda found: self.value(found[1].strip()), text)
+            if filled == text:
+                break
+            text = filled
+        return text
+
+    def value(self, name: str) -> str:
+        """One value, without its braces.
+
+        Raises:
+            NotHereError: It is not in this file.
+        """
+        if name.startswith("="):
+            return self._calculated(name[1:])
+        if (whole := self._whole(name)) is not None:
+            return whole
+        word, of, path = name.partition(" of ")
+        if of and word in _OF_NODE:
+            return _OF_NODE[word](self.node(path)[-1])
+        named, within, title = name.partition(" in ")
+        if within:
+            return self._told(named.strip(), title.strip())
+        raise NotHereError(f"a lesson has no value called {{{name}}}")
+
+    def _whole(self, name: str) -> str | None:
+        """A value of the whole file."""
+        if name == "key":
+            if not self.key:
+                raise NotHereError("there is no key to look up in this file")
+            return self.key
+        if name == "size of file":
+            return str(self.shard.source.size) if self.shard.source is not None else ""
+        if name == "count of objects":
+            return str(len(self.shard.objects))
+        return None
+
+    def _calculated(self, text: str) -> str:
+        try:
+            return str(calculate(text))
+        except GotoError as error:
+            raise NotHereError(f"{text.strip()} cannot be calculated: {error.message}") from error
+
+    def _told(self, name: str, title: str) -> str:
+        """A value of the lookup."""
+        number = self.step(title)
+        values = self.trace.steps[number].values if self.trace is not None else {}
+        if name not in values:
+            raise NotHereError(f"the step “{title}” has no value called {name}; it has {', '.join(values) or 'none'}")
+        return _plain(values[name])
+
+    def step(self, title: str) -> int:
+        """The number of a step of the lookup, from 0, by its title; `*` stands for any letters.
+
+        Raises:
+            NotHereError: The lookup has no such step.
+        """
+        steps = self.trace.steps if self.trace is not None else ()
+        for number, step in enumerate(steps):
+            if fnmatchcase(step.title, title):
+                return number
+        raise NotHereError(f"the lookup has no step “{title}”")
+
+    def node(self, path: str) -> tuple[Node, ...]:
+        """The path to a node: names with `/` between them, `*` for any letters, `[5]` for the sixth of a list.
+
+        A name in a member of a data set begins with the member; what bytes decode to is below their node.
+
+        Raises:
+            NotHereError: There is no such node.
+        """
+        found = [self.shard.tree]
+        for name in path.strip().split("/"):
+            if (node := _child(self._children(found[-1]), name)) is None:
+                raise NotHereError(f"this file has no {path}: nothing in {found[-1].name} is called {name}")
+            found.append(node)
+        return tuple(found)
+
+    def _children(self, node: Node) -> Sequence[Node]:
+        if node.decoded and not node.expandable:
+            try:
+                return self.shard.tree_of(node.decoded).children
+            except ShardError as error:
+                raise NotHereError(f"{node.name} cannot be decoded: {error.message}") from error
+        return node.children
+
+
+def _child(children: Sequence[Node], name: str) -> Node | None:
+    if (numbered := _NUMBER.fullmatch(name)) is not None and int(numbered[1]) < len(children):
+        child = children[int(numbered[1])]
+        # A list of fields may call one of them `[5]`; it is the sixth then, too.
+        return child
+    some = list(islice(children, MOST_CHILDREN))
+    same: Callable[[Node], bool] = partial(_called, name=name)
+    return next(filter(same, some), None)
+
+
+def _called(node: Node, name: str) -> bool:
+    return node.name == name or fnmatchcase(node.name, name)
+
+
+def _plain(value: object) -> str:
+    return value.hex() if isinstance(value, bytes) else str(value)
+
+
+_OF_NODE: dict[str, Callable[[Node], str]] = {
+    "value": lambda node: node.text if node.value is None else _plain(node.value),
+    "text": lambda node: node.text,
+    "start": lambda node: str(node.span.start),
+    "stop": lambda node: str(node.span.stop),
+    "size": lambda node: str(node.span.size),
+    "source": lambda node: node.span.source,
+}
