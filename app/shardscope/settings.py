@@ -122,6 +122,23 @@ class Settings:
     def price(self, name: str) -> None:
         self._store.setValue("price", name)
 
+    def lesson_step(self, name: str) -> int:
+        """The step of a lesson that was seen last, from 0; -1 when it was never begun."""
+        value = str(self._store.value(f"lessons/{name}", ""))
+        return int(value) if value.isdecimal() else -1
+
+    def set_lesson_step(self, name: str, step: int) -> None:
+        """Remembers a step of a lesson."""
+        self._store.setValue(f"lessons/{name}", step)
+
+    def is_lesson_done(self, name: str) -> bool:
+        """Whether a lesson was gone through to its end."""
+        return str(self._store.value(f"lessons_done/{name}", "")) == "yes"
+
+    def set_lesson_done(self, name: str) -> None:
+        """Remembers that a lesson was gone through."""
+        self._store.setValue(f"lessons_done/{name}", "yes")
+
     @property
     def pack_format(self) -> str:
         """The name of the format that was last written, or empty."""

@@ -110,6 +110,11 @@ def sentences() -> Mapping[str, str]:
                 "The page of the format. The row of the selected field is lit; the name of a field selects its bytes. "
                 "Dotted words are explained in the glossary.",
             ),
+            "lessonsDock": translate(
+                "WhatsThis",
+                "Lessons that ask before they tell, on the sample or on the file that is open. Click the bytes, type a "
+                "number, or choose; Show me gives the answer.",
+            ),
             "objectsDock": translate(
                 "WhatsThis",
                 "All objects of the file. Filter them by key, sort by a column, extract them, or "

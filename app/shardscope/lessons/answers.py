@@ -45,7 +45,7 @@ def judged(question: Question, given: Given, scene: Scene) -> Verdict:
     """
     if question.kind is Answer.CHOICE:
         choice = question.choices[int(given.text)]
-        return _right(question, scene) if choice.right else Verdict(False, scene.fill(choice.why))
+        return _right(question, scene) if choice.right else Verdict(False, scene.prose(choice.why))
     if _fits(question.kind, scene.fill(question.answer), given, scene):
         return _right(question, scene)
     others = ""
@@ -53,8 +53,8 @@ def judged(question: Question, given: Given, scene: Scene) -> Verdict:
         if not answer:
             others = sentence
         elif _fits(question.kind, scene.fill(answer), given, scene):
-            return Verdict(False, scene.fill(sentence))
-    return Verdict(False, scene.fill(others) or _usual(question.kind, given))
+            return Verdict(False, scene.prose(sentence))
+    return Verdict(False, scene.prose(others) or _usual(question.kind, given))
 
 
 def solution(question: Question, scene: Scene) -> Given:
@@ -75,7 +75,7 @@ def solution(question: Question, scene: Scene) -> Given:
 
 
 def _right(question: Question, scene: Scene) -> Verdict:
-    return Verdict(True, scene.fill(question.right) or "Right.")
+    return Verdict(True, scene.prose(question.right) or "Right.")
 
 
 def _fits(kind: Answer, answer: str, given: Given, scene: Scene) -> bool:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from random import Random
 
 from shardcore import Node, Shard, ShardError, Span, Trace
 from shardscope.goto import GotoError, calculate
 from shardscope.lessons.lesson import Lesson, LessonStep, Question, Show
 from shardscope.lessons.values import NotHereError, Scene
 from shardscope.walk import traced
+
+_LOOKED_AT = 20
+"""Rows that are looked at for one with a key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +66,7 @@ def staged(lesson: Lesson, number: int, shard: Shard, key: str) -> Stage:
         lesson: The lesson.
         number: The number of the step, from 0.
         shard: The file.
-        key: The key of the lesson, or empty for the first of the file.
+        key: The key of the lesson; empty to pick one.
 
     Returns:
         The stage; where the file has not what the step needs, with the reason.
@@ -71,23 +75,27 @@ def staged(lesson: Lesson, number: int, shard: Shard, key: str) -> Stage:
         SourceError: The bytes cannot be had.
     """
     step = lesson.steps[number]
-    scene = Scene(shard, key or first_key(shard))
+    scene = Scene(shard, key or pick_key(shard))
     try:
         scene = replace(scene, trace=_lookup(lesson, number, scene))
         question = _filled(step.question, scene) if step.question is not None else None
         shown = tuple(_found(kind, scene.fill(place), scene) for kind, place in step.shows)
-        return Stage(number, step, scene.fill(step.text), question, shown, scene)
+        return Stage(number, step, scene.prose(step.text), question, shown, scene)
     except NotHereError as error:
         return Stage(number, step, "", None, (), scene, missing=error.message)
 
 
-def first_key(shard: Shard) -> str:
-    """The key of the first object that has one; empty when there is none."""
-    for first in range(0, min(len(shard.objects), 100), 10):
-        for key in shard.objects.keys[first : first + 10]:
-            if key:
-                return str(key)
-    return ""
+def pick_key(shard: Shard, random: Random | None = None) -> str:
+    """The key of an object to look up: one in the middle, or any; empty when there is none near it.
+
+    Args:
+        shard: The file.
+        random: Where the choice comes from; without it, always the same one.
+    """
+    count = len(shard.objects)
+    first = random.randrange(count) if random is not None and count else count // 3
+    keys = (*shard.objects.keys[first : first + _LOOKED_AT], *shard.objects.keys[:_LOOKED_AT])
+    return next((str(key) for key in keys if key), "")
 
 
 def _lookup(lesson: Lesson, number: int, scene: Scene) -> Trace | None:
@@ -107,9 +115,9 @@ def _filled(question: Question, scene: Scene) -> Question:
     """A question with the values that are read before it is answered; the answer stays as it is written."""
     return replace(
         question,
-        prompt=scene.fill(question.prompt),
-        choices=tuple(replace(choice, text=scene.fill(choice.text)) for choice in question.choices),
-        hints=tuple(map(scene.fill, question.hints)),
+        prompt=scene.prose(question.prompt),
+        choices=tuple(replace(choice, text=scene.prose(choice.text)) for choice in question.choices),
+        hints=tuple(map(scene.prose, question.hints)),
     )
 
 

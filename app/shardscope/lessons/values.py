@@ -8,7 +8,7 @@ node; `{NAME in TITLE}` is a value of a step of the lookup; `{size of file}` and
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import partial
@@ -16,12 +16,13 @@ from itertools import islice
 
 from shardcore import Node, Shard, ShardError, Trace
 from shardscope.goto import GotoError, calculate
+from shardscope.looks.shown import shown
 
 MOST_CHILDREN = 4096
 """Of a long list, this many nodes are looked at for a name; others are named by their number, `[5]`."""
 MOST_NESTED = 8
 
-_INNERMOST = re.compile(r"\{([^{}]*)\}")
+_SPECIAL = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~&:])")
 _NUMBER = re.compile(r"\[(\d+)\]")
 
 
@@ -52,17 +53,31 @@ class Scene:
     trace: Trace | None = None
 
     def fill(self, text: str) -> str:
-        """A text with its values.
+        """A text with its values: a path, a key, an answer.
 
         Raises:
             NotHereError: One of them is not in this file.
         """
-        for _ in range(MOST_NESTED):
-            filled = _INNERMOST.sub(lambda found: self.value(found[1].strip()), text)
-            if filled == text:
-                break
-            text = filled
-        return text
+        return self._filled(text, lambda value, before: value)
+
+    def prose(self, text: str) -> str:
+        """A text in Markdown with its values, which stay what they are: nothing in a file becomes a link or a picture.
+
+        Raises:
+            NotHereError: One of them is not in this file.
+        """
+        return self._filled(text, _said)
+
+    def _filled(self, text: str, said: Callable[[str, str], str], depth: int = 0) -> str:
+        if depth > MOST_NESTED:
+            raise NotHereError("braces stand in braces too deeply")
+        whole, at = "", 0
+        for start, stop in _outermost(text):
+            whole += text[at:start]
+            inner = self._filled(text[start + 1 : stop], lambda value, before: value, depth + 1)
+            whole += said(self.value(inner.strip()), whole)
+            at = stop + 1
+        return whole + text[at:]
 
     def value(self, name: str) -> str:
         """One value, without its braces.
@@ -156,6 +171,26 @@ def _child(children: Sequence[Node], name: str) -> Node | None:
 
 def _called(node: Node, name: str) -> bool:
     return node.name == name or fnmatchcase(node.name, name)
+
+
+def _outermost(text: str) -> Iterator[tuple[int, int]]:
+    """The places of braces that stand in no others, `(opening, closing)`."""
+    depth, start = 0, 0
+    for at, letter in enumerate(text):
+        if letter == "{":
+            start = start if depth else at
+            depth += 1
+        elif letter == "}" and depth:
+            depth -= 1
+            if not depth:
+                yield start, at
+
+
+def _said(value: str, before: str) -> str:
+    """A value in Markdown, so that it is read as it is."""
+    plain = shown(value)
+    in_code = before.count("`") % 2 == 1
+    return plain.replace("`", "'") if in_code else _SPECIAL.sub(r"\\\1", plain)
 
 
 def _plain(value: object) -> str:

@@ -14,6 +14,7 @@ from shardscope.help.shortcuts import show_shortcuts
 from shardscope.help.whats_this import explain
 from shardscope.inspector.panel import Inspector
 from shardscope.window.panel_docks import PanelDocks
+from shardscope.window.teaching import Teaching
 
 PAGE = "formatPage"
 
@@ -22,16 +23,18 @@ class HelpMenu(QObject):
     """Adds the menu to the menu bar, and explains every part of the window.
 
     Attributes:
+        teaching: Leads to lessons.
         shortcuts: Opens the sheet of shortcuts.
         page: Shows the page of the open format; the row of the selected field is lit.
         glossary: Shows what the words mean.
         whats_this: The next click tells what it is on.
     """
 
-    def __init__(self, window: QMainWindow, panels: PanelDocks, about: QAction) -> None:
+    def __init__(self, window: QMainWindow, panels: PanelDocks, about: QAction, teaching: Teaching) -> None:
         super().__init__(window)
         self._window = window
         self._panels = panels
+        self.teaching = teaching
         self.shortcuts = self._action(self.tr("&Keyboard shortcuts"), "F1", lambda: show_shortcuts(window))
         self.page = self._action(self.tr("&Page of the format"), "Alt+F1", self._show_page)
         self.glossary = self._action(self.tr("&Glossary"), "", self._show_glossary)
@@ -40,6 +43,8 @@ class HelpMenu(QObject):
         self.whats_this.setShortcut(QKeySequence(QKeySequence.StandardKey.WhatsThis))
         menu = window.menuBar().addMenu(self.tr("&Help"))
         menu.addActions([self.shortcuts, self.whats_this])
+        menu.addSeparator()
+        menu.addActions([teaching.all, teaching.this_file])
         menu.addSeparator()
         menu.addActions([self.page, self.glossary])
         menu.addSeparator()

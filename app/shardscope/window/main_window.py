@@ -47,6 +47,7 @@ from shardscope.window.panel_docks import PanelDocks
 from shardscope.window.panels import PANELS
 from shardscope.window.status_line import StatusLine
 from shardscope.window.still import Still
+from shardscope.window.teaching import Teaching
 from shardscope.window.top_bar import TopBar
 from shardscope.window.troubles import Troubles
 from shardscope.window.welcome import Welcome
@@ -137,7 +138,7 @@ class MainWindow(QMainWindow):
         )
         self.dialogs = FileDialogs(self.session, self.open, self)
         self.mending = Mending(self.session, self.bar, self.dialogs, self)
-        self.help = HelpMenu(self, self.panels, self.actions_.about)
+        self.help = HelpMenu(self, self.panels, self.actions_.about, Teaching(self.session, self.panels, self))
         self.menu_keys = MenuKeys(self)
         self._connect()
         self.resize(QSize(1440, 900).boundedTo(self.screen().availableGeometry().size()))
@@ -202,7 +203,7 @@ class MainWindow(QMainWindow):
         self.connecting.ask()
 
     def learn(self, uri: str) -> None:
-        """Opens something, and the page of its format beside it."""
+        """Opens something, and begins the first lesson on its format; where there is none, its page."""
         self._to_learn = uri
         self.open(uri)
 
@@ -242,9 +243,10 @@ class MainWindow(QMainWindow):
         choice = isinstance(shard, DataSet) and bool(shard.key_spaces)
         self.panels.raise_("places" if choice else "structure")
         self.troubles.tell_damage()
-        if self.session.uri == self._to_learn:
+        if self.session.uri == self._to_learn and not self.help.teaching.learn(shard.format):
             self.show_part("formatPage")
         self._to_learn = ""
+        self.help.teaching.opened()
 
     def _closed(self) -> None:
         self.bar.clear()

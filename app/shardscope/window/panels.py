@@ -20,6 +20,7 @@ from shardscope.docks.structure import StructureTree
 from shardscope.docks.transfers import Transfers
 from shardscope.help.format_page import FormatPage
 from shardscope.inspector.panel import Inspector
+from shardscope.lessons.panel import LessonPanel
 from shardscope.objects.panel import ObjectPanel
 from shardscope.session import Session
 from shardscope.settings import Settings
@@ -27,7 +28,7 @@ from shardscope.trace.panel import TracePanel
 
 Area = Qt.DockWidgetArea
 
-LAYOUT_VERSION = 4
+LAYOUT_VERSION = 5
 """Goes up when panels come or go: an older saved layout is not used then."""
 
 _NORMAL = 1600
@@ -78,6 +79,7 @@ PANELS = (
     Panel("structure", "Structure", _LEFT, "file", "Alt+1", lambda session, _: StructureTree(session)),
     Panel("inspector", "Inspector", _RIGHT, "byte", "Alt+2", lambda session, _: Inspector(session)),
     Panel("trace", "Trace", _RIGHT, "byte", "Alt+3", lambda session, _: TracePanel(session)),
+    Panel("lessons", "Lessons", _RIGHT, "byte", "Alt+L", LessonPanel),
     Panel("formatPage", "Format page", _RIGHT, "byte", "Alt+8", lambda session, _: FormatPage(session)),
     Panel("objects", "Objects", _LEFT, "lists", "Alt+4", ObjectPanel),
     Panel("findings", "Findings", _LEFT, "lists", "Alt+5", lambda session, _: FindingsTable(session)),

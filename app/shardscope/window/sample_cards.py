@@ -53,7 +53,7 @@ class SampleCard(QAbstractButton):
     Attributes:
         sample: Which one.
         parts: The sections of its strip, once they are read.
-        learn: Opens it beside the page of its format.
+        learn: Begins the first lesson on its format.
     """
 
     def __init__(self, sample: Sample, parent: QWidget | None = None) -> None:
@@ -66,7 +66,7 @@ class SampleCard(QAbstractButton):
         self.learn = QToolButton(self)
         self.learn.setText(self.tr("Learn"))
         self.learn.setAccessibleName(self.tr("Learn the format of the sample {0}").format(sample.title))
-        self.learn.setToolTip(self.tr("Opens the sample beside the page of its format, byte by byte"))
+        self.learn.setToolTip(self.tr("Walks through the sample, byte by byte, with questions"))
         self.learn.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.learn.setStyleSheet("padding: 0 5px; border-width: 0;")
         self._open = self.tr("Open")

@@ -225,7 +225,7 @@ def test_the_least_size_is_agreed(window: MainWindow) -> None:
 ALWAYS = {
     *("Open…", "Open folder…", "Open address…", "Open with…", "New shard…", "Quit", "Full screen", "About Shardscope"),
     *("As the system", "Light", "Dark", "Light, colour-blind safe", "Dark, colour-blind safe"),
-    *("Glossary", "Keyboard shortcuts", "Page of the format", "Reduced motion"),
+    *("Lessons", "Glossary", "Keyboard shortcuts", "Page of the format", "Reduced motion"),
     *("Save picture of the window…", "What is this?"),
 }
 

@@ -170,14 +170,14 @@ def test_help_is_at_hand(window: MainWindow, hands: Hands) -> None:
 
 
 def test_a_format_is_learnt_from_its_sample(window: MainWindow) -> None:
-    """Tab goes from a card to its *Learn*; the sample opens beside the page of its format."""
+    """Tab goes from a card to its *Learn*; the sample opens, and the first lesson on its format begins."""
     hands = Hands(window)
     hands.tab_to("SampleCard")
     hands.press("Tab")
     assert hands.at.accessibleName().startswith("Learn the format")
     hands.press("Space")
     assert window.session.shard is not None
-    assert window.panels.in_front("formatPage")
+    assert window.panels.in_front("lessons")
 
 
 def test_objects_are_extracted(window: MainWindow, hands: Hands, tmp_path: Path) -> None:

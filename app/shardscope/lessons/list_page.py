@@ -1,0 +1,134 @@
+"""All lessons, those of the open format first: what each is about, how long it takes, how far one has come."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QEvent, QRectF, Qt, Signal
+from PySide6.QtGui import QAccessible, QEnterEvent, QPainter, QPaintEvent
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QScrollArea, QVBoxLayout, QWidget
+
+from shardcore.registry import format_of
+from shardcore.words import plural
+from shardscope.lessons.lesson import Lesson
+from shardscope.lessons.prose import Prose
+from shardscope.looks import theme
+from shardscope.looks.shown import shown
+from shardscope.settings import Settings
+
+
+class LessonList(QScrollArea):
+    """`chosen` carries a `Lesson`, and whether it is to be walked through on the file that is open."""
+
+    chosen = Signal(object, bool)
+
+    def __init__(self, settings: Settings, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("lessonList")
+        self.setAccessibleName(self.tr("All lessons"))
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setWidgetResizable(True)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self._settings = settings
+        self.cards: list[LessonCard] = []
+
+    def fill(self, lessons: Sequence[Lesson], format: str) -> None:
+        """Lists lessons.
+
+        Args:
+            lessons: All of them.
+            format: The format of what is open; empty when nothing is.
+        """
+        inside = QWidget()
+        column = QVBoxLayout(inside)
+        column.setContentsMargins(12, 12, 12, 12)
+        column.setSpacing(8)
+        first = [lesson for lesson in lessons if lesson.format == format and format]
+        others = [lesson for lesson in lessons if lesson not in first]
+        self.cards = []
+        for title, group in ((self.tr("About this file's format"), first), (self.tr("All lessons"), others)):
+            if not group:
+                continue
+            heading = Prose(tone="muted")
+            heading.tell(title)
+            column.addWidget(heading)
+            for lesson in group:
+                card = LessonCard(lesson, self._settings, own=bool(first) and lesson in first)
+                card.chosen.connect(lambda own, lesson=lesson: self.chosen.emit(lesson, own))
+                column.addWidget(card)
+                self.cards.append(card)
+        column.addStretch(1)
+        self.setWidget(inside)
+
+
+class LessonCard(QWidget):
+    """A lesson in the list. `chosen` carries whether it is to be walked through on the file that is open."""
+
+    chosen = Signal(bool)
+    spoken_role = QAccessible.Role.Grouping
+
+    def __init__(self, lesson: Lesson, settings: Settings, *, own: bool) -> None:
+        super().__init__()
+        self.setObjectName(f"lesson-{lesson.name}")
+        self.setAccessibleName(shown(lesson.title))
+        self.setAccessibleDescription(shown(lesson.about))
+        self.lesson = lesson
+        self._hover = False
+        self.title = Prose(bold=True)
+        self.title.tell(f"{format_of(lesson.format).title}: {lesson.title}" if lesson.format else lesson.title)
+        self.about = Prose()
+        self.about.tell(lesson.about)
+        self.state = Prose(tone="muted")
+        self.state.tell(self._state(settings))
+        step = settings.lesson_step(lesson.name)
+        self.start = QPushButton(self.tr("Go on") if step > 0 else self.tr("Start"))
+        self.start.setAccessibleName(f"{self.start.text()}: {lesson.title}")
+        self.start.clicked.connect(lambda: self.chosen.emit(False))
+        self.own = QPushButton(self.tr("On this file"))
+        self.own.setAccessibleName(f"{self.own.text()}: {lesson.title}")
+        self.own.setToolTip(
+            self.tr("Walk through the lesson on the file that is open; steps that do not fit are left out")
+        )
+        self.own.clicked.connect(lambda: self.chosen.emit(True))
+        row = QHBoxLayout()
+        row.setContentsMargins(0, 0, 0, 0)
+        row.addWidget(self.state, 1)
+        row.addWidget(self.own)
+        row.addWidget(self.start)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(14, 10, 12, 10)
+        column.setSpacing(6)
+        column.addWidget(self.title)
+        column.addWidget(self.about)
+        column.addLayout(row)
+        self.own.setVisible(own)
+
+    def _state(self, settings: Settings) -> str:
+        steps = plural(len(self.lesson.steps), "step")
+        if settings.is_lesson_done(self.lesson.name):
+            return self.tr("✓ done · {0}").format(steps)
+        step = settings.lesson_step(self.lesson.name)
+        if step > 0:
+            return self.tr("at step {0} of {1}").format(step + 1, len(self.lesson.steps))
+        return self.tr("{0} · about {1} min").format(steps, self.lesson.minutes)
+
+    def enterEvent(self, event: QEnterEvent) -> None:
+        """Lights the card."""
+        self._hover = True
+        self.update()
+
+    def leaveEvent(self, event: QEvent) -> None:
+        """Puts it out."""
+        self._hover = False
+        self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """A raised ground."""
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        colours = theme.of(self)
+        painter.setPen(colours.accent if self._hover else colours.border)
+        painter.setBrush(colours.raised)
+        painter.drawRoundedRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5), 7, 7)
+        painter.end()

@@ -1,0 +1,219 @@
+"""The panel of lessons: all of them, or the one that is walked through."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtGui import QAction, QKeySequence
+from PySide6.QtWidgets import (
+    QFrame,
+    QHBoxLayout,
+    QProgressBar,
+    QPushButton,
+    QScrollArea,
+    QStackedWidget,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from shardcore.words import plural
+from shardscope.lessons.lesson import Answer, Lesson
+from shardscope.lessons.library import lessons
+from shardscope.lessons.list_page import LessonList
+from shardscope.lessons.player import LessonPlayer
+from shardscope.lessons.prose import Prose
+from shardscope.lessons.question_box import QuestionBox
+from shardscope.looks.elided import Elided
+from shardscope.looks.type import LARGE
+from shardscope.session import Session
+from shardscope.settings import Settings
+
+
+class LessonPanel(QWidget):
+    """Lists the lessons, and plays one.
+
+    Attributes:
+        player: Plays the lesson.
+    """
+
+    answering = Signal()
+    """A question was answered by a click elsewhere: the keyboard may stay there."""
+
+    def __init__(self, session: Session, settings: Settings, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("lessonPanel")
+        self.setAccessibleName(self.tr("Lessons"))
+        self._session = session
+        self._settings = settings
+        self._asked: object = None
+        self.player = LessonPlayer(session, settings)
+        self.list = LessonList(settings)
+        self.list.chosen.connect(self._begin)
+        self.pages = QStackedWidget()
+        self.pages.addWidget(self.list)
+        self.pages.addWidget(self._built_lesson())
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(self.pages)
+        self.player.changed.connect(self._tell)
+        self.player.shown_answer.connect(self.question.show_given)
+        session.opened.connect(lambda *_: self._fill_list())
+        session.closed.connect(self._fill_list)
+        self._tell()
+
+    def sizeHint(self) -> QSize:
+        """Room for a paragraph."""
+        return QSize(380, 520)
+
+    def teach(self) -> None:
+        """Shows the lessons of what is open; the keyboard goes to the first of them."""
+        if self.player.lesson is None:
+            self._fill_list()
+        self.setFocus()
+
+    def _fill_list(self) -> None:
+        if self.player.lesson is None:
+            shard = self._session.shard
+            self.list.fill(lessons(), shard.format if shard is not None else "")
+
+    def _begin(self, lesson: Lesson, own: bool) -> None:
+        step = self._settings.lesson_step(lesson.name)
+        self.player.start(lesson, own=own, step=max(step, 0))
+
+    # --- one lesson ---
+
+    def _built_lesson(self) -> QWidget:
+        self.title = Elided(greedy=True)
+        self.counter = Elided()
+        self.leave = QToolButton()
+        self.leave.setObjectName("lessonLeave")
+        self.leave.setText(self.tr("✕"))
+        self.leave.setAutoRaise(True)
+        self.leave.setToolTip(self.tr("Leave the lesson; you can go on later"))
+        self.leave.setAccessibleName(self.tr("Leave the lesson"))
+        self.leave.clicked.connect(self.player.leave)
+        top = QHBoxLayout()
+        top.setContentsMargins(14, 8, 8, 6)
+        top.addWidget(self.title, 1)
+        top.addWidget(self.counter)
+        top.addWidget(self.leave)
+        self.bar = QProgressBar()
+        self.bar.setObjectName("lessonProgress")
+        self.bar.setAccessibleName(self.tr("Progress of the lesson"))
+        self.bar.setTextVisible(False)
+        self.bar.setFixedHeight(4)
+        self.heading = Prose(bold=True, pixels=LARGE)
+        self.text = Prose()
+        self.text.setObjectName("lessonText")
+        self.trouble = Prose(tone="warning")
+        self.trouble.setObjectName("lessonTrouble")
+        self.question = QuestionBox()
+        self.question.given.connect(self.player.answer)
+        inside = QWidget()
+        body = QVBoxLayout(inside)
+        body.setContentsMargins(16, 14, 16, 16)
+        body.setSpacing(12)
+        for widget in (self.heading, self.text, self.trouble, self.question):
+            body.addWidget(widget)
+        body.addStretch(1)
+        self.area = QScrollArea()
+        self.area.setObjectName("lessonScroll")
+        self.area.setFrameShape(QFrame.Shape.NoFrame)
+        self.area.setWidgetResizable(True)
+        self.area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.area.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.area.setAccessibleName(self.tr("Step of the lesson"))
+        self.area.setWidget(inside)
+        page = QWidget()
+        column = QVBoxLayout(page)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addLayout(top)
+        column.addWidget(self.bar)
+        column.addWidget(self.area, 1)
+        column.addLayout(self._built_buttons())
+        return page
+
+    def _built_buttons(self) -> QHBoxLayout:
+        self.back = self._button(self.tr("Back"), "lessonBack", lambda: self.player.go(self.player.number - 1))
+        self.hint = self._button(self.tr("Hint"), "lessonHint", self.player.hint)
+        self.show_me = self._button(self.tr("Show me"), "lessonShowMe", self.player.show_answer)
+        self.next = self._button(self.tr("Next"), "lessonNext", self._on)
+        self._key("Ctrl+PgDown", self.next)
+        self._key("Ctrl+PgUp", self.back)
+        row = QHBoxLayout()
+        row.setContentsMargins(12, 8, 12, 10)
+        row.setSpacing(6)
+        for button in (self.back, self.hint, self.show_me):
+            row.addWidget(button)
+        row.addStretch(1)
+        row.addWidget(self.next)
+        return row
+
+    def _button(self, text: str, name: str, act: object) -> QPushButton:
+        button = QPushButton(text)
+        button.setObjectName(name)
+        button.clicked.connect(act)
+        return button
+
+    def _key(self, keys: str, button: QPushButton) -> None:
+        action = QAction(button.text(), self)
+        action.setShortcut(QKeySequence(keys))
+        action.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+        action.triggered.connect(button.click)
+        self.addAction(action)
+
+    def _on(self) -> None:
+        if self.player.last:
+            self.player.finish()
+        else:
+            self.player.go(self.player.number + 1)
+
+    # --- telling ---
+
+    def _tell(self) -> None:
+        player = self.player
+        lesson = player.lesson
+        self.pages.setCurrentIndex(0 if lesson is None else 1)
+        self.setFocusProxy(self.list if lesson is None else self.area)
+        if lesson is None:
+            self._asked = None
+            self._fill_list()
+            return
+        count = len(lesson.steps)
+        self.title.tell(lesson.title)
+        self.counter.tell(self.tr("{0} of {1}").format(player.number + 1, count))
+        self.bar.setRange(0, count)
+        self.bar.setValue(player.number + 1)
+        self.heading.tell(lesson.steps[player.number].title)
+        stage = player.stage
+        self.text.tell(stage.text if stage is not None else self.tr("Looking …"))
+        self.trouble.tell(self.tr("This step is left out here: {0}.").format(player.trouble) if player.trouble else "")
+        self._tell_question()
+        self.back.setEnabled(player.number > 0)
+        self.next.setEnabled(player.solved)
+        self.next.setText(self.tr("Finish") if player.last else self.tr("Next"))
+
+    def _tell_question(self) -> None:
+        player = self.player
+        question = player.stage.question if player.stage is not None else None
+        self.question.setVisible(question is not None)
+        self.hint.setVisible(question is not None and bool(question.hints))
+        self.show_me.setVisible(question is not None)
+        if question is None:
+            self._asked = None
+            return
+        if self._asked is not player.stage:
+            self._asked = player.stage
+            self.question.ask(question)
+            self.area.verticalScrollBar().setValue(0)
+            if question.kind not in (Answer.NODE, Answer.ITEM) and self.hasFocus():
+                self.question.take_keyboard()
+        self.question.tell(player.verdict)
+        self.question.give_hints(question.hints[: player.hints])
+        self.hint.setEnabled(player.hints < len(question.hints) and not player.solved)
+        left = len(question.hints) - player.hints
+        self.hint.setToolTip(self.tr("{0} left").format(plural(left, "hint")))
+        self.show_me.setEnabled(not player.solved)
+        if player.solved and self.question.field.hasFocus():
+            self.next.setFocus()

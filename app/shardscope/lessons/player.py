@@ -1,0 +1,273 @@
+"""Plays a lesson on what is open: goes from step to step, shows what they show, and judges answers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random, SystemRandom
+from tempfile import TemporaryDirectory
+
+from PySide6.QtCore import QObject, Signal
+
+from shardcore import Shard, ShardError
+from shardscope import assets
+from shardscope.jobs import Job, Pool, Priority
+from shardscope.lessons.answers import Given, NotHereError, Verdict, judged, solution
+from shardscope.lessons.fresh import make_fresh
+from shardscope.lessons.lesson import Answer, Fresh, Lesson, Show
+from shardscope.lessons.stage import Shown, Stage, pick_key, staged
+from shardscope.looks.remedies import plain_words
+from shardscope.selection import Selection
+from shardscope.session import Session
+from shardscope.settings import Settings
+from shardscope.walk import Walk
+
+
+class LessonPlayer(QObject):
+    """The lesson that is being walked through, if any.
+
+    Attributes:
+        lesson: The lesson, or None.
+        number: The number of the current step, from 0.
+        stage: The current step, found in the file; None while it is looked for.
+        verdict: What was said to the last answer; None before there is one.
+        hints: How many hints were given.
+        trouble: Why the step cannot be shown, or empty.
+    """
+
+    changed = Signal()
+    """Anything of the above is another."""
+    wanted = Signal(object)
+    """A `Shown` that the window must do: a drawing, a panel."""
+
+    def __init__(self, session: Session, settings: Settings, random: Random | None = None) -> None:
+        super().__init__(session)
+        self._session = session
+        self._settings = settings
+        self._random = random or SystemRandom()
+        self.lesson: Lesson | None = None
+        self.number = 0
+        self.stage: Stage | None = None
+        self.verdict: Verdict | None = None
+        self.hints = 0
+        self.trouble = ""
+        self._own = ""
+        self._made: dict[int, Path] = {}
+        self._keys: dict[str, str] = {}
+        self._folder: TemporaryDirectory[str] | None = None
+        session.opened.connect(self._opened)
+        session.closed.connect(self._closed)
+        session.selection_changed.connect(self._selected)
+
+    # --- going ---
+
+    def start(self, lesson: Lesson, *, own: bool = False, step: int = 0) -> None:
+        """Begins a lesson.
+
+        Args:
+            lesson: The lesson.
+            own: Whether it is walked through on the file that is open, and not on its sample.
+            step: The first step, from 0.
+        """
+        self.leave()
+        self.lesson = lesson
+        self._own = self._session.request.uri if own else ""
+        self.go(min(max(step, 0), len(lesson.steps) - 1))
+
+    def leave(self) -> None:
+        """Ends the lesson; fresh files go."""
+        self.lesson, self.stage, self.verdict = None, None, None
+        self._made, self._keys = {}, {}
+        if self._folder is not None:
+            self._folder.cleanup()
+            self._folder = None
+        self.changed.emit()
+
+    def go(self, number: int) -> None:
+        """Goes to a step, on the file that it is about; nothing when there is no such step."""
+        lesson = self.lesson
+        if lesson is None or not 0 <= number < len(lesson.steps):
+            return
+        self.number = number
+        self.stage, self.verdict, self.hints, self.trouble = None, None, 0, ""
+        self._settings.set_lesson_step(lesson.name, number)
+        self.changed.emit()
+        place = self._place(lesson, number)
+        if place is None:
+            self._make(lesson, number)
+        elif place != self._session.request.uri or self._session.shard is None:
+            self._session.open(place)
+        else:
+            self._stage(lesson, number)
+
+    @property
+    def last(self) -> bool:
+        """Whether the current step is the last one."""
+        return self.lesson is not None and self.number == len(self.lesson.steps) - 1
+
+    @property
+    def solved(self) -> bool:
+        """Whether nothing is asked any more in this step."""
+        if self.trouble or (self.stage is not None and self.stage.question is None):
+            return True
+        return self.verdict is not None and self.verdict.right
+
+    def finish(self) -> None:
+        """The last step was done."""
+        if self.lesson is not None:
+            self._settings.set_lesson_done(self.lesson.name)
+            self._settings.set_lesson_step(self.lesson.name, 0)
+        self.leave()
+
+    # --- answering ---
+
+    def answer(self, given: Given) -> None:
+        """Judges an answer, in a job."""
+        stage = self.stage
+        if stage is None or stage.question is None:
+            return
+        question, scene = stage.question, stage.scene
+        self._session.ask(
+            lambda shard, _: judged(question, given, scene),
+            lambda verdict: self._judge(stage, verdict),
+            failed=self._failed,
+            key=("lesson", self),
+            priority=Priority.SCREEN,
+        )
+
+    def hint(self) -> None:
+        """Gives one more hint, if there is one."""
+        if self.stage is not None and self.stage.question is not None:
+            self.hints = min(self.hints + 1, len(self.stage.question.hints))
+            self.changed.emit()
+
+    def show_answer(self) -> None:
+        """Gives the answer: shows the bytes, or what would be typed."""
+        stage = self.stage
+        if stage is None or stage.question is None:
+            return
+        question, scene = stage.question, stage.scene
+
+        def work(shard: Shard, _: Job) -> tuple[Given, Verdict]:
+            given = solution(question, scene)
+            return given, judged(question, given, scene)
+
+        def take(found: tuple[Given, Verdict]) -> None:
+            given, verdict = found
+            if given.span is not None:
+                self._session.select_span(given.span, self)
+            elif question.kind is Answer.ITEM:
+                self.wanted.emit(Shown(Show.DRAWING, given.sketch, values=(("item", given.text),)))
+            self.shown_answer.emit(given)
+            self._judge(stage, verdict)
+
+        self._session.ask(work, take, failed=self._failed, key=("lesson", self), priority=Priority.SCREEN)
+
+    shown_answer = Signal(object)
+    """The `Given` that is the answer, when somebody asked to be shown it."""
+
+    def choose_item(self, sketch: str, item: str) -> None:
+        """An item of a drawing was clicked."""
+        if self._asks(Answer.ITEM):
+            self.answer(Given(item, sketch=sketch))
+
+    def _asks(self, kind: Answer) -> bool:
+        question = self.stage.question if self.stage is not None else None
+        return question is not None and question.kind is kind and not self.solved
+
+    def _selected(self, selection: Selection) -> None:
+        """Bytes that somebody clicked are an answer."""
+        ours = selection.origin is self or isinstance(selection.origin, Walk) or selection.origin is self._session
+        if self._asks(Answer.NODE) and selection.complete and selection.span is not None and not ours:
+            self.answer(Given(span=selection.span))
+
+    def _judge(self, stage: Stage, verdict: Verdict) -> None:
+        if self.stage is stage:
+            self.verdict = verdict
+            self.changed.emit()
+
+    # --- the file ---
+
+    def _fresh_at(self, lesson: Lesson, number: int) -> int | None:
+        """The step at or before one that makes the fresh file it is about."""
+        return next((at for at in range(number, -1, -1) if lesson.steps[at].fresh is not None), None)
+
+    def _place(self, lesson: Lesson, number: int) -> str | None:
+        """What has to be open at a step; None for a fresh file that is not made yet."""
+        if (fresh := self._fresh_at(lesson, number)) is not None:
+            return str(self._made[fresh]) if fresh in self._made else None
+        if self._own or not lesson.sample:
+            return self._own or self._session.request.uri
+        return str(assets.resources() / "samples" / lesson.sample)
+
+    def _make(self, lesson: Lesson, number: int) -> None:
+        """Makes the fresh file of a step, in a job, and opens it."""
+        at = self._fresh_at(lesson, number)
+        fresh = lesson.steps[at].fresh if at is not None else None
+        if at is None or fresh is None:
+            return
+        if self._folder is None:
+            self._folder = TemporaryDirectory(prefix="shardscope-lesson-")
+        folder = Path(self._folder.name) / str(at)
+
+        def work(_: Job) -> Path:
+            return _made(fresh, lesson.format, folder, self._random)
+
+        def done(place: Path | None, error: BaseException | None) -> None:
+            if self.lesson is not lesson:
+                return
+            if place is None:
+                self._failed(error or ShardError("no file was made"))
+                return
+            self._made[at] = place
+            self._session.open(str(place))
+
+        self._session.jobs.submit(work, key=("lesson file", self), pool=Pool.CPU, lasting=True, done=done)
+
+    def _opened(self, *_: object) -> None:
+        if self.lesson is not None:
+            self.stage, self.verdict = None, None
+            self._stage(self.lesson, self.number)
+
+    def _closed(self) -> None:
+        if self.lesson is not None and not self._session.replacing:
+            self.leave()
+
+    def _stage(self, lesson: Lesson, number: int) -> None:
+        uri, random = self._session.request.uri, self._random if self._fresh_at(lesson, number) is not None else None
+        known = self._keys.get(uri, "")
+
+        def work(shard: Shard, _: Job) -> Stage:
+            return staged(lesson, number, shard, known or pick_key(shard, random))
+
+        def take(stage: Stage) -> None:
+            if self.lesson is not lesson or self.number != number:
+                return
+            self._keys[uri] = stage.scene.key
+            self.stage, self.trouble = stage, stage.missing
+            for shown in stage.shown:
+                self._show(shown, stage)
+            self.changed.emit()
+
+        self._session.ask(
+            work, take, failed=self._failed, key=("lesson", self), priority=Priority.SCREEN, pool=Pool.CPU
+        )
+
+    def _show(self, shown: Shown, stage: Stage) -> None:
+        if shown.kind is Show.NODE:
+            self._session.select_node(shown.path, self)
+        elif shown.kind is Show.BYTES and shown.span is not None:
+            self._session.select_span(shown.span, self)
+        elif shown.kind is Show.STEP and stage.scene.trace is not None:
+            trace = stage.scene.trace
+            self._session.walk_along(Walk(trace.key, trace, step=shown.step))
+        else:
+            self.wanted.emit(shown)
+
+    def _failed(self, error: BaseException) -> None:
+        self.trouble = error.message if isinstance(error, NotHereError) else plain_words(error)
+        self.changed.emit()
+
+
+def _made(fresh: Fresh, format: str, folder: Path, random: Random) -> Path:
+    folder.mkdir(parents=True)
+    return make_fresh(fresh, format, folder, random)

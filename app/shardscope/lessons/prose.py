@@ -1,0 +1,66 @@
+"""A paragraph of Markdown that wraps at any width."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QEvent, Qt, Signal
+from PySide6.QtGui import QMouseEvent
+from PySide6.QtWidgets import QLabel, QSizePolicy
+
+from shardscope.looks import theme
+
+
+class Prose(QLabel):
+    """`clicked` tells that it was clicked. Hidden while it says nothing.
+
+    Args:
+        tone: The name of a colour of `theme.Palette`.
+        bold: In heavier type.
+        pixels: The size of the type; 0 for the usual one.
+    """
+
+    clicked = Signal()
+
+    def __init__(self, *, tone: str = "text", bold: bool = False, pixels: int = 0) -> None:
+        super().__init__()
+        self._tone, self._bold, self._pixels = tone, bold, pixels
+        self.setTextFormat(Qt.TextFormat.MarkdownText)
+        self.setWordWrap(True)
+        self.setTextInteractionFlags(Qt.TextInteractionFlag.NoTextInteraction)
+        policy = QSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
+        policy.setHeightForWidth(True)
+        self.setSizePolicy(policy)
+        self.setMinimumWidth(60)
+        self._dress()
+
+    def tell(self, text: str) -> None:
+        """Shows another text."""
+        self.setText(text)
+        if not text:
+            self.hide()
+        elif self.parentWidget() is not None:
+            # Without a parent it would become a window of its own.
+            self.show()
+
+    def set_tone(self, tone: str) -> None:
+        """Shows it in another colour."""
+        self._tone = tone
+        self._dress()
+
+    def changeEvent(self, event: QEvent) -> None:
+        """Another theme."""
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.PaletteChange:
+            self._dress()
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        """A click."""
+        super().mouseReleaseEvent(event)
+        if event.button() == Qt.MouseButton.LeftButton and self.rect().contains(event.pos()):
+            self.clicked.emit()
+
+    def _dress(self) -> None:
+        colour = getattr(theme.of(self), self._tone).name()
+        size = f"font-size: {self._pixels}px;" if self._pixels else ""
+        style = f"color: {colour}; {size} font-weight: {600 if self._bold else 400};"
+        if style != self.styleSheet():
+            self.setStyleSheet(style)

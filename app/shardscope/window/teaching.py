@@ -1,0 +1,70 @@
+"""Where lessons begin: the help menu, the cards of the welcome page, and what a lesson asks of the window."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QObject
+from PySide6.QtGui import QAction, QKeySequence
+
+from shardscope.lessons.lesson import Show
+from shardscope.lessons.library import lessons, lessons_of
+from shardscope.lessons.panel import LessonPanel
+from shardscope.lessons.stage import Shown
+from shardscope.session import Session
+from shardscope.window.panel_docks import PanelDocks
+
+PANEL = "lessons"
+
+
+class Teaching(QObject):
+    """Leads to lessons.
+
+    Attributes:
+        all: Lists all lessons.
+        this_file: Teaches what is open, on the file itself.
+    """
+
+    def __init__(self, session: Session, panels: PanelDocks, parent: QObject) -> None:
+        super().__init__(parent)
+        self._session, self._panels = session, panels
+        self._panel = panels.panel(LessonPanel)
+        self.all = QAction(self.tr("&Lessons"), self)
+        self.all.triggered.connect(self.show)
+        self.this_file = QAction(self.tr("&Teach me this file"), self)
+        self.this_file.setShortcut(QKeySequence("Ctrl+Shift+L"))
+        self.this_file.triggered.connect(self._teach_file)
+        self.this_file.setEnabled(False)
+        session.closed.connect(lambda: self.this_file.setEnabled(False))
+        self._panel.player.wanted.connect(self._wanted)
+
+    def show(self) -> None:
+        """Shows the lessons; on the welcome page the first one begins, as there are no panels."""
+        if self._session.shard is None:
+            self._panel.player.start(lessons()[0])
+        self._panel.teach()
+        self._panels.show(PANEL, focus=True)
+
+    def learn(self, format: str) -> bool:
+        """Begins the first lesson of a format on its sample; False where there is none."""
+        found = lessons_of(format)
+        if found:
+            self._panel.player.start(found[0])
+        return bool(found)
+
+    def _teach_file(self) -> None:
+        shard = self._session.shard
+        if shard is None:
+            return
+        found = lessons_of(shard.format)
+        if found and self._panel.player.lesson is None:
+            self._panel.player.start(found[0], own=True)
+        self._panels.show(PANEL, focus=True)
+
+    def opened(self) -> None:
+        """Something was opened, and the window shows it: a lesson stays in front."""
+        self.this_file.setEnabled(True)
+        if self._panel.player.lesson is not None:
+            self._panels.show(PANEL)
+
+    def _wanted(self, shown: Shown) -> None:
+        if shown.kind is Show.PANEL and shown.name in self._panels.by_name:
+            self._panels.show(shown.name)

@@ -1,0 +1,84 @@
+"""A text becomes a lesson, or an error with its line."""
+
+from __future__ import annotations
+
+import pytest
+
+from shardscope.lessons.lesson import Answer, Fresh, LessonError, Show, parse
+
+TEXT = """# A title
+
+about: what one can do then
+format: swh
+sample: swh.shard
+minutes: 5
+
+## First
+
+Some *text* with {value of header/version}.
+
+- lookup: {key}
+- show: header/magic
+- show step: The seed
+- show drawing: parking displacement=0
+
+## Second
+
+- ask: How many?
+- answer number: {value of header/objects_count}
+- hint: Count them.
+- hint: All of them.
+- wrong {= 1 + {value of header/objects_count}}: One too many.
+- wrong: No.
+- right: Yes.
+
+## Third
+
+- fresh: 20 folder date=2026-11-03 n_bits=8
+- ask: Which?
+- choice wrong: this | because not
+- choice right: that
+"""
+
+
+def test_a_lesson_is_read_line_by_line() -> None:
+    """Facts, texts, what is shown, questions with hints and answers, and the fresh file."""
+    lesson = parse(TEXT, "title")
+    assert (lesson.title, lesson.format, lesson.minutes, lesson.key) == ("A title", "swh", 5, "typical")
+    first, second, third = lesson.steps
+    assert first.text == "Some *text* with {value of header/version}."
+    assert first.lookup == "{key}"
+    assert first.shows == (
+        (Show.NODE, "header/magic"),
+        (Show.STEP, "The seed"),
+        (Show.DRAWING, "parking displacement=0"),
+    )
+    assert second.question is not None
+    assert second.question.kind is Answer.NUMBER
+    assert second.question.hints == ("Count them.", "All of them.")
+    assert second.question.wrong[0] == ("{= 1 + {value of header/objects_count}}", "One too many.")
+    assert third.fresh == Fresh(20, folder=True, options=(("date", "2026-11-03"), ("n_bits", "8")))
+    assert third.question is not None
+    assert [choice.right for choice in third.question.choices] == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("line", "instead", "message"),
+    [
+        ("# A title", "A title", "line 1: a lesson begins"),
+        ("minutes: 5", "minutes: five", "minutes is a number"),
+        ("format: swh", "fromat: swh", "line 4: before the first step"),
+        ("- show step: The seed", "- show stop: The seed", "line 14: `show` is one of"),
+        ("- lookup: {key}", "- look: {key}", "line 12: `- look:` is not known"),
+        ("- answer number: {value", "- answer figure: {value", "line 20: `- answer KIND:`"),
+        ("- choice right: that", "- choice wrong: that | no", "of which one is right"),
+        ("| because not", "", "a wrong choice says why"),
+        ("- fresh: 20 folder", "- fresh: many", "stands a number of objects"),
+        ("- hint: Count them.", "- hint: ", "something is missing"),
+    ],
+)
+def test_what_is_wrong_is_told_with_its_line(line: str, instead: str, message: str) -> None:
+    """A teacher who mistypes finds the place."""
+    with pytest.raises(LessonError) as caught:
+        parse(TEXT.replace(line, instead, 1), "title")
+    assert message in str(caught.value)

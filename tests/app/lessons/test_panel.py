@@ -1,0 +1,142 @@
+"""A lesson is walked through in the window: asked, hinted, judged, remembered."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from pytestqt.qtbot import QtBot
+
+from shardcore import Span
+from shardscope.lessons.lesson import parse
+from shardscope.lessons.panel import LessonPanel
+from shardscope.session import Session
+from shardscope.settings import Settings
+from tests.app.conftest import open_in
+
+LESSON = parse(
+    """# Small
+format: swh
+sample: swh.shard
+
+## See
+
+It has {value of header/objects_count} objects.
+
+- show: header/magic
+
+## Count
+
+- ask: How many slots?
+- answer number: {value of hash function/end/slots_count}
+- hint: more than objects
+- wrong 12: these are objects
+
+## Click
+
+- ask: Click the version.
+- answer node: header/version
+
+## Not in every file
+
+- show: header/nothing
+
+## Choose
+
+- ask: Which?
+- choice wrong: this | not this
+- choice right: that
+
+## Fresh
+
+- fresh: 6
+- lookup: {key}
+- ask: Which slot?
+- answer number: {slot in The slot}
+""",
+    "small",
+)
+
+
+@pytest.fixture
+def panel(session: Session, settings: Settings, qtbot: QtBot, data: Path) -> LessonPanel:
+    """A panel beside a small shard."""
+    made = LessonPanel(session, settings)
+    qtbot.addWidget(made)
+    made.resize(360, 620)
+    made.show()
+    open_in(session, qtbot, data / "swh/small.shard")
+    return made
+
+
+def step(panel: LessonPanel, qtbot: QtBot, number: int) -> None:
+    """Waits until a step is there."""
+    qtbot.waitUntil(lambda: panel.player.number == number and panel.player.stage is not None, timeout=10_000)
+
+
+def test_a_lesson_is_walked_through(panel: LessonPanel, session: Session, settings: Settings, qtbot: QtBot) -> None:
+    """Every kind of question, with wrong answers that explain, hints, *Show me*, and a fresh file at the end."""
+    player = panel.player
+    player.start(LESSON, own=True)
+    step(panel, qtbot, 0)
+    assert panel.text.text() == "It has 12 objects."
+    assert session.selection.span == Span("", 0, 32)
+    assert panel.next.isEnabled()
+    qtbot.mouseClick(panel.next, Qt.MouseButton.LeftButton)
+    step(panel, qtbot, 1)
+    assert not panel.next.isEnabled()
+    box = panel.question
+    qtbot.keyClicks(box.field, "12")
+    qtbot.keyClick(box.field, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: "these are objects" in box.verdict.text())
+    qtbot.mouseClick(panel.hint, Qt.MouseButton.LeftButton)
+    assert box.hints.text() == "more than objects"
+    assert not panel.hint.isEnabled()
+    box.field.clear()
+    qtbot.keyClicks(box.field, "13")
+    qtbot.mouseClick(box.check, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(panel.next.isEnabled)
+    panel.next.click()
+    step(panel, qtbot, 2)
+    session.select_span(Span("", 0, 1))
+    qtbot.waitUntil(lambda: "other bytes" in box.verdict.text())
+    session.select_span(Span("", 39, 40))
+    qtbot.waitUntil(panel.next.isEnabled)
+    panel.next.click()
+    step(panel, qtbot, 3)
+    assert "header is called nothing" in panel.trouble.text()
+    panel.next.click()
+    step(panel, qtbot, 4)
+    assert not panel.hint.isVisible()
+    panel.show_me.click()
+    qtbot.waitUntil(panel.next.isEnabled)
+    panel.next.click()
+    step(panel, qtbot, 5)
+    assert session.request.uri.endswith("fresh.shard")
+    made = Path(session.request.uri)
+    assert made.exists()
+    panel.show_me.click()
+    qtbot.waitUntil(panel.next.isEnabled)
+    assert panel.next.text() == "Finish"
+    panel.next.click()
+    assert settings.is_lesson_done("small")
+    assert panel.pages.currentWidget() is panel.list
+    assert not made.exists()
+
+
+def test_a_lesson_goes_on_where_it_was_left(panel: LessonPanel, settings: Settings, qtbot: QtBot) -> None:
+    """The step is remembered; *Leave* returns to the list, which says how far one has come."""
+    panel.player.start(LESSON, own=True)
+    step(panel, qtbot, 0)
+    panel.next.click()
+    step(panel, qtbot, 1)
+    panel.leave.click()
+    assert settings.lesson_step("small") == 1
+    assert panel.pages.currentWidget() is panel.list
+    card = next(card for card in panel.list.cards if card.lesson.format == "swh")
+    assert card.own.isVisibleTo(panel)
+    settings.set_lesson_step(card.lesson.name, 3)
+    panel.teach()
+    card = next(card for card in panel.list.cards if card.lesson.format == "swh")
+    assert "at step 4" in card.state.text()
