@@ -19,7 +19,7 @@ NUMBERS = ("42", "298", "0042", "1066", "554", "2090")
 """Uids of digits that are 42 modulo 256."""
 MISSING = "810"
 """Another one, of no document."""
-DELETED = "letter-anna"
+DELETED = "letter-2026-anna"
 
 
 def _documents() -> list[tuple[str, bytes, str]]:
