@@ -75,7 +75,7 @@ def _array() -> Entry:
         "bloscpack",
         "main",
         "Bloscpack",
-        "an array of 58 × 64 numbers: 3 chunks of 3 blocks",
+        "58 × 64 numbers: 3 chunks of 3 blocks",
         "An element becomes a plain byte, a chunk, a block, a stream: heights of a hill, 8 bytes each, shuffled.",
         Key("[24,40]", "The top of the hill: element, plain byte, chunk 1, block 0."),
         Key(

@@ -202,7 +202,7 @@ def _cache(keys: Mapping[str, str], shared: str) -> Entry:
         "mdb",
         "main",
         "Xet MDB shard",
-        "two shards and both xorbs: 8 files that share chunks",
+        "8 files in two shards that share chunks",
         "Versions of a report and of numbers share chunks within a shard and across both, so they are stored once.",
         Key(keys["report-1.txt"], "Three chunks of one xorb, side by side: one segment."),
         Key(keys["report-3.txt"], "Four segments in two xorbs: three of its four chunks were there before."),

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QGridLayout, QVBoxLayout, QWidget
 from shardcore import Shard
 from shardscope.assets import KeyRole, Sample
 from shardscope.jobs import Job, Priority
-from shardscope.looks.shown import shown
+from shardscope.looks.shown import shown, tip
 from shardscope.looks.words import cut_middle
 from shardscope.looks.wrap_text import WrapText
 from shardscope.sample_of import sample_of
@@ -20,7 +20,7 @@ from shardscope.session import Session
 LOOKED_AT = 64
 """Rows that are looked through for an object with a key: slots without one come first in some files."""
 
-LONGEST = 120
+LONGEST = 26
 """Letters of a key that are shown."""
 
 
@@ -136,6 +136,7 @@ class KeyOffers(QWidget):
     def _add(self, grid: QGridLayout, row: int, offer: Offer) -> None:
         link = WrapText(tone="accent", mono=True, link=True)
         link.set_text(cut_middle(shown(offer.key), LONGEST), copied=offer.key)
+        link.setToolTip(tip(offer.key))
         link.setObjectName("traceOffer")
         link.setAccessibleName(self.tr("Look up {0}").format(link.text))
         link.clicked.connect(partial(self.chosen.emit, offer.key))

@@ -148,7 +148,7 @@ class Welcome(QScrollArea):
         self.drop.setObjectName("dropArea")
         self.drop.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.drop.setMinimumHeight(56)
-        self.samples = SampleCards(assets.main_samples(), jobs, self)
+        self.samples = SampleCards(assets.samples(), jobs, self)
         self.recent = FileList("recentList", self)
         self.recent.setAccessibleName(self.tr("Recent files"))
         self.recent_head = self._heading("Recent")
