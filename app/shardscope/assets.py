@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
+from typing import Any
 
 _PACKAGE = Path(__file__).parent
 
@@ -50,28 +53,88 @@ def path(name: str) -> Path:
     return found
 
 
+class Role(Enum):
+    """What a sample is for."""
+
+    MAIN = "main"
+    FURTHER = "further"
+    DAMAGED = "damaged"
+    ODD = "odd"
+
+
+class KeyRole(Enum):
+    """What the lookup of a key shows."""
+
+    TYPICAL = "typical"
+    CROWDED = "crowded"
+    ABSENT = "absent"
+
+
+@dataclass(frozen=True, slots=True)
+class SampleKey:
+    """A key to look up in a sample.
+
+    Attributes:
+        role: What it is an example of.
+        key: In the text form of the format.
+        about: What its lookup shows, one sentence.
+    """
+
+    role: KeyRole
+    key: str
+    about: str
+
+
 @dataclass(frozen=True, slots=True)
 class Sample:
     """A shard that comes with the program.
 
     Attributes:
         path: The file or folder.
-        title: What people call its format.
+        format: The name of its format.
+        role: What it is for; each format has one that is `MAIN`.
+        title: What people call it: the main one by its format.
         about: What is in it, a few words.
+        see: What to see in it, one sentence.
+        keys: Keys to look up: a typical one, a crowded one, an absent one.
     """
 
     path: Path
-    title: str
-    about: str
+    format: str = ""
+    role: Role = Role.MAIN
+    title: str = ""
+    about: str = ""
+    see: str = ""
+    keys: tuple[SampleKey, ...] = ()
 
 
 def samples() -> list[Sample]:
-    """The sample shards, in the order in which they are shown; those that are not there are left out.
+    """All sample shards, in the order in which they are shown; those that are not there are left out.
 
     Raises:
         AssetMissingError: There is no list of them.
     """
-    listed = json.loads(path("samples.json").read_text("utf-8"))
     folder = resources() / "samples"
-    found = [Sample(folder / entry["path"], entry["title"], entry["about"]) for entry in listed]
+    found = [_sample(folder, entry) for entry in json.loads(path("samples.json").read_text("utf-8"))]
     return [sample for sample in found if sample.path.exists()]
+
+
+def main_samples() -> list[Sample]:
+    """One sample of each format: the one to begin with.
+
+    Raises:
+        AssetMissingError: There is no list of them.
+    """
+    return [sample for sample in samples() if sample.role is Role.MAIN]
+
+
+def _sample(folder: Path, entry: Mapping[str, Any]) -> Sample:
+    return Sample(
+        folder / entry["path"],
+        entry["format"],
+        Role(entry["role"]),
+        entry["title"],
+        entry["about"],
+        entry["see"],
+        tuple(SampleKey(KeyRole(one["role"]), one["key"], one["about"]) for one in entry["keys"]),
+    )

@@ -146,7 +146,7 @@ def stand_still(qtbot: QtBot, settings: Settings, path: Path, seconds: float, ke
     return longest
 
 
-SAMPLES = [str(one.path) for one in assets.samples()]
+SAMPLES = [str(one.path) for one in assets.main_samples()]
 
 
 @pytest.mark.parametrize("sample", sampled([ONE_OF_MANY, MANY, *SAMPLES], 1))

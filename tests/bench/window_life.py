@@ -16,11 +16,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 SAMPLES = (
-    "swh.shard",
-    "xorb.xorb",
-    "bloscpack.blp",
-    "des/20261103_51_0000.des",
-    "neuroglancer",
+    "swh/small.shard",
+    "xorb/chunks.xorb",
+    "bloscpack/array.blp",
+    "des/archive",
+    "neuroglancer/hashed",
 )
 FILES = 20
 IDLE_SECONDS = 10

@@ -35,8 +35,9 @@ from shardscope.docks.browsing import UP, Browsing
 from shardscope.jobs import Job, Priority
 from shardscope.looks import theme
 from shardscope.looks.remedies import plain_words
+from shardscope.looks.sample_words import sample_title
 from shardscope.looks.shown import shown as shown_text
-from shardscope.models.place_model import DETAIL_ROLE, HERE_ROLE, PROBLEM_ROLE, Place, PlaceModel
+from shardscope.models.place_model import DETAIL_ROLE, HERE_ROLE, LEVEL_ROLE, PROBLEM_ROLE, Place, PlaceModel
 from shardscope.opening import members_at_hand, name_of
 from shardscope.selection import Selection
 from shardscope.session import Session
@@ -44,6 +45,9 @@ from shardscope.settings import Settings
 
 MOST_FILES = 100_000
 """Files of a folder that are listed."""
+
+SET_IN = 16
+"""Pixels by which a place stands in below the one that it belongs to."""
 
 NEAR_THE_END = 100
 """So many rows before the end of what is listed the next page is asked for."""
@@ -81,7 +85,7 @@ class PlaceDelegate(QStyledItemDelegate):
             painter.fillRect(rect, colours.hover)
         if index.data(HERE_ROLE):
             painter.fillRect(rect.adjusted(0, 3, 3 - rect.width(), -3), colours.accent)
-        inside = rect.adjusted(12, 5, -10, -5)
+        inside = rect.adjusted(12 + SET_IN * index.data(LEVEL_ROLE), 5, -10, -5)
         half = inside.height() // 2
         problem = index.data(PROBLEM_ROLE)
         title = metrics.elidedText(index.data(), Qt.TextElideMode.ElideMiddle, inside.width())
@@ -267,7 +271,10 @@ class Places(QWidget):
             case Group.RECENT:
                 places = [Place(uri, name_of(uri), _folder_of(uri)) for uri in self._settings.recent]
             case Group.SAMPLES:
-                places = [Place(str(one.path), one.title, one.about) for one in assets.samples()]
+                places = [
+                    Place(str(one.path), sample_title(one), one.about, level=one.role is not assets.Role.MAIN)
+                    for one in assets.samples()
+                ]
             case Group.REMOTE:
                 places = [Place(one, one, way_words(way)) for one, way in self._settings.connections.items()]
         self.model.fill(places, self.filter.text().strip())

@@ -45,7 +45,7 @@ def standing(shard: Shard, uri: str, kept: Collection[Path] = ()) -> Standing:
     Args:
         shard: What is open.
         uri: What it was opened as.
-        kept: Files that nobody changes: the samples.
+        kept: Files and folders that nobody changes: the samples.
     """
     path = shard.source.path if isinstance(shard.source, FileSource) else None
     verbs = _verbs(shard)
@@ -112,7 +112,7 @@ def _why_not(shard: Shard, uri: str, verbs: tuple[Verb, ...], kept: Collection[P
     if not isinstance(shard.source, FileSource):
         return "It is no file of its own: save it as a file, and open that"
     path = shard.source.path
-    if path.absolute() in kept:
+    if any(path.absolute().is_relative_to(one) for one in kept):
         return "It is a sample of Shardscope: copy the file, and open the copy"
     in_place = any(not verb.beside for verb in verbs)
     return _no_permission(path if in_place else None, path.absolute().parent)

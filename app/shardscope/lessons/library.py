@@ -33,3 +33,14 @@ def read_lesson(path: Path) -> Lesson:
 def lessons_of(format: str) -> tuple[Lesson, ...]:
     """The lessons that teach a format, in order."""
     return tuple(lesson for lesson in lessons() if lesson.format == format)
+
+
+def sample_key(lesson: Lesson) -> str:
+    """The key of the lesson in its sample; empty where the sample names none.
+
+    Raises:
+        AssetMissingError: The resources are not there.
+    """
+    place = assets.resources() / "samples" / lesson.sample
+    keys = [key for sample in assets.samples() if sample.path == place for key in sample.keys]
+    return next((key.key for key in keys if key.role.value == lesson.key), "")

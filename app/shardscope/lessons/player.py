@@ -14,6 +14,7 @@ from shardscope.jobs import Job, Pool, Priority
 from shardscope.lessons.answers import Given, NotHereError, Verdict, judged, solution
 from shardscope.lessons.fresh import make_fresh
 from shardscope.lessons.lesson import Answer, Fresh, Lesson, Show
+from shardscope.lessons.library import sample_key
 from shardscope.lessons.stage import Shown, Stage, pick_key, staged
 from shardscope.looks.remedies import plain_words
 from shardscope.selection import Selection
@@ -235,6 +236,8 @@ class LessonPlayer(QObject):
     def _stage(self, lesson: Lesson, number: int) -> None:
         uri, random = self._session.request.uri, self._random if self._fresh_at(lesson, number) is not None else None
         known = self._keys.get(uri, "")
+        if not known and not self._own and random is None:
+            known = sample_key(lesson)
 
         def work(shard: Shard, _: Job) -> Stage:
             return staged(lesson, number, shard, known or pick_key(shard, random))

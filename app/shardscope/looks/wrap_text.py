@@ -173,7 +173,11 @@ class WrapText(QWidget):
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         """Follows a link."""
-        if self.link and event.button() == Qt.MouseButton.LeftButton and self.rect().contains(event.pos()):
+        if (
+            self.link
+            and event.button() == Qt.MouseButton.LeftButton
+            and self.rect().contains(event.position().toPoint())
+        ):
             self.clicked.emit()
         else:
             super().mouseReleaseEvent(event)

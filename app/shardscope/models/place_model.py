@@ -18,6 +18,7 @@ _ROOT = QModelIndex()
 DETAIL_ROLE = int(Qt.ItemDataRole.UserRole)
 PROBLEM_ROLE = DETAIL_ROLE + 1
 HERE_ROLE = DETAIL_ROLE + 2
+LEVEL_ROLE = DETAIL_ROLE + 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +30,14 @@ class Place:
         title: What people call it.
         detail: A few words more.
         size: Bytes; -1 when not known.
+        level: How far it is set in below the one before that has a lower level.
     """
 
     where: str
     title: str
     detail: str = ""
     size: int = -1
+    level: int = 0
 
 
 class PlaceModel(QAbstractListModel):
@@ -119,6 +122,8 @@ class PlaceModel(QAbstractListModel):
             return shown(self.problem_of(place.where))
         if role == HERE_ROLE:
             return place.where == self.here
+        if role == LEVEL_ROLE:
+            return place.level
         if role in (Qt.ItemDataRole.ToolTipRole, Qt.ItemDataRole.AccessibleDescriptionRole):
             parts = [place.where, self._detail(place), self.problem_of(place.where)]
             return tip("\n".join(part for part in parts if part))

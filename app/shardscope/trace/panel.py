@@ -26,6 +26,7 @@ from shardscope.looks.wrap_text import WrapText
 from shardscope.selection import Selection
 from shardscope.session import Session
 from shardscope.trace.band import FAILED, OutcomeBand, outcome_of, verdict
+from shardscope.trace.offers import KeyOffers
 from shardscope.trace.parts import Progress, StepCard
 from shardscope.walk import Walk
 
@@ -113,6 +114,10 @@ class TracePanel(QWidget):
     def _look_up(self) -> None:
         text, key = self._filled
         self._session.look_up(key if self.field.text() == text else self.field.text())
+
+    def _look_up_offered(self, key: str) -> None:
+        self._fill(key)
+        self._session.look_up(key)
 
     def _walk_changed(self, walk: Walk) -> None:
         """A lookup began, or ended: the steps of the last one stay until there are others."""
@@ -294,17 +299,32 @@ class TracePanel(QWidget):
         self.area.installEventFilter(self)
         steps.installEventFilter(self)
         self.area.verticalScrollBar().rangeChanged.connect(lambda *_: self._settling.start())
-        self.hint = WrapText(tone="muted")
-        self.hint.setObjectName("traceHint")
-        empty = QWidget()
-        middle = QVBoxLayout(empty)
-        middle.setContentsMargins(28, 36, 28, 28)
-        middle.addWidget(self.hint)
-        middle.addStretch(1)
         self.pages = QStackedWidget()
         self.pages.addWidget(self.area)
-        self.pages.addWidget(empty)
+        self.pages.addWidget(self._built_empty())
         return self.pages
+
+    def _built_empty(self) -> QWidget:
+        """What is shown before the first lookup: how to begin, and keys to begin with."""
+        self.hint = WrapText(tone="muted")
+        self.hint.setObjectName("traceHint")
+        self.offers = KeyOffers(self._session)
+        self.offers.chosen.connect(self._look_up_offered)
+        empty = QWidget()
+        middle = QVBoxLayout(empty)
+        middle.setContentsMargins(28, 24, 28, 24)
+        middle.setSpacing(20)
+        middle.addWidget(self.hint)
+        middle.addWidget(self.offers)
+        middle.addStretch(1)
+        area = QScrollArea()
+        area.setFrameShape(QFrame.Shape.NoFrame)
+        area.setWidgetResizable(True)
+        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        area.setAccessibleName(self.tr("How to begin"))
+        area.setWidget(empty)
+        return area
 
     def _built_footer(self) -> QWidget:
         self.footer = QWidget()

@@ -122,7 +122,7 @@ class MainWindow(QMainWindow):
         self.actions_.build(
             self.panels, PANELS, self.hex.actions_, self.objects.actions_, self.new_shards, self.changing
         )
-        self.actions_.fill_samples([(one.title, str(one.path)) for one in assets.samples()])
+        self.actions_.fill_samples([(one.title, str(one.path)) for one in assets.main_samples()])
         self.top = TopBar(
             self.actions_.back,
             self.actions_.forward,

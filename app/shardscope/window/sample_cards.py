@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QEvent, QRect, QRectF, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QAccessible, QKeyEvent, QPainter, QPaintEvent, QPen, QResizeEvent
-from PySide6.QtWidgets import QAbstractButton, QGridLayout, QSizePolicy, QToolButton, QWidget
+from PySide6.QtWidgets import QAbstractButton, QGridLayout, QMenu, QSizePolicy, QToolButton, QWidget
 
 import shardcore
 from shardcore import DataSet, SectionRole, Shard
 from shardscope.around.overview_scale import widths_to_scale
 from shardscope.around.strip_paint import paint_ground, paint_letter
-from shardscope.assets import Sample
+from shardscope.assets import Role, Sample
 from shardscope.jobs import Job, Jobs, Priority
 from shardscope.looks import theme
+from shardscope.looks.sample_words import sample_title
+from shardscope.looks.shown import tip
 from shardscope.looks.type import SMALL, sized
 
 TWO_COLUMNS = 520
@@ -54,9 +57,13 @@ class SampleCard(QAbstractButton):
         sample: Which one.
         parts: The sections of its strip, once they are read.
         learn: Begins the first lesson on its format.
+        more: The other samples of the format, in a menu; hidden where there are none.
     """
 
-    def __init__(self, sample: Sample, parent: QWidget | None = None) -> None:
+    more_chosen = Signal(object)
+    """The path of another sample of the format."""
+
+    def __init__(self, sample: Sample, others: Sequence[Sample] = (), parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.sample = sample
         self.parts: tuple[Part, ...] = ()
@@ -69,11 +76,32 @@ class SampleCard(QAbstractButton):
         self.learn.setToolTip(self.tr("Walks through the sample, byte by byte, with questions"))
         self.learn.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.learn.setStyleSheet("padding: 0 5px; border-width: 0;")
+        self.more = self._more_button(others)
         self._open = self.tr("Open")
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setCursor(Qt.CursorShape.PointingHandCursor)
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self.setAttribute(Qt.WidgetAttribute.WA_Hover)
+
+    def _more_button(self, others: Sequence[Sample]) -> QToolButton:
+        button = QToolButton(self)
+        button.setText(self.tr("More ▾"))
+        button.setAccessibleName(self.tr("More samples of {0}").format(self.sample.title))
+        button.setToolTip(self.tr("Further samples of this format, a damaged one and an odd one among them"))
+        button.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        button.setStyleSheet(
+            "QToolButton { padding: 0 5px; border-width: 0; } QToolButton::menu-indicator { image: none; }"
+        )
+        menu = QMenu(button)
+        menu.setToolTipsVisible(True)
+        for one in others:
+            action = menu.addAction(sample_title(one).replace("&", "&&"))
+            action.setToolTip(tip(one.see))
+            action.triggered.connect(partial(self.more_chosen.emit, str(one.path)))
+        button.setMenu(menu)
+        button.setVisible(bool(others))
+        return button
 
     def show_parts(self, parts: tuple[Part, ...]) -> None:
         """Draws the strip."""
@@ -85,11 +113,13 @@ class SampleCard(QAbstractButton):
         return QSize(280, 2 * self.fontMetrics().height() + _STRIP + 3 * _PAD)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """*Learn* stands in the corner, where it is no part of what opens."""
+        """*Learn* stands in the corner and *More* below it, where they are no part of what opens."""
         super().resizeEvent(event)
-        size = self.learn.sizeHint()
-        top = _PAD - 2 - (size.height() - self.fontMetrics().height()) // 2
-        self.learn.setGeometry(self.width() - _PAD - size.width() + 5, top, size.width(), size.height())
+        line = self.fontMetrics().height()
+        for number, button in enumerate((self.learn, self.more)):
+            size = button.sizeHint()
+            top = _PAD - 2 - (size.height() - line) // 2 + number * (line + 2)
+            button.setGeometry(self.width() - _PAD - size.width() + 5, top, size.width(), size.height())
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Return opens, too."""
@@ -116,7 +146,11 @@ class SampleCard(QAbstractButton):
         painter.drawText(QRect(left, inner.top(), go + 2, line), Qt.AlignmentFlag.AlignRight, self._open)
         words = (
             (self.sample.title, colours.text, left - inner.left() - 10),
-            (self.sample.about, colours.muted, inner.width()),
+            (
+                self.sample.about,
+                colours.muted,
+                (self.more.x() - 8 if self.more.menu().actions() else inner.right()) - inner.left(),
+            ),
         )
         for number, (text, colour, width) in enumerate(words):
             painter.setPen(colour)
@@ -154,15 +188,21 @@ class SampleCards(QWidget):
     """The path of a sample that is to be opened beside the page of its format."""
 
     def __init__(self, samples: Sequence[Sample], jobs: Jobs | None = None, parent: QWidget | None = None) -> None:
+        """Shows a card for each main sample; the others of its format are in the card's menu."""
         super().__init__(parent)
         self.setObjectName("sampleList")
         self.setAccessibleName(self.tr("Samples"))
         self._jobs = jobs
         self._columns = 0
-        self.cards = [SampleCard(sample, self) for sample in samples]
+        self.cards = [
+            SampleCard(main, [one for one in samples if one.format == main.format and one is not main], self)
+            for main in samples
+            if main.role is Role.MAIN
+        ]
         for card in self.cards:
             path = str(card.sample.path)
             card.clicked.connect(lambda _=False, path=path: self.chosen.emit(path))
+            card.more_chosen.connect(self.chosen)
             card.learn.clicked.connect(lambda _=False, path=path: self.learn_requested.emit(path))
         self._grid = QGridLayout(self)
         self._grid.setContentsMargins(0, 0, 0, 0)

@@ -19,6 +19,7 @@ from shardcore.formats.bloscpack.bcolz import (
     read_column,
 )
 from shardcore.formats.bloscpack.dataset import BloscpackDataSet, column_fields
+from shardcore.formats.bloscpack.elements import element_at
 from shardcore.formats.bloscpack.folder_objects import BcolzChunks, column_ref
 from shardcore.formats.bloscpack.lookup import ALL, Asked, BloscpackKey, parse_key
 from shardcore.objects import ObjectRef
@@ -88,7 +89,7 @@ class BloscpackColumn(BloscpackDataSet):
         return self.array.of(self.read(self.find(ALL), limit=limit))
 
     def parse_key(self, text: str) -> BloscpackKey:
-        """`5` is a chunk, `@1000` the chunk that holds a plain byte, `all` the whole content."""
+        """`5` is a chunk, `@1000` and `[3,4]` that of a plain byte or an element, `all` the whole content."""
         return parse_key(text)
 
     def lookup(self, key: BloscpackKey, look: Look) -> ObjectRef:
@@ -108,7 +109,9 @@ class BloscpackColumn(BloscpackDataSet):
             ref = column_ref(column, ALL, -1, "content")
             look.step("All chunks", "The chunks one after the other, cut where the column ends.", *ref.spans[:100])
             return ref
-        inside = ColumnKey(Asked.CHUNK, 0, key.number)
+        if key.asked is Asked.ELEMENT:
+            key = BloscpackKey(Asked.BYTE, self._which_byte(key, look))
+        inside = ColumnKey(Asked.CHUNK, 0, chunk=key.number)
         if key.asked is Asked.BYTE:
             number, within = divmod(key.number, column.chunk_bytes)
             if key.number >= column.nbytes:
@@ -120,12 +123,23 @@ class BloscpackColumn(BloscpackDataSet):
                 f"{number}, {key.number} mod {column.chunk_bytes} = {within}."
             )
             look.step("Which chunk", text, chunk=number, within=within)
-            inside = ColumnKey(Asked.BYTE, within, number)
+            inside = ColumnKey(Asked.BYTE, within, chunk=number)
         if inside.chunk not in column.by_number and inside.chunk >= column.chunks:
             count = plural(column.chunks, "chunk")
             look.step("No such chunk", f"The column has {count}, numbered from 0.", chunks=column.chunks)
             raise KeyAbsent(str(key), f"there is no chunk {inside.chunk}; the column has {count}")
         return replace(super().lookup(inside, look), key=str(inside.chunk))
+
+    def _which_byte(self, key: BloscpackKey, look: Look) -> int:
+        """From an element of the column to its first plain byte."""
+        place = Span(STORAGE, 0, len(self._texts[STORAGE]))
+        try:
+            element = element_at(key.index, self.array)
+        except KeyAbsent as error:
+            look.step("Which byte", f"None: {error.message}.", place)
+            raise
+        element.tell(look, place)
+        return element.byte
 
     def route(self, key: ColumnKey, look: Look) -> Sequence[str]:
         """The one file that is named after the chunk."""

@@ -1,6 +1,7 @@
-"""Finding a chunk, by its number or by a plain byte in it, and telling how.
+"""Finding a chunk, by its number, by a plain byte or by an element in it, and telling how.
 
-Keys: `5` is chunk 5; `@1000` is the chunk that holds plain byte 1000; `all` is the whole content.
+Keys: `5` is chunk 5; `@1000` is the chunk that holds plain byte 1000; `[3,4]` the one that holds that element of the
+array; `all` is the whole content.
 """
 
 from __future__ import annotations
@@ -13,8 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import KeyAbsent, UsageError
+from shardcore.formats.bloscpack.arrays import array_info
 from shardcore.formats.bloscpack.blosc1 import map_chunk
 from shardcore.formats.bloscpack.content import Stored
+from shardcore.formats.bloscpack.elements import Element, element_at, element_of, index_text, parse_index
 from shardcore.formats.bloscpack.file import BloscpackFile
 from shardcore.formats.bloscpack.layout import (
     BLOCK_START,
@@ -42,6 +45,7 @@ class Asked(Enum):
 
     CHUNK = ""
     BYTE = "@"
+    ELEMENT = "["
     ALL = ALL
 
 
@@ -52,12 +56,16 @@ class BloscpackKey:
     Attributes:
         asked: What it asks for.
         number: The chunk, or the plain byte; 0 for the whole content.
+        index: Of an element, its place along each axis.
     """
 
     asked: Asked
     number: int = 0
+    index: tuple[int, ...] = ()
 
     def __str__(self) -> str:
+        if self.asked is Asked.ELEMENT:
+            return index_text(self.index)
         return ALL if self.asked is Asked.ALL else f"{self.asked.value}{self.number}"
 
 
@@ -65,13 +73,15 @@ def parse_key(text: str) -> BloscpackKey:
     """The key that a text means.
 
     Raises:
-        UsageError: It is no chunk number, no `@` and plain byte, and not `all`.
+        UsageError: It is no chunk number, no `@` and plain byte, no `[i,j]`, and not `all`.
     """
     if text == ALL:
         return BloscpackKey(Asked.ALL)
+    if (index := parse_index(text)) is not None:
+        return BloscpackKey(Asked.ELEMENT, index=index)
     digits = text.removeprefix("@")
     if not (digits.isascii() and digits.isdigit()) or len(digits) > 20:
-        forms = "the number of a chunk, `@` and the number of a plain byte, or `all`"
+        forms = "the number of a chunk, `@` and the number of a plain byte, `[i,j]` for an element, or `all`"
         raise UsageError(f"a key of a bloscpack file is {forms}; not {short(text)}")
     return BloscpackKey(Asked.BYTE if text.startswith("@") else Asked.CHUNK, int(digits))
 
@@ -101,7 +111,9 @@ class BloscpackLookup:
         if key.asked is Asked.ALL:
             return self._whole(look)
         number, within = key.number, None
-        if key.asked is Asked.BYTE:
+        if key.asked is Asked.ELEMENT:
+            number = self._which_byte(key, look)
+        if key.asked is not Asked.CHUNK:
             number, within = self._which_chunk(number, look)
         place = self._place(number, look, through)
         if look.telling:
@@ -125,9 +137,10 @@ class BloscpackLookup:
         for number, key in enumerate(map(self.parse, texts)):
             if key.asked is Asked.CHUNK:
                 rows[number] = key.number if key.number < count else -1
-            elif key.asked is Asked.BYTE:
+            elif key.asked is not Asked.ALL:
                 try:
-                    rows[number] = self._content.where(key.number)[0]
+                    byte = self._element(key).byte if key.asked is Asked.ELEMENT else key.number
+                    rows[number] = self._content.where(byte)[0]
                 except KeyAbsent:
                     continue
         return rows
@@ -188,6 +201,27 @@ class BloscpackLookup:
         span = Span("", min(geometry.first, geometry.size), geometry.size)
         look.step("All chunks", "The plain bytes of all chunks, in order.", span, size=size)
         return ObjectRef(ALL, -1, (span,), size, span.size, codec="blosc", kind="content")
+
+    def _element(self, key: BloscpackKey) -> Element:
+        """The element that a key names, by the array that the metadata describes, else by the header's typesize."""
+        array = array_info(self._file.metadata_value())
+        if array is not None:
+            return element_at(key.index, array)
+        return element_of(key.index, self._header.typesize, self._header.plain_size)
+
+    def _which_byte(self, key: BloscpackKey, look: Look) -> int:
+        """Before step 4: from an element to its first plain byte."""
+        metadata = self._file.metadata
+        places = [metadata.stored] if metadata is not None else []
+        if metadata is None and self._header.typesize:
+            places = [self._header.field_span("typesize")]
+        try:
+            element = self._element(key)
+        except KeyAbsent as error:
+            look.step("Which byte", f"None: {error.message}.", *places)
+            raise
+        element.tell(look, *places)
+        return element.byte
 
     def _which_chunk(self, offset: int, look: Look) -> tuple[int, int]:
         """Step 4: from a plain byte to a chunk and a byte in it."""

@@ -123,7 +123,7 @@ class BloscpackShard(Shard):
         self.file.load(progress)
 
     def parse_key(self, text: str) -> BloscpackKey:
-        """`5` is a chunk, `@1000` the chunk that holds a plain byte, `all` the whole content."""
+        """`5` is a chunk, `@1000` and `[3,4]` that of a plain byte or an element, `all` the whole content."""
         return self._lookup.parse(text)
 
     def lookup(self, key: BloscpackKey, look: Look) -> ObjectRef:

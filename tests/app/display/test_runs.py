@@ -39,8 +39,8 @@ class Wanted:
 
 
 def samples() -> list[Path]:
-    """All samples."""
-    return [sample.path for sample in assets.samples()]
+    """The main sample of each format."""
+    return [sample.path for sample in assets.main_samples()]
 
 
 def chosen(path: Path, folder: Path) -> Wanted:

@@ -14,7 +14,8 @@ from pytestqt.qtbot import QtBot
 from shardcore import DataSet, Node, Span
 from shardscope import assets
 from shardscope.docks.places import Group, Places
-from shardscope.models.place_model import DETAIL_ROLE, HERE_ROLE, PROBLEM_ROLE, Place, PlaceModel
+from shardscope.looks.sample_words import sample_title
+from shardscope.models.place_model import DETAIL_ROLE, HERE_ROLE, LEVEL_ROLE, PROBLEM_ROLE, Place, PlaceModel
 from shardscope.session import Session
 from shardscope.settings import Settings
 from tests.app.conftest import open_in
@@ -136,7 +137,9 @@ def test_recent_files_and_samples(qtbot: QtBot, places: Places, settings: Settin
     places.refresh_recent()
     assert places.note.text() == "Nothing was opened yet."
     places.tabs.setCurrentIndex(list(Group).index(Group.SAMPLES))
-    assert titles(places) == [sample.title for sample in assets.samples()]
+    assert titles(places) == [sample_title(sample) for sample in assets.samples()]
+    levels = [places.model.index(row).data(LEVEL_ROLE) for row in range(places.model.rowCount())]
+    assert [level == 0 for level in levels] == [sample.role is assets.Role.MAIN for sample in assets.samples()]
 
 
 def test_the_filter_keeps_what_has_the_text(qtbot: QtBot, session: Session, places: Places, data: Path) -> None:

@@ -31,7 +31,7 @@ def test_the_sheet_fits_the_smallest_window(window: MainWindow, tmp_path: Path) 
         assert seen.height() == sheet.kept.height()
     sheet.reject()
     folder = tmp_path / "samples"
-    shutil.copytree(Path(__file__).parents[3] / "resources/samples/des", folder)
+    shutil.copytree(Path(__file__).parents[2] / "data/des/sidecar", folder)
     show(window, next(folder.glob("*.des")), rows=(0,))
     sheet = sheet_of(window, "tombstone")
     sheet.resize(LEAST, 240)

@@ -137,7 +137,7 @@ def test_a_file_is_read_only_until_somebody_says_otherwise(window: MainWindow, t
     assert "Read-only" in chip.text()
     assert not delete.isEnabled()
     assert journal_of(path).exists() is False
-    window.open(str(Path(__file__).parents[3] / "resources" / "samples" / "swh.shard"))
+    window.open(str(Path(__file__).parents[3] / "resources" / "samples" / "swh" / "small.shard"))
     settle(window, 40)
     assert not actions.allow.isEnabled()
     assert "sample" in actions.allow.toolTip()

@@ -14,8 +14,8 @@ from shardscope import assets
 from shardscope.lessons.answers import Given, judged, solution
 from shardscope.lessons.fresh import make_fresh
 from shardscope.lessons.lesson import Answer, Lesson
-from shardscope.lessons.library import lessons
-from shardscope.lessons.stage import Stage, staged
+from shardscope.lessons.library import lessons, sample_key
+from shardscope.lessons.stage import Stage, pick_key, staged
 
 LESSONS = lessons()
 
@@ -25,13 +25,15 @@ def stages_of(lesson: Lesson, tmp_path: Path) -> Iterator[Stage]:
     with ExitStack() as stack:
         sample = assets.resources() / "samples" / lesson.sample
         shard = stack.enter_context(shardcore.open(str(sample)))
+        key = sample_key(lesson)
         for number, step in enumerate(lesson.steps):
             if step.fresh is not None:
                 folder = tmp_path / str(number)
                 folder.mkdir()
                 made = make_fresh(step.fresh, lesson.format, folder, Random(number))
                 shard = stack.enter_context(shardcore.open(str(made)))
-            yield staged(lesson, number, shard, "")
+                key = pick_key(shard, Random(number))
+            yield staged(lesson, number, shard, key)
 
 
 @pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.name)

@@ -64,17 +64,17 @@ def test_focus_never_selects(qtbot: QtBot, panel: ObjectPanel, data: Path, reaso
 
 def test_columns_that_say_the_same_in_every_row_are_hidden(qtbot: QtBot, panel: ObjectPanel, data: Path) -> None:
     """Where all is live and of one codec, neither is a column; where some slots are unused, the state is one."""
-    counted(qtbot, panel, SAMPLES / "bloscpack.blp")
+    counted(qtbot, panel, data / "bloscpack" / "array.blp")
     assert shown_columns(panel) == ["row", "key", "size", "stored", "start"]
     counted(qtbot, panel, data / "swh" / "deleted.shard")
     assert shown_columns(panel) == ["row", "key", "state", "size", "start"]
 
 
 def test_the_users_choice_of_columns_wins_and_is_remembered(
-    qtbot: QtBot, panel: ObjectPanel, session: Session, settings: Settings
+    qtbot: QtBot, panel: ObjectPanel, session: Session, settings: Settings, data: Path
 ) -> None:
     """The menu of the header lists all columns but the key; what is chosen there stays, in the next window too."""
-    counted(qtbot, panel, SAMPLES / "bloscpack.blp")
+    counted(qtbot, panel, data / "bloscpack" / "array.blp")
     menu = panel.columns.menu()
     names = {action.text(): action for action in menu.actions()}
     assert "Key" not in names
@@ -93,11 +93,13 @@ def test_the_users_choice_of_columns_wins_and_is_remembered(
     menu.deleteLater()
 
 
-@pytest.mark.parametrize("sample", ["swh.shard", "mdb", "xorb.xorb", "bloscpack.blp", "neuroglancer"])
+@pytest.mark.parametrize(
+    "sample", ["swh/small.shard", "mdb/cache", "xorb/chunks.xorb", "bloscpack/array.blp", "neuroglancer/hashed"]
+)
 def test_a_narrow_table_leaves_columns_out_instead_of_scrolling(qtbot: QtBot, panel: ObjectPanel, sample: str) -> None:
     """In the width of a dock the row, then the offset go, and come back with the room; what the user chose stays."""
     found = SAMPLES / sample
-    counted(qtbot, panel, next(found.glob("*.mdb")) if sample == "mdb" else found)
+    counted(qtbot, panel, next(found.glob("*.mdb")) if sample == "mdb/cache" else found)
     table, bar = panel.table, panel.table.horizontalScrollBar()
     wide = shown_columns(panel)
     assert {"row", "key", "size", "start"} <= set(wide)
@@ -144,7 +146,7 @@ def test_chips_filter(qtbot: QtBot, panel: ObjectPanel, data: Path) -> None:
 
 def test_kinds_are_chips(qtbot: QtBot, panel: ObjectPanel, data: Path) -> None:
     """Where there are several kinds, each says how many there are; what does not fit is in a menu."""
-    counted(qtbot, panel, SAMPLES / "mdb")
+    counted(qtbot, panel, next((data / "mdb" / "cas" / "shard-cache").glob("e74f*.mdb")))
     texts = [button.text() for button in panel.chips.buttons.values()]
     assert texts[:3] == ["5 files", "1 xorb", "10 chunks"]
     narrow = panel.minimumSizeHint().width()

@@ -23,7 +23,7 @@ from tests.app.conftest import open_in
 
 KEY = "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb"
 ABSENT = "0" * 64
-TOMBSTONED = next((Path(__file__).parents[3] / "resources" / "samples" / "des").glob("*.des"))
+TOMBSTONED = next((Path(__file__).parents[2] / "data" / "des" / "sidecar").glob("*.des"))
 
 
 @pytest.fixture

@@ -58,7 +58,7 @@ def main() -> int:
         sys.stdout.write(f"ratio {window.devicePixelRatioF():g}\n")
         for size in SIZES:
             window.resize(*size)
-            for uri in ("", *(str(one.path) for one in assets.samples()[:2])):
+            for uri in ("", *(str(one.path) for one in assets.main_samples()[:2])):
                 if uri:
                     window.open(uri)
                 settle(window, 60)

@@ -103,7 +103,7 @@ def test_much_is_asked_for_first_when_it_is_far(
 
 def test_a_far_data_set(qtbot: QtBot, window: MainWindow, server: RangeServer) -> None:
     """Its members are known when it is open: nothing is listed on the thread that paints."""
-    address = server.put_folder("/set", SAMPLES / "neuroglancer")
+    address = server.put_folder("/set", SAMPLES / "neuroglancer" / "worked")
     opened(qtbot, window, address)
     shard = window.session.shard
     assert isinstance(shard, DataSet)

@@ -351,7 +351,7 @@ def test_the_field_completes_what_is_known(small: MainWindow) -> None:
 
 def test_a_number_may_be_a_byte_or_an_object(window: MainWindow, qtbot: QtBot) -> None:
     """Where keys are numbers both meanings are offered; Enter goes to the byte, and the list says so."""
-    opened(window, qtbot, assets.path("samples/bloscpack.blp"))
+    opened(window, qtbot, assets.path("samples/bloscpack/array.blp"))
     offered = entry(window, "1")
     assert offered[0].startswith("byte 1 ")
     assert offered[0].endswith("Enter")
@@ -405,9 +405,9 @@ def test_every_remedy_is_said_in_words_of_the_window() -> None:
     assert plain_words(FormatError("Cut off", span=Span("", 3, 5))) == "Cut off (bytes 3..5)"
 
 
-def test_a_tombstoned_object_says_what_to_do_here(window: MainWindow, qtbot: QtBot) -> None:
+def test_a_tombstoned_object_says_what_to_do_here(window: MainWindow, qtbot: QtBot, data: Path) -> None:
     """Nothing that the window shows of a deleted object speaks of options."""
-    opened(window, qtbot, assets.path("samples/des/20261103_51_0000.des"))
+    opened(window, qtbot, next((data / "des" / "sidecar").glob("*.des")))
     for row in range(3):
         window.session.select_row(row)
         settle(window, 40)

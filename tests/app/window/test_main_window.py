@@ -88,13 +88,13 @@ def test_the_welcome_page_opens_the_sample(window: MainWindow, qtbot: QtBot) -> 
     assert window.windowTitle() == "Shardscope"
     with qtbot.waitSignal(window.session.opened):
         QTest.keyClick(window.welcome.samples.cards[0], Qt.Key.Key_Return)
-    assert window.windowTitle() == "swh.shard — Shardscope"
+    assert window.windowTitle() == "small.shard — Shardscope"
     assert window.panels.panel(StructureTree).isVisible()
     settle(window, 40)
     window.session.close()
     assert window.welcome.isVisible()
     assert not window.panels.panel(StructureTree).isVisible()
-    assert window.settings.recent == [str(assets.path("samples/swh.shard"))]
+    assert window.settings.recent == [str(assets.path("samples/swh/small.shard"))]
 
 
 def test_every_action_has_words_and_no_shortcut_is_given_twice(window: MainWindow) -> None:

@@ -12,8 +12,6 @@ from shardscope.looks.remedies import ACTIONS
 from shardscope.window.main_window import MainWindow
 from shardscope.window.screenshot import settle
 
-SAMPLES = Path(__file__).parents[3] / "resources" / "samples"
-
 
 def show(window: MainWindow, path: Path, row: int) -> None:
     """Opens a file and selects an object."""
@@ -32,9 +30,9 @@ def choose_folder(window: MainWindow, folder: Path) -> None:
     settle(window, 60)
 
 
-def test_tombstoned_data_is_shown_by_one_button(window: MainWindow) -> None:
+def test_tombstoned_data_is_shown_by_one_button(window: MainWindow, data: Path) -> None:
     """Reading a tombstoned object says in the bar that it was deleted; the button has it served."""
-    show(window, next(SAMPLES.glob("des/*.des")), 1)
+    show(window, next((data / "des" / "sidecar").glob("*.des")), 1)
     window.objects.actions_.check_selected()
     settle(window, 60)
     assert "was deleted" in window.bar.text
@@ -71,9 +69,10 @@ def test_a_missing_xorb_is_found_by_one_button(window: MainWindow, data: Path, t
     assert len(shard.read(shard.objects.ref(row))) > 0
 
 
-def test_what_was_not_extracted_offers_the_remedy(window: MainWindow, tmp_path: Path) -> None:
+def test_what_was_not_extracted_offers_the_remedy(window: MainWindow, data: Path, tmp_path: Path) -> None:
     """After an extraction that failed for want of xorbs, the bar of results has the button, too."""
-    show(window, next(SAMPLES.glob("mdb/*.mdb")), 1)
+    alone = next((data / "mdb" / "cas" / "shard-cache").glob("e74f*.mdb"))
+    show(window, Path(shutil.copy(alone, tmp_path)), 1)
     window.objects.actions_.extract_to(str(tmp_path / "out"))
     settle(window, 60)
     assert not window.results.isHidden()

@@ -93,7 +93,7 @@ def test_every_part_has_a_role_and_a_name(qtbot: QtBot, settings: Settings) -> N
     window.show()
     settle(window, 40)
     found = without_role_or_name(window)
-    window.open(str(ROOT / "resources" / "samples" / "swh.shard"))
+    window.open(str(ROOT / "resources" / "samples" / "swh" / "small.shard"))
     settle(window, 40)
     window.hex.actions_.find.trigger()
     window.session.look_up("9d0c38e7aafe062c3a6dfc561e42771ec997d9359bb3d417ac4775a303292964")

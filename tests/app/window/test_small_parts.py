@@ -12,6 +12,7 @@ from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
 from shardcore import Depth, Span
+from shardcore.registry import FORMATS
 from shardscope.docks.findings import FindingsTable
 from shardscope.docks.job_list import JobList
 from shardscope.jobs import Job, Jobs, JobState
@@ -153,9 +154,15 @@ def test_the_welcome_page(qtbot: QtBot, tmp_path: Path) -> None:
     assert caught.args == ["/data/somewhere/last.shard"]
     with qtbot.waitSignal(page.chosen) as caught:
         QTest.mouseClick(page.samples.cards[0], Qt.MouseButton.LeftButton)
-    assert Path(caught.args[0]).name == "swh.shard"
+    assert Path(caught.args[0]).name == "small.shard"
     with qtbot.waitSignal(page.learn_requested) as caught:
         QTest.mouseClick(page.samples.cards[1].learn, Qt.MouseButton.LeftButton)
-    assert Path(caught.args[0]).suffix == ".mdb"
+    assert Path(caught.args[0]).parts[-2:] == ("mdb", "cache")
+    assert {card.sample.format for card in page.samples.cards} == set(FORMATS)
+    others = page.samples.cards[0].more.menu().actions()
+    assert [action.text().partition(":")[0] for action in others] == ["Damaged", "Odd"]
+    with qtbot.waitSignal(page.chosen) as caught:
+        others[0].trigger()
+    assert Path(caught.args[0]).name == "damaged.shard"
     with qtbot.waitSignal(page.open_requested):
         page.open_button.click()

@@ -3,10 +3,13 @@ from __future__ import annotations
 import struct
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import shardcore
 from shardcore.errors import BadChecksum, KeyAbsent, UsageError
+from shardcore.formats.bloscpack.arrays import ArrayInfo
+from shardcore.formats.bloscpack.elements import element_at
 from shardcore.formats.bloscpack.lookup import Asked, parse_key
 from shardcore.span import Span
 from shardcore.testing import CountingSource
@@ -21,18 +24,66 @@ def titles(trace: shardcore.Trace) -> list[str]:
     return [step.title for step in trace.steps]
 
 
-@pytest.mark.parametrize("key", ["", "x", "-1", "1.0", "@", "@x", "@-1", " 1", "ALL", "٣", "1" * 21])
+@pytest.mark.parametrize(
+    "key", ["", "x", "-1", "1.0", "@", "@x", "@-1", " 1", "ALL", "٣", "1" * 21, "[]", "[1,]", "[1", "[a]", "[1;2]"]
+)
 def test_other_keys_are_a_mistake(key: str) -> None:
-    """Keys are a chunk number, `@` and a plain byte, or `all`; anything else is the caller's mistake."""
+    """Keys are a chunk number, `@` and a plain byte, `[i,j]`, or `all`; anything else is the caller's mistake."""
     with pytest.raises(UsageError):
         parse_key(key)
 
 
 def test_forms_of_keys() -> None:
-    """The three forms mean what the documentation says."""
-    keys = [parse_key(key) for key in ("12", "@0", "all")]
-    assert [(key.asked, key.number) for key in keys] == [(Asked.CHUNK, 12), (Asked.BYTE, 0), (Asked.ALL, 0)]
-    assert [str(key) for key in keys] == ["12", "@0", "all"]
+    """The four forms mean what the documentation says."""
+    keys = [parse_key(key) for key in ("12", "@0", "all", "[3, -4]")]
+    asked = [(Asked.CHUNK, 12), (Asked.BYTE, 0), (Asked.ALL, 0), (Asked.ELEMENT, 0)]
+    assert [(key.asked, key.number) for key in keys] == asked
+    assert [str(key) for key in keys] == ["12", "@0", "all", "[3,-4]"]
+    assert keys[3].index == (3, -4)
+
+
+def test_trace_of_an_element() -> None:
+    """An element of an array becomes a plain byte by its shape and item size, and then that byte is looked up."""
+    with shardcore.open(DATA / "array.blp") as shard:
+        trace = shard.trace("[3,-1]")
+        steps = {step.title: step for step in trace.steps}
+        assert steps["Which byte"].values == {"element": 119, "itemsize": 8, "byte": 952}
+        assert "3 × 30 + 29 = 119, in C order" in steps["Which byte"].text
+        assert steps["Which byte"].spans == (shard.file.metadata.stored,)
+        assert steps["Which chunk"].values == {"chunk": 0, "within": 952}
+        assert trace.outcome == "found"
+        assert shard.find_many(["[3,-1]", "[19,29]", "[20,0]", "0"]).tolist() == [0, len(shard.objects) - 1, -1, 0]
+        absent = shard.trace("[20,0]")
+        assert absent.outcome == "absent"
+        assert absent.steps[-1].title == "Which byte"
+        with pytest.raises(UsageError, match="2 axes, 20 × 30"):
+            shard.find("[3]")
+
+
+def test_elements_without_an_array() -> None:
+    """Where no array is described, elements have the header's typesize; version 1 does not say one."""
+    with shardcore.open(DATA / "codec_zstd_0.blp") as shard:
+        size = shard.file.header.typesize
+        steps = {step.title: step for step in shard.trace("[5]").steps}
+        assert steps["Which byte"].values == {"element": 5, "itemsize": size, "byte": 5 * size}
+        with pytest.raises(KeyAbsent, match="there is no element"):
+            shard.find(f"[{shard.file.header.plain_size}]")
+        for key in ("[1,2]", "[-1]"):
+            with pytest.raises(UsageError, match="one number each"):
+                shard.find(key)
+    with shardcore.open(DATA / "v1.blp") as shard, pytest.raises(UsageError, match="version 1"):
+        shard.find("[0]")
+
+
+def test_elements_in_fortran_order() -> None:
+    """Every element of a small array leads to its own bytes, in either order."""
+    for order in ("C", "F"):
+        array = np.arange(24, dtype="<u2").reshape((2, 3, 4), order="C")
+        info = ArrayInfo(array.dtype, array.shape, order)
+        flat = array.tobytes(order=order)
+        for place in np.ndindex(*array.shape):
+            byte = element_at(place, info).byte
+            assert flat[byte : byte + 2] == array[place].tobytes()
 
 
 def test_trace_of_a_plain_byte() -> None:

@@ -1,0 +1,113 @@
+"""From an element of the array to a plain byte: `[24,40]` as NumPy counts, or `[7]` where no array is described."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+
+from shardcore.errors import KeyAbsent, UsageError
+from shardcore.formats.bloscpack.arrays import ArrayInfo
+from shardcore.span import Span
+from shardcore.trace import Look
+from shardcore.words import plural
+
+_INDEX = re.compile(r"\[ ?-?[0-9]{1,19}(?: ?, ?-?[0-9]{1,19})* ?\]", re.ASCII)
+
+
+def parse_index(text: str) -> tuple[int, ...] | None:
+    """The numbers between brackets, one for each axis; None where the text is no such thing."""
+    if not _INDEX.fullmatch(text):
+        return None
+    return tuple(int(number) for number in text[1:-1].split(","))
+
+
+def index_text(index: tuple[int, ...]) -> str:
+    """The text of a key: `[24,40]`."""
+    return f"[{','.join(map(str, index))}]"
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """Where an element begins in the plain content.
+
+    Attributes:
+        number: Its number, counted in the order in which elements are stored.
+        itemsize: Bytes of an element.
+        how: How the number is computed, as a sentence without its point.
+    """
+
+    number: int
+    itemsize: int
+    how: str
+
+    @property
+    def byte(self) -> int:
+        """Its first plain byte."""
+        return self.number * self.itemsize
+
+    @property
+    def sentence(self) -> str:
+        """How its first plain byte is computed."""
+        sizes = plural(self.itemsize, "byte")
+        return f"{self.how}; {sizes} each: its first plain byte is {self.number} × {self.itemsize} = {self.byte}."
+
+    def tell(self, look: Look, *places: Span) -> None:
+        """The step from an element to its first plain byte."""
+        look.step("Which byte", self.sentence, *places, element=self.number, itemsize=self.itemsize, byte=self.byte)
+
+
+def element_at(index: tuple[int, ...], array: ArrayInfo) -> Element:
+    """An element of an array; negative numbers count from the end, as in NumPy.
+
+    Raises:
+        UsageError: The array has another number of axes.
+        KeyAbsent: The array ends before.
+    """
+    shape = array.shape
+    key = index_text(index)
+    if len(index) != len(shape):
+        axes = plural(len(shape), "axis", "axes")
+        raise UsageError(
+            f"the array has {axes}, {_times(shape)}, and {key} names {len(index)}: give one number for each"
+        )
+    places = [at + length if at < 0 else at for at, length in zip(index, shape, strict=True)]
+    if any(not 0 <= at < length for at, length in zip(places, shape, strict=True)):
+        raise KeyAbsent(key, f"there is no element {key}; the array is {_times(shape)}")
+    strides = [math.prod(shape[axis + 1 :]) for axis in range(len(shape))]
+    if array.order != "C":
+        strides = [math.prod(shape[:axis]) for axis in range(len(shape))]
+    number = sum(at * stride for at, stride in zip(places, strides, strict=True))
+    # Of the axis that runs fastest the factor is 1.
+    told = " + ".join(f"{at} × {step}" if step != 1 else f"{at}" for at, step in zip(places, strides, strict=True))
+    how = f"{told} = {number}" if len(shape) > 1 else f"{number}"
+    where = f"Element {key} of {_times(shape)} is number {how}, in {array.order} order"
+    return Element(number, array.dtype.itemsize, where)
+
+
+def element_of(index: tuple[int, ...], typesize: int, size: int) -> Element:
+    """An element of a content that is described by the header's typesize alone.
+
+    Args:
+        index: One number.
+        typesize: Bytes of an element; 0 when the version does not say.
+        size: Plain bytes of the content; -1 when that is not known.
+
+    Raises:
+        UsageError: There is more than one number, a negative one, or no typesize.
+        KeyAbsent: The content ends before.
+    """
+    key = index_text(index)
+    if not typesize:
+        raise UsageError(f"{key}: version 1 does not say how many bytes an element has; ask for a plain byte, as @8")
+    if len(index) != 1 or index[0] < 0:
+        raise UsageError(f"{key}: no array is described here, so elements have one number each, from 0: [7]")
+    number = index[0]
+    if size >= 0 and (number + 1) * typesize > size:
+        count = plural(size // typesize, "element")
+        raise KeyAbsent(key, f"there is no element {key}; the content has {count} of {plural(typesize, 'byte')}")
+    return Element(number, typesize, f"Element {number} of the content, by the header's typesize")
+
+
+def _times(shape: tuple[int, ...]) -> str:
+    return " × ".join(map(str, shape)) or "a single number"

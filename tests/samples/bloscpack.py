@@ -1,0 +1,114 @@
+"""The samples of Bloscpack: an array, an offset with a bit turned over, a file of version 1 with a plain copy."""
+
+from __future__ import annotations
+
+import random
+from io import BytesIO
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+import shardcore
+from shardcore.formats.bloscpack.layout import HEADER_V1, HEADER_V3
+from tests.samples.entry import Entry, Key, flipped
+
+ROWS, COLUMNS = 58, 64
+CHUNK, BLOCK = 10240, 4096
+"""Plain bytes of a chunk and of a block: three chunks of three blocks, of which the last are shorter."""
+
+
+def _terrain() -> npt.NDArray[np.float64]:
+    """Heights in quarters of a metre: a hill and a slope."""
+    row, column = np.mgrid[0:ROWS, 0:COLUMNS]
+    hill = 120 * np.exp(-((row - 24) ** 2 + (column - 40) ** 2) / 300)
+    return np.round((hill + 2 * row + column) * 4) / 4
+
+
+def _packed(name: str, content: bytes, **options: object) -> bytes:
+    """A file as the writer makes it, but with blocks of a size of our own."""
+    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("BLOSC_BLOCKSIZE", str(BLOCK))
+        (Path(folder) / name).write_bytes(content)
+        path = Path(folder) / "made.blp"
+        options |= {"chunk_size": CHUNK, "codec": "lz4"}
+        shardcore.pack("bloscpack", path, [Path(folder) / name], options=options)
+        return path.read_bytes()
+
+
+def _npy(array: npt.NDArray[np.float64]) -> bytes:
+    file = BytesIO()
+    np.save(file, array)
+    return file.getvalue()
+
+
+def write(folder: Path) -> list[Entry]:
+    """Writes them, and says what they are."""
+    folder.mkdir()
+    whole = _packed("array.npy", _npy(_terrain()), checksum="crc32", spare=2)
+    (folder / "array.blp").write_bytes(whole)
+    (folder / "damaged.blp").write_bytes(flipped(whole, _slot(whole, 1), 4))
+    (folder / "odd.blp").write_bytes(_version_1())
+    return [_array(), _damaged(), _odd()]
+
+
+def _slot(data: bytes, number: int) -> int:
+    """Where the offset of a chunk stands."""
+    with shardcore.open(data) as shard:
+        offsets = next(section for section in shard.sections if section.name == "offsets")
+        return offsets.start + 8 * number
+
+
+def _version_1() -> bytes:
+    """The chunks of a file without metadata, offsets and digests, after the 16 bytes that were the header once."""
+    heights = _terrain().tobytes()
+    content = heights[:CHUNK] + random.Random(1).randbytes(CHUNK) + heights[2 * CHUNK :]
+    file = _packed("plain", content, checksum="None", offsets=False)
+    return HEADER_V1.pack(magic=b"blpk", format_version=1, nchunks=3) + file[HEADER_V3.size :]
+
+
+def _array() -> Entry:
+    return Entry(
+        "bloscpack/array.blp",
+        "bloscpack",
+        "main",
+        "Bloscpack",
+        "58 × 64 numbers: 3 chunks of 3 blocks",
+        "An element becomes a plain byte, a chunk, a block, a stream: heights of a hill, 8 bytes each, shuffled.",
+        Key("[24,40]", "The top of the hill: element, plain byte, chunk 1, block 0."),
+        Key(
+            "@4096",
+            "The first byte of block 1: its 512 elements are stored as eight streams, one for each of their bytes.",
+        ),
+        Key("@29696", "The array has 29,696 bytes, numbered from 0: this one is the first that is not there."),
+    )
+
+
+def _damaged() -> Entry:
+    return Entry(
+        "bloscpack/damaged.blp",
+        "bloscpack",
+        "damaged",
+        "An offset with one bit turned over",
+        "whoever reads from the front never notices",
+        "Slot 1 of the offsets is 16 bytes off: a reader that walks never looks at it, one that jumps is lost.",
+        Key("0", "Chunk 0 and its offset are whole."),
+        Key("1", "Its offset points 16 bytes away from its header; the walk from chunk 0 finds it."),
+        Key("3", "There are three chunks, numbered from 0."),
+    )
+
+
+def _odd() -> Entry:
+    return Entry(
+        "bloscpack/odd.blp",
+        "bloscpack",
+        "odd",
+        "Version 1, and a plain copy",
+        "16 bytes of header, no offsets, no digests; one chunk is not compressed",
+        "Version 1 knows nothing but the number of chunks; the middle one is noise, and is stored as it is.",
+        Key("0", "Without offsets the first chunk begins right after the header."),
+        Key("1", "A plain copy: no blocks, no streams, the bytes as they are, 16 more than they were."),
+        Key("3", "There are three chunks; no header says how long they are together."),
+    )

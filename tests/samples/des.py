@@ -1,0 +1,117 @@
+"""The samples of Data Easy Store: a folder that routes, a shard without its end, a shard of version 1."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import shardcore
+from shardcore.formats.des.layout import FOOTER
+from shardcore.formats.des.tombstones import tombstone
+from tests.samples.entry import Entry, Key, overwritten
+from tests.samples.words import sentences
+
+MONDAY, TUESDAY = "2026-01-05T09:30:00+01:00", "2026-01-06T16:05:00+01:00"
+THRESHOLD = 2000
+PART = 900
+"""Plain bytes in one part: the sixth document of number 2A finds no place in the first."""
+NUMBERS = ("42", "298", "0042", "1066", "554", "2090")
+"""Uids of digits that are 42 modulo 256."""
+MISSING = "810"
+"""Another one, of no document."""
+DELETED = "letter-2026-anna"
+
+
+def _documents() -> list[tuple[str, bytes, str]]:
+    """Uid, content and date of every document."""
+    numbered = [(uid, f"Invoice {uid}\n".encode() + sentences(int(uid), 130)[:160], MONDAY) for uid in NUMBERS]
+    texts = [
+        ("invoice-2026-017", b"Invoice 2026-017\n" + sentences(17, 400), MONDAY),
+        (DELETED, b"Dear Anna,\nplease find the contract enclosed.\nBest regards\n", MONDAY),
+        ("contract-2026.json", json.dumps({"parties": ["Anna", "Zoë"], "pages": 12}).encode(), TUESDAY),
+        ("scan-0007.png", bytes(range(96)), TUESDAY),
+        ("minutes-2026-01", b"Minutes of January\n" + sentences(1, 3000), TUESDAY),
+        ("298", b"Invoice 298, corrected\n", TUESDAY),
+    ]
+    return numbered + texts
+
+
+def write(folder: Path) -> list[Entry]:
+    """Writes them, and says what they are."""
+    folder.mkdir()
+    archive = folder / "archive"
+    archive.mkdir()
+    with shardcore.create(archive, format="des", codec="zstd", n_bits=8, max_bytes=PART, threshold=THRESHOLD) as writer:
+        for uid, content, date in _documents():
+            # What is short only grows when it is compressed.
+            codec = "none" if len(content) < 150 else "lz4" if uid == "0042" else "zstd"
+            writer.add(uid, content, created_at=date, codec=codec, meta={"pages": 1 + len(content) // 400})
+    with shardcore.open(archive) as shard:
+        facts = {"deleted_by": "archive", "reason": "asked for by Anna", "ticket_id": "17"}
+        for rewrite in tombstone(shard, [DELETED], now="2026-02-01T00:00:00Z", facts=facts):
+            rewrite.path.write_bytes(rewrite.new)
+    (folder / "damaged").mkdir()
+    whole = (archive / "20260105_2A_0000.des").read_bytes()
+    (folder / "damaged" / "20260105_2A_0000.des").write_bytes(whole[: -FOOTER.size])
+    _write_odd(folder / "odd")
+    return [_archive(), _damaged(), _odd()]
+
+
+def _write_odd(folder: Path) -> None:
+    """Version 1, as old writers left it; then the third uid is overwritten by the second."""
+    folder.mkdir()
+    path = folder / "20251128_2A_0000.des"
+    with shardcore.create(path, format="des", version="1") as writer:
+        for uid, content in {
+            "42": b"first of three\n",
+            "298": b"second, as it was\n",
+            "554": b"second, again\n",
+        }.items():
+            writer.add(uid, content)
+    data = path.read_bytes()
+    path.write_bytes(overwritten(data, data.rindex(b"554"), b"554", b"298"))
+
+
+def _archive() -> Entry:
+    return Entry(
+        "des/archive",
+        "des",
+        "main",
+        "Data Easy Store",
+        "12 documents, routed to files by 8 bits",
+        "The uid is computed into the name of the file that holds it; one number has two parts, one document is a "
+        "BigFile, and one was deleted in a sidecar.",
+        Key("invoice-2026-017", "A uid of letters: the lowest 8 bits of its CRC-32 name the file."),
+        Key(
+            "2090", "Six numbers are 42 modulo 256: the first part is walked to its end, and this one is in the second."
+        ),
+        Key(MISSING, "It routes to 2A like others; the entries of both parts prove that it is not there."),
+    )
+
+
+def _damaged() -> Entry:
+    return Entry(
+        "des/damaged/20260105_2A_0000.des",
+        "des",
+        "damaged",
+        "A shard without its footer",
+        "the last 12 bytes are missing, nothing else",
+        "A download stopped 12 bytes early: all payloads and entries are there, but nothing says where entries begin.",
+        Key("42", "Its entry and its payload are whole, and yet a reader that begins at the footer finds nothing."),
+        Key("0042", "Two uids of the same number: its LZ4 frame says by itself where it begins."),
+        Key(MISSING, "Absent before the damage, too: without an index that cannot be told."),
+    )
+
+
+def _odd() -> Entry:
+    return Entry(
+        "des/odd/20251128_2A_0000.des",
+        "des",
+        "odd",
+        "Version 1, and a uid twice",
+        "entries without flags and metadata; the last of equal uids counts",
+        "Version 1 under the magic DES2, and a uid that is there twice: readers serve the last and say nothing.",
+        Key("42", "Entries of version 1 have neither flags nor metadata."),
+        Key("298", "There twice: the last entry wins, the first payload is never served."),
+        Key("554", "Its entry was overwritten by that of another uid."),
+    )

@@ -1,0 +1,272 @@
+"""The samples of Xet: two shards with both xorbs, one with a damaged table, one under a key, one without a footer."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import shardcore
+from shardcore.formats.mdb.build import FULL, UPLOAD, Facts, Recipes, build
+from shardcore.formats.mdb.collected import Collected, FileChunks
+from shardcore.formats.mdb.hashes import shard_name
+from shardcore.formats.mdb.layout import FILE_LOOKUP
+from shardcore.xet.chunker import chunks
+from shardcore.xet.hashes import chunk_hash, to_text
+from shardcore.xet.packing import PackedXorb, XorbPacker
+from tests.samples.entry import Entry, Key, flipped
+from tests.samples.words import sentences, wave
+
+CREATED = 1_767_600_000
+"""Monday, 5 January 2026, in Unix seconds."""
+KEY = bytes(range(1, 33))
+"""The HMAC key of the fact sheets."""
+
+
+class _Bytes:
+    """What a xorb is written to: memory."""
+
+    def __init__(self) -> None:
+        self.data = bytearray()
+
+    def write(self, data: bytes) -> None:
+        """Appends bytes."""
+        self.data += data
+
+    def skip(self, size: int) -> None:
+        """Is never asked: contents are there."""
+        raise NotImplementedError
+
+
+class _Store:
+    """Xorbs, and which chunk lies in which, over several shards."""
+
+    def __init__(self) -> None:
+        self.known: dict[bytes, tuple[int, int]] = {}
+        self.packed: list[PackedXorb] = []
+        self.files: list[bytes] = []
+
+    def shard(self, files: Mapping[str, Sequence[bytes]]) -> Recipes:
+        """What a shard says of some files, each a list of chunks; chunks that are new make one more xorb."""
+        target, collected = _Bytes(), Collected()
+        packer = XorbPacker(target, "auto")
+        for file in files.values():
+            found, digest = FileChunks(), hashlib.sha256(b"".join(file))
+            for chunk in file:
+                raw = chunk_hash(chunk)
+                if raw not in self.known:
+                    self.known[raw] = (len(self.packed), packer.add(chunk, raw))
+                found.add(raw, len(chunk), *self.known[raw])
+            collected.add(found, digest.hexdigest())
+        self.packed.append(packer.finish())
+        self.files.append(bytes(target.data))
+        return _own(collected.recipes(self.packed), len(self.packed) - 1, self.packed)
+
+    def write(self, folder: Path) -> None:
+        """Writes the xorbs."""
+        folder.mkdir()
+        for packed, data in zip(self.packed, self.files, strict=True):
+            (folder / f"default.{to_text(packed.hash)}").write_bytes(data)
+
+
+def _own(recipes: Recipes, number: int, packed: list[PackedXorb]) -> Recipes:
+    """The same files, but only the xorb that came with them: what is older is described by an older shard."""
+    before = int(sum(recipes.chunk_counts[:number]))
+    return Recipes(
+        recipes.files,
+        recipes.sha256s,
+        recipes.counts,
+        recipes.segments,
+        recipes.ranges,
+        recipes.xorbs[number:],
+        recipes.chunk_counts[number:],
+        recipes.chunks[before:],
+    )
+
+
+TEXTS = {12: 10120, 28: 8729, 149: 8847, 279: 9022, 425: 9585}
+"""Lines of words, by the seed: how far the first chunk goes by the rules of cutting."""
+WAVES = {36000: 8360, 63500: 9440, 67000: 8664}
+"""The same of numbers, by the first."""
+
+
+def _chunks() -> tuple[list[bytes], list[bytes], bytes]:
+    """Chunks of text, of numbers, and one of noise. Joined in any order they are cut again where they were joined."""
+    texts = [sentences(seed, 10200)[:size] for seed, size in TEXTS.items()]
+    waves = [wave(first, 2600)[:size] for first, size in WAVES.items()]
+    for chunk in texts + waves:
+        assert next(iter(chunks(iter([chunk + b" more"])))) == chunk
+    return texts, waves, random.Random(7).randbytes(8200)
+
+
+FILES = ("report-1.txt", "report-2.txt", "report-3.txt", "report-4.txt")
+
+
+def _contents() -> tuple[dict[str, list[bytes]], dict[str, list[bytes]]]:
+    """The files of both shards: what was uploaded first, and what came later."""
+    texts, waves, noise = _chunks()
+    first = {
+        "report-1.txt": [texts[0], texts[1], texts[2]],
+        "report-2.txt": [texts[0], texts[3], texts[2]],
+        "weights.f32": [waves[0], waves[1]],
+        "noise.bin": [noise],
+    }
+    later = {
+        "report-3.txt": [texts[0], texts[3], texts[4], texts[2]],
+        "weights-2.f32": [waves[0], waves[2]],
+        "one.bin": [b"Z"],
+        "empty.bin": [],
+    }
+    return first, later
+
+
+def write(folder: Path) -> list[Entry]:
+    """Writes them, and says what they are."""
+    folder.mkdir()
+    cache = folder / "cache"
+    cache.mkdir()
+    first, later = _contents()
+    store = _Store()
+    older = build(store.shard(first), FULL, Facts(created=CREATED))
+    newer = build(store.shard(later), FULL, Facts(created=CREATED + 86_400))
+    # Shards are listed by their names: the one with the empty file is not the first.
+    names = [shard_name([data]) for data in (older, newer)]
+    assert names == sorted(names), names
+    for name, data in zip(names, (older, newer), strict=True):
+        (cache / name).write_bytes(data)
+    store.write(cache / "xorbs")
+    keys = {name: _file_key(file) for name, file in (first | later).items()}
+    shared = to_text(chunk_hash(first["report-1.txt"][0]))
+    entries = [_cache(keys, shared), _single(names[0], keys, shared)]
+    return [*entries, *_small(folder)]
+
+
+def _file_key(file: Sequence[bytes]) -> str:
+    found = FileChunks()
+    for chunk in file:
+        found.add(chunk_hash(chunk), len(chunk), 0, 0)
+    return to_text(found.hash)
+
+
+def _absent(text: str) -> str:
+    """The key of a file that nobody stored."""
+    return _file_key([text.encode()])
+
+
+def _small(folder: Path) -> list[Entry]:
+    """Shards of a few hundred bytes of content: lines as chunks, which no cutter would make that short."""
+    lines = [line + b"\n" for line in sentences(5, 600).splitlines()]
+    files = {
+        "first": lines[0:3],
+        "second": lines[0:2],
+        "third": [lines[0], lines[4]],
+        "fourth": lines[5:8],
+        "fifth": [lines[0], *lines[6:9]],
+    }
+    keys = {name: _file_key(file) for name, file in files.items()}
+    line, unique = to_text(chunk_hash(lines[0])), to_text(chunk_hash(lines[4]))
+    store = _Store()
+    recipes = store.shard(files)
+    full = build(recipes, FULL, Facts(created=CREATED))
+    for name, data in {
+        "damaged": _with_lost_file(full, keys["third"]),
+        "odd": build(recipes, FULL, Facts(KEY, CREATED, CREATED + 86_400)),
+        "no-footer": build(recipes, UPLOAD, Facts()),
+    }.items():
+        (folder / name).mkdir()
+        # The name is that of the whole shard: the digest of the damaged one is another.
+        (folder / name / shard_name([full if name == "damaged" else data])).write_bytes(data)
+        store.write(folder / name / "xorbs")
+    here = {name: f"mdb/{name}/{next((folder / name).glob('*.mdb')).name}" for name in ("damaged", "odd", "no-footer")}
+    return [
+        _damaged(here["damaged"], keys, line),
+        _keyed(here["odd"], line, unique),
+        _no_footer(here["no-footer"], keys, line),
+    ]
+
+
+def _with_lost_file(data: bytes, text: str) -> bytes:
+    """The shard with one bit of the table key of a file turned over, the lowest: the table stays sorted."""
+    with shardcore.open(data) as shard:
+        start = int(shard.fields["footer.file_lookup_offset"])  # type: ignore[arg-type]
+        count = int(shard.fields["footer.file_lookup_num_entry"])  # type: ignore[arg-type]
+    rows = FILE_LOOKUP.read(data, start, count)
+    place = [f"{int(row):016x}" for row in rows[rows.dtype.names[0]]].index(text[:16])
+    return flipped(data, start + place * FILE_LOOKUP.size, 0)
+
+
+def _cache(keys: Mapping[str, str], shared: str) -> Entry:
+    return Entry(
+        "mdb/cache",
+        "mdb",
+        "main",
+        "Xet MDB shard",
+        "8 files in two shards that share chunks",
+        "Versions of a report and of numbers share chunks within a shard and across both, so they are stored once.",
+        Key(keys["report-1.txt"], "Three chunks of one xorb, side by side: one segment."),
+        Key(keys["report-3.txt"], "Four segments in two xorbs: three of its four chunks were there before."),
+        Key(_absent("nobody stored this"), "Both shards are asked, and no table has the first 16 digits of this hash."),
+    )
+
+
+def _single(name: str, keys: Mapping[str, str], shared: str) -> Entry:
+    return Entry(
+        f"mdb/cache/{name}",
+        "mdb",
+        "further",
+        "One shard of the cache",
+        "four files, one xorb, seven chunks",
+        "Header, two sections of records, three tables and a footer: all that a shard has, in 2 KB.",
+        Key(keys["weights.f32"], "Two chunks of numbers, stored in byte groups."),
+        Key(f"chunk:{shared}", "The first chunk of two reports: stored once, listed once in the table of chunks."),
+        Key(
+            keys["report-3.txt"],
+            "A file of the other shard: this one does not list it, though it has three of its chunks.",
+        ),
+    )
+
+
+def _damaged(path: str, keys: Mapping[str, str], line: str) -> Entry:
+    return Entry(
+        path,
+        "mdb",
+        "damaged",
+        "One bit of the file table",
+        "a file that is listed, and that lookups miss",
+        "One bit of a table key is turned over: whoever searches the table misses a file that stands in the section.",
+        Key(keys["first"], "Its entry in the table is whole."),
+        Key(keys["third"], "The table key of this file ends with another digit: the search goes past it."),
+        Key(
+            _absent("nobody stored this either"),
+            "Absent, and rightly so: compare it with the file that is only missed.",
+        ),
+    )
+
+
+def _keyed(path: str, line: str, unique: str) -> Entry:
+    return Entry(
+        path,
+        "mdb",
+        "odd",
+        "Chunk hashes under an HMAC key",
+        "whoever has a chunk finds it; nobody reads hashes out of the shard",
+        "Every chunk hash is stored under the key of the footer, and the shard expired long ago: both are legal.",
+        Key(f"chunk:{unique}", "The plain hash is put under the key first, and then looked up."),
+        Key(f"chunk:{line}", "The first line of four files, once in the table."),
+        Key(f"chunk:{to_text(chunk_hash(b'never stored'))}", "Under the key, too, it is in no table."),
+    )
+
+
+def _no_footer(path: str, keys: Mapping[str, str], line: str) -> Entry:
+    return Entry(
+        path,
+        "mdb",
+        "further",
+        "As it is uploaded: no footer",
+        "the two sections, and neither tables nor footer",
+        "The form that travels: footer_size is 0, and a reader walks both sections before it can find anything.",
+        Key(keys["first"], "Without a table the records are walked."),
+        Key(f"chunk:{line}", "A chunk of four files."),
+        Key(_absent("nobody stored this either"), "The walk reaches the end mark, and has not met it."),
+    )

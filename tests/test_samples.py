@@ -1,0 +1,99 @@
+"""The bundled samples: made by a script, small, and each with keys that do what they are said to do."""
+
+from __future__ import annotations
+
+import zlib
+from pathlib import Path
+
+import pytest
+
+import shardcore
+from shardcore import Severity, ShardError
+from shardscope import assets
+from shardscope.assets import KeyRole, Role, Sample
+from tests.samples.__main__ import RESOURCES, as_text, write_all
+
+MOST = 400_000
+"""Bytes of all samples together."""
+
+OUTCOMES = {KeyRole.TYPICAL: "found", KeyRole.CROWDED: "found", KeyRole.ABSENT: "absent"}
+LOST = {
+    "swh/damaged.shard": {KeyRole.CROWDED: "absent"},
+    "mdb/damaged": {KeyRole.CROWDED: "absent"},
+    "des/damaged": dict.fromkeys(KeyRole, "damaged"),
+}
+"""What damage makes of lookups, by how the path begins."""
+
+
+def _files(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_samples_are_what_the_script_makes(tmp_path: Path) -> None:
+    """Every file comes out of the script byte for byte, and so does the list of them; together they are small."""
+    text = as_text(write_all(tmp_path))
+    made, kept = _files(tmp_path), _files(RESOURCES / "samples")
+    assert sorted(made) == sorted(kept)
+    # Another zlib writes other gzip members, which say the same.
+    same = [
+        name for name in made if not name.startswith("neuroglancer/hashed") or "ng" not in zlib.ZLIB_RUNTIME_VERSION
+    ]
+    assert [name for name in same if made[name] != kept[name]] == []
+    assert text == (RESOURCES / "samples.json").read_text("utf-8")
+    assert sum(map(len, kept.values())) < MOST
+
+
+def test_the_worked_example_is_that_of_the_page() -> None:
+    """Keys 1, 3, 9 and 12 are the bytes that tensorstore wrote, which the page explains."""
+    data = RESOURCES.parent / "tests" / "data" / "neuroglancer" / "tiny_worked_example"
+    for name in ("0.shard", "1.shard"):
+        assert (RESOURCES / "samples/neuroglancer/worked" / name).read_bytes() == (data / name).read_bytes()
+
+
+def test_every_format_has_a_main_a_damaged_and_an_odd_sample() -> None:
+    """One of each, with a sentence that says what to see, and three keys with a sentence each."""
+    roles: dict[str, list[Role]] = {}
+    for sample in assets.samples():
+        roles.setdefault(sample.format, []).append(sample.role)
+        assert [one.role for one in sample.keys] == list(KeyRole)
+        for sentence in (sample.see, *(one.about for one in sample.keys)):
+            assert sentence.endswith(".")
+    for format, found in roles.items():
+        assert [found.count(role) for role in (Role.MAIN, Role.DAMAGED, Role.ODD)] == [1, 1, 1], format
+
+
+def _name(sample: Sample) -> str:
+    return str(sample.path.relative_to(RESOURCES / "samples"))[:30]
+
+
+@pytest.mark.parametrize("sample", assets.samples(), ids=_name)
+def test_keys_do_what_is_said_of_them(sample: Sample) -> None:
+    """Typical and crowded keys are found, absent ones are not, and damage shows where it is said to; verify agrees."""
+    lost = next((found for start, found in LOST.items() if _name(sample).startswith(start)), {})
+    with shardcore.open(sample.path, partial=True) as shard:
+        for one in sample.keys:
+            assert shard.trace(one.key).outcome == (OUTCOMES | lost)[one.role], one
+        worst = [finding.severity for finding in shard.verify("content").findings]
+    if sample.role is Role.DAMAGED:
+        assert {Severity.ERROR, Severity.WARNING} & set(worst)
+    elif sample.role is not Role.ODD:
+        assert Severity.ERROR not in worst
+
+
+def test_damage_is_served_or_missed() -> None:
+    """What missions are built on: who gets wrong bytes, who misses an object, who notices nothing."""
+    folder = RESOURCES / "samples"
+    with shardcore.open(folder / "neuroglancer" / "damaged") as shard:
+        assert [shard.read(shard.find(key))[:2] for key in ("20", "24")] == [b"It", b"it"]
+    blp = folder / "bloscpack"
+    with shardcore.open(blp / "damaged.blp") as shard, shardcore.open(blp / "array.blp") as sound:
+        assert shard.read(shard.find("all")) == sound.read(sound.find("all"))
+    with shardcore.open(folder / "xorb" / "damaged.xorb") as shard, pytest.raises(ShardError, match="hash of chunk 4"):
+        shard.read(shard.find("4"))
+    with shardcore.open(folder / "swh" / "damaged.shard") as shard:
+        row = next(
+            row
+            for row in range(13)
+            if shard.objects.keys[row] == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+        )
+        assert shard.read(shard.objects.ref(row)) == b""
