@@ -33,7 +33,7 @@ def make_fresh(fresh: Fresh, format: str, folder: Path, random: Random) -> Path:
 
     Args:
         fresh: How many, and with which options of the writer.
-        format: The name of the format.
+        format: The name of the format, where the lesson names none for this file.
         folder: An empty folder: what is packed is made in it, too.
         random: Where the contents come from.
 
@@ -43,7 +43,7 @@ def make_fresh(fresh: Fresh, format: str, folder: Path, random: Random) -> Path:
     Raises:
         ShardError: It cannot be written.
     """
-    found = format_of(format)
+    found = format_of(fresh.format or format)
     inputs = folder / "objects"
     inputs.mkdir()
     if found.writes is not None and found.writes.single:
@@ -54,5 +54,5 @@ def make_fresh(fresh: Fresh, format: str, folder: Path, random: Random) -> Path:
             words = " ".join(random.choices(_WORDS, k=random.randrange(1, _MOST_WORDS)))
             (inputs / str(random.getrandbits(48))).write_text(words)
     out = folder / ("fresh" if fresh.folder else f"fresh{next(iter(found.suffixes), '')}")
-    pack(format, f"{out}/" if fresh.folder else out, sorted(inputs.iterdir()), options=dict(fresh.options))
+    pack(found.name, f"{out}/" if fresh.folder else out, sorted(inputs.iterdir()), options=dict(fresh.options))
     return out

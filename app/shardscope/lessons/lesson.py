@@ -110,11 +110,13 @@ class Fresh:
         objects: How many objects it has; of a format that holds one content, how many pieces of 4096 bytes.
         folder: Whether it is a folder of shards.
         options: Options of the writer, by their names.
+        format: Its format; empty for that of the lesson.
     """
 
     objects: int
     folder: bool = False
     options: tuple[tuple[str, str], ...] = ()
+    format: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,7 +273,9 @@ def _fresh(text: str, place: int) -> Fresh:
     options = [option.partition("=") for option in rest[folder:]]
     if any(not equals for _, equals, _ in options):
         raise LessonError("after the number of objects stand options of the writer, NAME=VALUE", place)
-    return Fresh(int(count), folder, tuple((name, value) for name, _, value in options))
+    values = {name: value for name, _, value in options}
+    format = values.pop("format", "")
+    return Fresh(int(count), folder, tuple(values.items()), format)
 
 
 def _asked(question: Question | None, word: str, which: str, rest: str, place: int) -> Question:

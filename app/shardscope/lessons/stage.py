@@ -11,6 +11,9 @@ from shardscope.lessons.lesson import Lesson, LessonStep, Question, Show
 from shardscope.lessons.values import NotHereError, Scene
 from shardscope.walk import traced
 
+MOST_INDEX = 4 << 20
+"""An index of up to so many bytes is read for a lesson: the tree names all objects then."""
+
 _LOOKED_AT = 20
 """Rows that are looked at for one with a key."""
 
@@ -74,6 +77,8 @@ def staged(lesson: Lesson, number: int, shard: Shard, key: str) -> Stage:
     Raises:
         SourceError: The bytes cannot be had.
     """
+    if not shard.loaded and shard.index_bytes <= MOST_INDEX:
+        shard.load_index()
     step = lesson.steps[number]
     scene = Scene(shard, key or pick_key(shard))
     try:
