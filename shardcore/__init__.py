@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from shardcore.converting import KeyChoice, convert
     from shardcore.dataset import DataSet, Member
+    from shardcore.drawing.model import Control, Drawing, Item, Sketch
+    from shardcore.drawing.notebook import picture_of
     from shardcore.errors import (
         BadChecksum,
         BadMagic,
@@ -72,10 +74,12 @@ __all__ = [
     "ClockSkewed",
     "Columns",
     "ConnectionFailed",
+    "Control",
     "CredentialsRefused",
     "DataSet",
     "Depth",
     "Detection",
+    "Drawing",
     "ExternalMissing",
     "Field",
     "FieldRole",
@@ -85,6 +89,7 @@ __all__ = [
     "Forbidden",
     "FormatError",
     "HostUnknown",
+    "Item",
     "KeyAbsent",
     "KeyChoice",
     "LimitExceeded",
@@ -115,6 +120,7 @@ __all__ = [
     "Shard",
     "ShardError",
     "Sized",
+    "Sketch",
     "Source",
     "SourceChanged",
     "SourceError",
@@ -137,12 +143,15 @@ __all__ = [
     "detect",
     "open",
     "pack",
+    "picture_of",
 ]
 
 # The same for the interpreter: the modules, and the names that come from them.
 _NAMES = {
     "converting": "KeyChoice convert",
     "dataset": "DataSet Member",
+    "drawing.model": "Control Drawing Item Sketch",
+    "drawing.notebook": "picture_of",
     "errors": "BadChecksum BadMagic BudgetSpent Cancelled ClockSkewed ConnectionFailed CredentialsRefused "
     "ExternalMissing Forbidden FormatError HostUnknown KeyAbsent LimitExceeded NoSuchObject NotAShard ProxyFailed "
     "RangeRefused Remedy RemoteError ServerFailed ShardError SourceChanged SourceError TimedOut TlsFailed Truncated "

@@ -1,0 +1,112 @@
+"""Arrows over a row of boxes: arcs that rise above each other, so that they cross no text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from shardcore.drawing.lettering import SMALL
+from shardcore.drawing.model import Link, Tone
+from shardcore.drawing.picture import Anchor, Face, Ink, Move, Path, Rect
+from shardcore.drawing.sheet import Sheet
+
+_LOWEST = 14.0
+_RISE = 9.0
+_RISE_TOLD = 17.0
+_MOST_LEVELS = 8
+_WORDS = 16.0
+_ASIDE = 3.0
+
+Ends = tuple[int, int, Link]
+
+
+@dataclass(frozen=True, slots=True)
+class Arcs:
+    """The arcs over one row.
+
+    Attributes:
+        links: What they join, by item numbers.
+        levels: How high each one rises.
+    """
+
+    links: tuple[Ends, ...]
+    levels: tuple[int, ...]
+
+    @property
+    def height(self) -> float:
+        """Pixels that they take above the row."""
+        if not self.links:
+            return 0.0
+        return _LOWEST + self._rise * max(self.levels) + (_WORDS if self._told else 4.0)
+
+    @property
+    def _told(self) -> bool:
+        return any(link.text for _, _, link in self.links)
+
+    @property
+    def _rise(self) -> float:
+        """How much higher the next level is: texts stand between arcs."""
+        return _RISE_TOLD if self._told else _RISE
+
+    def draw(self, sheet: Sheet, bounds: Mapping[int, Rect]) -> None:
+        """Draws them over boxes that have their places."""
+        for (start, stop, link), level in zip(self.links, self.levels, strict=True):
+            _arc(sheet, bounds[start], bounds[stop], link, _LOWEST + self._rise * level)
+        for (start, stop, link), level in zip(self.links, self.levels, strict=True):
+            _words(sheet, bounds[start], bounds[stop], link, _LOWEST + self._rise * level)
+
+
+def arcs_of(links: Sequence[Ends], at: Mapping[int, float]) -> Arcs:
+    """The levels of arcs: what lies within another one is lower.
+
+    Args:
+        links: What is joined.
+        at: Where each end is, in any unit along the row.
+    """
+    ranges = {n: sorted((at[start], at[stop])) for n, (start, stop, _) in enumerate(links)}
+    levels = dict.fromkeys(ranges, 0)
+    done: list[int] = []
+    for n in sorted(ranges, key=lambda number: ranges[number][1] - ranges[number][0]):
+        low, high = ranges[n]
+        below = [levels[m] for m in done if ranges[m][0] < high and low < ranges[m][1]]
+        levels[n] = min(max(below, default=-1) + 1, _MOST_LEVELS)
+        done.append(n)
+    return Arcs(tuple(links), tuple(levels[n] for n in range(len(links))))
+
+
+def ink_of(link: Link) -> Ink:
+    """The ink of an arrow."""
+    if link.tone is Tone.MISS:
+        return Ink.ERROR
+    if link.tone is Tone.HIT:
+        return Ink.ACCENT
+    return Ink.FAINT if link.tone in (Tone.FAINT, Tone.DEAD, Tone.EMPTY) else Ink.MUTED
+
+
+def _arc(sheet: Sheet, start: Rect, stop: Rect, link: Link, height: float) -> None:
+    onwards = stop.middle[0] >= start.middle[0]
+    aside = min(_ASIDE, start.w / 4, stop.w / 4) * (1 if onwards else -1)
+    x0, x1 = start.middle[0] + aside, stop.middle[0] - aside
+    y0, y1 = start.y - 1, stop.y - 2
+    top = min(start.y, stop.y) - height
+    # A cubic whose control points are at this height has its top at three quarters of it.
+    lift = (y0 + y1) / 2 - ((y0 + y1) / 2 - top) / 0.75
+    lean = (x1 - x0) * 0.12
+    move = Move((x1, y1), ((x0 + lean, lift), (x1 - lean, lift)))
+    dashed = link.tone in (Tone.FAINT, Tone.DEAD, Tone.EMPTY)
+    sheet.lines.append(Path((x0, y0), (move,), ink_of(link), 1.5, dashed, arrow=True))
+
+
+def _words(sheet: Sheet, start: Rect, stop: Rect, link: Link, height: float) -> None:
+    """The text of an arc over its top; beside the top or under it where other arcs pass there."""
+    if not link.text:
+        return
+    wide = sheet.measure(link.text, SMALL, Face.SANS)
+    top, x0, x1 = min(start.y, stop.y) - height, start.middle[0], stop.middle[0]
+    for share, y in ((0.5, top - 8), (0.5, top + 9), (0.4, top - 8), (0.6, top - 8), (0.4, top + 10), (0.6, top + 10)):
+        x = sheet.within(x0 + (x1 - x0) * share, wide)
+        room = Rect(x - wide / 2 - 1, y - 8, wide + 2, 16)
+        if y + 8 > min(start.y, stop.y) or sheet.crossed(room):
+            continue
+        if sheet.write((x, y), link.text, size=SMALL, ink=ink_of(link), anchor=Anchor.MIDDLE) is not None:
+            return

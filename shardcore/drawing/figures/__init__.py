@@ -1,0 +1,1 @@
+"""Where the parts of each kind of figure lie."""
