@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
 
 from shardscope import assets
@@ -40,25 +41,25 @@ def _copied(path: Path, found: Sequence[Sample]) -> Sample | None:
     return next((sample for sample in alike if _digest(sample.path) == digest), None)
 
 
-def _files(path: Path) -> Iterator[Path]:
-    """The file, or the files below the folder, in an order of their own; one more than `MOST_FILES` at most."""
+def _files(path: Path) -> list[Path]:
+    """The file, or the files below the folder, in an order of their own; none where there are too many."""
     if path.is_file():
-        yield path
-        return
-    pending, seen = [path], 0
-    while pending and seen <= MOST_FILES:
-        for entry in sorted(pending.pop().iterdir()):
-            seen += 1
-            if entry.is_dir() and not entry.is_symlink():
-                pending.append(entry)
-            elif entry.is_file():
-                yield entry
+        return [path]
+    pending, found, seen = [path], [], 0
+    while pending:
+        # Of a folder of millions no more is listed than it takes to see that.
+        entries = list(islice(pending.pop().iterdir(), MOST_FILES + 1))
+        seen += len(entries)
+        if seen > MOST_FILES:
+            return []
+        pending += [entry for entry in entries if entry.is_dir() and not entry.is_symlink()]
+        found += [entry for entry in entries if entry.is_file()]
+    return sorted(found)
 
 
 def _size(path: Path) -> int:
-    """Bytes of all files; -1 where there are too many."""
-    sizes = [file.stat().st_size for file in _files(path)]
-    return sum(sizes) if len(sizes) <= MOST_FILES else -1
+    """Bytes of all files."""
+    return sum(file.stat().st_size for file in _files(path))
 
 
 def _digest(path: Path) -> str:

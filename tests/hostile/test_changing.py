@@ -13,24 +13,22 @@ import shardcore
 from shardcore.errors import ShardError
 from shardcore.extract import Conflict, ExtractOptions, extract
 
-SAMPLES = Path(__file__).parents[2] / "resources" / "samples"
+DATA = Path(__file__).parent.parent / "data"
 ONE_OF_EACH = {
-    "swh": "swh.shard",
-    "mdb": "mdb",
-    "xorb": "xorb.xorb",
-    "bloscpack": "bloscpack.blp",
-    "des": "des/20261103_51_0000.des",
-    "neuroglancer": "neuroglancer/0.shard",
+    "swh": "swh/small.shard",
+    "mdb": "mdb/cas/shard-cache/e74f6896fcb34a8319a97331d6b89e63c376d2da50068dce9e7f253a198b73a7.mdb",
+    "xorb": "xorb/lz4.xorb",
+    "bloscpack": "bloscpack/array.blp",
+    "des": "des/sidecar/20261103_51_0000.des",
+    "neuroglancer": "neuroglancer/skeletons_murmur_gzip/0.shard",
 }
 formats = pytest.mark.parametrize("name", ONE_OF_EACH)
 
 
 def sample(name: str, folder: Path) -> Path:
     """A copy of a format's sample, with what lies beside it."""
-    whole = SAMPLES / ONE_OF_EACH[name]
-    if whole.is_dir():
-        (whole,) = whole.iterdir()
-    beside = [whole] if whole.parent == SAMPLES else list(whole.parent.iterdir())
+    whole = DATA / ONE_OF_EACH[name]
+    beside = list(whole.parent.iterdir()) if name in ("des", "neuroglancer") else [whole]
     folder.mkdir(parents=True, exist_ok=True)
     for path in beside:
         shutil.copy(path, folder)

@@ -14,8 +14,8 @@ from shardcore.errors import Cancelled
 from shardcore.parallel import in_order
 from shardcore.progress import check_stopped, stopped_by
 
-DES = Path(__file__).parents[2] / "resources" / "samples" / "des"
-SCALE = Path(__file__).parents[2] / "resources" / "samples" / "neuroglancer"
+DES = Path(__file__).parents[2] / "resources" / "samples" / "des" / "archive"
+SCALE = Path(__file__).parents[2] / "resources" / "samples" / "neuroglancer" / "hashed"
 
 
 @pytest.mark.parametrize("jobs", [1, 2, 8])

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QGridLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QGridLayout, QMenu, QToolButton, QVBoxLayout, QWidget
 
 from shardcore import Shard
 from shardscope.assets import KeyRole, Sample
@@ -50,6 +50,8 @@ class KeyOffers(QWidget):
 
     chosen = Signal(str)
     """A key that is to be looked up."""
+    changed = Signal()
+    """Other keys are offered."""
 
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -127,6 +129,7 @@ class KeyOffers(QWidget):
         self._box.deleteLater()
         self._box = box
         self.setVisible(bool(offers))
+        self.changed.emit()
 
     def _heading(self) -> str:
         if not self.offers:
@@ -146,3 +149,36 @@ class KeyOffers(QWidget):
         if offer.about:
             grid.addWidget(WrapText(offer.about, tone="muted"), row + 1, 1)
         grid.setRowMinimumHeight(row + 2, 8)
+
+
+class KeyMenu(QToolButton):
+    """The same keys in a menu, which is there while steps are shown, too.
+
+    Args:
+        offers: What asks for the keys, and is told which one is chosen.
+    """
+
+    def __init__(self, offers: KeyOffers) -> None:
+        super().__init__()
+        self.setObjectName("traceKeys")
+        self.setText("▾")
+        self.setAccessibleName(self.tr("Keys to begin with"))
+        self.setToolTip(self.tr("Keys to begin with"))
+        self.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        self.setStyleSheet("QToolButton { padding: 4px 6px; } QToolButton::menu-indicator { image: none; }")
+        self.setMaximumWidth(2 * self.fontMetrics().height())
+        menu = QMenu(self)
+        menu.setToolTipsVisible(True)
+        self.setMenu(menu)
+        self._offers = offers
+        offers.changed.connect(self._fill)
+        self._fill()
+
+    def _fill(self) -> None:
+        self.menu().clear()
+        for offer in self._offers.offers:
+            key = cut_middle(shown(offer.key), LONGEST)
+            action = self.menu().addAction(f"{offer.word}: {key}".replace("&", "&&"))
+            action.setToolTip(tip(offer.about or offer.key))
+            action.triggered.connect(partial(self._offers.chosen.emit, offer.key))
+        self.setEnabled(bool(self._offers.offers))

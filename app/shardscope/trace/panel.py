@@ -26,7 +26,7 @@ from shardscope.looks.wrap_text import WrapText
 from shardscope.selection import Selection
 from shardscope.session import Session
 from shardscope.trace.band import FAILED, OutcomeBand, outcome_of, verdict
-from shardscope.trace.offers import KeyOffers
+from shardscope.trace.offers import KeyMenu, KeyOffers
 from shardscope.trace.parts import Progress, StepCard
 from shardscope.walk import Walk
 
@@ -258,9 +258,12 @@ class TracePanel(QWidget):
         self.look = QPushButton(self.tr("Look up"))
         self.look.setObjectName("traceLook")
         self.look.clicked.connect(self._look_up)
+        self.offers = KeyOffers(self._session)
+        self.offers.chosen.connect(self._look_up_offered)
         top = QHBoxLayout()
         top.setSpacing(8)
         top.addWidget(self.field, 1)
+        top.addWidget(KeyMenu(self.offers))
         top.addWidget(self.look)
         self._top, self._band_place = top, QVBoxLayout()
         column = QVBoxLayout(self)
@@ -308,11 +311,8 @@ class TracePanel(QWidget):
         """What is shown before the first lookup: how to begin, and keys to begin with."""
         self.hint = WrapText(tone="muted")
         self.hint.setObjectName("traceHint")
-        self.offers = KeyOffers(self._session)
-        self.offers.chosen.connect(self._look_up_offered)
         empty = QWidget()
-        middle = QVBoxLayout(empty)
-        middle.setContentsMargins(28, 24, 28, 24)
+        middle = self._middle = QVBoxLayout(empty)
         middle.setSpacing(20)
         middle.addWidget(self.hint)
         middle.addWidget(self.offers)
@@ -348,6 +348,7 @@ class TracePanel(QWidget):
 
     def _make_room(self) -> None:
         low = self.height() < LOW
+        self._middle.setContentsMargins(*((28, 24, 28, 24) if not low else (12, 4, 12, 4)))
         self._top.setContentsMargins(*((8, 4, 8, 4) if low else (12, 12, 12, 8)))
         self._controls.setContentsMargins(*((8, 1, 8, 1) if low else (12, 6, 12, 10)))
         # Without a step there is no list that it could be scrolled with.

@@ -71,7 +71,7 @@ def test_states_and_keys_together(shard: Shard) -> None:
 
 def test_kinds_and_codecs() -> None:
     """Kinds and codecs are those of the file."""
-    with shardcore.open(SAMPLES / "mdb") as shard:
+    with shardcore.open(SAMPLES / "mdb" / "cache") as shard:
         shard.load_index()
         rows = rows_of(shard, View("kind:chunk"))
         assert rows is not None

@@ -13,6 +13,7 @@ from pytestqt.qtbot import QtBot
 from shardscope import assets
 from shardscope.sample_of import sample_of
 from shardscope.session import Session
+from shardscope.trace.offers import KeyMenu
 from shardscope.trace.panel import TracePanel
 from tests.app.conftest import open_in
 
@@ -46,6 +47,10 @@ def test_a_sample_offers_its_three_keys(
     assert panel.trace is not None
     assert panel.trace.outcome == "absent"
     assert panel.field.text() == sample.keys[2].key
+    actions = panel.findChild(KeyMenu).menu().actions()
+    assert [action.text().partition(":")[0] for action in actions] == ["Typical", "Crowded", "Absent"]
+    actions[0].trigger()
+    qtbot.waitUntil(lambda: panel.trace is not None and panel.trace.outcome == "found")
     copied = Path(shutil.copy(sample.path, tmp_path / "mine.shard"))
     open_in(session, qtbot, copied)
     qtbot.waitUntil(lambda: offers.sample == sample)

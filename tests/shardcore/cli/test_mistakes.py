@@ -16,7 +16,10 @@ from shardcore.cli.program import run
 A = "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb"  # sha256 of "a"
 ABSENT = "00" * 31 + "aa"
 MDB_KEY = "is no key of an mdb shard; a key is the hash of a file, 64 hex digits; xorb: or chunk: before it names"
-BLP_KEY = "a key of a bloscpack file is the number of a chunk, `@` and the number of a plain byte, or `all`"
+BLP_KEY = (
+    "a key of a bloscpack file is the number of a chunk, `@` and the number of a plain byte, `[i,j]` for an element, "
+    "or `all`"
+)
 NUMBER = "an offset is the number of a byte, such as 4096 or 0x1000"
 KEY_TYPE = "neuroglancer routes a key by either `info` or `spec`: give one of them"
 
@@ -163,7 +166,6 @@ MISTAKES: list[tuple[int, str, list[str]]] = [
 def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """The files that the commands name, by words in capitals."""
     data = Path(__file__).parents[2] / "data"
-    samples = data.parents[1] / "resources" / "samples"
     own = tmp_path_factory.mktemp("mistakes")
     cuts = {"CUT": ("swh/small.shard", 100), "CUTDES": ("des/tiny.des", 60), "CUTBLP": ("bloscpack/meta_0.blp", 40)}
     for name, (sample, size) in cuts.items():
@@ -186,12 +188,12 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         "SWHFILE": data / "swh/small.shard",
         "DES": data / "des/tiny.des",
         "STORE": data / "des",
-        "SAMPLE": samples / "des",
+        "SAMPLE": data / "des" / "sidecar",
         "MDB": data / "mdb/derived/plain_no_tables.mdb",
         "CAS": data / "mdb/cas/shards",
         "LONELY": own / "LONELY" / shard.name,
         "BLP": data / "bloscpack/meta_0.blp",
-        "XORB": samples / "xorb.xorb",
+        "XORB": data / "xorb/lz4.xorb",
         "TINY": data / "neuroglancer/tiny_worked_example",
         "VOLUME": data / "neuroglancer/volume",
         "BARE": own / "bare",

@@ -34,12 +34,6 @@ def expected(data: Path) -> list[str]:
         return [key for key in shard.objects.keys if key is not None]
 
 
-@pytest.fixture
-def samples(data: Path) -> Path:
-    """The samples that come with the program."""
-    return data.parents[1] / "resources" / "samples"
-
-
 def lines(capsys: pytest.CaptureFixture[str]) -> list[Any]:
     """The JSON values on standard output, one on each line."""
     return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
@@ -78,10 +72,10 @@ def test_ls_all_shows_unused_slots(small: str, capsys: pytest.CaptureFixture[str
 
 
 def test_ls_lists_what_can_be_had(
-    samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Tombstoned rows come with `--all`, or with `--deleted`; every key that `ls` lists can be extracted."""
-    store = str(samples / "des")
+    store = str(data / "des" / "sidecar")
     live, dead = ["live"], ["tombstoned"]
     # What a tombstone covers is listed with `--all`, too, but not served.
     for option, states, code in [("", live * 2, 0), ("--all", live * 2 + dead, 1), ("--deleted", None, 0)]:

@@ -91,7 +91,7 @@ def test_a_forbidden_neighbour_is_absent_and_told_once(server: RangeServer, caps
     """Stores that nobody may list answer 403 for what is not there: it is absent, and that is said once."""
     server.behave(missing=403)
     name = "20261103_51_0000.des"
-    address = server.put(f"/{name}", Path(__file__).parents[4] / "resources" / "samples" / "des" / name)
+    address = server.put(f"/{name}", Path(__file__).parents[3] / "data" / "des" / "sidecar" / name)
     assert run(["verify", address]) in (0, 1)
     told = capsys.readouterr().err.splitlines()
     assert len([line for line in told if ".meta is absent, or may not be read" in line]) == 1
@@ -187,7 +187,7 @@ def test_the_tape(server: RangeServer, tmp_path: Path, capsys: pytest.CaptureFix
 def test_copies_at_the_root_of_a_bucket_are_found() -> None:
     """`_ext_retention/` lies at the bucket's root, however deep the shards lie."""
     with StoreServer() as store:
-        samples = Path(__file__).parents[4] / "resources" / "samples" / "des"
+        samples = Path(__file__).parents[3] / "data" / "des" / "sidecar"
         store.put_folder("/bucket/a/b/c", samples)
         store.put("/bucket/_ext_retention/20260101/kept_2026-01-01T00:00:00Z.dat", b"copy")
         options = RemoteOptions(endpoint_url=store.url, addressing="path", anonymous=True)
