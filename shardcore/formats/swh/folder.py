@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from shardcore.dataset import DataSet, Member
 from shardcore.errors import FormatError, NotAShard, SourceError, says_absent
 from shardcore.format import Certainty, OpenContext, Verdict
+from shardcore.formats.swh.drawings import asked_drawing
 from shardcore.formats.swh.layout import HEADER, WHOLE_MAGIC
 from shardcore.formats.swh.lookup import SwhKey, parse_key
 from shardcore.formats.swh.shard import SwhShard, open_shard
@@ -86,6 +87,7 @@ class SwhDataSet(DataSet):
             "Nothing in a key tells which shard holds it, and Read Shards have no routing rule: "
             f"{plural(len(names), 'shard')} to ask, one after the other, until one has the key.",
             candidates=names[:100],
+            draw=lambda: asked_drawing(names, key.digest),
         )
         return names
 

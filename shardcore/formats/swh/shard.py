@@ -8,14 +8,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shardcore.drawing.model import Sketch
 from shardcore.errors import FormatError, LimitExceeded, Truncated, UsageError
 from shardcore.finding import Depth, Report
 from shardcore.format import Certainty, Draft, OpenContext, Verdict
 from shardcore.formats.swh import layout
+from shardcore.formats.swh.displacement_sketch import DisplacementSketch
 from shardcore.formats.swh.file import SwhFile
 from shardcore.formats.swh.hash_section import HashParts, read_hash_parts, read_hash_tail
+from shardcore.formats.swh.hashing import SwhHashing
+from shardcore.formats.swh.keyed import KeyedScene
 from shardcore.formats.swh.lookup import SwhKey, SwhLookup
 from shardcore.formats.swh.objects import SwhObjects
+from shardcore.formats.swh.parking import ParkingSketch
 from shardcore.formats.swh.tree import SwhTree, cut_nodes, header_node
 from shardcore.nodes.node import Node
 from shardcore.objects import ObjectRef
@@ -23,7 +28,7 @@ from shardcore.progress import Progress, no_progress
 from shardcore.record import Value
 from shardcore.shard import DEFAULT_LIMIT, Shard
 from shardcore.sources.opening import PrefetchedSource
-from shardcore.trace import Look
+from shardcore.trace import Look, Trace
 from shardcore.words import grouped_digits, plural
 
 SECTION_GUESS = 65536
@@ -51,6 +56,7 @@ class SwhShard(Shard):
         self._objects = SwhObjects(file)
         self._tree = SwhTree(file)
         self._lookup = SwhLookup(file)
+        self._hashing = SwhHashing(file)
 
     @property
     def objects(self) -> SwhObjects:
@@ -97,6 +103,13 @@ class SwhShard(Shard):
     def lookup(self, key: SwhKey, look: Look) -> ObjectRef:
         """Finds a key; see `Shard.lookup`."""
         return self._lookup.find(key, look)
+
+    def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
+        """Parking, and from bits to displacement: of a key looked up, else of the first; none without hash function."""
+        if self.file.parts is None:
+            return ()
+        scene = KeyedScene(self._hashing, trace)
+        return (ParkingSketch(scene), DisplacementSketch(scene))
 
     def find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
         """The slots of many keys, vectorised; -1 where a key is absent."""
