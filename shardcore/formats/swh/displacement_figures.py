@@ -57,9 +57,7 @@ def directory_figure(parts: HashParts, bucket: int, place: Place) -> Cells:
         name="entry",
         here=True,
     )
-    title = (
-        f"1 · Select directory: where every {chd_code.ONES_PER_ENTRY}th one-bit stands, so that counting can begin near"
-    )
+    title = f"1 · Select directory: one-bit {one} is found without counting"
     return Cells(title, len(shown), (item,), first=shown.start)
 
 
@@ -77,10 +75,7 @@ def unary_figure(parts: HashParts, bucket: int, place: Place) -> Bits | None:
     items = [_one_bit(parts, bucket, own, 8 * first, Tone.HIT)]
     if before >= 8 * first:
         items.append(_one_bit(parts, bucket - 1, before, 8 * first, Tone.KEY))
-    title = (
-        f"2 · Unary bits {8 * first} to {8 * last - 1}, read from the right: one-bit number i ends bucket i, "
-        f"each zero before it is a step of 2^{parts.low_width} store bits"
-    )
+    title = f"2 · Unary bits {8 * first} to {8 * last - 1}, from the right: a one-bit for each bucket"
     return Bits(title, 8 * (last - first), value, tuple(items))
 
 
@@ -90,7 +85,8 @@ def _one_bit(parts: HashParts, bucket: int, position: int, base: int, tone: Tone
         (parts.where("unary bits", position // 8, position // 8 + 1),),
         at=position - base,
         tone=tone,
-        doc=f"One-bit {bucket} stands at bit {position} of the unary bits: {position - bucket} zeros come before it.",
+        doc=f"One-bit {bucket} stands at bit {position}; each of the {position - bucket} zeros before it stands for "
+        f"{1 << parts.low_width} bits of the value store.",
         name="one-bit" if tone is Tone.HIT else "one-bit before",
         here=tone is Tone.HIT,
     )
@@ -104,7 +100,7 @@ def low_figure(parts: HashParts, bucket: int, place: Place) -> Bits:
     if bucket:
         items.append(_low_item(parts, bucket - 1, 0, place.lows[0], Tone.KEY))
         value = place.lows[0] | place.lows[1] << r
-    title = f"3 · Low bits: {plural(r, 'bit')} for each bucket, the fine part of where its value ends"
+    title = f"3 · Low bits: {plural(r, 'bit')} for each bucket"
     return Bits(title, r * len(items), value, tuple(items))
 
 
@@ -126,29 +122,22 @@ def ends_figure(parts: HashParts, bucket: int, place: Place) -> Table:
     """How the ends of two neighbours come out of their bits."""
     r = parts.low_width
     stop = place.start + place.length
-    own = _end_column(bucket, place.positions[1], place.lows[1], r, stop, "end")
+    rows = [_end_row(bucket, place.positions[1], place.lows[1], r, stop)]
     if bucket:
-        before = _end_column(bucket - 1, place.positions[0], place.lows[0], r, place.start, "end before")
-    else:
-        before = (Item("-"), Item("-"), Item("-"), Item("0", name="end before", doc="The first value begins at bit 0."))
-    names = (
-        "its one-bit stands at",
-        "zeros before it = high part",
-        "low part",
-        f"its value ends at: high × {1 << r} + low",
-    )
-    rows = tuple((Item(name), first, second) for name, first, second in zip(names, before, own, strict=True))
-    neighbour = f"bucket {bucket - 1}" if bucket else "start of the store"
-    return Table("4 · A value begins where the one before it ends", ("", neighbour, f"bucket {bucket}"), rows)
+        rows.insert(0, _end_row(bucket - 1, place.positions[0], place.lows[0], r, place.start, "before"))
+    headings = ("bucket", "its one-bit at", "zeros before it: high", "low", f"value ends: high × {1 << r} + low")
+    return Table("4 · A value begins where the one before it ends", headings, tuple(rows))
 
 
-def _end_column(bucket: int, position: int, low: int, r: int, end: int, name: str) -> tuple[Item, ...]:
+def _end_row(bucket: int, position: int, low: int, r: int, end: int, which: str = "") -> tuple[Item, ...]:
     high = position - bucket
+    tone = Tone.KEY if which else Tone.HIT
     return (
-        Item(f"bit {position}"),
+        Item(str(bucket), here=not which),
+        Item(f"bit {position}", name=f"one {which}".strip()),
         Item(f"{position} - {bucket} = {high}"),
-        Item(str(low)),
-        Item(f"{high} × {1 << r} + {low} = {end}", name=name, tone=Tone.KEY if name == "end before" else Tone.HIT),
+        Item(str(low), name=f"part {which}".strip()),
+        Item(f"{high} × {1 << r} + {low} = {end}", name=f"end {which}".strip(), tone=tone),
     )
 
 
@@ -178,7 +167,7 @@ def store_figure(parts: HashParts, bucket: int, place: Place, first: int, data: 
         told = f"The value of bucket {value.bucket}: its displacement is {value.displacement}."
         items.append(Item(str(value.bucket), (span,), value.start - 8 * first, value.length, Tone.FAINT, told))
     bits = f"bits {8 * first} to {8 * (first + len(data)) - 1}"
-    title = f"5 · Value store, {bits}: the value lies at {place.start} to {stop - 1}"
+    title = f"5 · Value store, {bits}: the value is at {place.start} to {stop - 1}"
     return Bits(title, 8 * len(data), int.from_bytes(data, "little"), tuple(items))
 
 
@@ -214,10 +203,10 @@ def split_figure(parts: HashParts, place: Place, displacement: int, title: str) 
 
 
 PLACE_LINKS = (
-    ("one-bit before", "end before", Tone.KEY),
-    ("one-bit", "end", Tone.HIT),
-    ("low before", "end before", Tone.KEY),
-    ("low", "end", Tone.HIT),
+    ("one-bit before", "one before", Tone.KEY),
+    ("one-bit", "one", Tone.HIT),
+    ("low before", "part before", Tone.KEY),
+    ("low", "part", Tone.HIT),
     ("end before", "value", Tone.KEY),
     ("end", "value", Tone.HIT),
     ("value", "d", Tone.HIT),

@@ -93,9 +93,7 @@ class ParkingSketch:
         parts, geometry = file.hash_parts(), file.geometry
         street = self._street(hashed, tried)
         known = None if unfolded else self._scene.hashing.displacements()
-        figures: list[Figure] = [
-            mixed_figure(hashed.key, hashed.rounds[-1].mixed, (hashed.bucket, hashed.first, hashed.step), parts)
-        ]
+        figures: list[Figure] = [mixed_figure(hashed.key, (hashed.bucket, hashed.first, hashed.step), parts)]
         if unfolded:
             figures.append(rounds_figure(hashed.rounds))
         buckets = buckets_figure(
@@ -112,7 +110,7 @@ class ParkingSketch:
         path, _ = path_of(hashed.first, hashed.step, tried, parts.slots)
         if geometry.slots <= WHOLE_RING:
             held = [street.held[slot] for slot in range(geometry.slots)]
-            title = f"Slots, a ring: after slot {geometry.slots - 1} comes slot 0. Framed: where this key comes to lie"
+            title = f"{geometry.slots} slots, a ring: after slot {geometry.slots - 1} comes slot 0"
             figures.append(ring_figure(geometry, held, street.cars, title))
             links += ring_links(path)
             shown = geometry.slots

@@ -69,22 +69,24 @@ def tag(key: bytes) -> str:
     return key.hex()[:4]
 
 
-def mixed_figure(key: bytes, mixed: chd.Triple, placed: chd.Triple, parts: HashParts) -> Table:
+def mixed_figure(key: bytes, placed: chd.Triple, parts: HashParts) -> Table:
     """The mixing as one box, and what comes out of it."""
-    a, b, c = (f"{number:08x}" for number in mixed)
     bucket, first, step = placed
     seed = parts.start + HASH_HEAD.offsets["seed"]
     tail = (Span("", parts.stop - HASH_TAIL.size, parts.stop),)
-    box = "Bob Jenkins' hash: three rounds that mix the key into three numbers, a, b and c, which look random."
+    box = "Bob Jenkins' hash: three rounds mix the key into three numbers, a, b and c, which look random."
+    starts = f"b mod n, with n = {parts.slots} slots: the key begins at slot {first}."
     row = (
         Item(f"{key.hex()[:8]}…", tone=Tone.KEY, doc=f"The key: {key.hex()}.", name="key"),
-        Item(f"a {a}  b {b}  c {c}", (Span("", seed, seed + HASH_HEAD.sizes["seed"]),), doc=box, name="mixed"),
-        Item(str(bucket), tail, doc=f"a mod B, with B = {parts.buckets} buckets: bucket {bucket}.", name="g"),
-        Item(str(first), tail, doc=f"b mod n, with n = {parts.slots} slots: the key begins at slot {first}.", name="f"),
-        Item(str(step), tail, doc=f"c mod (n - 1) + 1: each jump goes {step} slots on.", name="h"),
+        Item(
+            "three rounds", (Span("", seed, seed + HASH_HEAD.sizes["seed"]),), tone=Tone.LOOKUP, doc=box, name="mixed"
+        ),
+        Item(f"bucket {bucket}", tail, doc=f"a mod B, with B = {parts.buckets} buckets: bucket {bucket}.", name="g"),
+        Item(f"first slot {first}", tail, doc=starts, name="f"),
+        Item(f"step {step}", tail, doc=f"c mod (n - 1) + 1: each jump goes {step} slots on.", name="h"),
     )
-    headings = ("key", "mixed", "bucket g = a mod B", "first slot f = b mod n", "step h = c mod (n-1) + 1")
-    return Table("The key is mixed into three numbers: a bucket, a first slot, a step", headings, (row,))
+    headings = ("key", "mixed into a, b, c", "g = a mod B", "f = b mod n", "h = c mod (n - 1) + 1")
+    return Table("The key becomes three numbers", headings, (row,))
 
 
 def rounds_figure(rounds: Sequence[chd.Round]) -> Table:
@@ -94,7 +96,7 @@ def rounds_figure(rounds: Sequence[chd.Round]) -> Table:
         (Item(name), *(Item(f"{number:08x}", tone=Tone.FAINT if at == 0 else Tone.PLAIN) for number in state))
         for at, (name, state) in enumerate(zip(ROUND_ROWS, states, strict=True))
     )
-    return Table("Mixing: each round adds three numbers to the state and stirs it", ("", "a", "b", "c"), rows)
+    return Table("The mixing: each round adds to a, b, c and mixes them", ("", "a", "b", "c"), rows)
 
 
 def buckets_figure(
@@ -120,8 +122,8 @@ def buckets_figure(
             items.append(Item(f"d = {tried}", spans, number, tone=tone, doc=doc, name="bucket", here=True))
         elif known is not None:
             doc = f"Bucket {number}: its displacement is {int(known[number])}."
-            items.append(Item(f"d = {int(known[number])}", at=number, tone=Tone.FAINT, doc=doc))
-    title = f"Buckets {shown.start} to {shown.stop - 1}: each keeps one displacement d, which moves all its keys"
+            items.append(Item(str(int(known[number])), at=number, tone=Tone.FAINT, doc=doc))
+    title = f"Buckets {shown.start} to {shown.stop - 1}: each keeps one displacement d"
     return Cells(title, len(shown), tuple(items), first=shown.start)
 
 
@@ -146,9 +148,7 @@ def cars_figure(cars: Sequence[Car], displacement: int, slots: int) -> Table:
         )
         for car in cars
     )
-    title = (
-        f"Its keys, moved together: p0 = d mod n = {probes} jumps of the key's step h, then p1 = d // n = {turns} on"
-    )
+    title = f"Its keys move together: p0 = d mod n = {probes} jumps, p1 = d // n = {turns} on"
     return Table(title, ("key", "(f + h · p0 + p1) mod n", "slot", "fits?"), rows)
 
 
