@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from shardcore.caching import Once
 from shardcore.formats.swh.hashing import Hashed, SwhHashing
 from shardcore.formats.swh.objects import key_bytes
@@ -12,17 +14,19 @@ class KeyedScene:
     """One key of a shard, hashed when somebody draws it.
 
     Args:
-        hashing: Hashes keys.
+        hashing: Gives what hashes keys, asked when something is drawn.
         trace: The lookup of the key; without it the key is that of the first object.
-
-    Attributes:
-        hashing: See above.
     """
 
-    def __init__(self, hashing: SwhHashing, trace: Trace | None) -> None:
-        self.hashing = hashing
+    def __init__(self, hashing: Callable[[], SwhHashing], trace: Trace | None) -> None:
+        self._opened = hashing
         self._trace = trace
         self._hashed: Once[Hashed | None] = Once()
+
+    @property
+    def hashing(self) -> SwhHashing:
+        """What hashes keys."""
+        return self._opened()
 
     @property
     def displacement(self) -> int | None:

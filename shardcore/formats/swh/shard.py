@@ -43,6 +43,7 @@ class SwhShard(Shard):
 
     Attributes:
         file: The open file.
+        hashing: Hashes keys for what is drawn of it.
     """
 
     format = "swh"
@@ -56,7 +57,7 @@ class SwhShard(Shard):
         self._objects = SwhObjects(file)
         self._tree = SwhTree(file)
         self._lookup = SwhLookup(file)
-        self._hashing = SwhHashing(file)
+        self.hashing = SwhHashing(file)
 
     @property
     def objects(self) -> SwhObjects:
@@ -108,8 +109,7 @@ class SwhShard(Shard):
         """Parking, and from bits to displacement: of a key looked up, else of the first; none without hash function."""
         if self.file.parts is None:
             return ()
-        scene = KeyedScene(self._hashing, trace)
-        return (ParkingSketch(scene), DisplacementSketch(scene))
+        return sketches_of(KeyedScene(lambda: self.hashing, trace))
 
     def find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
         """The slots of many keys, vectorised; -1 where a key is absent."""
@@ -138,6 +138,11 @@ class SwhShard(Shard):
     def close(self) -> None:
         """Closes the file."""
         self.file.close()
+
+
+def sketches_of(scene: KeyedScene) -> tuple[Sketch, ...]:
+    """What is drawn of a key: where it lives, and how the displacement of its bucket is found."""
+    return ParkingSketch(scene), DisplacementSketch(scene)
 
 
 def detect(source: PrefetchedSource) -> Verdict | None:
