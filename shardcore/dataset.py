@@ -265,9 +265,18 @@ class DataSet(Shard):
         """Those of the member that a lookup ended in; formats draw the way to it before them."""
         name = trace.member if trace is not None else ""
         try:
-            return moved_sketches(self.member(name).sketches(trace), lambda span: placed_span(span, name))
-        except UsageError:
+            return self.placed_sketches(self.member(name).sketches(trace), name)
+        except ShardError:
             return ()
+
+    @property
+    def first_member(self) -> str:
+        """The name of the first member, as far as it is known without reading; else empty."""
+        return self.members[0].name if self.listed and self.members else ""
+
+    def placed_sketches(self, sketches: Sequence[Sketch], name: str) -> tuple[Sketch, ...]:
+        """Sketches of a member, in the words of the data set."""
+        return moved_sketches(sketches, lambda span: placed_span(span, name))
 
     def lookup_all(self, key: Any) -> tuple[ObjectRef, ...]:
         """All objects with a parsed key, in all members that may hold it."""

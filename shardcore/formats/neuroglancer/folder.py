@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.dataset import DataSet, Member
+from shardcore.drawing.model import Sketch, Still
 from shardcore.errors import (
     Forbidden,
     NoSuchObject,
@@ -24,6 +25,8 @@ from shardcore.errors import (
 )
 from shardcore.finding import Depth, Finding, Report, Severity
 from shardcore.format import Certainty, OpenContext, Verdict
+from shardcore.formats.neuroglancer.bits_sketch import BitsSketch
+from shardcore.formats.neuroglancer.drawings import route_drawing
 from shardcore.formats.neuroglancer.lookup import tell_route
 from shardcore.formats.neuroglancer.origin import INFO_NAME, Origin, find_info, given_origin, origin_from
 from shardcore.formats.neuroglancer.shard import VERSION, NeuroglancerShard, open_member
@@ -39,7 +42,7 @@ from shardcore.shard import Part, Shard
 from shardcore.sources.base import Folder, Source
 from shardcore.sources.names import SourceName
 from shardcore.span import Span
-from shardcore.trace import Look
+from shardcore.trace import Look, Trace
 from shardcore.words import plural
 
 MOST_TRIED = 64
@@ -134,9 +137,26 @@ class NeuroglancerDataSet(DataSet):
                 "No such shard",
                 f"There is no {missing}: writers leave out shards without keys, so the key is absent.",
                 file=missing,
+                draw=lambda: route_drawing(self.origin.spec, key, self._there),
             )
             return ()
         return (name,)
+
+    @property
+    def _there(self) -> tuple[int, ...]:
+        """The numbers of the files that are known to be there."""
+        return tuple(sorted(self._names)) if self.listed else ()
+
+    def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
+        """Which file a key leads to, then what is drawn of the key in it; of the first key where none is looked up."""
+        place = None if trace is None else self.parse_key(trace.key)
+        inside = super().sketches(trace)
+        if place is None:
+            first = self.first_member
+            sketch = BitsSketch(self.origin, None, lambda: cast(NeuroglancerShard, self.member(first)).file)
+            return self.placed_sketches((sketch,), first) if first else ()
+        routing = Still("files", "Files", route_drawing(self.origin.spec, place, self._there))
+        return (routing, *(inside or (BitsSketch(self.origin, place.key, lambda: None),)))
 
     def _tried(self, number: int) -> str | None:
         """The file of a shard, found by opening it; None when it is not there."""

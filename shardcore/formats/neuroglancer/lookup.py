@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import FormatError, KeyAbsent, ShardError, UsageError
+from shardcore.formats.neuroglancer import drawings
+from shardcore.formats.neuroglancer.bits_figures import row_spans
 from shardcore.formats.neuroglancer.file import NeuroglancerFile
 from shardcore.formats.neuroglancer.info import SpaceKind
 from shardcore.formats.neuroglancer.layout import fragments_span, read_manifest
@@ -25,7 +27,6 @@ from shardcore.formats.neuroglancer.volume import box_of, cell_of
 from shardcore.objects import ObjectRef
 from shardcore.payload import decompress_stream
 from shardcore.sources.base import Source
-from shardcore.sources.names import decoded_name
 from shardcore.span import Span
 from shardcore.trace import Look
 from shardcore.words import plural
@@ -70,6 +71,7 @@ class NeuroglancerLookup:
         entries, size = file.levels.minishard(key.minishard, source, (start, stop))
         gzipped = file.spec.minishard_index_encoding == "gzip"
         text = _decompressed(stop - start, size) if gzipped else plural(size, "byte")
+        rows = row_spans(len(entries), start, stop, gzipped=gzipped)
         look.step(
             "Minishard index",
             f"{text}: {plural(len(entries), 'key')}.",
@@ -77,11 +79,11 @@ class NeuroglancerLookup:
             encoding=file.spec.minishard_index_encoding,
             decoded_size=size,
             keys=len(entries),
+            draw=lambda: drawings.rows_drawing(entries, rows),
         )
-        rows = _rows(entries, start, stop, gzipped)
         at = _position(file, entries, key, rows, look)
         ref = self._objects.of_entry(entries, at)
-        _tell_place(entries, at, rows, look)
+        _tell_place(entries, at, rows, file.base, look)
         if ref.error:
             raise FormatError(f"key {ref.key}: {ref.error}", span=Span("", start, stop))
         if look.telling:
@@ -128,11 +130,23 @@ def tell_route(place: Place, origin: Origin, look: Look) -> None:
         return
     spec = origin.spec
     spans = (origin.place,) if origin.place is not None else ()
-    look.step("Specification", f"{origin.why}: {spec_text(spec)}.", *spans, **spec.to_json())
+    look.step(
+        "Specification",
+        f"{origin.why}: {spec_text(spec)}.",
+        *spans,
+        draw=lambda: drawings.spec_drawing(origin, place),
+        **spec.to_json(),
+    )
     dropped = plural(spec.preshift_bits, "bit is", "bits are")
     text = f"The low {dropped} dropped, so neighbouring keys stay together: {place.key} >> {spec.preshift_bits}"
     text = f"{text} = {place.shifted}." if spec.preshift_bits else "preshift_bits is 0: no bit of the key is dropped."
-    look.step("Drop low bits", text, key=str(place.key), shifted=str(place.shifted))
+    look.step(
+        "Drop low bits",
+        text,
+        key=str(place.key),
+        shifted=str(place.shifted),
+        draw=lambda: drawings.dropped_drawing(spec, place),
+    )
     hashed = "The shifted key itself is" if spec.hash == IDENTITY else "MurmurHash3 of the shifted key's 8 bytes gives"
     look.step(
         "Hash",
@@ -142,6 +156,7 @@ def tell_route(place: Place, origin: Origin, look: Look) -> None:
         bits=f"{place.hashed:064b}",
         minishard_field=[0, spec.minishard_bits],
         shard_field=[spec.minishard_bits, spec.minishard_bits + spec.shard_bits],
+        draw=lambda: drawings.hash_drawing(spec, place),
     )
     name = spec.shard_name(place.shard)
     look.step(
@@ -151,6 +166,7 @@ def tell_route(place: Place, origin: Origin, look: Look) -> None:
         minishard=place.minishard,
         shard=place.shard,
         file=name,
+        draw=lambda: drawings.split_drawing(spec, place),
     )
 
 
@@ -170,7 +186,12 @@ def _pair(file: NeuroglancerFile, place: Place, source: Source, look: Look) -> t
     base = file.base
     if start == stop:
         hint = _elsewhere(file, place)
-        look.step("Shard index entry", f"Minishard {place.minishard} is empty: the key is not here{hint}.", span)
+        look.step(
+            "Shard index entry",
+            f"Minishard {place.minishard} is empty: the key is not here{hint}.",
+            span,
+            draw=lambda: drawings.pair_drawing(place.minishard, base, start, stop, source.size),
+        )
         message = f"minishard {place.minishard} is empty: no key {place.key}{hint}"
         raise KeyAbsent(str(place.key), message, span=span)
     look.step(
@@ -182,16 +203,9 @@ def _pair(file: NeuroglancerFile, place: Place, source: Source, look: Look) -> t
         end_offset=stop - base,
         start=start,
         stop=stop,
+        draw=lambda: drawings.pair_drawing(place.minishard, base, start, stop, source.size),
     )
     return start, stop
-
-
-def _rows(entries: Entries, start: int, stop: int, gzipped: bool) -> tuple[Span, Span, Span]:
-    """The bytes of the three rows of a minishard index, in the file or in what it decodes to."""
-    source, first = (decoded_name(start, stop), 0) if gzipped else ("", start)
-    length = WORD * len(entries)
-    at = [first + row * length for row in range(4)]
-    return Span(source, at[0], at[1]), Span(source, at[1], at[2]), Span(source, at[2], at[3])
 
 
 def _elsewhere(file: NeuroglancerFile, place: Place) -> str:
@@ -213,11 +227,13 @@ def _position(file: NeuroglancerFile, entries: Entries, place: Place, rows: tupl
     found = np.flatnonzero(entries.ids == np.uint64(place.key))
     if not len(found):
         hint = _elsewhere(file, place)
+        near = int(np.searchsorted(entries.ids, np.uint64(place.key)))
         look.step(
             "Keys",
             f"Each key is stored as the difference from the one before; none of "
             f"{plural(len(entries), 'running sum')} is {place.key}: the key is not here{hint}.",
             rows[0],
+            draw=lambda: drawings.keys_drawing(entries, rows, near, found=False),
         )
         message = f"minishard {place.minishard} does not list the key {place.key}{hint}"
         raise KeyAbsent(str(place.key), message, span=rows[0])
@@ -230,18 +246,26 @@ def _position(file: NeuroglancerFile, entries: Entries, place: Place, rows: tupl
         rows[0],
         position=at,
         equal=len(found),
+        draw=lambda: drawings.keys_drawing(entries, rows, at, found=True),
     )
     return at
 
 
-def _tell_place(entries: Entries, at: int, rows: tuple[Span, Span, Span], look: Look) -> None:
+def _tell_place(entries: Entries, at: int, rows: tuple[Span, Span, Span], base: int, look: Look) -> None:
     """Step eight: where the value lies."""
     start, size = int(entries.starts[at]), int(entries.sizes[at])
     used = tuple(Span(row.source, row.start, row.start + WORD * (at + 1)) for row in rows[1:])
     text = (
         f"Adding up gaps and sizes as far as number {at}: the value has {plural(size, 'byte')}, from byte {start} on."
     )
-    look.step("Place of the value", text, *used, start=str(start), size=str(size))
+    look.step(
+        "Place of the value",
+        text,
+        *used,
+        start=str(start),
+        size=str(size),
+        draw=lambda: drawings.value_place_drawing(entries, rows, base, at),
+    )
 
 
 def _tell_value(file: NeuroglancerFile, ref: ObjectRef, source: Source, look: Look) -> None:
@@ -270,7 +294,15 @@ def _tell_value(file: NeuroglancerFile, ref: ObjectRef, source: Source, look: Lo
         )
         return
     text = f"{_decompressed(span.size, size)}." if ref.codec == "gzip" else f"{plural(size, 'byte')}, not compressed."
-    look.step("Value", text, span, stored_size=span.size, size=size, sha256=digest.hexdigest())
+    look.step(
+        "Value",
+        text,
+        span,
+        stored_size=span.size,
+        size=size,
+        sha256=digest.hexdigest(),
+        draw=lambda: drawings.value_drawing(span, source.size, size if ref.codec == "gzip" else None),
+    )
     _tell_meaning(file, ref, b"".join(head), look)
 
 
@@ -292,7 +324,15 @@ def _tell_meaning(file: NeuroglancerFile, ref: ObjectRef, data: bytes, look: Loo
                 f"A manifest of {plural(lods, 'level')} of detail; in front of it lie its fragments: "
                 f"{count:,} of {plural(fragments.size, 'byte')} in all."
             )
-            look.step("Meaning", text, fragments, lods=lods, fragments=count, fragments_size=fragments.size)
+            look.step(
+                "Meaning",
+                text,
+                fragments,
+                lods=lods,
+                fragments=count,
+                fragments_size=fragments.size,
+                draw=lambda: drawings.fragments_drawing(fragments, span, lods, count),
+            )
             return
         cell = cell_of(space, int(ref.key or 0))
     except FormatError as error:
@@ -308,7 +348,8 @@ def _tell_meaning(file: NeuroglancerFile, ref: ObjectRef, data: bytes, look: Loo
             values |= {"voxel_begin": list(box.begin), "voxel_end": list(box.end)}
             text += f": voxels {box}"
         text += "."
-    look.step("Meaning", text, span, **values)
+    drawing = drawings.cell_drawing(file.origin, int(ref.key or 0), cell) if cell is not None and look.telling else None
+    look.step("Meaning", text, span, draw=(lambda: drawing) if drawing is not None else None, **values)
 
 
 def locate(key: str, *, info: Any = None, spec: Any = None, folder: object = "") -> dict[str, Any]:

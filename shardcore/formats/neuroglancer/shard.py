@@ -7,9 +7,11 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from shardcore.drawing.model import Sketch
 from shardcore.errors import FormatError, LimitExceeded, ShardError, Truncated, UsageError
 from shardcore.finding import Depth, Report
 from shardcore.format import Certainty, Draft, OpenContext, Verdict
+from shardcore.formats.neuroglancer.bits_sketch import BitsSketch
 from shardcore.formats.neuroglancer.file import NeuroglancerFile
 from shardcore.formats.neuroglancer.levels import KEPT_WHOLE
 from shardcore.formats.neuroglancer.lookup import NeuroglancerLookup
@@ -29,7 +31,7 @@ from shardcore.sources.base import Source
 from shardcore.sources.names import SourceName
 from shardcore.sources.opening import PrefetchedSource
 from shardcore.span import Span
-from shardcore.trace import Look
+from shardcore.trace import Look, Trace
 from shardcore.words import plural
 
 VERSION = "1"
@@ -135,6 +137,11 @@ class NeuroglancerShard(Shard):
     def lookup(self, key: Place, look: Look) -> ObjectRef:
         """See `Shard.lookup`; a key that belongs in another shard is absent without a look at this one."""
         return self._lookup.find(key, look)
+
+    def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
+        """The ruler of bits: of a key looked up, else of the first of the file."""
+        key = None if trace is None else parse_key(trace.key)
+        return (BitsSketch(self.origin, key, lambda: self.file),)
 
     def lookup_all(self, key: Place) -> tuple[ObjectRef, ...]:
         """All entries of the key in its minishard, the one that `find` gives first."""

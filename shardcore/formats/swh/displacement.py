@@ -22,13 +22,19 @@ class Place:
         positions: P[g - 1] and P[g], bits of the unary bits; P[-1] is -1.
         start: First bit of the value in the store.
         length: Bits of the value.
-        spans: The bytes looked at.
+        spans: The bytes looked at: the entry of the select directory, unary bits, low bits.
+        entry: What the directory says: at which unary bit the one-bit stands that its entry is about.
+        lows: The low bits of bucket g - 1 and of g; 0 for bucket -1.
+        unary: The unary bits looked at: first byte, counted within them, and the bytes.
     """
 
     positions: tuple[int, int]
     start: int
     length: int
     spans: tuple[Span, ...]
+    entry: int
+    lows: tuple[int, int]
+    unary: tuple[tuple[int, bytes], ...]
 
 
 def bucket_place(source: Source, parts: HashParts, bucket: int) -> Place:
@@ -53,14 +59,16 @@ def bucket_place(source: Source, parts: HashParts, bucket: int) -> Place:
             (low.start + low_start, low.start + low_stop),
         ]
     )
-    looked: list[Span] = []
+    looked: list[tuple[int, bytes]] = []
 
     def read_unary(start: int, stop: int) -> bytes:
         stop = min(stop, unary.size)
-        looked.append(Span("", unary.start + start, unary.start + stop))
         if guess_start <= start and stop <= guess_stop:
-            return guessed[start - guess_start : stop - guess_start]
-        return source.read(unary.start + start, unary.start + stop)
+            data = guessed[start - guess_start : stop - guess_start]
+        else:
+            data = source.read(unary.start + start, unary.start + stop)
+        looked.append((start, data))
+        return data
 
     entry = int(DIRECTORY_ENTRY.read_one(entry_bytes)["position"])
     positions = chd_code.find_bucket_bits(read_unary, entry, bucket, parts.unary_bits, parts.where)
@@ -70,10 +78,10 @@ def bucket_place(source: Source, parts: HashParts, bucket: int) -> Place:
     start, length = chd_code.value_place(bucket, positions, (before, own), parts.low_width, parts.store_bits)
     spans = (
         Span("", entry_start, entry_start + DIRECTORY_ENTRY.size),
-        *looked,
+        *(Span("", unary.start + at, unary.start + at + len(data)) for at, data in looked),
         Span("", low.start + low_start, low.start + low_stop),
     )
-    return Place(positions, start, length, spans)
+    return Place(positions, start, length, spans, entry, (before, own), tuple(looked))
 
 
 def single_displacement(source: Source, parts: HashParts, place: Place) -> tuple[int, Span]:

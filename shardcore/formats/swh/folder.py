@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import PurePosixPath
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.dataset import DataSet, Member
+from shardcore.drawing.model import Sketch
 from shardcore.errors import FormatError, NotAShard, SourceError, says_absent
 from shardcore.format import Certainty, OpenContext, Verdict
+from shardcore.formats.swh.drawings import asked_drawing
+from shardcore.formats.swh.keyed import KeyedScene
 from shardcore.formats.swh.layout import HEADER, WHOLE_MAGIC
 from shardcore.formats.swh.lookup import SwhKey, parse_key
-from shardcore.formats.swh.shard import SwhShard, open_shard
+from shardcore.formats.swh.shard import SwhShard, open_shard, sketches_of
 from shardcore.sources.base import Entry, Folder, Source
 from shardcore.sources.opening import PrefetchedSource
-from shardcore.trace import Look
+from shardcore.trace import Look, Trace
 from shardcore.words import plural
 
 SUFFIX = ".shard"
@@ -86,8 +90,16 @@ class SwhDataSet(DataSet):
             "Nothing in a key tells which shard holds it, and Read Shards have no routing rule: "
             f"{plural(len(names), 'shard')} to ask, one after the other, until one has the key.",
             candidates=names[:100],
+            draw=lambda: asked_drawing(names, key.digest),
         )
         return names
+
+    def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
+        """What is drawn of the key in the shard that a lookup ended in; without one, of the first object."""
+        if trace is not None or not (first := self.first_member):
+            return super().sketches(trace)
+        scene = KeyedScene(lambda: cast(SwhShard, self.member(first)).hashing, None)
+        return self.placed_sketches(sketches_of(scene), first)
 
     def find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
         """The rows of many keys; each shard is asked once for all that are still missing. Loads the index.

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import KeyAbsent, UsageError
-from shardcore.formats.swh import chd
+from shardcore.formats.swh import chd, drawings
 from shardcore.formats.swh.displacement import bucket_place, single_displacement
 from shardcore.formats.swh.file import SwhFile
 from shardcore.formats.swh.layout import HASH_HEAD, HASH_TAIL, HEADER, OBJECT, SLOT
@@ -78,6 +78,7 @@ class SwhLookup:
             version=1,
             objects_count=geometry.declared,
             slots=geometry.slots,
+            draw=lambda: drawings.header_drawing(self._file.header),
         )
         self._tell_start(key, look)
         known = self._file.signed
@@ -135,6 +136,7 @@ class SwhLookup:
         look.step(
             "The key as eight numbers",
             f"Its 32 bytes are read as eight little-endian 32-bit numbers, w0 to w7: {' '.join(words)}.",
+            draw=lambda: drawings.words_drawing(key.digest),
             **{f"w{number}": word for number, word in enumerate(words)},
         )
         parts = self._file.hash_parts()
@@ -145,12 +147,14 @@ class SwhLookup:
             f"as a = b = 9e3779b9 and c = the seed, {parts.seed}.",
             Span("", seed, seed + HASH_HEAD.sizes["seed"]),
             seed=parts.seed,
+            draw=lambda: drawings.seed_drawing(parts),
         )
 
     def _slot_of(self, key: SwhKey, source: Source, look: Look, *, signed: bool) -> int:
         """Steps 4 to 8: from the key to its slot."""
         parts = self._file.hash_parts()
-        bucket, first, step = chd.place_one(self._hashed(key, look, signed=signed), parts.buckets, parts.slots)
+        mixed = self._hashed(key, look, signed=signed)
+        bucket, first, step = placed = chd.place_one(mixed, parts.buckets, parts.slots)
         look.step(
             "Bucket, first slot, step",
             f"With n = {plural(parts.slots, 'slot')} and B = {plural(parts.buckets, 'bucket')}: "
@@ -161,6 +165,7 @@ class SwhLookup:
             g=bucket,
             f=first,
             h=step,
+            draw=lambda: drawings.placed_drawing(mixed, placed, parts),
         )
         displacement = self._displacement(bucket, source, look)
         turns, probes = divmod(displacement, parts.slots)
@@ -174,6 +179,7 @@ class SwhLookup:
             span,
             slot=slot,
             position=span.start,
+            draw=lambda: drawings.slot_drawing(self._geometry, first, step, displacement, slot),
         )
         return slot
 
@@ -190,6 +196,7 @@ class SwhLookup:
                 "Three rounds of mixing",
                 "Each round adds to a, b, c and mixes them: w0, w1, w2; then w3, w4, w5; then w6, w7 and 32, the key's "
                 f"length in bytes. They end as {result}.",
+                draw=lambda: drawings.rounds_drawing(rounds),
                 **values,
             )
         return rounds[-1].mixed
@@ -219,6 +226,7 @@ class SwhLookup:
             P=place.positions[1],
             first_bit=place.start,
             len=place.length,
+            draw=lambda: drawings.place_drawing(parts, bucket, place),
         )
         displacement, span = single_displacement(hashes, parts, place)
         turns, probes = divmod(displacement, parts.slots)
@@ -231,6 +239,7 @@ class SwhLookup:
             d=displacement,
             p0=probes,
             p1=turns,
+            draw=lambda: drawings.displacement_drawing(parts, bucket, place, displacement, span),
         )
         return displacement
 
@@ -251,6 +260,7 @@ class SwhLookup:
             key_span,
             stored=stored.hex(),
             equal=equal,
+            draw=lambda: drawings.compared_drawing(self._geometry, slot, key.digest, stored, state),
         )
         if not equal and state is not State.UNUSED:
             raise KeyAbsent(str(key), span=key_span)
@@ -260,6 +270,7 @@ class SwhLookup:
                 "Its offset says that there is no object: the slot was never used, or its object was deleted.",
                 offset_span,
                 offset=offset,
+                draw=lambda: drawings.offset_drawing(self._geometry, slot, offset, state),
             )
             raise KeyAbsent(str(key), span=offset_span)
         look.step(
@@ -267,6 +278,7 @@ class SwhLookup:
             f"The object begins at byte {offset}, with the 8 bytes of its length.",
             offset_span,
             offset=offset,
+            draw=lambda: drawings.offset_drawing(self._geometry, slot, offset, state),
         )
         if state is State.DAMAGED:
             raise self._geometry.outside(slot, offset)
@@ -286,5 +298,6 @@ class SwhLookup:
             f"Its length says {plural(size, 'byte')}; the content follows.",
             *reversed(ref.spans),
             length=size,
+            draw=lambda: drawings.object_drawing(offset, size),
         )
         return ref

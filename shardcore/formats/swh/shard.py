@@ -8,14 +8,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shardcore.drawing.model import Sketch
 from shardcore.errors import FormatError, LimitExceeded, Truncated, UsageError
 from shardcore.finding import Depth, Report
 from shardcore.format import Certainty, Draft, OpenContext, Verdict
 from shardcore.formats.swh import layout
+from shardcore.formats.swh.displacement_sketch import DisplacementSketch
 from shardcore.formats.swh.file import SwhFile
 from shardcore.formats.swh.hash_section import HashParts, read_hash_parts, read_hash_tail
+from shardcore.formats.swh.hashing import SwhHashing
+from shardcore.formats.swh.keyed import KeyedScene
 from shardcore.formats.swh.lookup import SwhKey, SwhLookup
 from shardcore.formats.swh.objects import SwhObjects
+from shardcore.formats.swh.parking import ParkingSketch
 from shardcore.formats.swh.tree import SwhTree, cut_nodes, header_node
 from shardcore.nodes.node import Node
 from shardcore.objects import ObjectRef
@@ -23,7 +28,7 @@ from shardcore.progress import Progress, no_progress
 from shardcore.record import Value
 from shardcore.shard import DEFAULT_LIMIT, Shard
 from shardcore.sources.opening import PrefetchedSource
-from shardcore.trace import Look
+from shardcore.trace import Look, Trace
 from shardcore.words import grouped_digits, plural
 
 SECTION_GUESS = 65536
@@ -38,6 +43,7 @@ class SwhShard(Shard):
 
     Attributes:
         file: The open file.
+        hashing: Hashes keys for what is drawn of it.
     """
 
     format = "swh"
@@ -51,6 +57,7 @@ class SwhShard(Shard):
         self._objects = SwhObjects(file)
         self._tree = SwhTree(file)
         self._lookup = SwhLookup(file)
+        self.hashing = SwhHashing(file)
 
     @property
     def objects(self) -> SwhObjects:
@@ -98,6 +105,12 @@ class SwhShard(Shard):
         """Finds a key; see `Shard.lookup`."""
         return self._lookup.find(key, look)
 
+    def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
+        """Parking, and from bits to displacement: of a key looked up, else of the first; none without hash function."""
+        if self.file.parts is None:
+            return ()
+        return sketches_of(KeyedScene(lambda: self.hashing, trace))
+
     def find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
         """The slots of many keys, vectorised; -1 where a key is absent."""
         return self._lookup.find_many(keys)
@@ -125,6 +138,11 @@ class SwhShard(Shard):
     def close(self) -> None:
         """Closes the file."""
         self.file.close()
+
+
+def sketches_of(scene: KeyedScene) -> tuple[Sketch, ...]:
+    """What is drawn of a key: where it lives, and how the displacement of its bucket is found."""
+    return ParkingSketch(scene), DisplacementSketch(scene)
 
 
 def detect(source: PrefetchedSource) -> Verdict | None:

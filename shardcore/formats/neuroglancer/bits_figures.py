@@ -1,0 +1,228 @@
+"""The bits of a key drawn: what is dropped, what chooses the file and the minishard, and where these are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from shardcore.drawing.model import Bits, Cells, Item, Table, Tone
+from shardcore.drawing.windows import window
+from shardcore.formats.neuroglancer.levels import pair_span
+from shardcore.formats.neuroglancer.minishard import Entries
+from shardcore.formats.neuroglancer.morton import CODE_BITS, bit_owners
+from shardcore.formats.neuroglancer.regions import WORD
+from shardcore.formats.neuroglancer.sharding import IDENTITY, Place, ShardingSpec
+from shardcore.sources.names import decoded_name
+from shardcore.span import Span
+from shardcore.words import grouped_digits, plural
+
+FILES = 8
+MINISHARDS = 12
+COLUMNS = 5
+_LONG_KEY = 10**10
+_FEW_COLUMNS = 3
+"""Columns of a minishard index where keys are long."""
+
+AXES = (("x", Tone.ONE), ("y", Tone.TWO), ("z", Tone.THREE), ("w", Tone.FOUR))
+
+
+def key_figure(spec: ShardingSpec, place: Place, spans: tuple[Span, ...] = (), *, grips: bool = False) -> Bits:
+    """The key's 64 bits, and what each stretch of them is for: after an identity hash all is seen in the key."""
+    items = [_field("dropped", "preshift_bits", 0, spec.preshift_bits, Tone.FAINT, spans, grips=grips)]
+    if spec.hash == IDENTITY:
+        items += _hash_fields(spec, spec.preshift_bits, spans, "key", grips=grips)
+    return Bits(f"Key {place.key}", CODE_BITS, place.key, tuple(item for item in items if item.size))
+
+
+def hash_figure(spec: ShardingSpec, place: Place, spans: tuple[Span, ...] = (), *, grips: bool = False) -> Bits:
+    """The hash's 64 bits."""
+    shifted = f"key >> {spec.preshift_bits}" if spec.preshift_bits else "the key"
+    title = (
+        f"Hash of {shifted}: {'identity, the number itself' if spec.hash == IDENTITY else 'MurmurHash3 mixes all bits'}"
+    )
+    items = _hash_fields(spec, 0, spans, "hash", grips=grips)
+    return Bits(title, CODE_BITS, place.hashed, tuple(item for item in items if item.size))
+
+
+def _hash_fields(spec: ShardingSpec, at: int, spans: tuple[Span, ...], row: str, *, grips: bool) -> list[Item]:
+    minishard, shard = spec.minishard_bits, spec.shard_bits
+    return [
+        _field("minishard", "minishard_bits", at, minishard, Tone.INDEX, spans, row, grips=grips),
+        _field("shard", "shard_bits", at + minishard, shard, Tone.POINTER, spans, row, grips=grips),
+    ]
+
+
+def _field(
+    text: str, member: str, at: int, size: int, tone: Tone, spans: tuple[Span, ...], row: str = "", *, grips: bool
+) -> Item:
+    size = max(min(size, CODE_BITS - at), 0)
+    docs = {
+        "dropped": "These bits do not count: keys that differ in them alone stay in one minishard.",
+        "minishard": "These bits are the number of the minishard in its file.",
+        "shard": "These bits are the number of the file.",
+    }
+    doc = f"{member} is {size}. {docs[text]}"
+    return Item(text, spans, at, size, tone, doc, f"{text} in {row}" if row else "", handle=member if grips else "")
+
+
+def letters_of(grid: Sequence[int]) -> Mapping[int, tuple[str, Tone]]:
+    """Which axis each bit of a Morton code belongs to."""
+    return {bit: AXES[min(axis, len(AXES) - 1)] for bit, (axis, _) in enumerate(bit_owners(grid))}
+
+
+def morton_figure(key: int, grid: Sequence[int], spec: ShardingSpec | None = None) -> Bits:
+    """The axes that the bits of a key come from, in turn."""
+    letters = letters_of(grid)
+    fields = [] if spec is None else list(key_figure(spec, spec.place(key)).items)
+    items = tuple(
+        replace(field, size=min(field.size, len(letters) - field.at), name="")
+        for field in fields
+        if field.at < len(letters)
+    )
+    axes = ", ".join(name for name, _ in AXES[: len(grid)])
+    title = f"The key is a Morton code: bits of {axes} in turn"
+    return Bits(title, max(len(letters), 1), key, items, letters)
+
+
+def cell_figure(cell: Sequence[int], grid: Sequence[int]) -> Table:
+    """The coordinates that the bits of each axis make."""
+    owners = bit_owners(grid)
+    rows = []
+    for axis, (at, length) in enumerate(zip(cell, grid, strict=True)):
+        name, tone = AXES[min(axis, len(AXES) - 1)]
+        width = sum(1 for owner, _ in owners if owner == axis)
+        bits = f"{at:0{width}b}" if width else "no bits"
+        rows.append((Item(name, tone=tone), Item(bits), Item(str(at)), Item(f"0 to {length - 1}")))
+    return Table(
+        "The bits of each axis, put together again", ("axis", "its bits", "cell", "cells there are"), tuple(rows)
+    )
+
+
+def files_figure(spec: ShardingSpec, place: Place, items: Sequence[Item], shown: range) -> Cells:
+    """The shard files around the key's."""
+    count = plural(spec.shards, "possible file")
+    title = f"The shard bits say {place.shard}: {spec.shard_name(place.shard)}, of {count}"
+    return Cells(title, len(shown), tuple(items), first=shown.start)
+
+
+def minishards_figure(spec: ShardingSpec, place: Place, items: Sequence[Item], shown: range) -> Cells:
+    """The minishards around the key's, with how many keys each lists."""
+    title = f"{plural(spec.minishards, 'minishard')} in {spec.shard_name(place.shard)}, with their keys"
+    return Cells(title, len(shown), tuple(items), first=shown.start)
+
+
+def load_item(number: int, load: int | None, *, here: bool, span: Span | None, name: str, fault: str = "") -> Item:
+    """One file or minishard, with its load."""
+    what = name.partition(" ")[0]
+    text = "" if load is None else grouped_digits(load)
+    doc = f"{what} {number}".capitalize() + (f": {plural(load, 'key')}." if load is not None else ".")
+    tone = Tone.HIT if here else (Tone.EMPTY if load == 0 else Tone.INDEX)
+    if fault:
+        text, tone, doc = "damaged", Tone.MISS, fault
+    return Item(text, () if span is None else (span,), number, tone=tone, doc=doc, name=name, here=here)
+
+
+def files_shown(spec: ShardingSpec, place: Place) -> range:
+    """The files that are drawn."""
+    return window(spec.shards, place.shard, FILES)
+
+
+def minishards_shown(spec: ShardingSpec, place: Place) -> range:
+    """The minishards that are drawn."""
+    return window(spec.minishards, place.minishard, MINISHARDS)
+
+
+def minishard_span(number: int) -> Span:
+    """The entry of a minishard in the shard index."""
+    return pair_span(number)
+
+
+def row_spans(entries: int, start: int, stop: int, *, gzipped: bool) -> tuple[Span, Span, Span]:
+    """The bytes of the three rows of a minishard index, in the file or in what it decodes to."""
+    source, first = (decoded_name(start, stop), 0) if gzipped else ("", start)
+    length = WORD * entries
+    at = [first + row * length for row in range(4)]
+    return Span(source, at[0], at[1]), Span(source, at[1], at[2]), Span(source, at[2], at[3])
+
+
+def columns_shown(entries: Entries, at: int) -> range:
+    """The entries that are drawn: those before one, and the one after it."""
+    most = _FEW_COLUMNS if len(entries) and int(entries.ids[min(at, len(entries) - 1)]) >= _LONG_KEY else COLUMNS
+    return window(len(entries), min(at, len(entries) - 1) - most // 2 + 1, most) if len(entries) else range(0)
+
+
+def keys_rows(entries: Entries, rows: tuple[Span, Span, Span], shown: range, at: int | None) -> list[tuple[Item, ...]]:
+    """Row one of a minishard index, and its running sums.
+
+    Args:
+        entries: All of the minishard.
+        rows: The bytes of its three rows.
+        shown: The entries that are drawn.
+        at: Which of them is the key; None where none is.
+    """
+    ids = entries.ids
+    first = [Item("chunk_ids: key minus the one before", (rows[0],), doc="Row one of the index, as it is stored.")]
+    sums = [Item("keys: summed up", doc="What a reader computes: each sum is the one before it plus the difference.")]
+    for number in shown:
+        before = int(ids[number - 1]) if number else 0
+        key = int(ids[number])
+        difference = (key - before) % (1 << CODE_BITS)
+        first.append(Item(f"+{difference}", (_word(rows[0], number),), tone=Tone.KEY, doc=f"Stored: {difference}."))
+        doc = f"{before} + {difference} = {key}" if number else f"The first key, {key}"
+        found = number == at
+        tone = Tone.HIT if found else Tone.PLAIN
+        sums.append(Item(str(key), tone=tone, doc=f"{doc}.", name="found" if found else "", here=found))
+    return [tuple(first), tuple(sums)]
+
+
+def places_rows(
+    entries: Entries, rows: tuple[Span, Span, Span], base: int, shown: range, at: int | None
+) -> list[tuple[Item, ...]]:
+    """Rows two and three of a minishard index, and where the values lie."""
+    gaps = [Item("offsets: gap before the value", (rows[1],), doc="Row two of the index, as it is stored.")]
+    starts = [Item(f"first byte: summed up from {base}", doc="The end of the value before it, plus the gap.")]
+    sizes = [Item("sizes", (rows[2],), doc="Row three of the index: stored bytes.")]
+    for number in shown:
+        before = int(entries.starts[number - 1]) + int(entries.sizes[number - 1]) if number else base
+        start, size = int(entries.starts[number]), int(entries.sizes[number])
+        gap = (start - before) % (1 << CODE_BITS)
+        found = number == at
+        gaps.append(Item(f"+{gap}", (_word(rows[1], number),), tone=Tone.POINTER, doc=f"Stored: {gap}."))
+        told = f"{before} + {gap} = {start}."
+        starts.append(
+            Item(
+                str(start), tone=Tone.HIT if found else Tone.PLAIN, doc=told, name="start" if found else "", here=found
+            )
+        )
+        doc = f"{plural(size, 'byte')}: the value ends at byte {start + size}."
+        sizes.append(Item(str(size), (_word(rows[2], number),), tone=Tone.SIZE, doc=doc, here=found))
+    return [tuple(gaps), tuple(starts), tuple(sizes)]
+
+
+def index_figure(entries: Entries, rows: tuple[Span, Span, Span], base: int, at: int, *, found: bool) -> Table:
+    """All three rows around an entry, with their running sums."""
+    shown = columns_shown(entries, at)
+    mark = at if found else None
+    body = [*keys_rows(entries, rows, shown, mark), *places_rows(entries, rows, base, shown, mark)]
+    return index_table(body, shown, len(entries))
+
+
+def index_table(body: Sequence[tuple[Item, ...]], shown: range, count: int) -> Table:
+    """A table of a minishard index, a column for each entry."""
+    title = f"Minishard index: three rows of {plural(count, 'number')}, summed up from the left"
+    return Table(title, ("entry", *map(str, shown)), tuple(body))
+
+
+def _word(row: Span, number: int) -> Span:
+    return Span(row.source, row.start + WORD * number, row.start + WORD * (number + 1))
+
+
+def chosen_text(spec: ShardingSpec) -> str:
+    """Which bits choose what, in a sentence."""
+    low = "the low bit is" if spec.minishard_bits == 1 else f"the low {spec.minishard_bits} bits are"
+    after = "the next bit" if spec.shard_bits == 1 else f"the next {spec.shard_bits} bits"
+    minishard = (
+        f"{low} the number of the minishard" if spec.minishard_bits else "no bit chooses a minishard: there is one"
+    )
+    shard = f"{after} that of the file" if spec.shard_bits else "there is a single file"
+    return f"Of the hash, {minishard}; {shard}."

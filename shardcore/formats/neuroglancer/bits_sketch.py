@@ -1,0 +1,323 @@
+"""The sketch `bits`: how the bits of a key choose its file and minishard, and what other numbers of bits would do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from shardcore.caching import Once
+from shardcore.drawing.model import Control, Drawing, Figure, Item, Kind, Link, Table, Tone
+from shardcore.errors import FormatError, UsageError
+from shardcore.formats.neuroglancer.bits_figures import (
+    chosen_text,
+    files_figure,
+    files_shown,
+    hash_figure,
+    index_figure,
+    key_figure,
+    load_item,
+    minishard_span,
+    minishards_figure,
+    minishards_shown,
+    morton_figure,
+    row_spans,
+)
+from shardcore.formats.neuroglancer.file import NeuroglancerFile
+from shardcore.formats.neuroglancer.layout import ENTRY_SIZE
+from shardcore.formats.neuroglancer.minishard import Entries
+from shardcore.formats.neuroglancer.origin import Origin
+from shardcore.formats.neuroglancer.sharding import HASHES, Place, ShardingSpec
+from shardcore.span import Span
+from shardcore.text import short
+from shardcore.words import grouped_digits, plural
+
+MOVED_KEYS = 100_000
+"""Keys that are placed anew at most when a number of bits is changed."""
+
+NEIGHBOURS = 8
+_SOUGHT = 4096
+_HIGHEST = {"preshift_bits": 63, "minishard_bits": 32, "shard_bits": 32}
+_LABELS = {"preshift_bits": "Dropped bits", "minishard_bits": "Minishard bits", "shard_bits": "Shard bits"}
+_DOCS = {
+    "preshift_bits": "preshift_bits: low bits of the key that do not count, so that neighbours stay together.",
+    "minishard_bits": "minishard_bits: how many bits of the hash choose the minishard in a file.",
+    "shard_bits": "shard_bits: how many bits of the hash choose the file.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Listed:
+    """The minishard of a key.
+
+    Attributes:
+        entries: What it lists.
+        span: Its index in the file.
+        at: The entry of the key, or where it would be.
+        found: Whether the key is listed.
+    """
+
+    entries: Entries
+    span: Span
+    at: int
+    found: bool
+
+
+class BitsSketch:
+    """The ruler of bits.
+
+    Args:
+        origin: The key space.
+        key: The key; None takes the first one of the file.
+        file: Gives the shard, asked when something is drawn; None where a lookup ended before it came to one.
+
+    Attributes:
+        controls: The numbers of bits, and the hash.
+    """
+
+    name = "bits"
+    title = "Bits"
+
+    def __init__(self, origin: Origin, key: int | None, file: Callable[[], NeuroglancerFile | None]) -> None:
+        self._origin = origin
+        self._given = key
+        self._opened = file
+        self._first: Once[int] = Once()
+        spec = origin.spec
+        numbers = {name: getattr(spec, name) for name in _LABELS}
+        self._highest = {name: max(value, _HIGHEST[name]) for name, value in numbers.items()}
+        sliders = [
+            Control(name, _LABELS[name], Kind.SLIDER, value, 0, self._highest[name], doc=_DOCS[name])
+            for name, value in numbers.items()
+        ]
+        doc = "identity takes the bits of the key as they are; MurmurHash3 spreads neighbours over all minishards."
+        hashes = Control("hash", "Hash", Kind.CHOICE, spec.hash, choices=HASHES, doc=doc)
+        self.controls: tuple[Control, ...] = (*sliders, hashes)
+
+    def draw(self, values: Mapping[str, Any]) -> Drawing:
+        """The drawing; see `Sketch.draw`."""
+        spec = self._chosen(values)
+        key = self._key()
+        place = spec.place(key)
+        what_if = spec != self._origin.spec
+        figures: list[Figure] = [key_figure(spec, place, self._spec_spans(what_if), grips=True)]
+        grid = self._origin.space.grid
+        if grid is not None:
+            figures.append(morton_figure(key, grid, spec))
+        figures.append(hash_figure(spec, place, self._spec_spans(what_if), grips=True))
+        more, caption = self._what_if(figures, spec, place) if what_if else self._as_it_is(figures, spec, place)
+        names = {item.name for figure in figures for item in figure.items}
+        wanted = (("shard in hash", "file here"), ("minishard in hash", "minishard here"), ("minishard here", "found"))
+        links = tuple(Link(start, stop, tone=Tone.KEY) for start, stop in wanted if {start, stop} <= names)
+        return Drawing(f"Why key {key} lives there", tuple(figures), links, caption, more=more, what_if=what_if)
+
+    # --- what the file says ------------------------------------------------------------------------------------------
+
+    def _as_it_is(self, figures: list[Figure], spec: ShardingSpec, place: Place) -> tuple[int, str]:
+        """The file, the minishard, and the index; what is left out, and what to see."""
+        file = self._file
+        here = file is not None and file.number in (None, place.shard)
+        figures.append(self._files(spec, place, here=here))
+        chosen = chosen_text(spec)
+        if file is None or not here:
+            return 0, f"{chosen} The key belongs in {spec.shard_name(place.shard)}, so it is not here."
+        fault = ""
+        listed: _Listed | None = None
+        try:
+            listed = self._listed(place)
+        except FormatError as error:
+            fault = error.message
+        shown = minishards_shown(spec, place)
+        load = None if listed is None else len(listed.entries)
+        items = [self._minishard_item(file, n, place, load, fault) for n in shown]
+        figures.append(minishards_figure(spec, place, items, shown))
+        if listed is None or not len(listed.entries):
+            told = f"The minishard is damaged: {fault}." if fault else "That minishard is empty: the key is absent."
+            return 0, f"{chosen} {told}"
+        gzipped = spec.minishard_index_encoding == "gzip"
+        rows = row_spans(len(listed.entries), listed.span.start, listed.span.stop, gzipped=gzipped)
+        table = index_figure(listed.entries, rows, file.base, listed.at, found=listed.found)
+        figures.append(table)
+        end = (
+            f"summed up from the left, entry {listed.at} is {place.key}"
+            if listed.found
+            else f"no sum is {place.key}: absent"
+        )
+        told = f"The minishard lists its keys as differences: {end}."
+        return len(listed.entries) - len(table.headings) + 1, f"{chosen} {told}"
+
+    def _files(self, spec: ShardingSpec, place: Place, *, here: bool) -> Figure:
+        """The files around the key's; how many keys lie in this one is known once its index is loaded."""
+        file = self._file
+        table = file.levels.known_table if file is not None else None
+        shown = files_shown(spec, place)
+        items = []
+        for number in shown:
+            mine = number == place.shard
+            load = len(table.entries) if table is not None and file is not None and number == file.number else None
+            if mine or load is not None:
+                item = load_item(number, load, here=mine, span=None, name="file here" if mine else "")
+                items.append(item if load is not None else replace(item, text=spec.shard_stem(number)))
+        return files_figure(spec, place, items, shown)
+
+    def _minishard_item(self, file: NeuroglancerFile, number: int, place: Place, load: int | None, fault: str) -> Item:
+        """One minishard, with its load as far as that is known."""
+        here = number == place.minishard
+        if not here:
+            load, fault = self._known_load(file, number)
+        name = "minishard here" if here else ""
+        return load_item(number, load, here=here, span=minishard_span(number), name=name, fault=fault)
+
+    @staticmethod
+    def _known_load(file: NeuroglancerFile, number: int) -> tuple[int | None, str]:
+        """How many keys another minishard lists, and what is wrong with it; None where only reading would tell."""
+        table = file.levels.known_table
+        if table is not None:
+            return (None, table.damage[number].message) if number in table.damage else (len(table.rows_of(number)), "")
+        if file.levels.known_pairs() is None:
+            return None, ""
+        try:
+            start, stop = file.levels.pair(number, file.source)
+        except FormatError as error:
+            return None, error.message
+        if start == stop or file.spec.minishard_index_encoding != "gzip":
+            return (stop - start) // ENTRY_SIZE, ""
+        return None, ""
+
+    def _listed(self, place: Place) -> _Listed | None:
+        """The minishard of the key; None where it is empty.
+
+        Raises:
+            FormatError: It is damaged.
+            SourceError: The bytes cannot be had.
+        """
+        file = self._file
+        if file is None:
+            return None
+        start, stop = file.levels.pair(place.minishard, file.source)
+        if start == stop:
+            return None
+        entries, _ = file.levels.minishard(place.minishard, file.source, (start, stop))
+        found = np.flatnonzero(entries.ids == np.uint64(place.key))
+        at = int(found[0]) if len(found) else int(np.searchsorted(entries.ids, np.uint64(place.key)))
+        return _Listed(entries, Span("", start, stop), at, len(found) > 0)
+
+    # --- what if -----------------------------------------------------------------------------------------------------
+
+    def _what_if(self, figures: list[Figure], spec: ShardingSpec, place: Place) -> tuple[int, str]:
+        """Where the keys that are known would go."""
+        ids, all_known = self._known_keys()
+        moved = ids[:MOVED_KEYS]
+        minishards, shards = spec.place_many(moved)
+        files, shown = files_shown(spec, place), minishards_shown(spec, place)
+        own = minishards[shards == np.uint64(place.shard)]
+        file_items = [
+            load_item(
+                number,
+                int(np.count_nonzero(shards == np.uint64(number))),
+                here=number == place.shard,
+                span=None,
+                name="file here" if number == place.shard else "",
+            )
+            for number in files
+        ]
+        items = [
+            load_item(
+                number,
+                int(np.count_nonzero(own == np.uint64(number))),
+                here=number == place.minishard,
+                span=None,
+                name="minishard here" if number == place.minishard else "",
+            )
+            for number in shown
+        ]
+        figures += [files_figure(spec, place, file_items, files), minishards_figure(spec, place, items, shown)]
+        together = moved[(shards == np.uint64(place.shard)) & (minishards == np.uint64(place.minishard))]
+        neighbours = np.sort(together)
+        figures.append(_neighbours_figure(neighbours.tolist()[:NEIGHBOURS], place))
+        used, counts = np.unique(shards << np.uint64(min(spec.minishard_bits, 63)) | minishards, return_counts=True)
+        bound = f" Counted with the first {MOVED_KEYS:,} of them." if len(ids) > MOVED_KEYS else ""
+        partly = "" if all_known else " Only the keys of its minishard are read; load the index to move all."
+        fullest = plural(counts.max(), "key") if len(counts) else "no key"
+        caption = (
+            f"With these numbers {plural(len(moved), 'key')} would lie in {plural(len(used), 'minishard')} of "
+            f"{plural(len(np.unique(shards)), 'file')}, {fullest} in the fullest.{bound}{partly}"
+        )
+        return max(len(neighbours) - NEIGHBOURS, 0), caption
+
+    def _known_keys(self) -> tuple[Any, bool]:
+        """The keys that are in memory, and whether they are all of the file."""
+        file = self._file
+        if file is None:
+            return np.array([self._key()], np.uint64), False
+        if (table := file.levels.known_table) is not None:
+            return table.entries.ids, True
+        try:
+            listed = self._listed(self._origin.spec.place(self._key()))
+        except FormatError:
+            listed = None
+        return (listed.entries.ids if listed is not None else np.zeros(0, np.uint64)), False
+
+    # --- the key and the numbers -------------------------------------------------------------------------------------
+
+    @property
+    def _file(self) -> NeuroglancerFile | None:
+        return self._opened()
+
+    def _key(self) -> int:
+        return self._given if self._given is not None else self._first.get(self._first_key)
+
+    def _first_key(self) -> int:
+        """The first key of the file; 0 where it has none that can be read."""
+        file = self._file
+        if file is None:
+            return 0
+        if (table := file.levels.known_table) is not None:
+            return int(table.entries.ids[0]) if len(table.entries) else 0
+        rows = file.levels.rows(0, min(file.spec.minishards, _SOUGHT))
+        used = np.flatnonzero(rows["start_offset"] < rows["end_offset"])
+        for number in used[:NEIGHBOURS].tolist():
+            try:
+                entries, _ = file.levels.minishard(number, file.source)
+            except FormatError:
+                continue
+            if len(entries):
+                return int(entries.ids[0])
+        return 0
+
+    def _chosen(self, values: Mapping[str, Any]) -> ShardingSpec:
+        """The specification with the numbers chosen.
+
+        Raises:
+            UsageError: A number is none, or out of its range.
+        """
+        spec = self._origin.spec
+        chosen: dict[str, Any] = {}
+        for name, most in self._highest.items():
+            value = values.get(name, getattr(spec, name))
+            if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
+                raise UsageError(f"{name} is a number from 0 to {most} here, not {short(value)}")
+            chosen[name] = value
+        chosen["hash"] = values.get("hash", spec.hash)
+        if chosen["hash"] not in HASHES:
+            raise UsageError(f"the hash is {' or '.join(HASHES)}, not {short(chosen['hash'])}")
+        if (bits := chosen["minishard_bits"] + chosen["shard_bits"]) > 64:
+            raise UsageError(f"minishard_bits and shard_bits are 0 to 64 together, not {bits}: a hash has 64 bits")
+        return replace(spec, **chosen)
+
+    def _spec_spans(self, what_if: bool) -> tuple[Span, ...]:
+        """Where the numbers of bits stand, when they are those of the file."""
+        return (self._origin.place,) if self._origin.place is not None and not what_if else ()
+
+
+def _neighbours_figure(keys: list[int], place: Place) -> Table:
+    """The keys that would share a minishard, as its index would list them."""
+    rows = []
+    for number, key in enumerate(keys):
+        before = keys[number - 1] if number else 0
+        here = key == place.key
+        rows.append((Item(f"+{key - before}"), Item(str(key), tone=Tone.HIT if here else Tone.PLAIN, here=here)))
+    title = f"Keys that would share minishard {place.minishard} of file {grouped_digits(place.shard)}"
+    return Table(title, ("key minus the one before", "key: summed up"), tuple(rows))

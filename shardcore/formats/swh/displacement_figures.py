@@ -1,0 +1,220 @@
+"""From bits to displacement, drawn: the select directory, the unary bits, the low bits, the value store.
+
+Bits are those of the file. The lowest bit of a row stands at its right, so numbers can be read; a bit string therefore
+runs from the right to the left.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from shardcore.drawing.model import Bits, Cells, Figure, Item, Link, Table, Tone
+from shardcore.drawing.windows import window
+from shardcore.formats.swh import chd_code
+from shardcore.formats.swh.displacement import Place
+from shardcore.formats.swh.hash_section import HashParts
+from shardcore.formats.swh.layout import DIRECTORY_ENTRY, HASH_TAIL
+from shardcore.span import Span
+from shardcore.words import plural
+
+_ROW = 32
+"""Bits of a row, where there are so many."""
+
+_MOST_BITS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A value of the store that lies beside the one that is sought.
+
+    Attributes:
+        bucket: Whose displacement it is.
+        start: Its first bit.
+        length: Its bits.
+        displacement: What it says.
+    """
+
+    bucket: int
+    start: int
+    length: int
+    displacement: int
+
+
+def directory_figure(parts: HashParts, bucket: int, place: Place) -> Cells:
+    """Where to begin counting: the entry of the select directory before the bucket."""
+    number = bucket // chd_code.ONES_PER_ENTRY
+    span = parts.part("select directory")
+    start = span.start + DIRECTORY_ENTRY.size * number
+    shown = window(span.size // DIRECTORY_ENTRY.size, number, 5)
+    one = number * chd_code.ONES_PER_ENTRY
+    doc = f"Entry {number} of the select directory: one-bit {one} stands at bit {place.entry} of the unary bits."
+    item = Item(
+        f"bit {place.entry}",
+        (Span("", start, start + DIRECTORY_ENTRY.size),),
+        at=number,
+        tone=Tone.POINTER,
+        doc=doc,
+        name="entry",
+        here=True,
+    )
+    title = f"1 · Select directory: one-bit {one} is found without counting"
+    return Cells(title, len(shown), (item,), first=shown.start)
+
+
+def unary_figure(parts: HashParts, bucket: int, place: Place) -> Bits | None:
+    """The unary bits around the one-bits of the bucket and of the one before; None where they were not looked at."""
+    before, own = place.positions
+    first = max(before, 0) // 8
+    found = next((piece for piece in place.unary if piece[0] <= own // 8 < piece[0] + len(piece[1])), None)
+    if found is None:
+        return None
+    at, data = found
+    first = max(min(first, own // 8 + 1 - _ROW // 8), at)
+    last = min(max(first + _ROW // 8, own // 8 + 1), at + len(data), first + _MOST_BITS // 8)
+    value = int.from_bytes(data[first - at : last - at], "little")
+    items = [_one_bit(parts, bucket, own, 8 * first, Tone.HIT)]
+    if before >= 8 * first:
+        items.append(_one_bit(parts, bucket - 1, before, 8 * first, Tone.KEY))
+    title = f"2 · Unary bits {8 * first} to {8 * last - 1}, from the right: a one-bit for each bucket"
+    return Bits(title, 8 * (last - first), value, tuple(items))
+
+
+def _one_bit(parts: HashParts, bucket: int, position: int, base: int, tone: Tone) -> Item:
+    return Item(
+        str(bucket),
+        (parts.where("unary bits", position // 8, position // 8 + 1),),
+        at=position - base,
+        tone=tone,
+        doc=f"One-bit {bucket} stands at bit {position}; each of the {position - bucket} zeros before it stands for "
+        f"{1 << parts.low_width} bits of the value store.",
+        name="one-bit" if tone is Tone.HIT else "one-bit before",
+        here=tone is Tone.HIT,
+    )
+
+
+def low_figure(parts: HashParts, bucket: int, place: Place) -> Bits:
+    """The low bits of the bucket and of the one before."""
+    r = parts.low_width
+    items = [_low_item(parts, bucket, r if bucket else 0, place.lows[1], Tone.HIT)]
+    value = place.lows[1]
+    if bucket:
+        items.append(_low_item(parts, bucket - 1, 0, place.lows[0], Tone.KEY))
+        value = place.lows[0] | place.lows[1] << r
+    title = f"3 · Low bits: {plural(r, 'bit')} for each bucket"
+    return Bits(title, r * len(items), value, tuple(items))
+
+
+def _low_item(parts: HashParts, bucket: int, at: int, low: int, tone: Tone) -> Item:
+    start, stop = chd_code.byte_range(bucket * parts.low_width, parts.low_width)
+    return Item(
+        str(bucket),
+        (parts.where("low bits", start, stop),),
+        at=at,
+        size=parts.low_width,
+        tone=tone,
+        doc=f"The low bits of bucket {bucket} say {low}.",
+        name="low" if tone is Tone.HIT else "low before",
+        here=tone is Tone.HIT,
+    )
+
+
+def ends_figure(parts: HashParts, bucket: int, place: Place) -> Table:
+    """How the ends of two neighbours come out of their bits."""
+    r = parts.low_width
+    stop = place.start + place.length
+    rows = [_end_row(bucket, place.positions[1], place.lows[1], r, stop)]
+    if bucket:
+        rows.insert(0, _end_row(bucket - 1, place.positions[0], place.lows[0], r, place.start, "before"))
+    headings = ("bucket", "its one-bit at", "zeros before it: high", "low", f"value ends: high × {1 << r} + low")
+    return Table("4 · A value begins where the one before it ends", headings, tuple(rows))
+
+
+def _end_row(bucket: int, position: int, low: int, r: int, end: int, which: str = "") -> tuple[Item, ...]:
+    high = position - bucket
+    tone = Tone.KEY if which else Tone.HIT
+    return (
+        Item(str(bucket), here=not which),
+        Item(f"bit {position}", name=f"one {which}".strip()),
+        Item(f"{position} - {bucket} = {high}"),
+        Item(str(low), name=f"part {which}".strip()),
+        Item(f"{high} × {1 << r} + {low} = {end}", name=f"end {which}".strip(), tone=tone),
+    )
+
+
+def store_figure(parts: HashParts, bucket: int, place: Place, first: int, data: bytes, beside: list[Value]) -> Figure:
+    """The bits of the value store around the value.
+
+    Args:
+        parts: Where the parts lie.
+        bucket: g.
+        place: Where its value is kept.
+        first: The first byte of `data`, counted within the store.
+        data: Bytes of the store, at most eight.
+        beside: Other values that lie wholly in them.
+    """
+    stop = place.start + place.length
+    spans = (value_span(parts, place),) if place.length else ()
+    doc = f"The value of bucket {bucket}: {plural(place.length, 'bit')} from store bit {place.start} on."
+    if not place.length:
+        row = (Item(f"bucket {bucket}", here=True, doc=doc), Item("no bits: d = 0", name="value", tone=Tone.HIT))
+        return Table("5 · Value store: this value takes no bits", ("whose", "its bits"), (row,))
+    items = [
+        Item(f"bucket {bucket}", spans, place.start - 8 * first, place.length, Tone.HIT, doc, name="value", here=True)
+    ]
+    for value in beside:
+        start, last = chd_code.byte_range(value.start, value.length)
+        span = parts.where("value store", start, last)
+        told = f"The value of bucket {value.bucket}: its displacement is {value.displacement}."
+        items.append(Item(str(value.bucket), (span,), value.start - 8 * first, value.length, Tone.FAINT, told))
+    bits = f"bits {8 * first} to {8 * (first + len(data)) - 1}"
+    title = f"5 · Value store, {bits}: the value is at {place.start} to {stop - 1}"
+    return Bits(title, 8 * len(data), int.from_bytes(data, "little"), tuple(items))
+
+
+def value_figure(bucket: int, place: Place, displacement: int, span: Span) -> Figure:
+    """The bits of the value alone."""
+    doc = f"The value of bucket {bucket}: {plural(place.length, 'bit')} from store bit {place.start} on."
+    if not place.length:
+        row = (Item(f"bucket {bucket}", here=True, doc=doc), Item("no bits: d = 0", name="value", tone=Tone.HIT))
+        return Table("Value store: this value takes no bits", ("whose", "its bits"), (row,))
+    item = Item(f"bucket {bucket}", (span,), 0, place.length, Tone.HIT, doc, name="value", here=True)
+    title = f"Value store, bits {place.start} to {place.start + place.length - 1}"
+    return Bits(title, place.length, displacement - (1 << place.length) + 1, (item,))
+
+
+def value_span(parts: HashParts, place: Place) -> Span:
+    """The bytes of the value store that the value's bits lie in."""
+    return parts.where("value store", *chd_code.byte_range(place.start, place.length))
+
+
+def split_figure(parts: HashParts, place: Place, displacement: int, title: str) -> Table:
+    """From the stored bits to d, p0 and p1."""
+    stored = displacement - (1 << place.length) + 1
+    turns, probes = divmod(displacement, parts.slots)
+    tail = (Span("", parts.stop - HASH_TAIL.size, parts.stop),)
+    n = parts.slots
+    row = (
+        Item(f"{stored} + 2^{place.length} - 1 = {displacement}", tone=Tone.HIT, here=True, name="d"),
+        Item(f"{displacement} mod {n} = {probes}", tail, doc="How many jumps of the key's own step h.", name="p0"),
+        Item(f"{displacement} // {n} = {turns}", tail, doc="How many slots further, the same for all keys.", name="p1"),
+    )
+    headings = ("displacement d = stored bits + 2^k - 1", "jumps p0 = d mod n", "shift p1 = d // n")
+    return Table(title, headings, (row,))
+
+
+PLACE_LINKS = (
+    ("one-bit before", "one before", Tone.KEY),
+    ("one-bit", "one", Tone.HIT),
+    ("low before", "part before", Tone.KEY),
+    ("low", "part", Tone.HIT),
+    ("end before", "value", Tone.KEY),
+    ("end", "value", Tone.HIT),
+    ("value", "d", Tone.HIT),
+)
+"""What leads to what, where both are drawn."""
+
+
+def links_between(figures: tuple[Figure, ...]) -> tuple[Link, ...]:
+    """The arrows between those items that are drawn."""
+    names = {item.name for figure in figures for item in figure.items}
+    return tuple(Link(start, stop, tone=tone) for start, stop, tone in PLACE_LINKS if {start, stop} <= names)

@@ -1,0 +1,100 @@
+"""The sketch `displacement`: how the displacement of one bucket is found among packed bits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from shardcore.drawing.model import Control, Drawing
+from shardcore.errors import FormatError
+from shardcore.formats.swh import chd_code
+from shardcore.formats.swh.displacement_figures import (
+    Value,
+    directory_figure,
+    ends_figure,
+    links_between,
+    low_figure,
+    split_figure,
+    store_figure,
+    unary_figure,
+)
+from shardcore.formats.swh.hash_section import HashParts
+from shardcore.formats.swh.hashing import Hashed
+from shardcore.formats.swh.keyed import KeyedScene
+from shardcore.words import plural
+
+_STORE_BYTES = 4
+"""Bytes of the value store that are drawn, where the value does not take more."""
+
+_BESIDE = 8
+"""Values beside the one that is sought, on both sides together."""
+
+
+class DisplacementSketch:
+    """From bits to displacement.
+
+    Args:
+        scene: The key whose bucket is looked at.
+
+    Attributes:
+        controls: None.
+    """
+
+    name = "displacement"
+    title = "Displacement"
+    controls: tuple[Control, ...] = ()
+
+    def __init__(self, scene: KeyedScene) -> None:
+        self._scene = scene
+
+    def draw(self, values: Mapping[str, Any]) -> Drawing:
+        """The drawing; see `Sketch.draw`."""
+        hashed = self._scene.hashed
+        parts = self._scene.hashing.file.hash_parts()
+        if hashed is None:
+            return Drawing(self.title, (), caption="No object was found in this shard: there is no bucket.")
+        figures = tuple(
+            figure
+            for figure in (
+                directory_figure(parts, hashed.bucket, hashed.place),
+                unary_figure(parts, hashed.bucket, hashed.place),
+                low_figure(parts, hashed.bucket, hashed.place),
+                ends_figure(parts, hashed.bucket, hashed.place),
+                self._store(parts, hashed),
+                split_figure(parts, hashed.place, hashed.displacement, "6 · From the bits to the jumps"),
+            )
+            if figure is not None
+        )
+        caption = (
+            f"Each of the {plural(parts.buckets, 'displacement')} takes only as many bits as it needs, "
+            f"{parts.store_bits} in all, so the place of one has to be found. The file keeps where each value ends: "
+            "the high part as one-bits among zeros, the low part beside."
+        )
+        return Drawing(
+            f"From bits to the displacement of bucket {hashed.bucket}", figures, links_between(figures), caption
+        )
+
+    def _store(self, parts: HashParts, hashed: Hashed) -> Any:
+        """The bits of the store around the value, and whose the others are."""
+        place, store = hashed.place, parts.part("value store")
+        start, stop = chd_code.byte_range(place.start, place.length)
+        first = max(min(start - 1, store.size - _STORE_BYTES), 0)
+        last = min(max(first + _STORE_BYTES, stop), store.size)
+        file = self._scene.hashing.file
+        data = file.hash_source(file.source).read(store.start + first, store.start + last)
+        return store_figure(parts, hashed.bucket, place, first, data, self._beside(hashed.bucket, first, last))
+
+    def _beside(self, bucket: int, first: int, last: int) -> list[Value]:
+        """The values of neighbouring buckets that lie in some bytes of the store; none of a large shard."""
+        if not self._scene.hashing.few:
+            return []
+        try:
+            decoded = self._scene.hashing.file.function().decoded
+        except FormatError:
+            return []
+        found = []
+        for other in range(max(bucket - _BESIDE, 0), min(bucket + _BESIDE, len(decoded.ends))):
+            end, length = int(decoded.ends[other]), int(decoded.lengths[other])
+            if other != bucket and length and 8 * first <= end - length and end <= 8 * last:
+                found.append(Value(other, end - length, length, int(decoded.displacements[other])))
+        return found[:_BESIDE]
