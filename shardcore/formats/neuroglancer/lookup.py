@@ -74,6 +74,7 @@ class NeuroglancerLookup:
             "Minishard index",
             f"{text}: {plural(len(entries), 'key')}.",
             Span("", start, stop),
+            why="Each minishard lists its own keys: a lookup reads this short list, not one of the whole file.",
             encoding=file.spec.minishard_index_encoding,
             decoded_size=size,
             keys=len(entries),
@@ -122,21 +123,40 @@ class NeuroglancerLookup:
             raise KeyAbsent(str(key), f"key {key} belongs in {name}, not in {self._file.source.name}")
 
 
+_VALUE_WHY = "The value lies in one piece, so that one range request brings it, whatever the size of the file."
+_MEANING_WHY = "A shard stores bytes under numbers; what they stand for, only the info says."
+
+
 def tell_route(place: Place, origin: Origin, look: Look) -> None:
     """Tells steps one to four: from the key to the numbers of its shard and minishard."""
     if not look.telling:
         return
     spec = origin.spec
     spans = (origin.place,) if origin.place is not None else ()
-    look.step("Specification", f"{origin.why}: {spec_text(spec)}.", *spans, **spec.to_json())
+    look.step(
+        "Specification",
+        f"{origin.why}: {spec_text(spec)}.",
+        *spans,
+        why="The file does not say how its keys are spread; without the specification no key can be found in it.",
+        **spec.to_json(),
+    )
     dropped = plural(spec.preshift_bits, "bit is", "bits are")
     text = f"The low {dropped} dropped, so neighbouring keys stay together: {place.key} >> {spec.preshift_bits}"
     text = f"{text} = {place.shifted}." if spec.preshift_bits else "preshift_bits is 0: no bit of the key is dropped."
-    look.step("Drop low bits", text, key=str(place.key), shifted=str(place.shifted))
+    look.step(
+        "Drop low bits",
+        text,
+        why="Neighbouring keys differ in their low bits; dropping these keeps neighbours together, under one index.",
+        inputs=origin.fields_at("preshift_bits"),
+        key=str(place.key),
+        shifted=str(place.shifted),
+    )
     hashed = "The shifted key itself is" if spec.hash == IDENTITY else "MurmurHash3 of the shifted key's 8 bytes gives"
     look.step(
         "Hash",
         f"{hashed} the hash: {place.hashed:#018x}.",
+        why="Keys often come in clusters: a hash spreads them evenly over the minishards, the identity does not.",
+        inputs=origin.fields_at("hash"),
         input=place.shifted.to_bytes(8, "little").hex(),
         hash=f"{place.hashed:#018x}",
         bits=f"{place.hashed:064b}",
@@ -148,6 +168,8 @@ def tell_route(place: Place, origin: Origin, look: Look) -> None:
         "Split",
         f"The low {plural(spec.minishard_bits, 'bit')} of the hash say minishard {place.minishard}, "
         f"the next {plural(spec.shard_bits, 'bit')} say shard {place.shard}: the file {name}.",
+        why="Two fields of one number replace a directory: every reader computes the place, and no server is asked.",
+        inputs=origin.fields_at("minishard_bits", "shard_bits"),
         minishard=place.minishard,
         shard=place.shard,
         file=name,
@@ -170,7 +192,12 @@ def _pair(file: NeuroglancerFile, place: Place, source: Source, look: Look) -> t
     base = file.base
     if start == stop:
         hint = _elsewhere(file, place)
-        look.step("Shard index entry", f"Minishard {place.minishard} is empty: the key is not here{hint}.", span)
+        look.step(
+            "Shard index entry",
+            f"Minishard {place.minishard} is empty: the key is not here{hint}.",
+            span,
+            why="A key can lie in one minishard only; when that one is empty, nothing more has to be read.",
+        )
         message = f"minishard {place.minishard} is empty: no key {place.key}{hint}"
         raise KeyAbsent(str(place.key), message, span=span)
     look.step(
@@ -178,6 +205,7 @@ def _pair(file: NeuroglancerFile, place: Place, source: Source, look: Look) -> t
         f"Its index is at {start - base} to {stop - base}, counted from the end of the shard index, {base}: "
         f"bytes {start} to {stop} of the file.",
         span,
+        why="The file begins with one pair of offsets for each minishard: 16 bytes at a place that is computed.",
         start_offset=start - base,
         end_offset=stop - base,
         start=start,
@@ -218,6 +246,7 @@ def _position(file: NeuroglancerFile, entries: Entries, place: Place, rows: tupl
             f"Each key is stored as the difference from the one before; none of "
             f"{plural(len(entries), 'running sum')} is {place.key}: the key is not here{hint}.",
             rows[0],
+            why="A key can lie in this minishard only, and all its keys were compared: that proves it absent.",
         )
         message = f"minishard {place.minishard} does not list the key {place.key}{hint}"
         raise KeyAbsent(str(place.key), message, span=rows[0])
@@ -228,6 +257,7 @@ def _position(file: NeuroglancerFile, entries: Entries, place: Place, rows: tupl
         f"Each key is stored as the difference from the one before; summed up, number {at} "
         f"of {plural(len(entries), 'key')} is {place.key}{more}.",
         rows[0],
+        why="Differences of sorted keys are small numbers, which compress well; a reader adds them up again.",
         position=at,
         equal=len(found),
     )
@@ -241,14 +271,22 @@ def _tell_place(entries: Entries, at: int, rows: tuple[Span, Span, Span], look: 
     text = (
         f"Adding up gaps and sizes as far as number {at}: the value has {plural(size, 'byte')}, from byte {start} on."
     )
-    look.step("Place of the value", text, *used, start=str(start), size=str(size))
+    look.step(
+        "Place of the value",
+        text,
+        *used,
+        why="Values mostly follow each other without a gap, so gaps and sizes compress better than offsets would.",
+        start=str(start),
+        size=str(size),
+    )
 
 
 def _tell_value(file: NeuroglancerFile, ref: ObjectRef, source: Source, look: Look) -> None:
     """Steps nine and ten: the value, and what it means."""
     span = ref.spans[0]
     if span.size > TOLD_LIMIT:
-        look.step("Value", f"{plural(span.size, 'stored byte')}: too many to read along.", span, stored_size=span.size)
+        text = f"{plural(span.size, 'stored byte')}: too many to read along."
+        look.step("Value", text, span, why=_VALUE_WHY, stored_size=span.size)
         return
     stored = source.read(span.start, span.stop)
     digest, size, head = hashlib.sha256(), 0, list[bytes]()
@@ -259,18 +297,19 @@ def _tell_value(file: NeuroglancerFile, ref: ObjectRef, source: Source, look: Lo
             head.append(piece)
             if size > TOLD_LIMIT:
                 text = f"{_decompressed(span.size, TOLD_LIMIT, 'more than ')}: too many to read along."
-                look.step("Value", text, span, stored_size=span.size)
+                look.step("Value", text, span, why=_VALUE_WHY, stored_size=span.size)
                 return
     except ShardError as error:
         look.step(
             "Value",
             f"{plural(span.size, 'stored byte')} cannot be decompressed: {error.message}.",
             span,
+            why=_VALUE_WHY,
             error=error.message,
         )
         return
     text = f"{_decompressed(span.size, size)}." if ref.codec == "gzip" else f"{plural(size, 'byte')}, not compressed."
-    look.step("Value", text, span, stored_size=span.size, size=size, sha256=digest.hexdigest())
+    look.step("Value", text, span, why=_VALUE_WHY, stored_size=span.size, size=size, sha256=digest.hexdigest())
     _tell_meaning(file, ref, b"".join(head), look)
 
 
@@ -292,11 +331,19 @@ def _tell_meaning(file: NeuroglancerFile, ref: ObjectRef, data: bytes, look: Loo
                 f"A manifest of {plural(lods, 'level')} of detail; in front of it lie its fragments: "
                 f"{count:,} of {plural(fragments.size, 'byte')} in all."
             )
-            look.step("Meaning", text, fragments, lods=lods, fragments=count, fragments_size=fragments.size)
+            look.step(
+                "Meaning",
+                text,
+                fragments,
+                why="A viewer reads the short manifest first, and then only the fragments of the detail it needs.",
+                lods=lods,
+                fragments=count,
+                fragments_size=fragments.size,
+            )
             return
         cell = cell_of(space, int(ref.key or 0))
     except FormatError as error:
-        look.step("Meaning", f"{error.message}.", span, error=error.message)
+        look.step("Meaning", f"{error.message}.", span, why=_MEANING_WHY, error=error.message)
         return
     values: dict[str, Any] = {"kind": space.kind.value}
     text = f"The value of one {space.kind.object_kind}."
@@ -308,7 +355,7 @@ def _tell_meaning(file: NeuroglancerFile, ref: ObjectRef, data: bytes, look: Loo
             values |= {"voxel_begin": list(box.begin), "voxel_end": list(box.end)}
             text += f": voxels {box}"
         text += "."
-    look.step("Meaning", text, span, **values)
+    look.step("Meaning", text, span, why=_MEANING_WHY, **values)
 
 
 def locate(key: str, *, info: Any = None, spec: Any = None, folder: object = "") -> dict[str, Any]:

@@ -15,6 +15,7 @@ from shardcore.formats.swh import layout
 from shardcore.formats.swh.file import SwhFile
 from shardcore.formats.swh.hash_section import HashParts, read_hash_parts, read_hash_tail
 from shardcore.formats.swh.lookup import SwhKey, SwhLookup
+from shardcore.formats.swh.meanings import MEANINGS
 from shardcore.formats.swh.objects import SwhObjects
 from shardcore.formats.swh.tree import SwhTree, cut_nodes, header_node
 from shardcore.nodes.node import Node
@@ -39,6 +40,8 @@ class SwhShard(Shard):
     Attributes:
         file: The open file.
     """
+
+    meanings = MEANINGS
 
     format = "swh"
     version = "1"
