@@ -158,6 +158,7 @@ def open(
         else:
             shard = _open_source(target, name, context, claim="" if format else claim)
         shard.tape = elsewhere.tape
+        shard.chosen = {**({"format": format} if format else {}), **values}
         tell_purposes(shard)
         place = shard.folder if isinstance(shard, DataSet) else target
         near = place.lists_cheaply if isinstance(place, Folder) else place.near

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -66,6 +66,7 @@ class Shard(ABC):
         damage: What made it impossible to open the shard as a whole; then only a part of the tree is there.
         tape: The requests that were made for it, when it is remote.
         meanings: What the values are that the steps of its lookups name.
+        chosen: What the caller of `open` chose, by name: the format, if it was given, and options of formats.
         jobs: How many members or objects are worked on at the same time where all of them are: one after the other
             where they are near, several where each answer takes its time.
     """
@@ -78,6 +79,7 @@ class Shard(ABC):
     damage: ShardError | None = None
     tape: Tape | None = None
     meanings: Meanings = NO_MEANINGS
+    chosen: Mapping[str, Any] = MappingProxyType({})
     jobs: int = 1
 
     @property

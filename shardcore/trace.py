@@ -21,7 +21,12 @@ from shardcore.sources.names import SourceName
 from shardcore.sources.wrapped import MeteredSource
 from shardcore.span import Span
 
+COMPUTED = "computed, no bytes"
+"""What is said of a step that looks at no bytes."""
+
 FOUND = "found"
+ELSEWHERE = "{} found, content elsewhere"
+"""How a lookup ends that came to what describes an object, and not to its bytes: they are in files out of reach."""
 ABSENT = "absent"
 DAMAGED = "damaged"
 
@@ -38,10 +43,17 @@ class Meaning:
     text: str
     unit: str = ""
 
+    def unit_of(self, value: object) -> str:
+        """The unit, as it agrees with a value: 1 byte, 2 bytes."""
+        return self.unit.removesuffix("s") if value == 1 else self.unit
+
 
 Meanings = Mapping[str, Meaning]
-"""What the values of a format's lookups are, by their names."""
+"""What the values of a format's lookups are, by their names; `title: name` is for the steps of one title only."""
 NO_MEANINGS: Meanings = MappingProxyType({})
+
+
+_DAMAGED_WHY = "A reader that went on from here would serve wrong bytes; so it stops and says where."
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +100,7 @@ class Trace:
         steps: In order.
         ref: The object, when found.
         error: Why it ended, when it was not found.
+        described: What was found of an object whose content is out of reach: `recipe`; else empty.
     """
 
     key: str
@@ -95,6 +108,12 @@ class Trace:
     steps: tuple[Step, ...]
     ref: ObjectRef | None = None
     error: str = ""
+    described: str = ""
+
+    @property
+    def ending(self) -> str:
+        """The outcome as it is told: of a recipe whose content is out of reach, that it is no more than that."""
+        return ELSEWHERE.format(self.described) if self.described and self.outcome == FOUND else self.outcome
 
     @property
     def member(self) -> str:
@@ -121,6 +140,7 @@ class Look:
         self._told_requests = 0
         self._told_bytes = 0
         self._told_damage: list[Exception] = []
+        self.described = ""
 
     def meter(self, source: Source) -> MeteredSource:
         """The source to read from in this lookup; what is read through it is counted."""
@@ -153,7 +173,8 @@ class Look:
             return
         requests = sum(meter.requests for meter in self._meters.values())
         size = sum(meter.bytes for meter in self._meters.values())
-        told = {name: self._meanings[name] for name in values if name in self._meanings}
+        found = {name: self._meanings.get(f"{title}: {name}") or self._meanings.get(name) for name in values}
+        told = {name: meaning for name, meaning in found.items() if meaning is not None}
         self.steps.append(
             Step(
                 title,
@@ -170,6 +191,10 @@ class Look:
         )
         self._told_requests, self._told_bytes = requests, size
 
+    def elsewhere(self, described: str) -> None:
+        """Tells that the content is in files out of reach, and what was found in its place: `recipe`."""
+        self.described = described
+
     def place(self, first: int, member: str) -> None:
         """Tells the steps from number `first` on, which a member of a data set told, in the words of the data set."""
         self.steps[first:] = [placed_step(step, member) for step in self.steps[first:]]
@@ -179,21 +204,24 @@ class Look:
         if self.telling and error not in self._told_damage:
             self._told_damage.append(error)
             title = "Not a shard" if isinstance(error, NotAShard) else "Damaged"
-            self.step(title, text or error.message, *([error.span] if error.span else []))
+            self.step(title, text or error.message, *([error.span] if error.span else []), why=_DAMAGED_WHY)
 
 
-def tell(key: str, lookup: Callable[[Look], ObjectRef], meanings: Meanings = NO_MEANINGS) -> Trace:
+def tell(
+    key: str, lookup: Callable[[Look], ObjectRef], meanings: Meanings = NO_MEANINGS, look: Look | None = None
+) -> Trace:
     """Runs a lookup and tells it.
 
     Args:
         key: What is looked for.
         lookup: The lookup; it returns the object, or raises `KeyAbsent`, a `FormatError` or `NotAShard`.
         meanings: What the values of its steps are.
+        look: What keeps the steps, in place of a new `Look`.
 
     Returns:
         The trace. Errors of the source (the network, a missing file) are raised, not told.
     """
-    look = Look(telling=True, meanings=meanings)
+    look = look or Look(telling=True, meanings=meanings)
     try:
         ref = lookup(look)
     except KeyAbsent as error:
@@ -201,7 +229,7 @@ def tell(key: str, lookup: Callable[[Look], ObjectRef], meanings: Meanings = NO_
     except (FormatError, NotAShard, LimitExceeded) as error:
         look.damaged(error)
         return Trace(key, DAMAGED, tuple(look.steps), error=error.placed)
-    return Trace(key, FOUND, tuple(look.steps), ref=ref)
+    return Trace(key, FOUND, tuple(look.steps), ref=ref, described=look.described)
 
 
 def placed_step(step: Step, member: str) -> Step:

@@ -28,7 +28,6 @@ from shardcore.cli.output import (
     print_node_json,
     tell_json,
     tell_line,
-    trace_json,
     warn,
 )
 from shardcore.errors import FormatError, UsageError
@@ -152,23 +151,25 @@ def trace(
     uri: Uri,
     key: Annotated[str, typer.Argument(metavar="KEY", help="The key to look up.", show_default=False)],
     json: Json = False,
+    cold: Annotated[
+        bool, typer.Option("--cold", help="Say what a first reader pays: requests, bytes and rounds.")
+    ] = False,
     how: Opening = USUAL,
 ) -> int:
     """How a key is found, step by step; ends at the step that proves the answer."""
+    from shardcore.cli.tracing import trace_json, trace_lines
+    from shardcore.cold import cold_trace
     from shardcore.trace import ABSENT, FOUND
 
     with how.open(uri) as shard:
         told = shard.trace(key)
+        # What the lookup just fetched of a remote file is not fetched again.
+        paid = cold_trace(shard, key, fetch=True) if cold else None
     if json:
-        tell_json(trace_json(told))
+        tell_json(trace_json(told, paid))
     else:
-        for number, step in enumerate(told.steps, 1):
-            cost = f"  [{plural(step.requests, 'range')}, {plural(step.bytes, 'byte')}]" if step.requests else ""
-            tell_line(f"{number:>2}. {step.title}{cost}")
-            tell_line(f"    {step.text}")
-            for span in step.spans:
-                tell_line(f"    bytes {span}")
-        tell_line(f"{told.outcome}: {told.key}" + (f" ({told.error})" if told.error else ""))
+        for line in trace_lines(paid.trace if paid is not None else told, paid):
+            tell_line(line)
     if told.outcome == FOUND:
         return 0
     return 1 if told.outcome == ABSENT else 3

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from shardcore.objects import ObjectRef
     from shardcore.record import FieldRole, Value
     from shardcore.shard import Shard
-    from shardcore.trace import Trace
 
 
 def print_json(value: Any) -> None:
@@ -231,25 +230,6 @@ def node_json(node: Node) -> dict[str, Any]:
     if node.decoded:
         found["decoded"] = node.decoded
     return found
-
-
-def trace_json(trace: Trace) -> dict[str, Any]:
-    """What `trace` says."""
-    steps = [
-        {
-            "title": step.title,
-            "text": step.text,
-            "spans": [span.to_json() for span in step.spans],
-            "values": json_safe(step.values),
-            "requests": step.requests,
-            "bytes": step.bytes,
-            "why": step.why,
-            "inputs": [span.to_json() for span in step.inputs],
-            "meanings": {name: {"text": one.text, "unit": one.unit} for name, one in step.meanings.items()},
-        }
-        for step in trace.steps
-    ]
-    return {"key": trace.key, "outcome": trace.outcome, "steps": steps}
 
 
 def object_json(ref: ObjectRef) -> dict[str, Any]:

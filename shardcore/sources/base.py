@@ -251,6 +251,10 @@ class Folder(ABC):
         """
         return self.open(name)
 
+    def at_hand(self, name: str) -> bool:
+        """Whether opening what lies at the relative `name` fetches nothing: it is near, or was opened before."""
+        return True
+
     def read(self, name: str, limit: int) -> bytes:
         """The whole content of a small file.
 

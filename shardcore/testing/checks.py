@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -11,7 +11,9 @@ from shardcore.nodes.node import Children, Node
 from shardcore.objects import State
 from shardcore.record import FieldRole
 from shardcore.shard import Shard
+from shardcore.span import Span
 from shardcore.testing.sampling import sampled
+from shardcore.trace import Trace
 
 SMALL = 8192
 """Files up to this many bytes are tested at every byte."""
@@ -103,6 +105,34 @@ def check_columns(shard: Shard) -> None:
     for name in shard.objects.orders:
         order = shard.objects.order(name)
         assert order is None or len(np.unique(order)) == len(order)
+
+
+LONGEST_WHY = 130
+"""Letters of the sentence that says why a step is made."""
+
+
+def check_steps(trace: Trace, alone: Sequence[str]) -> None:
+    """Asserts that each step says why, what its values are, and what it computes with when it looks at no bytes.
+
+    Args:
+        trace: A told lookup.
+        alone: Titles of steps that compute with the key, or with what the caller gave, and with no bytes.
+    """
+    looked_at: list[Span] = []
+    for step in trace.steps:
+        assert step.why.endswith("."), step.title
+        assert len(step.why) <= LONGEST_WHY, step.why
+        assert set(step.meanings) == set(step.values), (step.title, set(step.values) - set(step.meanings))
+        assert all(meaning.text for meaning in step.meanings.values())
+        if step.computed:
+            assert step.inputs or step.title in alone, step.title
+        for one in step.inputs:
+            assert any(_within(one, span) for span in looked_at), (step.title, one)
+        looked_at += step.spans
+
+
+def _within(inner: Span, outer: Span) -> bool:
+    return inner.source == outer.source and outer.start <= inner.start and inner.stop <= outer.stop
 
 
 def live_keys(shard: Shard) -> list[str]:

@@ -18,7 +18,7 @@ from shardcore.sources.base import Folder
 from shardcore.sources.local import LocalFolder
 from shardcore.sources.names import SourceName
 from shardcore.span import Span
-from shardcore.testing.checks import check_columns, live_keys, walk
+from shardcore.testing.checks import check_columns, check_steps, live_keys, walk
 from shardcore.testing.sources import CountingFolder
 
 DESCRIPTORS = Path("/proc/self/fd")
@@ -31,12 +31,14 @@ class DataSetContract:
         samples: Well-formed folders.
         absent: Keys of the format's form that no sample holds.
         most_keys: How many keys of a sample are looked up.
+        alone: Titles of steps that compute with the key alone, or with what the caller gave.
         listed: Whether opening tells all rows, so that nothing has to be loaded to list them.
     """
 
     samples: ClassVar[Sequence[Path]] = ()
     absent: ClassVar[Sequence[str]] = ()
     most_keys: ClassVar[int] = 40
+    alone: ClassVar[Sequence[str]] = ()
     listed: ClassVar[bool] = False
 
     def opened(self, where: Path | Folder, **options: Any) -> DataSet:
@@ -104,6 +106,7 @@ class DataSetContract:
                 trace = found.trace(key)
                 late = found.find(key)
                 assert (trace.outcome, trace.ref, late.row) == ("found", late, row)
+                check_steps(trace, self.alone)
                 assert late in found.find_all(key)
                 # Spans beyond that of the content may be learned with the index: fragments of meshes.
                 assert (ref.key, ref.spans[:1], ref.shard) == (late.key, late.spans[:1], late.shard)
@@ -116,7 +119,9 @@ class DataSetContract:
                 with pytest.raises(KeyAbsent):
                     found.find(key)
                 assert found.find_all(key) == ()
-                assert found.trace(key).outcome == "absent"
+                trace = found.trace(key)
+                assert trace.outcome == "absent"
+                check_steps(trace, self.alone)
 
     def test_columns_agree_with_references(self, sample: Path) -> None:
         """The columns of the objects say what the references say, in any order of rows."""

@@ -16,7 +16,7 @@ from shardcore.shard import Shard
 from shardcore.sources.base import Source
 from shardcore.sources.memory import BytesSource
 from shardcore.sources.names import SourceName
-from shardcore.testing.checks import check_columns, check_explained, check_tiling, live_keys, places
+from shardcore.testing.checks import check_columns, check_explained, check_steps, check_tiling, live_keys, places
 from shardcore.testing.damage import exercise, mutations
 from shardcore.testing.sampling import rounds, sampled
 from shardcore.testing.sources import CountingSource
@@ -35,6 +35,7 @@ class ShardContract:
         quick_mutations: How many of them a quick run tries.
         quick_cuts: How many cuts of each sample a quick run tries, besides those at the edges of sections.
         most_keys: How many keys of a sample are looked up.
+        alone: Titles of steps that compute with the key alone, or with what the caller gave.
     """
 
     samples: ClassVar[Sequence[Path]] = ()
@@ -46,6 +47,7 @@ class ShardContract:
     quick_mutations: ClassVar[int] = 8
     quick_cuts: ClassVar[int] = 10
     most_keys: ClassVar[int] = 60
+    alone: ClassVar[Sequence[str]] = ()
 
     def opened(self, where: Path | Source, **options: Any) -> Shard:
         """Opens a sample; formats whose samples need options or siblings override it."""
@@ -118,6 +120,7 @@ class ShardContract:
                 assert ref.row == row
                 assert ref in shard.find_all(key)
                 assert len(trace.steps) > 1
+                check_steps(trace, self.alone)
             assert rows[len(keys) :].tolist() == [-1] * len(self.absent)
 
     def test_absent_keys_are_absent(self, sample: Path) -> None:
@@ -127,7 +130,9 @@ class ShardContract:
                 with pytest.raises(KeyAbsent):
                     shard.find(key)
                 assert shard.find_all(key) == ()
-                assert shard.trace(key).outcome == "absent"
+                trace = shard.trace(key)
+                assert trace.outcome == "absent"
+                check_steps(trace, self.alone)
 
     def test_columns_agree_with_references(self, sample: Path) -> None:
         """The columns of the objects say what the references say, in any order of rows."""

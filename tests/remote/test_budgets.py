@@ -8,6 +8,7 @@ from contextlib import contextmanager
 import pytest
 
 import shardcore
+from shardcore.cold import cold_trace
 from shardcore.shard import Shard
 from shardcore.sources.remote.options import RemoteOptions
 from shardcore.testing import FULL
@@ -56,3 +57,20 @@ def test_budget(name: str, transport: str) -> None:
                 log.clear()
                 AFTER_OPENING[action](shard, bill)
             check(log, bill, action)
+
+
+def test_a_first_reader_pays_what_the_server_sees() -> None:
+    """What is measured for a cold lookup are the requests and bytes that the server saw, and it sees none again."""
+    # A folder without its slash is asked for as a file first, which is no matter of the format.
+    for name in (name for name in NAMES if name != "neuroglancer, no slash"):
+        bill = bills()[name]
+        folder = "neuroglancer" if name.startswith("neuroglancer") else ""
+        with opened(bill, "s3" if folder else "http") as (shard, log):
+            opening = len(log), log.sent
+            shard.trace(bill.key)
+            whole = len(log), log.sent
+            cold = cold_trace(shard, bill.key)
+            told = f"{name}:\n{log}"
+            assert (cold.opening.requests, cold.total.requests) == (opening[0], whole[0]), told
+            assert len(log) == whole[0], told
+            assert cold.total.rounds <= cold.total.requests

@@ -21,7 +21,16 @@ from shardcore.formats.bloscpack.bcolz import (
 from shardcore.formats.bloscpack.dataset import BloscpackDataSet, column_fields
 from shardcore.formats.bloscpack.elements import element_at
 from shardcore.formats.bloscpack.folder_objects import BcolzChunks, column_ref
-from shardcore.formats.bloscpack.lookup import ALL, Asked, BloscpackKey, parse_key
+from shardcore.formats.bloscpack.lookup import (
+    ALL,
+    ALL_WHY,
+    COUNT_WHY,
+    PAST_WHY,
+    WHICH_WHY,
+    Asked,
+    BloscpackKey,
+    parse_key,
+)
 from shardcore.objects import ObjectRef
 from shardcore.record import Value
 from shardcore.shard import DEFAULT_LIMIT
@@ -95,19 +104,22 @@ class BloscpackColumn(BloscpackDataSet):
     def lookup(self, key: BloscpackKey, look: Look) -> ObjectRef:
         """Finds a chunk by its number or one of its bytes, in the file that is named after it; or the whole."""
         column = self.column
+        about = tuple(Span(name, 0, len(self._texts[name])) for name in (SIZES, STORAGE))
         look.step(
             "The column",
             f"An array of {column.array.dtype} with the shape {list(column.array.shape)}: "
             f"{plural(column.nbytes, 'plain byte')}, in chunks of {plural(column.chunklen, 'item')}, which are "
             f"{plural(column.chunk_bytes, 'byte')}.",
-            *(Span(name, 0, len(self._texts[name])) for name in (SIZES, STORAGE)),
+            *about,
+            why="Shape and chunk length stand in two small files, so no chunk has to be opened to place an item.",
             nbytes=column.nbytes,
             chunklen=column.chunklen,
             chunk_bytes=column.chunk_bytes,
         )
         if key.asked is Asked.ALL:
             ref = column_ref(column, ALL, -1, "content")
-            look.step("All chunks", "The chunks one after the other, cut where the column ends.", *ref.spans[:100])
+            text = "The chunks one after the other, cut where the column ends."
+            look.step("All chunks", text, *ref.spans[:100], why=ALL_WHY)
             return ref
         if key.asked is Asked.ELEMENT:
             key = BloscpackKey(Asked.BYTE, self._which_byte(key, look))
@@ -116,17 +128,19 @@ class BloscpackColumn(BloscpackDataSet):
             number, within = divmod(key.number, column.chunk_bytes)
             if key.number >= column.nbytes:
                 size = plural(column.nbytes, "byte")
-                look.step("Which chunk", f"None: the column has {size}.", nbytes=column.nbytes)
+                text = f"None: the column has {size}."
+                look.step("Which chunk", text, why=PAST_WHY, inputs=about, nbytes=column.nbytes)
                 raise KeyAbsent(str(key), f"there is no plain byte {key.number}; the column has {size}")
             text = (
                 f"Plain byte {key.number} is byte {within} of chunk {number}: {key.number} // {column.chunk_bytes} = "
                 f"{number}, {key.number} mod {column.chunk_bytes} = {within}."
             )
-            look.step("Which chunk", text, chunk=number, within=within)
+            look.step("Which chunk", text, why=WHICH_WHY, inputs=about, chunk=number, within=within)
             inside = ColumnKey(Asked.BYTE, within, chunk=number)
         if inside.chunk not in column.by_number and inside.chunk >= column.chunks:
             count = plural(column.chunks, "chunk")
-            look.step("No such chunk", f"The column has {count}, numbered from 0.", chunks=column.chunks)
+            text = f"The column has {count}, numbered from 0."
+            look.step("No such chunk", text, why=COUNT_WHY, inputs=about, chunks=column.chunks)
             raise KeyAbsent(str(key), f"there is no chunk {inside.chunk}; the column has {count}")
         return replace(super().lookup(inside, look), key=str(inside.chunk))
 
@@ -147,6 +161,8 @@ class BloscpackColumn(BloscpackDataSet):
         look.step(
             "Which file",
             f"Each file of a column is named after its one chunk: chunk {key.chunk} is in {name}.",
+            why="One file for each chunk: a column grows by new files, and those that are there are never moved.",
+            inputs=tuple(Span(name, 0, len(self._texts[name])) for name in (SIZES, STORAGE)),
             file=name,
         )
         return (name,)

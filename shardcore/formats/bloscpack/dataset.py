@@ -18,6 +18,7 @@ from shardcore.formats.bloscpack.bcolz import (
 )
 from shardcore.formats.bloscpack.folder_objects import chunk_of
 from shardcore.formats.bloscpack.json_tree import JsonTree
+from shardcore.formats.bloscpack.meanings import MEANINGS
 from shardcore.formats.bloscpack.shard import BloscpackShard, open_shard
 from shardcore.formats.bloscpack.worker import Worker
 from shardcore.json_text import parse_json
@@ -45,6 +46,8 @@ class BloscpackDataSet(DataSet):
         texts: JSON files beside those of the columns, by name.
         context: How members are opened.
     """
+
+    meanings = MEANINGS
 
     joins = False
 

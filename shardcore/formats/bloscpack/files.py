@@ -14,6 +14,7 @@ from shardcore.errors import KeyAbsent, ShardError
 from shardcore.finding import Depth, Report
 from shardcore.format import OpenContext
 from shardcore.formats.bloscpack.lookup import ALL
+from shardcore.formats.bloscpack.meanings import MEANINGS
 from shardcore.formats.bloscpack.shard import BloscpackShard, open_shard
 from shardcore.objects import ObjectColumns, ObjectRef, Objects, State
 from shardcore.progress import Progress, no_progress
@@ -33,6 +34,9 @@ DEEPEST = 32
 I64 = NDArray[np.int64]
 
 
+FILE_WHY = "The folder is the index here: one name, one file, one content."
+
+
 class BloscpackFiles(DataSet):
     """Files of one content each. A key is the name of a file below the folder, without its ending.
 
@@ -40,6 +44,8 @@ class BloscpackFiles(DataSet):
         folder: The folder.
         context: How members are opened.
     """
+
+    meanings = MEANINGS
 
     joins = False
 
@@ -87,10 +93,11 @@ class BloscpackFiles(DataSet):
         row = self._rows.get(name)
         if row is None:
             text = f"None of {plural(len(self.members), 'file')} is called {short(name)}."
-            look.step("Which file", text)
+            look.step("Which file", text, why=FILE_WHY)
             return ()
         span = Span(str(SourceName(name)), 0, self.members[row].size)
-        look.step("Which file", f"The key is the name of the file without its ending: {short(name)}.", span, file=name)
+        text = f"The key is the name of the file without its ending: {short(name)}."
+        look.step("Which file", text, span, why=FILE_WHY, file=name)
         return (name,)
 
     def ref(self, row: int) -> ObjectRef:

@@ -40,6 +40,12 @@ WALK_STEPS = 20
 """Chunks that a trace tells one by one while it follows the chunks from the first."""
 
 
+ALL_WHY = "The whole content needs no search: its chunks are read one after the other."
+WHICH_WHY = "All chunks but the last have one plain size, so a division tells the chunk without a look at any."
+PAST_WHY = "The plain size follows from the header: a byte past it lies in no chunk."
+COUNT_WHY = "Chunks are numbered without gaps, so their count proves that there is no such one."
+
+
 class Asked(Enum):
     """What a key asks for."""
 
@@ -121,7 +127,14 @@ class BloscpackLookup:
         elif within is None and number >= 2**63:
             raise KeyAbsent(str(key))
         ref = self._objects.chunk(number)
-        look.step("Found", f"Chunk {number} begins at byte {place}.", *ref.spans, chunk=number, offset=place)
+        look.step(
+            "Found",
+            f"Chunk {number} begins at byte {place}.",
+            *ref.spans,
+            why="A chunk can be decompressed alone: these bytes, and no others, have to be read.",
+            chunk=number,
+            offset=place,
+        )
         return ref
 
     def find_many(self, texts: Sequence[str]) -> NDArray[np.int64]:
@@ -152,12 +165,14 @@ class BloscpackLookup:
             "Magic and version",
             f"The file begins with `blpk` and says version {header.version}.",
             Span("", 0, 5),
+            why="Four bytes tell this file from any other, and the version says how the header is laid out.",
             version=header.version,
         )
         look.step(
             "Header fields",
             f"{self._chunk_sizes()} {self._digests()}",
             Span("", 5, header.size),
+            why="All chunks but the last have as many plain bytes: these few numbers place any byte in its chunk.",
             options=header.options,
             checksum=header.checksum.name,
             chunk_size=header.chunk_size,
@@ -172,6 +187,7 @@ class BloscpackLookup:
                 f"Its section has {METADATA_HEADER.size} bytes of header, {grouped_digits(room)} for the text and "
                 f"{digest} of digest: it ends at byte {metadata.stop}.",
                 metadata.header,
+                why="Metadata has room to grow in place, so what follows begins after the room, not after the text.",
                 next=metadata.stop,
             )
 
@@ -199,7 +215,7 @@ class BloscpackLookup:
         geometry = self._file.table.geometry
         size = int(self._content.starts()[-1]) if self._file.table.loaded else self._header.plain_size
         span = Span("", min(geometry.first, geometry.size), geometry.size)
-        look.step("All chunks", "The plain bytes of all chunks, in order.", span, size=size)
+        look.step("All chunks", "The plain bytes of all chunks, in order.", span, why=ALL_WHY, size=size)
         return ObjectRef(ALL, -1, (span,), size, span.size, codec="blosc", kind="content")
 
     def _element(self, key: BloscpackKey) -> Element:
@@ -229,21 +245,53 @@ class BloscpackLookup:
         try:
             number, within = self._content.where(offset)
         except KeyAbsent as error:
-            look.step("Which chunk", f"None: {error.message}.", size=self._header.plain_size)
+            look.step(
+                "Which chunk",
+                f"None: {error.message}.",
+                *self._sizes_read,
+                why=PAST_WHY,
+                inputs=self._sizes_at(),
+                size=self._header.plain_size,
+            )
             raise
         how = f"{offset} // {size} = {number}, {offset} mod {size} = {within}"
+        why = WHICH_WHY
         if size <= 0:
             how = "the plain sizes in the Blosc headers, added up, tell"
+            why = "The header does not say how long chunks are when plain, so their own sizes are added up."
         text = f"Plain byte {offset} is byte {within} of chunk {number}: {how}."
-        look.step("Which chunk", text, chunk=number, within=within)
+        spans = self._sizes_read if size <= 0 else ()
+        look.step("Which chunk", text, *spans, why=why, inputs=self._sizes_at(), chunk=number, within=within)
         return number, within
+
+    def _sizes_at(self, *names: str) -> tuple[Span, ...]:
+        """Where the header says how many chunks there are, and of which plain sizes.
+
+        Args:
+            *names: Some of the fields only.
+        """
+        record = self._header.record
+        wanted = [name for name in names or ("chunk_size", "last_chunk", "nchunks") if name in record.offsets]
+        return tuple(self._header.field_span(name) for name in wanted)
+
+    @property
+    def _sizes_read(self) -> tuple[Span, ...]:
+        """Where the chunks themselves say their plain sizes, when the header does not: the first of them."""
+        places = self._file.table.places[:WALK_STEPS].tolist() if self._header.plain_size == UNKNOWN else ()
+        return tuple(blosc_header_span(place) for place in places if place != UNKNOWN)
 
     def _place(self, number: int, look: Look, through: Source) -> int:
         """Step 5: the offset slot, or the walk."""
         table, slots = self._file.table, self._file.table.slots
         if number >= max(len(table), self._header.nchunks) and (table.loaded or self._header.nchunks != UNKNOWN):
             count = plural(len(table), "chunk")
-            look.step("No such chunk", f"The file has {count}, numbered from 0.", chunks=len(table))
+            look.step(
+                "No such chunk",
+                f"The file has {count}, numbered from 0.",
+                why=COUNT_WHY,
+                inputs=self._sizes_at("nchunks"),
+                chunks=len(table),
+            )
             raise KeyAbsent(str(number), f"there is no chunk {number}; the file has {count}")
         if slots is not None and number < slots.count:
             slot = int(slots.read(through, number, number + 1)[0])
@@ -253,7 +301,13 @@ class BloscpackLookup:
                 reason = "not filled in" if slot == UNKNOWN else "where the chunk cannot be"
                 why = f"{reason}: follow the chunks from the first"
             text = f"Slot {number} of the offsets holds {slot}, {why}."
-            look.step("Offset slot", text, slots.span(number), offset=slot)
+            look.step(
+                "Offset slot",
+                text,
+                slots.span(number),
+                why="Stored chunks differ in length; offsets let a reader jump to one without reading those before.",
+                offset=slot,
+            )
             if good and table.place(number, through) == slot:
                 return slot
         place = table.place(number, through)
@@ -276,6 +330,7 @@ class BloscpackLookup:
                 f"It begins at byte {place}: {place} + {after - place - digest} stored bytes + {digest} of digest = "
                 f"{after}, where chunk {chunk + 1} begins.",
                 blosc_header_span(place),
+                why="Each chunk says how long it is, so that without an offset a reader can go from one to the next.",
                 next=after,
             )
 
@@ -287,6 +342,7 @@ class BloscpackLookup:
             f"{plural(header.nbytes, 'plain byte')} stored in {grouped_digits(header.ctbytes)}, this header included; "
             f"flags: {', '.join(header.flag_names())}.",
             blosc_header_span(stored.span.start),
+            why="It says how the chunk was compressed and what comes out: enough to decompress it without the others.",
             flags=f"{header.flags:#010b}",
             nbytes=header.nbytes,
             blocksize=header.blocksize,
@@ -301,6 +357,7 @@ class BloscpackLookup:
                 f"The digest ({self._header.checksum.name}) covers the stored bytes: computed {computed}, stored "
                 f"{stored.digest.hex()}: {verdict}.",
                 stored.digest_span,
+                why="Damage is noticed before anything is decompressed, and not served as if it were content.",
                 stored=stored.digest.hex(),
                 computed=computed,
             )
@@ -324,6 +381,7 @@ class BloscpackLookup:
                 f"{int(found.starts[block])} of the chunk and has {plural(streams, 'stream')}.",
                 Span("", slot, slot + BLOCK_START.size),
                 *spans,
+                why="Chunks are compressed in blocks that fit a processor's cache; one byte costs one block.",
                 block=block,
                 start=int(found.starts[block]),
             )
@@ -340,6 +398,7 @@ class BloscpackLookup:
             f"{how}: byte {within} of the chunk is {plain[within]:#04x}, byte {part} of element {element} "
             f"({plural(header.typesize, 'byte')} each).",
             *spans,
+            why="Stored bytes say nothing until codec and filter, both named in the Blosc header, are undone.",
             byte=plain[within],
             element=element,
         )

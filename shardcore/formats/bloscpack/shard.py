@@ -16,6 +16,7 @@ from shardcore.formats.bloscpack.file import BloscpackFile
 from shardcore.formats.bloscpack.header import check_slots, header_size, read_header
 from shardcore.formats.bloscpack.layout import HEADERS, MAGIC, METADATA_HEADER, UNKNOWN, section
 from shardcore.formats.bloscpack.lookup import ALL, BloscpackKey, BloscpackLookup
+from shardcore.formats.bloscpack.meanings import MEANINGS
 from shardcore.formats.bloscpack.metadata import read_metadata_section
 from shardcore.formats.bloscpack.objects import BloscpackObjects
 from shardcore.formats.bloscpack.slots import read_offsets
@@ -44,6 +45,8 @@ class BloscpackShard(Shard):
     Attributes:
         file: The open file.
     """
+
+    meanings = MEANINGS
 
     format = "bloscpack"
 

@@ -90,6 +90,7 @@ class BloscpackTable(BloscpackDataSet):
             f"The table has {plural(len(self.names), 'column')}; "
             f"{key!r} is {'one' if key in self.names else 'none'} of them.",
             Span(ROOTDIRS, 0, len(self._texts[ROOTDIRS])),
+            why="One small file names the columns in their order; the folders alone have no order.",
             columns=list(self.names[:100]),
         )
         if key not in self.names:
@@ -103,6 +104,7 @@ class BloscpackTable(BloscpackDataSet):
             f"An array of {column.array.dtype} with the shape {list(column.array.shape)}: "
             f"{plural(column.nbytes, 'plain byte')} in {plural(len(names), 'file')}.",
             *(Span(str(SourceName(name)), 0, len(text)) for name, text in column.texts.items()),
+            why="Each column is compressed by itself, so that reading one does not touch the others.",
             nbytes=column.nbytes,
             chunklen=column.chunklen,
         )

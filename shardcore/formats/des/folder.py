@@ -14,6 +14,7 @@ from shardcore.errors import ExternalMissing, KeyAbsent, NotAShard, ShardError, 
 from shardcore.format import Certainty, OpenContext, Verdict
 from shardcore.formats.des.content import cut, read_chunks
 from shardcore.formats.des.layout import BIGFILES, RETENTION, SUFFIX, is_hash
+from shardcore.formats.des.meanings import MEANINGS
 from shardcore.formats.des.retention import Copy, Retention
 from shardcore.formats.des.routing import Route, ShardName, Uid, infer_n_bits, shard_date
 from shardcore.formats.des.shard import DesShard, open_shard
@@ -90,6 +91,8 @@ class DesDataSet(DataSet):
         date: The date of the shards in which uids are looked for, YYYYMMDD; empty for all.
         retention: The copies that are kept longer.
     """
+
+    meanings = MEANINGS
 
     retention: CopiesSeen
 
@@ -177,7 +180,13 @@ class DesDataSet(DataSet):
         if route is None:
             holders = "the one file" if len(found) == 1 else plural(len(found), "file")
             text = f"n_bits is not known: {holders} may hold the uid."
-            look.step("Route", text, n_bits=None, candidates=found[:100])
+            look.step(
+                "Route",
+                text,
+                why="Without n_bits the uid's number cannot be told, so no file can be ruled out.",
+                n_bits=None,
+                candidates=found[:100],
+            )
             return found
         why = "read as a number" if route.rule == "digits" else "hashed with CRC-32"
         zone = self.zones.zone_of(route.number) if self.zones else None
@@ -188,7 +197,13 @@ class DesDataSet(DataSet):
         some = f"{len(found):,} of {plural(all_of_them, 'file')}" if all_of_them else plural(len(found), "file")
         text += f": {'the one file' if some == '1 of 1 file' else some} may hold it."
         values: dict[str, Any] = {"n_bits": route.n_bits, "rule": route.rule, "number": route.number, "hex": route.hex}
-        look.step("Route", text, **values, candidates=found[:100])
+        look.step(
+            "Route",
+            text,
+            why="The file is computed from the uid alone: every reader comes to the same one, and no server is asked.",
+            **values,
+            candidates=found[:100],
+        )
         return found
 
     def find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
@@ -230,7 +245,13 @@ class DesDataSet(DataSet):
         if copies:
             names = [copy.name for copy in copies]
             text = f"{plural(len(copies), 'copy is', 'copies are')} kept longer; the reference prefers them."
-            look.step("Retention", text, *(copy.span for copy in copies), copies=names)
+            look.step(
+                "Retention",
+                text,
+                *(copy.span for copy in copies),
+                why="A copy that is kept longer outlives its shard, so a reader looks there, too.",
+                copies=names,
+            )
             ref.extras["copies"] = names
         return ref
 

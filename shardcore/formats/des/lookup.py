@@ -28,6 +28,10 @@ MAX_TOLD = 1 << 24
 """Contents up to 16 MiB are read by a told lookup to show what comes out."""
 
 
+SIDECAR_WHY = "A shard is never changed once it is written: what is deleted later stands in a file beside it."
+PAYLOAD_WHY = "The place is known now: one read brings the content, and its codec says how to decompress it."
+
+
 class DesLookup:
     """Finds uids in one file.
 
@@ -63,7 +67,14 @@ class DesLookup:
         if not len(rows):
             index = Span("", entries.data_stop, file.index_stop)
             text = f"No entry has this uid; {plural(len(entries), 'entry was', 'entries were')} walked."
-            look.step("Walk", text, index, entries=len(entries), uid_bytes=len(key.raw))
+            look.step(
+                "Walk",
+                text,
+                index,
+                why="Entries are in no order: only a walk past all of them proves that a uid is not here.",
+                entries=len(entries),
+                uid_bytes=len(key.raw),
+            )
             if entries.walk.error:
                 message = f"not among the entries that can be read; the index is damaged: {entries.walk.error}"
                 raise FormatError(message, span=entries.lost_span)
@@ -96,6 +107,7 @@ def _tell_ends(file: DesFile, look: Look) -> None:
         "Footer",
         f"The last {FOOTER.size} bytes say that the index has {plural(declared, 'byte')}: it begins at byte {start}.",
         Span("", size - FOOTER.size, size),
+        why="The index is written last, when all places are known; the end of the file is where a reader finds it.",
         index_size=declared,
         index_start=start,
     )
@@ -104,11 +116,16 @@ def _tell_ends(file: DesFile, look: Look) -> None:
         "Header",
         f"The first {HEADER.size} bytes say DES2, version {version}.",
         Span("", 0, HEADER.size),
+        why="Magic and version keep a reader from taking another file for a shard.",
         version=version,
     )
     count = file.entries.declared
     look.step(
-        "Count", f"The index has {plural(count, 'entry')}.", Span("", start, start + INDEX_HEAD.size), entry_count=count
+        "Count",
+        f"The index has {plural(count, 'entry')}.",
+        Span("", start, start + INDEX_HEAD.size),
+        why="The count says when the walk is over, and shows whether entries were lost.",
+        entry_count=count,
     )
 
 
@@ -118,21 +135,49 @@ def _tell_entry(file: DesFile, ref: ObjectRef, rows: NDArray[np.int64], look: Lo
     if len(rows) > 1:
         text += f" {plural(len(rows), 'entry has', 'entries have')} it, and the last one counts."
     uid = Span("", entry.start + UID_HEAD.size, entry.start + UID_HEAD.size + int(c.uid_length[row]))
-    look.step("Walk", text, entry, uid, entry=row, start=entry.start, stop=entry.stop)
+    look.step(
+        "Walk",
+        text,
+        entry,
+        uid,
+        why="Entries differ in length, so none can be jumped to: each tells where the next one begins.",
+        entry=row,
+        start=entry.start,
+        stop=entry.stop,
+    )
     at = uid.stop
     big = bool(c.big[row])
     if isinstance(file.entries.shape, ShapeV2):
         kind = "bit 0 is set: the content is a BigFile" if big else "bit 0 is not set: the content is in this file"
-        look.step("Flags", f"The flags are {int(c.flags[row])}: {kind}.", Span("", at, at + 1), flags=int(c.flags[row]))
+        look.step(
+            "Flags",
+            f"The flags are {int(c.flags[row])}: {kind}.",
+            Span("", at, at + 1),
+            why="One bit decides how the rest of the entry is read: a place in this file, or the hash of another.",
+            flags=int(c.flags[row]),
+        )
     meta = Span("", file.entries.data_stop + int(c.meta_start[row]), entry.stop)
     if big:
         digest = str(ref.extras["hash"])
         text = f"The content is the external file {digest}, {plural(c.size[row], 'byte')}."
-        look.step("Place", text, Span("", at + 1, meta.start), hash=digest, size=int(c.size[row]))
+        look.step(
+            "Place",
+            text,
+            Span("", at + 1, meta.start),
+            why="Very large contents are files of their own, named by what is in them, so that shards stay small.",
+            hash=digest,
+            size=int(c.size[row]),
+        )
     else:
         _tell_place(file, ref, look, at)
     if meta.size:
-        look.step("Metadata", "The entry ends with metadata, a JSON object.", meta, meta=ref.extras["meta"])
+        look.step(
+            "Metadata",
+            "The entry ends with metadata, a JSON object.",
+            meta,
+            why="Facts about an object stand in the index, so that they can be read without its content.",
+            meta=ref.extras["meta"],
+        )
 
 
 def _tell_place(file: DesFile, ref: ObjectRef, look: Look, at: int) -> None:
@@ -149,7 +194,14 @@ def _tell_place(file: DesFile, ref: ObjectRef, look: Look, at: int) -> None:
         "codec": codec,
         "compressed_size": int(c.compressed[row]),
     }
-    look.step("Place", text, Span("", at + skip, stop), **values, uncompressed_size=size)
+    look.step(
+        "Place",
+        text,
+        Span("", at + skip, stop),
+        why="With offset and length one range request brings the content, whatever the size of the shard.",
+        **values,
+        uncompressed_size=size,
+    )
 
 
 def _tell_sidecar(file: DesFile, ref: ObjectRef, look: Look) -> None:
@@ -159,9 +211,16 @@ def _tell_sidecar(file: DesFile, ref: ObjectRef, look: Look) -> None:
             "Sidecar",
             f"The sidecar cannot be used, so nobody knows what was deleted: {file.sidecar_error.message}.",
             place,
+            why=SIDECAR_WHY,
         )
     elif file.sidecar is None:
-        look.step("Sidecar", "No sidecar lies beside the shard: nothing is known to be deleted.", sidecar=False)
+        look.step(
+            "Sidecar",
+            "No sidecar lies beside the shard: nothing is known to be deleted.",
+            why=SIDECAR_WHY,
+            inputs=(file.entries.span(ref.row),),
+            sidecar=False,
+        )
     else:
         tombstone = file.tombstone(ref.row)
         checksum = ref.extras.get("checksum", "")
@@ -170,7 +229,14 @@ def _tell_sidecar(file: DesFile, ref: ObjectRef, look: Look) -> None:
             if tombstone
             else "The sidecar has no tombstone for the object: it was not deleted."
         )
-        look.step("Sidecar", said, file.sidecar.span, tombstone=tombstone is not None, checksum=checksum)
+        look.step(
+            "Sidecar",
+            said,
+            file.sidecar.span,
+            why=SIDECAR_WHY,
+            tombstone=tombstone is not None,
+            checksum=checksum,
+        )
 
 
 def _tell_content(file: DesFile, ref: ObjectRef, look: Look) -> None:
@@ -181,17 +247,29 @@ def _tell_content(file: DesFile, ref: ObjectRef, look: Look) -> None:
         SourceError: They cannot be had.
     """
     if file.sidecar_error is not None or (not file.deleted and ref.row in file.tombstoned):
-        look.step("Payload", "The content is not read, because the object is or may be deleted.", *ref.spans[:1])
+        look.step(
+            "Payload",
+            "The content is not read, because the object is or may be deleted.",
+            *ref.spans[:1],
+            why="What somebody had deleted must not be served, although its bytes are still there.",
+        )
         return
     if max(ref.size, ref.stored_size) > MAX_TOLD:
-        look.step("Payload", f"{plural(ref.size, 'byte')}: too many to read along.", *ref.spans[:1])
+        text = f"{plural(ref.size, 'byte')}: too many to read along."
+        look.step("Payload", text, *ref.spans[:1], why=PAYLOAD_WHY)
         return
     entries, row = file.entries, ref.row
     if entries.columns.big[row]:
         try:
             open_bigfile(file.source.folder, entries, row).close()
         except ExternalMissing as error:
-            look.step("Payload", f"{error.message}.", *ref.spans[:1])
+            look.step(
+                "Payload",
+                f"{error.message}.",
+                *ref.spans[:1],
+                why="The entry says only what the content is called; without that file there is nothing to serve.",
+            )
+            look.elsewhere("entry")
             return
         pieces = stream_bigfile(file.source.folder, entries, row)
         text = "The external file has the size and the sha256 that the entry says."
@@ -206,7 +284,7 @@ def _tell_content(file: DesFile, ref: ObjectRef, look: Look) -> None:
     for piece in pieces:
         digest.update(piece)
         size += len(piece)
-    look.step("Payload", text, *ref.spans[:1], size=size, sha256=digest.hexdigest())
+    look.step("Payload", text, *ref.spans[:1], why=PAYLOAD_WHY, size=size, sha256=digest.hexdigest())
 
 
 def locate(key: str, *, date: str = "", n_bits: int | None = None, zones: Any = None) -> dict[str, Any]:

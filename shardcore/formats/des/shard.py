@@ -24,6 +24,7 @@ from shardcore.formats.des.layout import (
     section_claims,
 )
 from shardcore.formats.des.lookup import DesLookup
+from shardcore.formats.des.meanings import MEANINGS
 from shardcore.formats.des.objects import DesObjects
 from shardcore.formats.des.routing import Uid
 from shardcore.formats.des.sidecar import created_at_of
@@ -65,6 +66,8 @@ class DesShard(Shard):
     Args:
         file: The file.
     """
+
+    meanings = MEANINGS
 
     format = "des"
 

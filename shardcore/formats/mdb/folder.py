@@ -8,6 +8,7 @@ from shardcore.dataset import DataSet, Member
 from shardcore.errors import NotAShard, SourceError, says_absent
 from shardcore.format import Certainty, OpenContext, Verdict
 from shardcore.formats.mdb.lookup import MdbKey, MdbLookup
+from shardcore.formats.mdb.meanings import MEANINGS
 from shardcore.formats.mdb.shard import MdbShard, detect, open_shard
 from shardcore.formats.mdb.xorbs import Xorbs
 from shardcore.shard import Part, Shard
@@ -32,6 +33,8 @@ class MdbDataSet(DataSet):
         beside: The folder in which the shards lie: the folder itself, or a sub-folder.
     """
 
+    meanings = MEANINGS
+
     def __init__(self, folder: Folder, members: Sequence[Member], context: OpenContext, beside: Folder) -> None:
         super().__init__("mdb", folder, members)
         self._context = context
@@ -47,6 +50,7 @@ class MdbDataSet(DataSet):
         look.step(
             "Ask every shard",
             f"Any of the {len(names)} shards of the folder may list a {key.kind}; each is asked in turn.",
+            why="Nothing in a hash says which shard lists it; the short tables make asking all of them cheap.",
             shards=len(names),
         )
         return names

@@ -108,6 +108,12 @@ class Geometry:
         return ZERO if self.footer is None else bytes(self.footer["chunk_hash_hmac_key"])
 
     @property
+    def key_span(self) -> Span:
+        """Where that key stands; there is a footer then."""
+        at = self.size - FOOTER_SIZE + FOOTER.offsets["chunk_hash_hmac_key"]
+        return Span("", at, at + FOOTER.sizes["chunk_hash_hmac_key"])
+
+    @property
     def flavour(self) -> str:
         """What the shard is for, judged by its parts: full, session, minimal, global dedup answer, upload form.
 

@@ -28,7 +28,7 @@ from shardcore.formats.mdb.geometry import (
 )
 from shardcore.formats.mdb.hashes import protect, protect_many
 from shardcore.formats.mdb.index import MdbIndex
-from shardcore.formats.mdb.layout import CAS_ENTRY, CAS_HEADER, FOOTER, FOOTER_SIZE, RECORD_SIZE
+from shardcore.formats.mdb.layout import CAS_ENTRY, CAS_HEADER, RECORD_SIZE
 from shardcore.formats.mdb.objects import BLOCK_GUESS, Read, chunk_ref, file_ref, read_file_block, xorb_ref
 from shardcore.formats.mdb.recipe import tell_content
 from shardcore.objects import ObjectRef
@@ -146,12 +146,12 @@ class MdbLookup:
         geometry, plain = self.file.geometry, key.raw
         raw = protect(geometry.key, plain) if key.kind == CHUNK else plain
         if key.kind == CHUNK and geometry.key != ZERO:
-            at = geometry.size - FOOTER_SIZE + FOOTER.offsets["chunk_hash_hmac_key"]
             look.step(
                 "Apply the HMAC key",
                 "The footer has an HMAC key, so chunk hashes are stored under it: "
                 f"the hash {to_text(plain)} is stored as {to_text(raw)}.",
-                Span("", at, at + SIZE),
+                geometry.key_span,
+                why="Who has a chunk can compute its keyed hash and look it up; nobody else learns its hash.",
                 plain=to_text(plain),
                 stored=to_text(raw),
             )
@@ -164,6 +164,8 @@ class MdbLookup:
                 "Retry: the hash may be keyed already",
                 "No chunk is stored under the keyed hash; the hash given may have come from such a shard, so it is "
                 "looked up as it is.",
+                why="A hash that was copied out of such a shard is keyed already: keyed twice it would never be found.",
+                inputs=(geometry.key_span,),
             )
             yield from _matches(self.file, key.kind, plain, look)
 
@@ -174,6 +176,8 @@ def _matches(file: MdbFile, kind: str, raw: bytes, look: Look) -> Iterator[Objec
     look.step(
         "Table key",
         f"Tables are sorted by the first 16 digits of each hash, read as one number: 0x{key:016x} = {key}.",
+        why="Eight bytes of 32 keep the tables small, and as hashes are spread evenly, they nearly always decide.",
+        inputs=(file.geometry.key_span,) if kind == CHUNK and file.geometry.key != ZERO else (),
         key=key,
         hash=to_text(raw),
     )
@@ -181,7 +185,8 @@ def _matches(file: MdbFile, kind: str, raw: bytes, look: Look) -> Iterator[Objec
     if stop - start <= RECORD_SIZE:
         name = FILE_INFO if kind == FILE else XORB_INFO
         text = f"The {name} section has no record but its end mark: there is no {kind} in this shard."
-        look.step("Empty section", text, Span("", start, stop))
+        why = "A section without records cannot hold the key: there is nothing more to look at."
+        look.step("Empty section", text, Span("", start, stop), why=why)
         return
     table = file.geometry.tables.get(kind)
     hits = _from_table(file, table, raw, look) if table else _from_walk(file, kind, raw, look)
@@ -199,6 +204,7 @@ def _from_table(file: MdbFile, table: LookupTable, raw: bytes, look: Look) -> It
         f"Search the {table.kind} lookup table",
         f"{text}; the table is sorted and has {plural(table.count, 'entry')}.",
         table.span(first, first + len(rows)),
+        why="The table is sorted and hashes are spread evenly, so the key itself tells about where to look.",
         entry=first,
         entries=len(rows),
     )
@@ -283,6 +289,7 @@ def _from_walk(file: MdbFile, kind: str, raw: bytes, look: Look) -> Iterator[Hit
         f"This shard has no {kind} lookup table, so every record is compared; "
         f"{len(places) or 'none'} of {plural(len(known.keys), kind)} {'have' if len(places) > 1 else 'has'} this hash.",
         Span("", section.start, section.stop_byte),
+        why="Records are not sorted by hash, so without a table each of them has to be compared.",
         entries=len(places),
     )
     if section.damage is not None and not len(places):
@@ -318,12 +325,19 @@ def _compare(file: MdbFile, kind: str, raw: bytes, hit: Hit, look: Look) -> Iter
             "Compare the whole hash",
             f"The record has the same table key but another hash, {to_text(found)}: the next entry is tried.",
             place,
+            why="Different hashes may begin with the same eight bytes: only all 32 decide.",
             record=hit.record,
         )
         return
     ref = _object(file, kind, hit, places, data, entry)
     values: dict[str, Any] = {"record": hit.record} | ({"chunk": hit.chunk} if kind == CHUNK else {})
-    look.step("Compare the whole hash", _meaning(kind, hit, ref), *dict.fromkeys((header, *ref.spans)), **values)
+    look.step(
+        "Compare the whole hash",
+        _meaning(kind, hit, ref),
+        *dict.fromkeys((header, *ref.spans)),
+        why="The table has only the first eight bytes of each hash: the record has all 32, and only they decide.",
+        **values,
+    )
     yield ref
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from shardcore.errors import ShardError
+from shardcore.errors import ExternalMissing, ShardError
 from shardcore.formats.mdb.content import check_range, chunks_of, stream
 from shardcore.formats.mdb.file import MdbFile
 from shardcore.formats.mdb.geometry import FILE
@@ -23,6 +23,11 @@ TOLD_SEGMENTS = 16
 
 TOLD_BYTES = 16 * 1024 * 1024
 """Files of up to this many bytes are put together and checked by a told lookup."""
+
+
+OPEN = "Open the xorb"
+XORB_WHY = "A shard has no content, only recipes: the chunks lie in xorbs, where files that share them store them once."
+CHECK_WHY = "Content is called by its hash, so whoever has it can prove that it is the right one."
 
 
 def recipe_of(file: MdbFile, ref: ObjectRef) -> dict[str, Any]:
@@ -47,14 +52,34 @@ def tell_content(file: MdbFile, ref: ObjectRef, look: Look) -> None:
         _tell_file(file, ref, look)
     else:
         reached = _tell_range(file, *chunks_of(ref), ref.spans[0], look)
+        if look.described:
+            look.elsewhere("record")
         if reached and ref.size <= TOLD_BYTES:
             _tell_check(lambda: sum(map(len, stream(file, ref))), look)
+    if look.described:
+        _tell_elsewhere(ref, look)
+
+
+def _tell_elsewhere(ref: ObjectRef, look: Look) -> None:
+    """The last step where xorbs are missing: what was found is no content."""
+    look.step(
+        "Content elsewhere",
+        f"The {look.described} is found; the bytes lie in xorbs that are not within reach.",
+        why="A shard only says how content is put together: whoever wants the bytes has to fetch the xorbs as well.",
+        inputs=ref.spans[:1],
+    )
 
 
 def _tell_file(file: MdbFile, ref: ObjectRef, look: Look) -> None:
     block = block_of(file, ref)
     if not len(block.segments):
-        look.step("Rebuild the file", "The file is empty: it has no segments, and its hash is zero.", size=0)
+        look.step(
+            "Rebuild the file",
+            "The file is empty: it has no segments, and its hash is zero.",
+            why="A file without bytes needs no xorb: its record says everything.",
+            inputs=ref.spans[:1],
+            size=0,
+        )
         return
     reached = True
     for number, segment in enumerate(block.segment_list[:TOLD_SEGMENTS]):
@@ -62,7 +87,13 @@ def _tell_file(file: MdbFile, ref: ObjectRef, look: Look) -> None:
         reached &= _tell_range(file, segment["xorb"], segment["start"], segment["end"], place, look)
     if len(block.segments) > TOLD_SEGMENTS:
         more = plural(len(block.segments) - TOLD_SEGMENTS, "more segment follows", "more segments follow")
-        look.step("More segments", f"{more} in the same way; they are not told one by one.")
+        rest = Span("", block.entry_span(TOLD_SEGMENTS).start, block.entry_span(len(block.segments) - 1).stop)
+        look.step(
+            "More segments",
+            f"{more} in the same way; they are not told one by one.",
+            why="A file is the bytes of its segments, one after the other, however many there are.",
+            inputs=(rest,),
+        )
     if reached and ref.size <= TOLD_BYTES:
         _tell_check(lambda: sum(map(len, stream(file, ref))), look)
 
@@ -73,15 +104,18 @@ def _tell_range(file: MdbFile, text: str, first: int, last: int, place: Span, lo
         xorb = file.xorbs.get(text)
         span, unpacked = _stored_span(xorb, text, first, last, place)
     except ShardError as error:
-        look.step("Open the xorb", f"{error.message}.", place, xorb=text)
+        look.step(OPEN, f"{error.message}.", place, why=XORB_WHY, xorb=text)
+        if isinstance(error, ExternalMissing):
+            look.elsewhere("recipe")
         return False
     chunks = f"chunk {first} is" if last == first + 1 else f"chunks {first} to {last - 1} are"
     look.step(
-        "Open the xorb",
+        OPEN,
         f"In xorb {text[:16]}… {chunks} stored at bytes {span.start} to {span.stop} of its file, "
         f"which decompress to bytes {unpacked[0]} to {unpacked[1]} of the plain xorb.",
         place,
         span,
+        why=XORB_WHY,
         xorb=text,
         start=span.start,
         stop=span.stop,
@@ -98,13 +132,17 @@ def _stored_span(xorb: Xorb, text: str, first: int, last: int, place: Span) -> t
 
 
 def _tell_check(read: Callable[[], int], look: Look) -> None:
+    inputs = tuple(dict.fromkeys(span for step in look.steps if step.title == OPEN for span in step.spans))
     try:
         size = read()
     except ShardError as error:
-        look.step("Decompress and check", f"Damaged: {error.message}.", *([error.span] if error.span else []))
+        spans = [error.span] if error.span else []
+        look.step("Decompress and check", f"Damaged: {error.message}.", *spans, why=CHECK_WHY, inputs=inputs)
         return
     look.step(
         "Decompress and check",
         f"{plural(size, 'byte')}; every hash that shard and xorb store for them agrees.",
+        why=CHECK_WHY,
+        inputs=inputs,
         size=size,
     )

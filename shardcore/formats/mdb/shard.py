@@ -18,6 +18,7 @@ from shardcore.formats.mdb.geometry import SENTENCES, locate, read_footer, read_
 from shardcore.formats.mdb.index import discover, load
 from shardcore.formats.mdb.layout import FOOTER_SIZE, FOOTER_VERSION, HEADER, TAG, TAG_TEXT
 from shardcore.formats.mdb.lookup import MdbKey, MdbLookup
+from shardcore.formats.mdb.meanings import MEANINGS
 from shardcore.formats.mdb.objects import RECIPE, MdbObjects
 from shardcore.formats.mdb.recipe import recipe_of
 from shardcore.formats.mdb.tree import MdbTree, header_node
@@ -47,6 +48,8 @@ class MdbShard(Shard):
         file: Its file.
         shares_xorbs: Whether the xorbs are those of a data set, which closes them.
     """
+
+    meanings = MEANINGS
 
     format = "mdb"
     source: Source

@@ -28,6 +28,7 @@ from shardcore.format import Certainty, OpenContext, Verdict
 from shardcore.formats.neuroglancer.bits_sketch import BitsSketch
 from shardcore.formats.neuroglancer.drawings import route_drawing
 from shardcore.formats.neuroglancer.lookup import tell_route
+from shardcore.formats.neuroglancer.meanings import MEANINGS
 from shardcore.formats.neuroglancer.origin import INFO_NAME, Origin, find_info, given_origin, origin_from
 from shardcore.formats.neuroglancer.shard import VERSION, NeuroglancerShard, open_member
 from shardcore.formats.neuroglancer.sharding import Place, parse_key, shard_number
@@ -62,6 +63,8 @@ class NeuroglancerDataSet(DataSet):
             their names, which follow from the keys, and listed when somebody wants to know which there are.
         origin: See above.
     """
+
+    meanings = MEANINGS
 
     version = VERSION
 
@@ -136,6 +139,8 @@ class NeuroglancerDataSet(DataSet):
             look.step(
                 "No such shard",
                 f"There is no {missing}: writers leave out shards without keys, so the key is absent.",
+                why="The file of a key is computed, so a missing one is an answer: no other file needs a look.",
+                inputs=self.origin.fields_at("minishard_bits", "shard_bits"),
                 file=missing,
                 draw=lambda: route_drawing(self.origin.spec, key, self._there),
             )
@@ -218,6 +223,8 @@ class NeuroglancerKeySpaces(DataSet):
         folder: The folder.
         spaces: See above.
     """
+
+    meanings = MEANINGS
 
     version = VERSION
 

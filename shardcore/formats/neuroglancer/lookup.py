@@ -76,6 +76,7 @@ class NeuroglancerLookup:
             "Minishard index",
             f"{text}: {plural(len(entries), 'key')}.",
             Span("", start, stop),
+            why="Each minishard lists its own keys: a lookup reads this short list, not one of the whole file.",
             encoding=file.spec.minishard_index_encoding,
             decoded_size=size,
             keys=len(entries),
@@ -124,6 +125,10 @@ class NeuroglancerLookup:
             raise KeyAbsent(str(key), f"key {key} belongs in {name}, not in {self._file.source.name}")
 
 
+_VALUE_WHY = "The value lies in one piece, so that one range request brings it, whatever the size of the file."
+_MEANING_WHY = "A shard stores bytes under numbers; what they stand for, only the info says."
+
+
 def tell_route(place: Place, origin: Origin, look: Look) -> None:
     """Tells steps one to four: from the key to the numbers of its shard and minishard."""
     if not look.telling:
@@ -134,6 +139,7 @@ def tell_route(place: Place, origin: Origin, look: Look) -> None:
         "Specification",
         f"{origin.why}: {spec_text(spec)}.",
         *spans,
+        why="The file does not say how its keys are spread; without the specification no key can be found in it.",
         draw=lambda: drawings.spec_drawing(origin, place),
         **spec.to_json(),
     )
@@ -143,6 +149,8 @@ def tell_route(place: Place, origin: Origin, look: Look) -> None:
     look.step(
         "Drop low bits",
         text,
+        why="Neighbouring keys differ in their low bits; dropping these keeps neighbours together, under one index.",
+        inputs=origin.fields_at("preshift_bits"),
         key=str(place.key),
         shifted=str(place.shifted),
         draw=lambda: drawings.dropped_drawing(spec, place),
@@ -151,6 +159,8 @@ def tell_route(place: Place, origin: Origin, look: Look) -> None:
     look.step(
         "Hash",
         f"{hashed} the hash: {place.hashed:#018x}.",
+        why="Keys often come in clusters: a hash spreads them evenly over the minishards, the identity does not.",
+        inputs=origin.fields_at("hash"),
         input=place.shifted.to_bytes(8, "little").hex(),
         hash=f"{place.hashed:#018x}",
         bits=f"{place.hashed:064b}",
@@ -163,6 +173,8 @@ def tell_route(place: Place, origin: Origin, look: Look) -> None:
         "Split",
         f"The low {plural(spec.minishard_bits, 'bit')} of the hash say minishard {place.minishard}, "
         f"the next {plural(spec.shard_bits, 'bit')} say shard {place.shard}: the file {name}.",
+        why="Two fields of one number replace a directory: every reader computes the place, and no server is asked.",
+        inputs=origin.fields_at("minishard_bits", "shard_bits"),
         minishard=place.minishard,
         shard=place.shard,
         file=name,
@@ -190,6 +202,7 @@ def _pair(file: NeuroglancerFile, place: Place, source: Source, look: Look) -> t
             "Shard index entry",
             f"Minishard {place.minishard} is empty: the key is not here{hint}.",
             span,
+            why="A key can lie in one minishard only; when that one is empty, nothing more has to be read.",
             draw=lambda: drawings.pair_drawing(place.minishard, base, start, stop, source.size),
         )
         message = f"minishard {place.minishard} is empty: no key {place.key}{hint}"
@@ -199,6 +212,7 @@ def _pair(file: NeuroglancerFile, place: Place, source: Source, look: Look) -> t
         f"Its index is at {start - base} to {stop - base}, counted from the end of the shard index, {base}: "
         f"bytes {start} to {stop} of the file.",
         span,
+        why="The file begins with one pair of offsets for each minishard: 16 bytes at a place that is computed.",
         start_offset=start - base,
         end_offset=stop - base,
         start=start,
@@ -233,6 +247,7 @@ def _position(file: NeuroglancerFile, entries: Entries, place: Place, rows: tupl
             f"Each key is stored as the difference from the one before; none of "
             f"{plural(len(entries), 'running sum')} is {place.key}: the key is not here{hint}.",
             rows[0],
+            why="A key can lie in this minishard only, and all its keys were compared: that proves it absent.",
             draw=lambda: drawings.keys_drawing(entries, rows, near, found=False),
         )
         message = f"minishard {place.minishard} does not list the key {place.key}{hint}"
@@ -244,6 +259,7 @@ def _position(file: NeuroglancerFile, entries: Entries, place: Place, rows: tupl
         f"Each key is stored as the difference from the one before; summed up, number {at} "
         f"of {plural(len(entries), 'key')} is {place.key}{more}.",
         rows[0],
+        why="Differences of sorted keys are small numbers, which compress well; a reader adds them up again.",
         position=at,
         equal=len(found),
         draw=lambda: drawings.keys_drawing(entries, rows, at, found=True),
@@ -262,6 +278,7 @@ def _tell_place(entries: Entries, at: int, rows: tuple[Span, Span, Span], base: 
         "Place of the value",
         text,
         *used,
+        why="Values mostly follow each other without a gap, so gaps and sizes compress better than offsets would.",
         start=str(start),
         size=str(size),
         draw=lambda: drawings.value_place_drawing(entries, rows, base, at),
@@ -272,7 +289,8 @@ def _tell_value(file: NeuroglancerFile, ref: ObjectRef, source: Source, look: Lo
     """Steps nine and ten: the value, and what it means."""
     span = ref.spans[0]
     if span.size > TOLD_LIMIT:
-        look.step("Value", f"{plural(span.size, 'stored byte')}: too many to read along.", span, stored_size=span.size)
+        text = f"{plural(span.size, 'stored byte')}: too many to read along."
+        look.step("Value", text, span, why=_VALUE_WHY, stored_size=span.size)
         return
     stored = source.read(span.start, span.stop)
     digest, size, head = hashlib.sha256(), 0, list[bytes]()
@@ -283,13 +301,14 @@ def _tell_value(file: NeuroglancerFile, ref: ObjectRef, source: Source, look: Lo
             head.append(piece)
             if size > TOLD_LIMIT:
                 text = f"{_decompressed(span.size, TOLD_LIMIT, 'more than ')}: too many to read along."
-                look.step("Value", text, span, stored_size=span.size)
+                look.step("Value", text, span, why=_VALUE_WHY, stored_size=span.size)
                 return
     except ShardError as error:
         look.step(
             "Value",
             f"{plural(span.size, 'stored byte')} cannot be decompressed: {error.message}.",
             span,
+            why=_VALUE_WHY,
             error=error.message,
         )
         return
@@ -298,6 +317,7 @@ def _tell_value(file: NeuroglancerFile, ref: ObjectRef, source: Source, look: Lo
         "Value",
         text,
         span,
+        why=_VALUE_WHY,
         stored_size=span.size,
         size=size,
         sha256=digest.hexdigest(),
@@ -328,6 +348,7 @@ def _tell_meaning(file: NeuroglancerFile, ref: ObjectRef, data: bytes, look: Loo
                 "Meaning",
                 text,
                 fragments,
+                why="A viewer reads the short manifest first, and then only the fragments of the detail it needs.",
                 lods=lods,
                 fragments=count,
                 fragments_size=fragments.size,
@@ -336,7 +357,7 @@ def _tell_meaning(file: NeuroglancerFile, ref: ObjectRef, data: bytes, look: Loo
             return
         cell = cell_of(space, int(ref.key or 0))
     except FormatError as error:
-        look.step("Meaning", f"{error.message}.", span, error=error.message)
+        look.step("Meaning", f"{error.message}.", span, why=_MEANING_WHY, error=error.message)
         return
     values: dict[str, Any] = {"kind": space.kind.value}
     text = f"The value of one {space.kind.object_kind}."
@@ -349,7 +370,9 @@ def _tell_meaning(file: NeuroglancerFile, ref: ObjectRef, data: bytes, look: Loo
             text += f": voxels {box}"
         text += "."
     drawing = drawings.cell_drawing(file.origin, int(ref.key or 0), cell) if cell is not None and look.telling else None
-    look.step("Meaning", text, span, draw=(lambda: drawing) if drawing is not None else None, **values)
+    look.step(
+        "Meaning", text, span, why=_MEANING_WHY, draw=(lambda: drawing) if drawing is not None else None, **values
+    )
 
 
 def locate(key: str, *, info: Any = None, spec: Any = None, folder: object = "") -> dict[str, Any]:

@@ -78,6 +78,21 @@ class Origin:
             members = {**members, "scales": scales[:1]}
         return json.dumps(members)
 
+    def fields_at(self, *names: str) -> tuple[Span, ...]:
+        """Where members of the sharding object stand; of one that is left out, the whole object. Empty when given.
+
+        Args:
+            *names: The members.
+        """
+        if self.place is None:
+            return ()
+        text, found = self.text[self.place.start : self.place.stop], list[Span]()
+        for name in names:
+            member = re.search(rb'"' + name.encode() + rb'"\s*:\s*("[^"]*"|[^\s,}]+)', text)
+            start, stop = member.span() if member is not None else (0, len(text))
+            found.append(Span(self.place.source, self.place.start + start, self.place.start + stop))
+        return tuple(dict.fromkeys(found))
+
     @property
     def evidence(self) -> tuple[str, ...]:
         """What a guess rests on; empty when the specification is stated."""

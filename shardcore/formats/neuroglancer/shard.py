@@ -15,6 +15,7 @@ from shardcore.formats.neuroglancer.bits_sketch import BitsSketch
 from shardcore.formats.neuroglancer.file import NeuroglancerFile
 from shardcore.formats.neuroglancer.levels import KEPT_WHOLE
 from shardcore.formats.neuroglancer.lookup import NeuroglancerLookup
+from shardcore.formats.neuroglancer.meanings import MEANINGS
 from shardcore.formats.neuroglancer.objects import FRAGMENTS, NeuroglancerObjects
 from shardcore.formats.neuroglancer.origin import Origin, inference_of, info_of, origin_of
 from shardcore.formats.neuroglancer.regions import SHARD_INDEX, sections_of
@@ -43,6 +44,8 @@ class NeuroglancerShard(Shard):
     Args:
         file: The file.
     """
+
+    meanings = MEANINGS
 
     format = "neuroglancer"
     version = VERSION

@@ -17,6 +17,7 @@ from shardcore.formats.swh.drawings import asked_drawing
 from shardcore.formats.swh.keyed import KeyedScene
 from shardcore.formats.swh.layout import HEADER, WHOLE_MAGIC
 from shardcore.formats.swh.lookup import SwhKey, parse_key
+from shardcore.formats.swh.meanings import MEANINGS
 from shardcore.formats.swh.shard import SwhShard, open_shard, sketches_of
 from shardcore.sources.base import Entry, Folder, Source
 from shardcore.sources.opening import PrefetchedSource
@@ -70,6 +71,8 @@ class SwhDataSet(DataSet):
         context: How members are opened.
     """
 
+    meanings = MEANINGS
+
     def __init__(self, folder: Folder, members: Sequence[Member], context: OpenContext) -> None:
         super().__init__("swh", folder, members)
         self._context = context
@@ -89,6 +92,7 @@ class SwhDataSet(DataSet):
             "Which shard",
             "Nothing in a key tells which shard holds it, and Read Shards have no routing rule: "
             f"{plural(len(names), 'shard')} to ask, one after the other, until one has the key.",
+            why="A perfect hash knows no key before it has looked: archives keep elsewhere which shard holds what.",
             candidates=names[:100],
             draw=lambda: asked_drawing(names, key.digest),
         )

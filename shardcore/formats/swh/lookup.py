@@ -75,6 +75,7 @@ class SwhLookup:
             f"The header says: version 1, {plural(geometry.declared, 'object')} written, an index of "
             f"{plural(geometry.slots, 'slot')}.",
             Span("", 0, HEADER.size),
+            why="A reader makes sure first that the file is what it seems; the header says where the rest begins.",
             version=1,
             objects_count=geometry.declared,
             slots=geometry.slots,
@@ -89,6 +90,8 @@ class SwhLookup:
                 "Another dialect",
                 "The keys of this shard do not hash to their slots; they do if key bytes count as signed, as in an old "
                 "version of the hash library. Once more with that rule. Current readers do not find this key.",
+                why="A hash proves nothing when the writer used another rule: both sides have to agree on it.",
+                inputs=(geometry.key_span(slot),),
             )
             slot = self._slot_of(key, source, look, signed=True)
             row = self._read_slot(slot, source)
@@ -124,6 +127,12 @@ class SwhLookup:
             raise self._file.misfit
         return np.where(found, rows, -1)
 
+    @property
+    def _seed_span(self) -> Span:
+        """Where the seed stands."""
+        at = self._file.hash_parts().start + HASH_HEAD.offsets["seed"]
+        return Span("", at, at + HASH_HEAD.sizes["seed"])
+
     def _read_slot(self, slot: int, source: Source) -> dict[str, object]:
         span = self._geometry.slot_span(slot)
         return SLOT.read_one(source.read(span.start, span.stop))
@@ -136,16 +145,17 @@ class SwhLookup:
         look.step(
             "The key as eight numbers",
             f"Its 32 bytes are read as eight little-endian 32-bit numbers, w0 to w7: {' '.join(words)}.",
+            why="The hash works on 32-bit numbers, which a processor mixes in one go, not on single bytes.",
             draw=lambda: drawings.words_drawing(key.digest),
             **{f"w{number}": word for number, word in enumerate(words)},
         )
         parts = self._file.hash_parts()
-        seed = parts.start + HASH_HEAD.offsets["seed"]
         look.step(
             "The seed",
             "The key is hashed by Bob Jenkins' hash, which works on three 32-bit state numbers, a, b and c. They start "
             f"as a = b = 9e3779b9 and c = the seed, {parts.seed}.",
-            Span("", seed, seed + HASH_HEAD.sizes["seed"]),
+            self._seed_span,
+            why="The writer tried seeds until the keys could be parked; only with the same seed is a key found again.",
             seed=parts.seed,
             draw=lambda: drawings.seed_drawing(parts),
         )
@@ -160,6 +170,7 @@ class SwhLookup:
             f"With n = {plural(parts.slots, 'slot')} and B = {plural(parts.buckets, 'bucket')}: "
             f"bucket g = a mod B = {bucket}; first_slot f = b mod n = {first}; step h = c mod (n - 1) + 1 = {step}.",
             Span("", parts.stop - HASH_TAIL.size, parts.stop),
+            why="The bucket says which displacement to use; the first slot and the step say where it counts from.",
             n=parts.slots,
             B=parts.buckets,
             g=bucket,
@@ -177,6 +188,7 @@ class SwhLookup:
             f"({first} + {step} · {probes} + {turns}) mod {parts.slots} = {slot}. "
             f"Slot {slot} of the index begins at byte {span.start}.",
             span,
+            why="The writer moved each bucket until all its keys were in free slots; a reader repeats the move.",
             slot=slot,
             position=span.start,
             draw=lambda: drawings.slot_drawing(self._geometry, first, step, displacement, slot),
@@ -196,6 +208,8 @@ class SwhLookup:
                 "Three rounds of mixing",
                 "Each round adds to a, b, c and mixes them: w0, w1, w2; then w3, w4, w5; then w6, w7 and 32, the key's "
                 f"length in bytes. They end as {result}.",
+                why="Mixing spreads keys evenly: keys that differ in a single bit end as quite different numbers.",
+                inputs=(self._seed_span,),
                 draw=lambda: drawings.rounds_drawing(rounds),
                 **values,
             )
@@ -222,6 +236,7 @@ class SwhLookup:
             f"Where bucket {bucket}'s displacement is stored",
             f"{text}: first_bit = {place.start}, length = {plural(place.length, 'bit')}.",
             *place.spans,
+            why="Most displacements are small, so each takes only the bits it needs, and its end is kept, too.",
             P_before=place.positions[0],
             P=place.positions[1],
             first_bit=place.start,
@@ -236,6 +251,7 @@ class SwhLookup:
             f"2^k - 1: stored {displacement - (1 << place.length) + 1} + 2^{place.length} - 1 = {displacement}; "
             f"p1 = {displacement} // {parts.slots} = {turns}, p0 = {displacement} mod {parts.slots} = {probes}.",
             span,
+            why="This one number for a whole bucket is all that the index keeps in place of a table of keys.",
             d=displacement,
             p0=probes,
             p1=turns,
@@ -258,6 +274,7 @@ class SwhLookup:
             "Is it really this key?",
             f"Any key leads to some slot, so the key in it is compared. Slot {slot} holds {stored.hex()}: {verdict}.",
             key_span,
+            why="A perfect hash sends every key to some slot, even one never written: only comparing decides.",
             stored=stored.hex(),
             equal=equal,
             draw=lambda: drawings.compared_drawing(self._geometry, slot, key.digest, stored, state),
@@ -269,6 +286,7 @@ class SwhLookup:
                 "Where the object is",
                 "Its offset says that there is no object: the slot was never used, or its object was deleted.",
                 offset_span,
+                why="There are more slots than objects, to have room for parking; the offset tells which are unused.",
                 offset=offset,
                 draw=lambda: drawings.offset_drawing(self._geometry, slot, offset, state),
             )
@@ -277,6 +295,7 @@ class SwhLookup:
             "Where the object is",
             f"The object begins at byte {offset}, with the 8 bytes of its length.",
             offset_span,
+            why="Slots have one size, contents have not: a slot keeps only where its content begins.",
             offset=offset,
             draw=lambda: drawings.offset_drawing(self._geometry, slot, offset, state),
         )
@@ -297,6 +316,7 @@ class SwhLookup:
             "The object",
             f"Its length says {plural(size, 'byte')}; the content follows.",
             *reversed(ref.spans),
+            why="The length stands before the content, so that one read at one place brings both.",
             length=size,
             draw=lambda: drawings.object_drawing(offset, size),
         )

@@ -19,6 +19,7 @@ from shardcore.formats.swh.hash_section import HashParts, read_hash_parts, read_
 from shardcore.formats.swh.hashing import SwhHashing
 from shardcore.formats.swh.keyed import KeyedScene
 from shardcore.formats.swh.lookup import SwhKey, SwhLookup
+from shardcore.formats.swh.meanings import MEANINGS
 from shardcore.formats.swh.objects import SwhObjects
 from shardcore.formats.swh.parking import ParkingSketch
 from shardcore.formats.swh.tree import SwhTree, cut_nodes, header_node
@@ -45,6 +46,8 @@ class SwhShard(Shard):
         file: The open file.
         hashing: Hashes keys for what is drawn of it.
     """
+
+    meanings = MEANINGS
 
     format = "swh"
     version = "1"

@@ -90,7 +90,8 @@ class XorbLookup:
                 text = (
                     f"The xorb has {plural(self.file.records.count, 'chunk')}, counted from 0: no number {key.number}."
                 )
-                look.step("Count the chunks", text, self._ends_span)
+                why = "Chunks are numbered without gaps, so their count proves that there is no such one."
+                look.step("Count the chunks", text, self._ends_span, why=why)
                 self._check_end()
                 raise KeyAbsent(str(key), f"there is no chunk {key}; there are {self.file.records.count}")
             raise KeyAbsent(str(key))
@@ -125,7 +126,11 @@ class XorbLookup:
         records = self.file.records
         span = Span("", 0, records.stop)
         look.step(
-            "Take all chunks", f"{plural(records.count, 'chunk')}, one after the other.", span, chunks=records.count
+            "Take all chunks",
+            f"{plural(records.count, 'chunk')}, one after the other.",
+            span,
+            why="The whole xorb needs no search: its records are read one after the other.",
+            chunks=records.count,
         )
         size = -1 if records.unpacked_ends is None else int(records.unpacked_ends[-1]) if records.count else 0
         return ObjectRef(ALL, -1, (span,), size, span.size, codec=CODECS[-1], kind="chunk")
@@ -136,11 +141,14 @@ class XorbLookup:
         hashes = self.file.hashes(look.meter(self.file.source))
         same = np.flatnonzero((hashes == np.frombuffer(raw, np.uint8)).all(axis=1)).tolist()
         found = f"chunk {same[0]} has this hash" if same else "no chunk has this hash"
+        why = "Nothing but the chunk itself says what its hash is, so each has to be decompressed and hashed."
         if listed:
+            why = "With the hashes in a list no chunk has to be decompressed to be found."
             text = f"The info block lists the hashes of {plural(len(hashes), 'chunk')}; {found}."
         else:
             text = f"No info block lists hashes, so all were computed: {plural(len(hashes), 'chunk')}; {found}."
-        look.step("Search the chunk hashes" if listed else "Compute the chunk hashes", text, self._ends_span)
+        title = "Search the chunk hashes" if listed else "Compute the chunk hashes"
+        look.step(title, text, self._ends_span, why=why)
         if not listed and not same:
             self._check_absence(hashes, look.meter(self.file.source))
         return same
@@ -164,6 +172,7 @@ class XorbLookup:
             "Place of the chunk",
             f"Chunk {number}: its record lies from byte {span.start}, where the one before it ends, to {span.stop}.",
             self._ends_span,
+            why="Records differ in length and follow each other: where one ends, the next begins.",
             chunk=number,
             start=span.start,
             stop=span.stop,
@@ -174,6 +183,7 @@ class XorbLookup:
             f"{plural(ref.size, 'plain byte')} stored in {ref.stored_size:,}, codec {ref.codec}.",
             Span("", span.start, min(span.start + HEADER_SIZE, span.stop)),
             ref.spans[0],
+            why="Eight bytes say how the chunk is compressed and how long it gets, so it can be decompressed alone.",
             codec=ref.codec,
             size=ref.size,
         )

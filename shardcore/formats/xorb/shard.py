@@ -13,6 +13,7 @@ from shardcore.finding import Depth, Report
 from shardcore.format import Certainty, OpenContext, Verdict
 from shardcore.formats.xorb.file import XorbFile
 from shardcore.formats.xorb.lookup import ALL, XorbKey, XorbLookup
+from shardcore.formats.xorb.meanings import MEANINGS
 from shardcore.formats.xorb.objects import XorbObjects
 from shardcore.formats.xorb.records import Records, unpack, walk
 from shardcore.formats.xorb.tree import XorbTree
@@ -38,6 +39,8 @@ class XorbShard(Shard):
     Attributes:
         file: Its file.
     """
+
+    meanings = MEANINGS
 
     format = "xorb"
     source: Source

@@ -84,6 +84,11 @@ class Opened:
         if absent is not None:
             raise absent.again()
 
+    def knows(self, address: Address) -> bool:
+        """Whether a file was opened before, or sought in vain."""
+        with self._lock:
+            return address in self._files or address in self._absent
+
     def listing(self, place: tuple[Address, str], ask: Callable[[], list[Entry]]) -> list[Entry]:
         """What lies in a folder: each format asks when it is to say whether the folder is its own."""
         with self._lock:
@@ -235,6 +240,10 @@ class RemoteFolder(Folder):
             SourceError: Nothing is there, or the name leaves the folder.
         """
         return self._opened.source(self._address.inside(name), sibling=True)
+
+    def at_hand(self, name: str) -> bool:
+        """Whether it was opened before, or sought in vain."""
+        return self._opened.knows(self._address.inside(name))
 
     def read(self, name: str, limit: int) -> bytes:
         """The whole content of a small file; what is packed on the way is unpacked.

@@ -143,7 +143,7 @@ def test_trace_tells_steps(small: str, damaged: str, capsys: pytest.CaptureFixtu
     ]:
         assert run(["trace", where, key, "--json"]) == code
         trace = told(capsys)
-        assert list(trace) == ["key", "outcome", "steps"]
+        assert list(trace) == ["key", "outcome", "steps", "ending"]
         assert (trace["key"], trace["outcome"]) == (key, outcome)
         for step in trace["steps"]:
             assert list(step)[:6] == ["title", "text", "spans", "values", "requests", "bytes"]

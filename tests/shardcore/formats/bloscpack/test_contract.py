@@ -115,3 +115,4 @@ class TestFiles(DataSetContract):
     listed = True
     samples = (DATA / "files",)
     absent = ("hello", "", "all", "0", "inner", "hello.txt.blp")
+    alone: ClassVar = ("Which file",)

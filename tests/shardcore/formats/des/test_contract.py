@@ -25,3 +25,4 @@ class TestDesDataSetContract(DataSetContract):
 
     samples: ClassVar = [DATA / "big", DATA / "sidecar", DATA]
     absent: ClassVar = TestDesContract.absent
+    alone: ClassVar = ("Route",)

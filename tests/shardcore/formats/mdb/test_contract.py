@@ -30,6 +30,7 @@ class TestMdb(ShardContract):
         *(DATA / "derived" / f"{name}.mdb" for name in ("keyed_reply", "upload_form")),
     )
     absent = ABSENT
+    alone = ("Table key",)
     open_ranges = 2
     find_ranges = 2
 
@@ -48,6 +49,10 @@ class TestMdbDataSet(DataSetContract):
 
     samples = (DATA / "cas" / "shard-cache", DATA / "cas")
     absent = ABSENT
+    alone = (
+        "Ask every shard",
+        "Table key",
+    )
 
     def opened(self, where: Path | Folder, **options: Any) -> DataSet:
         """Opens a sample with the xorbs of the samples, wherever it was copied to."""

@@ -136,6 +136,10 @@ def test_missing_xorbs_are_named() -> None:
         assert recipe["file"] == ref.key
         assert [{k: v for k, v in s.items() if k != "range_hash"} for s in recipe["segments"]] == ref.extras["segments"]
         assert len(recipe["segments"][0]["range_hash"]) == 64
+        for key, described in ((ref.key, "recipe"), (f"xorb:{EXPECTED['xorbs'][0]['hash']}", "record")):
+            trace = shard.trace(str(key))
+            assert (trace.outcome, trace.ending) == ("found", f"{described} found, content elsewhere")
+            assert trace.steps[-1].title == "Content elsewhere"
         xorb = json.loads(shard.read_part(shard.find(f"xorb:{EXPECTED['xorbs'][0]['hash']}"), "recipe"))
         assert [chunk["start"] for chunk in xorb["chunks"]] == np.cumsum(
             [0, *(chunk["size"] for chunk in xorb["chunks"])]

@@ -13,6 +13,7 @@ class TestSwhContract(ShardContract):
 
     samples: ClassVar = [DATA / f"{name}.shard" for name in ("one", "small", "deleted", "legacy", "medium")]
     absent: ClassVar = ["00" * 32, "ff" * 32, "0123456789abcdef" * 4]
+    alone: ClassVar = ("The key as eight numbers",)
     open_ranges = 2
     find_ranges = 2
 
@@ -22,3 +23,7 @@ class TestSwhDataSet(DataSetContract):
 
     samples: ClassVar = [DATA]
     absent: ClassVar = TestSwhContract.absent
+    alone: ClassVar = (
+        "The key as eight numbers",
+        "Which shard",
+    )

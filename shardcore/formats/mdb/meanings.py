@@ -1,0 +1,25 @@
+"""What the values are that the steps of a lookup name."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+
+from shardcore.trace import Meaning, Meanings
+
+MEANINGS: Meanings = MappingProxyType(
+    {
+        "plain": Meaning("the hash of the chunk's plain bytes"),
+        "stored": Meaning("the hash as the shard stores it, keyed by the HMAC key"),
+        "key": Meaning("the first 8 bytes of the hash, as a little-endian number"),
+        "hash": Meaning("the hash that is looked for in the tables"),
+        "entry": Meaning("the number of the first entry with this table key"),
+        "entries": Meaning("how many entries there are to look at", "entries"),
+        "record": Meaning("position of the header in its section", "records"),
+        "chunk": Meaning("the number of the chunk in its xorb"),
+        "xorb": Meaning("the hash of the xorb, which is its name, too"),
+        "start": Meaning("where the chunks begin in the file of the xorb", "bytes"),
+        "stop": Meaning("where they end", "bytes"),
+        "size": Meaning("size of the plain content", "bytes"),
+        "shards": Meaning("how many shards may list the hash", "shards"),
+    }
+)

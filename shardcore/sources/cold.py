@@ -1,0 +1,232 @@
+"""Sources and folders as somebody meets them who has read nothing yet: what he would ask a store for is counted.
+
+They read as remote files do, with a first range and a cache of what came, out of bytes that are at hand already.
+"""
+
+from __future__ import annotations
+
+import builtins
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from shardcore.errors import ShardError, SourceError, UsageError
+from shardcore.reading import Purpose, purpose
+from shardcore.sources.base import FAR_GAP, MERGE_LIMIT, Entry, Folder, Source, merged
+from shardcore.sources.blocks import Piece, joined, missing
+from shardcore.words import plural
+
+FIRST = 1 << 16
+"""Bytes of the first range of a file, as of `RemoteFile`."""
+MOST_PLAIN = 1 << 20
+"""The same of a small file that is wanted whole."""
+AHEAD = 4 << 20
+"""At most so many bytes are read ahead of somebody who reads on and on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What a reader pays.
+
+    Attributes:
+        requests: Ranges, and listings, that were asked for.
+        bytes: Bytes in them.
+        rounds: How often one waits: what is asked for at once counts once.
+    """
+
+    requests: int = 0
+    bytes: int = 0
+    rounds: int = 0
+
+    def __add__(self, other: Cost) -> Cost:
+        return Cost(self.requests + other.requests, self.bytes + other.bytes, self.rounds + other.rounds)
+
+    def __sub__(self, other: Cost) -> Cost:
+        return Cost(self.requests - other.requests, self.bytes - other.bytes, self.rounds - other.rounds)
+
+
+class Bill:
+    """Counts what is asked for, and knows what has come. Thread-safe.
+
+    Args:
+        fetch: Whether bytes that are not at hand may be fetched.
+    """
+
+    def __init__(self, *, fetch: bool) -> None:
+        self.fetch = fetch
+        self.sources: dict[str, ColdSource] = {}
+        self.absent: dict[str, ShardError] = {}
+        self.listings: dict[tuple[str, str], list[Entry]] = {}
+        self.lock = threading.RLock()
+        self._cost = Cost()
+
+    @property
+    def cost(self) -> Cost:
+        """All that was asked for so far."""
+        return self._cost
+
+    def add(self, requests: int, size: int) -> None:
+        """One round of requests."""
+        with self.lock:
+            self._cost += Cost(requests, size, 1)
+
+    def close(self) -> None:
+        """Closes what was opened."""
+        for source in self.sources.values():
+            source.let_go()
+
+    def check_at_hand(self, near: bool, what: str) -> None:
+        """Lets only pass what costs nothing, unless everything may be fetched.
+
+        Raises:
+            UsageError: It would have to be fetched.
+        """
+        if not near and not self.fetch:
+            raise UsageError(f"what a first reader pays is measured with what was fetched before, and {what} was not")
+
+
+class ColdSource(Source):
+    """A file of which nothing has been read yet.
+
+    Args:
+        base: Where its bytes are had.
+        bill: What counts.
+        folder: The folder it lies in, cold, too.
+        first: How many bytes of its beginning are useful.
+        owned: Whether `base` was opened for it.
+    """
+
+    near = False
+
+    def __init__(self, base: Source, bill: Bill, folder: Folder | None, *, first: int = FIRST, owned: bool) -> None:
+        self.name, self.uri, self.folder = base.name, base.uri, folder
+        self._base, self._bill, self._owned = base, bill, owned
+        self._kept: list[Piece] = []
+        self._next = self._run = 0
+        with bill.lock:
+            self._fetch([(0, min(first, base.size))])
+
+    @property
+    def size(self) -> int:
+        """Number of bytes."""
+        return self._base.size
+
+    @property
+    def identity(self) -> str:
+        """As the source underneath."""
+        return self._base.identity
+
+    def loaded(self, start: int, stop: int) -> tuple[tuple[int, int], ...]:
+        """The parts that have been asked for."""
+        found: list[tuple[int, int]] = []
+        at = start
+        for first, last in [*missing(self._pieces(start, stop), start, stop), (stop, stop)]:
+            if first > at:
+                found.append((at, first))
+            at = last
+        return tuple(found)
+
+    def let_go(self) -> None:
+        """Closes what was opened to read from."""
+        if self._owned:
+            self._base.close()
+
+    def _read(self, start: int, stop: int) -> bytes:
+        return self._read_many([(start, stop)])[0]
+
+    def _read_many(self, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
+        with self._bill.lock:
+            holes: list[tuple[int, int]] = []
+            for start, stop in ranges:
+                holes += missing(self._pieces(start, stop), start, stop) if stop > start else []
+            wanted: list[tuple[int, int]] = []
+            for first, last, _ in merged(self._ahead(holes), FAR_GAP):
+                wanted += [(at, min(at + MERGE_LIMIT, last)) for at in range(first, last, MERGE_LIMIT)]
+            if wanted:
+                self._fetch(wanted)
+            return [joined(self._pieces(start, stop), start, stop) if stop > start else b"" for start, stop in ranges]
+
+    def _fetch(self, wanted: Sequence[tuple[int, int]]) -> None:
+        base = self._base
+        for start, stop in wanted:
+            at_hand = base.near or base.loaded(start, stop) == ((start, stop),) or start == stop
+            self._bill.check_at_hand(at_hand, f"{plural(stop - start, 'byte')} of {base.name}")
+            self._kept.append((start, base.read(start, stop)))
+        self._kept.sort(key=lambda piece: piece[0])
+        self._bill.add(len(wanted), sum(stop - start for start, stop in wanted))
+
+    def _pieces(self, start: int, stop: int) -> list[Piece]:
+        return [piece for piece in self._kept if piece[0] < stop and piece[0] + len(piece[1]) > start]
+
+    def _ahead(self, holes: list[tuple[int, int]]) -> list[tuple[int, int]]:
+        """Reads ahead of somebody who takes one stretch after the other, as remote files do."""
+        if len(holes) != 1:
+            return holes
+        start, stop = holes[0]
+        self._run = self._run + stop - start if start == self._next and self._run else (stop - start if start else 0)
+        more = min(self._run, AHEAD) if start == self._next and self._run > stop - start else 0
+        if purpose() is Purpose.LOOKUP:
+            more = 0
+        self._next = min(stop + more, self.size)
+        return [(start, max(self._next, stop))]
+
+
+class ColdFolder(Folder):
+    """A folder of which nothing has been read yet.
+
+    Args:
+        base: The folder.
+        bill: What counts.
+    """
+
+    lists_cheaply = False
+
+    def __init__(self, base: Folder, bill: Bill) -> None:
+        self._base, self._bill = base, bill
+        self.name, self.uri, self.listable = base.name, base.uri, base.listable
+
+    def list(self, prefix: str = "") -> builtins.list[Entry]:
+        """What lies in the folder; one request for each, the first time."""
+        with self._bill.lock:
+            place = (self.uri, prefix)
+            if place not in self._bill.listings:
+                self._bill.listings[place] = self._base.list(prefix)
+                self._bill.add(1, 0)
+            return [*self._bill.listings[place]]
+
+    def open(self, name: str) -> Source:
+        """A file; its first range is asked for, the first time."""
+        return self._open(name, FIRST)
+
+    def read(self, name: str, limit: int) -> bytes:
+        """The whole content of a small file, in one request."""
+        self._open(name, min(limit, MOST_PLAIN))
+        return super().read(name, limit)
+
+    def folder(self, name: str) -> Folder:
+        """A folder in it."""
+        return ColdFolder(self._base.folder(name), self._bill)
+
+    def parent(self) -> Folder | None:
+        """The folder around it."""
+        above = self._base.parent()
+        return None if above is None else ColdFolder(above, self._bill)
+
+    def _open(self, name: str, first: int) -> Source:
+        bill, place = self._bill, f"{self.uri.rstrip('/')}/{name}"
+        with bill.lock:
+            if place in bill.sources:
+                return bill.sources[place]
+            if place in bill.absent:
+                raise bill.absent[place]
+            bill.check_at_hand(self._base.at_hand(name), name)
+            try:
+                base = self._base.open_on_demand(name)
+            except SourceError as error:
+                bill.add(1, 0)
+                bill.absent[place] = error
+                raise
+            inside = name.rpartition("/")[0]
+            folder = self.folder(inside) if inside else self
+            bill.sources[place] = found = ColdSource(base, bill, folder, first=first, owned=True)
+            return found
