@@ -17,7 +17,7 @@ LINE = 1.35
 TITLE_GAP = 8.0
 """Pixels between the title of a figure and what comes under it."""
 
-_APART = 2.0
+_APART = 1.0
 _BUCKET = 16.0
 _GRIP_WIDTH = 8.0
 

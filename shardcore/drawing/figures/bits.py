@@ -12,7 +12,7 @@ from shardcore.drawing.names import LANE, Wanted, in_lanes, lanes_of, write_name
 from shardcore.drawing.picture import Anchor, Box, Face, Ink, Rect
 from shardcore.drawing.sheet import Sheet
 
-_LEAST = 7.4
+_LEAST = 7.8
 """Pixels of a cell in which a digit can be read; rows are broken before cells become narrower."""
 _WIDEST = 20.0
 _WIDEST_OF_FEW = 30.0
