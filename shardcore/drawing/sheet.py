@@ -14,7 +14,7 @@ MARGIN = 18.0
 """Pixels around everything; the way of lines that go around a figure."""
 LINE = 1.35
 """The height of a line of text, in sizes."""
-TITLE_GAP = 8.0
+TITLE_GAP = 11.0
 """Pixels between the title of a figure and what comes under it."""
 
 _APART = 1.0

@@ -72,6 +72,7 @@ def _place_row(sheet: Sheet, figure: Bits, first: int, row: _Row, top: float) ->
     y = base + (_BRACKET + 2 if parts else 0)
     sheet.boxes.append(Box(Rect(row.x(row.high), y, (row.high - row.low) * row.cell, _HEIGHT), Tone.FAINT, round=2))
     for n, item, (left, right) in parts:
+        sheet.bounds.setdefault(n, Rect(left, top + arcs.height, right - left, y + _HEIGHT - top - arcs.height))
         sheet.box(Rect(left, y, right - left, _HEIGHT), item, n, radius=2)
         sheet.rule(
             (left + 1.5, base + _BRACKET),
