@@ -55,8 +55,15 @@ class Element:
 
     def tell(self, look: Look, *places: Span) -> None:
         """The step from an element to its first plain byte."""
-        numbers = {"element": self.number, "itemsize": self.itemsize, "byte": self.byte}
-        look.step("Which byte", self.sentence, *places, why=BYTE_WHY, **numbers)
+        look.step(
+            "Which byte",
+            self.sentence,
+            *places,
+            why=BYTE_WHY,
+            element=self.number,
+            itemsize=self.itemsize,
+            byte=self.byte,
+        )
 
 
 def tell_none(error: KeyAbsent, look: Look, *places: Span) -> None:
