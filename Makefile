@@ -82,7 +82,7 @@ screenshots: $(VENV)/run.stamp ## render docs/images/ again, without a display
 	$(SHOT) docs/images/xorb.png $(SAMPLES)/xorb/chunks.xorb --select 0x4
 	$(SHOT) docs/images/bloscpack.png $(SAMPLES)/bloscpack/array.blp --select 0x2f6
 	$(SHOT) docs/images/des.png $(SAMPLES)/des/archive --trace 2090 --show trace
-	$(SHOT) docs/images/neuroglancer.png $(SAMPLES)/neuroglancer/hashed --trace 1001 --show trace
+	$(SHOT) docs/images/neuroglancer.png $(SAMPLES)/neuroglancer/hashed --trace 101 --show trace
 	$(SHOT) docs/images/neuroglancer-dark.png $(SAMPLES)/neuroglancer/volume --theme dark
 
 clean: ## remove caches and what was built

@@ -15,6 +15,7 @@ from pytestqt.qtbot import QtBot
 from shardcore import DataSet, Depth, Node, Shard, Span
 from shardcore.nodes.node import Children
 from shardcore.testing import sampled
+from shardscope import assets
 from shardscope.around.breadcrumb import Breadcrumb
 from shardscope.docks.structure import StructureTree
 from shardscope.hex.tabs import stored_span
@@ -55,6 +56,8 @@ def samples() -> list[str]:
             paths = [path for path in sorted((DATA / folder).glob(pattern)) if path.name not in BARE]
             names = [str(path.relative_to(DATA)) for path in paths if not _other(path)]
             found += sampled(names, QUICK)
+    bundled = [str(one.path.relative_to(DATA.parent.parent)) for one in assets.samples()]
+    found += sampled([f"../../{name}" for name in bundled], QUICK)
     return list(dict.fromkeys(found))
 
 

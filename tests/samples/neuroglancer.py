@@ -80,7 +80,7 @@ def _skeleton(key: int) -> bytes:
 
 
 def _hashed(folder: Path) -> Entry:
-    keys = [1000 + 4 * group + rest for group in range(16) for rest in (0, 1, 3)]
+    keys = [100 + 4 * group + rest for group in range(16) for rest in (0, 1, 3)]
     sharding = _sharding(2, "murmurhash3_x86_128", 2, 1, "gzip")
     _write(folder, SKELETONS, sharding, {key: _skeleton(key) for key in keys})
     return Entry(
@@ -90,9 +90,9 @@ def _hashed(folder: Path) -> Entry:
         "Skeletons, hashed",
         "48 skeletons in two shards: MurmurHash3 after two dropped bits",
         "Neighbours lose their lowest two bits and hash alike, so they share a minishard; hashing spreads the groups.",
-        Key("1032", "Two bits are dropped, the rest is hashed, and the hash gives minishard and shard."),
-        Key("1001", "1000, 1001 and 1003 are one number after the shift: they stand side by side in one minishard."),
-        Key("1002", "It leads to the same minishard as 1001 and 1003, and is not in the list there."),
+        Key("132", "Two bits are dropped, the rest is hashed, and the hash gives minishard and shard."),
+        Key("101", "100, 101 and 103 are one number after the shift: they stand side by side in one minishard."),
+        Key("102", "It leads to the same minishard as 101 and 103, and is not in the list there."),
     )
 
 

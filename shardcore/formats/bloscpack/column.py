@@ -19,7 +19,7 @@ from shardcore.formats.bloscpack.bcolz import (
     read_column,
 )
 from shardcore.formats.bloscpack.dataset import BloscpackDataSet, column_fields
-from shardcore.formats.bloscpack.elements import element_at
+from shardcore.formats.bloscpack.elements import element_at, tell_none
 from shardcore.formats.bloscpack.folder_objects import BcolzChunks, column_ref
 from shardcore.formats.bloscpack.lookup import (
     ALL,
@@ -150,7 +150,7 @@ class BloscpackColumn(BloscpackDataSet):
         try:
             element = element_at(key.index, self.array)
         except KeyAbsent as error:
-            look.step("Which byte", f"None: {error.message}.", place)
+            tell_none(error, look, place)
             raise
         element.tell(look, place)
         return element.byte

@@ -12,6 +12,7 @@ from shardcore.span import Span
 from shardcore.trace import Look
 from shardcore.words import plural
 
+BYTE_WHY = "Chunks know nothing of elements: they hold plain bytes, so the element becomes the byte it begins with."
 _INDEX = re.compile(r"\[ ?-?[0-9]{1,19}(?: ?, ?-?[0-9]{1,19})* ?\]", re.ASCII)
 
 
@@ -54,7 +55,20 @@ class Element:
 
     def tell(self, look: Look, *places: Span) -> None:
         """The step from an element to its first plain byte."""
-        look.step("Which byte", self.sentence, *places, element=self.number, itemsize=self.itemsize, byte=self.byte)
+        look.step(
+            "Which byte",
+            self.sentence,
+            *places,
+            why=BYTE_WHY,
+            element=self.number,
+            itemsize=self.itemsize,
+            byte=self.byte,
+        )
+
+
+def tell_none(error: KeyAbsent, look: Look, *places: Span) -> None:
+    """The step that finds no such element."""
+    look.step("Which byte", f"None: {error.message}.", *places, why=BYTE_WHY)
 
 
 def element_at(index: tuple[int, ...], array: ArrayInfo) -> Element:

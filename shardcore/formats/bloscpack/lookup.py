@@ -17,7 +17,7 @@ from shardcore.errors import KeyAbsent, UsageError
 from shardcore.formats.bloscpack.arrays import array_info
 from shardcore.formats.bloscpack.blosc1 import map_chunk
 from shardcore.formats.bloscpack.content import Stored
-from shardcore.formats.bloscpack.elements import Element, element_at, element_of, index_text, parse_index
+from shardcore.formats.bloscpack.elements import Element, element_at, element_of, index_text, parse_index, tell_none
 from shardcore.formats.bloscpack.file import BloscpackFile
 from shardcore.formats.bloscpack.layout import (
     BLOCK_START,
@@ -234,7 +234,7 @@ class BloscpackLookup:
         try:
             element = self._element(key)
         except KeyAbsent as error:
-            look.step("Which byte", f"None: {error.message}.", *places)
+            tell_none(error, look, *places)
             raise
         element.tell(look, *places)
         return element.byte

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 import shardcore
@@ -63,15 +61,10 @@ def test_the_glossary_is_the_list_of_words() -> None:
 
 def opened(name: str) -> shardcore.Shard:
     """A sample, its index read."""
-    (path,) = [one.path for one in assets.samples() if _format_of(one.path) == name]
+    (path,) = [one.path for one in assets.main_samples() if one.format == name]
     shard = shardcore.open(str(path))
     shard.load_index()
     return shard
-
-
-def _format_of(path: Path) -> str:
-    endings = {".shard": "swh", ".mdb": "mdb", ".xorb": "xorb", ".blp": "bloscpack", ".des": "des"}
-    return endings.get(path.suffix, "neuroglancer")
 
 
 FOUND = {
