@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QSize, Qt, Signal
-from PySide6.QtGui import QAction, QKeySequence
+from PySide6.QtGui import QAction, QKeySequence, QResizeEvent
 from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
@@ -27,6 +27,9 @@ from shardscope.looks.elided import Elided
 from shardscope.looks.type import LARGE
 from shardscope.session import Session
 from shardscope.settings import Settings
+
+LOW = 260
+"""Below this height margins are narrow."""
 
 
 class LessonPanel(QWidget):
@@ -59,6 +62,7 @@ class LessonPanel(QWidget):
         self.player.shown_answer.connect(self.question.show_given)
         session.opened.connect(lambda *_: self._fill_list())
         session.closed.connect(self._fill_list)
+        self._make_room()
         self._tell()
 
     def sizeHint(self) -> QSize:
@@ -92,8 +96,7 @@ class LessonPanel(QWidget):
         self.leave.setToolTip(self.tr("Leave the lesson; you can go on later"))
         self.leave.setAccessibleName(self.tr("Leave the lesson"))
         self.leave.clicked.connect(self.player.leave)
-        top = QHBoxLayout()
-        top.setContentsMargins(14, 8, 8, 6)
+        top = self._top = QHBoxLayout()
         top.addWidget(self.title, 1)
         top.addWidget(self.counter)
         top.addWidget(self.leave)
@@ -110,8 +113,7 @@ class LessonPanel(QWidget):
         self.question = QuestionBox()
         self.question.given.connect(self.player.answer)
         inside = QWidget()
-        body = QVBoxLayout(inside)
-        body.setContentsMargins(16, 14, 16, 16)
+        body = self._body = QVBoxLayout(inside)
         body.setSpacing(12)
         for widget in (self.heading, self.text, self.trouble, self.question):
             body.addWidget(widget)
@@ -141,14 +143,24 @@ class LessonPanel(QWidget):
         self.next = self._button(self.tr("Next"), "lessonNext", self._on)
         self._key("Ctrl+PgDown", self.next)
         self._key("Ctrl+PgUp", self.back)
-        row = QHBoxLayout()
-        row.setContentsMargins(12, 8, 12, 10)
+        row = self._row = QHBoxLayout()
         row.setSpacing(6)
         for button in (self.back, self.hint, self.show_me):
             row.addWidget(button)
         row.addStretch(1)
         row.addWidget(self.next)
         return row
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """In a low panel the room goes to the text."""
+        super().resizeEvent(event)
+        self._make_room()
+
+    def _make_room(self) -> None:
+        low = self.height() < LOW
+        self._top.setContentsMargins(*((14, 0, 8, 0) if low else (14, 8, 8, 6)))
+        self._body.setContentsMargins(*((16, 4, 16, 8) if low else (16, 14, 16, 16)))
+        self._row.setContentsMargins(*((12, 2, 12, 2) if low else (12, 8, 12, 10)))
 
     def _button(self, text: str, name: str, act: object) -> QPushButton:
         button = QPushButton(text)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, Qt, Signal
+from PySide6.QtCore import QEvent, QSize, Qt, Signal
 from PySide6.QtGui import QMouseEvent
 from PySide6.QtWidgets import QLabel, QSizePolicy
 
 from shardscope.looks import theme
+
+_LEAST = 60
 
 
 class Prose(QLabel):
@@ -26,10 +28,9 @@ class Prose(QLabel):
         self.setTextFormat(Qt.TextFormat.MarkdownText)
         self.setWordWrap(True)
         self.setTextInteractionFlags(Qt.TextInteractionFlag.NoTextInteraction)
-        policy = QSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
+        policy = QSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Preferred)
         policy.setHeightForWidth(True)
         self.setSizePolicy(policy)
-        self.setMinimumWidth(60)
         self._dress()
 
     def tell(self, text: str) -> None:
@@ -45,6 +46,10 @@ class Prose(QLabel):
         """Shows it in another colour."""
         self._tone = tone
         self._dress()
+
+    def minimumSizeHint(self) -> QSize:
+        """A few letters on one line; layouts ask for the height that a width needs."""
+        return QSize(_LEAST, self.fontMetrics().height())
 
     def changeEvent(self, event: QEvent) -> None:
         """Another theme."""

@@ -11,7 +11,6 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from functools import partial
 from itertools import islice
 
 from shardcore import Node, Shard, ShardError, Trace
@@ -143,12 +142,18 @@ class Scene:
         Raises:
             NotHereError: There is no such node.
         """
-        found = [self.shard.tree]
-        for name in path.strip().split("/"):
-            if (node := _child(self._children(found[-1]), name)) is None:
-                raise NotHereError(f"this file has no {path}: nothing in {found[-1].name} is called {name}")
-            found.append(node)
-        return tuple(found)
+        names = path.strip().split("/")
+        found = self._below((self.shard.tree,), names)
+        if found is None:
+            raise NotHereError(f"this file has no {path.strip()}")
+        return found
+
+    def _below(self, path: tuple[Node, ...], names: Sequence[str]) -> tuple[Node, ...] | None:
+        """The first path that goes on by some names; several nodes may fit one of them."""
+        if not names:
+            return path
+        some = _called(self._children(path[-1]), names[0])
+        return next((found for child in some if (found := self._below((*path, child), names[1:])) is not None), None)
 
     def _children(self, node: Node) -> Sequence[Node]:
         if node.decoded and not node.expandable:
@@ -159,18 +164,16 @@ class Scene:
         return node.children
 
 
-def _child(children: Sequence[Node], name: str) -> Node | None:
-    if (numbered := _NUMBER.fullmatch(name)) is not None and int(numbered[1]) < len(children):
-        child = children[int(numbered[1])]
-        # A list of fields may call one of them `[5]`; it is the sixth then, too.
-        return child
-    some = list(islice(children, MOST_CHILDREN))
-    same: Callable[[Node], bool] = partial(_called, name=name)
-    return next(filter(same, some), None)
-
-
-def _called(node: Node, name: str) -> bool:
-    return node.name == name or fnmatchcase(node.name, name)
+def _called(children: Sequence[Node], name: str) -> Iterator[Node]:
+    """The nodes of that name, or the one of that number."""
+    numbered = _NUMBER.fullmatch(name)
+    if numbered is not None:
+        if int(numbered[1]) < len(children):
+            yield children[int(numbered[1])]
+        return
+    for child in islice(children, MOST_CHILDREN):
+        if child.name == name or fnmatchcase(child.name, name):
+            yield child
 
 
 def _outermost(text: str) -> Iterator[tuple[int, int]]:

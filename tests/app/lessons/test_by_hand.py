@@ -27,7 +27,12 @@ def swh(_: str, told: dict[str, int]) -> str:
     return str((told["f"] + told["h"] * p0 + p1) % told["n"])
 
 
-SOLVERS: dict[str, Solver] = {"swh-2-find-a-key": swh}
+def neuroglancer(_: str, told: dict[str, int]) -> str:
+    """Drop the low bits; the lowest bits of what is left are the minishard."""
+    return str((told["key"] >> told["preshift_bits"]) % (1 << told["minishard_bits"]))
+
+
+SOLVERS: dict[str, Solver] = {"swh-2-find-a-key": swh, "neuroglancer-2-find-a-key": neuroglancer}
 
 
 def numbers_in(prompt: str) -> dict[str, int]:
