@@ -11,10 +11,12 @@ from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu, QTabBar, QVBoxLayout, QWidget
 
 from shardcore import Shard, Span
+from shardcore.drawing.controls import value_from
 from shardcore.drawing.model import Drawing, Item, Kind, Sketch, Still
 from shardscope.drawings.controls import Controls
 from shardscope.drawings.keep import ask_save, copy_drawing
 from shardscope.drawings.matching import items_with
+from shardscope.drawings.room import LEAST_HEIGHT, LEAST_WIDTH, Wish
 from shardscope.drawings.view import DrawingView
 from shardscope.jobs import Job, Priority
 from shardscope.looks import theme
@@ -23,12 +25,6 @@ from shardscope.looks.shown import shown
 from shardscope.looks.wrap_text import WrapText
 from shardscope.selection import Selection
 from shardscope.session import Session
-
-STEP = "step"
-"""The name of the sketch that is the drawing of the current step."""
-
-LEAST = QSize(560, 260)
-"""The room that a drawing has where the window gives it."""
 
 
 class DrawingPanel(QWidget):
@@ -60,6 +56,7 @@ class DrawingPanel(QWidget):
         self._sketches: tuple[Sketch, ...] = ()
         self._values: dict[str, dict[str, Any]] = {}
         self._grabbed: dict[str, Any] = {}
+        self._item_wanted = ""
         self.name = ""
         self.drawing: Drawing | None = None
         self.tabs = QTabBar()
@@ -100,7 +97,7 @@ class DrawingPanel(QWidget):
 
     def sizeHint(self) -> QSize:
         """Room for a drawing."""
-        return LEAST
+        return QSize(LEAST_WIDTH, LEAST_HEIGHT)
 
     # --- which sketch ---
 
@@ -135,6 +132,31 @@ class DrawingPanel(QWidget):
             self._show_front(front)
         else:
             self._draw()
+
+    def fulfil(self, wish: Wish) -> None:
+        """Shows a sketch with some values of its controls, and points out one of its items.
+
+        Raises:
+            UsageError: A value is none of its control.
+        """
+        self.choose(wish.name)
+        sketch = self._sketch
+        controls = {control.name: control for control in sketch.controls} if sketch is not None else {}
+        found = {name: value_from(controls[name], text) for name, text in wish.values.items() if name in controls}
+        self._item_wanted = wish.item
+        if found != self._values.get(self.name, {}):
+            self._values[self.name] = found
+            self._draw()
+        else:
+            self._point_out()
+
+    def _point_out(self) -> None:
+        """Brings the keyboard to the item that was asked for."""
+        items = self.drawing.items if self.drawing is not None else ()
+        number = next((n for n, item in enumerate(items) if item.name == self._item_wanted), -1)
+        if self._item_wanted and number >= 0:
+            self._item_wanted = ""
+            self.view.go_to_item(number)
 
     def choose(self, name: str) -> None:
         """Brings a sketch to the front; nothing where there is none of that name."""
@@ -204,6 +226,7 @@ class DrawingPanel(QWidget):
         self.drawing = drawing
         self.view.show_drawing(drawing)
         self._selected(self._session.selection)
+        self._point_out()
         self.drawn.emit()
 
     def _failed(self, error: BaseException) -> None:
@@ -287,7 +310,7 @@ class DrawingPanel(QWidget):
 
     @property
     def _width(self) -> float:
-        return self.view.picture.width if self.view.picture is not None else LEAST.width()
+        return self.view.picture.width if self.view.picture is not None else LEAST_WIDTH
 
     def _action(self, text: str, act: Callable[[], None]) -> QAction:
         action = QAction(text, self)

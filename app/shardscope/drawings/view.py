@@ -170,6 +170,11 @@ class DrawingView(QGraphicsView):
         rect = self.picture.area_of(item) if self.picture is not None else None
         return self.mapFromScene(QPointF(*rect.middle)) if rect is not None else QPoint(-1, -1)
 
+    def go_to_item(self, item: int) -> None:
+        """Brings the keyboard, and the eye, to an item."""
+        self.light(self.lit | {item})
+        self._go_to(next((n for n, stop in enumerate(self._stops) if stop.item == item), -1))
+
     # --- mouse ---
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
 from PySide6.QtCore import QCoreApplication, QObject, Qt, QTimer, Signal
 from PySide6.QtWidgets import QSplitter
 
 from shardcore import Shard, Span
-from shardcore.drawing.model import Sketch, Still
-from shardscope.drawings.panel import LEAST, STEP, DrawingPanel
+from shardcore.drawing.model import Item, Sketch, Still
+from shardscope.drawings.room import LEAST_HEIGHT, STEP, Wish
 from shardscope.hex.actions import HexActions
 from shardscope.hex.tabs import SourceTabs
 from shardscope.hex.view import HexView
 from shardscope.jobs import Priority
 from shardscope.session import Session
 from shardscope.walk import Walk
+
+if TYPE_CHECKING:
+    from shardscope.drawings.panel import DrawingPanel
 
 _BYTES = 150
 """Pixels of bytes that are worth being shown under a drawing."""
@@ -36,8 +42,8 @@ class DrawingPlace(QObject):
     """Whether the drawings are in front."""
     remembered_changed = Signal(object)
     """The sketches that were looked at last, by format."""
-    item_chosen = Signal(object)
-    """The `Item` that somebody chose in a drawing."""
+    item_chosen = Signal(str, str)
+    """The name of a sketch, and of the item that somebody chose in it; items without names are not told."""
     drawn = Signal()
     """Another drawing is shown."""
 
@@ -45,7 +51,7 @@ class DrawingPlace(QObject):
         super().__init__(tabs)
         self._session, self._tabs, self._actions, self._view = session, tabs, actions, view
         self._sketches: tuple[Sketch, ...] = ()
-        self._wanted = ""
+        self._wish: Wish | None = None
         self._to_front = False
         self.panel: DrawingPanel | None = None
         self.remembered: dict[str, str] = {}
@@ -119,7 +125,7 @@ class DrawingPlace(QObject):
         if not there:
             self._bring(False)
         elif self._to_front or self.in_front:
-            self.show(self._wanted)
+            self._show()
 
     def _enable(self) -> None:
         there = bool(self.sketches)
@@ -131,9 +137,11 @@ class DrawingPlace(QObject):
     def made(self) -> DrawingPanel:
         """The panel, made when it is first needed."""
         if self.panel is None:
+            from shardscope.drawings.panel import DrawingPanel
+
             self.panel = DrawingPanel(self._session)
             self.panel.pointed.connect(self.pointed)
-            self.panel.item_chosen.connect(self.item_chosen)
+            self.panel.item_chosen.connect(self._item_chosen)
             self.panel.drawn.connect(self.drawn)
             self.panel.bytes_wanted.connect(self.to_bytes)
             self.panel.sketch_chosen.connect(self._remember)
@@ -144,23 +152,32 @@ class DrawingPlace(QObject):
             self.panel.show_sketches(self.sketches, self.remembered.get(self._format, ""))
         return self.panel
 
-    def show(self, name: str = "") -> None:
+    def show(self, name: str = "", values: Mapping[str, str] | None = None, item: str = "") -> None:
         """Brings the drawings to the front; as soon as it is known which there are.
 
         Args:
             name: The sketch that is wanted; without it the one that was looked at last.
+            values: Values of its controls, as texts.
+            item: The name of an item to point out.
         """
-        self._wanted, self._to_front = name, not self.sketches
+        self._wish = Wish(name, dict(values or {}), item) if name else None
+        self._show()
+
+    def _show(self) -> None:
+        """Shows what can be shown; a sketch that is wanted and not there yet waits for the lookup that has it."""
+        self._to_front = not self.sketches
         if not self.sketches:
             return
         panel = self.made()
-        panel.show_sketches(self.sketches, name or ("" if panel.name else self.remembered.get(self._format, "")))
-        self._wanted = ""
+        panel.show_sketches(self.sketches, "" if panel.name else self.remembered.get(self._format, ""))
         self._bring(True)
+        if self._wish is not None and self._wish.name in [sketch.name for sketch in self.sketches]:
+            wish, self._wish = self._wish, None
+            panel.fulfil(wish)
 
     def hide(self) -> None:
         """Shows the bytes alone."""
-        self._to_front = False
+        self._to_front, self._wish = False, None
         self._bring(False)
 
     def to_bytes(self) -> None:
@@ -184,7 +201,7 @@ class DrawingPlace(QObject):
 
     def fit(self) -> None:
         """Under a drawing there are bytes where there is room for both."""
-        both = self.splitter.height() >= LEAST.height() + _BYTES
+        both = self.splitter.height() >= LEAST_HEIGHT + _BYTES
         self._view.setVisible(not self.in_front or both)
 
     def _bring(self, in_front: bool) -> None:
@@ -208,6 +225,10 @@ class DrawingPlace(QObject):
     def _format(self) -> str:
         shard: Shard | None = self._session.shard
         return shard.format if shard is not None else ""
+
+    def _item_chosen(self, item: Item) -> None:
+        if item.name and self.panel is not None:
+            self.item_chosen.emit(self.panel.name, item.name)
 
     def _remember(self, name: str) -> None:
         if name != STEP and self._format:

@@ -11,7 +11,8 @@ from PySide6.QtWidgets import QCheckBox, QComboBox, QFileDialog, QLineEdit, QSli
 from pytestqt.qtbot import QtBot
 
 from shardcore import Span
-from shardscope.drawings.panel import STEP, DrawingPanel
+from shardscope.drawings.panel import DrawingPanel
+from shardscope.drawings.room import STEP
 from shardscope.hex.panel import HexPanel
 from shardscope.session import Session
 
@@ -78,6 +79,8 @@ def test_keyboard(qtbot: QtBot, session: Session, bytes_: HexPanel, panel: Drawi
     """Tab and arrows go from item to item and tell it; arrows move a handle; Space chooses, Enter goes to the bytes."""
     view = panel.view
     bytes_.drawings.hide()
+    bytes_.drawings.item_chosen.connect(lambda *names: told.append(names))
+    told: list[tuple[str, str]] = []
     bytes_.actions_.drawing.trigger()
     qtbot.waitUntil(view.hasFocus)
     assert view.accessibleDescription() == "n_bits, The low bits, computed, no bytes"
@@ -92,6 +95,7 @@ def test_keyboard(qtbot: QtBot, session: Session, bytes_: HexPanel, panel: Drawi
     qtbot.keyClick(view, Qt.Key.Key_Right)
     qtbot.keyClick(view, Qt.Key.Key_Space)
     assert view.accessibleDescription() == "tail, 8 bytes at 8"
+    assert told == [("played", "tail")]
     assert session.selection.span == Span("", 8, 16)
     qtbot.keyClick(view, Qt.Key.Key_Left)
     qtbot.keyClick(view, Qt.Key.Key_Plus)
@@ -167,8 +171,11 @@ def test_lookup_and_steps(qtbot: QtBot, session: Session, bytes_: HexPanel, pane
         session.go_to_step(drawn)
         panel.choose(STEP)
         assert panel.drawing == steps[drawn].drawing
-    bytes_.drawings.show("crowded")
-    assert panel.name == "crowded"
+    bytes_.drawings.show("played", {"n_bits": "3", "order": "size"}, "tail")
+    assert panel.name == "played"
+    qtbot.waitUntil(lambda: panel.view.accessibleDescription() == "tail, 8 bytes at 8")
+    assert TAIL in panel.view.lit
+    assert panel.values == {"n_bits": 3, "order": "size"}
 
 
 def test_kept(qtbot: QtBot, session: Session, panel: DrawingPanel, tmp_path: Path) -> None:
