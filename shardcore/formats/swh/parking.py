@@ -39,10 +39,11 @@ CARS = 5
 """Keys of a bucket that are drawn with their sums."""
 
 _SLID = 1 << 24
+"""Displacements that a slider is offered for; no writer goes so far."""
+
 _MIXING = Control(
     "mixing", "Unfold the mixing", Kind.SWITCH, False, doc="Shows the state of the hash after each round."
 )
-"""Displacements that a slider is offered for; no writer goes so far."""
 
 
 @dataclass(frozen=True, slots=True)
