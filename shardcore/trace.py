@@ -45,7 +45,9 @@ class Meaning:
 
     def unit_of(self, value: object) -> str:
         """The unit, as it agrees with a value: 1 byte, 2 bytes."""
-        return self.unit.removesuffix("s") if value == 1 else self.unit
+        if value != 1:
+            return self.unit
+        return f"{self.unit[:-3]}y" if self.unit.endswith("ies") else self.unit.removesuffix("s")
 
 
 Meanings = Mapping[str, Meaning]

@@ -197,6 +197,8 @@ def _said(value: str, before: str) -> str:
 
 
 def _plain(value: object) -> str:
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(_plain, value))
     return value.hex() if isinstance(value, bytes) else str(value)
 
 

@@ -32,7 +32,12 @@ def neuroglancer(_: str, told: dict[str, int]) -> str:
     return str((told["key"] >> told["preshift_bits"]) % (1 << told["minishard_bits"]))
 
 
-SOLVERS: dict[str, Solver] = {"swh-2-find-a-key": swh, "neuroglancer-2-find-a-key": neuroglancer}
+def des(_: str, told: dict[str, int]) -> str:
+    """The remainder modulo 2^n_bits, in hexadecimal with capital letters, two digits for eight bits."""
+    return f"{told['uid'] % (1 << told['n_bits']):02X}"
+
+
+SOLVERS: dict[str, Solver] = {"swh-2-find-a-key": swh, "neuroglancer-2-find-a-key": neuroglancer, "des-2-find-a-key": des}
 
 
 def numbers_in(prompt: str) -> dict[str, int]:
