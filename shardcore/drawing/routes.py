@@ -22,7 +22,7 @@ _ENTRY = 7.0
 _ASIDE = 9.0
 _NEXT = 5.0
 _NUMBERS = 22.0
-_UNDER = 14.0
+_UNDER = 10.0
 
 
 @dataclass(frozen=True, slots=True)

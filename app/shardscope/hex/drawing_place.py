@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _BYTES = 150
 """Pixels of bytes that are worth being shown under a drawing."""
 
-_SHARES = (68, 32)
+_SHARES = (72, 28)
 
 
 class DrawingPlace(QObject):
