@@ -97,6 +97,7 @@ def _arrive(sheet: Sheet, item: int, y: float, x: float, track: int) -> list[Poi
         return [(at, y), (at, row.middle[1]), (row.x - 1, row.middle[1])]
     if row is not None:
         at = min(row.right + _ASIDE + _NEXT * track, sheet.width - 3)
+        at = _clear(sheet, y, row.middle[1], at, (at, sheet.width - 3))
         return [(at, y), (at, row.middle[1]), (row.right + 2, row.middle[1])]
     entry = _leave(sheet, box, y, box.y, x)
     end = (entry, box.y - 2)
