@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QItemSelectionModel, QModelIndex, QPersistentModelIndex, QRect, QSize, Qt, Signal
+from PySide6.QtCore import QItemSelectionModel, QModelIndex, QPersistentModelIndex, QPointF, QRect, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QContextMenuEvent, QPainter, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QHeaderView,
     QMenu,
+    QStyle,
     QStyledItemDelegate,
     QStyleOptionViewItem,
     QTreeView,
@@ -18,6 +19,8 @@ from shardcore import Node, SectionRole
 from shardcore.nodes.node import Elsewhere
 from shardscope.docks.node_menu import NodeDeeds, node_menu
 from shardscope.looks import theme
+from shardscope.looks.badges import badge_font, badge_size, paint_badge
+from shardscope.models.lit_nodes import LitNodes, lit_nodes
 from shardscope.models.node_model import NODE_ROLE, SECTION_ROLE, NodeModel
 from shardscope.selection import Selection
 from shardscope.session import Session
@@ -58,7 +61,10 @@ class NodeDelegate(QStyledItemDelegate):
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         """Paints a row; left of its name stands a bar in the colour of its section."""
         super().paint(painter, option, index)
-        colour = self._tree.section_colour(index) if index.column() == 0 else None
+        if index.column() != 0:
+            return
+        self._paint_badges(painter, option, index)
+        colour = self._tree.section_colour(index)
         if colour is None:
             return
         height = option.fontMetrics.height()
@@ -67,12 +73,30 @@ class NodeDelegate(QStyledItemDelegate):
         painter.setBrush(colour)
         painter.drawRoundedRect(place, 1, 1)
 
+    def _paint_badges(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        """The numbers of what is lit, at the right end of the name."""
+        lights = self._tree.lit.at(index.data(NODE_ROLE), expanded=self._tree.isExpanded(index))
+        if not lights:
+            return
+        painter.save()
+        painter.setFont(badge_font(option.font))
+        right = float(option.rect.right() - 2)
+        for light in reversed(lights):
+            size = badge_size(light.number, painter.font())
+            right -= size.width() + 1
+            place = QPointF(right, option.rect.center().y() - size.height() / 2 + 1)
+            selected = bool(option.state & QStyle.StateFlag.State_Selected)
+            colours = theme.of(self._tree)
+            paint_badge(painter, colours, place, light.number, hollow=light.hollow, inverted=selected)
+        painter.restore()
+
 
 class StructureTree(QTreeView):
     """Follows the selection of the session, and makes it.
 
     Attributes:
         session: What is open.
+        lit: Which rows are lit.
     """
 
     look_up_requested = Signal(object)
@@ -85,6 +109,7 @@ class StructureTree(QTreeView):
         self.session = session
         self._following = False
         self.nodes = NodeModel(session, self)
+        self.lit = LitNodes()
         self.setObjectName("structureTree")
         self.setAccessibleName(self.tr("Structure of the file"))
         self.setModel(self.nodes)
@@ -106,12 +131,27 @@ class StructureTree(QTreeView):
         session.closed.connect(self.nodes.load)
         session.index_loaded.connect(self._index_loaded)
         session.selection_changed.connect(self._follow)
+        session.lights_changed.connect(self._lights_changed)
         self._size_columns()
 
     def section_colour(self, index: Index) -> QColor | None:
         """The colour of the section that a node lies in; None for a whole file."""
         role = index.data(SECTION_ROLE)
         return theme.of(self).section(role) if isinstance(role, SectionRole) else None
+
+    def _lights_changed(self) -> None:
+        """Finds the nodes of what is lit, in a job."""
+        lights = self.session.lights
+
+        def take(lit: LitNodes) -> None:
+            if self.session.lights == lights:
+                self.lit = lit
+                self.viewport().update()
+
+        if not lights:
+            take(LitNodes())
+        else:
+            self.session.ask(lambda shard, _: lit_nodes(shard, lights), take, key=("lit", self))
 
     def _size_columns(self) -> None:
         """Offsets and sizes as wide as the file needs; name and value share the rest."""

@@ -13,7 +13,8 @@ from shardscope.looks.wrap_text import WrapText
 from shardscope.session import IndexState
 from shardscope.settings import Settings
 from shardscope.trace.band import OutcomeBand
-from shardscope.trace.parts import Sign, StepCard
+from shardscope.trace.card import StepCard
+from shardscope.trace.parts import Sign
 from shardscope.window.main_window import MainWindow
 from shardscope.window.screenshot import settle
 
