@@ -14,10 +14,9 @@ from numpy.typing import NDArray
 from shardcore.errors import UsageError
 from shardcore.nodes.children import Extents
 from shardcore.nodes.node import Node
-from shardcore.nodes.placed import placed_span
+from shardcore.nodes.placed import inside_span, placed_span
 from shardcore.nodes.sections import Section
 from shardcore.record import FieldRole
-from shardcore.sources.names import SourceName
 from shardcore.span import Span
 from shardcore.words import plural
 
@@ -264,12 +263,8 @@ def located(ref: ObjectRef, member: str, first_row: int | None) -> ObjectRef:
 
 def inside_member(ref: ObjectRef) -> ObjectRef:
     """The exact inverse of `located`."""
-
-    def inside(span: Span) -> Span:
-        return Span(str(SourceName.parse(span.source).inside(ref.shard)), span.start, span.stop)
-
-    spans = tuple(inside(span) for span in ref.spans)
-    record = None if ref.record is None else inside(ref.record)
+    spans = tuple(inside_span(span, ref.shard) for span in ref.spans)
+    record = None if ref.record is None else inside_span(ref.record, ref.shard)
     extras = dict(ref.extras)
     row = extras.pop(MEMBER_ROW, ref.row)
     return replace(ref, row=row, spans=spans, shard="", extras=extras, record=record)

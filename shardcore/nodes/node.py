@@ -138,6 +138,19 @@ def path_to(root: Node, offset: int, source: str = "") -> tuple[Node, ...]:
     return tuple(path)
 
 
+def named(path: tuple[Node, ...], span: Span) -> tuple[Node, ...]:
+    """What some bytes are called: the path to the smallest node that holds them all.
+
+    Args:
+        path: The path to the first of the bytes, or to a node that was chosen itself.
+        span: The bytes.
+    """
+    for number in range(len(path), 0, -1):
+        if path[number - 1].span.holds(span):
+            return path[:number]
+    return path
+
+
 def nearest_row(path: Sequence[Node]) -> int | None:
     """The row of the object that a byte belongs to, by the path to it; None when it belongs to none."""
     return next((node.row for node in reversed(path) if node.row is not None), None)

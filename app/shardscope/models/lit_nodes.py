@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from shardcore import Node, Shard, ShardError, Span
+from shardcore.nodes.node import named
 from shardscope.lights import Light
-from shardscope.selection import named
 
 _Place = tuple[str, Span]
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from shardcore.errors import FormatError, LimitExceeded, UsageError
 from shardcore.finding import Depth, Report
 from shardcore.format import Certainty, OpenContext, Verdict
+from shardcore.formats.bloscpack import leads
 from shardcore.formats.bloscpack.arrays import ARRAY_MEMBERS, ArrayInfo, array_info, dtype_text
 from shardcore.formats.bloscpack.file import BloscpackFile
 from shardcore.formats.bloscpack.header import check_slots, header_size, read_header
@@ -21,6 +22,7 @@ from shardcore.formats.bloscpack.metadata import read_metadata_section
 from shardcore.formats.bloscpack.objects import BloscpackObjects
 from shardcore.formats.bloscpack.slots import read_offsets
 from shardcore.formats.bloscpack.tree import BloscpackTree, header_node
+from shardcore.nodes.leads import Gathered
 from shardcore.nodes.node import Node
 from shardcore.nodes.sections import Section
 from shardcore.objects import ObjectRef
@@ -202,6 +204,10 @@ class BloscpackShard(Shard):
     def _part(self, name: SourceName) -> Part:
         """What the metadata decodes to."""
         return self._tree.part(name) or super()._part(name)
+
+    def point_to(self, into: Gathered) -> None:
+        """See `Shard.point_to`."""
+        leads.gather(self.file, into)
 
     def close(self) -> None:
         """Closes the file."""

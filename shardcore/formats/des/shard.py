@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from shardcore.errors import BadMagic, FormatError, LimitExceeded, Truncated, Unsupported, UsageError
 from shardcore.finding import Depth, Report
 from shardcore.format import Certainty, Draft, OpenContext, Verdict
+from shardcore.formats.des import leads
 from shardcore.formats.des.entries import Entries
 from shardcore.formats.des.file import DesFile
 from shardcore.formats.des.layout import (
@@ -30,6 +31,7 @@ from shardcore.formats.des.routing import Uid
 from shardcore.formats.des.sidecar import created_at_of
 from shardcore.formats.des.tree import DesTree
 from shardcore.nodes.children import field_nodes
+from shardcore.nodes.leads import Gathered
 from shardcore.nodes.node import Node
 from shardcore.nodes.sections import Section, SectionRole, tile
 from shardcore.objects import ObjectRef
@@ -172,6 +174,10 @@ class DesShard(Shard):
         from shardcore.formats.des.verify import verify
 
         return verify(self.file, Depth(depth), progress)
+
+    def point_to(self, into: Gathered) -> None:
+        """See `Shard.point_to`."""
+        leads.gather(self.file, into)
 
     def close(self) -> None:
         """Closes the file."""

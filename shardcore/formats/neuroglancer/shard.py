@@ -11,6 +11,7 @@ from shardcore.drawing.model import Sketch
 from shardcore.errors import FormatError, LimitExceeded, ShardError, Truncated, UsageError
 from shardcore.finding import Depth, Report
 from shardcore.format import Certainty, Draft, OpenContext, Verdict
+from shardcore.formats.neuroglancer import leads
 from shardcore.formats.neuroglancer.bits_sketch import BitsSketch
 from shardcore.formats.neuroglancer.file import NeuroglancerFile
 from shardcore.formats.neuroglancer.levels import KEPT_WHOLE
@@ -22,6 +23,7 @@ from shardcore.formats.neuroglancer.regions import SHARD_INDEX, sections_of
 from shardcore.formats.neuroglancer.sharding import Place, ShardingSpec, parse_key, shard_number
 from shardcore.formats.neuroglancer.split import joined
 from shardcore.formats.neuroglancer.tree import NeuroglancerTree
+from shardcore.nodes.leads import Gathered
 from shardcore.nodes.node import Node
 from shardcore.nodes.sections import Section, SectionRole, tile
 from shardcore.objects import ObjectRef, State
@@ -193,6 +195,10 @@ class NeuroglancerShard(Shard):
         from shardcore.formats.neuroglancer.verify import verify
 
         return verify(self.file, Depth(depth), progress)
+
+    def point_to(self, into: Gathered) -> None:
+        """See `Shard.point_to`."""
+        leads.gather(self.file, into)
 
     def close(self) -> None:
         """Closes the file."""

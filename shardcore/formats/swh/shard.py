@@ -12,7 +12,7 @@ from shardcore.drawing.model import Sketch
 from shardcore.errors import FormatError, LimitExceeded, Truncated, UsageError
 from shardcore.finding import Depth, Report
 from shardcore.format import Certainty, Draft, OpenContext, Verdict
-from shardcore.formats.swh import layout
+from shardcore.formats.swh import layout, leads
 from shardcore.formats.swh.displacement_sketch import DisplacementSketch
 from shardcore.formats.swh.file import SwhFile
 from shardcore.formats.swh.hash_section import HashParts, read_hash_parts, read_hash_tail
@@ -23,6 +23,7 @@ from shardcore.formats.swh.meanings import MEANINGS
 from shardcore.formats.swh.objects import SwhObjects
 from shardcore.formats.swh.parking import ParkingSketch
 from shardcore.formats.swh.tree import SwhTree, cut_nodes, header_node
+from shardcore.nodes.leads import Gathered
 from shardcore.nodes.node import Node
 from shardcore.objects import ObjectRef
 from shardcore.progress import Progress, no_progress
@@ -137,6 +138,10 @@ class SwhShard(Shard):
         from shardcore.formats.swh.verify import verify
 
         return verify(self.file, Depth(depth), progress)
+
+    def point_to(self, into: Gathered) -> None:
+        """See `Shard.point_to`."""
+        leads.gather(self.file, into)
 
     def close(self) -> None:
         """Closes the file."""

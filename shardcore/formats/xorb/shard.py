@@ -11,12 +11,14 @@ from numpy.typing import NDArray
 from shardcore.errors import FormatError, NotAShard, ShardError
 from shardcore.finding import Depth, Report
 from shardcore.format import Certainty, OpenContext, Verdict
+from shardcore.formats.xorb import leads
 from shardcore.formats.xorb.file import XorbFile
 from shardcore.formats.xorb.lookup import ALL, XorbKey, XorbLookup
 from shardcore.formats.xorb.meanings import MEANINGS
 from shardcore.formats.xorb.objects import XorbObjects
 from shardcore.formats.xorb.records import Records, unpack, walk
 from shardcore.formats.xorb.tree import XorbTree
+from shardcore.nodes.leads import Gathered
 from shardcore.nodes.node import Node
 from shardcore.objects import ObjectRef
 from shardcore.progress import Progress, no_progress
@@ -179,6 +181,10 @@ class XorbShard(Shard):
         from shardcore.formats.xorb.verify import verify
 
         return verify(self.file, Depth(depth), progress)
+
+    def point_to(self, into: Gathered) -> None:
+        """See `Shard.point_to`."""
+        leads.gather(self.file, into)
 
     def _part(self, name: SourceName) -> Part:
         """By `@start-stop` a chunk unpacked."""
