@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from shardcore import Span, Step
+from shardcore.leads import Leads
 
 MOST_LIGHTS = 60
 """Bytes that are lit at once; a step over a hundred files lights the first of them."""
@@ -42,6 +43,27 @@ class Arrow:
     start: Span
     stop: Span
     text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What leads to some bytes, as somebody asked.
+
+    Attributes:
+        span: The bytes.
+        leads: The answer; None while it is looked for, and when there is none.
+        error: Why there is none, or None.
+    """
+
+    span: Span
+    leads: Leads | None = None
+    error: BaseException | None = None
+
+    @property
+    def arrows(self) -> tuple[Arrow, ...]:
+        """The answer as arrows."""
+        found = self.leads.found if self.leads is not None else ()
+        return tuple(Arrow(lead.span, lead.target, lead.why) for lead in found[:MOST_ARROWS])
 
 
 def lights_of(step: Step) -> tuple[Light, ...]:

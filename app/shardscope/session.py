@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from PySide6.QtCore import QObject, Signal
 
 from shardcore import Depth, Node, Report, Shard, ShardError, Span
 from shardcore.cold import ColdTrace, cold_trace
+from shardcore.leads import leads_to
 from shardcore.words import plural
 from shardscope import selection as completing
 from shardscope.fetching import verifying
 from shardscope.history import History
 from shardscope.jobs import Job, Jobs, Pool, Priority
-from shardscope.lights import MOST_ARROWS, Arrow, Light
+from shardscope.lights import Arrow, Light, Question
 from shardscope.looks.remedies import plain_words
 from shardscope.opened import IndexState, Opened, OpenFailure
 from shardscope.selection import Selection
@@ -31,6 +31,7 @@ class Session(Opened):
         walk: The lookup that is walked through.
         lights: What the current step of it lights, numbered.
         arrows: What leads where, as somebody asked last.
+        question: What somebody asked last, with the answer; None when nothing was, or it is cleared.
         report: The last verification, or None.
     """
 
@@ -43,6 +44,8 @@ class Session(Opened):
     """The `Walk`: another step of the same lookup is current."""
     lights_changed = Signal()
     """Other bytes are lit, or other arrows are drawn."""
+    question_changed = Signal(object)
+    """The `Question`: when it is asked and when it is answered; None when it is cleared."""
     cost_changed = Signal(object)
     """The `Walk`: what a first reader pays for it is known, or will not be."""
     findings_changed = Signal(object)
@@ -56,6 +59,7 @@ class Session(Opened):
         self.walk = Walk()
         self.lights: tuple[Light, ...] = ()
         self.arrows: tuple[Arrow, ...] = ()
+        self.question: Question | None = None
         self.report: Report | None = None
         self._history = History()
 
@@ -71,6 +75,7 @@ class Session(Opened):
         self.selection = Selection()
         self.walk = Walk()
         self._light((), ())
+        self._set_question(None)
         self.report = None
         self.history_changed.emit()
 
@@ -178,9 +183,35 @@ class Session(Opened):
 
     # --- what is lit ---
 
-    def show_arrows(self, arrows: Sequence[Arrow]) -> None:
-        """Draws arrows over the bytes, in place of those before."""
-        self._light(self.lights, tuple(arrows[:MOST_ARROWS]))
+    def ask_leads(self) -> None:
+        """Asks who leads to what is selected, in a job; the answer is drawn as arrows, too."""
+        selection = self.selection
+        if self.shard is None or (selection.span is None and selection.row is None):
+            return
+        span = selection.span
+
+        def work(shard: Shard, _: Job) -> Question:
+            asked = span or completing.main_span(shard.objects.ref(selection.row or 0)) or Span("", 0, 0)
+            return Question(asked, leads_to(shard, asked))
+
+        self._set_question(Question(span or Span("", 0, 0)))
+        self.ask(
+            work,
+            self._set_question,
+            failed=lambda error: self._set_question(Question(span or Span("", 0, 0), error=error)),
+            key=("leads", self),
+            priority=Priority.SCREEN,
+        )
+
+    def clear_question(self) -> None:
+        """Takes the answer and its arrows away."""
+        if self.question is not None:
+            self._set_question(None)
+
+    def _set_question(self, question: Question | None) -> None:
+        self.question = question
+        self._light(self.lights, question.arrows if question is not None else ())
+        self.question_changed.emit(question)
 
     def _light(self, lights: tuple[Light, ...], arrows: tuple[Arrow, ...]) -> None:
         if (lights, arrows) != (self.lights, self.arrows):
@@ -194,7 +225,7 @@ class Session(Opened):
         if self.shard is None or not key:
             return
         self.walk = Walk(key)
-        self._light((), ())
+        self._light((), self.arrows)
         self.walk_changed.emit(self.walk)
 
         def take(walk: Walk) -> None:
@@ -237,6 +268,7 @@ class Session(Opened):
         else:
             # What was selected before is not what this step is about.
             self.select_nothing(self.walk)
+        self.clear_question()
         self._light(self.walk.lights, ())
 
     def measure_cost(self) -> None:

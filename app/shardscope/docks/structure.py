@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QItemSelectionModel, QModelIndex, QPersistentModelIndex, QPointF, QRect, QSize, Qt, Signal
+from PySide6.QtCore import (
+    QItemSelectionModel,
+    QModelIndex,
+    QPersistentModelIndex,
+    QPointF,
+    QRect,
+    QRectF,
+    QSize,
+    Qt,
+    Signal,
+)
 from PySide6.QtGui import QColor, QContextMenuEvent, QPainter, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -78,16 +88,21 @@ class NodeDelegate(QStyledItemDelegate):
         lights = self._tree.lit.at(index.data(NODE_ROLE), expanded=self._tree.isExpanded(index))
         if not lights:
             return
+        selected = bool(option.state & QStyle.StateFlag.State_Selected)
+        colours = theme.of(self._tree)
         painter.save()
         painter.setFont(badge_font(option.font))
-        right = float(option.rect.right() - 2)
-        for light in reversed(lights):
-            size = badge_size(light.number, painter.font())
-            right -= size.width() + 1
-            place = QPointF(right, option.rect.center().y() - size.height() / 2 + 1)
-            selected = bool(option.state & QStyle.StateFlag.State_Selected)
-            colours = theme.of(self._tree)
+        sizes = [badge_size(light.number, painter.font()) for light in lights]
+        left = option.rect.right() - 2 - sum(size.width() + 1 for size in sizes)
+        # No letter of the name looks out from below them.
+        ground = colours.accent if selected else colours.base
+        painter.fillRect(
+            QRectF(left - 4, option.rect.top(), option.rect.right() - left + 4, option.rect.height()), ground
+        )
+        for light, size in zip(lights, sizes, strict=True):
+            place = QPointF(left, option.rect.center().y() - size.height() / 2 + 1)
             paint_badge(painter, colours, place, light.number, hollow=light.hollow, inverted=selected)
+            left += size.width() + 1
         painter.restore()
 
 

@@ -73,16 +73,16 @@ def _corner(grid: HexGrid, scene: Scene, light: Light) -> QPointF | None:
 
 
 def paint_arrows(painter: QPainter, grid: HexGrid, palette: Palette, scene: Scene) -> None:
-    """Paints arrows from bytes to bytes; those that begin or end beyond the screen go on to its edge."""
+    """Paints arrows from bytes to bytes; of those with one end on the screen the other may lie beyond its edge."""
     if not scene.arrows:
         return
     painter.save()
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     for arrow in scene.arrows:
         one, other = _middle(grid, scene, arrow.start.start), _middle(grid, scene, arrow.stop.start)
-        top, bottom = grid.header - _AWAY, grid.row_y(scene.rows) + _AWAY
-        if max(one.y(), other.y()) <= top or min(one.y(), other.y()) >= bottom:
-            continue  # it passes beyond the screen
+        seen = (grid.header < point.y() < grid.row_y(scene.rows) for point in (one, other))
+        if not any(seen):
+            continue  # it would only cross the screen
         path, end = arrow_path(one, other)
         for width, colour in ((grid.rounded(3.5), palette.base), (grid.rounded(1.5), palette.accent)):
             painter.setPen(QPen(colour, width, Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap))

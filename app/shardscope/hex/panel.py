@@ -155,6 +155,7 @@ class HexPanel(QWidget):
         actions.select_record.triggered.connect(self.select_record)
         actions.select_section.triggered.connect(self.select_section)
         actions.follow.triggered.connect(self.follow_pointer)
+        actions.leads.triggered.connect(self._session.ask_leads)
         actions.decoded.triggered.connect(self.toggle_decoded)
         actions.goto.triggered.connect(self.address.start)
         actions.find.triggered.connect(self.search.start)

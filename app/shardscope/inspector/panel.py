@@ -13,10 +13,12 @@ from shardcore.nodes.node import Elsewhere
 from shardcore.text import without_marks
 from shardscope.around.breadcrumb import Breadcrumb
 from shardscope.inspector.as_numbers import MOST
+from shardscope.inspector.leads_form import LeadsForm
 from shardscope.inspector.object_passport import object_rows
 from shardscope.inspector.parts import Form, Numbers
 from shardscope.inspector.passport import MOST_LARGE, RAW, ToPage, first_bytes, node_rows
 from shardscope.jobs import Job
+from shardscope.lights import Question
 from shardscope.looks.remedies import plain_words
 from shardscope.looks.type import LARGE, NORMAL, TITLE, sized
 from shardscope.looks.words import cut_end, grouped, node_name, short_name
@@ -74,6 +76,7 @@ class Inspector(QScrollArea):
         session.opened.connect(self._show_selection)
         session.closed.connect(self._show_selection)
         session.selection_changed.connect(self._show_selection)
+        session.question_changed.connect(self._show_leads)
         self._show_selection()
 
     def sizeHint(self) -> QSize:
@@ -232,6 +235,13 @@ class Inspector(QScrollArea):
             key=("elsewhere", self),
         )
 
+    def _show_leads(self, question: Question | None) -> None:
+        """Shows who leads to some bytes; the answer comes into view."""
+        self.leads.show_question(question)
+        if question is not None and question.leads is not None:
+            # The list gets its height first.
+            QTimer.singleShot(0, self, lambda: self.ensureWidgetVisible(self.leads, 0, 12))
+
     def _climb(self, link: str) -> None:
         number = int(link) if link.isdigit() else -1
         if 0 <= number < len(self._path):
@@ -262,6 +272,10 @@ class Inspector(QScrollArea):
         self.node_form = Form(self.tr("FIELD"))
         self.node_form.title.hide()
         self.object_form = Form(self.tr("OBJECT"))
+        self.leads = LeadsForm()
+        self.leads.ask.clicked.connect(self._session.ask_leads)
+        self.leads.clear.clicked.connect(self._session.clear_question)
+        self.leads.followed.connect(self._follow)
         self._build_fold()
         for form in (self.node_form, self.object_form):
             form.followed.connect(self._follow)
@@ -273,6 +287,8 @@ class Inspector(QScrollArea):
             column.addWidget(widget)
         column.addSpacing(6)
         column.addWidget(self.object_form)
+        column.addSpacing(6)
+        column.addWidget(self.leads)
         column.addSpacing(6)
         column.addWidget(self.numbers_title)
         column.addWidget(self.numbers)

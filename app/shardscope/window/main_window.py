@@ -17,6 +17,7 @@ from shardscope.docks.structure import StructureTree
 from shardscope.docks.transfers import Transfers
 from shardscope.hex.panel import HexPanel
 from shardscope.jobs import Jobs
+from shardscope.lights import Question
 from shardscope.looks.shown import shown
 from shardscope.looks.spoken import install_roles
 from shardscope.objects.drag_files import MOST_FILES, DraggedNode
@@ -171,6 +172,7 @@ class MainWindow(QMainWindow):
         session.failed.connect(self._failed)
         session.index_changed.connect(self._index_changed)
         session.history_changed.connect(self._history_changed)
+        session.question_changed.connect(self._question_changed)
         session.message.connect(self.line.say_for_a_while)
         self.objects.actions_.trace_requested.connect(self.trace_key)
         self.hex.address.key_chosen.connect(lambda _: self.show_part("trace"))
@@ -302,6 +304,11 @@ class MainWindow(QMainWindow):
         """
         self.panels.show(name, focus=focus)
 
+    def _question_changed(self, question: Question | None) -> None:
+        """The answer to what leads to some bytes stands in the inspector."""
+        if question is not None:
+            self.show_part("inspector")
+
     def to_filter(self) -> None:
         """Puts the caret into the filter of the objects."""
         self.show_part("objects")
@@ -364,8 +371,10 @@ class MainWindow(QMainWindow):
         self.setWindowState(self.windowState() ^ Qt.WindowState.WindowFullScreen)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Escape leaves the full screen, when no part of the window wants it."""
-        if event.key() == Qt.Key.Key_Escape and self.isFullScreen():
+        """Escape takes arrows away, then leaves the full screen, when no part of the window wants it."""
+        if event.key() == Qt.Key.Key_Escape and self.session.question is not None:
+            self.session.clear_question()
+        elif event.key() == Qt.Key.Key_Escape and self.isFullScreen():
             self.toggle_full_screen()
         else:
             super().keyPressEvent(event)
