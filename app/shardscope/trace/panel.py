@@ -32,7 +32,7 @@ from shardscope.trace.offers import KeyMenu, KeyOffers
 from shardscope.trace.parts import Progress
 from shardscope.walk import Walk
 
-LOW = 260
+LOW = 320
 """Below this height the outcome shares the room of the steps."""
 
 STEP_MILLISECONDS = 1200
