@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +26,6 @@ from shardscope.trace.panel import TracePanel
 from tests.app.conftest import open_in
 
 KEY = "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb"
-SAMPLES = Path(__file__).parents[3] / "resources" / "samples"
 
 
 @dataclass
@@ -101,9 +101,9 @@ def test_all_bytes_of_a_step_are_lit_with_their_numbers(desk: Desk, qtbot: QtBot
     assert desk.session.lights == ()
 
 
-def test_hollow_lights_come_into_view(desk: Desk, qtbot: QtBot) -> None:
+def test_hollow_lights_come_into_view(desk: Desk, qtbot: QtBot, data: Path) -> None:
     """What a computed step computes with is shown where it lies, in a neighbouring file, too."""
-    open_in(desk.session, qtbot, SAMPLES / "neuroglancer" / "0.shard")
+    open_in(desk.session, qtbot, data / "neuroglancer/skeletons_murmur_gzip/0.shard")
     desk.walk(qtbot, "1", 3)
     assert [light.hollow for light in desk.session.lights] == [True, True]
     qtbot.waitUntil(lambda: desk.hex.state.name == "info")
@@ -112,10 +112,10 @@ def test_hollow_lights_come_into_view(desk: Desk, qtbot: QtBot) -> None:
     assert start <= lit.start < stop
 
 
-def test_nothing_of_the_lookup_before_stays_selected(desk: Desk, qtbot: QtBot) -> None:
+def test_nothing_of_the_lookup_before_stays_selected(desk: Desk, qtbot: QtBot, data: Path) -> None:
     """After the payload of one uid, the walk for another that is absent selects what proves it, and no payload."""
-    open_in(desk.session, qtbot, next((SAMPLES / "des").glob("*.des")))
-    desk.walk(qtbot, "keep", 0)
+    open_in(desk.session, qtbot, data / "des/tiny.des")
+    desk.walk(qtbot, "a", 0)
     desk.step(qtbot, desk.session.walk.steps - 1)
     payload = desk.session.selection.span
     desk.walk(qtbot, "not there")
@@ -125,14 +125,12 @@ def test_nothing_of_the_lookup_before_stays_selected(desk: Desk, qtbot: QtBot) -
         assert desk.session.selection.ref is None
 
 
-def test_a_recipe_is_not_told_to_be_the_content(desk: Desk, qtbot: QtBot) -> None:
+def test_a_recipe_is_not_told_to_be_the_content(desk: Desk, qtbot: QtBot, data: Path, tmp_path: Path) -> None:
     """A file whose xorbs are missing ends as a recipe, and may still be shown."""
-    open_in(desk.session, qtbot, next((SAMPLES / "mdb").rglob("*.mdb")))
+    open_in(desk.session, qtbot, Path(shutil.copy(next((data / "mdb/cas/shard-cache").glob("e74f*.mdb")), tmp_path)))
     shard = desk.session.shard
     assert shard is not None
     key = next(key for key in shard.objects.keys[:] if key and ":" not in key and set(key) != {"0"})
-    if not shard.trace(key).described:
-        pytest.skip("the sample has its xorbs beside it")
     desk.walk(qtbot, key)
     band = desk.trace.band
     assert (band.outcome.text, band.show_object.isEnabled()) == ("Recipe found, content elsewhere", True)
