@@ -82,7 +82,8 @@ class Bill:
             UsageError: It would have to be fetched.
         """
         if not near and not self.fetch:
-            raise UsageError(f"what a first reader pays is measured with what was fetched before, and {what} was not")
+            known = "what a first reader pays is measured with the bytes that were fetched before"
+            raise UsageError(f"{known}; {what} would have to be fetched: look the key up once more")
 
 
 class ColdSource(Source):

@@ -12,7 +12,7 @@ from shardcore.words import plural
 from shardscope.lights import lights_of
 from shardscope.looks import theme
 from shardscope.looks.badges import badge_font, badge_size, paint_badge
-from shardscope.looks.words import source_words
+from shardscope.looks.words import LONGEST_NAME, cut_middle, source_words
 from shardscope.looks.wrap_text import WrapText
 
 
@@ -66,7 +66,8 @@ class StepPlaces(QWidget):
         for light in lights:
             span, row = light.span, light.number
             within = f" of {source_words(span.source)}" if span.source else ""
-            link = WrapText(f"{span.start:,} … {span.stop:,}{within} · {plural(span.size, 'byte')}", link=True)
+            short = f" of {cut_middle(source_words(span.source), LONGEST_NAME)}" if span.source else ""
+            link = WrapText(f"{span.start:,} … {span.stop:,}{short} · {plural(span.size, 'byte')}", link=True)
             link.setToolTip(self.tr("Show bytes {0}").format(f"{span.start:,}..{span.stop:,}{within}"))
             link.clicked.connect(lambda span=span: self._follow(span))
             grid.addWidget(NumberSign(light.number, hollow=light.hollow), row, 0, Qt.AlignmentFlag.AlignTop)
