@@ -8,6 +8,8 @@ from functools import partial
 from PySide6.QtCore import QObject
 
 from shardcore import CredentialsRefused, NoSuchObject, NotAShard, Remedy, RemoteError, ShardError
+from shardcore.errors import LargeRead
+from shardcore.sources.remote.tape import size_text
 from shardscope.connections import Who, who_of
 from shardscope.looks.remedies import ACTIONS, plain_words
 from shardscope.looks.words import grouped
@@ -70,6 +72,9 @@ class Troubles(QObject):
     def _way_out(self, failure: OpenFailure) -> tuple[str, Callable[[], object]]:
         """The one button of what could not be opened: its words, and what it does."""
         request, error = failure.request, failure.error
+        if isinstance(error, LargeRead):
+            words = self.tr("Fetch {0}").format(size_text(error.size))
+            return words, partial(self._session.open, request, agreed=True)
         remedy = error.remedy if isinstance(error, RemoteError) else None
         if request.is_remote and remedy is Remedy.RIGHTS and who_of(request.remote) is not Who.ANONYMOUS:
             return ACTIONS[Remedy.RIGHTS], partial(self._connecting.try_anonymous, request)

@@ -7,8 +7,8 @@ import threading
 import zlib
 from collections.abc import Iterable, Sequence
 
-from shardcore.errors import ConnectionFailed, LimitExceeded, Remedy, ShardError, SourceError
-from shardcore.reading import Priority, Purpose, priority, purpose
+from shardcore.errors import ConnectionFailed, LargeRead, LimitExceeded, Remedy, ShardError, SourceError
+from shardcore.reading import Priority, Purpose, most, priority, purpose
 from shardcore.sources.base import FAR_GAP, MERGE_LIMIT, merged
 from shardcore.sources.blocks import Piece, joined, missing
 from shardcore.sources.remote.address import Address
@@ -100,6 +100,7 @@ class RemoteFile:
         if whole is not None and not fresh:
             self._tell_hit(wanted)
             return [whole[start:stop] for start, stop in ranges]
+        self._check_size(wanted)
         pieces, flights = self._plan(wanted, fresh=fresh)
         if not flights:
             self._tell_hit(wanted)
@@ -173,6 +174,21 @@ class RemoteFile:
             flights = [*self._flights, *([self._opening] if self._opening is not None else [])]
         for flight in flights:
             flight.call_off()
+
+    def _check_size(self, wanted: list[tuple[int, int]]) -> None:
+        """Refuses what somebody wants to be asked about first.
+
+        Raises:
+            LargeRead: So many bytes would be fetched.
+        """
+        limit = most()
+        if limit is None or sum(stop - start for start, stop in wanted) <= limit:
+            return
+        holes = (missing(self._blocks(start, stop), start, stop) for start, stop in wanted)
+        size = sum(last - first for parts in holes for first, last in parts)
+        if size > limit:
+            text = f"{self.address.shown}: {plural(size, 'byte')} would be read at once"
+            raise LargeRead(text, size=size)
 
     # --- what is to be fetched -----------------------------------------------------------------------------
 

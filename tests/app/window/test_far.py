@@ -22,6 +22,7 @@ from shardscope.session import IndexState
 from shardscope.settings import Settings
 from shardscope.window.main_window import MainWindow
 from shardscope.window.screenshot import settle
+from tests.remote.bills import HUGE, bills
 from tests.remote.contents import Sparse
 from tests.remote.servers import RangeServer
 
@@ -48,7 +49,9 @@ def opened(qtbot: QtBot, window: MainWindow, where: str) -> None:
 
 def question(window: MainWindow) -> QMessageBox | None:
     """What is asked, if anything."""
-    return next((box for box in window.findChildren(QMessageBox) if box.objectName() == "costly"), None)
+    return next(
+        (box for box in window.findChildren(QMessageBox) if box.objectName() == "costly" and box.isVisible()), None
+    )
 
 
 def test_jobs_say_how_soon_bytes_are_wanted(qtbot: QtBot, jobs: Jobs) -> None:
@@ -169,3 +172,56 @@ def test_scrolling_over_a_slow_line(qtbot: QtBot, window: MainWindow, server: Ra
     settle(window)
     assert len(server.log) - before < 60
     assert window.hex.view.isVisible()
+
+
+def test_a_large_index_is_read_when_it_is_asked_for(
+    qtbot: QtBot, window: MainWindow, server: RangeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A far index over 64 MB stays where it is until somebody agrees; the rows, and whole keys, are there without."""
+    bill = bills()["swh"]
+    address = server.put("/huge.shard", bill.files["huge.shard"])
+    with qtbot.waitSignal(window.session.opened):
+        window.open(address)
+    settle(window)
+    session, panel = window.session, window.objects
+    assert session.index_state is IndexState.NONE
+    assert server.log.sent < 1 << 20
+    assert panel.load_button.isVisible()
+    assert panel.load_button.text() == "Read the index (184 MB)"
+    assert panel.model.total == HUGE["slots"]
+    panel.filter.setText(bill.key)
+    panel._apply_now()
+    qtbot.waitUntil(lambda: panel.model.total == 1)
+    assert question(window) is None
+    panel.filter.setText("ab*")
+    panel._apply_now()
+    qtbot.waitUntil(lambda: question(window) is not None)
+    asked = question(window)
+    assert asked is not None
+    assert asked.text() == "Filtering and sorting fetches up to 184 MB."
+    asked.reject()
+    assert "reads the index first" in panel.status.text()
+    panel.load_button.click()
+    again = question(window)
+    assert again is not None
+    assert again.text() == "Reading the index fetches up to 184 MB."
+    again.reject()
+    settle(window)
+    assert session.index_state is IndexState.NONE
+    assert server.log.sent < 1 << 20
+    # Where opening itself needs a large index, that waits, too, and the bar keeps the offer.
+    monkeypatch.setattr("shardscope.opened.AUTO_INDEX_BYTES", 80_000)
+    large = bills()["des, index over 64 KiB"]
+    address = server.put("/large.des", large.files[large.target])
+    with qtbot.waitSignal(session.failed):
+        window.open(address)
+    asked = question(window)
+    assert asked is not None
+    assert asked.text().startswith("Opening large.des fetches up to ")
+    asked.reject()
+    assert "would be read at once" in window.bar.text
+    assert window.bar.button.text().startswith("Fetch ")
+    with qtbot.waitSignal(session.opened):
+        window.bar.button.click()
+    assert session.listing is not None
+    assert len(session.listing) == 3000
