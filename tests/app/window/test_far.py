@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,12 +12,15 @@ from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QApplication, QMessageBox
 from pytestqt.qtbot import QtBot
 
-from shardcore import DataSet, Depth, Span
+import shardcore
+from shardcore import DataSet, Depth, RemoteOptions, Span
 from shardcore.reading import Priority as Soon
 from shardcore.reading import priority
 from shardscope import fetching
+from shardscope.extraction import Extraction
 from shardscope.fetching import Costly, verifying, whole
 from shardscope.jobs import Jobs, Priority
+from shardscope.opening import OpenRequest
 from shardscope.pages import PAGE, PageState
 from shardscope.session import IndexState
 from shardscope.settings import Settings
@@ -24,6 +28,7 @@ from shardscope.window.main_window import MainWindow
 from shardscope.window.screenshot import settle
 from tests.remote.bills import HUGE, bills
 from tests.remote.contents import Sparse
+from tests.remote.faults import Drop, FaultProxy, after
 from tests.remote.servers import RangeServer
 
 SAMPLES = Path(__file__).parents[3] / "resources" / "samples"
@@ -225,3 +230,44 @@ def test_a_large_index_is_read_when_it_is_asked_for(
         window.bar.button.click()
     assert session.listing is not None
     assert len(session.listing) == 3000
+
+
+def test_an_extraction_goes_on_after_the_line_broke(
+    qtbot: QtBot, window: MainWindow, server: RangeServer, tmp_path: Path
+) -> None:
+    """What is whole stays and is not fetched again; one click in the transfers goes on with the rest."""
+    made, out = tmp_path / "a.shard", tmp_path / "out"
+    dice = random.Random(5)
+    with shardcore.create(made, format="swh") as writer:
+        for _ in range(30):
+            writer.add(None, dice.randbytes(1 << 20))
+    server.put("/a.shard", made)
+    with FaultProxy(server.host) as proxy:
+        options = RemoteOptions(retries=0, patience=0.5, threads=1)
+        with qtbot.waitSignal(window.session.opened):
+            window.session.open(OpenRequest(f"http://{proxy.host}/a.shard", remote=options))
+        qtbot.waitUntil(lambda: window.session.index_state is IndexState.LOADED)
+        shard = window.session.shard
+        assert shard is not None
+        settle(window)
+        proxy.faults = [Drop(when=after(len(proxy.log) + 1))]
+        extracting = window.objects.actions_.extracting
+        with qtbot.waitSignal(extracting.finished) as told:
+            extracting.start(Extraction(shard, window.session.request, None, out))
+        first = told.args[0].found
+        assert first.lost
+        assert 0 < first.files < 30
+        assert first.files + first.failed == 30
+        jobs = window.transfers.jobs
+        assert not jobs.resume_button.isHidden()
+        assert "Resume goes on" in jobs.model.index(0, 4).data()
+        proxy.faults = []
+        server.log.clear()
+        with qtbot.waitSignal(extracting.finished) as told:
+            jobs.resume_button.click()
+        second = told.args[0].found
+        assert (second.files, second.failed, second.lost) == (30 - first.files, 0, False)
+        assert server.log.sent < (second.files + 4) << 20
+        assert jobs.resume_button.isHidden()
+    assert {path.name for path in out.iterdir() if path.suffix != ".json"} == set(filter(None, shard.objects.keys[:]))
+    settle(window)
