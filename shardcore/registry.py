@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -41,6 +42,12 @@ FORMATS = (
 
 REMOTE_JOBS = 8
 """Members or objects of a remote thing that are worked on at the same time, unless somebody says otherwise."""
+
+HEAD = 4096
+"""Bytes of the beginning of a remote file that are fetched at once; what a window shows of it first."""
+
+WHOLE_HEAD = 65536
+"""The same where the name says that the format has its index there; see `Format.head_names`."""
 
 LONGEST_BEGINNING = 64
 """Bytes of a file by which formats are told apart before they are asked; see `Format.begins`."""
@@ -90,7 +97,7 @@ def detect(where: str | Path | bytes | Source | Folder, *, remote: RemoteOptions
         NotAShard: No format is sure enough; the candidates are named.
         SourceError: The bytes cannot be had.
     """
-    target = source_of(where, remote)
+    target = source_of(where, remote, first=_first_bytes(where))
     if isinstance(target, Folder):
         try:
             found, verdict = _judge_folder(target)
@@ -141,7 +148,7 @@ def open(
         SourceError: The bytes cannot be had.
     """
     values, named, claim = _opening_options(options, remote, tape)
-    target = source_of(where, remote, tape)
+    target = source_of(where, remote, tape, _first_bytes(where))
     name = format or named
     elsewhere = Elsewhere(remote, getattr(target, "tape", tape))
     context = OpenContext(
@@ -168,6 +175,15 @@ def open(
         if target is not where:
             target.close()
         raise
+
+
+def _first_bytes(where: object) -> int:
+    """How many bytes of the beginning of a remote file are asked for at once, by its name.
+
+    Most formats keep there a few fields only, and what is needed next at another place.
+    """
+    name = re.split(r"[?#|]", str(where), maxsplit=1)[0].rstrip("/").rpartition("/")[2] if is_address(where) else ""
+    return WHOLE_HEAD if any(re.fullmatch(one.head_names, name) for one in all_formats() if one.head_names) else HEAD
 
 
 def _opening_options(

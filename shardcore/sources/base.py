@@ -44,6 +44,7 @@ class Source(ABC):
         merge_gap: Ranges that lie at most this many bytes apart are cheaper to read as one.
         watchable: Whether `check_unchanged` can be asked again and again at next to no cost.
         near: Whether a read takes no time worth doing something else meanwhile.
+        head_size: Bytes of its beginning that come with the first read, and are worth asking for at once.
     """
 
     name: str
@@ -52,6 +53,7 @@ class Source(ABC):
     merge_gap: int = MERGE_GAP
     watchable: bool = False
     near: bool = True
+    head_size: int = 1 << 16
 
     @property
     @abstractmethod

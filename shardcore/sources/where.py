@@ -23,7 +23,10 @@ MOST_TEXT = 16 << 20
 
 
 def source_of(
-    where: str | Path | bytes | Source | Folder, remote: RemoteOptions | None = None, tape: Tape | None = None
+    where: str | Path | bytes | Source | Folder,
+    remote: RemoteOptions | None = None,
+    tape: Tape | None = None,
+    first: int = 1 << 16,
 ) -> Source | Folder:
     """The source or folder behind a path, an address or bytes.
 
@@ -31,6 +34,7 @@ def source_of(
         where: Where it is.
         remote: How remote things are reached.
         tape: Where requests are noted.
+        first: Bytes of the beginning of a remote file that are fetched at once.
 
     Raises:
         SourceError: Nothing is there.
@@ -54,7 +58,7 @@ def source_of(
         from shardcore.sources.remote.options import RemoteOptions
         from shardcore.sources.remote.source import open_remote
 
-        return open_remote(parse_address(text), remote or RemoteOptions(), tape)
+        return open_remote(parse_address(text), remote or RemoteOptions(), tape, first)
     path = Path(text)
     # Path.is_dir raises for names that are too long, and where looking is not allowed.
     return LocalFolder(path) if os.path.isdir(path) else FileSource(path)  # noqa: PTH112

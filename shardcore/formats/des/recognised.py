@@ -31,5 +31,7 @@ def open_shard(probe: PrefetchedSource, context: OpenContext) -> shard.DesShard 
 
 
 def _is_zones(probe: PrefetchedSource) -> bool:
-    head = probe.head(HEAD)
-    return not head.startswith(MAGIC) and looks_like_zones(head)
+    head = probe.head(min(HEAD, probe.head_size))
+    if head.startswith(MAGIC) or b"\0" in head:
+        return False
+    return looks_like_zones(probe.head(HEAD))

@@ -11,6 +11,7 @@ FORMAT = Format(
     detect=lazily("shardcore.formats.neuroglancer.shard:detect"),
     open=lazily("shardcore.formats.neuroglancer.shard:open_shard"),
     infer=lazily("shardcore.formats.neuroglancer.shard:infer"),
+    head_names=r"[0-9a-f]+\.(shard|index|data)",
     folder_names=("info", "*.shard", "*.index"),
     folder_mark=True,
     detect_folder=lazily("shardcore.formats.neuroglancer.folder:detect_folder"),

@@ -41,13 +41,13 @@ class Opened:
         self._absent: dict[Address, RemoteError] = {}
         self._listings: dict[tuple[Address, str], list[Entry]] = {}
 
-    def source(self, address: Address, *, sibling: bool = False) -> RemoteSource:
-        """The file at an address; its first range has been fetched.
+    def source(self, address: Address, *, sibling: bool = False, first: int = FIRST) -> RemoteSource:
+        """The file at an address; its first range, of `first` bytes, has been fetched.
 
         Raises:
             RemoteError: It cannot be had.
         """
-        return RemoteSource(self, self.file(address, sibling=sibling), root=not sibling)
+        return RemoteSource(self, self.file(address, sibling=sibling, first=first), root=not sibling, first=first)
 
     def file(self, address: Address, *, sibling: bool = True, first: int = FIRST) -> RemoteFile:
         """The same without a source over it; `first` bytes of its beginning are useful.
@@ -116,6 +116,7 @@ class RemoteSource(Source):
         opened: The opened thing that it belongs to.
         file: The file.
         root: Whether it is the thing itself: closing it closes everything.
+        first: Bytes of its beginning that were asked for.
 
     Raises:
         RemoteError: It cannot be had.
@@ -123,8 +124,9 @@ class RemoteSource(Source):
 
     near = False
 
-    def __init__(self, opened: Opened, file: RemoteFile, *, root: bool) -> None:
+    def __init__(self, opened: Opened, file: RemoteFile, *, root: bool, first: int = FIRST) -> None:
         self._opened, self._file, self._root = opened, file, root
+        self.head_size = first
         self._closed = False
         address = file.address
         self.name, self.uri = address.name, address.shown
@@ -320,11 +322,13 @@ class RemoteFolder(Folder):
         tape.add(record)
 
 
-def open_remote(address: Address, options: RemoteOptions, tape: Tape | None = None) -> RemoteSource | RemoteFolder:
+def open_remote(
+    address: Address, options: RemoteOptions, tape: Tape | None = None, first: int = FIRST
+) -> RemoteSource | RemoteFolder:
     """Opens what lies at an address: a file, or a folder where it ends with a slash or no file is there.
 
     Web addresses of stores are asked over HTTP, as they stand; where that is not enough (a folder, which HTTP cannot
-    list, or options that only a store knows), they are opened in their bucket.
+    list, or options that only a store knows), they are opened in their bucket. Of a file, `first` bytes are fetched.
 
     Raises:
         RemoteError: Nothing is there, or it cannot be had.
@@ -337,7 +341,7 @@ def open_remote(address: Address, options: RemoteOptions, tape: Tape | None = No
         if address.is_folder:
             return RemoteFolder(opened, address, root=True)
         try:
-            return opened.source(address)
+            return opened.source(address, first=first)
         except (NoSuchObject, Forbidden) as error:
             if address.query or not _holds_something(opened, address.as_folder):
                 raise error
