@@ -19,7 +19,8 @@ from shardcore.progress import Progress, no_progress
 from shardcore.shard import Shard, tell_purposes
 from shardcore.sources.base import Folder, Source
 from shardcore.sources.opening import PrefetchedSource
-from shardcore.sources.where import Elsewhere, folder_of, is_address, source_of, text_at
+from shardcore.sources.remote.address import is_address
+from shardcore.sources.where import Elsewhere, folder_of, source_of, text_at
 from shardcore.text import short
 
 if TYPE_CHECKING:

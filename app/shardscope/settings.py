@@ -7,6 +7,8 @@ from pathlib import Path
 
 from PySide6.QtCore import QByteArray, QSettings
 
+from shardcore.sources.remote.address import is_address
+
 MAX_RECENT = 12
 
 THEMES = ("system", "light", "dark", "light-safe", "dark-safe")
@@ -37,7 +39,7 @@ class Settings:
 
     def add_recent(self, uri: str) -> None:
         """Puts something that was opened first; paths are made absolute."""
-        name = uri if "://" in uri else str(Path(uri).absolute())
+        name = uri if is_address(uri) else str(Path(uri).absolute())
         self._store.setValue("recent", [name, *(other for other in self.recent if other != name)][:MAX_RECENT])
 
     def clear_recent(self) -> None:

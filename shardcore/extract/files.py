@@ -12,8 +12,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from shardcore.ahead import fetched_ahead
 from shardcore.errors import Remedy, ShardError, SourceError, UsageError, ends_reading, reason_of
-from shardcore.extract.ahead import fetched_ahead
 from shardcore.extract.endings import HEAD, ending_of
 from shardcore.extract.manifest import MANIFEST, Manifest
 from shardcore.extract.names import Names

@@ -13,6 +13,7 @@ from shardcore.errors import SourceError, UsageError, says_absent
 from shardcore.sources.base import Folder, Source
 from shardcore.sources.local import FileSource, LocalFolder
 from shardcore.sources.memory import BytesSource
+from shardcore.sources.remote.address import is_address, parse_address
 
 if TYPE_CHECKING:
     from shardcore.sources.remote.options import RemoteOptions
@@ -52,9 +53,8 @@ def source_of(
         from urllib.request import url2pathname
 
         text = url2pathname(urlsplit(text).path)
-    elif "://" in text:
+    elif is_address(text):
         # Local files need none of it.
-        from shardcore.sources.remote.address import parse_address
         from shardcore.sources.remote.options import RemoteOptions
         from shardcore.sources.remote.source import open_remote
 
@@ -83,11 +83,6 @@ def folder_of(where: str | Path | Folder, remote: RemoteOptions | None = None, t
     raise UsageError(f"{where} is a file; a folder is wanted")
 
 
-def is_address(value: object) -> bool:
-    """Whether an option is the address of something remote, rather than a path or a text."""
-    return isinstance(value, str) and "://" in value[:20] and value.split("://", 1)[0].isalnum()
-
-
 def text_at(where: str, remote: RemoteOptions | None = None, tape: Tape | None = None) -> bytes:
     """The whole text at an address; of a folder, its `info`.
 
@@ -101,7 +96,6 @@ def text_at(where: str, remote: RemoteOptions | None = None, tape: Tape | None =
         SourceError: Nothing is there.
         LimitExceeded: It is too long for a text that says how something is opened.
     """
-    from shardcore.sources.remote.address import parse_address
     from shardcore.sources.remote.source import FOLDER_MARK
 
     address = parse_address(where)

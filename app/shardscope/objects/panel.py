@@ -9,6 +9,7 @@ from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QToolButton, QVBoxLayout, QWidget
 
+from shardcore.sources.remote.address import is_address
 from shardcore.sources.remote.tape import size_text
 from shardcore.words import plural
 from shardscope.fetching import index_size
@@ -197,7 +198,7 @@ class ObjectPanel(QWidget):
             self.chips.show_filter(self.filter.text())
             self.columns.learn(census)
 
-        if not countable(self._total, far="://" in self._session.uri):
+        if not countable(self._total, far=is_address(self._session.uri)):
             learn(None)
             return
         self._session.ask(

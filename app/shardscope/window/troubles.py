@@ -9,6 +9,7 @@ from PySide6.QtCore import QObject
 
 from shardcore import CredentialsRefused, NoSuchObject, NotAShard, Remedy, RemoteError, ShardError
 from shardcore.errors import LargeRead
+from shardcore.sources.remote.address import is_address
 from shardcore.sources.remote.tape import size_text
 from shardscope.connections import Who, who_of
 from shardscope.looks.remedies import ACTIONS, plain_words
@@ -62,7 +63,7 @@ class Troubles(QObject):
             text += " " + self.tr("It looks a little like {0}.").format("; ".join(error.candidates))
         if isinstance(error, ShardError) and error.remedy is Remedy.SPEC:
             self._bar.tell(text, Tone.ERROR, action=ACTIONS[Remedy.SPEC], do=partial(self._ways.ask, failure.request))
-        elif isinstance(error, NotAShard) and "://" not in failure.uri:
+        elif isinstance(error, NotAShard) and not is_address(failure.uri):
             # Files are shown in any case: this is a folder that is no data set.
             self._bar.tell(text, Tone.ERROR, action=self.tr("Pack it…"), do=partial(self._pack, (failure.uri,)))
         else:

@@ -225,15 +225,14 @@ class RemoteFile:
         return _outside((start, stop), joined_ones.values())
 
     def _ahead(self, holes: list[tuple[int, int]]) -> list[tuple[int, int]]:
-        """Reads ahead of somebody who takes one stretch after the other, as far as was read so before."""
+        """Reads ahead of somebody who takes one stretch after the other, as far as was fetched so before."""
         if len(holes) != 1 or self._pin is None:
             return holes
         start, stop = holes[0]
-        self._run = self._run + stop - start if start == self._next and self._run else (stop - start if start else 0)
-        more = min(self._run, AHEAD) if start == self._next and self._run > stop - start else 0
-        if purpose() is Purpose.LOOKUP:
-            more = 0
+        before = self._run if start == self._next else 0
+        more = 0 if purpose() is Purpose.LOOKUP else min(before, AHEAD)
         self._next = min(stop + more, self._pin.size)
+        self._run = before + self._next - start if start else 0
         return [(start, max(self._next, stop))]
 
     def _purpose(self, start: int) -> Purpose:

@@ -6,7 +6,6 @@ import builtins
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from itertools import count
 
 from shardcore.errors import Forbidden, NoSuchObject, RemoteError, SourceError, says_absent
 from shardcore.progress import check_stopped, wait_for
@@ -286,9 +285,8 @@ class RemoteFolder(Folder):
         """A part of a listing; asked for again when there is no answer."""
         remote = self._opened.remote
         transport = remote.line(where).transport
-        pauses = remote.pauses()
-        for attempt in count():
-            remote.check()
+
+        def ask(attempt: int) -> Page:
             check_stopped()
             if where.in_store:
                 remote.spend(0)
@@ -303,15 +301,11 @@ class RemoteFolder(Folder):
                     failed = refusal(error.reply, where, anonymous=transport.anonymous)
                 told = failed.error if isinstance(failed, Broken) else failed
                 self._tell(where, at, status, attempt, str(getattr(told, "message", told)))
-                pause = next(pauses, None) if isinstance(failed, Broken) else None
-                if pause is None or not isinstance(failed, Broken):
-                    raise told from error
-                wait_for(remote.patient(failed, pause))
-            else:
-                self._tell(where, at, 200, attempt, "")
-                remote.fine()
-                return page
-        raise AssertionError("there is an end to pauses")
+                raise failed from error
+            self._tell(where, at, 200, attempt, "")
+            return page
+
+        return remote.tried(ask, wait_for)
 
     def _tell(self, where: Address, at: float, status: int, attempt: int, error: str) -> None:
         tape = self.tape
