@@ -276,13 +276,17 @@ def means_folder(target: str | Path) -> bool:
     return text.endswith(("/", os.sep)) or os.path.isdir(text)  # noqa: PTH112
 
 
-def locate(format: str, key: str, **options: Any) -> dict[str, Any]:
+def locate(
+    format: str, key: str, *, remote: RemoteOptions | None = None, tape: Tape | None = None, **options: Any
+) -> dict[str, Any]:
     """Says in which shard a key lies, from the routing rule alone.
 
     Args:
         format: The name of the format.
         key: In the text form of the format.
-        **options: Options that the format declares for locating (`Format.options`).
+        remote: How what an option names is reached, where it is remote.
+        tape: Where each request for it is noted.
+        **options: Options that the format declares for locating (`Format.options`); texts may lie at addresses.
 
     Raises:
         UsageError: The format does not route keys, or the key or an option does not fit.
@@ -292,7 +296,11 @@ def locate(format: str, key: str, **options: Any) -> dict[str, Any]:
     if found.locate is None:
         there = ", ".join(one.name for one in all_formats() if one.locate is not None)
         raise UsageError(f"{format} does not route keys to shards; there is {there}")
-    return found.locate(key, **read_options(found.options, options, Purpose.LOCATE, format))
+    given = {
+        name: text_at(str(value), remote, tape).decode("utf-8", "surrogateescape") if is_address(value) else value
+        for name, value in options.items()
+    }
+    return found.locate(key, **read_options(found.options, given, Purpose.LOCATE, format))
 
 
 def _open_source(target: Source, name: str | None, context: OpenContext, *, claim: str = "") -> Shard:

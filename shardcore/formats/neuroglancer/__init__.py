@@ -33,7 +33,7 @@ FORMAT = Format(
     ),
     options=(
         Option("spec", OptionType.JSON, "The sharding specification.", names_format=True),
-        Option("info", OptionType.JSON, "The info of a data set, or its folder.", Purpose.LOCATE),
+        Option("info", OptionType.JSON, "The info of a data set, or its folder; a path or address.", Purpose.LOCATE),
         Option("spec", OptionType.JSON, "The sharding specification alone.", Purpose.LOCATE),
         Option("folder", OptionType.TEXT, "The folder of the key space, where the info has several.", Purpose.LOCATE),
         Option(

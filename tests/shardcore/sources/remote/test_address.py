@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from shardcore.errors import SourceError, UsageError
-from shardcore.sources.remote.address import Address, parse_address
+from shardcore.sources.remote.address import Address, is_address, parse_address
 
 
 @pytest.mark.parametrize(
