@@ -10,6 +10,7 @@ import pytest
 
 import shardcore
 from shardcore.cli.program import run
+from shardcore.sources.remote.options import RemoteOptions
 from tests.remote.faults import FaultProxy, Refuse, after
 from tests.remote.servers import RangeServer, StoreServer
 
@@ -95,3 +96,16 @@ def test_members_of_a_data_set_fetch_their_objects_together(tmp_path: Path, caps
         server.log.clear()
         assert run(["verify", *way, "--depth", "content"]) == 0
         assert len(server.log) <= 2 + 3 * 12
+
+
+def test_the_heads_of_a_folder_are_looked_at_together(swh: Path) -> None:
+    """A folder of Read Shards is known after its listing and one more round trip, however many heads are looked at."""
+    with StoreServer(latency=0.05) as server:
+        for number in range(6):
+            server.put(f"/b/{number}.shard", swh.read_bytes())
+        options = RemoteOptions(endpoint_url=server.url, addressing="path", anonymous=True)
+        with shardcore.open("s3://b/", remote=options) as opened:
+            assert opened.format == "swh"
+        heads = [one for one in server.log if one.request.path.endswith(".shard")]
+        assert len(heads) == 4
+        assert max(one.began for one in heads) < min(one.ended for one in heads)
