@@ -11,7 +11,7 @@ from typing import TypeVar
 from PySide6.QtCore import QObject, Signal
 
 from shardcore import Cancelled, Objects, RemoteOptions, Shard, ShardError, SourceChanged, SourceError, Span, Tape
-from shardcore.errors import LargeRead
+from shardcore.errors import LargeRead, RemoteError, ends_reading
 from shardcore.reading import at_most
 from shardscope.fetching import MUCH, Costly, index_size
 from shardscope.jobs import Job, Jobs, Pool, Priority, alive
@@ -367,7 +367,12 @@ class Opened(QObject):
     def note_trouble(self, error: BaseException | None) -> None:
         """Tells that bytes could not be had; views hand in what their jobs raised, and only source errors count."""
         if isinstance(error, SourceChanged) or (isinstance(error, SourceError) and self.shard is not None):
-            self.check_source()
+            shard = self.shard
+            if shard is not None and shard.source is None and isinstance(error, RemoteError) and ends_reading(error):
+                # A data set has no file to ask: what one of its members says of the server holds for all.
+                self._set_trouble(error)
+            else:
+                self.check_source()
 
     def _set_tape(self, tape: Tape | None) -> None:
         if tape is not self.tape:

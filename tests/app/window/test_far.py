@@ -13,7 +13,20 @@ from PySide6.QtWidgets import QApplication, QMessageBox
 from pytestqt.qtbot import QtBot
 
 import shardcore
-from shardcore import DataSet, Depth, RemoteOptions, Span
+from shardcore import (
+    CredentialsRefused,
+    DataSet,
+    Depth,
+    Forbidden,
+    NoSuchObject,
+    Remedy,
+    RemoteOptions,
+    ServerFailed,
+    SourceChanged,
+    SourceError,
+    Span,
+    TimedOut,
+)
 from shardcore.reading import Priority as Soon
 from shardcore.reading import priority
 from shardscope import fetching
@@ -24,6 +37,7 @@ from shardscope.opening import OpenRequest
 from shardscope.pages import PAGE, PageState
 from shardscope.session import IndexState
 from shardscope.settings import Settings
+from shardscope.window.connecting.sheet import AddressSheet
 from shardscope.window.main_window import MainWindow
 from shardscope.window.screenshot import settle
 from tests.remote.bills import HUGE, bills
@@ -57,6 +71,18 @@ def question(window: MainWindow) -> QMessageBox | None:
     return next(
         (box for box in window.findChildren(QMessageBox) if box.objectName() == "costly" and box.isVisible()), None
     )
+
+
+@pytest.fixture(scope="module")
+def far(qapp: QApplication, tmp_path_factory: pytest.TempPathFactory) -> Iterator[MainWindow]:
+    """A window with a far data set in it, for all tests that leave it as it was."""
+    with RangeServer() as server:
+        made = MainWindow(Settings(tmp_path_factory.mktemp("far") / "settings.ini"))
+        made.show()
+        made.open(server.put_folder("/set", SAMPLES / "neuroglancer"))
+        settle(made)
+        yield made
+        made.close()
 
 
 def test_jobs_say_how_soon_bytes_are_wanted(qtbot: QtBot, jobs: Jobs) -> None:
@@ -141,7 +167,48 @@ def test_a_file_that_changed_on_the_server(qtbot: QtBot, window: MainWindow, ser
     qtbot.waitUntil(lambda: window.bar.text != "")
     # The server is lost; the file is none other than it was.
     assert "What is here can still be looked at" in window.bar.text
-    assert window.bar.button.text() == "Reload"
+    assert window.bar.button.text() == "Try again"
+
+
+@pytest.mark.parametrize(
+    ("error", "button", "sheet"),
+    [
+        (CredentialsRefused("expired", remedy=Remedy.RENEW), "Connect…", True),
+        (Forbidden("no", status=403, remedy=Remedy.PROFILE), "Choose a profile…", True),
+        (NoSuchObject("gone", status=404), "Change the address…", True),
+        (TimedOut("nothing came", remedy=Remedy.AGAIN), "Try again", False),
+        (SourceChanged("changed", remedy=Remedy.REOPEN), "Reload", False),
+    ],
+    ids=lambda value: value if isinstance(value, str) else None,
+)
+def test_what_broke_after_opening_has_the_button_that_helps(
+    qtbot: QtBot, far: MainWindow, error: SourceError, button: str, sheet: bool
+) -> None:
+    """As where something cannot be opened: the profile, the address, the credentials, or once more."""
+    far.session._set_trouble(error)
+    assert far.bar.button.text() == button
+    if sheet:
+        far.bar.button.click()
+        (asked,) = [one for one in far.findChildren(AddressSheet) if one.isVisible()]
+        assert asked.address.text() == far.session.uri
+        asked.reject()
+    else:
+        with qtbot.waitSignal(far.session.opened):
+            far.bar.button.click()
+        assert far.session.trouble is None
+    far.session._set_trouble(None)
+
+
+def test_a_data_set_tells_that_its_server_is_lost(far: MainWindow) -> None:
+    """There is no file to ask again: what one member met is told, and something absent is not."""
+    session = far.session
+    shard = session.shard
+    assert isinstance(shard, DataSet)
+    session.note_trouble(NoSuchObject("absent", status=404))
+    assert session.trouble is None
+    session.note_trouble(ServerFailed("down", status=503, remedy=Remedy.AGAIN))
+    assert far.bar.button.text() == "Try again"
+    session._set_trouble(None)
 
 
 def test_scrolling_over_a_slow_line(qtbot: QtBot, window: MainWindow, server: RangeServer, data: Path) -> None:
