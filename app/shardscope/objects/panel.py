@@ -362,7 +362,7 @@ class ObjectPanel(QWidget):
         self.load_button.setVisible(self._session.shard is not None and state in (IndexState.NONE, IndexState.FAILED))
         words = self.tr("Read the index")
         if self._large_ahead:
-            words += f" ({size_text(self._session.index_ahead)})"
+            words = self.tr("Read index: {0}").format(size_text(self._session.index_ahead))
         self.load_button.setText(words)
         first, last = self.model.block
         paged = last - first < self.model.total

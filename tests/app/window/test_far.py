@@ -259,7 +259,7 @@ def test_a_large_index_is_read_when_it_is_asked_for(
     assert session.index_state is IndexState.NONE
     assert server.log.sent < 1 << 20
     assert panel.load_button.isVisible()
-    assert panel.load_button.text() == "Read the index (184 MB)"
+    assert panel.load_button.text() == "Read index: 184 MB"
     assert panel.model.total == HUGE["slots"]
     panel.filter.setText(bill.key)
     panel._apply_now()
