@@ -257,6 +257,14 @@ class Folder(ABC):
         """Whether opening what lies at the relative `name` fetches nothing: it is near, or was opened before."""
         return True
 
+    def open_at(self, name: str, start: int, stop: int) -> Source:
+        """The same as `open_on_demand`, where the bytes `[start, stop)` are wanted first.
+
+        Raises:
+            SourceError: Nothing is there, or the name leaves the folder, or a link stands in the way.
+        """
+        return self.open_on_demand(name)
+
     def read(self, name: str, limit: int) -> bytes:
         """The whole content of a small file.
 

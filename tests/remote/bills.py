@@ -291,8 +291,8 @@ def neuroglancer() -> list[Bill]:
             "skeletons/",
             key,
             absent,
-            # The whole form is tried first; and the data are opened before anybody knows what of them is wanted.
-            {"open": 1, "object": 5, "absent": 4, "list": 8},
+            # The whole form is tried first.
+            {"open": 1, "object": 4, "absent": 3, "list": 8},
             least,
         ),
     ]

@@ -306,11 +306,12 @@ class RemoteFile:
         self._pin = self._pin or pin
         return data
 
-    def open(self, first: int = FIRST) -> None:
+    def open(self, first: int = FIRST, at: tuple[int, int] | None = None) -> None:
         """Fetches the first range, which tells how large the file is.
 
         Args:
             first: How many bytes of the beginning are useful.
+            at: The range that is, where it is another one.
 
         Raises:
             RemoteError: It cannot be had.
@@ -321,8 +322,9 @@ class RemoteFile:
                 return
             flight = self._opening
             if flight is None or not flight.join():
-                stop = self.remote.room(first)
-                flight = self._opening = Flight(0, stop, priority(), purpose() or Purpose.HEAD)
+                start, stop = at or (0, first)
+                stop = start + self.remote.room(stop - start)
+                flight = self._opening = Flight(start, stop, priority(), purpose() or Purpose.HEAD)
                 flight.join()
                 self._queue(flight)
         try:

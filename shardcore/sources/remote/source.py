@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 
-from shardcore.errors import Forbidden, NoSuchObject, RemoteError, SourceError, says_absent
+from shardcore.errors import Forbidden, NoSuchObject, RemoteError, SourceChanged, SourceError, says_absent
 from shardcore.progress import check_stopped, wait_for
 from shardcore.reading import Purpose, reading_for
 from shardcore.sources.base import Entry, Folder, PurposeAt, Source
@@ -40,16 +40,21 @@ class Opened:
         self._absent: dict[Address, RemoteError] = {}
         self._listings: dict[tuple[Address, str], list[Entry]] = {}
 
-    def source(self, address: Address, *, sibling: bool = False, first: int = FIRST) -> RemoteSource:
-        """The file at an address; its first range, of `first` bytes, has been fetched.
+    def source(
+        self, address: Address, *, sibling: bool = False, first: int = FIRST, at: tuple[int, int] | None = None
+    ) -> RemoteSource:
+        """The file at an address; its first range, of `first` bytes or that at `at`, has been fetched.
 
         Raises:
             RemoteError: It cannot be had.
         """
-        return RemoteSource(self, self.file(address, sibling=sibling, first=first), root=not sibling, first=first)
+        file = self.file(address, sibling=sibling, first=first, at=at)
+        return RemoteSource(self, file, root=not sibling, first=first)
 
-    def file(self, address: Address, *, sibling: bool = True, first: int = FIRST) -> RemoteFile:
-        """The same without a source over it; `first` bytes of its beginning are useful.
+    def file(
+        self, address: Address, *, sibling: bool = True, first: int = FIRST, at: tuple[int, int] | None = None
+    ) -> RemoteFile:
+        """The same without a source over it; `first` bytes of its beginning are useful, or those at `at`.
 
         Raises:
             RemoteError: It cannot be had.
@@ -60,7 +65,7 @@ class Opened:
             if file is None:
                 file = self._files[address] = RemoteFile(self.remote, address, sibling=sibling)
         try:
-            file.open(first)
+            file.open(first, at)
         except BaseException as error:
             with self._lock:
                 self._files.pop(address, None)
@@ -245,6 +250,18 @@ class RemoteFolder(Folder):
     def at_hand(self, name: str) -> bool:
         """Whether it was opened before, or sought in vain."""
         return self._opened.knows(self._address.inside(name))
+
+    def open_at(self, name: str, start: int, stop: int) -> RemoteSource:
+        """The same, where other bytes than the first are wanted: they come with the request that tells the size.
+
+        Raises:
+            SourceError: Nothing is there, or the name leaves the folder.
+        """
+        try:
+            return self._opened.source(self._address.inside(name), sibling=True, at=(start, stop))
+        except SourceChanged:
+            # It ends before; a range after the end is answered as if it were another file.
+            return self.open(name)
 
     def read(self, name: str, limit: int) -> bytes:
         """The whole content of a small file; what is packed on the way is unpacked.

@@ -36,9 +36,7 @@ class OwnPrice(QDialog):
         form.addRow(self.tr("1,000 requests that &read"), self.reads)
         form.addRow(self.tr("1,000 requests that &list"), self.listings)
         form.addRow(self.tr("1 &GB that leaves the store"), self.gigabyte)
-        note = QLabel(
-            self.tr("As your store bills them, in dollars. They count from now on."), self
-        )
+        note = QLabel(self.tr("As your store bills them, in dollars. They count from now on."), self)
         note.setWordWrap(True)
         buttons = QDialogButtonBox(
             QDialogButtonBox.StandardButton.Ok | QDialogButtonBox.StandardButton.Cancel, parent=self

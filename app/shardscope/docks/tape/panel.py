@@ -91,8 +91,12 @@ class TapePanel(QWidget):
         own.setChecked(self.price.name == OWN)
         group.addAction(own)
         # Who asks for other prices and takes none keeps those that there were.
-        menu.aboutToShow.connect(lambda: [one.setChecked(self._is_chosen(one)) for one in group.actions()])
+        menu.aboutToShow.connect(lambda: self._show_chosen(group))
         return menu
+
+    def _show_chosen(self, group: QActionGroup) -> None:
+        for action in group.actions():
+            action.setChecked(self._is_chosen(action))
 
     def _is_chosen(self, action: QAction) -> bool:
         return action.text() == self.price.name or (self.price.name == OWN and action.text().endswith("…"))
