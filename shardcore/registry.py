@@ -183,7 +183,11 @@ def _first_bytes(where: object) -> int:
 
     Most formats keep there a few fields only, and what is needed next at another place.
     """
-    name = re.split(r"[?#|]", str(where), maxsplit=1)[0].rstrip("/").rpartition("/")[2] if is_address(where) else ""
+    return head_bytes(re.split(r"[?#|]", str(where), maxsplit=1)[0].rpartition("/")[2]) if is_address(where) else HEAD
+
+
+def head_bytes(name: str) -> int:
+    """How many bytes of the beginning of a file of that name a reader asks a store for at once."""
     return WHOLE_HEAD if any(re.fullmatch(one.head_names, name) for one in all_formats() if one.head_names) else HEAD
 
 

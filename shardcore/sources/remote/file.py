@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from shardcore.errors import ConnectionFailed, LargeRead, LimitExceeded, Remedy, ShardError, SourceError
 from shardcore.reading import Priority, Purpose, most, priority, purpose
 from shardcore.sources.base import FAR_GAP, MERGE_LIMIT, merged
-from shardcore.sources.blocks import Piece, joined, missing
+from shardcore.sources.blocks import Piece, ReadAhead, joined, missing
 from shardcore.sources.remote.address import Address
 from shardcore.sources.remote.fetch import Fetch, Fetched
 from shardcore.sources.remote.flight import CalledOff, Flight
@@ -24,9 +24,6 @@ FIRST = 1 << 16
 
 MOST_PLAIN = 1 << 20
 """The same of a file of which everything is wanted, and which should be small."""
-
-AHEAD = 4 << 20
-"""At most so many bytes are read ahead of somebody who reads a file from one end to the other."""
 
 _tokens = itertools.count()
 
@@ -51,7 +48,7 @@ class RemoteFile:
         self._location = ""
         self._identity = ""
         self._other = Purpose.PAYLOAD if sibling else Purpose.INDEX
-        self._next = self._run = 0
+        self._run = ReadAhead()
 
     @property
     def pin(self) -> Pin:
@@ -229,11 +226,7 @@ class RemoteFile:
         if len(holes) != 1 or self._pin is None:
             return holes
         start, stop = holes[0]
-        before = self._run if start == self._next else 0
-        more = 0 if purpose() is Purpose.LOOKUP else min(before, AHEAD)
-        self._next = min(stop + more, self._pin.size)
-        self._run = before + self._next - start if start else 0
-        return [(start, max(self._next, stop))]
+        return [(start, self._run.beyond(start, stop, self._pin.size, lookup=purpose() is Purpose.LOOKUP))]
 
     def _purpose(self, start: int) -> Purpose:
         return purpose() or self.remote.tape.purpose_of(self.address.shown, start) or self._other
