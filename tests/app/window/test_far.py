@@ -79,7 +79,9 @@ def far(qapp: QApplication, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     with RangeServer() as server:
         made = MainWindow(Settings(tmp_path_factory.mktemp("far") / "settings.ini"))
         made.show()
-        made.open(server.put_folder("/set", SAMPLES / "neuroglancer"))
+        opening = made.session.open(server.put_folder("/set", SAMPLES / "neuroglancer" / "worked"))
+        while not opening.state.ended or made.session.shard is None:
+            QApplication.processEvents()
         settle(made)
         yield made
         made.close()
