@@ -14,6 +14,7 @@ from shardcore.cli.options import (
     format_options,
     opens,
     progress_bar,
+    reaches,
     shown_uri,
     whole_number,
 )
@@ -210,6 +211,7 @@ def verify(
     return 0 if report.ok else 1
 
 
+@reaches
 def locate(
     format_name: Annotated[str, typer.Argument(metavar="FORMAT", help="des or neuroglancer.", show_default=False)],
     key: Annotated[str, typer.Argument(metavar="KEY", help="The key to place.", show_default=False)],
@@ -217,11 +219,12 @@ def locate(
         list[str] | None, typer.Option("-O", metavar="NAME=VALUE", help="What the routing needs.")
     ] = None,
     json: Json = False,
+    how: Opening = USUAL,
 ) -> int:
     """In which shard a key lies, from the routing rule alone."""
     from shardcore.registry import locate as locate_key
 
-    answer = locate_key(format_name, key, **format_options(option))
+    answer = locate_key(format_name, key, remote=how.remote, tape=how.tape, **format_options(option))
     if json:
         print_json(json_safe(answer))
     else:

@@ -249,14 +249,14 @@ def open_shard(probe: PrefetchedSource, context: OpenContext) -> NeuroglancerSha
     return NeuroglancerShard(NeuroglancerFile(kept, origin, head, number, split=index_size is not None))
 
 
-def open_member(name: str, source: Source, origin: Origin) -> NeuroglancerShard:
-    """Opens a shard of a data set.
+def open_member(name: str, source: Source, origin: Origin, wanted: int | None = None) -> NeuroglancerShard:
+    """Opens a shard of a data set; `wanted` is the minishard that is read next, where that is known.
 
     Raises:
         FormatError: The file is shorter than its shard index.
         SourceError: The bytes cannot be had.
     """
-    whole, kept, index_size = joined(PrefetchedSource(source))
+    whole, kept, index_size = joined(PrefetchedSource(source), wanted)
     head = _head(whole, origin.spec, index_size, Draft())
     named = shard_number(name)
     number = named[0] if named is not None else None

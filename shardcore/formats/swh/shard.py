@@ -33,8 +33,11 @@ from shardcore.sources.opening import PrefetchedSource
 from shardcore.trace import Look, Trace
 from shardcore.words import grouped_digits, plural
 
-SECTION_GUESS = 65536
-"""Bytes of the hash function fetched when opening; shards of up to about 250,000 objects fit whole."""
+LAST_SLOTS = 200
+"""Slots before the hash function that are fetched with it: keys in them tell the dialect of the hash."""
+
+SECTION_GUESS = (60 << 10) - LAST_SLOTS * layout.SLOT.size
+"""Bytes of the hash function fetched when opening; shards of up to about 170,000 objects fit whole."""
 
 
 class SwhShard(Shard):
@@ -183,7 +186,11 @@ def open_shard(source: PrefetchedSource, context: OpenContext) -> SwhShard:
             draft.add(section, node)
         raise
     start = header["hash_position"]
-    window = source.read(start, min(start + SECTION_GUESS, source.size))
+    geometry = layout.Geometry.of(header)
+    last = max(geometry.slots - LAST_SLOTS, 0)
+    lead = start - geometry.slot_start(last)
+    window = source.read(start - lead, min(start + SECTION_GUESS, source.size))
+    slots, window = window[:lead], window[lead:]
     parts: HashParts | None = None
     damage: FormatError | None = None
     try:
@@ -193,7 +200,7 @@ def open_shard(source: PrefetchedSource, context: OpenContext) -> SwhShard:
         if not context.partial:
             raise
         damage = error
-    return SwhShard(SwhFile(source.base, header, window, parts, damage))
+    return SwhShard(SwhFile(source.base, header, window, parts, damage, slots))
 
 
 def _note_header(head: bytes, draft: Draft) -> None:
