@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QMainWindow, QStackedWidget
 from shardcore import DataSet, RemoteOptions, Shard
 from shardscope import assets
 from shardscope.around.picture import ask_picture
+from shardscope.charts.panel import Charts
 from shardscope.docks.hits import HitsTable
 from shardscope.docks.places import Places
 from shardscope.docks.structure import StructureTree
@@ -174,6 +175,7 @@ class MainWindow(QMainWindow):
         session.message.connect(self.line.say_for_a_while)
         self.objects.actions_.trace_requested.connect(self.trace_key)
         self.hex.address.key_chosen.connect(lambda _: self.show_part("trace"))
+        self.panels.panel(Charts).filter_wanted.connect(self.filter_objects)
         tree = self.panels.panel(StructureTree)
         tree.look_up_requested.connect(self.trace_key)
         tree.extract_requested.connect(self.extract_row)
@@ -307,6 +309,11 @@ class MainWindow(QMainWindow):
         self.show_part("objects")
         self.objects.filter.setFocus(Qt.FocusReason.ShortcutFocusReason)
         self.objects.filter.selectAll()
+
+    def filter_objects(self, text: str) -> None:
+        """Shows the objects of a filter that a chart chose."""
+        self.show_part("objects")
+        self.objects.show_only(text)
 
     def to_trace(self) -> None:
         """Puts the caret into the key of the trace."""
