@@ -194,7 +194,7 @@ def size_edges(least: int, largest: int, count: int) -> I64:
                 edges.append(edge)
     while len(edges) > 2 and edges[-2] > largest:
         edges.pop()
-    return np.array(edges, np.int64)
+    return np.array([min(edge, int(np.iinfo(np.int64).max)) for edge in edges], np.int64)
 
 
 def entropy_chart(entropy: Entropy) -> Chart:

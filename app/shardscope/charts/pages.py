@@ -7,8 +7,8 @@ from enum import Enum
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QSize, Qt, Signal
-from PySide6.QtGui import QShowEvent
+from PySide6.QtCore import QSize, Qt, QTimer, Signal
+from PySide6.QtGui import QAccessible, QPaintEvent
 from PySide6.QtWidgets import (
     QComboBox,
     QFileDialog,
@@ -66,15 +66,22 @@ _ORDER = tuple(Kind)
 class ChartPages(QWidget):
     """Shows one chart at a time. `filter_wanted(text)`: see `Charts`."""
 
+    spoken_role = QAccessible.Role.Grouping
+
     filter_wanted = Signal(object)
 
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self.setAccessibleName(self.tr("Charts"))
         self._session = session
         self._found: dict[Kind, Found] = {}
         self._wanted: dict[Kind, str] = {}
         self._agreed: set[tuple[Kind, str]] = set()
         self._by_number: bool | None = None
+        self._soon = QTimer(self)
+        self._soon.setSingleShot(True)
+        self._soon.setInterval(0)
+        self._soon.timeout.connect(self._count)
         self._make()
         self._lay_out()
         session.opened.connect(self._forget)
@@ -214,24 +221,31 @@ class ChartPages(QWidget):
         along = self._found.get(Kind.ENTROPY)
         self._found = {Kind.ENTROPY: along} if along is not None and not along.why else {}
         self._show()
-        self._count()
+        self._count(anew=True)
 
     def _index_changed(self, _: IndexState) -> None:
         self._show()
 
-    def showEvent(self, event: QShowEvent) -> None:
-        """Somebody looks."""
-        super().showEvent(event)
-        self._count()
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Somebody looks: what is behind another dock is never painted."""
+        super().paintEvent(event)
+        if self.kind not in self._found:
+            self._soon.start()
 
     def _turn_to(self) -> None:
         self._by_number = None
         self._show()
         self._count()
 
-    def _count(self) -> None:
-        """Counts what is shown, in a job, unless it is counted."""
-        if not self.isVisible() or self._session.shard is None or self.kind in self._found:
+    def _count(self, *, anew: bool = False) -> None:
+        """Counts what is shown, in a job, unless it is counted.
+
+        Args:
+            anew: Whether something else is wanted than what is being counted.
+        """
+        if self.visibleRegion().isEmpty() or self._session.shard is None or self.kind in self._found:
+            return
+        if not anew and self._session.jobs.newest(("chart", self.kind, self)) is not None:
             return
         kind, chosen = self.kind, self._wanted.get(self.kind, "")
         remote = self._session.request.is_remote
@@ -351,7 +365,7 @@ class ChartPages(QWidget):
         self._wanted[self.kind] = str(self.choice.itemData(number))
         self._by_number = None
         self._found.pop(self.kind, None)
-        self._count()
+        self._count(anew=True)
 
     def _turn_round(self, by_number: bool) -> None:
         self._by_number = by_number
@@ -372,7 +386,7 @@ class ChartPages(QWidget):
             self._agreed.add(mark)
             self._found.pop(mark[0], None)
             self._show()
-            self._count()
+            self._count(anew=True)
 
         self._session.when_agreed(what, found.cost, go)
 

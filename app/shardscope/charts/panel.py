@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QSize, Signal
-from PySide6.QtGui import QShowEvent
+from PySide6.QtCore import QSize, QTimer, Signal
+from PySide6.QtGui import QAccessible, QPaintEvent
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from shardscope.session import Session
@@ -15,6 +15,8 @@ class Charts(QWidget):
     `filter_wanted(text)` carries a filter that shows the objects of what was chosen.
     """
 
+    spoken_role = QAccessible.Role.Grouping
+
     filter_wanted = Signal(object)
 
     def __init__(self, session: Session, parent: QWidget | None = None) -> None:
@@ -25,19 +27,29 @@ class Charts(QWidget):
         self._column = QVBoxLayout(self)
         self._column.setContentsMargins(0, 0, 0, 0)
         self.pages: QWidget | None = None
+        self._soon = QTimer(self)
+        self._soon.setSingleShot(True)
+        self._soon.setInterval(0)
+        self._soon.timeout.connect(self.fill)
 
     def sizeHint(self) -> QSize:
         """Room for a chart."""
         return QSize(360, 420)
 
-    def showEvent(self, event: QShowEvent) -> None:
-        """Somebody looks: pyqtgraph is loaded with what draws."""
-        super().showEvent(event)
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Somebody looks: docks behind others are shown, too, but never painted."""
+        super().paintEvent(event)
         if self.pages is None:
-            from shardscope.charts.pages import ChartPages
+            self._soon.start()
 
-            pages = ChartPages(self.session, self)
-            pages.filter_wanted.connect(self.filter_wanted)
-            self._column.addWidget(pages)
-            self.setFocusProxy(pages)
-            self.pages = pages
+    def fill(self) -> None:
+        """Loads pyqtgraph with what draws."""
+        if self.pages is not None:
+            return
+        from shardscope.charts.pages import ChartPages
+
+        pages = ChartPages(self.session, self)
+        pages.filter_wanted.connect(self.filter_wanted)
+        self._column.addWidget(pages)
+        self.setFocusProxy(pages)
+        self.pages = pages

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyqtgraph as pg
 from PySide6.QtCore import QEvent, QPointF, QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QBrush, QColor, QKeyEvent, QMouseEvent, QPen, QResizeEvent
+from PySide6.QtGui import QAccessible, QBrush, QColor, QKeyEvent, QMouseEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import QWidget
 
 from shardcore import SectionRole
@@ -38,12 +38,15 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
     were clicked, dragged over, or Enter was pressed; half-open, and `(-1, -1)` for none.
     """
 
+    spoken_role = QAccessible.Role.Chart
+
     pointed = Signal(int, int)
     chosen = Signal(int, int)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent, background=None)
         self.setObjectName("chartPlot")
+        self.setAccessibleName(self.tr("Chart"))
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMinimumSize(120, 90)
         self.chart: Chart | None = None
