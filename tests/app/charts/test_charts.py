@@ -56,8 +56,10 @@ def turn(pages: ChartPages, qtbot: QtBot, kind: Kind) -> None:
 
 
 def test_a_walk_through_the_charts(charts: Charts, session: Session, qtbot: QtBot, data: Path) -> None:
-    """Nothing is made before somebody looks. A row of the budget selects bytes, a size filters, entropy selects a
-    place, a slot shows its object; each chart is written as numbers and as a picture."""
+    """A row of the budget selects bytes, a size filters, entropy selects a place, a slot shows its object.
+
+    Nothing is made before somebody looks; each chart is written as numbers and as a picture.
+    """
     assert charts.pages is None
     open_in(session, qtbot, data / "swh/medium.shard")
     pages = looked_at(charts, qtbot)
