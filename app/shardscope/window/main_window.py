@@ -8,7 +8,7 @@ from PySide6.QtCore import QSize, Qt, QTimer
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDragLeaveEvent, QDropEvent, QIcon, QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import QMainWindow, QStackedWidget
 
-from shardcore import DataSet, RemoteOptions, Shard
+from shardcore import DataSet, RemoteOptions, Shard, Span
 from shardscope import assets
 from shardscope.around.picture import ask_picture
 from shardscope.charts.panel import Charts
@@ -192,13 +192,22 @@ class MainWindow(QMainWindow):
 
     # --- opening ---
 
-    def open(self, uri: str, format: str | None = None, remote: RemoteOptions | None = None) -> None:
-        """Opens a path or address; asks for keys where it was reached with some that are forgotten."""
+    def open(
+        self, uri: str, format: str | None = None, remote: RemoteOptions | None = None, select: Span | None = None
+    ) -> None:
+        """Opens a path or address; asks for keys where it was reached with some that are forgotten.
+
+        Args:
+            uri: What to open.
+            format: The name of its format, or None.
+            remote: How it is reached, or None.
+            select: What to select in it, or None.
+        """
         request = OpenRequest(uri, format, remote=remote)
         if remote is None and self.connecting.needs_keys(uri):
             self.connecting.ask(request)
         else:
-            self.session.open(request)
+            self.session.open(request, select=select)
 
     def open_address(self) -> None:
         """Asks for an address to open."""
