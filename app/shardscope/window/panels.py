@@ -29,7 +29,7 @@ from shardscope.trace.panel import TracePanel
 
 Area = Qt.DockWidgetArea
 
-LAYOUT_VERSION = 5
+LAYOUT_VERSION = 6
 """Goes up when panels come or go: an older saved layout is not used then."""
 
 _NORMAL = 1600

@@ -203,11 +203,19 @@ def test_csv_has_a_line_for_each_bin_and_no_formulas() -> None:
     assert "'=1+1" in shares_csv([Share(Use.PAYLOAD, "=1+1", 3)])
 
 
-def test_objects_that_cannot_be_counted_say_why() -> None:
-    """Where the number of bits of shard numbers is not known, the load says so in a sentence."""
-    with shardcore.open(str(DATA.parents[1] / "resources" / "samples" / "des")) as shard:
+def test_folders_count_their_files(data: Path, tmp_path: Path) -> None:
+    """A folder shows its files, and of a des folder each shard number; n_bits that nobody knows is told."""
+    with shardcore.create(f"{tmp_path}/set/", format="des", n_bits=8, date="20261103") as writer:
+        for number in range(300):
+            writer.add(str(number), b"x")
+    with shardcore.open(str(tmp_path / "set")) as shard:
         files, numbers = shard.loads
-        assert files.make(no_progress).names
-        if len(shard.members) == 1:  # type: ignore[attr-defined]
-            with pytest.raises(ShardError, match="n_bits"):
-                numbers.make(no_progress)
+        load = files.make(no_progress)
+        assert load.total == 300
+        assert load.rows_in(0, 1) == (0, int(load.counts[0]))
+        assert len(shard.byte_shares) <= 41
+        assert numbers.make(no_progress).counts.tolist() == [2] * 44 + [1] * 212
+    (tmp_path / "one").mkdir()
+    (tmp_path / "one" / "x.des").write_bytes((data / "des" / "tiny.des").read_bytes())
+    with shardcore.open(str(tmp_path / "one")) as shard, pytest.raises(ShardError, match="n_bits"):
+        shard.loads[1].make(no_progress)

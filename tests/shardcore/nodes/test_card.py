@@ -17,7 +17,7 @@ from shardcore.cli.program import app
 from shardcore.nodes.card import card_of, markdown
 from shardcore.nodes.children import Children
 
-SAMPLES = Path(__file__).parents[3] / "resources" / "samples"
+DATA = Path(__file__).parents[2] / "data"
 
 
 def fields(shard: Shard) -> Iterator[tuple[Node, ...]]:
@@ -37,12 +37,12 @@ def fields(shard: Shard) -> Iterator[tuple[Node, ...]]:
 def samples() -> list[Path]:
     """A file of each format, and a folder."""
     return [
-        SAMPLES / "swh.shard",
-        SAMPLES / "bloscpack.blp",
-        SAMPLES / "xorb.xorb",
-        next((SAMPLES / "mdb").rglob("*.mdb")),
-        next((SAMPLES / "des").rglob("*.des")),
-        next((SAMPLES / "neuroglancer").rglob("*.shard")),
+        DATA / "swh" / "small.shard",
+        DATA / "bloscpack" / "array.blp",
+        DATA / "xorb" / "lz4.xorb",
+        DATA / "mdb" / "derived" / "keyed_full.mdb",
+        DATA / "des" / "meta.des",
+        DATA / "neuroglancer" / "tiny_worked_example" / "0.shard",
     ]
 
 
@@ -71,15 +71,15 @@ def test_the_lines_of_a_card_give_its_value(path: Path) -> None:
 
 def test_a_card_tells_all_and_nothing_acts() -> None:
     """Path, value, meaning, place, specification, difference and lines are there; names of the file are quoted."""
-    with shardcore.open(str(SAMPLES / "swh.shard")) as shard:
+    with shardcore.open(str(DATA / "swh" / "small.shard")) as shard:
         path = shard.explain(0)
-        text = markdown(card_of(path, shard.bytes_of("").read(0, 32), "x/swh.shard", key="<b>|`"))
-    assert text.startswith("### magic\n\nswh.shard › header › magic\n\n**SWHShard**")
+        text = markdown(card_of(path, shard.bytes_of("").read(0, 32), "x/small.shard", key="<b>|`"))
+    assert text.startswith("### magic\n\nsmall.shard › header › magic\n\n**SWHShard**")
     for part in (
         "| bytes | 0 to 32, 32 bytes |",
         "| stated in | format.rst, Shard |",
         "> **The page says:** the magic is padded with zeros to 32 bytes.",
-        "$ shardcore explain x/swh.shard 0x0",
-        "$ shardscope 'x/swh.shard#0-32'",
+        "$ shardcore explain x/small.shard 0x0",
+        "$ shardscope 'x/small.shard#0-32'",
     ):
         assert part in text
