@@ -251,8 +251,6 @@ def load_chart(load: Load, most: int = MOST_BINS) -> Grouped:
     if each > 1:
         y += f", mean of {each:,}"
     note = f"{load.doc} {load_sentence(load)}"
-    if ideal is not None:
-        note += f" Dashed: {load.ideal_name}."
     title = load.title
     chart = Chart("load", title, note, load.place, y, bounds, values, ideal=ideal, ideal_name=load.ideal_name)
     return Grouped(chart, bounds)
@@ -286,11 +284,11 @@ def spread_chart(load: Load, most: int = MOST_BINS) -> Chart | None:
     return Chart(
         "spread",
         f"{places.capitalize()} by their number of {things}",
-        f"{load.doc} {load_sentence(load)} Dashed: by chance, a binomial distribution.",
+        f"{load.doc} {load_sentence(load)}",
         f"{things} in a {load.place}",
         places,
         np.arange(0, (bins + 1) * each, each, dtype=np.int64)[: bins + 1],
         values,
         ideal=ideal,
-        ideal_name="by chance",
+        ideal_name="by chance (binomial)",
     )

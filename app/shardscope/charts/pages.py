@@ -301,7 +301,8 @@ class ChartPages(QWidget):
             self.pages.setCurrentWidget(self.budget)
         elif chart is not None:
             self.title.set_text(grouped(shown(chart.title)))
-            self.note.set_text(grouped(chart.note))
+            dashed = self.tr(" Dashed: {0}.").format(chart.ideal_name) if chart.ideal is not None else ""
+            self.note.set_text(grouped(chart.note) + dashed)
             self.plot.show_chart(chart, found.sections if found is not None else ())
             self.pages.setCurrentWidget(self.plot)
         else:

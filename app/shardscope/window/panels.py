@@ -82,10 +82,10 @@ PANELS = (
     Panel("trace", "Trace", _RIGHT, "byte", "Alt+3", lambda session, _: TracePanel(session)),
     Panel("lessons", "Lessons", _RIGHT, "byte", "Alt+L", LessonPanel),
     Panel("formatPage", "Format page", _RIGHT, "byte", "Alt+8", lambda session, _: FormatPage(session)),
-    Panel("charts", "Charts", _RIGHT, "byte", "Alt+0", lambda session, _: Charts(session)),
     Panel("objects", "Objects", _LEFT, "lists", "Alt+4", ObjectPanel),
     Panel("findings", "Findings", _LEFT, "lists", "Alt+5", lambda session, _: FindingsTable(session)),
     Panel("hits", "Hits", _LEFT, "lists", "Alt+9", lambda session, _: HitsTable(session)),
     Panel("transfers", "Transfers", _LEFT, "lists", "Alt+6", Transfers),
     Panel("places", "Places", _LEFT, "file", "Alt+7", Places),
+    Panel("charts", "Charts", _LEFT, "file", "Alt+0", lambda session, _: Charts(session)),
 )

@@ -105,7 +105,7 @@ def test_a_walk_through_the_charts(charts: Charts, session: Session, qtbot: QtBo
     assert pages.chart is not None
     assert pages.chart.name == "spread"
     assert "<svg" in pages.written("svg")
-    assert pages.written("csv").splitlines()[0].endswith("by chance")
+    assert pages.written("csv").splitlines()[0].endswith("by chance (binomial)")
 
 
 def test_what_cannot_be_shown_is_told_in_a_sentence(charts: Charts, session: Session, qtbot: QtBot, data: Path) -> None:
