@@ -38,6 +38,7 @@ class Card:
         differs: Where page and practice differ on it, or None.
         key: The key of the object that it belongs to, or empty.
         command: The line for a shell that explains it.
+        get: The line for a shell that writes the object out, or empty.
         python: Lines of Python that give the value, or the bytes where there is no value.
         link: The line for a shell that opens the window at it.
     """
@@ -54,6 +55,7 @@ class Card:
     differs: Differs | None
     key: str
     command: str
+    get: str
     python: str
     link: str
 
@@ -63,7 +65,9 @@ class Card:
         return self.path[-1]
 
 
-def card_of(path: Sequence[Node], raw: bytes, uri: str, format: str | None = None, key: str = "") -> Card:
+def card_of(
+    path: Sequence[Node], raw: bytes, uri: str, format: str | None = None, key: str = "", chosen: Span | None = None
+) -> Card:
     """The card of the last node of a path.
 
     Args:
@@ -72,17 +76,23 @@ def card_of(path: Sequence[Node], raw: bytes, uri: str, format: str | None = Non
         uri: What is open, as it is opened again; without what is secret.
         format: The name of the format, where it was given and not recognised.
         key: The key of the object that it belongs to, or empty.
+        chosen: The bytes that were selected, where they are some of those of the node.
     """
     node = path[-1]
+    part = chosen if chosen is not None and chosen.size > 1 and chosen != node.span else None
+    span = part or node.span
+    raw = raw[span.start - node.span.start :][: span.size]
     file = uri.rstrip("/").rpartition("/")[2] or uri
     names = (file, *(each.name for each in path[1:]))
     shown = raw[:MOST_RAW].hex(" ")
-    if node.span.size > min(len(raw), MOST_RAW) and shown:
-        shown += f" … and {node.span.size - min(len(raw), MOST_RAW):,} more"
+    if span.size > min(len(raw), MOST_RAW) and shown:
+        shown += f" … and {span.size - min(len(raw), MOST_RAW):,} more"
     within = f" of {node.span.source}" if node.span.source else ""
     place = f"{node.span.start:,} to {node.span.stop:,}{within}, {plural(node.span.size, 'byte')}"
     if node.bits is not None:
         place = f"{place}: bits {node.bits[0]:,} to {node.bits[1]:,}"
+    if part is not None:
+        place = f"{part.start:,} to {part.stop:,}, {plural(part.size, 'byte')}; of {place}"
     return Card(
         file,
         tuple(visible(name) for name in names),
@@ -95,9 +105,10 @@ def card_of(path: Sequence[Node], raw: bytes, uri: str, format: str | None = Non
         shown,
         node.differs,
         key,
-        explain_command(uri, node.span, format) if node.span.size else "",
-        _python(path, uri, format),
-        link_command(uri, node.span),
+        explain_command(uri, span, format) if span.size else "",
+        _get_command(uri, key, format) if key else "",
+        _python(path, part, uri, format),
+        link_command(uri, span),
     )
 
 
@@ -106,6 +117,12 @@ def link_command(uri: str, span: Span) -> str:
     where = f"{span.start}-{span.stop}" if span.size > 1 else f"{span.start}"
     source = f"{span.source}:" if span.source else ""
     return shlex.join(["shardscope", f"{uri}#{source}{where}"])
+
+
+def _get_command(uri: str, key: str, format: str | None) -> str:
+    """The line for a shell that writes an object to standard output."""
+    words = ["shardcore", "get", uri, *(["--format", format] if format else [])]
+    return shlex.join([*words, *(["--"] if key.startswith("-") else []), key])
 
 
 def markdown(card: Card) -> str:
@@ -127,19 +144,19 @@ def markdown(card: Card) -> str:
     if card.differs is not None:
         lines += ["", f"> **The page says:** {card.differs.page}.  "]
         lines += [f"> **In practice:** {card.differs.practice}."]
-    commands = "\n".join(line for line in (card.command, card.link) if line)
+    commands = "\n".join(line for line in (card.command, card.get, card.link) if line)
     lines += ["", "```console", *(f"$ {line}" for line in commands.splitlines()), "```"]
     lines += ["", "```python", card.python.rstrip("\n"), "```", ""]
     return "\n".join(lines)
 
 
-def _python(path: Sequence[Node], uri: str, format: str | None) -> str:
-    """Lines that print the value; of a node without one, or one that owns no whole byte, its bytes."""
+def _python(path: Sequence[Node], part: Span | None, uri: str, format: str | None) -> str:
+    """Lines that print the value; of some of its bytes, or of a node without a value, the bytes."""
     node = path[-1]
     how = f", format={format!r}" if format else ""
-    span = node.span
+    span = part or node.span
     source = f", {span.source!r}" if span.source else ""
-    if node.value is not None and node.bits is None and span.size:
+    if node.value is not None and node.bits is None and span.size and part is None:
         # The path from the source that the bytes lie in.
         depth = sum(each.span.source == span.source for each in path) - 1
         line = f"print(shard.explain({span.start:#x}{source})[{depth}].value)"

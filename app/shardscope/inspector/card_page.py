@@ -133,7 +133,7 @@ def _html(card: Card, source_size: int | None) -> str:
             )
         )
     parts.append(f'<p class="head" style="margin-top: 12px;">{translate("Card", "Find it again")}</p>')
-    lines = [f"$ {line}" for line in (card.command, card.link) if line]
+    lines = [f"$ {line}" for line in (card.command, card.get, card.link) if line]
     parts.append(_box("code", "<br>".join(_code(line) for line in lines)))
     parts.append(_box("code", "<br>".join(_code(line) for line in card.python.rstrip().splitlines())))
     return f"<body>{''.join(parts)}</body>"

@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 import shardcore
-from shardcore import Node, Shard
+from shardcore import Node, Shard, Span
 from shardcore.cli.program import app
 from shardcore.nodes.card import card_of, markdown
 from shardcore.nodes.children import Children
@@ -83,3 +83,19 @@ def test_a_card_tells_all_and_nothing_acts() -> None:
         "$ shardscope 'x/small.shard#0-32'",
     ):
         assert part in text
+
+
+def test_a_card_of_some_bytes() -> None:
+    """Of bytes that are a part of a field or an object, the lines and the link lead to these bytes alone."""
+    path = DATA / "swh" / "small.shard"
+    with shardcore.open(str(path)) as shard:
+        raw = shard.bytes_of("").read(0, 32)
+        card = card_of(shard.explain(2), raw, str(path), key="-k", chosen=Span("", 2, 6))
+    assert card.raw == raw[2:6].hex(" ")
+    assert card.place == "2 to 6, 4 bytes; of 0 to 32, 32 bytes"
+    assert card.link.endswith("#2-6'") or card.link.endswith("#2-6")
+    assert card.get.endswith(" -- -k")
+    told = io.StringIO()
+    with contextlib.redirect_stdout(told):
+        exec(card.python, {})  # noqa: S102 - these are the lines that a card gives
+    assert told.getvalue() == "48 53 68 61\n"
