@@ -12,9 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.caching import Once, OnceEach
-from shardcore.charting.budget import Share
-from shardcore.charting.load import Load, LoadSource
-from shardcore.charting.members import file_shares, files_load
+from shardcore.charting.members import CountedFiles
 from shardcore.drawing.model import Sketch
 from shardcore.drawing.moved import moved_sketches
 from shardcore.errors import FormatError, KeyAbsent, NotAShard, ShardError, SourceError, UsageError
@@ -46,7 +44,7 @@ _PARTS = 1000
 __all__ = ["DataSet", "Member"]
 
 
-class DataSet(Shard):
+class DataSet(CountedFiles, Shard):
     """A shard over a folder: its members' objects, looked up from the routing step on.
 
     Members are opened when they are needed, once; a member in a local folder holds no descriptor. Formats say by
@@ -194,31 +192,6 @@ class DataSet(Shard):
     def index_bytes(self) -> int:
         """The size of all members: an upper bound."""
         return sum(member.size for member in self.members)
-
-    @property
-    def byte_shares(self) -> tuple[Share, ...]:
-        """The files of the data set, the largest each for itself."""
-        return file_shares(self.members) if self.listed else ()
-
-    @property
-    def loads(self) -> tuple[LoadSource, ...]:
-        """Objects in each file, where the data set has objects of its own."""
-        if not self.joins:
-            return ()
-        reads = 0 if self.loaded else self.index_bytes if self.listed else 1 << 62
-        return (LoadSource("files", "Objects in the files", reads, self._file_load),)
-
-    @property
-    def no_loads(self) -> str:
-        """Its objects are not those of its files."""
-        return "Each object of this data set takes several files, so none of these is fuller than another."
-
-    def _file_load(self, progress: Progress) -> Load:
-        self.load_index(progress)
-        joined = self._joining.value
-        names = [member.name for member in self.members]
-        counts = [(joined.count(name) or 0) if joined is not None else 0 for name in names]
-        return files_load(names, counts)
 
     def load_index(self, progress: Progress = no_progress) -> None:
         """Opens all members and joins their objects; what cannot be opened is left out, and stands in `unreadable`.

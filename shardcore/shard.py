@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.charting.budget import Share, budget
-from shardcore.charting.load import LoadSource
+from shardcore.charting.counted import Counted
 from shardcore.drawing.model import Sketch
 from shardcore.errors import DEFAULT_LIMIT as DEFAULT_LIMIT  # noqa: PLC0414 - formats take it from here
 from shardcore.errors import KeyAbsent, LimitExceeded, ShardError, UsageError
@@ -56,7 +55,7 @@ class Part:
     tree: Callable[[], Node]
 
 
-class Shard(ABC):
+class Shard(Counted, ABC):
     """An opened shard. Thread-safe.
 
     Attributes:
@@ -301,21 +300,6 @@ class Shard(ABC):
     def ambiguity(self) -> tuple[str, ...]:
         """What inferred `parameters` leave open, a sentence each."""
         return ()
-
-    @property
-    def byte_shares(self) -> tuple[Share, ...]:
-        """What the bytes of the file are for; they add up to its size. Reads nothing; `load_index` tells more."""
-        return budget(self.sections)
-
-    @property
-    def loads(self) -> tuple[LoadSource, ...]:
-        """What can be counted in the places that the format has, and how much of it would have to be read."""
-        return ()
-
-    @property
-    def no_loads(self) -> str:
-        """Why there is nothing of that kind, in a sentence; only asked where `loads` is empty."""
-        return "This format has no slots or parts of which one could be fuller than another."
 
     @property
     def views(self) -> tuple[str, ...]:

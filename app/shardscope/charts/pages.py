@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from enum import Enum
 from functools import partial
-from pathlib import Path
 
+import numpy as np
 from PySide6.QtCore import QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QAccessible, QPaintEvent
 from PySide6.QtWidgets import (
@@ -26,8 +25,6 @@ from PySide6.QtWidgets import (
 from shardcore import Shard, Span
 from shardcore.charting.budget import Share
 from shardcore.charting.charts import FEW_PLACES, Chart
-from shardcore.charting.svg import chart_svg, shares_svg
-from shardcore.charting.written import chart_csv, shares_csv
 from shardcore.words import plural
 from shardscope.charts.budget_view import BudgetView
 from shardscope.charts.colours import inks
@@ -41,6 +38,7 @@ from shardscope.charts.counting import (
     spread_target,
 )
 from shardscope.charts.plot import Plot
+from shardscope.charts.saving import ask_save, written
 from shardscope.jobs import Job, Pool, Priority
 from shardscope.looks import theme
 from shardscope.looks.cut_label import CutLabel
@@ -161,21 +159,20 @@ class ChartPages(QWidget):
         row.addWidget(self.choice, 1)
         row.addWidget(self.turn)
         row.addStretch(0)
-        foot = QHBoxLayout()
-        foot.setSpacing(6)
-        foot.addWidget(self.more)
-        foot.addStretch(1)
-        foot.addWidget(self.save)
+        head = QHBoxLayout()
+        head.setSpacing(6)
+        head.addWidget(self.tabs, 1)
+        head.addWidget(self.save)
         column = QVBoxLayout(self)
         column.setContentsMargins(10, 6, 10, 6)
         column.setSpacing(6)
-        column.addWidget(self.tabs)
+        column.addLayout(head)
         column.addWidget(self.choices)
         column.addWidget(self.title)
         column.addWidget(self.pages, 1)
         column.addWidget(self.read_out)
         column.addWidget(self.note)
-        column.addLayout(foot)
+        column.addWidget(self.more, 0, Qt.AlignmentFlag.AlignLeft)
 
     def minimumSizeHint(self) -> QSize:
         """Narrow docks are fine."""
@@ -302,17 +299,19 @@ class ChartPages(QWidget):
         elif chart is not None:
             self.title.set_text(grouped(shown(chart.title)))
             dashed = self.tr(" Dashed: {0}.").format(chart.ideal_name) if chart.ideal is not None else ""
-            self.note.set_text(grouped(chart.note) + dashed)
+            hatched = self.tr(" Hatched: not looked at.") if np.isnan(chart.values).any() else ""
+            self.note.set_text(grouped(chart.note) + dashed + hatched)
             self.plot.show_chart(chart, found.sections if found is not None else ())
             self.pages.setCurrentWidget(self.plot)
         else:
             self.plot.show_chart(None)
             self.pages.setCurrentIndex(2)
         drawn = bool(shares) or chart is not None
-        for part in (self.title, self.note, self.read_out):
-            part.setVisible(drawn)
+        self.title.setVisible(drawn)
+        self.note.setVisible(drawn)
         self.save.setEnabled(drawn)
         self.read_out.setText(self._hint())
+        self.read_out.setVisible(chart is not None)
         self._show_more(found)
 
     def _why(self, found: Found | None, *, is_open: bool) -> str:
@@ -421,37 +420,13 @@ class ChartPages(QWidget):
     # --- saving ---
 
     def written(self, kind: str) -> str:
-        """What is shown, as the text of a file.
+        """What is shown, as the text of a file: see `saving.written`."""
+        return written(self.found, self.chart, kind, inks(theme.of(self)))
+
+    def ask_save(self, kind: str) -> QFileDialog:
+        """Asks where the chart goes, and writes it.
 
         Args:
             kind: `csv` or `svg`.
         """
-        found, chart = self.found, self.chart
-        if found is not None and found.shares:
-            return shares_csv(found.shares) if kind == "csv" else shares_svg(found.shares, inks=inks(theme.of(self)))
-        if chart is None:
-            return ""
-        return chart_csv(chart) if kind == "csv" else chart_svg(chart, inks(theme.of(self)))
-
-    def ask_save(self, kind: str) -> QFileDialog:
-        """Asks where the chart goes, and writes it."""
-        text = self.written(kind)
-        dialog = QFileDialog(self, self.tr("Save chart"))
-        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-        dialog.setFileMode(QFileDialog.FileMode.AnyFile)
-        dialog.setNameFilters([self.tr("Numbers (*.csv)") if kind == "csv" else self.tr("Picture (*.svg)")])
-        dialog.setDefaultSuffix(kind)
-        dialog.selectFile(f"{self.kind.value}.{kind}")
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.fileSelected.connect(partial(_write, text, self._session.message.emit))
-        dialog.open()
-        return dialog
-
-
-def _write(text: str, told: Callable[[str], object], path: str) -> None:
-    try:
-        Path(path).write_text(text, encoding="utf-8")
-    except OSError as error:
-        told(f"{path} cannot be written: {error.strerror}. Choose another folder.")
-    else:
-        told(f"Chart saved: {path}")
+        return ask_save(self, self.kind.value, kind, self.written(kind), self._session.message.emit)

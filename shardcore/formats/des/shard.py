@@ -72,6 +72,7 @@ class DesShard(Shard):
     meanings = MEANINGS
 
     format = "des"
+    no_loads = charts.NO_LOADS
 
     def __init__(self, file: DesFile) -> None:
         self.file = file
@@ -122,11 +123,6 @@ class DesShard(Shard):
     def byte_shares(self) -> tuple[Share, ...]:
         """See `Shard.byte_shares`."""
         return charts.shares(self.file, self.sections)
-
-    @property
-    def no_loads(self) -> str:
-        """A single file has no slots."""
-        return charts.NO_LOADS
 
     def parse_key(self, text: str) -> Uid:
         """A uid with its bytes and what it routes by."""
