@@ -59,6 +59,9 @@ def chart_ticks(chart: Chart, most: int) -> list[tuple[float, str]]:
     if chart.scale is Scale.LINEAR and float(chart.edges[1] - chart.edges[0]) == 1:
         found = ticks(Scale.LINEAR, low, high - 1, most) if high - low > 1 else [(low, number_words(low))]
         return [(at + 0.5, text) for at, text in found if at == round(at)]
+    if chart.scale is Scale.SIZES and len(edges) <= most and chart.edges[0]:
+        # So few that each has room.
+        return [(float(at), size_words(float(edge))) for at, edge in zip(edges, chart.edges, strict=True)]
     found = ticks(chart.scale, low, high, most)
     return [(-0.5, text) if chart.scale is Scale.SIZES and at == -1 else (at, text) for at, text in found]
 

@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 from PySide6.QtCore import QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QAccessible, QPaintEvent
+from PySide6.QtGui import QAccessible, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import (
     QComboBox,
     QFileDialog,
@@ -60,6 +60,9 @@ class Kind(Enum):
 
 _ORDER = tuple(Kind)
 
+WIDE = 390
+"""From this width on a button has room for its word beside the tabs."""
+
 
 class ChartPages(QWidget):
     """Shows one chart at a time. `filter_wanted(text)`: see `Charts`."""
@@ -97,6 +100,8 @@ class ChartPages(QWidget):
         self.tabs.setExpanding(False)
         self.tabs.setDrawBase(False)
         self.tabs.setElideMode(Qt.TextElideMode.ElideNone)
+        # All four are there in the narrowest dock.
+        self.tabs.setStyleSheet("QTabBar::tab { padding-left: 7px; padding-right: 7px; }")
         tips = (
             self.tr("What the bytes of the file are for"),
             self.tr("How large the objects are"),
@@ -128,6 +133,7 @@ class ChartPages(QWidget):
         self.more.setObjectName("chartMore")
         self.save = QToolButton(self)
         self.save.setText(self.tr("Save"))
+        self.save.setAccessibleName(self.tr("Save the chart"))
         self.save.setToolTip(self.tr("Writes the chart as numbers or as a picture"))
         self.save.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         menu = QMenu(self.save)
@@ -173,6 +179,11 @@ class ChartPages(QWidget):
         column.addWidget(self.read_out)
         column.addWidget(self.note)
         column.addWidget(self.more, 0, Qt.AlignmentFlag.AlignLeft)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Where there is little room, the tabs come first."""
+        super().resizeEvent(event)
+        self.save.setText(self.tr("Save") if event.size().width() >= WIDE else "⋯")
 
     def minimumSizeHint(self) -> QSize:
         """Narrow docks are fine."""
