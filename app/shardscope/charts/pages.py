@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import Enum
 from functools import partial
 
 import numpy as np
@@ -12,11 +11,9 @@ from PySide6.QtWidgets import (
     QComboBox,
     QFileDialog,
     QHBoxLayout,
-    QMenu,
     QPushButton,
     QSizePolicy,
     QStackedWidget,
-    QTabBar,
     QToolButton,
     QVBoxLayout,
     QWidget,
@@ -38,7 +35,8 @@ from shardscope.charts.counting import (
     spread_target,
 )
 from shardscope.charts.plot import Plot
-from shardscope.charts.saving import ask_save, written
+from shardscope.charts.saving import SaveButton, ask_save, written
+from shardscope.charts.tabs import ChartTabs, Kind
 from shardscope.jobs import Job, Pool, Priority
 from shardscope.looks import theme
 from shardscope.looks.cut_label import CutLabel
@@ -48,17 +46,8 @@ from shardscope.looks.words import grouped, size_text
 from shardscope.looks.wrap_text import WrapText
 from shardscope.session import IndexState, Session
 
-
-class Kind(Enum):
-    """A chart."""
-
-    BUDGET = "budget"
-    SIZES = "sizes"
-    ENTROPY = "entropy"
-    LOAD = "load"
-
-
-_ORDER = tuple(Kind)
+LOW = 230
+"""Below this height there is no room for sentences."""
 
 WIDE = 390
 """From this width on a button has room for its word beside the tabs."""
@@ -94,23 +83,7 @@ class ChartPages(QWidget):
     # --- making ---
 
     def _make(self) -> None:
-        self.tabs = QTabBar(self)
-        self.tabs.setObjectName("chartTabs")
-        self.tabs.setAccessibleName(self.tr("Charts"))
-        self.tabs.setExpanding(False)
-        self.tabs.setDrawBase(False)
-        self.tabs.setElideMode(Qt.TextElideMode.ElideNone)
-        # All four are there in the narrowest dock.
-        self.tabs.setStyleSheet("QTabBar::tab { padding-left: 7px; padding-right: 7px; }")
-        tips = (
-            self.tr("What the bytes of the file are for"),
-            self.tr("How large the objects are"),
-            self.tr("How surprising the bytes are, along the file"),
-            self.tr("How full slots, minishards, xorbs or files are"),
-        )
-        names = (self.tr("Bytes"), self.tr("Sizes"), self.tr("Entropy"), self.tr("Load"))
-        for name, tip in zip(names, tips, strict=True):
-            self.tabs.setTabToolTip(self.tabs.addTab(name), tip)
+        self.tabs = ChartTabs(self)
         self.choice = QComboBox(self)
         self.choice.setObjectName("chartChoice")
         self.choice.setAccessibleName(self.tr("What is counted"))
@@ -131,15 +104,7 @@ class ChartPages(QWidget):
         self.read_out.setObjectName("chartReadOut")
         self.more = QPushButton(self)
         self.more.setObjectName("chartMore")
-        self.save = QToolButton(self)
-        self.save.setText(self.tr("Save"))
-        self.save.setAccessibleName(self.tr("Save the chart"))
-        self.save.setToolTip(self.tr("Writes the chart as numbers or as a picture"))
-        self.save.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        menu = QMenu(self.save)
-        menu.addAction(self.tr("Numbers, &CSV…"), partial(self.ask_save, "csv"))
-        menu.addAction(self.tr("Picture, &SVG…"), partial(self.ask_save, "svg"))
-        self.save.setMenu(menu)
+        self.save = SaveButton(self.ask_save, self)
         self.tabs.currentChanged.connect(lambda _: self._turn_to())
         self.choice.activated.connect(self._choose)
         self.turn.toggled.connect(self._turn_round)
@@ -184,6 +149,8 @@ class ChartPages(QWidget):
         """Where there is little room, the tabs come first."""
         super().resizeEvent(event)
         self.save.setText(self.tr("Save") if event.size().width() >= WIDE else "⋯")
+        if (event.size().height() < LOW) != (event.oldSize().height() < LOW):
+            self._make_room()
 
     def minimumSizeHint(self) -> QSize:
         """Narrow docks are fine."""
@@ -194,7 +161,7 @@ class ChartPages(QWidget):
     @property
     def kind(self) -> Kind:
         """The chart in front."""
-        return _ORDER[self.tabs.currentIndex()]
+        return self.tabs.kind
 
     @property
     def found(self) -> Found | None:
@@ -318,12 +285,25 @@ class ChartPages(QWidget):
             self.plot.show_chart(None)
             self.pages.setCurrentIndex(2)
         drawn = bool(shares) or chart is not None
-        self.title.setVisible(drawn)
-        self.note.setVisible(drawn)
+        self._make_room(drawn=drawn)
         self.save.setEnabled(drawn)
         self.read_out.setText(self._hint())
-        self.read_out.setVisible(chart is not None)
         self._show_more(found)
+
+    def _make_room(self, *, drawn: bool | None = None) -> None:
+        """In a low dock the chart comes first, and what is said of it stands in its tip.
+
+        Args:
+            drawn: Whether there is a chart; by what is known, unless given.
+        """
+        found = self.found
+        there = drawn if drawn is not None else found is not None and not found.why
+        low = self.height() < LOW
+        for part in (self.title, self.note):
+            part.setVisible(there and not low)
+        self.read_out.setVisible(self.chart is not None)
+        self.budget.horizontalHeader().setVisible(not low)
+        self.pages.setToolTip(f"{self.title.text}\n{self.note.text}" if there and low else "")
 
     def _why(self, found: Found | None, *, is_open: bool) -> str:
         """Why there is nothing to see, in a sentence."""

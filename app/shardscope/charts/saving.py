@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication, Qt
-from PySide6.QtWidgets import QFileDialog, QWidget
+from PySide6.QtWidgets import QFileDialog, QMenu, QToolButton, QWidget
 
 from shardcore.charting.charts import Chart
 from shardcore.charting.svg import Inks, chart_svg, shares_svg
@@ -31,6 +31,26 @@ def written(found: Found | None, chart: Chart | None, kind: str, inks: Inks) -> 
     if chart is None:
         return ""
     return chart_csv(chart) if kind == "csv" else chart_svg(chart, inks)
+
+
+class SaveButton(QToolButton):
+    """The menu of what a chart is saved as.
+
+    Args:
+        ask: Asks where to, for `csv` or `svg`.
+        parent: Where it stands.
+    """
+
+    def __init__(self, ask: Callable[[str], object], parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setText(self.tr("Save"))
+        self.setAccessibleName(self.tr("Save the chart"))
+        self.setToolTip(self.tr("Writes the chart as numbers or as a picture"))
+        self.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        menu = QMenu(self)
+        menu.addAction(self.tr("Numbers, &CSV…"), partial(ask, "csv"))
+        menu.addAction(self.tr("Picture, &SVG…"), partial(ask, "svg"))
+        self.setMenu(menu)
 
 
 def ask_save(parent: QWidget, name: str, kind: str, text: str, told: Callable[[str], object]) -> QFileDialog:
