@@ -185,6 +185,17 @@ class Objects(ABC):
             SourceError: The bytes cannot be had.
         """
 
+    def known(self, first: int, last: int) -> ObjectColumns:
+        """The columns of the rows `[first, last)` by what is in memory after `Shard.load_index`, for counting them.
+
+        Formats whose `columns` read say here what they know without; what would have to be read is -1, and a state
+        may be less exact.
+
+        Raises:
+            SourceError: The bytes cannot be had.
+        """
+        return self.columns(np.arange(first, last, dtype=np.int64))
+
     @abstractmethod
     def key_texts(self, rows: NDArray[np.int64]) -> list[str | None]:
         """The keys of some rows, as text; None for unused rows and keys that have no text."""
@@ -306,6 +317,10 @@ class LazyObjects(Objects):
     def columns(self, rows: NDArray[np.int64], *, sizes: bool = False) -> ObjectColumns:
         """See `Objects.columns`."""
         return self._load().columns(rows, sizes=sizes)
+
+    def known(self, first: int, last: int) -> ObjectColumns:
+        """See `Objects.known`."""
+        return self._load().known(first, last)
 
     def key_texts(self, rows: NDArray[np.int64]) -> list[str | None]:
         """See `Objects.key_texts`."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from shardcore.charting.counted import Counted
 from shardcore.drawing.model import Sketch
 from shardcore.errors import DEFAULT_LIMIT as DEFAULT_LIMIT  # noqa: PLC0414 - formats take it from here
 from shardcore.errors import KeyAbsent, LimitExceeded, ShardError, UsageError
@@ -55,7 +56,7 @@ class Part:
     tree: Callable[[], Node]
 
 
-class Shard(ABC):
+class Shard(Counted, ABC):
     """An opened shard. Thread-safe.
 
     Attributes:
@@ -367,7 +368,7 @@ class Shard(ABC):
         depth = next((n for n, node in enumerate(outer) if node.decoded == source), None)
         return path if depth is None else (*outer[: depth + 1], *path)
 
-    def point_to(self, into: Gathered) -> None:  # noqa: B027 - nodes declare all that points somewhere
+    def point_to(self, into: Gathered) -> None:
         """Gathers which rows of tables lead to some bytes, over their columns; see `shardcore.leads`."""
 
     def runs(self, start: int, stop: int, source: str = "") -> Runs:

@@ -15,7 +15,7 @@ from typing import overload
 import numpy as np
 
 from shardcore.nodes.runs import Runs
-from shardcore.record import FieldRole, Value
+from shardcore.record import Differs, FieldRole, Value
 from shardcore.span import Span
 
 _STEP = 1000
@@ -104,6 +104,8 @@ class Node:
         elsewhere: The bytes in another file that it stands for, or None.
         type: How the bytes hold the value, as the layout states it: `u64 big-endian`; empty where none does.
         sum: How the value adds up, in words: `13 slots × 40`; empty where it is no sum.
+        spec: Where the specification states it; empty where the node around it says so, or nothing does.
+        differs: Where the published page and practice do not agree on it; None where they do.
     """
 
     name: str
@@ -123,6 +125,8 @@ class Node:
     sum: str = ""
     # Not in `repr`, nor compared: it is made anew with every node.
     elsewhere: Elsewhere | None = field(default=None, repr=False, compare=False)
+    spec: str = ""
+    differs: Differs | None = None
 
     @property
     def expandable(self) -> bool:

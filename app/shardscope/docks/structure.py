@@ -21,6 +21,7 @@ from PySide6.QtWidgets import (
     QStyle,
     QStyledItemDelegate,
     QStyleOptionViewItem,
+    QToolButton,
     QTreeView,
     QWidget,
 )
@@ -63,6 +64,8 @@ class NodeDelegate(QStyledItemDelegate):
                 option.text = f"✖ {option.text}"
         elif index.column() != 0:
             option.palette.setColor(role, colours.text if index.column() == 1 else colours.muted)
+        if index.column() == 0 and isinstance(node, Node) and node.differs is not None:
+            option.text = f"{option.text} ≠"
         if index.column() == 0:
             # Room for the bar, which `paint` draws: the style keeps the name off it, selected or not.
             option.features |= QStyleOptionViewItem.ViewItemFeature.HasDecoration
@@ -140,6 +143,7 @@ class StructureTree(QTreeView):
         header.setStretchLastSection(False)
         header.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
         header.setMinimumSectionSize(40)
+        self._make_differs()
         self.nodes.modelReset.connect(self._expand_root)
         self.nodes.revealed.connect(self._show)
         session.opened.connect(self._opened)
@@ -148,6 +152,21 @@ class StructureTree(QTreeView):
         session.selection_changed.connect(self._follow)
         session.lights_changed.connect(self._lights_changed)
         self._size_columns()
+
+    def _make_differs(self) -> None:
+        """The switch at the head of the tree: all of it, or only where page and practice differ."""
+        self.differs = QToolButton(self.header())
+        self.differs.setObjectName("structureDiffers")
+        self.differs.setText("≠")
+        self.differs.setCheckable(True)
+        self.differs.setAccessibleName(self.tr("Only where page and practice differ"))
+        self.differs.setToolTip(
+            self.tr(
+                "Shows only the fields on which the published page and practice differ.\n"
+                "Of a table, one row stands for all."
+            )
+        )
+        self.differs.toggled.connect(self.nodes.show_differing)
 
     def section_colour(self, index: Index) -> QColor | None:
         """The colour of the section that a node lies in; None for a whole file."""
@@ -184,6 +203,9 @@ class StructureTree(QTreeView):
         name = rest * (7 if narrow else 6) // 10
         for column, width in enumerate((name, rest - name, offset, size)):
             self.setColumnWidth(column, width)
+        wish = self.differs.sizeHint()
+        self.differs.resize(wish.width(), min(wish.height(), self.header().height()))
+        self.differs.move(name - wish.width() - 6, (self.header().height() - self.differs.height()) // 2)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Shares the new width."""
@@ -230,11 +252,17 @@ class StructureTree(QTreeView):
 
     def _opened(self, _: object) -> None:
         self._size_columns()
+        self.nodes.only_differing = False
+        self.differs.setChecked(False)
         self.nodes.load()
 
     def _expand_root(self) -> None:
         root = self.nodes.index(0, 0)
-        if root.isValid():
+        if root.isValid() and self.nodes.only_differing:
+            self.expandAll()
+            if not self.nodes.rowCount(root):
+                self.session.message.emit(self.tr("In this file page and practice agree, as far as is known."))
+        elif root.isValid():
             self.expand(root)
 
     def _index_loaded(self) -> None:

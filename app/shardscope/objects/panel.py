@@ -219,6 +219,10 @@ class ObjectPanel(QWidget):
         self._typing.stop()
         self._apply()
 
+    def show_only(self, text: str) -> None:
+        """Shows the rows of a filter, which somebody else chose."""
+        self._set_filter(text)
+
     def _hide(self, hidden: bool) -> None:
         words = [word for word in self.filter.text().split() if word != HIDE]
         self._set_filter(" ".join([*words, HIDE] if hidden else words))

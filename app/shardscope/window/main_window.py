@@ -8,9 +8,10 @@ from PySide6.QtCore import QSize, Qt, QTimer
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDragLeaveEvent, QDropEvent, QIcon, QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import QMainWindow, QStackedWidget
 
-from shardcore import DataSet, RemoteOptions, Shard
+from shardcore import DataSet, RemoteOptions, Shard, Span
 from shardscope import assets
 from shardscope.around.picture import ask_picture
+from shardscope.charts.panel import Charts
 from shardscope.docks.hits import HitsTable
 from shardscope.docks.places import Places
 from shardscope.docks.structure import StructureTree
@@ -176,6 +177,7 @@ class MainWindow(QMainWindow):
         session.message.connect(self.line.say_for_a_while)
         self.objects.actions_.trace_requested.connect(self.trace_key)
         self.hex.address.key_chosen.connect(lambda _: self.show_part("trace"))
+        self.panels.panel(Charts).filter_wanted.connect(self.filter_objects)
         tree = self.panels.panel(StructureTree)
         tree.look_up_requested.connect(self.trace_key)
         tree.extract_requested.connect(self.extract_row)
@@ -192,13 +194,22 @@ class MainWindow(QMainWindow):
 
     # --- opening ---
 
-    def open(self, uri: str, format: str | None = None, remote: RemoteOptions | None = None) -> None:
-        """Opens a path or address; asks for keys where it was reached with some that are forgotten."""
+    def open(
+        self, uri: str, format: str | None = None, remote: RemoteOptions | None = None, select: Span | None = None
+    ) -> None:
+        """Opens a path or address; asks for keys where it was reached with some that are forgotten.
+
+        Args:
+            uri: What to open.
+            format: The name of its format, or None.
+            remote: How it is reached, or None.
+            select: What to select in it, or None.
+        """
         request = OpenRequest(uri, format, remote=remote)
         if remote is None and self.connecting.needs_keys(uri):
             self.connecting.ask(request)
         else:
-            self.session.open(request)
+            self.session.open(request, select=select)
 
     def open_address(self) -> None:
         """Asks for an address to open."""
@@ -314,6 +325,11 @@ class MainWindow(QMainWindow):
         self.show_part("objects")
         self.objects.filter.setFocus(Qt.FocusReason.ShortcutFocusReason)
         self.objects.filter.selectAll()
+
+    def filter_objects(self, text: str) -> None:
+        """Shows the objects of a filter that a chart chose."""
+        self.show_part("objects")
+        self.objects.show_only(text)
 
     def to_trace(self) -> None:
         """Puts the caret into the key of the trace."""

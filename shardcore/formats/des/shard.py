@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shardcore.charting.budget import Share
 from shardcore.errors import BadMagic, FormatError, LimitExceeded, Truncated, Unsupported, UsageError
 from shardcore.finding import Depth, Report
 from shardcore.format import Certainty, Draft, OpenContext, Verdict
-from shardcore.formats.des import leads
+from shardcore.formats.des import charts, leads
 from shardcore.formats.des.entries import Entries
 from shardcore.formats.des.file import DesFile
 from shardcore.formats.des.layout import (
@@ -72,6 +73,7 @@ class DesShard(Shard):
     meanings = MEANINGS
 
     format = "des"
+    no_loads = charts.NO_LOADS
 
     def __init__(self, file: DesFile) -> None:
         self.file = file
@@ -117,6 +119,11 @@ class DesShard(Shard):
         self._objects.sort()
         _ = self.file.data_map
         progress(1, 1)
+
+    @property
+    def byte_shares(self) -> tuple[Share, ...]:
+        """See `Shard.byte_shares`."""
+        return charts.shares(self.file, self.sections)
 
     def parse_key(self, text: str) -> Uid:
         """A uid with its bytes and what it routes by."""

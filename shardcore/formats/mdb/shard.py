@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shardcore.charting.budget import Share
+from shardcore.charting.load import LoadSource
 from shardcore.errors import FormatError, LimitExceeded, ShardError, UsageError
 from shardcore.finding import Depth, Report
 from shardcore.format import Certainty, OpenContext, Verdict
-from shardcore.formats.mdb import leads
+from shardcore.formats.mdb import charts, leads
 from shardcore.formats.mdb.content import read_range, stream
 from shardcore.formats.mdb.file import MdbFile, read_whole
 from shardcore.formats.mdb.geometry import SENTENCES, locate, read_footer, read_header
@@ -119,6 +121,16 @@ class MdbShard(Shard):
             SourceError: The bytes cannot be had.
         """
         self.file.load(progress=progress)
+
+    @property
+    def byte_shares(self) -> tuple[Share, ...]:
+        """See `Shard.byte_shares`."""
+        return charts.shares(self.file)
+
+    @property
+    def loads(self) -> tuple[LoadSource, ...]:
+        """Keys, chunks of xorbs, segments of files."""
+        return charts.loads(self.file)
 
     def parse_key(self, text: str) -> MdbKey:
         """A file hash, `xorb:` and a hash, or `chunk:` and a hash; see `Shard.parse_key`."""

@@ -7,11 +7,13 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from shardcore.charting.budget import Share
+from shardcore.charting.load import LoadSource
 from shardcore.drawing.model import Sketch
 from shardcore.errors import FormatError, LimitExceeded, ShardError, Truncated, UsageError
 from shardcore.finding import Depth, Report
 from shardcore.format import Certainty, Draft, OpenContext, Verdict
-from shardcore.formats.neuroglancer import leads
+from shardcore.formats.neuroglancer import charts, leads
 from shardcore.formats.neuroglancer.bits_sketch import BitsSketch
 from shardcore.formats.neuroglancer.file import NeuroglancerFile
 from shardcore.formats.neuroglancer.levels import KEPT_WHOLE
@@ -134,6 +136,16 @@ class NeuroglancerShard(Shard):
     def load_index(self, progress: Progress = no_progress) -> None:
         """Reads all minishard indices, and of mesh shards all manifests; damage is kept, not raised."""
         self.file.load(progress)
+
+    @property
+    def byte_shares(self) -> tuple[Share, ...]:
+        """See `Shard.byte_shares`."""
+        return charts.shares(self.file, self.sections)
+
+    @property
+    def loads(self) -> tuple[LoadSource, ...]:
+        """Keys in the minishards."""
+        return charts.loads(self.file)
 
     def parse_key(self, text: str) -> Place:
         """A key from its decimal text, with the numbers of its shard and minishard."""

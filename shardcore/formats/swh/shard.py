@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shardcore.charting.budget import Share
+from shardcore.charting.load import LoadSource
 from shardcore.drawing.model import Sketch
 from shardcore.errors import FormatError, LimitExceeded, Truncated, UsageError
 from shardcore.finding import Depth, Report
 from shardcore.format import Certainty, Draft, OpenContext, Verdict
-from shardcore.formats.swh import layout, leads
+from shardcore.formats.swh import charts, layout, leads
 from shardcore.formats.swh.displacement_sketch import DisplacementSketch
 from shardcore.formats.swh.file import SwhFile
 from shardcore.formats.swh.hash_section import HashParts, read_hash_parts, read_hash_tail
@@ -103,6 +105,16 @@ class SwhShard(Shard):
     def load_index(self, progress: Progress = no_progress) -> None:
         """Reads the offsets of all slots, and lengths where deletions leave them open."""
         self.file.load(progress)
+
+    @property
+    def byte_shares(self) -> tuple[Share, ...]:
+        """See `Shard.byte_shares`."""
+        return charts.shares(self.file)
+
+    @property
+    def loads(self) -> tuple[LoadSource, ...]:
+        """Slots, and buckets of the hash function."""
+        return charts.loads(self.file)
 
     def parse_key(self, text: str) -> SwhKey:
         """The key that 64 hex digits mean."""

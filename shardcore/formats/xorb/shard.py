@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shardcore.charting.budget import Share
+from shardcore.charting.load import LoadSource
 from shardcore.errors import FormatError, NotAShard, ShardError
 from shardcore.finding import Depth, Report
 from shardcore.format import Certainty, OpenContext, Verdict
-from shardcore.formats.xorb import leads
+from shardcore.formats.xorb import charts, leads
 from shardcore.formats.xorb.file import XorbFile
 from shardcore.formats.xorb.lookup import ALL, XorbKey, XorbLookup
 from shardcore.formats.xorb.meanings import MEANINGS
@@ -126,6 +128,16 @@ class XorbShard(Shard):
     def views(self) -> tuple[str, ...]:
         """`all`: all chunks, one after the other."""
         return (ALL,)
+
+    @property
+    def byte_shares(self) -> tuple[Share, ...]:
+        """See `Shard.byte_shares`."""
+        return charts.shares(self.file)
+
+    @property
+    def loads(self) -> tuple[LoadSource, ...]:
+        """Stored bytes of the chunks."""
+        return charts.loads(self.file)
 
     def parse_key(self, text: str) -> XorbKey:
         """The number of a chunk, its hash, or `all`; see `Shard.parse_key`."""
