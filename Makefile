@@ -81,6 +81,7 @@ screenshots: $(VENV)/run.stamp ## render docs/images/ again, without a display
 	$(SHOT) docs/images/mdb.png $(SAMPLES)/mdb/cache/b31c*.mdb --select 0x20
 	$(SHOT) docs/images/xorb.png $(SAMPLES)/xorb/chunks.xorb --select 0x4
 	$(SHOT) docs/images/bloscpack.png $(SAMPLES)/bloscpack/array.blp --select 0x2f6
+	$(SHOT) docs/images/charts.png $(SAMPLES)/bloscpack/array.blp --select 0x2f6 --show charts
 	$(SHOT) docs/images/des.png $(SAMPLES)/des/archive --trace 2090 --show trace
 	$(SHOT) docs/images/neuroglancer.png $(SAMPLES)/neuroglancer/hashed --trace 101 --show trace
 	$(SHOT) docs/images/neuroglancer-dark.png $(SAMPLES)/neuroglancer/volume --theme dark

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.caching import Once, OnceEach
+from shardcore.charting.members import CountedFiles
 from shardcore.drawing.model import Sketch
 from shardcore.drawing.moved import moved_sketches
 from shardcore.errors import FormatError, KeyAbsent, NotAShard, ShardError, SourceError, UsageError
@@ -43,7 +44,7 @@ _PARTS = 1000
 __all__ = ["DataSet", "Member"]
 
 
-class DataSet(Shard):
+class DataSet(CountedFiles, Shard):
     """A shard over a folder: its members' objects, looked up from the routing step on.
 
     Members are opened when they are needed, once; a member in a local folder holds no descriptor. Formats say by

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -18,7 +19,8 @@ from shardcore.progress import Progress, no_progress
 from shardcore.shard import Shard, tell_purposes
 from shardcore.sources.base import Folder, Source
 from shardcore.sources.opening import PrefetchedSource
-from shardcore.sources.where import Elsewhere, folder_of, is_address, source_of, text_at
+from shardcore.sources.remote.address import is_address
+from shardcore.sources.where import Elsewhere, folder_of, source_of, text_at
 from shardcore.text import short
 
 if TYPE_CHECKING:
@@ -41,6 +43,12 @@ FORMATS = (
 
 REMOTE_JOBS = 8
 """Members or objects of a remote thing that are worked on at the same time, unless somebody says otherwise."""
+
+HEAD = 4096
+"""Bytes of the beginning of a remote file that are fetched at once; what a window shows of it first."""
+
+WHOLE_HEAD = 65536
+"""The same where the name says that the format has its index there; see `Format.head_names`."""
 
 LONGEST_BEGINNING = 64
 """Bytes of a file by which formats are told apart before they are asked; see `Format.begins`."""
@@ -90,7 +98,7 @@ def detect(where: str | Path | bytes | Source | Folder, *, remote: RemoteOptions
         NotAShard: No format is sure enough; the candidates are named.
         SourceError: The bytes cannot be had.
     """
-    target = source_of(where, remote)
+    target = source_of(where, remote, first=_first_bytes(where))
     if isinstance(target, Folder):
         try:
             found, verdict = _judge_folder(target)
@@ -141,7 +149,7 @@ def open(
         SourceError: The bytes cannot be had.
     """
     values, named, claim = _opening_options(options, remote, tape)
-    target = source_of(where, remote, tape)
+    target = source_of(where, remote, tape, _first_bytes(where))
     name = format or named
     elsewhere = Elsewhere(remote, getattr(target, "tape", tape))
     context = OpenContext(
@@ -168,6 +176,19 @@ def open(
         if target is not where:
             target.close()
         raise
+
+
+def _first_bytes(where: object) -> int:
+    """How many bytes of the beginning of a remote file are asked for at once, by its name.
+
+    Most formats keep there a few fields only, and what is needed next at another place.
+    """
+    return head_bytes(re.split(r"[?#|]", str(where), maxsplit=1)[0].rpartition("/")[2]) if is_address(where) else HEAD
+
+
+def head_bytes(name: str) -> int:
+    """How many bytes of the beginning of a file of that name a reader asks a store for at once."""
+    return WHOLE_HEAD if any(re.fullmatch(one.head_names, name) for one in all_formats() if one.head_names) else HEAD
 
 
 def _opening_options(
@@ -259,13 +280,17 @@ def means_folder(target: str | Path) -> bool:
     return text.endswith(("/", os.sep)) or os.path.isdir(text)  # noqa: PTH112
 
 
-def locate(format: str, key: str, **options: Any) -> dict[str, Any]:
+def locate(
+    format: str, key: str, *, remote: RemoteOptions | None = None, tape: Tape | None = None, **options: Any
+) -> dict[str, Any]:
     """Says in which shard a key lies, from the routing rule alone.
 
     Args:
         format: The name of the format.
         key: In the text form of the format.
-        **options: Options that the format declares for locating (`Format.options`).
+        remote: How what an option names is reached, where it is remote.
+        tape: Where each request for it is noted.
+        **options: Options that the format declares for locating (`Format.options`); texts may lie at addresses.
 
     Raises:
         UsageError: The format does not route keys, or the key or an option does not fit.
@@ -275,7 +300,11 @@ def locate(format: str, key: str, **options: Any) -> dict[str, Any]:
     if found.locate is None:
         there = ", ".join(one.name for one in all_formats() if one.locate is not None)
         raise UsageError(f"{format} does not route keys to shards; there is {there}")
-    return found.locate(key, **read_options(found.options, options, Purpose.LOCATE, format))
+    given = {
+        name: text_at(str(value), remote, tape).decode("utf-8", "surrogateescape") if is_address(value) else value
+        for name, value in options.items()
+    }
+    return found.locate(key, **read_options(found.options, given, Purpose.LOCATE, format))
 
 
 def _open_source(target: Source, name: str | None, context: OpenContext, *, claim: str = "") -> Shard:

@@ -225,7 +225,7 @@ class WindowActions:
         view.addAction(self.full_screen)
         view.addAction(self.picture)
         go = bar.addMenu(self.tr("&Go"))
-        go.addActions([bytes_.goto, bytes_.follow, self.back, self.forward])
+        go.addActions([bytes_.goto, bytes_.follow, bytes_.leads, self.back, self.forward])
         go.addSeparator()
         go.addActions([self.filter, self.trace_key])
         go.addSeparator()

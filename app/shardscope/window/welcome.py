@@ -21,6 +21,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from shardcore.sources.remote.address import is_address
 from shardscope import assets
 from shardscope.jobs import Jobs
 from shardscope.looks import theme
@@ -251,7 +252,7 @@ class Welcome(QScrollArea):
 
 def _parted(uri: str) -> tuple[str, str]:
     """A file's name and its folder."""
-    if "://" in uri:
+    if is_address(uri):
         return name_of(uri), uri
     found = Path(uri)
     home = str(Path.home())

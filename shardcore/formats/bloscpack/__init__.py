@@ -10,6 +10,7 @@ FORMAT = Format(
     suffixes=(".blp",),
     detect=lazily("shardcore.formats.bloscpack.shard:detect"),
     open=lazily("shardcore.formats.bloscpack.shard:open_shard"),
+    head_names=r".+\.blp",
     folder_names=("__rootdirs__", "meta", "*.blp"),
     detect_folder=lazily("shardcore.formats.bloscpack.folder:detect_folder"),
     open_folder=lazily("shardcore.formats.bloscpack.folder:open_folder"),

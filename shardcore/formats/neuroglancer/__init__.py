@@ -11,6 +11,7 @@ FORMAT = Format(
     detect=lazily("shardcore.formats.neuroglancer.shard:detect"),
     open=lazily("shardcore.formats.neuroglancer.shard:open_shard"),
     infer=lazily("shardcore.formats.neuroglancer.shard:infer"),
+    head_names=r"[0-9a-f]+\.(shard|index|data)",
     folder_names=("info", "*.shard", "*.index"),
     folder_mark=True,
     detect_folder=lazily("shardcore.formats.neuroglancer.folder:detect_folder"),
@@ -32,7 +33,7 @@ FORMAT = Format(
     ),
     options=(
         Option("spec", OptionType.JSON, "The sharding specification.", names_format=True),
-        Option("info", OptionType.JSON, "The info of a data set, or its folder.", Purpose.LOCATE),
+        Option("info", OptionType.JSON, "The info of a data set, or its folder; a path or address.", Purpose.LOCATE),
         Option("spec", OptionType.JSON, "The sharding specification alone.", Purpose.LOCATE),
         Option("folder", OptionType.TEXT, "The folder of the key space, where the info has several.", Purpose.LOCATE),
         Option(
