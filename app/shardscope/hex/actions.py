@@ -27,6 +27,9 @@ class HexActions:
         follow: To where the field points.
         leads: Which bytes point to those that are selected.
         decoded: Between stored and decoded bytes.
+        drawing: To the drawings, and back to the bytes.
+        copy_drawing: The drawing that is shown, as SVG and as a picture.
+        save_drawing: The same, in a file.
         goto: To the address field.
         find: To the search bar.
         find_these: Where else the selected bytes are.
@@ -55,6 +58,9 @@ class HexActions:
         self.follow = self._action(self.tr("Follow &pointer"))
         self.leads = self._action(self.tr("&Who leads here?"), "Ctrl+Shift+W")
         self.decoded = self._action(self.tr("Show &decoded bytes"), "Ctrl+D")
+        self.drawing = self._action(self.tr("Dra&wing"), "Alt+0")
+        self.copy_drawing = self._action(self.tr("Copy d&rawing"))
+        self.save_drawing = self._action(self.tr("Save drawing as S&VG…"))
         self.goto = self._action(self.tr("&Go to …"), "Ctrl+G")
         self.find = self._action(self.tr("&Find …"), QKeySequence.StandardKey.Find)
         self.find_these = self._action(self.tr("Find &these bytes"), "Ctrl+F3")

@@ -49,6 +49,8 @@ class HexState(QObject):
         arrows: What leads where, in all sources.
     """
 
+    hovered = Signal(object)
+    """The `Span` of the field under the pointer, or None."""
     selection_changed = Signal(object)
     """A `HexSelection` that the user made; `select` tells nobody."""
     caret_changed = Signal()
@@ -252,6 +254,7 @@ class HexState(QObject):
         """Lights the run under the pointer."""
         if run != self.hover:
             self.hover = run
+            self.hovered.emit(Span(self.name, *run) if run is not None else None)
             self.changed.emit()
 
     # --- selection ---

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from shardcore.drawing.controls import checked
 from shardcore.drawing.model import Control, Drawing, Figure, Kind, Link, Tone
 from shardcore.drawing.windows import window
 from shardcore.errors import UsageError
@@ -40,6 +41,10 @@ CARS = 5
 _SLID = 1 << 24
 """Displacements that a slider is offered for; no writer goes so far."""
 
+_MIXING = Control(
+    "mixing", "Unfold the mixing", Kind.SWITCH, False, doc="Shows the state of the hash after each round."
+)
+
 
 @dataclass(frozen=True, slots=True)
 class _Street:
@@ -72,15 +77,12 @@ class ParkingSketch:
     @property
     def controls(self) -> tuple[Control, ...]:
         """The displacement, once it is known, and whether the mixing is unfolded."""
-        mixing = Control(
-            "mixing", "Unfold the mixing", Kind.SWITCH, False, doc="Shows the state of the hash after each round."
-        )
         stored = self._scene.displacement
         if stored is None or stored > _SLID:
-            return (mixing,)
+            return (_MIXING,)
         doc = "Moves all keys of the bucket: red where a slot is taken. Reset returns to what the file keeps."
         slider = Control("displacement", "Displacement d", Kind.SLIDER, stored, 0, _highest(stored), doc=doc)
-        return (slider, mixing)
+        return (slider, _MIXING)
 
     def draw(self, values: Mapping[str, Any]) -> Drawing:
         """The drawing; see `Sketch.draw`."""
@@ -88,7 +90,7 @@ class ParkingSketch:
         if hashed is None:
             return self._nobody()
         tried = _chosen(values, hashed.displacement)
-        unfolded = bool(values.get("mixing", False))
+        unfolded = checked(_MIXING, values.get(_MIXING.name, _MIXING.value))
         file = self._scene.hashing.file
         parts, geometry = file.hash_parts(), file.geometry
         street = self._street(hashed, tried)
