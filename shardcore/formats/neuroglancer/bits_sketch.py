@@ -13,12 +13,13 @@ from shardcore.drawing.model import Control, Drawing, Figure, Item, Kind, Link, 
 from shardcore.errors import FormatError, UsageError
 from shardcore.formats.neuroglancer.bits_figures import (
     chosen_text,
+    file_item,
     files_figure,
     files_shown,
     hash_figure,
     index_figure,
     key_figure,
-    load_item,
+    minishard_item,
     minishard_span,
     minishards_figure,
     minishards_shown,
@@ -111,7 +112,7 @@ class BitsSketch:
         names = {item.name for figure in figures for item in figure.items}
         wanted = (("shard in hash", "file here"), ("minishard in hash", "minishard here"), ("minishard here", "found"))
         links = tuple(Link(start, stop, tone=Tone.KEY) for start, stop in wanted if {start, stop} <= names)
-        return Drawing(f"Why key {key} lives there", tuple(figures), links, caption, more=more, what_if=what_if)
+        return Drawing(self._title(spec, place, what_if), tuple(figures), links, caption, more=more, what_if=what_if)
 
     # --- what the file says ------------------------------------------------------------------------------------------
 
@@ -158,8 +159,8 @@ class BitsSketch:
             mine = number == place.shard
             load = len(table.entries) if table is not None and file is not None and number == file.number else None
             if mine or load is not None:
-                item = load_item(number, load, here=mine, span=None, name="file here" if mine else "")
-                items.append(item if load is not None else replace(item, text=spec.shard_stem(number)))
+                item = file_item(number, load, here=mine)
+                items.append(replace(item, text=spec.shard_stem(number)) if load is None else item)
         return files_figure(spec, place, items, shown)
 
     def _minishard_item(self, file: NeuroglancerFile, number: int, place: Place, load: int | None, fault: str) -> Item:
@@ -167,8 +168,7 @@ class BitsSketch:
         here = number == place.minishard
         if not here:
             load, fault = self._known_load(file, number)
-        name = "minishard here" if here else ""
-        return load_item(number, load, here=here, span=minishard_span(number), name=name, fault=fault)
+        return minishard_item(number, load, here=here, span=minishard_span(number), fault=fault)
 
     @staticmethod
     def _known_load(file: NeuroglancerFile, number: int) -> tuple[int | None, str]:
@@ -213,25 +213,14 @@ class BitsSketch:
         minishards, shards = spec.place_many(moved)
         files, shown = files_shown(spec, place), minishards_shown(spec, place)
         own = minishards[shards == np.uint64(place.shard)]
+        loads = [int(np.count_nonzero(shards == np.uint64(number))) for number in files]
         file_items = [
-            load_item(
-                number,
-                int(np.count_nonzero(shards == np.uint64(number))),
-                here=number == place.shard,
-                span=None,
-                name="file here" if number == place.shard else "",
-            )
-            for number in files
+            file_item(number, load, here=number == place.shard) for number, load in zip(files, loads, strict=True)
         ]
+        loads = [int(np.count_nonzero(own == np.uint64(number))) for number in shown]
         items = [
-            load_item(
-                number,
-                int(np.count_nonzero(own == np.uint64(number))),
-                here=number == place.minishard,
-                span=None,
-                name="minishard here" if number == place.minishard else "",
-            )
-            for number in shown
+            minishard_item(number, load, here=number == place.minishard)
+            for number, load in zip(shown, loads, strict=True)
         ]
         figures += [files_figure(spec, place, file_items, files), minishards_figure(spec, place, items, shown)]
         together = moved[(shards == np.uint64(place.shard)) & (minishards == np.uint64(place.minishard))]
@@ -306,6 +295,11 @@ class BitsSketch:
         if (bits := chosen["minishard_bits"] + chosen["shard_bits"]) > 64:
             raise UsageError(f"minishard_bits and shard_bits are 0 to 64 together, not {bits}: a hash has 64 bits")
         return replace(spec, **chosen)
+
+    @staticmethod
+    def _title(spec: ShardingSpec, place: Place, what_if: bool) -> str:
+        where = f"minishard {place.minishard} of {spec.shard_name(place.shard)}"
+        return f"Key {place.key} would belong in {where}" if what_if else f"Why key {place.key} belongs in {where}"
 
     def _spec_spans(self, what_if: bool) -> tuple[Span, ...]:
         """Where the numbers of bits stand, when they are those of the file."""

@@ -48,9 +48,8 @@ def dropped_drawing(spec: ShardingSpec, place: Place) -> Drawing:
     key = key_figure(ShardingSpec(spec.preshift_bits, "murmurhash3_x86_128", 0, 0), place)
     left = Item("what is left", size=max(64 - spec.preshift_bits, 1), tone=Tone.KEY, name="left")
     figures = (key, Bits(f"key >> {spec.preshift_bits} = {place.shifted}", 64, place.shifted, (left,)))
-    caption = (
-        f"Keys that differ in their low {plural(spec.preshift_bits, 'bit')} alone hash alike, so they lie together."
-    )
+    low = "low bit" if spec.preshift_bits == 1 else f"low {spec.preshift_bits} bits"
+    caption = f"Keys that differ in the {low} alone hash alike, so they lie together."
     if not spec.preshift_bits:
         caption = "No bit is dropped here: each key hashes by itself."
     return Drawing("Dropping low bits", figures, (), caption)

@@ -121,7 +121,7 @@ class ParkingSketch:
             links += [*arrows, Link(f"jump {len(path) - 1}", f"slot {street.cars[0].slot}", tone=Tone.KEY)]
             shown = len(here)
         return Drawing(
-            f"Where the key {tag(hashed.key)}… lives",
+            self._title(hashed, tried, street),
             tuple(figures),
             tuple(links),
             self._caption(hashed, tried, street),
@@ -202,6 +202,13 @@ class ParkingSketch:
         """A key that is not in the shard, in the slot where it lands."""
         verdict = "the slot is unused" if there is None else f"the slot holds {tag(there)}…, not this key"
         return Car(hashed.key, hashed.first, hashed.step, slot, (), True, verdict, False)
+
+    @staticmethod
+    def _title(hashed: Hashed, tried: int, street: _Street) -> str:
+        key, slot = f"key {tag(hashed.key)}…", street.cars[0].slot
+        if tried != hashed.displacement:
+            return f"With d = {tried} the {key} would come to slot {slot}"
+        return f"Why the {key} lives in slot {slot}" if street.member else f"The {key} comes to slot {slot}"
 
     def _caption(self, hashed: Hashed, tried: int, street: _Street) -> str:
         geometry = self._scene.hashing.file.geometry

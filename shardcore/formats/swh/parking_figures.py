@@ -173,6 +173,8 @@ def slot_item(geometry: Geometry, slot: int, held: Held, cars: Sequence[Car]) ->
     if here:
         tone = Tone.HIT if all(car.fits for car in here) else Tone.MISS
         text = tag(here[0].key) + (f" +{len(here) - 1}" if len(here) > 1 else "")
+        if held.key is not None and not here[0].spans:
+            text = tag(held.key)  # what is compared with a key that is not there
         doc = f"Slot {slot}: " + "; ".join(f"{tag(car.key)}… {car.verdict}" for car in here) + "."
         return Item(text, span, slot, tone=tone, doc=doc, name=name, here=sought)
     if held.key is None or held.moving:
@@ -197,6 +199,14 @@ def path_of(first: int, step: int, displacement: int, slots: int) -> tuple[list[
     return path, whole
 
 
+def stop_name(number: int, count: int) -> str:
+    """What is written where a key comes by."""
+    endings = {1: "st", 2: "nd", 3: "rd"}
+    if number == count - 1:
+        return "key"
+    return f"{number}{endings.get(number, 'th')}" if number else "f"
+
+
 def ring_links(path: Sequence[tuple[int, str]]) -> list[Link]:
     """The jumps as arrows between slots of a ring that is drawn whole."""
     links = [Link("f", f"slot {path[0][0]}", "start", Tone.KEY)]
@@ -215,7 +225,7 @@ def long_ring_figure(
         last = number == len(path) - 1
         fits = next((car.fits for car in cars if car.sought), True)
         tone = (Tone.HIT if fits else Tone.MISS) if last else Tone.KEY
-        word = f"slot {slot}" if last else ("f" if not number else str(number))
+        word = f"slot {slot}" if last else stop_name(number, len(path))
         doc = f"The key begins at slot {slot}." if not number else f"{text}: slot {slot}."
         items.append(Item(word, (geometry.slot_span(slot),), slot, 0, tone, doc, name=f"jump {number}", here=last))
         if number:
