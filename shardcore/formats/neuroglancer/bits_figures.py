@@ -123,7 +123,7 @@ def minishard_item(number: int, load: int | None, *, here: bool, span: Span | No
     """One minishard, with how many keys it lists, where that is known."""
     text = "" if load is None else grouped_digits(load)
     told = "" if load is None else f": {plural(load, 'key')}"
-    tone = Tone.HIT if here else (Tone.EMPTY if load == 0 else Tone.INDEX)
+    tone = Tone.HIT if here else (Tone.FAINT if load is None else Tone.INDEX if load else Tone.EMPTY)
     spans, name = () if span is None else (span,), "minishard here" if here else ""
     if fault:
         return Item("damaged", spans, number, tone=Tone.MISS, doc=fault, name=name, here=here)

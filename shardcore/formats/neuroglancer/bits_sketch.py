@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from shardcore.caching import Once
+from shardcore.drawing.chosen import chosen
 from shardcore.drawing.model import Control, Drawing, Figure, Item, Kind, Link, Table, Tone
 from shardcore.errors import FormatError, UsageError
 from shardcore.formats.neuroglancer.bits_figures import (
@@ -29,10 +30,10 @@ from shardcore.formats.neuroglancer.bits_figures import (
 from shardcore.formats.neuroglancer.file import NeuroglancerFile
 from shardcore.formats.neuroglancer.layout import ENTRY_SIZE
 from shardcore.formats.neuroglancer.minishard import Entries
+from shardcore.formats.neuroglancer.morton import CODE_BITS
 from shardcore.formats.neuroglancer.origin import Origin
 from shardcore.formats.neuroglancer.sharding import HASHES, Place, ShardingSpec
 from shardcore.span import Span
-from shardcore.text import short
 from shardcore.words import grouped_digits, plural
 
 MOVED_KEYS = 100_000
@@ -121,9 +122,9 @@ class BitsSketch:
         file = self._file
         here = file is not None and file.number in (None, place.shard)
         figures.append(self._files(spec, place, here=here))
-        chosen = chosen_text(spec)
+        told = chosen_text(spec)
         if file is None or not here:
-            return 0, f"{chosen} The key belongs in {spec.shard_name(place.shard)}, so it is not here."
+            return 0, f"{told} The key belongs in {spec.shard_name(place.shard)}, so it is not here."
         fault = ""
         listed: _Listed | None = None
         try:
@@ -131,12 +132,12 @@ class BitsSketch:
         except FormatError as error:
             fault = error.message
         shown = minishards_shown(spec, place)
-        load = None if listed is None else len(listed.entries)
+        load = len(listed.entries) if listed is not None else 0
         items = [self._minishard_item(file, n, place, load, fault) for n in shown]
         figures.append(minishards_figure(spec, place, items, shown))
         if listed is None or not len(listed.entries):
-            told = f"The minishard is damaged: {fault}." if fault else "That minishard is empty: the key is absent."
-            return 0, f"{chosen} {told}"
+            end = f"The minishard is damaged: {fault}." if fault else "That minishard is empty: the key is absent."
+            return 0, f"{told} {end}"
         gzipped = spec.minishard_index_encoding == "gzip"
         rows = row_spans(len(listed.entries), listed.span.start, listed.span.stop, gzipped=gzipped)
         table = index_figure(listed.entries, rows, file.base, listed.at, found=listed.found)
@@ -146,8 +147,8 @@ class BitsSketch:
             if listed.found
             else f"no sum is {place.key}: absent"
         )
-        told = f"The minishard lists its keys as differences: {end}."
-        return len(listed.entries) - len(table.headings) + 1, f"{chosen} {told}"
+        listing = f"The minishard lists its keys as differences: {end}."
+        return len(listed.entries) - len(table.headings) + 1, f"{told} {listing}"
 
     def _files(self, spec: ShardingSpec, place: Place, *, here: bool) -> Figure:
         """The files around the key's; how many keys lie in this one is known once its index is loaded."""
@@ -227,7 +228,7 @@ class BitsSketch:
         neighbours = np.sort(together)
         figures.append(_neighbours_figure(neighbours.tolist()[:NEIGHBOURS], place))
         used, counts = np.unique(shards << np.uint64(min(spec.minishard_bits, 63)) | minishards, return_counts=True)
-        bound = f" Counted with the first {MOVED_KEYS:,} of them." if len(ids) > MOVED_KEYS else ""
+        bound = f" Counted with the first {MOVED_KEYS:,} of {plural(len(ids), 'key')}." if len(ids) > MOVED_KEYS else ""
         partly = "" if all_known else " Only the keys of its minishard are read; load the index to move all."
         fullest = plural(counts.max(), "key") if len(counts) else "no key"
         caption = (
@@ -282,19 +283,10 @@ class BitsSketch:
         Raises:
             UsageError: A number is none, or out of its range.
         """
-        spec = self._origin.spec
-        chosen: dict[str, Any] = {}
-        for name, most in self._highest.items():
-            value = values.get(name, getattr(spec, name))
-            if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
-                raise UsageError(f"{name} is a number from 0 to {most} here, not {short(value)}")
-            chosen[name] = value
-        chosen["hash"] = values.get("hash", spec.hash)
-        if chosen["hash"] not in HASHES:
-            raise UsageError(f"the hash is {' or '.join(HASHES)}, not {short(chosen['hash'])}")
-        if (bits := chosen["minishard_bits"] + chosen["shard_bits"]) > 64:
+        numbers = chosen(self.controls, values)
+        if (bits := numbers["minishard_bits"] + numbers["shard_bits"]) > CODE_BITS:
             raise UsageError(f"minishard_bits and shard_bits are 0 to 64 together, not {bits}: a hash has 64 bits")
-        return replace(spec, **chosen)
+        return replace(self._origin.spec, **numbers)
 
     @staticmethod
     def _title(spec: ShardingSpec, place: Place, what_if: bool) -> str:

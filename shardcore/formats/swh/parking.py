@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from shardcore.drawing.chosen import chosen
 from shardcore.drawing.model import Control, Drawing, Figure, Kind, Link, Tone
 from shardcore.drawing.windows import window
-from shardcore.errors import UsageError
 from shardcore.formats.swh import chd
 from shardcore.formats.swh.displacement_figures import value_span
 from shardcore.formats.swh.hashing import HASHED_KEYS, Hashed
@@ -31,8 +31,7 @@ from shardcore.formats.swh.parking_figures import (
 )
 from shardcore.formats.swh.slots import read_slots
 from shardcore.objects import State
-from shardcore.text import short
-from shardcore.words import grouped_digits, plural
+from shardcore.words import plural
 
 CARS = 5
 """Keys of a bucket that are drawn with their sums."""
@@ -86,9 +85,10 @@ class ParkingSketch:
         """The drawing; see `Sketch.draw`."""
         hashed = self._scene.hashed
         if hashed is None:
+            chosen(self.controls, values)
             return self._nobody()
-        tried = _chosen(values, hashed.displacement)
-        unfolded = bool(values.get("mixing", False))
+        settings = chosen(self.controls, values)
+        tried, unfolded = settings.get("displacement", hashed.displacement), settings["mixing"]
         file = self._scene.hashing.file
         parts, geometry = file.hash_parts(), file.geometry
         street = self._street(hashed, tried)
@@ -254,16 +254,3 @@ class ParkingSketch:
 def _highest(stored: int) -> int:
     """Where the slider ends: beyond the stored displacement by as much again."""
     return max(2 * stored, 15)
-
-
-def _chosen(values: Mapping[str, Any], stored: int) -> int:
-    """The displacement to draw.
-
-    Raises:
-        UsageError: It is none.
-    """
-    tried = values.get("displacement", stored)
-    most = _highest(stored)
-    if isinstance(tried, bool) or not isinstance(tried, int) or not 0 <= tried <= most:
-        raise UsageError(f"a displacement here is a number from 0 to {grouped_digits(most)}, not {short(tried)}")
-    return tried
