@@ -231,9 +231,10 @@ class BitsSketch:
         bound = f" Counted with the first {MOVED_KEYS:,} of {plural(len(ids), 'key')}." if len(ids) > MOVED_KEYS else ""
         partly = "" if all_known else " Only the keys of its minishard are read; load the index to move all."
         fullest = plural(counts.max(), "key") if len(counts) else "no key"
+        where = f"{plural(len(used), 'minishard')} of {plural(len(np.unique(shards)), 'file')}"
         caption = (
-            f"With these numbers {plural(len(moved), 'key')} would lie in {plural(len(used), 'minishard')} of "
-            f"{plural(len(np.unique(shards)), 'file')}, {fullest} in the fullest.{bound}{partly}"
+            f"With these numbers {plural(len(moved), 'key')} of this file would lie in {where}, {fullest} in the "
+            f"fullest.{bound}{partly}"
         )
         return max(len(neighbours) - NEIGHBOURS, 0), caption
 

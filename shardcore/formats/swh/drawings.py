@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from shardcore.drawing.model import Cells, Drawing, Item, Link, Ruler, Table, Tone
+from shardcore.drawing.windows import window
 from shardcore.formats.swh import chd
 from shardcore.formats.swh.displacement import Place
 from shardcore.formats.swh.displacement_figures import (
@@ -30,6 +31,9 @@ from shardcore.formats.swh.parking_figures import (
 from shardcore.objects import State
 from shardcore.span import Span
 from shardcore.words import plural
+
+_MOST_SHARDS = 16
+"""Shards of a folder that are drawn."""
 
 _GROUP = 4
 """Bytes of a key that stand in one column."""
@@ -283,10 +287,26 @@ def object_drawing(offset: int, size: int) -> Drawing:
     return Drawing("The object", (ruler,), (), "First how long it is, then the content as it was given.")
 
 
-def asked_drawing(names: Sequence[str], key: bytes) -> Drawing:
-    """The shards of a folder, asked one after the other."""
-    shown = names[:20]
-    rows = tuple((Item(str(number)), Item(name, tone=Tone.INDEX)) for number, name in enumerate(shown, 1))
+def asked_drawing(names: Sequence[str], key: bytes, ended: str = "", *, found: bool = False) -> Drawing:
+    """The shards of a folder, asked one after the other.
+
+    Args:
+        names: All of them, in the order in which they are asked.
+        key: What is looked for.
+        ended: The one that was asked last; empty where none was asked yet.
+        found: Whether it has the key.
+    """
+    last = names.index(ended) if ended in names else -1
+    shown = window(len(names), max(last, 0), _MOST_SHARDS)
+    rows = []
+    for number in shown:
+        answer, tone = ("", Tone.FAINT) if number > last else ("does not have it", Tone.PLAIN)
+        if number == last and found:
+            answer, tone = "has it", Tone.HIT
+        name = Item(names[number], tone=Tone.INDEX if number <= last else Tone.FAINT, here=number == last)
+        row = (Item(str(number + 1)), name, Item(answer, tone=tone))
+        rows.append(row if last >= 0 else row[:2])
+    headings = ("", "shard", "answer") if last >= 0 else ("", "shard")
     caption = f"Nothing in the key {tag(key)}… tells which shard holds it, so each is asked in turn until one has it."
-    table = Table("Shards in the order in which they are asked", ("", "shard"), rows)
+    table = Table("Shards in the order in which they are asked", headings, tuple(rows))
     return Drawing("Which shard", (table,), (), caption, more=len(names) - len(shown))

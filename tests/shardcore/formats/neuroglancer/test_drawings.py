@@ -120,7 +120,7 @@ def test_dragging_moves_the_real_keys() -> None:
         files, minishards = figures(drawing, Cells)
         assert loads(files) == {0: "3 keys", 1: "0 keys"}
         assert loads(minishards) == {0: "1", 1: "1", 2: "0", 3: "0", 4: "1", 5: "0", 6: "0", 7: "0"}
-        assert "3 keys would lie in 3 minishards of 1 file" in drawing.caption
+        assert "3 keys of this file would lie in 3 minishards of 1 file" in drawing.caption
         assert not sketch.draw({"minishard_bits": 1}).what_if
         assert sketch.draw({}) == sketch.draw({control.name: control.value for control in sketch.controls})
 
@@ -129,9 +129,9 @@ def test_keys_go_where_the_specification_places_them() -> None:
     """For any numbers the loads drawn are those of `place_many`, and so is the place of the key."""
     rows = [(key, b"x") for key in range(0, 4000, 3)]
     (name, data), *_ = build(ShardingSpec(0, MURMUR, 4, 0), rows).items()
-    options = {"format": "neuroglancer", "spec": ShardingSpec(0, MURMUR, 4, 0).to_json()}
+    said = ShardingSpec(0, MURMUR, 4, 0).to_json()
     keys = np.array([key for key, _ in rows], np.uint64)
-    with shardcore.open(BytesSource(data, name), **options) as shard:
+    with shardcore.open(BytesSource(data, name), format="neuroglancer", spec=said) as shard:
         shard.load_index()
         sketch = bits_of(shard, "300")
         for preshift, minishard, files, hashing in ((0, 3, 2, MURMUR), (5, 4, 3, "identity"), (2, 0, 1, MURMUR)):
@@ -194,7 +194,7 @@ def test_more_keys_than_the_bound_are_not_moved(monkeypatch: pytest.MonkeyPatch)
     with shardcore.open(TINY / "0.shard") as shard:
         shard.load_index()
         caption = bits_of(shard, "9").draw({"shard_bits": 2}).caption
-        assert "2 keys would lie" in caption
+        assert "2 keys of this file would lie" in caption
         assert "the first 2 of 3 keys" in caption
 
 

@@ -78,7 +78,8 @@ def figures(drawing: Drawing, kind: type[Any]) -> list[Any]:
 
 def slots_of(drawing: Drawing) -> Cells:
     """The slots of a drawing."""
-    return next(figure for figure in figures(drawing, Cells) if figure.ring or figure.title.startswith("Slots"))
+    slots: Cells = next(figure for figure in figures(drawing, Cells) if figure.ring)
+    return slots
 
 
 def texts(items: tuple[Item, ...]) -> list[str]:
@@ -235,3 +236,16 @@ def test_values_that_cannot_be_name_the_range(ten: bytes) -> None:
         parking = sketches(shard, "5")["parking"]
         with pytest.raises(UsageError, match="from 0 to 84"):
             parking.draw({"displacement": 85})
+
+
+def test_a_folder_draws_which_shards_were_asked() -> None:
+    """In the order of their names, as far as the one that has the key."""
+    with shardcore.open(DATA, format="swh") as folder:
+        key = next(key for key in folder.objects.keys[:20] if key is not None)
+        trace = folder.trace(key)
+        asked, *inside = folder.sketches(trace)
+        (table,) = figures(asked.draw({}), Table)
+        answers = {row[1].text: row[2].text for row in table.rows}
+        assert answers[trace.member] == "has it"
+        assert set(list(answers.values())[: list(answers).index(trace.member)]) <= {"does not have it"}
+        assert [sketch.name for sketch in inside] == ["parking", "displacement"]
