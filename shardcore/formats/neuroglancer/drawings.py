@@ -116,6 +116,8 @@ def route_drawing(spec: ShardingSpec, place: Place, there: Sequence[int]) -> Dra
     title = f"{plural(len(there), 'file')} of {plural(spec.shards, 'possible one')}"
     links = (Link("shard in hash", "file", tone=Tone.KEY),) if spec.shard_bits else ()
     caption = f"The shard bits of the hash say {place.shard}: the key lies in {name} or nowhere."
+    if not spec.shard_bits:
+        caption = f"There are no shard bits: all keys lie in {name}."
     figures = (hash_figure(spec, place), Cells(title, len(shown), tuple(items), first=shown.start))
     return Drawing("Which file", figures, links, caption, more=max(len(there) - len(present), 0))
 

@@ -35,6 +35,7 @@ class Car:
         first: f, where it begins.
         step: h, how far a jump goes.
         slot: Where the displacement tried takes it.
+        home: The slot where it lies; -1 for a key that is not there.
         spans: The key in the file; none for a key that is not there.
         sought: Whether it is the key that the drawing is about.
         verdict: Whether it fits there, in a few words.
@@ -45,6 +46,7 @@ class Car:
     first: int
     step: int
     slot: int
+    home: int
     spans: tuple[Span, ...]
     sought: bool
     verdict: str
@@ -62,6 +64,21 @@ class Held:
 
     key: bytes | None
     moving: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Street:
+    """The keys of a bucket at one displacement.
+
+    Attributes:
+        cars: The keys; the one that is looked at first.
+        held: What slots hold, by number.
+        member: Whether the key that is looked at is in the shard.
+    """
+
+    cars: list[Car]
+    held: dict[int, Held]
+    member: bool
 
 
 def tag(key: bytes) -> str:

@@ -249,3 +249,16 @@ def test_a_folder_draws_which_shards_were_asked() -> None:
         assert answers[trace.member] == "has it"
         assert set(list(answers.values())[: list(answers).index(trace.member)]) <= {"does not have it"}
         assert [sketch.name for sketch in inside] == ["parking", "displacement"]
+
+
+def test_lost_keys_are_not_drawn_as_if_they_were_found(ten: bytes) -> None:
+    """Where a damaged displacement leads away from the keys, they are red; the slider finds the one that was meant."""
+    data = bytearray(ten)
+    # The store is 1 | 1 | 11: a bit of the last value turned over makes the displacement 43 out of 42.
+    data[len(ten) - len(TEN_SECTION) + HASH_HEAD.size + 12] ^= 0x08
+    with shardcore.open(bytes(data)) as shard:
+        parking = sketches(shard, "5")["parking"]
+        drawing = parking.draw({})
+        assert "no lookup finds them" in drawing.caption
+        assert all(row[3].text.startswith("lost: it lies in slot") for row in figures(drawing, Table)[1].rows)
+        assert "each key comes to where it lies" in parking.draw({"displacement": 42}).caption
