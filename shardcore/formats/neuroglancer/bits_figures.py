@@ -238,4 +238,6 @@ def chosen_text(spec: ShardingSpec) -> str:
         f"{low} the number of the minishard" if spec.minishard_bits else "no bit chooses a minishard: there is one"
     )
     shard = f"{after} that of the file" if spec.shard_bits else "there is a single file"
-    return f"Of the hash, {minishard}; {shard}."
+    bits = "bit is" if spec.preshift_bits == 1 else f"{spec.preshift_bits} bits are"
+    first = f"The low {bits} dropped, so that neighbours stay together. " if spec.preshift_bits else ""
+    return f"{first}Of the hash, {minishard}; {shard}."

@@ -86,6 +86,11 @@ def tag(key: bytes) -> str:
     return key.hex()[:4]
 
 
+def _short(key: bytes) -> str:
+    """What of a key has room in a cell."""
+    return key.hex()[:3]
+
+
 def mixed_figure(key: bytes, placed: chd.Triple, parts: HashParts) -> Table:
     """The mixing as one box, and what comes out of it."""
     bucket, first, step = placed
@@ -189,15 +194,14 @@ def slot_item(geometry: Geometry, slot: int, held: Held, cars: Sequence[Car]) ->
     name, sought = f"slot {slot}", any(car.sought for car in here)
     if here:
         tone = Tone.HIT if all(car.fits for car in here) else Tone.MISS
-        text = tag(here[0].key) + (f" +{len(here) - 1}" if len(here) > 1 else "")
-        if held.key is not None and not here[0].spans:
-            text = tag(held.key)  # what is compared with a key that is not there
+        stranger = not here[0].spans  # with a key that is not there what lies in the slot is compared
+        text = _short(held.key if stranger and held.key is not None else here[0].key)
         doc = f"Slot {slot}: " + "; ".join(f"{tag(car.key)}… {car.verdict}" for car in here) + "."
         return Item(text, span, slot, tone=tone, doc=doc, name=name, here=sought)
     if held.key is None or held.moving:
         doc = f"Slot {slot} is unused." if held.key is None else f"Slot {slot} is kept for {tag(held.key)}…"
         return Item("", span, slot, tone=Tone.EMPTY, doc=doc, name=name)
-    return Item(tag(held.key), span, slot, tone=Tone.FAINT, doc=f"Slot {slot} holds {held.key.hex()}.", name=name)
+    return Item(_short(held.key), span, slot, tone=Tone.FAINT, doc=f"Slot {slot} holds {held.key.hex()}.", name=name)
 
 
 def path_of(first: int, step: int, displacement: int, slots: int) -> tuple[list[tuple[int, str]], bool]:
