@@ -37,7 +37,7 @@ class TestDrawings(DrawingContract):
         DATA / "legacy_pair",
         TINY,
     ]
-    quick_samples: ClassVar[int] = 2
+    quick_samples: ClassVar[int] = 1
     names: ClassVar = ["bits"]
     absent: ClassVar = ["18446744073709551615"]
     most_keys: ClassVar[int] = 1

@@ -45,7 +45,7 @@ class TestDrawings(DrawingContract):
     """Every rectangle stands for bytes of the tree, or is computed; every control can be set."""
 
     samples: ClassVar = [DATA / f"{name}.shard" for name in ("small", "deleted", "signed_dialect", "medium", "one")]
-    quick_samples: ClassVar[int] = 2
+    quick_samples: ClassVar[int] = 1
     names: ClassVar = ["parking", "displacement"]
     absent: ClassVar = ["ab" * 32]
     most_keys: ClassVar[int] = 1
