@@ -153,7 +153,7 @@ class NeuroglancerDataSet(DataSet):
         return tuple(sorted(self._names)) if self.listed else ()
 
     def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
-        """Which file a key leads to, then what is drawn of the key in it; of the first key where none is looked up."""
+        """What is drawn of a key in its file, and which file that is; of the first key where none is looked up."""
         place = None if trace is None else self.parse_key(trace.key)
         inside = super().sketches(trace)
         if place is None:
@@ -161,7 +161,7 @@ class NeuroglancerDataSet(DataSet):
             sketch = BitsSketch(self.origin, None, lambda: cast(NeuroglancerShard, self.member(first)).file)
             return self.placed_sketches((sketch,), first) if first else ()
         routing = Still("files", "Files", route_drawing(self.origin.spec, place, self._there))
-        return (routing, *(inside or (BitsSketch(self.origin, place.key, lambda: None),)))
+        return (*(inside or (BitsSketch(self.origin, place.key, lambda: None),)), routing)
 
     def _tried(self, number: int) -> str | None:
         """The file of a shard, found by opening it; None when it is not there."""

@@ -102,7 +102,7 @@ class SwhDataSet(DataSet):
     def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
         """What is drawn of the key in the shard that a lookup ended in; without one, of the first object."""
         if trace is not None:
-            return (self._asked(trace), *super().sketches(trace))
+            return (*super().sketches(trace), self._asked(trace))
         if not (first := self.first_member):
             return ()
         scene = KeyedScene(lambda: cast(SwhShard, self.member(first)).hashing, None)

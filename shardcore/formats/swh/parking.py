@@ -90,7 +90,7 @@ class ParkingSketch:
             None if known is None else [int(each) for each in known],
         )
         cars = street.cars[: 1 if unfolded else CARS]
-        figures += [buckets, cars_figure(cars, tried, parts.slots)]
+        figures.append(buckets)
         links = [Link("g", "bucket", tone=Tone.KEY)]
         path, _ = path_of(hashed.first, hashed.step, tried, parts.slots)
         if geometry.slots <= WHOLE_RING:
@@ -105,6 +105,7 @@ class ParkingSketch:
             figures += [ruler, around_figure(geometry, here, [street.held[slot] for slot in here], street.cars)]
             links += [*arrows, Link(f"jump {len(path) - 1}", f"slot {street.cars[0].slot}", tone=Tone.KEY)]
             shown = len(here)
+        figures.append(cars_figure(cars, hashed.bucket, tried, parts.slots))
         return Drawing(
             title_of(hashed, tried, street),
             tuple(figures),

@@ -149,7 +149,7 @@ def buckets_figure(
     return Cells(title, len(shown), tuple(items), first=shown.start)
 
 
-def cars_figure(cars: Sequence[Car], displacement: int, slots: int) -> Table:
+def cars_figure(cars: Sequence[Car], bucket: int, displacement: int, slots: int) -> Table:
     """The keys of the bucket, each with its own sum."""
     turns, probes = divmod(displacement, slots)
     rows = tuple(
@@ -170,7 +170,7 @@ def cars_figure(cars: Sequence[Car], displacement: int, slots: int) -> Table:
         )
         for car in cars
     )
-    title = f"Its keys move together: p0 = d mod n = {probes} jumps, p1 = d // n = {turns} on"
+    title = f"Keys of bucket {bucket}: p0 = d mod n = {probes} jumps, p1 = d // n = {turns} on"
     return Table(title, ("key", "(f + h · p0 + p1) mod n", "slot", "fits?"), rows)
 
 

@@ -168,7 +168,7 @@ def test_a_data_set_draws_the_way_to_its_files() -> None:
     """A key whose file is missing is drawn as far as that: which files are there, and which one it would be in."""
     with shardcore.open(DATA / "volume" / "4_4_40") as folder:
         there = {int(member.name[0]) for member in folder.members}  # type: ignore[attr-defined]
-        files, bits = folder.sketches(folder.trace("51"))
+        bits, files = folder.sketches(folder.trace("51"))
         (cells,) = figures(files.draw({}), Cells)
         assert {int(item.at) for item in cells.items} == there
         assert all(span.source.startswith(("2.shard", "info")) for item in bits.draw({}).items for span in item.spans)

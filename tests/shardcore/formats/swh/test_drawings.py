@@ -248,7 +248,7 @@ def test_a_folder_draws_which_shards_were_asked() -> None:
     with shardcore.open(DATA, format="swh") as folder:
         key = next(key for key in folder.objects.keys[:20] if key is not None)
         trace = folder.trace(key)
-        asked, *inside = folder.sketches(trace)
+        *inside, asked = folder.sketches(trace)
         (table,) = figures(asked.draw({}), Table)
         answers = {row[1].text: row[2].text for row in table.rows}
         assert answers[trace.member] == "has it"
