@@ -191,7 +191,7 @@ class ParkingSketch:
     @staticmethod
     def _stranger(hashed: Hashed, slot: int, there: bytes | None) -> Car:
         """A key that is not in the shard, in the slot where it lands."""
-        verdict = "the slot is unused" if there is None else f"the slot holds {tag(there)}…, not this key"
+        verdict = "no: it is unused" if there is None else f"no: it holds {tag(there)}…"
         return Car(hashed.key, hashed.first, hashed.step, slot, -1, (), True, verdict, False)
 
     def _nobody(self) -> Drawing:

@@ -99,7 +99,7 @@ def mixed_figure(key: bytes, placed: chd.Triple, parts: HashParts) -> Table:
     box = "Bob Jenkins' hash: three rounds mix the key into three numbers, a, b and c, which look random."
     starts = f"b mod n, with n = {parts.slots} slots: the key begins at slot {first}."
     row = (
-        Item(f"{key.hex()[:8]}…", tone=Tone.KEY, doc=f"The key: {key.hex()}.", name="key"),
+        Item(f"{tag(key)}…", tone=Tone.KEY, doc=f"The key: {key.hex()}.", name="key"),
         Item(
             "three rounds", (Span("", seed, seed + HASH_HEAD.sizes["seed"]),), tone=Tone.LOOKUP, doc=box, name="mixed"
         ),
@@ -107,7 +107,7 @@ def mixed_figure(key: bytes, placed: chd.Triple, parts: HashParts) -> Table:
         Item(f"first slot {first}", tail, doc=starts, name="f"),
         Item(f"step {step}", tail, doc=f"c mod (n - 1) + 1: each jump goes {step} slots on.", name="h"),
     )
-    headings = ("key", "mixed into a, b, c", "g = a mod B", "f = b mod n", "h = c mod (n - 1) + 1")
+    headings = ("key", "mixing: a, b, c", "g = a mod B", "f = b mod n", "h = c mod (n-1) + 1")
     return Table("The key becomes three numbers", headings, (row,))
 
 
