@@ -16,6 +16,7 @@ from shardcore.sources.names import decoded_name
 from shardcore.span import Span
 from shardcore.words import grouped_digits, plural
 
+MOST_AXES = 10
 FILES = 8
 MINISHARDS = 12
 COLUMNS = ((10**15, 2), (10**10, 3), (0, 5))
@@ -86,7 +87,7 @@ def cell_figure(cell: Sequence[int], grid: Sequence[int]) -> Table:
     """The coordinates that the bits of each axis make."""
     owners = bit_owners(grid)
     rows = []
-    for axis, (at, length) in enumerate(zip(cell, grid, strict=True)):
+    for axis, (at, length) in enumerate(zip(cell[:MOST_AXES], grid, strict=False)):
         name, tone = AXES[min(axis, len(AXES) - 1)]
         width = sum(1 for owner, _ in owners if owner == axis)
         bits = f"{at:0{width}b}" if width else "no bits"

@@ -9,6 +9,7 @@ from shardcore.drawing.windows import window
 from shardcore.errors import FormatError
 from shardcore.formats.neuroglancer.bits_figures import (
     FILES,
+    MOST_AXES,
     cell_figure,
     chosen_text,
     columns_shown,
@@ -212,7 +213,8 @@ def cell_drawing(origin: Origin, key: int, cell: Sequence[int]) -> Drawing | Non
     if grid is None:
         return None
     caption = "The bits of x, y and z take turns, so that cells near each other have keys near each other."
-    return Drawing("From the key to a place in space", (morton_figure(key, grid), cell_figure(cell, grid)), (), caption)
+    figures = (morton_figure(key, grid), cell_figure(cell, grid))
+    return Drawing("From the key to a place in space", figures, (), caption, more=max(len(grid) - MOST_AXES, 0))
 
 
 def fragments_drawing(fragments: Span, manifest: Span, lods: int, count: int) -> Drawing:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 
@@ -126,21 +127,25 @@ class ParkingSketch:
             return None
         geometry = self._scene.hashing.file.geometry
         moving = everyone.of_bucket(hashed.bucket)
+        bucket = set(moving)
         keys = [everyone.keys[at].tobytes() for at in moving]
         places = [(int(everyone.firsts[at]), int(everyone.steps[at]), int(everyone.slots[at])) for at in moving]
         targets = [chd.slot_one(first, step, tried, geometry.slots) for first, step, _ in places]
+        comers = defaultdict[int, list[bytes]](list)
+        for key, slot in zip(keys, targets, strict=True):
+            comers[slot].append(key)
         cars = []
-        for at, (key, (first, step, own), slot) in enumerate(zip(keys, places, targets, strict=True)):
+        for key, (first, step, own), slot in zip(keys, places, targets, strict=True):
             other = int(everyone.holder[slot])
-            blocked = other >= 0 and other not in moving
-            rival = next((keys[n] for n, target in enumerate(targets) if n != at and target == slot), None)
-            holder = everyone.keys[other].tobytes() if blocked else rival
+            holder = everyone.keys[other].tobytes() if other >= 0 and other not in bucket else None
+            if holder is None and len(comers[slot]) > 1:
+                holder = next((rival for rival in comers[slot] if rival != key), key)
             lost = tried == hashed.displacement and slot != own
             verdict = f"slot taken by {tag(holder)}…" if holder is not None else "fits"
             verdict = f"lost: it lies in slot {own}" if lost else verdict
             fits = holder is None and not lost
             cars.append(Car(key, first, step, slot, own, (geometry.key_span(own),), key == hashed.key, verdict, fits))
-        away = set(moving) if tried != hashed.displacement else set()
+        away = bucket if tried != hashed.displacement else set[int]()
         held = {
             slot: Held(everyone.keys[at].tobytes() if at >= 0 else None, at in away)
             for slot, at in self._shown(everyone.holder.tolist(), hashed, tried)

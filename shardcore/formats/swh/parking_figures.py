@@ -160,7 +160,6 @@ def cars_figure(cars: Sequence[Car], bucket: int, displacement: int, slots: int)
                 tone=Tone.KEY,
                 doc=f"The key {car.key.hex()}.",
                 here=car.sought,
-                name="car" if car.sought else "",
             ),
             Item(
                 f"({car.first} + {car.step} · {probes} + {turns}) mod {slots}", doc="f + h · p0 + p1, around the ring."

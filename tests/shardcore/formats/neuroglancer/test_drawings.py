@@ -12,6 +12,8 @@ import shardcore
 from shardcore.drawing.model import Bits, Cells, Drawing, Sketch, Table, Tone
 from shardcore.errors import ShardError, UsageError
 from shardcore.formats.neuroglancer import bits_sketch
+from shardcore.formats.neuroglancer.drawings import cell_drawing
+from shardcore.formats.neuroglancer.origin import given_origin
 from shardcore.formats.neuroglancer.shard import NeuroglancerShard
 from shardcore.formats.neuroglancer.sharding import MURMUR, ShardingSpec
 from shardcore.shard import Shard
@@ -232,3 +234,16 @@ def test_damaged_indices_are_drawn_or_told(path: Path) -> None:
         if isinstance(shard, NeuroglancerShard):
             shard.load_index()
             assert bits_of(shard).draw({"shard_bits": 3}).figures
+
+
+def test_a_grid_of_many_axes_is_drawn_in_part() -> None:
+    """An info may state 64 axes; a drawing shows some, and says how many more there are."""
+    info = {
+        "@type": "neuroglancer_annotations_v1",
+        "dimensions": {},
+        "spatial": [{"key": "s", "grid_shape": [2] * 60, "sharding": ShardingSpec(0, "identity", 0, 0).to_json()}],
+    }
+    origin = given_origin(info)
+    drawing = cell_drawing(origin, 3, (1, 1, *([0] * 58)))
+    assert drawing is not None
+    assert drawing.more == 50

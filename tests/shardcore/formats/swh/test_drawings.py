@@ -267,3 +267,14 @@ def test_lost_keys_are_not_drawn_as_if_they_were_found(ten: bytes) -> None:
         assert "no lookup finds them" in drawing.caption
         assert all(row[3].text.startswith("lost: it lies in slot") for row in figures(drawing, Table)[1].rows)
         assert "each key comes to where it lies" in parking.draw({"displacement": 42}).caption
+
+
+def test_a_key_that_stands_twice_is_drawn_twice(ten: bytes) -> None:
+    """A damaged index with the key of object 0 in the unused slot, too: both come to one slot, and that is red."""
+    data = bytearray(ten)
+    at = len(ten) - len(TEN_SECTION) - 440 + 40 * 2
+    data[at : at + 40] = key_of("0") + (512).to_bytes(8, "big")
+    with shardcore.open(bytes(data)) as shard:
+        rows = figures(sketches(shard, "0")["parking"].draw({}), Table)[1].rows
+        assert [row[0].here for row in rows].count(True) == 2
+        assert {row[2].tone for row in rows[:2]} == {Tone.MISS}
