@@ -231,6 +231,9 @@ class BitsSketch:
         bound = f" Counted with the first {MOVED_KEYS:,} of {plural(len(ids), 'key')}." if len(ids) > MOVED_KEYS else ""
         partly = "" if all_known else " Only the keys of its minishard are read; load the index to move all."
         fullest = plural(counts.max(), "key") if len(counts) else "no key"
+        if self._file is None:
+            name = spec.shard_name(place.shard)
+            return 0, f"With these numbers the key would belong in {name}; as it is, there is no file for it."
         where = f"{plural(len(used), 'minishard')} of {plural(len(np.unique(shards)), 'file')}"
         caption = (
             f"With these numbers {plural(len(moved), 'key')} of this file would lie in {where}, {fullest} in the "
