@@ -28,6 +28,7 @@ from shardcore.formats.neuroglancer.bits_figures import (
     row_spans,
 )
 from shardcore.formats.neuroglancer.file import NeuroglancerFile
+from shardcore.formats.neuroglancer.known_keys import KnownKeys, OpenFiles, known_keys, loads_of
 from shardcore.formats.neuroglancer.layout import ENTRY_SIZE
 from shardcore.formats.neuroglancer.minishard import Entries
 from shardcore.formats.neuroglancer.morton import CODE_BITS
@@ -74,6 +75,7 @@ class BitsSketch:
         origin: The key space.
         key: The key; None takes the first one of the file.
         file: Gives the shard, asked when something is drawn; None where a lookup ended before it came to one.
+        beside: Gives the shards of its data set that are open; without it the shard stands alone.
 
     Attributes:
         controls: The numbers of bits, and the hash.
@@ -82,8 +84,15 @@ class BitsSketch:
     name = "bits"
     title = "Bits"
 
-    def __init__(self, origin: Origin, key: int | None, file: Callable[[], NeuroglancerFile | None]) -> None:
+    def __init__(
+        self,
+        origin: Origin,
+        key: int | None,
+        file: Callable[[], NeuroglancerFile | None],
+        beside: Callable[[], OpenFiles] | None = None,
+    ) -> None:
         self._origin = origin
+        self._beside = beside
         self._given = key
         self._opened = file
         self._first: Once[int] = Once()
@@ -152,13 +161,11 @@ class BitsSketch:
 
     def _files(self, spec: ShardingSpec, place: Place, *, here: bool) -> Figure:
         """The files around the key's; how many keys lie in this one is known once its index is loaded."""
-        file = self._file
-        table = file.levels.known_table if file is not None else None
+        loads = loads_of(self._open_files())
         shown = files_shown(spec, place)
         items = []
         for number in shown:
-            mine = number == place.shard
-            load = len(table.entries) if table is not None and file is not None and number == file.number else None
+            load, mine = loads.get(number), number == place.shard
             if mine or load is not None:
                 item = file_item(number, load, here=mine)
                 items.append(replace(item, text=spec.shard_stem(number)) if load is None else item)
@@ -209,8 +216,8 @@ class BitsSketch:
 
     def _what_if(self, figures: list[Figure], spec: ShardingSpec, place: Place) -> tuple[int, str]:
         """Where the keys that are known would go."""
-        ids, all_known = self._known_keys()
-        moved = ids[:MOVED_KEYS]
+        known = self._known_keys()
+        moved = known.ids
         minishards, shards = spec.place_many(moved)
         files, shown = files_shown(spec, place), minishards_shown(spec, place)
         own = minishards[shards == np.uint64(place.shard)]
@@ -228,31 +235,34 @@ class BitsSketch:
         neighbours = np.sort(together)
         figures.append(_neighbours_figure(neighbours.tolist()[:NEIGHBOURS], place))
         used, counts = np.unique(shards << np.uint64(min(spec.minishard_bits, 63)) | minishards, return_counts=True)
-        bound = f" Counted with the first {MOVED_KEYS:,} of {plural(len(ids), 'key')}." if len(ids) > MOVED_KEYS else ""
-        partly = "" if all_known else " Only the keys of its minishard are read; load the index to move all."
+        bound = f" Counted with the first {MOVED_KEYS:,} of {plural(known.count, 'key')}." * (known.count > len(moved))
+        partly = "" if known.complete else " Only keys that are read are counted; load the index to move all."
         fullest = plural(counts.max(), "key") if len(counts) else "no key"
         if self._file is None:
             name = spec.shard_name(place.shard)
             return 0, f"With these numbers the key would belong in {name}; as it is, there is no file for it."
         where = f"{plural(len(used), 'minishard')} of {plural(len(np.unique(shards)), 'file')}"
-        caption = (
-            f"With these numbers {plural(len(moved), 'key')} of this file would lie in {where}, {fullest} in the "
-            f"fullest.{bound}{partly}"
-        )
+        told = f"With these numbers {plural(len(moved), 'key')} would lie in {where}, {fullest} in the fullest."
+        caption = f"{told}{bound}{partly}"
         return max(len(neighbours) - NEIGHBOURS, 0), caption
 
-    def _known_keys(self) -> tuple[Any, bool]:
-        """The keys that are in memory, and whether they are all of the file."""
-        file = self._file
-        if file is None:
-            return np.array([self._key()], np.uint64), False
-        if (table := file.levels.known_table) is not None:
-            return table.entries.ids, True
+    def _known_keys(self) -> KnownKeys:
+        """The keys that are in memory; where no index is read, those of the minishard of the key."""
+        known = known_keys(self._open_files(), MOVED_KEYS)
+        if known.count:
+            return known
         try:
             listed = self._listed(self._origin.spec.place(self._key()))
         except FormatError:
             listed = None
-        return (listed.entries.ids if listed is not None else np.zeros(0, np.uint64)), False
+        ids = listed.entries.ids if listed is not None else np.array([self._key()], np.uint64)
+        return KnownKeys(ids[:MOVED_KEYS], len(ids), False)
+
+    def _open_files(self) -> OpenFiles:
+        if self._beside is not None:
+            return self._beside()
+        file = self._file
+        return OpenFiles((file,) if file is not None else (), True)
 
     # --- the key and the numbers -------------------------------------------------------------------------------------
 

@@ -122,7 +122,7 @@ def test_dragging_moves_the_real_keys() -> None:
         files, minishards = figures(drawing, Cells)
         assert loads(files) == {0: "3 keys", 1: "0 keys"}
         assert loads(minishards) == {0: "1", 1: "1", 2: "0", 3: "0", 4: "1", 5: "0", 6: "0", 7: "0"}
-        assert "3 keys of this file would lie in 3 minishards of 1 file" in drawing.caption
+        assert "3 keys would lie in 3 minishards of 1 file" in drawing.caption
         assert not sketch.draw({"minishard_bits": 1}).what_if
         assert sketch.draw({}) == sketch.draw({control.name: control.value for control in sketch.controls})
 
@@ -196,7 +196,7 @@ def test_more_keys_than_the_bound_are_not_moved(monkeypatch: pytest.MonkeyPatch)
     with shardcore.open(TINY / "0.shard") as shard:
         shard.load_index()
         caption = bits_of(shard, "9").draw({"shard_bits": 2}).caption
-        assert "2 keys of this file would lie" in caption
+        assert "2 keys would lie" in caption
         assert "the first 2 of 3 keys" in caption
 
 
@@ -247,3 +247,19 @@ def test_a_grid_of_many_axes_is_drawn_in_part() -> None:
     drawing = cell_drawing(origin, 3, (1, 1, *([0] * 58)))
     assert drawing is not None
     assert drawing.more == 50
+
+
+def test_the_keys_of_all_open_files_are_moved() -> None:
+    """Of a data set whose index is loaded, all four keys of the worked example go to the files that would be."""
+    with shardcore.open(TINY) as folder:
+        sketch = bits_of(folder, "12")
+        assert "load the index to move all" in sketch.draw({"shard_bits": 2}).caption
+        folder.load_index()
+        files, _ = figures(sketch.draw({}), Cells)
+        assert loads(files) == {0: "3 keys", 1: "1 key"}
+        drawing = sketch.draw({"minishard_bits": 0, "shard_bits": 2})
+        files, _ = figures(drawing, Cells)
+        assert loads(files) == {0: "2 keys", 1: "1 key", 2: "1 key", 3: "0 keys"}
+        assert (
+            drawing.caption == "With these numbers 4 keys would lie in 3 minishards of 3 files, 2 keys in the fullest."
+        )
