@@ -70,6 +70,20 @@ class Settings:
         self._store.setValue("extraction", json.dumps(choices))
 
     @property
+    def sketches(self) -> dict[str, str]:
+        """The drawing that was looked at last, by format."""
+        value = self._store.value("sketches", "")
+        try:
+            found = json.loads(value) if isinstance(value, str) else {}
+        except ValueError:
+            found = {}
+        return {str(name): str(one) for name, one in found.items()} if isinstance(found, dict) else {}
+
+    @sketches.setter
+    def sketches(self, names: dict[str, str]) -> None:
+        self._store.setValue("sketches", json.dumps(names))
+
+    @property
     def folders(self) -> list[str]:
         """The folders that were extracted to, the latest first."""
         value = self._store.value("folders", [])

@@ -154,6 +154,7 @@ def trace(
     cold: Annotated[
         bool, typer.Option("--cold", help="Say what a first reader pays: requests, bytes and rounds.")
     ] = False,
+    draw: Annotated[bool, typer.Option("--draw", help="Draw each step that has a drawing.")] = False,
     how: Opening = USUAL,
 ) -> int:
     """How a key is found, step by step; ends at the step that proves the answer."""
@@ -168,7 +169,7 @@ def trace(
     if json:
         tell_json(trace_json(told, paid))
     else:
-        for line in trace_lines(paid.trace if paid is not None else told, paid):
+        for line in trace_lines(paid.trace if paid is not None else told, paid, draw=draw):
             tell_line(line)
     if told.outcome == FOUND:
         return 0

@@ -13,6 +13,7 @@ from shardcore.words import plural
 
 if TYPE_CHECKING:
     from shardcore.cold import ColdTrace
+    from shardcore.drawing.model import Drawing
     from shardcore.sources.cold import Cost
     from shardcore.trace import Step, Trace
 
@@ -23,6 +24,8 @@ _WIDE = 36
 
 def trace_json(trace: Trace, cold: ColdTrace | None = None) -> dict[str, Any]:
     """What `trace` says."""
+    from shardcore.drawing.as_json import drawing_json
+
     steps = [
         {
             "title": step.title,
@@ -34,6 +37,7 @@ def trace_json(trace: Trace, cold: ColdTrace | None = None) -> dict[str, Any]:
             "why": step.why,
             "inputs": [span.to_json() for span in step.inputs],
             "meanings": {name: {"text": one.text, "unit": one.unit} for name, one in step.meanings.items()},
+            "drawing": None if step.drawing is None else drawing_json(step.drawing),
         }
         for step in trace.steps
     ]
@@ -51,12 +55,14 @@ def _cost_json(cost: Cost) -> dict[str, int]:
     return {"requests": cost.requests, "bytes": cost.bytes, "rounds": cost.rounds}
 
 
-def trace_lines(trace: Trace, cold: ColdTrace | None = None) -> Iterator[str]:
-    """The same, for people."""
+def trace_lines(trace: Trace, cold: ColdTrace | None = None, *, draw: bool = False) -> Iterator[str]:
+    """The same, for people; with the drawings of the steps that have one, where they are wanted."""
     if cold is not None:
         yield f"Opening  [{cost_text(cold.opening)}]"
     for number, (step, cost) in enumerate(zip_longest(trace.steps, cold.steps if cold is not None else ()), 1):
         yield from _step_lines(number, step, cost)
+        if draw and step.drawing is not None:
+            yield from _drawn_lines(step.drawing)
     if cold is not None:
         yield f"A first reader pays {cost_text(cold.total)}."
     yield f"{trace.ending}: {trace.key}" + (f" ({trace.error})" if trace.error else "")
@@ -85,6 +91,13 @@ def _step_lines(number: int, step: Step, cost: Cost | None) -> Iterator[str]:
         inputs = ", ".join(map(str, step.inputs))
         yield f"{_INDENT}{COMPUTED}" + (f"; from bytes {inputs}" if inputs else "")
     yield from _value_lines(step)
+
+
+def _drawn_lines(drawing: Drawing) -> Iterator[str]:
+    from shardcore.drawing.as_text import COLUMNS, as_text
+
+    for line in ["", *as_text(drawing, COLUMNS - len(_INDENT)), ""]:
+        yield f"{_INDENT}{line}".rstrip()
 
 
 def _value_lines(step: Step) -> Iterator[str]:

@@ -63,7 +63,7 @@ class Name:
 
     def covers(self, x: float) -> bool:
         """Whether a line at `x` would run through it."""
-        return self.x - 3 < x < self.x + self.wide + 3
+        return self.x - 2.5 < x < self.x + self.wide + 2.5
 
 
 def in_lanes(sheet: Sheet, wanted: Sequence[Wanted]) -> list[Name]:
@@ -121,7 +121,7 @@ def _first_free(sheet: Sheet, one: Wanted, found: Sequence[Name], waiting: Seque
     text = cut(one.text, min(sheet.room, _MOST_WIDE), SMALL, face, sheet.measure)
     wide, middle = sheet.measure(text, SMALL, face), one.middle
     for lane in range(_MOST_LANES):
-        for x in (middle - wide / 2, middle - _HANG, middle - wide + _HANG):
+        for x in (middle - wide / 2, middle - _HANG, middle - wide + _HANG, middle - wide + 2):
             begin = max(min(x, sheet.right - wide), sheet.left)
             name = Name(one, text, lane, begin, wide)
             if not any(map(name.covers, waiting)) and not any(_meet(name, other) for other in found):

@@ -30,8 +30,8 @@ MEANINGS = {
 COMPUTED = "computed, no bytes"
 WHAT_IF = "What if"
 
-_BETWEEN = 22.0
-_LINKED = 20.0
+_BETWEEN = 20.0
+_LINKED = 14.0
 _CAPTION_WIDE = 720.0
 _SWATCH = 14.0
 

@@ -18,11 +18,11 @@ TRACK = 6.0
 _CLEAR = 3.0
 _CORNER = 7.0
 _INSET = 3.0
-_ENTRY = 5.0
+_ENTRY = 7.0
 _ASIDE = 9.0
 _NEXT = 5.0
 _NUMBERS = 22.0
-_UNDER = 14.0
+_UNDER = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,12 +97,16 @@ def _arrive(sheet: Sheet, item: int, y: float, x: float, track: int) -> list[Poi
         return [(at, y), (at, row.middle[1]), (row.x - 1, row.middle[1])]
     if row is not None:
         at = min(row.right + _ASIDE + _NEXT * track, sheet.width - 3)
+        at = _clear(sheet, y, row.middle[1], at, (at, sheet.width - 3))
         return [(at, y), (at, row.middle[1]), (row.right + 2, row.middle[1])]
     entry = _leave(sheet, box, y, box.y, x)
     end = (entry, box.y - 2)
     if not _meets(sheet, entry, y, box.y):
         return [(entry, y), end]
-    # The title stands in the way: past it, and under it to the box.
+    # The title stands in the way: to the left side of a first box; otherwise past the title, and under it to the box.
+    if box.x - sheet.left < 1:
+        side = sheet.left - _ASIDE - _NEXT * min(track, 1)
+        return [(side, y), (side, box.middle[1]), (box.x - 2, box.middle[1])]
     clear = _clear(sheet, y, box.y, entry, (2.0, sheet.width - 2))
     low = box.y - _ENTRY
     return [(clear, y), (clear, low), (entry, low), end]

@@ -14,10 +14,10 @@ MARGIN = 18.0
 """Pixels around everything; the way of lines that go around a figure."""
 LINE = 1.35
 """The height of a line of text, in sizes."""
-TITLE_GAP = 8.0
+TITLE_GAP = 11.0
 """Pixels between the title of a figure and what comes under it."""
 
-_APART = 2.0
+_APART = 1.0
 _BUCKET = 16.0
 _GRIP_WIDTH = 8.0
 

@@ -6,6 +6,8 @@ A format's tests derive from `ShardContract`, name their samples, and add what i
 from shardcore.testing.checks import check_columns, check_explained, check_tiling, live_keys, places, walk
 from shardcore.testing.damage import exercise, mutated, mutations
 from shardcore.testing.dataset_contract import DataSetContract
+from shardcore.testing.drawing_checks import check_drawing, check_picture
+from shardcore.testing.drawing_contract import DrawingContract
 from shardcore.testing.page_contract import PageContract, filled
 from shardcore.testing.sampling import FULL, rounds, sampled
 from shardcore.testing.shard_contract import ShardContract
@@ -18,6 +20,7 @@ __all__ = [
     "CountingFolder",
     "CountingSource",
     "DataSetContract",
+    "DrawingContract",
     "FailingSource",
     "MemoryFolder",
     "PageContract",
@@ -26,7 +29,9 @@ __all__ = [
     "SourceContract",
     "WriterContract",
     "check_columns",
+    "check_drawing",
     "check_explained",
+    "check_picture",
     "check_tiling",
     "exercise",
     "filled",

@@ -26,6 +26,9 @@ class HexActions:
         select_section: The section of the byte with the caret.
         follow: To where the field points.
         decoded: Between stored and decoded bytes.
+        drawing: To the drawings, and back to the bytes.
+        copy_drawing: The drawing that is shown, as SVG and as a picture.
+        save_drawing: The same, in a file.
         goto: To the address field.
         find: To the search bar.
         find_these: Where else the selected bytes are.
@@ -53,6 +56,9 @@ class HexActions:
         self.select_section = self._action(self.tr("Select &section"), "Ctrl+Shift+S")
         self.follow = self._action(self.tr("Follow &pointer"))
         self.decoded = self._action(self.tr("Show &decoded bytes"), "Ctrl+D")
+        self.drawing = self._action(self.tr("Dra&wing"), "Alt+0")
+        self.copy_drawing = self._action(self.tr("Copy d&rawing"))
+        self.save_drawing = self._action(self.tr("Save drawing as S&VG…"))
         self.goto = self._action(self.tr("&Go to …"), "Ctrl+G")
         self.find = self._action(self.tr("&Find …"), QKeySequence.StandardKey.Find)
         self.find_these = self._action(self.tr("Find &these bytes"), "Ctrl+F3")

@@ -19,6 +19,7 @@ from shardscope.around.overview import Overview
 from shardscope.copying import CopyAs
 from shardscope.hex.actions import HexActions
 from shardscope.hex.copier import HexCopier, LineForm
+from shardscope.hex.drawing_place import DrawingPlace
 from shardscope.hex.menu import HexDeeds, hex_menu, open_menu
 from shardscope.hex.naming import Naming, file_title
 from shardscope.hex.record_frame import frames_of
@@ -54,6 +55,7 @@ class HexPanel(QWidget):
         status: What is selected.
         naming: What names in the field mean.
         rows: How many bytes a row has.
+        drawings: Where drawings are shown.
         actions_: For the menus of the window.
     """
 
@@ -83,6 +85,7 @@ class HexPanel(QWidget):
         self.status = HexStatus()
         self.copier = HexCopier(self.state)
         self.actions_ = HexActions(self)
+        self.drawings = DrawingPlace(session, self.tabs, self.actions_, self.view)
         self.setFocusProxy(self.view)
         self._lay_out()
         self._connect_views()
@@ -111,7 +114,7 @@ class HexPanel(QWidget):
         column.addLayout(line)
         column.addWidget(self.overview)
         column.addWidget(self.search)
-        column.addWidget(self.view, 1)
+        column.addWidget(self.drawings.splitter, 1)
         column.addWidget(self.legend)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -119,7 +122,8 @@ class HexPanel(QWidget):
         super().resizeEvent(event)
         tall = self.height() >= LOW
         self.overview.setVisible(tall)
-        self.legend.setVisible(tall)
+        self.legend.setVisible(tall and not self.drawings.in_front)
+        self.drawings.fit()
 
     def _connect_views(self) -> None:
         self.state.selection_changed.connect(self._selected_here)
@@ -133,6 +137,9 @@ class HexPanel(QWidget):
         )
         self.overview.message.connect(self._session.message)
         self.tabs.chosen.connect(self._tab_chosen)
+        self.drawings.pointed.connect(self._drawing_pointed)
+        self.drawings.shown_changed.connect(self._drawing_shown)
+        self.state.hovered.connect(self.drawings.light)
         self.breadcrumb.chosen.connect(self._session.select_span)
         self.address.chosen.connect(lambda offset: self._session.select_span(self._byte(offset)))
         self.address.key_chosen.connect(self._session.look_up)
@@ -186,6 +193,7 @@ class HexPanel(QWidget):
         self.view.setFocus()
         self.search.forget()
         self.naming.forget()
+        self.drawings.opened()
         self.actions_.copy_curl.setVisible(self._session.uri.startswith(("http://", "https://")))
         if shard.source is not None:
             self._show(OpenSource("", shard.source.size, shard.sections))
@@ -343,6 +351,19 @@ class HexPanel(QWidget):
         """The overview was clicked: shows the place, and puts the caret there."""
         self.state.scroll_to(offset)
         self.state.move_caret(offset)
+
+    # --- the drawings ---
+
+    def _drawing_shown(self, in_front: bool) -> None:
+        """The keyboard comes to what is in front."""
+        drawn = self.drawings.panel if in_front else None
+        self.setFocusProxy(drawn if drawn is not None else self.view)
+        self.legend.setVisible(self.height() >= LOW and not in_front)
+
+    def _drawing_pointed(self, spans: tuple[Span, ...]) -> None:
+        """Lights what is pointed at in a drawing."""
+        here = [span for span in spans if span.source == self.state.name]
+        self.state.set_hover((here[0].start, here[0].stop) if here else None)
 
     # --- around the bytes ---
 

@@ -46,6 +46,8 @@ class HexState(QObject):
         proposed: What is going to change in some source, or None.
     """
 
+    hovered = Signal(object)
+    """The `Span` of the field under the pointer, or None."""
     selection_changed = Signal(object)
     """A `HexSelection` that the user made; `select` tells nobody."""
     caret_changed = Signal()
@@ -240,6 +242,7 @@ class HexState(QObject):
         """Lights the run under the pointer."""
         if run != self.hover:
             self.hover = run
+            self.hovered.emit(Span(self.name, *run) if run is not None else None)
             self.changed.emit()
 
     # --- selection ---

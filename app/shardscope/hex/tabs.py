@@ -36,9 +36,16 @@ class OpenSource:
 
 
 class SourceTabs(QTabBar):
-    """`chosen` carries the name of the source whose tab was clicked."""
+    """`chosen` carries the name of the source whose tab was clicked.
+
+    Attributes:
+        sources: What is open, in the order of the tabs.
+        drawing_in_front: Whether the tab of the drawings, which is the last one, is chosen.
+    """
 
     chosen = Signal(object)
+    drawing_chosen = Signal()
+    """The tab of the drawings was clicked."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -50,6 +57,8 @@ class SourceTabs(QTabBar):
         self.setElideMode(Qt.TextElideMode.ElideMiddle)
         self.hide()
         self.sources: list[OpenSource] = []
+        self.drawing_in_front = False
+        self._drawing = False
         self.currentChanged.connect(self._changed)
 
     def known(self, name: str) -> OpenSource | None:
@@ -84,8 +93,39 @@ class SourceTabs(QTabBar):
         self._show_when_needed()
 
     def _show_when_needed(self) -> None:
-        """One source needs no tab."""
-        self.setVisible(len(self.sources) > 1)
+        """One source needs no tab, unless there are drawings beside it."""
+        self.setVisible(len(self.sources) > 1 or self._drawing)
+
+    @property
+    def has_drawing(self) -> bool:
+        """Whether there is a tab of the drawings."""
+        return self._drawing
+
+    def set_drawing(self, there: bool) -> None:
+        """Adds the tab of the drawings, or takes it away."""
+        if there == self._drawing:
+            return
+        blocked = self.blockSignals(True)
+        self._drawing = there
+        if there:
+            number = self.addTab(self.tr("Drawing"))
+            self.setTabToolTip(number, self.tr("The file, or the lookup of a key, as a drawing (Alt+0)"))
+        else:
+            self.drawing_in_front = False
+            self.removeTab(len(self.sources))
+        self.blockSignals(blocked)
+        self._show_when_needed()
+
+    def bring_drawing(self, in_front: bool, name: str = "") -> None:
+        """Brings the drawings to the front, or the source of that name."""
+        self.drawing_in_front = in_front and self._drawing
+        open_one = self.known(name)
+        blocked = self.blockSignals(True)
+        if self.drawing_in_front:
+            self.setCurrentIndex(len(self.sources))
+        elif open_one is not None:
+            self.setCurrentIndex(self.sources.index(open_one))
+        self.blockSignals(blocked)
 
     def close_source(self, number: int) -> None:
         """Closes a decoded source; the stored one stays."""
@@ -111,7 +151,8 @@ class SourceTabs(QTabBar):
             self.close_source(self.sources.index(source))
 
     def clear(self) -> None:
-        """Closes all."""
+        """Closes all, the drawings too."""
+        self.set_drawing(False)
         blocked = self.blockSignals(True)
         while self.sources:
             self._remove(0)
@@ -123,12 +164,18 @@ class SourceTabs(QTabBar):
         self._show_when_needed()
 
     def _set_current(self, number: int) -> None:
+        """Another source is shown; the drawings stay in front of it."""
+        if self.drawing_in_front:
+            return
         blocked = self.blockSignals(True)
         self.setCurrentIndex(number)
         self.blockSignals(blocked)
 
     def _changed(self, number: int) -> None:
-        if 0 <= number < len(self.sources):
+        self.drawing_in_front = self._drawing and number == len(self.sources)
+        if self.drawing_in_front:
+            self.drawing_chosen.emit()
+        elif 0 <= number < len(self.sources):
             self.chosen.emit(self.sources[number].name)
 
 

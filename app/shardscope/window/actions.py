@@ -211,6 +211,8 @@ class WindowActions:
         edit.addActions([bytes_.find, bytes_.find_these, bytes_.find_next, bytes_.find_previous])
         changing.fill(edit)
         view = bar.addMenu(self.tr("&View"))
+        view.addActions([bytes_.drawing, bytes_.copy_drawing, bytes_.save_drawing])
+        view.addSeparator()
         view.addActions([bytes_.decoded, bytes_.letters, bytes_.fields, bytes_.larger, bytes_.smaller])
         view.addSeparator()
         themes = view.addMenu(self.tr("&Theme"))

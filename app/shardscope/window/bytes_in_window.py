@@ -40,5 +40,7 @@ def connect_bytes(bytes_: HexPanel, hits: HitsTable, window: Commands, settings:
     bytes_.overview.scale_changed.connect(partial(setattr, settings, "schematic"))
     bytes_.search.history.set_entries(settings.searches)
     bytes_.search.history.changed.connect(partial(setattr, settings, "searches"))
+    bytes_.drawings.remembered = settings.sketches
+    bytes_.drawings.remembered_changed.connect(partial(setattr, settings, "sketches"))
     bytes_.actions_.fields.setChecked(settings.fields_shown)
     bytes_.actions_.fields.toggled.connect(partial(setattr, settings, "fields_shown"))

@@ -138,7 +138,9 @@ class MainWindow(QMainWindow):
         )
         self.dialogs = FileDialogs(self.session, self.open, self)
         self.mending = Mending(self.session, self.bar, self.dialogs, self)
-        self.help = HelpMenu(self, self.panels, self.actions_.about, Teaching(self.session, self.panels, self))
+        self.help = HelpMenu(
+            self, self.panels, self.actions_.about, Teaching(self.session, self.panels, self.hex.drawings, self)
+        )
         self.menu_keys = MenuKeys(self)
         self._connect()
         self.resize(QSize(1440, 900).boundedTo(self.screen().availableGeometry().size()))

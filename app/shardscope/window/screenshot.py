@@ -16,6 +16,9 @@ from shardcore import Depth, RemoteOptions, Span
 from shardscope.session import IndexState, OpenFailure
 from shardscope.window.main_window import MainWindow
 
+DRAWING = "drawing"
+"""What `--show` calls the drawings."""
+
 MOST_SECONDS = 120
 
 REST_MILLISECONDS = 300
@@ -39,7 +42,7 @@ class Wanted:
         trace: The key to trace, or empty.
         step: Which step of the trace is shown, from 1.
         verify: How deep to verify, or None.
-        show: A dock to bring to the front, or empty.
+        show: A dock to bring to the front; `drawing`, or `drawing:NAME`; or empty.
         remote: How an address is reached, or None.
     """
 
@@ -62,8 +65,8 @@ def take(window: MainWindow, wanted: Wanted) -> None:
         ScreenshotError: It cannot be opened, does not come to rest, or cannot be saved; or what is to be shown is not
             there.
     """
-    if wanted.show and wanted.show not in window.panels.by_name:
-        raise ScreenshotError(f"--show is one of {', '.join(window.panels.by_name)}")
+    if wanted.show and wanted.show.partition(":")[0] not in (*window.panels.by_name, DRAWING):
+        raise ScreenshotError(f"--show is one of {', '.join(window.panels.by_name)}, {DRAWING}, {DRAWING}:NAME")
     failures: list[OpenFailure] = []
     window.session.failed.connect(failures.append)
     window.resize(QSize(*wanted.size))
@@ -125,8 +128,11 @@ def _arrange(window: MainWindow, wanted: Wanted) -> None:
             raise ScreenshotError(f"there is no byte {wanted.select}; the file has {source.size}")
         session.select_span(Span("", wanted.select, wanted.select + 1))
     settle(window)
-    if wanted.show:
-        window.show_part(wanted.show)
+    part, _, sketch = wanted.show.partition(":")
+    if part == DRAWING:
+        window.hex.drawings.show(sketch)
+    elif part:
+        window.show_part(part)
 
 
 def settle(window: MainWindow, rest: int = REST_MILLISECONDS) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QObject
 from PySide6.QtGui import QAction, QKeySequence
 
+from shardscope.hex.drawing_place import DrawingPlace
 from shardscope.lessons.lesson import Show
 from shardscope.lessons.library import lessons, lessons_of
 from shardscope.lessons.panel import LessonPanel
@@ -23,9 +24,9 @@ class Teaching(QObject):
         this_file: Teaches what is open, on the file itself.
     """
 
-    def __init__(self, session: Session, panels: PanelDocks, parent: QObject) -> None:
+    def __init__(self, session: Session, panels: PanelDocks, drawings: DrawingPlace, parent: QObject) -> None:
         super().__init__(parent)
-        self._session, self._panels = session, panels
+        self._session, self._panels, self._drawings = session, panels, drawings
         self._panel = panels.panel(LessonPanel)
         self.all = QAction(self.tr("&Lessons"), self)
         self.all.triggered.connect(self.show)
@@ -35,6 +36,7 @@ class Teaching(QObject):
         self.this_file.setEnabled(False)
         session.closed.connect(lambda: self.this_file.setEnabled(False))
         self._panel.player.wanted.connect(self._wanted)
+        drawings.item_chosen.connect(self._panel.player.choose_item)
 
     def show(self) -> None:
         """Shows the lessons; on the welcome page the first one begins, as there are no panels."""
@@ -68,3 +70,7 @@ class Teaching(QObject):
     def _wanted(self, shown: Shown) -> None:
         if shown.kind is Show.PANEL and shown.name in self._panels.by_name:
             self._panels.show(shown.name)
+        elif shown.kind is Show.DRAWING:
+            values = dict(shown.values)
+            item = values.pop("item", "")
+            self._drawings.show(shown.name, values, item)

@@ -12,7 +12,7 @@ from shardcore.drawing.names import LANE, Wanted, in_lanes, lanes_of, write_name
 from shardcore.drawing.picture import Anchor, Box, Face, Ink, Rect
 from shardcore.drawing.sheet import Sheet
 
-_LEAST = 7.4
+_LEAST = 7.8
 """Pixels of a cell in which a digit can be read; rows are broken before cells become narrower."""
 _WIDEST = 20.0
 _WIDEST_OF_FEW = 30.0
@@ -72,6 +72,7 @@ def _place_row(sheet: Sheet, figure: Bits, first: int, row: _Row, top: float) ->
     y = base + (_BRACKET + 2 if parts else 0)
     sheet.boxes.append(Box(Rect(row.x(row.high), y, (row.high - row.low) * row.cell, _HEIGHT), Tone.FAINT, round=2))
     for n, item, (left, right) in parts:
+        sheet.bounds.setdefault(n, Rect(left, top + arcs.height, right - left, y + _HEIGHT - top - arcs.height))
         sheet.box(Rect(left, y, right - left, _HEIGHT), item, n, radius=2)
         sheet.rule(
             (left + 1.5, base + _BRACKET),

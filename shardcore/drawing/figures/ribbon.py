@@ -44,15 +44,17 @@ def _above(sheet: Sheet, ruler: Ruler, first: int, top: float) -> float:
     place_axis(sheet, scale, y, up=True, clear=leaders)
     for x in leaders:
         sheet.rule((x, y - 20), (x, y + 3), ink=Ink.EDGE, width=0.75)
-    bottom, _ = place_stretches(sheet, scale, ruler.items, first, y + 3, lanes_of_items(ruler.items), down=True)
+    lanes, named = lanes_of_items(ruler.items), {name.wanted.item for name in names}
+    bottom, _ = place_stretches(sheet, scale, ruler.items, first, y + 3, lanes, named, down=True)
     return bottom + 1
 
 
 def _below(sheet: Sheet, ruler: Ruler, first: int, top: float) -> float:
     """The lower ruler: the boxes, the line, numbers, names, and its title under them."""
     scale = scale_of(sheet, ruler)
-    bottom, _ = place_stretches(sheet, scale, ruler.items, first, top, lanes_of_items(ruler.items), down=False)
     names = names_of(sheet, scale, ruler.items, first)
+    lanes, named = lanes_of_items(ruler.items), {name.wanted.item for name in names}
+    bottom, _ = place_stretches(sheet, scale, ruler.items, first, top, lanes, named)
     leaders = [name.wanted.middle for name in names]
     y = place_axis(sheet, scale, bottom + 3, clear=leaders)
     for x in leaders:

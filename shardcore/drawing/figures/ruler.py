@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 
 from shardcore.drawing.arcs import Arcs, arcs_of
@@ -71,7 +71,8 @@ def place_ruler(sheet: Sheet, figure: Ruler, first: int, top: float) -> float:
     reach = arcs.height + (_MARK + 2 if any(item.size == 0 for item in figure.items) or names else 0)
     write_names(sheet, names, y, reach=reach - _MARK)
     y += reach
-    y, bounds = place_stretches(sheet, scale, figure.items, first, y, lanes, down=True)
+    named = {name.wanted.item for name in names}
+    y, bounds = place_stretches(sheet, scale, figure.items, first, y, lanes, named, down=True)
     _draw_arcs(sheet, arcs, bounds)
     return place_axis(sheet, scale, y + 3)
 
@@ -96,6 +97,7 @@ def place_stretches(
     first: int,
     top: float,
     lanes: Sequence[int],
+    named: Container[int] = (),
     *,
     down: bool = False,
 ) -> tuple[float, dict[int, Rect]]:
@@ -108,6 +110,7 @@ def place_stretches(
         first: The number of the first item.
         top: Where the lanes begin.
         lanes: The lane of each item.
+        named: Items whose text stands beside the ruler.
         down: Whether the first lane is the upper one; otherwise it is the one at the axis below.
     """
     count = max((lane + 1 for item, lane in zip(items, lanes, strict=True) if item.size), default=0)
@@ -124,7 +127,8 @@ def place_stretches(
         wide = max(right - left, _LEAST_WIDE)
         bounds[n] = Rect(min(left, sheet.right - wide), y, wide, LANE_HEIGHT)
         sheet.box(bounds[n], item, n)
-        write_in(sheet, bounds[n], item, n)
+        if n not in named:
+            write_in(sheet, bounds[n], item, n)
         if item.handle:
             sheet.grip(item, n, Rect(right, y - 3, 0, LANE_HEIGHT + 6), scale.unit)
     return bottom, bounds

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from shardcore.caching import Once
-from shardcore.drawing.chosen import chosen
+from shardcore.drawing.controls import chosen
 from shardcore.drawing.model import Control, Drawing, Figure, Item, Kind, Link, Table, Tone
 from shardcore.errors import FormatError, UsageError
 from shardcore.formats.neuroglancer.bits_figures import (

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 
-from shardcore.drawing.chosen import chosen
+from shardcore.drawing.controls import chosen
 from shardcore.drawing.model import Control, Drawing, Figure, Kind, Link, Tone
 from shardcore.drawing.windows import window
 from shardcore.formats.swh import chd

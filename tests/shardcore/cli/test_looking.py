@@ -147,7 +147,7 @@ def test_trace_tells_steps(small: str, damaged: str, capsys: pytest.CaptureFixtu
         assert (trace["key"], trace["outcome"]) == (key, outcome)
         for step in trace["steps"]:
             assert list(step)[:6] == ["title", "text", "spans", "values", "requests", "bytes"]
-            assert list(step)[6:] == ["why", "inputs", "meanings"]
+            assert list(step)[6:] == ["why", "inputs", "meanings", "drawing"]
         assert run(["trace", where, key]) == code
         assert f"{outcome}: {key}" in capsys.readouterr().out
     assert run(["trace", small, "no hex"]) == 2

@@ -74,7 +74,8 @@ def bits() -> Drawing:
         )
         for row in range(5)
     )
-    figures = (key, morton, Cells("Minishards and their load", 8, cells), Table("Index", ("id", "start", "size"), rows))
+    index = "An index whose title is longer than it is wide"
+    figures = (key, morton, Cells("Minishards and their load", 8, cells), Table(index, ("id", "start", "size"), rows))
     links = (Link("mini", "c5"), Link("c5", "r2", "points to"), Link("r0", "r1", "+"))
     return Drawing("From the key to the chunk", figures, links, "Drag a bracket.", 3)
 

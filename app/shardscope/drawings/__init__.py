@@ -1,0 +1,1 @@
+"""Drawings of the open file and of lookups: shown, played with, saved."""

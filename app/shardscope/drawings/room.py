@@ -1,0 +1,26 @@
+"""What those who show drawings agree on before there is one. No Qt widgets here: the window knows it at its start."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+STEP = "step"
+"""The name of the sketch that is the drawing of the current step."""
+
+LEAST_WIDTH, LEAST_HEIGHT = 560, 260
+"""The room that a drawing has where the window gives it, in pixels."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """A drawing that somebody wants to see; it may be there only when a lookup has ended.
+
+    Attributes:
+        name: The sketch; empty for the one that was looked at last.
+        values: Values of its controls, as texts.
+        item: The name of an item to point out; or empty.
+    """
+
+    name: str = ""
+    values: dict[str, str] = field(default_factory=dict)
+    item: str = ""

@@ -1,0 +1,85 @@
+"""The sheet in the scene: the picture, and over it what is lit, pointed at, and where the keyboard is."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QRectF, Qt
+from PySide6.QtGui import QColor, QPainter, QPen
+from PySide6.QtWidgets import QGraphicsItem, QStyleOptionGraphicsItem, QWidget
+
+from shardcore.drawing.colours import Colours
+from shardcore.drawing.picture import NO_ITEM, Ink, Picture
+from shardscope.drawings.dress import Fonts
+from shardscope.drawings.paint import paint_grip, paint_picture, polygon_of, rect_of
+from shardscope.drawings.stops import Stop
+
+_LIT = 0.20
+_HOVER = 0.12
+
+
+class Sheet(QGraphicsItem):
+    """Paints a picture, and frames some of its items."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._picture: Picture | None = None
+        self._colours: Colours | None = None
+        self._fonts = Fonts()
+        self._lit: frozenset[int] = frozenset()
+        self._hover = NO_ITEM
+        self._stop: Stop | None = None
+
+    def show_picture(self, picture: Picture | None, colours: Colours, fonts: Fonts) -> None:
+        """Shows another picture."""
+        self.prepareGeometryChange()
+        self._picture, self._colours, self._fonts = picture, colours, fonts
+        self.update()
+
+    def light(self, items: frozenset[int]) -> None:
+        """Frames items whose bytes are selected or pointed at."""
+        if items != self._lit:
+            self._lit = items
+            self.update()
+
+    def hover(self, item: int) -> None:
+        """The pointer is on an item."""
+        self._hover = item
+        self.update()
+
+    def mark(self, stop: Stop | None) -> None:
+        """The keyboard is here."""
+        self._stop = stop
+        self.update()
+
+    def boundingRect(self) -> QRectF:
+        """The page."""
+        return QRectF(0, 0, self._picture.width, self._picture.height) if self._picture is not None else QRectF()
+
+    def paint(self, painter: QPainter, option: QStyleOptionGraphicsItem, widget: QWidget | None = None) -> None:
+        """Paints the picture and the frames."""
+        picture, colours = self._picture, self._colours
+        if picture is None or colours is None:
+            return
+        paint_picture(painter, picture, colours, self._fonts)
+        accent = QColor(colours.inks[Ink.ACCENT])
+        for area in picture.areas:
+            if area.item not in self._lit and area.item != self._hover:
+                continue
+            inside = QColor(accent)
+            inside.setAlphaF(_LIT if area.item in self._lit else _HOVER)
+            painter.setBrush(inside)
+            painter.setPen(QPen(accent, 1.5) if area.item in self._lit else Qt.PenStyle.NoPen)
+            painter.drawPolygon(polygon_of(area.points))
+        if self._stop is not None:
+            self._paint_stop(painter, accent, QColor(colours.base))
+
+    def _paint_stop(self, painter: QPainter, accent: QColor, base: QColor) -> None:
+        stop = self._stop
+        if stop is None:
+            return
+        if stop.grip is not None:
+            paint_grip(painter, stop.grip, accent, wide=4.0)
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        # A line in the colour of the page beside it: the frame is seen on any tint.
+        for grown, colour, width in ((2.0, base, 1.5), (3.5, accent, 2.0)):
+            painter.setPen(QPen(colour, width))
+            painter.drawRoundedRect(rect_of(stop.rect.grown(grown)), 4, 4)

@@ -1,0 +1,246 @@
+"""Where the drawings are shown: in a tab beside the bytes, over them where there is room for both."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QCoreApplication, QObject, Qt, QTimer, Signal
+from PySide6.QtWidgets import QSplitter
+
+from shardcore import Shard, Span
+from shardcore.drawing.model import Item, Sketch, Still
+from shardscope.drawings.room import LEAST_HEIGHT, STEP, Wish
+from shardscope.hex.actions import HexActions
+from shardscope.hex.tabs import SourceTabs
+from shardscope.hex.view import HexView
+from shardscope.jobs import Priority
+from shardscope.session import Session
+from shardscope.walk import Walk
+
+if TYPE_CHECKING:
+    from shardscope.drawings.panel import DrawingPanel
+
+_BYTES = 150
+"""Pixels of bytes that are worth being shown under a drawing."""
+
+_SHARES = (72, 28)
+
+
+class DrawingPlace(QObject):
+    """Knows what can be drawn of what is open, and makes the panel when somebody first wants to see it.
+
+    Attributes:
+        splitter: Holds the drawings, once they are there, and the bytes.
+        panel: Shows the drawings; None until then.
+        remembered: The sketch that was looked at last, by format.
+    """
+
+    pointed = Signal(object)
+    """Spans that are pointed at in the drawing."""
+    shown_changed = Signal(bool)
+    """Whether the drawings are in front."""
+    remembered_changed = Signal(object)
+    """The sketches that were looked at last, by format."""
+    item_chosen = Signal(str, str)
+    """The name of a sketch, and of the item that somebody chose in it; items without names are not told."""
+    drawn = Signal()
+    """Another drawing is shown."""
+
+    def __init__(self, session: Session, tabs: SourceTabs, actions: HexActions, view: HexView) -> None:
+        super().__init__(tabs)
+        self._session, self._tabs, self._actions, self._view = session, tabs, actions, view
+        self._sketches: tuple[Sketch, ...] = ()
+        self._wish: Wish | None = None
+        self._to_front = False
+        self.panel: DrawingPanel | None = None
+        self.remembered: dict[str, str] = {}
+        # The bytes get their new height one after the other with everything else.
+        self._settling = QTimer(self)
+        self._settling.setSingleShot(True)
+        self._settling.timeout.connect(self._reveal)
+        self.splitter = QSplitter(Qt.Orientation.Vertical)
+        self.splitter.setChildrenCollapsible(False)
+        self.splitter.addWidget(view)
+        tabs.drawing_chosen.connect(self.show)
+        tabs.chosen.connect(lambda _: self.hide())
+        actions.drawing.triggered.connect(lambda _=False: self.toggle())
+        actions.copy_drawing.triggered.connect(lambda _=False: self.made().copy.trigger())
+        actions.save_drawing.triggered.connect(lambda _=False: self.made().save.trigger())
+        session.closed.connect(self._closed)
+        session.index_loaded.connect(self._learn)
+        session.walk_changed.connect(self._learn)
+        session.step_changed.connect(self._step_changed)
+        self._enable()
+
+    # --- what there is to see ---
+
+    @property
+    def sketches(self) -> tuple[Sketch, ...]:
+        """What can be drawn now: of the file, of the lookup, of its current step."""
+        step = _step_drawing(self._session.walk)
+        return (*self._sketches, step) if step is not None else self._sketches
+
+    @property
+    def in_front(self) -> bool:
+        """Whether the drawings are shown."""
+        return self._tabs.drawing_in_front
+
+    def opened(self) -> None:
+        """Something else is open: the tabs are gone; drawings that were in front come back where there are any."""
+        self._to_front = self._to_front or (self.panel is not None and not self.panel.isHidden())
+        self._forget()
+        self._learn()
+
+    def _closed(self) -> None:
+        self._to_front = False
+        self._forget()
+
+    def _forget(self) -> None:
+        self._sketches = ()
+        if self.panel is not None:
+            self.panel.clear()
+        self._bring(False)
+        self._enable()
+
+    def _learn(self, *_: object) -> None:
+        """Asks what can be drawn, in a job."""
+        trace = self._session.walk.trace
+
+        def take(sketches: tuple[Sketch, ...]) -> None:
+            self._sketches = sketches
+            self._refresh()
+
+        self._session.ask(
+            lambda shard, _: shard.sketches(trace), take, key=("sketches", self), priority=Priority.SELECTED
+        )
+
+    def _step_changed(self, walk: Walk) -> None:
+        self._refresh()
+
+    def _refresh(self) -> None:
+        there = bool(self.sketches)
+        self._tabs.set_drawing(there)
+        self._enable()
+        if not there:
+            self._bring(False)
+        elif self._to_front or self.in_front:
+            self._show()
+
+    def _enable(self) -> None:
+        there = bool(self.sketches)
+        for action in (self._actions.drawing, self._actions.copy_drawing, self._actions.save_drawing):
+            action.setEnabled(there)
+
+    # --- showing ---
+
+    def made(self) -> DrawingPanel:
+        """The panel, made when it is first needed."""
+        if self.panel is None:
+            from shardscope.drawings.panel import DrawingPanel
+
+            self.panel = DrawingPanel(self._session)
+            self.panel.pointed.connect(self.pointed)
+            self.panel.item_chosen.connect(self._item_chosen)
+            self.panel.drawn.connect(self.drawn)
+            self.panel.bytes_wanted.connect(self.to_bytes)
+            self.panel.sketch_chosen.connect(self._remember)
+            self.splitter.insertWidget(0, self.panel)
+            self.splitter.setStretchFactor(0, _SHARES[0])
+            self.splitter.setStretchFactor(1, _SHARES[1])
+            self.panel.hide()
+            self.panel.show_sketches(self.sketches, self.remembered.get(self._format, ""))
+        return self.panel
+
+    def show(self, name: str = "", values: Mapping[str, str] | None = None, item: str = "") -> None:
+        """Brings the drawings to the front; as soon as it is known which there are.
+
+        Args:
+            name: The sketch that is wanted; without it the one that was looked at last.
+            values: Values of its controls, as texts.
+            item: The name of an item to point out.
+        """
+        self._wish = Wish(name, dict(values or {}), item) if name else None
+        self._show()
+
+    def _show(self) -> None:
+        """Shows what can be shown; a sketch that is wanted and not there yet waits for the lookup that has it."""
+        self._to_front = not self.sketches
+        if not self.sketches:
+            return
+        panel = self.made()
+        panel.show_sketches(self.sketches, "" if panel.name else self.remembered.get(self._format, ""))
+        self._bring(True)
+        if self._wish is not None and self._wish.name in [sketch.name for sketch in self.sketches]:
+            wish, self._wish = self._wish, None
+            panel.fulfil(wish)
+
+    def hide(self) -> None:
+        """Shows the bytes alone."""
+        self._to_front, self._wish = False, None
+        self._bring(False)
+
+    def to_bytes(self) -> None:
+        """Shows the bytes alone, with the keyboard in them."""
+        self.hide()
+        self._view.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def toggle(self) -> None:
+        """To the drawings, with the keyboard; or back to the bytes."""
+        if self.in_front:
+            self.to_bytes()
+        else:
+            self.show()
+            if self.panel is not None:
+                self.panel.setFocus(Qt.FocusReason.ShortcutFocusReason)
+
+    def light(self, span: Span | None) -> None:
+        """Frames what stands for bytes that are pointed at elsewhere."""
+        if self.panel is not None and self.in_front:
+            self.panel.light_spans((span,) if span is not None else ())
+
+    def fit(self) -> None:
+        """Under a drawing there are bytes where there is room for both."""
+        both = self.splitter.height() >= LEAST_HEIGHT + _BYTES
+        self._view.setVisible(not self.in_front or both)
+
+    def _bring(self, in_front: bool) -> None:
+        self._tabs.bring_drawing(in_front, self._view.state.name)
+        if self.panel is not None and self.panel.isHidden() is in_front:
+            self.panel.setVisible(in_front)
+            if in_front:
+                height = self.splitter.height()
+                self.splitter.setSizes([height * share // 100 for share in _SHARES])
+            self._settling.start()
+        self.fit()
+        self.shown_changed.emit(in_front)
+
+    def _reveal(self) -> None:
+        """What is selected stays in view."""
+        state = self._view.state
+        if state.layout.size and not self._view.isHidden():
+            state.reveal(state.selection.caret)
+
+    @property
+    def _format(self) -> str:
+        shard: Shard | None = self._session.shard
+        return shard.format if shard is not None else ""
+
+    def _item_chosen(self, item: Item) -> None:
+        if item.name and self.panel is not None:
+            self.item_chosen.emit(self.panel.name, item.name)
+
+    def _remember(self, name: str) -> None:
+        if name != STEP and self._format:
+            self.remembered = {**self.remembered, self._format: name}
+            self.remembered_changed.emit(self.remembered)
+
+
+def _step_drawing(walk: Walk) -> Still | None:
+    """The drawing of the current step as a sketch."""
+    step = walk.trace.steps[walk.step] if walk.trace is not None and walk.step >= 0 else None
+    return (
+        Still(STEP, QCoreApplication.translate("Drawings", "This step"), step.drawing)
+        if step is not None and step.drawing is not None
+        else None
+    )

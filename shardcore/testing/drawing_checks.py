@@ -1,0 +1,101 @@
+"""Assertions about drawings: their places in the file, and their places on a page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from xml.etree import ElementTree
+
+from shardcore.drawing.as_text import COLUMNS, as_text
+from shardcore.drawing.model import MOST_ITEMS, Control, Drawing, Kind, Tone
+from shardcore.drawing.picture import Box, Path, Picture, Rect, Text
+from shardcore.drawing.placing import placed
+from shardcore.drawing.svg import svg
+from shardcore.nodes.node import Node
+from shardcore.shard import Shard
+from shardcore.span import Span
+
+WIDTHS = (320, 560, 900, 1600)
+"""The widths, in pixels, at which drawings are tried."""
+
+WIDE = 48.0
+"""Pixels of a box in which a text is expected."""
+
+SILENT = (Tone.EMPTY, Tone.DEAD, Tone.FAINT)
+"""Tones whose boxes may be empty."""
+
+_NEAR = 40.0
+
+
+def check_drawing(shard: Shard, drawing: Drawing) -> None:
+    """Asserts that every rectangle stands for bytes that the node tree names, and that it can be shown anywhere."""
+    assert drawing.title
+    assert len(drawing.items) <= MOST_ITEMS
+    assert drawing.more >= 0
+    for item in drawing.items:
+        for span in item.spans:
+            check_span(shard, span, item.text)
+    for width in WIDTHS:
+        check_picture(placed(drawing, width))
+    picture = placed(drawing, 900)
+    for shape in picture.shapes:
+        if isinstance(shape, Box) and shape.item >= 0 and shape.rect.w >= WIDE and shape.tone not in SILENT:
+            assert picture.items[shape.item].text, f"{drawing.title}: a wide box says nothing: {shape}"
+    ElementTree.fromstring(svg(picture))
+    assert max(map(len, as_text(drawing))) <= COLUMNS
+
+
+def check_span(shard: Shard, span: Span, what: str) -> None:
+    """Asserts that bytes begin and end where nodes do, or lie within one node."""
+    root = shard.tree_of(span.source).span
+    assert root.start <= span.start <= span.stop <= root.stop, f"{what}: {span} is not within {root}"
+    if not span.size:
+        return
+    first, last = shard.explain(span.start, span.source), shard.explain(span.stop - 1, span.source)
+    within = _holds(first[-1], span)
+    assert within or any(node.span.start == span.start for node in first), f"{what}: {span} begins within {first[-1]}"
+    assert within or any(node.span.stop == span.stop for node in last), f"{what}: {span} ends within {last[-1]}"
+
+
+def check_picture(picture: Picture) -> None:
+    """Asserts that no text overlaps another, that nothing leaves the page, and that every item can be pointed at."""
+    overlapping = [(a.text, b.text) for a, b in _neighbours(picture) if a.rect.meets(b.rect)]
+    assert overlapping == [], f"{picture.drawing.title} at {picture.width}"
+    page = Rect(0, 0, picture.width, picture.height)
+    for shape in picture.shapes:
+        points = shape.points() if isinstance(shape, Path) else shape.rect.corners
+        for x, y in points:
+            assert page.x <= x <= page.right, f"{picture.drawing.title} at {picture.width}: {shape}"
+            assert page.y <= y <= page.bottom, f"{picture.drawing.title} at {picture.width}: {shape}"
+    assert {area.item for area in picture.areas} == set(range(len(picture.items)))
+
+
+def values_at_ends(control: Control) -> tuple[object, ...]:
+    """Values of a control that have to be drawn: both ends of a slider, all choices, both sides of a switch."""
+    if control.kind is Kind.SLIDER:
+        return control.low, control.high
+    if control.kind is Kind.SWITCH:
+        return False, True
+    return control.choices if control.kind is Kind.CHOICE else (control.value,)
+
+
+def wrong_values(control: Control) -> tuple[object, ...]:
+    """Values that a control cannot have; of texts, only the format knows."""
+    if control.kind is Kind.SLIDER:
+        return control.high + 1, control.low - 1, "many"
+    if control.kind is Kind.SWITCH:
+        return ("perhaps",)
+    return ("no such choice",) if control.kind is Kind.CHOICE else ()
+
+
+def _holds(node: Node, span: Span) -> bool:
+    return node.span.start <= span.start and span.stop <= node.span.stop
+
+
+def _neighbours(picture: Picture) -> Iterator[tuple[Text, Text]]:
+    """Pairs of texts whose lines are near each other."""
+    texts = sorted((shape for shape in picture.shapes if isinstance(shape, Text)), key=lambda text: text.rect.y)
+    for n, a in enumerate(texts):
+        for b in texts[n + 1 :]:
+            if b.rect.y > a.rect.y + _NEAR:
+                break
+            yield a, b

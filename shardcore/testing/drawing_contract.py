@@ -1,0 +1,108 @@
+"""What the drawings of every format promise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+import shardcore
+from shardcore.drawing.model import Drawing, Sketch
+from shardcore.errors import UsageError
+from shardcore.shard import Shard
+from shardcore.testing.checks import live_keys
+from shardcore.testing.drawing_checks import check_drawing, values_at_ends, wrong_values
+from shardcore.testing.sampling import sampled
+from shardcore.testing.sources import CountingSource
+from shardcore.trace import Trace
+
+
+class DrawingContract:
+    """What the drawings of every format promise. Derive, and name the samples.
+
+    Attributes:
+        samples: Files, or folders, of the format.
+        quick_samples: How many of them a quick run takes.
+        names: The sketches that every sample has for the lookup of one of its keys.
+        absent: Keys of the format's form that no sample holds.
+        most_keys: How many keys of a sample are looked up.
+    """
+
+    samples: ClassVar[Sequence[Path]] = ()
+    quick_samples: ClassVar[int] = 4
+    names: ClassVar[Sequence[str]] = ()
+    absent: ClassVar[Sequence[str]] = ()
+    most_keys: ClassVar[int] = 2
+
+    def opened(self, where: Any, **options: Any) -> Shard:
+        """Opens a sample; formats whose samples need options or siblings override it."""
+        return shardcore.open(where, **options)
+
+    def keys(self, shard: Shard) -> list[str]:
+        """The keys that are looked up: some that are there, and those that are not."""
+        return [*live_keys(shard)[: self.most_keys], *self.absent]
+
+    def pytest_generate_tests(self, metafunc: Any) -> None:
+        """Runs every test that wants a `sample` with all samples; a quick run with some."""
+        if "sample" in metafunc.fixturenames:
+            taken = sampled(self.samples, self.quick_samples)
+            metafunc.parametrize("sample", taken, ids=lambda path: "-".join(path.parts[-2:]))
+
+    def told(self, sample: Path) -> Iterator[tuple[Shard, Trace | None, tuple[Sketch, ...]]]:
+        """A sample and its sketches: those of the file, and those of some lookups."""
+        with self.opened(sample) as shard:
+            shard.load_index()
+            yield shard, None, shard.sketches()
+            for key in self.keys(shard):
+                trace = shard.trace(key)
+                yield shard, trace, shard.sketches(trace)
+
+    def test_every_rectangle_is_in_the_tree(self, sample: Path) -> None:
+        """Each item of each drawing, of steps as well, begins and ends where nodes do, or is a part of one."""
+        for shard, trace, sketches in self.told(sample):
+            steps = trace.steps if trace is not None else ()
+            drawn = [step.drawing for step in steps if step.drawing is not None]
+            for drawing in (*drawn, *(sketch.draw({}) for sketch in sketches)):
+                check_drawing(shard, drawing)
+
+    def test_controls_can_be_set(self, sample: Path) -> None:
+        """A drawing is made for both ends of every control, and for what it begins with; it is the same each time."""
+        for shard, _, sketches in self.told(sample):
+            for sketch in sketches:
+                usual: Drawing = sketch.draw({})
+                assert usual == sketch.draw({one.name: one.value for one in sketch.controls})
+                for control in sketch.controls:
+                    for value in values_at_ends(control):
+                        check_drawing(shard, sketch.draw({control.name: value}))
+
+    def test_wrong_values_are_refused(self, sample: Path) -> None:
+        """A value that a control cannot have is a `UsageError` that says which it can."""
+        for _, _, sketches in self.told(sample):
+            for sketch in sketches:
+                wrong = [(control.name, value) for control in sketch.controls for value in wrong_values(control)]
+                for name, value in wrong:
+                    with pytest.raises(UsageError):
+                        sketch.draw({name: value})
+
+    def test_sketches_are_named(self, sample: Path) -> None:
+        """Names are short, stable and unique; every lookup that found its key has those of the format."""
+        for _, trace, sketches in self.told(sample):
+            names = [sketch.name for sketch in sketches]
+            assert len(set(names)) == len(names)
+            assert all(name.isidentifier() and sketch.title for name, sketch in zip(names, sketches, strict=True))
+            if trace is not None and trace.outcome == "found":
+                assert set(self.names) <= set(names)
+
+    def test_having_them_reads_nothing(self, sample: Path) -> None:
+        """To know what can be drawn no byte is read."""
+        if sample.is_dir():
+            pytest.skip("a folder has no bytes that could be counted")
+        source = CountingSource(sample.read_bytes(), sample.name, folder=shardcore.LocalFolder(sample.parent))
+        with self.opened(source) as shard:
+            traces = [None, *(shard.trace(key) for key in self.absent)]
+            for trace in traces:
+                source.ranges.clear()
+                shard.sketches(trace)
+                assert source.ranges == []

@@ -1,0 +1,55 @@
+"""The drawings of the bundled samples, in the window: of the file, and of a lookup of each key that a sample names."""
+
+from __future__ import annotations
+
+import pytest
+from pytestqt.qtbot import QtBot
+
+from shardcore.drawing.model import Sketch
+from shardcore.testing import sampled
+from shardcore.testing.drawing_checks import check_picture
+from shardscope import assets
+from shardscope.assets import Sample
+from shardscope.hex.panel import HexPanel
+from shardscope.session import Session
+from tests.app.conftest import open_in
+
+QUICK = 3
+
+
+@pytest.mark.parametrize("sample", sampled(assets.samples(), QUICK), ids=lambda sample: sample.path.name)
+def test_drawn(qtbot: QtBot, session: Session, sample: Sample) -> None:
+    """Whatever there is to draw is drawn, fits the view, and every item can be pointed at."""
+    panel = HexPanel(session)
+    qtbot.addWidget(panel)
+    qtbot.addWidget(panel.address)
+    panel.resize(900, 760)
+    panel.show()
+    open_in(session, qtbot, sample.path)
+    settled(qtbot, session)
+    for key in ("", *(one.key for one in sample.keys)):
+        if key:
+            session.look_up(key)
+            settled(qtbot, session)
+        for sketch in panel.drawings.sketches:
+            show(qtbot, session, panel, sketch)
+
+
+def settled(qtbot: QtBot, session: Session) -> None:
+    """Waits until no job is open."""
+    qtbot.waitUntil(lambda: not session.jobs.open_jobs, timeout=20_000)
+
+
+def show(qtbot: QtBot, session: Session, panel: HexPanel, sketch: Sketch) -> None:
+    """Shows a sketch, and points at all of its items."""
+    panel.drawings.show(sketch.name)
+    settled(qtbot, session)
+    drawn = panel.drawings.panel
+    assert drawn is not None
+    assert drawn.name == sketch.name
+    assert not drawn.notice.isVisible(), drawn.notice.text
+    picture = drawn.view.picture
+    assert picture is not None
+    check_picture(picture)
+    for item in range(len(picture.items)):
+        drawn.view.go_to_item(item)
