@@ -263,7 +263,7 @@ class DataSet(CountedFiles, Shard):
         raise damage or absent or KeyAbsent(str(key))
 
     def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
-        """Those of the member that a lookup ended in; formats draw the way to it before them."""
+        """Those of the member that a lookup ended in; formats add the way to it."""
         name = trace.member if trace is not None else ""
         try:
             return self.placed_sketches(self.member(name).sketches(trace), name)
