@@ -1,0 +1,165 @@
+"""The row of one format: packed and measured, or sketched from a few of the objects."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from shardcore.comparing.contents import Object
+from shardcore.comparing.costs import action_costs, cold_lookup
+from shardcore.comparing.packed import Packed, pack_in_memory, pieces_of_plan
+from shardcore.comparing.row import Piece, Row
+from shardcore.errors import ShardError
+from shardcore.format import Format
+from shardcore.nodes.sections import SectionRole
+from shardcore.registry import format_of, writes_of
+
+FEW, MORE = 20, 60
+"""A sketch packs as many objects, and as many; how the sections grow between the two is how they go on growing."""
+
+Options = Mapping[str, Any]
+
+
+def blank(format: str, options: Options) -> Row:
+    """What a format says of itself, before anything was packed.
+
+    Args:
+        format: Its name.
+        options: A value of its dial by the dial's name, and options for writing.
+    """
+    found = format_of(format)
+    writes = writes_of(found)
+    dial = writes.dial
+    return Row(
+        format,
+        found.title,
+        cannot=writes.cannot,
+        purpose=writes.purpose,
+        dial=dial.name if dial is not None else "",
+        value=str(options.get(dial.name, dial.usual)) if dial is not None else "",
+    )
+
+
+def written_with(found: Format, options: Options) -> dict[str, Any]:
+    """Options for writing: the dial's value is turned into those that it means."""
+    dial = writes_of(found).dial
+    given = dict(options)
+    if dial is None:
+        return given
+    return dial.options_for(str(given.pop(dial.name, dial.usual))) | given
+
+
+def measured(format: str, objects: Sequence[Object], options: Options) -> Row:
+    """Packs objects into a format, and looks one up, adds, deletes and verifies, counting.
+
+    Args:
+        format: Its name.
+        objects: The objects.
+        options: As in `blank`.
+
+    Returns:
+        The row; where the objects or the options do not fit the format, its `error` says why.
+
+    Raises:
+        Cancelled: Nobody wants it any more.
+    """
+    row, packed = looked_up(format, objects, options)
+    return with_costs(row, packed, options) if packed is not None else row
+
+
+def looked_up(format: str, objects: Sequence[Object], options: Options) -> tuple[Row, Packed | None]:
+    """The first half of `measured`: packs, and looks one up; what was packed is for the other half.
+
+    Args:
+        format: Its name.
+        objects: The objects.
+        options: As in `blank`.
+
+    Raises:
+        Cancelled: Nobody wants it any more.
+    """
+    row = blank(format, options)
+    found = format_of(format)
+    try:
+        packed = pack_in_memory(found, objects, written_with(found, options))
+        row = _with(row, packed, pieces_of_plan(packed.plan))
+        return replace(row, lookup=cold_lookup(packed)), packed
+    except ShardError as error:
+        return replace(row, error=error.message), None
+
+
+def with_costs(row: Row, packed: Packed, options: Options) -> Row:
+    """The other half: a row with what append, delete and verify cost.
+
+    Args:
+        row: Of `looked_up`.
+        packed: What was packed.
+        options: As in `blank`.
+
+    Raises:
+        Cancelled: Nobody wants it any more.
+    """
+    try:
+        return replace(row, costs=action_costs(packed, written_with(packed.format, options)))
+    except ShardError as error:
+        return replace(row, error=error.message)
+
+
+def _with(row: Row, packed: Packed, pieces: tuple[Piece, ...]) -> Row:
+    return replace(
+        row,
+        content=packed.content,
+        objects=len(packed.objects),
+        files=len(packed.files),
+        pieces=pieces,
+        notes=packed.notes,
+    )
+
+
+def sketched(format: str, objects: Sequence[Object], options: Options) -> Row:
+    """Estimates what packing would give, from a few of the objects; few objects are packed.
+
+    Args:
+        format: Its name.
+        objects: The objects.
+        options: As in `blank`.
+
+    Returns:
+        The row, without lookup and costs.
+
+    Raises:
+        Cancelled: Nobody wants it any more.
+    """
+    row = blank(format, options)
+    found = format_of(format)
+    try:
+        given = written_with(found, options)
+        few = pack_in_memory(found, objects[:MORE], given)
+        if len(objects) <= MORE:
+            return _with(row, few, pieces_of_plan(few.plan))
+        fewer = pack_in_memory(found, objects[:FEW], given)
+    except ShardError as error:
+        return replace(row, error=error.message)
+    content = sum(len(one.data) for one in objects)
+    before = {(piece.name, piece.role): piece for piece in pieces_of_plan(fewer.plan)}
+    pieces = []
+    for piece in pieces_of_plan(few.plan):
+        last = before.get((piece.name, piece.role), Piece(piece.name, piece.role, 0, 0))
+        if piece.role is SectionRole.DATA:
+            size = _further(fewer.content, last.size, few.content, piece.size, content)
+        else:
+            size = _further(FEW, last.size, MORE, piece.size, len(objects))
+        count = _further(FEW, last.count, MORE, piece.count, len(objects))
+        pieces.append(replace(piece, size=size, count=max(count, 1)))
+    files = _further(FEW, len(fewer.files), MORE, len(few.files), len(objects))
+    return replace(
+        row, content=content, objects=len(objects), files=files, pieces=tuple(pieces), exact=False, notes=few.notes
+    )
+
+
+def _further(x1: int, y1: int, x2: int, y2: int, x: int) -> int:
+    """Where a straight line through two points is at another place; not below the second."""
+    if x2 == x1:
+        return y2
+    return max(round(y2 + (y2 - y1) * (x - x2) / (x2 - x1)), y2)
