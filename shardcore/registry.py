@@ -236,16 +236,7 @@ def create(
 
 
 def create_in(output: Callable[[], Output], *, format: str, **options: Any) -> Writer:
-    """Starts to write a shard into an output of one's own.
-
-    Args:
-        output: Makes it; called when the options are found to be right.
-        format: The name of the format.
-        **options: Options that the format declares for writing (`Format.options`).
-
-    Raises:
-        UsageError: The format is not known or cannot be written, or an option does not fit.
-    """
+    """Starts to write a shard into an output, which is made when the options are found to be right; see `create`."""
     found = format_of(format)
     writes = writes_of(found)
     values = read_options(found.options, options, Purpose.WRITE, format)

@@ -44,7 +44,12 @@ class Comparison:
     @property
     def about(self) -> str:
         """What was packed, in one line."""
-        return f"{self.title}: {plural(self.count, 'object')}, {plural(self.content, 'byte')}"
+        return about_text(self.title, self.count, self.content)
+
+
+def about_text(title: str, count: int, content: int) -> str:
+    """What is packed, in one line."""
+    return f"{title} · {plural(count, 'object')}, {plural(content, 'byte')}"
 
 
 def compared_formats() -> tuple[str, ...]:

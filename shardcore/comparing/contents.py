@@ -188,7 +188,7 @@ def files_of(inputs: Sequence[str | Path]) -> Contents:
     if not taken:
         raise UsageError(notes[0] if notes else "there is no file to compare")
     names = ", ".join(str(one) for one in inputs[:2]) + (" …" if len(inputs) > 2 else "")
-    return Contents(f"{plural(len(taken), 'file')} of {names}", _distinct(taken), (*notes, *left_out.notes()))
+    return Contents(names, _distinct(taken), (*notes, *left_out.notes()))
 
 
 def _distinct(things: Iterable[HeldThing]) -> tuple[Thing, ...]:
@@ -203,7 +203,7 @@ def _distinct(things: Iterable[HeldThing]) -> tuple[Thing, ...]:
 
 
 BUILT_IN = Contents(
-    "Ten built-in objects",
+    "Built-in contents of ten kinds",
     tuple(
         MadeThing(name, size, make)
         for name, size, make in (

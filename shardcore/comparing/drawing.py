@@ -49,9 +49,9 @@ _SIDE = 24
 _STRIPS = WIDTH - 2 * _SIDE
 _STRIP_STEP, _STRIP_HEIGHT = 46, 20
 _LETTER_ROOM = 13
-_COLUMNS = (0, 92, 212, 336, 418, 610, 728, 846, 938)
+_COLUMNS = (0, 104, 206, 300, 382, 494, 626, 758, 868)
 _LINE = 15
-_LAST_COLUMN = 34
+_LAST_COLUMN = 46
 """Letters of a line in the last column."""
 
 
@@ -100,7 +100,7 @@ def _strip(row: Row, y: int, scale: float) -> list[str]:
     parts = [
         f'<g class="format" data-format={quoteattr(row.format)} data-size="{row.size}">',
         _text(_SIDE, y + 14, row.format, weight="bold"),
-        _text(_SIDE + 92, y + 14, told, fill="#555"),
+        _text(_SIDE + 104, y + 14, told, fill="#555"),
     ]
     x = float(_SIDE)
     for piece in row.pieces if not row.error else ():
@@ -157,8 +157,7 @@ def _table(comparison: Comparison, y: int) -> tuple[list[str], int]:
 
 def _broken(text: str) -> list[str]:
     """A cell in lines: its parts are set apart by commas, and a number keeps its own."""
-    parts = text.replace(", ", "\n").replace(" in ", "\nin ").split("\n")
-    return parts
+    return text.replace(", ", "\n").replace(" in ", "\nin ").split("\n")
 
 
 def _text(x: float, y: float, text: str, *, size: int = 0, weight: str = "", anchor: str = "", fill: str = "") -> str:

@@ -32,75 +32,12 @@ def _kept(make: Maker) -> Maker:
     return call
 
 
-_WORDS = tuple(
-    [
-        "a",
-        "shard",
-        "packs",
-        "many",
-        "small",
-        "objects",
-        "into",
-        "one",
-        "file",
-        "so",
-        "that",
-        "they",
-        "are",
-        "found",
-        "again",
-        "with",
-        "few",
-        "reads",
-        "each",
-        "key",
-        "leads",
-        "through",
-        "an",
-        "index",
-        "to",
-        "where",
-        "its",
-        "bytes",
-        "begin",
-        "and",
-        "how",
-        "many",
-        "there",
-        "are",
-        "some",
-        "formats",
-        "compress",
-        "them",
-        "others",
-        "keep",
-        "them",
-        "as",
-        "they",
-        "came",
-        "what",
-        "is",
-        "cheap",
-        "to",
-        "write",
-        "is",
-        "not",
-        "always",
-        "cheap",
-        "to",
-        "change",
-        "and",
-        "what",
-        "is",
-        "cheap",
-        "to",
-        "find",
-        "needs",
-        "room",
-        "for",
-        "tables",
-    ]
-)
+_TEXT = """
+a shard packs many small objects into one file so that they are found again with few reads each key leads through an
+index to where its bytes begin and how many there are some formats compress them others keep them as they came what is
+cheap to write is not always cheap to change and what is cheap to find needs room for tables
+"""
+_WORDS = tuple(_TEXT.split())
 _NAMES = ("Ada", "Blaise", "Charles", "Donald", "Edsger", "Frances", "Grace", "Hedy")
 _TOWNS = ("Paris", "Turin", "Zürich", "Lund", "Porto", "Kyoto")
 _CALLS = ("GET /index", "GET /objects", "PUT /objects", "HEAD /objects", "GET /static/logo.svg")

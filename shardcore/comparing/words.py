@@ -12,7 +12,11 @@ ABOUT = "≈ "
 UNKNOWN = "…"
 """Stands for what is not known yet."""
 
-HEADINGS = ("format", "size", "overhead", "structure", "one lookup, cold", *ACTIONS, "what it cannot")
+HEADINGS = (
+    *("format", "size", "overhead", "structure", "one cold lookup"),
+    *("add one", "delete one", "verify all"),
+    "what it cannot",
+)
 """The columns that people see."""
 
 _UNITS = ("KiB", "MiB", "GiB")
