@@ -52,14 +52,15 @@ class ColdSource(BytesSource):
         name: Its name.
         folder: Where it lies.
         meter: Counts.
+        gap: Ranges that lie at most so many bytes apart are fetched as one.
     """
 
     near = False
-    merge_gap = FAR_GAP
 
-    def __init__(self, data: bytes, name: str, folder: ColdFolder, meter: Meter) -> None:
+    def __init__(self, data: bytes, name: str, folder: ColdFolder, meter: Meter, gap: int) -> None:
         super().__init__(data, name, folder=folder)
         self._meter = meter
+        self.merge_gap = gap
         self._kept: list[tuple[int, int]] = []
 
     def _read(self, start: int, stop: int) -> bytes:
@@ -108,16 +109,18 @@ class ColdFolder(Folder):
         files: Their bytes, by names with `/`.
         meter: Counts what is fetched of all of them.
         inside: The part of the names that is this folder: empty, or ending with `/`.
+        gap: As in `ColdSource`.
     """
 
     lists_cheaply = False
 
-    def __init__(self, files: Mapping[str, bytes], meter: Meter, inside: str = "") -> None:
+    def __init__(self, files: Mapping[str, bytes], meter: Meter, inside: str = "", *, gap: int = FAR_GAP) -> None:
         self.name = inside.rstrip("/").rpartition("/")[2] or "memory"
         self.uri = f"memory/{inside}"
         self.meter = meter
         self._files = files
         self._inside = inside
+        self._gap = gap
         self._opened: dict[str, ColdSource] = {}
 
     def list(self, prefix: str = "") -> list[Entry]:
@@ -141,14 +144,14 @@ class ColdFolder(Folder):
             self.meter.ask()
             raise NoSuchObject(f"there is no {name}")
         if path not in self._opened:
-            source = ColdSource(self._files[path], path.rpartition("/")[2], self, self.meter)
+            source = ColdSource(self._files[path], path.rpartition("/")[2], self, self.meter, self._gap)
             source.read_first(GUESS)
             self._opened[path] = source
         return self._opened[path]
 
     def folder(self, name: str) -> Folder:
         """A folder in it."""
-        return ColdFolder(self._files, self.meter, f"{self._inside}{check_name(name)}/")
+        return ColdFolder(self._files, self.meter, f"{self._inside}{check_name(name)}/", gap=self._gap)
 
     def parent(self) -> Folder | None:
         """None: nothing is around it."""

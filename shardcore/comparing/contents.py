@@ -135,13 +135,19 @@ class Contents:
         if (count is not None and count < 1) or (size is not None and size < 1):
             raise UsageError("give at least one object, of at least one byte")
         wanted = min(len(self.things) if count is None else count, self.most(size))
-        found = []
+        found: list[Object] = []
+        names: set[str] = set()
         for number in range(wanted):
             check_stopped()
             turn, at = divmod(number, len(self.things))
             thing = self.things[at]
             data = thing.cut(turn, thing.size if size is None else size)
-            found.append(Object(numbered(thing.name, turn), _stamped(data, turn) if turn else data))
+            name, copy = numbered(thing.name, turn), turn
+            while name in names:
+                copy += 1
+                name = numbered(thing.name, copy)
+            names.add(name)
+            found.append(Object(name, _stamped(data, turn) if turn else data))
         return found
 
 

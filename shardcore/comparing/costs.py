@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from shardcore.comparing.cold import Meter
+from shardcore.comparing.contents import Object
 from shardcore.comparing.packed import Packed, pack_in_memory
 from shardcore.comparing.row import Cost, How, Lookup
+from shardcore.errors import UsageError
 from shardcore.extract.choice import all_rows, outer_kinds, taken_rows
 from shardcore.extract.options import ExtractOptions
 from shardcore.finding import Depth
@@ -26,6 +28,9 @@ ACTIONS = ("append", "delete", "verify")
 
 LOOKED_UP = 3
 """Objects that are looked up, each from a cold start; the one in the middle of their costs is told."""
+
+PACKED_AGAIN = 100
+"""Up to so many objects are packed once more where adding or deleting one means to write them anew."""
 
 FILES_VERIFIED = 40
 """Of more files than these some are verified, and the cost of all follows from theirs."""
@@ -101,9 +106,22 @@ def _without(packed: Packed, action: str, options: Mapping[str, Any]) -> Cost:
     if how is How.BESIDE:
         written = pack_in_memory(packed.format, [one], options).plan.size
     elif how is How.REWRITE:
-        each = packed.plan.size // len(packed.objects)
-        written = max(packed.plan.size + (each if action == "append" else -each), 0)
-    return Cost(how, written, what=declared.why, exact=how is not How.REWRITE)
+        written, exact = _rewritten(packed, options, more=action == "append")
+        return Cost(how, written, what=declared.why, exact=exact)
+    return Cost(how, written, what=declared.why)
+
+
+def _rewritten(packed: Packed, options: Mapping[str, Any], *, more: bool) -> tuple[int, bool]:
+    """Bytes of what is written anew with one object more, or less; and whether that was done, or follows from others."""
+    objects, middle = list(packed.objects), len(packed.objects) // 2
+    if len(objects) <= PACKED_AGAIN:
+        one = objects.pop(middle)
+        if more:
+            objects += [one, Object(f"one-more-{one.name}", one.data[::-1] + b"+")]
+        with suppress(UsageError):  # there may be no shard without objects
+            return pack_in_memory(packed.format, objects, options).plan.size, True
+    each = packed.plan.size // len(packed.objects)
+    return max(packed.plan.size + (each if more else -each), 0), False
 
 
 def _edited(packed: Packed, verb: Verb) -> Cost:
@@ -150,7 +168,8 @@ def _verified(packed: Packed) -> Cost:
     meter = Meter()
     for name in some:
         check_stopped()
-        with packed.open_cold(meter, name) as shard:
+        # Each byte counts once: what lies in a gap between two ranges is not fetched along.
+        with packed.open_cold(meter, name, gap=0) as shard:
             shard.verify(Depth.CONTENT)
     scale = packed.plan.size / max(sum(len(packed.files[name]) for name in some), 1)
     whole = len(some) == len(names)

@@ -16,7 +16,7 @@ from shardcore.progress import check_stopped
 from shardcore.registry import create_in, writes_of
 from shardcore.registry import open as open_shard
 from shardcore.shard import Shard
-from shardcore.sources.base import Source
+from shardcore.sources.base import FAR_GAP, Source
 from shardcore.words import plural
 from shardcore.writing.declared import KeyRule, Writes
 from shardcore.writing.memory import MemoryOutput
@@ -39,6 +39,7 @@ class Packed:
         plan: Their sections.
         keys: The key of each object that was packed; empty where the format gives none.
         objects: The objects that were packed.
+        content: Bytes of all contents, those included that are the same and were packed once.
         opening: Options with which it is opened.
         notes: What was left out or suggested.
     """
@@ -49,29 +50,26 @@ class Packed:
     plan: Plan
     keys: tuple[str, ...]
     objects: tuple[Object, ...]
+    content: int
     opening: Mapping[str, Any]
     notes: tuple[str, ...]
-
-    @property
-    def content(self) -> int:
-        """Bytes of the contents."""
-        return sum(len(one.data) for one in self.objects)
 
     def file_of(self, number: int) -> str:
         """The file in which an object is looked up."""
         return self.name or list(self.files)[number]
 
-    def open_cold(self, meter: Meter, name: str) -> Shard:
+    def open_cold(self, meter: Meter, name: str, *, gap: int = FAR_GAP) -> Shard:
         """Opens one of the files as somebody does who knows nothing of it yet.
 
         Args:
             meter: Counts what is fetched.
             name: The file.
+            gap: Ranges that lie at most so many bytes apart are fetched as one.
 
         Raises:
             ShardError: It cannot be opened.
         """
-        folder = ColdFolder(self.files, meter)
+        folder = ColdFolder(self.files, meter, gap=gap)
         return self.open(folder.open(name))
 
     def open(self, source: Source) -> Shard:
@@ -105,8 +103,10 @@ def pack_in_memory(found: Format, objects: Sequence[Object], options: Mapping[st
             key = _key_of(writes, one.name, number)
             keys.append(writer.add(key, one.data, label=one.name, name=one.name))
         plan = writer.plan()
+    content = sum(len(one.data) for one in objects)
+    notes += writer.notes
     return Packed(
-        found, name, output.files, plan, tuple(keys), tuple(taken), dict(writer.opening), (*notes, *writer.notes)
+        found, name, output.files, plan, tuple(keys), tuple(taken), content, dict(writer.opening), tuple(notes)
     )
 
 

@@ -83,7 +83,7 @@ def looked_up(format: str, objects: Sequence[Object], options: Options) -> tuple
     found = format_of(format)
     try:
         packed = pack_in_memory(found, objects, written_with(found, options))
-        row = _with(row, packed, pieces_of_plan(packed.plan))
+        row = _with(row, packed, len(objects))
         return replace(row, lookup=cold_lookup(packed)), packed
     except ShardError as error:
         return replace(row, error=error.message), None
@@ -106,13 +106,13 @@ def with_costs(row: Row, packed: Packed, options: Options) -> Row:
         return replace(row, error=error.message)
 
 
-def _with(row: Row, packed: Packed, pieces: tuple[Piece, ...]) -> Row:
+def _with(row: Row, packed: Packed, count: int) -> Row:
     return replace(
         row,
         content=packed.content,
-        objects=len(packed.objects),
+        objects=count,
         files=len(packed.files),
-        pieces=pieces,
+        pieces=pieces_of_plan(packed.plan),
         notes=packed.notes,
     )
 
@@ -137,7 +137,7 @@ def sketched(format: str, objects: Sequence[Object], options: Options) -> Row:
         given = written_with(found, options)
         few = pack_in_memory(found, objects[:MORE], given)
         if len(objects) <= MORE:
-            return _with(row, few, pieces_of_plan(few.plan))
+            return _with(row, few, len(objects))
         fewer = pack_in_memory(found, objects[:FEW], given)
     except ShardError as error:
         return replace(row, error=error.message)

@@ -35,7 +35,7 @@ T = TypeVar("T")
 class CompareDesk(QObject):
     """Serves one sheet. The newest question wins: what was asked before is given up.
 
-    `begun` tells that the formats are known, `changed` that rows are others, `failed` carries why there are no contents.
+    `begun` tells that formats are known, `changed` that rows are others; `failed` carries why there are no contents.
 
     Attributes:
         contents: Where the objects come from.
