@@ -51,10 +51,15 @@ def cold_lookup(packed: Packed) -> Lookup:
     Raises:
         ShardError: It cannot be read.
     """
-    count = len(packed.objects)
-    numbers = sorted({count * (2 * n + 1) // (2 * LOOKED_UP) for n in range(LOOKED_UP)})
-    found = sorted((_looked_up(packed, n) for n in numbers), key=lambda one: (one.requests, one.bytes))
+    found = sorted(
+        (_looked_up(packed, n) for n in spread(len(packed.objects))), key=lambda one: (one.requests, one.bytes)
+    )
     return found[len(found) // 2]
+
+
+def spread(count: int) -> list[int]:
+    """The numbers of the objects that are looked up: spread evenly, at most `LOOKED_UP`."""
+    return sorted({count * (2 * n + 1) // (2 * LOOKED_UP) for n in range(LOOKED_UP)})
 
 
 def _looked_up(packed: Packed, number: int) -> Lookup:
@@ -112,7 +117,7 @@ def _without(packed: Packed, action: str, options: Mapping[str, Any]) -> Cost:
 
 
 def _rewritten(packed: Packed, options: Mapping[str, Any], *, more: bool) -> tuple[int, bool]:
-    """Bytes of what is written anew with one object more, or less; and whether that was done, or follows from others."""
+    """Bytes of what is written anew with one object more, or less; and whether that was counted."""
     objects, middle = list(packed.objects), len(packed.objects) // 2
     if len(objects) <= PACKED_AGAIN:
         one = objects.pop(middle)

@@ -15,7 +15,7 @@ from shardcore.format import Format
 from shardcore.nodes.sections import SectionRole
 from shardcore.registry import format_of, writes_of
 
-FEW, MORE = 20, 60
+FEW, MORE = 10, 40
 """A sketch packs as many objects, and as many; how the sections grow between the two is how they go on growing."""
 
 Options = Mapping[str, Any]
