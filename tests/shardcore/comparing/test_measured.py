@@ -60,7 +60,7 @@ def written(packed: Packed, options: dict[str, Any], folder: Path) -> dict[str, 
 
 @pytest.mark.parametrize(("name", "options", "count", "size"), CASES)
 def test_as_written_and_as_read(name: str, options: dict[str, str], count: int, size: int, tmp_path: Path) -> None:
-    """In memory the same bytes come out as on disk; the sections are theirs, and a lookup costs what it does at a server."""
+    """In memory the same bytes come out as on disk, and a lookup costs what a server counts."""
     row, packed = packed_of(name, BUILT_IN.objects(count, size), options)
     files = written(packed, options, tmp_path)
     assert {key: packed.files[key] for key in files} == dict(packed.files) == files
@@ -128,7 +128,7 @@ def test_an_edit_costs_what_it_writes(tmp_path: Path) -> None:
 
 
 def test_every_format_declares() -> None:
-    """A format that is written can add and delete, or says why not; its main parameter has values, the usual one among them."""
+    """A format that is written can add and delete, or says why not; the usual value of its parameter is one of them."""
     for one in all_formats():
         if one.writes is None:
             continue
@@ -162,7 +162,7 @@ def test_a_sketch_is_near() -> None:
 
 
 def test_what_does_not_fit_says_why() -> None:
-    """Objects that a format cannot take, and options that it has not, are an error of its row, not of the comparison."""
+    """Objects that a format cannot take, and options that it has not, are an error of its row alone."""
     many = [Object(str(number), b"%d" % number) for number in range(8_193)]
     row = measured("xorb", many, {"compression": "none"})
     assert "8,193" in row.error or "8,192" in row.error
