@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from shardcore.comparing.cold import Meter
 from shardcore.comparing.contents import Object
 from shardcore.comparing.packed import Packed, pack_in_memory
 from shardcore.comparing.row import Cost, How, Lookup
@@ -18,7 +17,9 @@ from shardcore.extract.choice import all_rows, outer_kinds, taken_rows
 from shardcore.extract.options import ExtractOptions
 from shardcore.finding import Depth
 from shardcore.progress import check_stopped
+from shardcore.reading import Purpose, reading_for
 from shardcore.registry import writes_of
+from shardcore.sources.cold import Bill
 from shardcore.sources.local import FileSource
 from shardcore.writing.declared import Instead
 from shardcore.writing.edit import Edit, Rewrite
@@ -66,17 +67,18 @@ def _looked_up(packed: Packed, number: int) -> Lookup:
     check_stopped()
     # Which key a number means, where the format gives none, is asked of a reader of its own: that is not counted.
     key = (packed.keys[number] if packed.name else "") or _key_at(packed, number)
-    meter = Meter()
-    with packed.open_cold(meter, packed.file_of(number)) as shard:
-        opening = meter.requests
+    bill = Bill(fetch=True)
+    with packed.open_cold(bill, packed.file_of(number)) as shard, reading_for(Purpose.LOOKUP):
+        opening = bill.cost.requests
         ref = shard.find(key)
         size = sum(len(piece) for piece in shard.stream(ref))
-        return Lookup(meter.requests, opening, meter.bytes, meter.trips, size, ref.kind)
+        paid = bill.cost
+        return Lookup(paid.requests, opening, paid.bytes, paid.rounds, size, ref.kind)
 
 
 def _key_at(packed: Packed, number: int) -> str:
     """The key in the place of an object, where objects have none that the writer tells."""
-    with packed.open_cold(Meter(), packed.file_of(number)) as shard:
+    with packed.open_cold(Bill(fetch=True), packed.file_of(number)) as shard:
         rows = next(taken_rows(shard.objects, all_rows(shard.objects), ExtractOptions(), outer_kinds(shard.objects)))
         at = len(rows) * number // len(packed.objects) if packed.name else 0
         return str(shard.objects.keys[int(rows[at])])
@@ -168,20 +170,16 @@ def _copied(packed: Packed, name: str) -> Iterator[tuple[Path, _Watched]]:
 def _verified(packed: Packed) -> Cost:
     """The cost of verifying all contents, from a cold start."""
     names = [packed.name] if packed.name else list(packed.files)
-    step = max(len(names) // FILES_VERIFIED, 1)
-    some = names[::step]
-    meter = Meter()
+    some = names[:: max(len(names) // FILES_VERIFIED, 1)]
+    read = 0
     for name in some:
         check_stopped()
-        # Each byte counts once: what lies in a gap between two ranges is not fetched along.
-        with packed.open_cold(meter, name, gap=0) as shard:
+        bill = Bill(fetch=True)
+        with packed.open_cold(bill, name) as shard:
             shard.verify(Depth.CONTENT)
-    scale = packed.plan.size / max(sum(len(packed.files[name]) for name in some), 1)
+        # What is read ahead, or lies between two ranges, may come twice: each byte counts once.
+        read += sum(b - a for source in bill.sources.values() for a, b in source.loaded(0, source.size))
     whole = len(some) == len(names)
+    scale = packed.plan.size / max(sum(len(packed.files[name]) for name in some), 1)
     what = "All contents are read, and compared with what the format keeps to compare them with."
-    return Cost(
-        How.READ,
-        read=meter.bytes if whole else round(meter.bytes * scale),
-        what=what,
-        exact=whole,
-    )
+    return Cost(How.READ, read=read if whole else round(read * scale), what=what, exact=whole)

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from shardcore.comparing.cold import ColdFolder, Meter
 from shardcore.comparing.contents import Object
 from shardcore.comparing.row import Piece
 from shardcore.errors import UsageError
@@ -16,7 +15,9 @@ from shardcore.progress import check_stopped
 from shardcore.registry import create_in, writes_of
 from shardcore.registry import open as open_shard
 from shardcore.shard import Shard
-from shardcore.sources.base import FAR_GAP, Source
+from shardcore.sources.base import Source
+from shardcore.sources.cold import Bill, ColdFolder
+from shardcore.sources.memory import BytesFolder
 from shardcore.words import plural
 from shardcore.writing.declared import KeyRule, Writes
 from shardcore.writing.memory import MemoryOutput
@@ -58,19 +59,17 @@ class Packed:
         """The file in which an object is looked up."""
         return self.name or list(self.files)[number]
 
-    def open_cold(self, meter: Meter, name: str, *, gap: int = FAR_GAP) -> Shard:
+    def open_cold(self, bill: Bill, name: str) -> Shard:
         """Opens one of the files as somebody does who knows nothing of it yet.
 
         Args:
-            meter: Counts what is fetched.
+            bill: Counts what is fetched.
             name: The file.
-            gap: Ranges that lie at most so many bytes apart are fetched as one.
 
         Raises:
             ShardError: It cannot be opened.
         """
-        folder = ColdFolder(self.files, meter, gap=gap)
-        return self.open(folder.open(name))
+        return self.open(ColdFolder(BytesFolder(self.files), bill).open(name))
 
     def open(self, source: Source) -> Shard:
         """Opens a source as one of the files.

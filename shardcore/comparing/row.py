@@ -36,7 +36,7 @@ class Lookup:
         requests: Ranges that are fetched: to open it, to find the key, and the object's own bytes.
         opening: How many of these it took to open it.
         bytes: Bytes in them.
-        trips: Round trips: ranges that are fetched side by side are one.
+        rounds: How often one waits: ranges that are fetched at once are one round.
         size: Bytes of the object that came out of it.
         kind: What was looked up: an object, or what the format has for one (a chunk).
     """
@@ -44,7 +44,7 @@ class Lookup:
     requests: int
     opening: int
     bytes: int
-    trips: int
+    rounds: int
     size: int
     kind: str
 

@@ -26,7 +26,7 @@ COLUMNS = (
     "lookup_requests",
     "lookup_opening",
     "lookup_bytes",
-    "lookup_trips",
+    "lookup_rounds",
     "lookup_kind",
     "append_how",
     "append_written",
@@ -133,7 +133,7 @@ def lookup_json(lookup: Lookup) -> Mapping[str, Any]:
         "requests": lookup.requests,
         "opening": lookup.opening,
         "bytes": lookup.bytes,
-        "trips": lookup.trips,
+        "rounds": lookup.rounds,
         "size": lookup.size,
         "kind": lookup.kind,
     }
