@@ -6,13 +6,14 @@ from shardcore.comparing.costs import ACTIONS
 from shardcore.comparing.drawing import to_svg
 from shardcore.comparing.packed import Packed
 from shardcore.comparing.row import Cost, How, Lookup, Piece, Row
-from shardcore.comparing.shaped import blank, looked_up, measured, sketched, with_costs
+from shardcore.comparing.shaped import MORE, Points, blank, looked_up, measured, points_of, sketched, with_costs
 from shardcore.comparing.tables import COLUMNS, to_csv, to_json
 
 __all__ = [
     "ACTIONS",
     "BUILT_IN",
     "COLUMNS",
+    "MORE",
     "MOST_BYTES",
     "MOST_OBJECTS",
     "Comparison",
@@ -23,6 +24,7 @@ __all__ = [
     "Object",
     "Packed",
     "Piece",
+    "Points",
     "Row",
     "about_text",
     "blank",
@@ -32,6 +34,7 @@ __all__ = [
     "left_out",
     "looked_up",
     "measured",
+    "points_of",
     "sketched",
     "to_csv",
     "to_json",

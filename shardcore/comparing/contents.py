@@ -122,6 +122,15 @@ class Contents:
         rounds = min(MOST_BYTES // max(whole, 1), MOST_OBJECTS)
         return min(max(rounds, 1) * len(self.things), MOST_OBJECTS)
 
+    def amount(self, count: int | None = None, size: int | None = None) -> tuple[int, int]:
+        """How many objects `objects` makes, and how many bytes they have together."""
+        wanted = min(len(self.things) if count is None else count, self.most(size))
+        if size is not None:
+            return wanted, wanted * size
+        turns, rest = divmod(wanted, len(self.things))
+        sizes = [thing.size for thing in self.things]
+        return wanted, turns * sum(sizes) + sum(sizes[:rest])
+
     def objects(self, count: int | None = None, size: int | None = None) -> list[Object]:
         """The objects: the first so many, and where there are fewer, numbered variants of them.
 
@@ -134,7 +143,7 @@ class Contents:
         """
         if (count is not None and count < 1) or (size is not None and size < 1):
             raise UsageError("give at least one object, of at least one byte")
-        wanted = min(len(self.things) if count is None else count, self.most(size))
+        wanted, _ = self.amount(count, size)
         found: list[Object] = []
         names: set[str] = set()
         for number in range(wanted):

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from shardcore.comparing.contents import Object
+from shardcore.comparing.noted import NotedFolder
 from shardcore.comparing.packed import Packed, pack_in_memory
 from shardcore.comparing.row import Cost, How, Lookup
 from shardcore.errors import UsageError
@@ -171,15 +172,12 @@ def _verified(packed: Packed) -> Cost:
     """The cost of verifying all contents, from a cold start."""
     names = [packed.name] if packed.name else list(packed.files)
     some = names[:: max(len(names) // FILES_VERIFIED, 1)]
-    read = 0
+    folder = NotedFolder(packed.files)
     for name in some:
         check_stopped()
-        bill = Bill(fetch=True)
-        with packed.open_cold(bill, name) as shard:
+        with packed.open(folder.open(name)) as shard:
             shard.verify(Depth.CONTENT)
-        # What is read ahead, or lies between two ranges, may come twice: each byte counts once.
-        read += sum(b - a for source in bill.sources.values() for a, b in source.loaded(0, source.size))
     whole = len(some) == len(names)
     scale = packed.plan.size / max(sum(len(packed.files[name]) for name in some), 1)
     what = "All contents are read, and compared with what the format keeps to compare them with."
-    return Cost(How.READ, read=read if whole else round(read * scale), what=what, exact=whole)
+    return Cost(How.READ, read=folder.read_bytes if whole else round(folder.read_bytes * scale), what=what, exact=whole)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from shardcore.comparing.contents import Object
@@ -117,16 +117,36 @@ def _with(row: Row, packed: Packed, count: int) -> Row:
     )
 
 
-def sketched(format: str, objects: Sequence[Object], options: Options) -> Row:
-    """Estimates what packing would give, from a few of the objects; few objects are packed.
+@dataclass(frozen=True, slots=True)
+class Points:
+    """What became of a few objects, and of a few more: how sections grow is read from these.
+
+    Attributes:
+        row: The format; its `error` says why nothing can be told.
+        fewer: The sections of `FEW` objects.
+        fewer_content: Bytes of these.
+        few: Those of `MORE`.
+        few_content: Bytes of these.
+        files: How many files both became.
+        notes: What people should know.
+    """
+
+    row: Row
+    fewer: tuple[Piece, ...] = ()
+    fewer_content: int = 0
+    few: tuple[Piece, ...] = ()
+    few_content: int = 0
+    files: tuple[int, int] = (0, 0)
+    notes: tuple[str, ...] = ()
+
+
+def points_of(format: str, objects: Sequence[Object], options: Options) -> Points:
+    """Packs a few objects, to sketch many.
 
     Args:
-        format: Its name.
-        objects: The objects.
+        format: The name of the format.
+        objects: The first `MORE` of them.
         options: As in `blank`.
-
-    Returns:
-        The row, without lookup and costs.
 
     Raises:
         Cancelled: Nobody wants it any more.
@@ -135,27 +155,45 @@ def sketched(format: str, objects: Sequence[Object], options: Options) -> Row:
     found = format_of(format)
     try:
         given = written_with(found, options)
-        few = pack_in_memory(found, objects[:MORE], given)
-        if len(objects) <= MORE:
-            return _with(row, few, len(objects))
-        fewer = pack_in_memory(found, objects[:FEW], given)
+        fewer, few = (pack_in_memory(found, objects[:count], given) for count in (FEW, MORE))
     except ShardError as error:
-        return replace(row, error=error.message)
-    content = sum(len(one.data) for one in objects)
-    before = {(piece.name, piece.role): piece for piece in pieces_of_plan(fewer.plan)}
+        return Points(replace(row, error=error.message))
+    return Points(
+        row,
+        pieces_of_plan(fewer.plan),
+        fewer.content,
+        pieces_of_plan(few.plan),
+        few.content,
+        (len(fewer.files), len(few.files)),
+        few.notes,
+    )
+
+
+def sketched(points: Points, count: int, content: int) -> Row:
+    """Estimates what packing many objects would give; that takes no time.
+
+    Args:
+        points: What became of the first of them.
+        count: How many there are, `MORE` at least.
+        content: Bytes of all.
+
+    Returns:
+        The row, without lookup and costs.
+    """
+    if points.row.error:
+        return points.row
+    before = {(piece.name, piece.role): piece for piece in points.fewer}
     pieces = []
-    for piece in pieces_of_plan(few.plan):
+    for piece in points.few:
         last = before.get((piece.name, piece.role), Piece(piece.name, piece.role, 0, 0))
         if piece.role is SectionRole.DATA:
-            size = _further(fewer.content, last.size, few.content, piece.size, content)
+            size = _further(points.fewer_content, last.size, points.few_content, piece.size, content)
         else:
-            size = _further(FEW, last.size, MORE, piece.size, len(objects))
-        count = _further(FEW, last.count, MORE, piece.count, len(objects))
-        pieces.append(replace(piece, size=size, count=max(count, 1)))
-    files = _further(FEW, len(fewer.files), MORE, len(few.files), len(objects))
-    return replace(
-        row, content=content, objects=len(objects), files=files, pieces=tuple(pieces), exact=False, notes=few.notes
-    )
+            size = _further(FEW, last.size, MORE, piece.size, count)
+        pieces.append(replace(piece, size=size, count=max(_further(FEW, last.count, MORE, piece.count, count), 1)))
+    files = _further(FEW, points.files[0], MORE, points.files[1], count)
+    row = replace(points.row, content=content, objects=count, files=files, exact=False, notes=points.notes)
+    return replace(row, pieces=tuple(pieces))
 
 
 def _further(x1: int, y1: int, x2: int, y2: int, x: int) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -12,24 +11,28 @@ from PySide6.QtCore import QObject, Signal
 from shardcore import Cancelled
 from shardcore.comparing import (
     BUILT_IN,
+    MORE,
     Comparison,
     Contents,
     Object,
     Packed,
+    Points,
     Row,
     blank,
     compared_formats,
     files_of,
     left_out,
     looked_up,
+    points_of,
     sketched,
     with_costs,
 )
-from shardcore.comparing.shaped import MORE
 from shardscope.jobs import Job, Jobs, Pool, Priority, alive
 from shardscope.looks.remedies import plain_words
 
 T = TypeVar("T")
+PointsKey = tuple[int | None, str, str]
+"""What a sketch depends on: the size of the objects, the format, and its main parameter."""
 
 
 class CompareDesk(QObject):
@@ -44,6 +47,9 @@ class CompareDesk(QObject):
         dials: What each format's main parameter is, by the format, where it is not the usual one.
         rows: One for each format, as far as they are known.
         stale: Formats whose rows are not what was asked for last.
+        objects: The objects, once they are made.
+        count_now: How many they are.
+        content: Bytes of all of them.
     """
 
     begun = Signal()
@@ -60,7 +66,9 @@ class CompareDesk(QObject):
         self.rows: dict[str, Row] = {}
         self.stale: set[str] = set()
         self.objects: Sequence[Object] = ()
+        self.count_now = 0
         self.content = 0
+        self._points: dict[PointsKey, Points] = {}
 
     @property
     def formats(self) -> tuple[str, ...]:
@@ -71,7 +79,7 @@ class CompareDesk(QObject):
     def comparison(self) -> Comparison:
         """All of it, as far as it is known."""
         notes = left_out(self.contents, self.count, self.size)
-        return Comparison(self.contents.title, tuple(self.rows.values()), len(self.objects), self.content, notes)
+        return Comparison(self.contents.title, tuple(self.rows.values()), self.count_now, self.content, notes)
 
     def begin(self) -> None:
         """Asks for the formats; the first time all of them are imported."""
@@ -90,39 +98,39 @@ class CompareDesk(QObject):
     def use(self, contents: Contents) -> None:
         """Compares other contents, as they are."""
         self.contents, self.count, self.size = contents, None, None
+        self._points = {}
         self.begun.emit()
         self.ask()
 
     def turn(self, format: str, value: str) -> None:
         """Turns the main parameter of one format; the others stay as they are."""
         self.dials[format] = value
-        self._give_up((format,))
-        self._sketch((format,))
+        self.stale.add(format)
+        if self.objects:
+            self._sketch((format,))
+        self.changed.emit()
 
     def ask(self) -> None:
         """Asks for everything anew."""
-        self._give_up(self.formats)
-        contents, count, size = self.contents, self.count, self.size
-
-        def take(objects: list[Object]) -> None:
-            self.objects, self.content = objects, sum(len(one.data) for one in objects)
-            self._sketch(self.formats)
-
-        self._ask(lambda _: contents.objects(count, size), take, "objects", priority=Priority.SCREEN)
+        for name in self.formats:
+            self._cancel(name)
+        self.stale |= set(self.formats)
+        self.objects = ()
+        self.count_now, self.content = self.contents.amount(self.count, self.size)
+        self._sketch(self.formats)
         self.changed.emit()
 
     def stop(self) -> None:
         """Nobody waits for any of it any more."""
         self._give_up(self.formats)
-        for key in ("formats", "files", "objects"):
+        for key in ("formats", "files"):
             self._cancel(key)
 
     # --- inside ---
 
     def _give_up(self, formats: Sequence[str]) -> None:
-        for key in ("sketch", *formats):
+        for key in ("sketch", "objects", *formats):
             self._cancel(key)
-        self.stale |= set(formats)
 
     def _cancel(self, key: str) -> None:
         if (job := self._jobs.newest((key, self))) is not None:
@@ -133,25 +141,46 @@ class CompareDesk(QObject):
         return {dial: self.dials[format]} if dial and format in self.dials else {}
 
     def _sketch(self, formats: Sequence[str]) -> None:
-        """Estimates rows where packing takes its time; then they are packed."""
+        """Estimates rows where packing takes its time; then objects are made and packed."""
+        self._give_up(formats)
         # What was given up for this one format may have been on its way to others, too.
         formats = tuple(name for name in self.rows if name in formats or name in self.stale)
-        if len(self.objects) <= MORE:
+        if self.count_now <= MORE:
+            self._make(formats)
+            return
+        contents, size = self.contents, self.size
+        wanted = {name: (size, name, self.dials.get(name, "")) for name in formats}
+        known = dict(self._points)
+        options = {name: self._options(name) for name in formats}
+
+        def work(_: Job) -> dict[PointsKey, Points]:
+            few = contents.objects(MORE, size)
+            return {key: known.get(key) or points_of(name, few, options[name]) for name, key in wanted.items()}
+
+        def take(found: dict[PointsKey, Points]) -> None:
+            self._points |= found
+            for name, key in wanted.items():
+                self.rows[name] = sketched(found[key], self.count_now, self.content)
+            self.changed.emit()
+            self._make(formats)
+
+        if all(key in known for key in wanted.values()):
+            take({key: known[key] for key in wanted.values()})
+        else:
+            self._ask(work, take, "sketch", priority=Priority.SCREEN)
+
+    def _make(self, formats: Sequence[str]) -> None:
+        """Makes the objects, unless they are there; then they are packed."""
+        if self.objects:
             self._measure(formats)
             return
-        objects, options = self.objects, {name: self._options(name) for name in formats}
+        contents, count, size = self.contents, self.count, self.size
 
-        def take(rows: list[Row]) -> None:
-            for row in rows:
-                # Until it is measured again, what was measured last says more than nothing.
-                self.rows[row.format] = replace(row, lookup=None)
-            self.changed.emit()
+        def take(objects: list[Object]) -> None:
+            self.objects = objects
             self._measure(formats)
 
-        def work(job: Job) -> list[Row]:
-            return [sketched(name, objects, options[name]) for name in formats]
-
-        self._ask(work, take, "sketch", priority=Priority.SCREEN)
+        self._ask(lambda _: contents.objects(count, size), take, "objects", priority=Priority.SELECTED)
 
     def _measure(self, formats: Sequence[str]) -> None:
         for name in formats:

@@ -18,11 +18,10 @@ from PySide6.QtWidgets import QApplication, QFileDialog
 from pytestqt.qtbot import QtBot
 
 from shardcore import SectionRole
-from shardcore.comparing import ACTIONS, BUILT_IN, COLUMNS, compared_formats
+from shardcore.comparing import ACTIONS, COLUMNS, compared_formats
 from shardcore.comparing.drawing import COLOURS, LETTERS
 from shardcore.comparing.words import HEADINGS
 from shardscope.comparing import desk as desk_module
-from shardscope.comparing.desk import CompareDesk
 from shardscope.comparing.sheet import CompareSheet
 from shardscope.looks import theme
 from shardscope.settings import Settings
@@ -73,7 +72,7 @@ def drop(sheet: CompareSheet, *paths: Path) -> None:
 
 
 def test_by_mouse(qtbot: QtBot, window: MainWindow, tmp_path: Path) -> None:
-    """From the welcome page: six strips and a table; a click chooses whose slider it is; a folder is dropped."""
+    """From the welcome page: six strips and a table; a click chooses whose slider it is; a folder is dropped; saved."""
     window.welcome.compare_button.click()
     sheet = window.comparing.sheet
     assert sheet is not None
@@ -118,6 +117,30 @@ def test_by_mouse(qtbot: QtBot, window: MainWindow, tmp_path: Path) -> None:
     wait_measured(qtbot, sheet)
     assert len(sheet.desk.objects) == 10
     assert not sheet.built_in.isEnabled()
+    check_saved(qtbot, window, sheet, tmp_path)
+
+
+def check_saved(qtbot: QtBot, window: MainWindow, sheet: CompareSheet, tmp_path: Path) -> None:
+    """The picture and the table hold what is shown; what cannot be written is said."""
+    svg, table = tmp_path / "a.svg", tmp_path / "a.csv"
+    for button, path in ((sheet.buttons[1], svg), (sheet.buttons[2], table)):
+        button.click()
+        dialog = sheet.findChild(QFileDialog)
+        assert dialog is not None
+        dialog.fileSelected.emit(str(path))
+        dialog.reject()
+        qtbot.waitUntil(path.exists)
+        qtbot.waitUntil(lambda path=path: str(path) in sheet.line.text())
+        qtbot.waitUntil(lambda: sheet.findChild(QFileDialog) is None)
+    shown = {row.format: str(row.size) for row in sheet.strips.rows}
+    drawn = {
+        one.get("data-format"): one.get("data-size") for one in ElementTree.parse(svg).iter() if one.get("data-format")
+    }
+    lines = list(csv.DictReader(StringIO(table.read_text())))
+    assert tuple(lines[0]) == COLUMNS
+    assert drawn == {line["format"]: line["size"] for line in lines} == shown
+    window.comparing.save(tmp_path / "nothing" / "a.svg", "x")
+    qtbot.waitUntil(lambda: "no folder" in sheet.line.text())
 
 
 def test_by_keyboard(qtbot: QtBot, window: MainWindow) -> None:
@@ -162,23 +185,23 @@ def test_by_keyboard(qtbot: QtBot, window: MainWindow) -> None:
 
 
 def test_the_newest_wins(qtbot: QtBot, window: MainWindow, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However a slider is dragged, each format is packed once for where it ends; a sketch is drawn first."""
+    """However a slider is dragged, each format is packed once for where it ends, and sketched before that."""
     sheet = window.comparing.show()
     wait_measured(qtbot, sheet)
     packed: Counter[tuple[str, int]] = Counter()
     drawn = []
-    looked_up, sketched = desk_module.looked_up, desk_module.sketched
+    looked_up, points_of = desk_module.looked_up, desk_module.points_of
 
     def counted(name: str, objects: Any, options: Any) -> Any:
         packed[name, len(objects)] += 1
         return looked_up(name, objects, options)
 
     def seen(name: str, objects: Any, options: Any) -> Any:
-        drawn.append((name, len(objects)))
-        return sketched(name, objects, options)
+        drawn.append(name)
+        return points_of(name, objects, options)
 
     monkeypatch.setattr(desk_module, "looked_up", counted)
-    monkeypatch.setattr(desk_module, "sketched", seen)
+    monkeypatch.setattr(desk_module, "points_of", seen)
     shown = []
     sheet.desk.changed.connect(lambda: shown.append({row.exact for row in sheet.strips.rows}))
     for _ in range(3):
@@ -187,8 +210,25 @@ def test_the_newest_wins(qtbot: QtBot, window: MainWindow, monkeypatch: pytest.M
     wait_measured(qtbot, sheet)
     assert packed == Counter({(name, 100): 1 for name in compared_formats()})
     assert {False} in shown
-    assert len(drawn) <= 4 * len(compared_formats())
-    assert drawn[-1] == (compared_formats()[-1], 100)
+    # A sketch of another number of objects needs no packing at all.
+    assert len(drawn) <= 2 * len(compared_formats())
+    drawn.clear()
+    sheet.counts.slider.setValue(8)
+    assert {row.objects for row in sheet.strips.rows} == {500}
+    sheet.counts.slider.setValue(3)
+    wait_measured(qtbot, sheet)
+    assert drawn == []
+    # What one format refuses is said in its row; the others are compared.
+    sheet.desk.turn("des", "rar")
+    wait_measured(qtbot, sheet)
+    assert "codec=rar" in cell(sheet, "des", "what it cannot")
+    assert cell(sheet, "des", "size") == "—"
+    assert not sheet.desk.rows["swh"].error
+    assert set(sheet.desk.rows["swh"].costs) == set(ACTIONS)
+    sheet.grab()
+    # While formats are being packed the window closes, and nothing of it comes home.
+    sheet.counts.slider.setValue(8)
+    window.close()
     assert all(row.exact for row in sheet.desk.rows.values())
 
 
@@ -218,56 +258,6 @@ def test_every_size_and_theme(qtbot: QtBot, window: MainWindow) -> None:
                 row.format,
             )
     assert sheet.size() == QSize(600, 380)
-
-
-def test_saved(qtbot: QtBot, window: MainWindow, tmp_path: Path) -> None:
-    """The picture and the table hold what is shown; what cannot be written is said."""
-    sheet = window.comparing.show()
-    wait_measured(qtbot, sheet)
-    svg, table = tmp_path / "a.svg", tmp_path / "a.csv"
-    for button, path in ((sheet.buttons[1], svg), (sheet.buttons[2], table)):
-        button.click()
-        dialog = sheet.findChild(QFileDialog)
-        assert dialog is not None
-        dialog.fileSelected.emit(str(path))
-        dialog.reject()
-        qtbot.waitUntil(path.exists)
-        qtbot.waitUntil(lambda path=path: str(path) in sheet.line.text())
-        qtbot.waitUntil(lambda: sheet.findChild(QFileDialog) is None)
-    shown = {row.format: str(row.size) for row in sheet.strips.rows}
-    drawn = {
-        one.get("data-format"): one.get("data-size") for one in ElementTree.parse(svg).iter() if one.get("data-format")
-    }
-    lines = list(csv.DictReader(StringIO(table.read_text())))
-    assert tuple(lines[0]) == COLUMNS
-    assert drawn == {line["format"]: line["size"] for line in lines} == shown
-    window.comparing.save(tmp_path / "nothing" / "a.svg", "x")
-    qtbot.waitUntil(lambda: "no folder" in sheet.line.text())
-
-
-def test_a_format_that_takes_no_more(qtbot: QtBot, window: MainWindow, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What one format refuses is said in its row; the others are compared."""
-    sheet = window.comparing.show()
-    wait_measured(qtbot, sheet)
-    sheet.desk.dials["des"] = "rar"
-    sheet.desk.ask()
-    wait_measured(qtbot, sheet)
-    assert "codec=rar" in cell(sheet, "des", "what it cannot")
-    assert cell(sheet, "des", "size") == "—"
-    assert not sheet.desk.rows["swh"].error
-    assert set(sheet.desk.rows["swh"].costs) == set(ACTIONS)
-    sheet.grab()
-
-
-def test_closing_the_window_ends_it(qtbot: QtBot, window: MainWindow) -> None:
-    """While formats are being packed, the window closes, and nothing of it comes home."""
-    sheet = window.comparing.show()
-    qtbot.waitUntil(lambda: bool(sheet.desk.rows))
-    sheet.desk.count = 500
-    sheet.desk.ask()
-    window.close()
-    assert isinstance(sheet.desk, CompareDesk)
-    assert BUILT_IN.most() >= 500
 
 
 def test_the_picture_looks_as_the_window() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from shardcore import SourceError, UsageError
-from shardcore.comparing import BUILT_IN, MOST_BYTES, MOST_OBJECTS, files_of
+from shardcore.comparing import BUILT_IN, MOST_BYTES, MOST_OBJECTS, Contents, files_of
 from shardcore.comparing.contents import numbered
 
 
@@ -19,13 +19,14 @@ def test_ten_built_in_objects() -> None:
     assert BUILT_IN.objects() == objects
 
 
-@pytest.mark.parametrize(("count", "size"), [(300, None), (2000, 16), (500, 4096), (3, 256 << 10)])
+@pytest.mark.parametrize(("count", "size"), [(300, None), (2000, 16), (200, 4096), (3, 256 << 10)])
 def test_as_many_and_as_large_as_wanted(count: int, size: int | None) -> None:
     """Variants have names and bytes of their own, and the size that was asked for; no two are the same."""
     objects = BUILT_IN.objects(count, size)
     assert len(objects) == min(count, BUILT_IN.most(size))
     assert len({one.name for one in objects}) == len({one.data for one in objects}) == len(objects)
     assert size is None or {len(one.data) for one in objects} == {size}
+    assert BUILT_IN.amount(count, size) == (len(objects), sum(len(one.data) for one in objects))
     assert sum(len(one.data) for one in objects) <= MOST_BYTES
     assert BUILT_IN.objects(count, size) == objects
 
@@ -34,7 +35,8 @@ def test_no_more_than_memory_holds() -> None:
     """Large objects are fewer, small ones are at most so many; nonsense is refused."""
     assert BUILT_IN.most(MOST_BYTES) == 1
     assert BUILT_IN.most(1) == MOST_OBJECTS
-    assert len(BUILT_IN.objects(10_000, MOST_BYTES // 2)) == 2
+    counted = Contents("numbers", BUILT_IN.things[5:6])
+    assert len(counted.objects(10_000, MOST_BYTES // 2)) == 2
     for count, size in ((0, None), (1, 0)):
         with pytest.raises(UsageError, match="at least one"):
             BUILT_IN.objects(count, size)

@@ -8,7 +8,18 @@ from typing import Any
 import pytest
 
 import shardcore
-from shardcore.comparing import ACTIONS, BUILT_IN, How, Row, blank, compared_formats, looked_up, measured, sketched
+from shardcore.comparing import (
+    ACTIONS,
+    BUILT_IN,
+    How,
+    Row,
+    blank,
+    compared_formats,
+    looked_up,
+    measured,
+    points_of,
+    sketched,
+)
 from shardcore.comparing.contents import Object
 from shardcore.comparing.costs import spread
 from shardcore.comparing.packed import Packed, pieces_of_plan
@@ -145,10 +156,11 @@ def test_every_format_declares() -> None:
 
 def test_a_sketch_is_near() -> None:
     """From few objects the sizes of many are estimated to a twentieth; few objects are packed as they are."""
-    for count, size in ((1_000, 500), (400, None)):
+    for count, size in ((400, 500), (200, None)):
         objects = BUILT_IN.objects(count, size)
         for name in FORMATS:
-            sketch, row = sketched(name, objects, {}), looked_up(name, objects, {})[0]
+            sketch = sketched(points_of(name, objects[:MORE], {}), *BUILT_IN.amount(count, size))
+            row = looked_up(name, objects, {})[0]
             assert not sketch.exact
             assert row.exact
             assert abs(sketch.size - row.size) < row.size / 20, name
@@ -158,7 +170,8 @@ def test_a_sketch_is_near() -> None:
             assert {piece.name for piece in row.pieces if piece.size > row.size / 50} <= there
     few = BUILT_IN.objects(MORE, 100)
     for name in FORMATS:
-        assert sketched(name, few, {}).pieces == looked_up(name, few, {})[0].pieces
+        assert sketched(points_of(name, few, {}), MORE, MORE * 100).pieces == looked_up(name, few, {})[0].pieces
+    assert "codec" in sketched(points_of("des", few, {"codec": "rar"}), 100, 1_000).error
 
 
 def test_what_does_not_fit_says_why() -> None:
