@@ -10,6 +10,7 @@ import typer
 from shardcore.cli.options import Force, Json, progress_bar
 from shardcore.cli.output import print_json, print_line, warn
 from shardcore.errors import UsageError
+from shardcore.options import Option, OptionType
 
 if TYPE_CHECKING:
     from shardcore.comparing import Comparison
@@ -33,7 +34,7 @@ def compare(
         typer.Option("--count", metavar="N", min=1, help="How many objects; variants where there are fewer."),
     ] = None,
     size: Annotated[
-        int | None, typer.Option("--size", metavar="BYTES", min=1, help="Bytes of each; their own unless given.")
+        str | None, typer.Option("--size", metavar="BYTES", help="Bytes of each, such as 1K; their own unless given.")
     ] = None,
     svg: Annotated[str | None, typer.Option("--svg", metavar="FILE", help="Write the picture.")] = None,
     csv: Annotated[str | None, typer.Option("--csv", metavar="FILE", help="Write the table.")] = None,
@@ -46,9 +47,10 @@ def compare(
 
     if option == ["help"]:
         return _tell_dials()
+    each = Option("--size", OptionType.SIZE, "").value_of(size)
     contents = files_of(inputs) if inputs else BUILT_IN
     with progress_bar("comparing") as progress:
-        found = compare(contents, count=count, size=size, options=_by_format(option), progress=progress)
+        found = compare(contents, count=count, size=each, options=_by_format(option), progress=progress)
     for path, made in ((svg, to_svg), (csv, to_csv)):
         if path is not None:
             write_text(Path(path), made(found), force=force)

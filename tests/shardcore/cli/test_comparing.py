@@ -33,9 +33,9 @@ def test_compare(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["compare", str(folder), "--svg", str(svg)]) == 2
     assert "exists" in capsys.readouterr().err
     assert run(["compare", str(folder), "--svg", str(svg), "--force"]) == 0
-    assert run(["compare", str(folder), "--count", "2", "--size", "70"]) == 0
+    assert run(["compare", str(folder), "--count", "2", "--size", "1K"]) == 0
     out = capsys.readouterr().out
-    assert "2 objects, 140 bytes" in out
+    assert "2 objects, 2,048 bytes" in out
     assert all(f"\n{name} " in out for name in compared_formats())
 
 
@@ -48,6 +48,7 @@ def test_compare(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["-O", "des.colour=red"], "des takes"),
         (["-O", "neuroglancer.minishard_bits=99"], "minishard_bits=99: one of 0, 1"),
         (["--count", "0"], "it has to be at least 1"),
+        (["--size", "big"], "a number of bytes is wanted, with K, M or G"),
     ],
 )
 def test_mistakes(given: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:
