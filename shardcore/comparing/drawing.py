@@ -49,7 +49,7 @@ _SIDE = 24
 _STRIPS = WIDTH - 2 * _SIDE
 _STRIP_STEP, _STRIP_HEIGHT = 46, 20
 _LETTER_ROOM = 13
-_COLUMNS = (0, 104, 206, 300, 382, 494, 626, 758, 868)
+_COLUMNS = (0, 104, 206, 300, 382, 508, 636, 764, 870)
 _LINE = 15
 _LAST_COLUMN = 46
 """Letters of a line in the last column."""

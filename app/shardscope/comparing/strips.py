@@ -27,7 +27,7 @@ _TOP = 4.0
 _LEGEND = 26.0
 """Pixels of the line below the strips."""
 _SWATCH = 14.0
-_STALE = 0.45
+_STALE = 0.6
 """How much of a strip is seen while another is on its way."""
 
 
@@ -120,13 +120,13 @@ class Strips(QWidget):
         bold.setBold(True)
         painter.setFont(bold)
         painter.setPen(colours.text)
-        name = QFontMetricsF(bold).horizontalAdvance(row.format)
+        name = max(QFontMetricsF(bold).horizontalAdvance(one.format) for one in self.rows)
         line = QRectF(_SIDE, whole.top() + 1, self.width() - 2 * _SIDE, self._line)
         painter.drawText(line, Qt.AlignmentFlag.AlignVCenter, row.format)
         painter.setFont(self.font())
         painter.setPen(colours.error if row.error else colours.muted)
         metrics = QFontMetricsF(self.font())
-        room = line.adjusted(max(name + 12, 96), 0, 0, 0)
+        room = line.adjusted(name + 14, 0, 0, 0)
         painter.drawText(
             room,
             Qt.AlignmentFlag.AlignVCenter,

@@ -48,7 +48,7 @@ def test_compare(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["-O", "des.colour=red"], "des takes"),
         (["-O", "neuroglancer.minishard_bits=99"], "minishard_bits=99: one of 0, 1"),
         (["--count", "0"], "it has to be at least 1"),
-        (["--size", "big"], "a number of bytes is wanted, with K, M or G"),
+        (["--size", "10X"], "a number of bytes is wanted, with K, M or G"),
     ],
 )
 def test_mistakes(given: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:
