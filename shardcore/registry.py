@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from shardcore.sources.remote.options import RemoteOptions
     from shardcore.sources.remote.tape import Tape
     from shardcore.writing.declared import Writes
+    from shardcore.writing.output import Output
     from shardcore.writing.writer import Writer
 
 # One line for each format: the name of its folder under `shardcore/formats`. They are asked in this order, and the
@@ -239,11 +240,7 @@ def create(
     Raises:
         UsageError: The format is not known or cannot be written, an option does not fit, or the target exists.
     """
-    found = format_of(format)
-    writes = writes_of(found)
-    values = read_options(found.options, options, Purpose.WRITE, format)
-    from shardcore.writing.output import Output
-
+    writes = writes_of(format_of(format))
     if folder is None:
         folder = target is not None and means_folder(target)
     if folder and not writes.folder:
@@ -251,11 +248,24 @@ def create(
         raise UsageError(f"{where}{format} is written into one file: give the name of a file")
     if not folder and not writes.file:
         raise UsageError(f"{format} is written into a folder: give one, or a name that ends with /")
-    output = Output(target, force=force, folder=folder, replaces=writes.members, planning=plan)
+    from shardcore.writing.output import Output
+
+    def output() -> Output:
+        return Output(target, force=force, folder=folder, replaces=writes.members, planning=plan)
+
+    return create_in(output, format=format, **options)
+
+
+def create_in(output: Callable[[], Output], *, format: str, **options: Any) -> Writer:
+    """Starts to write a shard into an output, which is made when the options are found to be right; see `create`."""
+    found = format_of(format)
+    writes = writes_of(found)
+    values = read_options(found.options, options, Purpose.WRITE, format)
+    where = output()
     try:
-        writer = writes.create(output, **values)
+        writer = writes.create(where, **values)
     except BaseException:
-        output.discard()
+        where.discard()
         raise
     writer.declared = found.options_for(Purpose.FACT)
     writer.part_names = writes.parts

@@ -12,6 +12,7 @@ from shardcore import DataSet, RemoteOptions, Shard, Span
 from shardscope import assets
 from shardscope.around.picture import ask_picture
 from shardscope.charts.panel import Charts
+from shardscope.comparing.compare_formats import CompareFormats
 from shardscope.docks.hits import HitsTable
 from shardscope.docks.places import Places
 from shardscope.docks.structure import StructureTree
@@ -114,7 +115,7 @@ class MainWindow(QMainWindow):
         self.drop_places = DropPlaces(self, lambda: self.session.shard is not None, self._dropped)
         self.ways = OpenWays(self.session, self.bar, self)
         self.connecting = Connecting(self.session, settings, self)
-        self.new_shards = NewShards(self.session, settings, self)
+        self.new_shards, self.comparing = NewShards(self.session, settings, self), CompareFormats(self.jobs, self)
         to_bytes, pack = self.hex.view.setFocus, self.new_shards.ask_new
         self.troubles = Troubles(self.session, self.bar, self.ways, self.connecting, to_bytes, pack, self)
         self.hex.naming.keys = self.objects.model.keys_at_hand
@@ -122,7 +123,13 @@ class MainWindow(QMainWindow):
         self.changing = Changing(self.session, self.hex, self.objects, self.bar, self.line, self)
         self.actions_ = WindowActions(self, self, self.session)
         self.actions_.build(
-            self.panels, PANELS, self.hex.actions_, self.objects.actions_, self.new_shards, self.changing
+            self.panels,
+            PANELS,
+            self.hex.actions_,
+            self.objects.actions_,
+            self.new_shards,
+            self.changing,
+            self.comparing,
         )
         self.actions_.fill_samples([(one.title, str(one.path)) for one in assets.main_samples()])
         self.top = TopBar(
@@ -189,6 +196,7 @@ class MainWindow(QMainWindow):
         self.welcome.folder_requested.connect(self.ask_folder)
         self.welcome.address_requested.connect(self.open_address)
         self.welcome.new_requested.connect(self.new_shards.ask_new)
+        self.welcome.compare_requested.connect(self.comparing.show)
         self.welcome.chosen.connect(self.open)
         self.welcome.learn_requested.connect(self.learn)
         self.places.chosen.connect(self.open)
