@@ -75,6 +75,7 @@ SWH_KEY := 9d0c38e7aafe062c3a6dfc561e42771ec997d9359bb3d417ac4775a303292964
 screenshots: $(VENV)/run.stamp ## render docs/images/ again, without a display
 	@mkdir -p docs/images
 	$(SHOT) docs/images/welcome.png
+	$(BIN)/python -m shardcore compare --count 1000 --size 1K --svg docs/images/formats.svg --force
 	$(SHOT) docs/images/swh.png $(SAMPLES)/swh/small.shard --trace $(SWH_KEY) --step 8 --show trace
 	$(SHOT) docs/images/swh-dark.png $(SAMPLES)/swh/small.shard --select 0x48 --theme dark
 	$(SHOT:1440x840=1680x840) docs/images/fields.png $(SAMPLES)/swh/small.shard --select 0x11b9

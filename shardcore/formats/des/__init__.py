@@ -2,7 +2,7 @@
 
 from shardcore.format import Format, lazily
 from shardcore.options import Option, OptionType, Purpose
-from shardcore.writing.declared import KeyRule, Writes
+from shardcore.writing.declared import Dial, Instead, KeyRule, Without, Writes
 
 FORMAT = Format(
     name="des",
@@ -23,6 +23,10 @@ FORMAT = Format(
         check_key=lazily("shardcore.formats.des.writer:check_uid"),
         folder=True,
         members=("*.des", "*.meta"),
+        dial=Dial("codec", "How each content is stored.", ("none", "lz4", "zstd"), "none"),
+        without={
+            "append": Without(Instead.BESIDE, "A shard that is written stays: new objects go into its next part."),
+        },
     ),
     edits={"tombstone": lazily("shardcore.formats.des.tombstones:tombstone")},
     options=(

@@ -2,7 +2,7 @@
 
 from shardcore.format import Format, lazily
 from shardcore.options import Option, OptionType, Purpose
-from shardcore.writing.declared import KeyRule, Writes
+from shardcore.writing.declared import Dial, Instead, KeyRule, Without, Writes
 
 FORMAT = Format(
     name="neuroglancer",
@@ -30,6 +30,21 @@ FORMAT = Format(
         members=("*.shard",),
         gather=lazily("shardcore.formats.neuroglancer.gathering:gather"),
         converted="number",
+        dial=Dial(
+            "minishard_bits",
+            "Keys are spread over 2 to the power of so many minishards, each with an index of its own.",
+            tuple(map(str, range(11))),
+            "4",
+            lazily("shardcore.formats.neuroglancer.suggested:with_minishards"),
+        ),
+        without={
+            "append": Without(
+                Instead.REWRITE, "An index has places as running sums: the shard is written anew to add a value."
+            ),
+            "delete": Without(
+                Instead.REWRITE, "An index has places as running sums: the shard is written anew to drop a value."
+            ),
+        },
     ),
     options=(
         Option("spec", OptionType.JSON, "The sharding specification.", names_format=True),

@@ -16,12 +16,11 @@ from shardcore.sources.names import decoded_name
 from shardcore.span import Span
 from shardcore.words import grouped_digits, plural
 
+MOST_AXES = 10
 FILES = 8
 MINISHARDS = 12
-COLUMNS = 5
-_LONG_KEY = 10**10
-_FEW_COLUMNS = 3
-"""Columns of a minishard index where keys are long."""
+COLUMNS = ((10**15, 2), (10**10, 3), (0, 5))
+"""Columns of a minishard index that are drawn, by how long keys are: from which key on, how many."""
 
 AXES = (("x", Tone.ONE), ("y", Tone.TWO), ("z", Tone.THREE), ("w", Tone.FOUR))
 
@@ -88,7 +87,7 @@ def cell_figure(cell: Sequence[int], grid: Sequence[int]) -> Table:
     """The coordinates that the bits of each axis make."""
     owners = bit_owners(grid)
     rows = []
-    for axis, (at, length) in enumerate(zip(cell, grid, strict=True)):
+    for axis, (at, length) in enumerate(zip(cell[:MOST_AXES], grid, strict=False)):
         name, tone = AXES[min(axis, len(AXES) - 1)]
         width = sum(1 for owner, _ in owners if owner == axis)
         bits = f"{at:0{width}b}" if width else "no bits"
@@ -100,26 +99,36 @@ def cell_figure(cell: Sequence[int], grid: Sequence[int]) -> Table:
 
 def files_figure(spec: ShardingSpec, place: Place, items: Sequence[Item], shown: range) -> Cells:
     """The shard files around the key's."""
-    count = plural(spec.shards, "possible file")
-    title = f"The shard bits say {place.shard}: {spec.shard_name(place.shard)}, of {count}"
+    title = (
+        f"The shard bits say {place.shard}: {spec.shard_name(place.shard)} of {plural(spec.shards, 'possible file')}"
+    )
+    if not spec.shard_bits:
+        title = f"No shard bits: there is one file, {spec.shard_name(0)}"
     return Cells(title, len(shown), tuple(items), first=shown.start)
 
 
 def minishards_figure(spec: ShardingSpec, place: Place, items: Sequence[Item], shown: range) -> Cells:
     """The minishards around the key's, with how many keys each lists."""
-    title = f"{plural(spec.minishards, 'minishard')} in {spec.shard_name(place.shard)}, with their keys"
+    title = f"{plural(spec.minishards, 'minishard')} in {spec.shard_name(place.shard)}: how many keys each lists"
     return Cells(title, len(shown), tuple(items), first=shown.start)
 
 
-def load_item(number: int, load: int | None, *, here: bool, span: Span | None, name: str, fault: str = "") -> Item:
-    """One file or minishard, with its load."""
-    what = name.partition(" ")[0]
-    text = "" if load is None else grouped_digits(load)
-    doc = f"{what} {number}".capitalize() + (f": {plural(load, 'key')}." if load is not None else ".")
+def file_item(number: int, load: int | None, *, here: bool) -> Item:
+    """One file, with how many keys go there, where that is known."""
+    text = "" if load is None else plural(load, "key")
     tone = Tone.HIT if here else (Tone.EMPTY if load == 0 else Tone.INDEX)
+    return Item(text, (), number, tone=tone, doc=f"File {number}.", name="file here" if here else "", here=here)
+
+
+def minishard_item(number: int, load: int | None, *, here: bool, span: Span | None = None, fault: str = "") -> Item:
+    """One minishard, with how many keys it lists, where that is known."""
+    text = "" if load is None else grouped_digits(load)
+    told = "" if load is None else f": {plural(load, 'key')}"
+    tone = Tone.HIT if here else (Tone.FAINT if load is None else Tone.INDEX if load else Tone.EMPTY)
+    spans, name = () if span is None else (span,), "minishard here" if here else ""
     if fault:
-        text, tone, doc = "damaged", Tone.MISS, fault
-    return Item(text, () if span is None else (span,), number, tone=tone, doc=doc, name=name, here=here)
+        return Item("damaged", spans, number, tone=Tone.MISS, doc=fault, name=name, here=here)
+    return Item(text, spans, number, tone=tone, doc=f"Minishard {number}{told}.", name=name, here=here)
 
 
 def files_shown(spec: ShardingSpec, place: Place) -> range:
@@ -147,8 +156,11 @@ def row_spans(entries: int, start: int, stop: int, *, gzipped: bool) -> tuple[Sp
 
 def columns_shown(entries: Entries, at: int) -> range:
     """The entries that are drawn: those before one, and the one after it."""
-    most = _FEW_COLUMNS if len(entries) and int(entries.ids[min(at, len(entries) - 1)]) >= _LONG_KEY else COLUMNS
-    return window(len(entries), min(at, len(entries) - 1) - most // 2 + 1, most) if len(entries) else range(0)
+    if not len(entries):
+        return range(0)
+    at = min(at, len(entries) - 1)
+    most = next(most for least, most in COLUMNS if int(entries.ids[at]) >= least)
+    return window(len(entries), at - most // 2 + 1, most)
 
 
 def keys_rows(entries: Entries, rows: tuple[Span, Span, Span], shown: range, at: int | None) -> list[tuple[Item, ...]]:
@@ -161,8 +173,10 @@ def keys_rows(entries: Entries, rows: tuple[Span, Span, Span], shown: range, at:
         at: Which of them is the key; None where none is.
     """
     ids = entries.ids
-    first = [Item("chunk_ids: key minus the one before", (rows[0],), doc="Row one of the index, as it is stored.")]
-    sums = [Item("keys: summed up", doc="What a reader computes: each sum is the one before it plus the difference.")]
+    first = [
+        Item("chunk_ids", (rows[0],), doc="Row one of the index, as it is stored: each key minus the one before it.")
+    ]
+    sums = [Item("key = sum", doc="What a reader computes: the key before it plus the difference.")]
     for number in shown:
         before = int(ids[number - 1]) if number else 0
         key = int(ids[number])
@@ -179,8 +193,8 @@ def places_rows(
     entries: Entries, rows: tuple[Span, Span, Span], base: int, shown: range, at: int | None
 ) -> list[tuple[Item, ...]]:
     """Rows two and three of a minishard index, and where the values lie."""
-    gaps = [Item("offsets: gap before the value", (rows[1],), doc="Row two of the index, as it is stored.")]
-    starts = [Item(f"first byte: summed up from {base}", doc="The end of the value before it, plus the gap.")]
+    gaps = [Item("offsets", (rows[1],), doc="Row two of the index, as it is stored: the gap before each value.")]
+    starts = [Item("first byte = sum", doc=f"The end of the value before it, plus the gap; it begins with {base}.")]
     sizes = [Item("sizes", (rows[2],), doc="Row three of the index: stored bytes.")]
     for number in shown:
         before = int(entries.starts[number - 1]) + int(entries.sizes[number - 1]) if number else base
@@ -225,4 +239,6 @@ def chosen_text(spec: ShardingSpec) -> str:
         f"{low} the number of the minishard" if spec.minishard_bits else "no bit chooses a minishard: there is one"
     )
     shard = f"{after} that of the file" if spec.shard_bits else "there is a single file"
-    return f"Of the hash, {minishard}; {shard}."
+    bits = "bit is" if spec.preshift_bits == 1 else f"{spec.preshift_bits} bits are"
+    first = f"The low {bits} dropped, so that neighbours stay together. " if spec.preshift_bits else ""
+    return f"{first}Of the hash, {minishard}; {shard}."

@@ -9,16 +9,18 @@ from typing import Any
 import numpy as np
 
 from shardcore.caching import Once
+from shardcore.drawing.controls import chosen
 from shardcore.drawing.model import Control, Drawing, Figure, Item, Kind, Link, Table, Tone
 from shardcore.errors import FormatError, UsageError
 from shardcore.formats.neuroglancer.bits_figures import (
     chosen_text,
+    file_item,
     files_figure,
     files_shown,
     hash_figure,
     index_figure,
     key_figure,
-    load_item,
+    minishard_item,
     minishard_span,
     minishards_figure,
     minishards_shown,
@@ -26,12 +28,13 @@ from shardcore.formats.neuroglancer.bits_figures import (
     row_spans,
 )
 from shardcore.formats.neuroglancer.file import NeuroglancerFile
+from shardcore.formats.neuroglancer.known_keys import KnownKeys, OpenFiles, known_keys, loads_of
 from shardcore.formats.neuroglancer.layout import ENTRY_SIZE
 from shardcore.formats.neuroglancer.minishard import Entries
+from shardcore.formats.neuroglancer.morton import CODE_BITS
 from shardcore.formats.neuroglancer.origin import Origin
 from shardcore.formats.neuroglancer.sharding import HASHES, Place, ShardingSpec
 from shardcore.span import Span
-from shardcore.text import short
 from shardcore.words import grouped_digits, plural
 
 MOVED_KEYS = 100_000
@@ -72,6 +75,7 @@ class BitsSketch:
         origin: The key space.
         key: The key; None takes the first one of the file.
         file: Gives the shard, asked when something is drawn; None where a lookup ended before it came to one.
+        beside: Gives the shards of its data set that are open; without it the shard stands alone.
 
     Attributes:
         controls: The numbers of bits, and the hash.
@@ -80,8 +84,15 @@ class BitsSketch:
     name = "bits"
     title = "Bits"
 
-    def __init__(self, origin: Origin, key: int | None, file: Callable[[], NeuroglancerFile | None]) -> None:
+    def __init__(
+        self,
+        origin: Origin,
+        key: int | None,
+        file: Callable[[], NeuroglancerFile | None],
+        beside: Callable[[], OpenFiles] | None = None,
+    ) -> None:
         self._origin = origin
+        self._beside = beside
         self._given = key
         self._opened = file
         self._first: Once[int] = Once()
@@ -111,7 +122,7 @@ class BitsSketch:
         names = {item.name for figure in figures for item in figure.items}
         wanted = (("shard in hash", "file here"), ("minishard in hash", "minishard here"), ("minishard here", "found"))
         links = tuple(Link(start, stop, tone=Tone.KEY) for start, stop in wanted if {start, stop} <= names)
-        return Drawing(f"Why key {key} lives there", tuple(figures), links, caption, more=more, what_if=what_if)
+        return Drawing(self._title(spec, place, what_if), tuple(figures), links, caption, more=more, what_if=what_if)
 
     # --- what the file says ------------------------------------------------------------------------------------------
 
@@ -120,9 +131,9 @@ class BitsSketch:
         file = self._file
         here = file is not None and file.number in (None, place.shard)
         figures.append(self._files(spec, place, here=here))
-        chosen = chosen_text(spec)
+        told = chosen_text(spec)
         if file is None or not here:
-            return 0, f"{chosen} The key belongs in {spec.shard_name(place.shard)}, so it is not here."
+            return 0, f"{told} The key belongs in {spec.shard_name(place.shard)}, so it is not here."
         fault = ""
         listed: _Listed | None = None
         try:
@@ -130,12 +141,12 @@ class BitsSketch:
         except FormatError as error:
             fault = error.message
         shown = minishards_shown(spec, place)
-        load = None if listed is None else len(listed.entries)
+        load = len(listed.entries) if listed is not None else 0
         items = [self._minishard_item(file, n, place, load, fault) for n in shown]
         figures.append(minishards_figure(spec, place, items, shown))
         if listed is None or not len(listed.entries):
-            told = f"The minishard is damaged: {fault}." if fault else "That minishard is empty: the key is absent."
-            return 0, f"{chosen} {told}"
+            end = f"The minishard is damaged: {fault}." if fault else "That minishard is empty: the key is absent."
+            return 0, f"{told} {end}"
         gzipped = spec.minishard_index_encoding == "gzip"
         rows = row_spans(len(listed.entries), listed.span.start, listed.span.stop, gzipped=gzipped)
         table = index_figure(listed.entries, rows, file.base, listed.at, found=listed.found)
@@ -145,21 +156,19 @@ class BitsSketch:
             if listed.found
             else f"no sum is {place.key}: absent"
         )
-        told = f"The minishard lists its keys as differences: {end}."
-        return len(listed.entries) - len(table.headings) + 1, f"{chosen} {told}"
+        listing = f"The minishard lists its keys as differences: {end}."
+        return len(listed.entries) - len(table.headings) + 1, f"{told} {listing}"
 
     def _files(self, spec: ShardingSpec, place: Place, *, here: bool) -> Figure:
         """The files around the key's; how many keys lie in this one is known once its index is loaded."""
-        file = self._file
-        table = file.levels.known_table if file is not None else None
+        loads = loads_of(self._open_files())
         shown = files_shown(spec, place)
         items = []
         for number in shown:
-            mine = number == place.shard
-            load = len(table.entries) if table is not None and file is not None and number == file.number else None
+            load, mine = loads.get(number), number == place.shard
             if mine or load is not None:
-                item = load_item(number, load, here=mine, span=None, name="file here" if mine else "")
-                items.append(item if load is not None else replace(item, text=spec.shard_stem(number)))
+                item = file_item(number, load, here=mine)
+                items.append(replace(item, text=spec.shard_stem(number)) if load is None else item)
         return files_figure(spec, place, items, shown)
 
     def _minishard_item(self, file: NeuroglancerFile, number: int, place: Place, load: int | None, fault: str) -> Item:
@@ -167,8 +176,7 @@ class BitsSketch:
         here = number == place.minishard
         if not here:
             load, fault = self._known_load(file, number)
-        name = "minishard here" if here else ""
-        return load_item(number, load, here=here, span=minishard_span(number), name=name, fault=fault)
+        return minishard_item(number, load, here=here, span=minishard_span(number), fault=fault)
 
     @staticmethod
     def _known_load(file: NeuroglancerFile, number: int) -> tuple[int | None, str]:
@@ -208,57 +216,53 @@ class BitsSketch:
 
     def _what_if(self, figures: list[Figure], spec: ShardingSpec, place: Place) -> tuple[int, str]:
         """Where the keys that are known would go."""
-        ids, all_known = self._known_keys()
-        moved = ids[:MOVED_KEYS]
+        known = self._known_keys()
+        moved = known.ids
         minishards, shards = spec.place_many(moved)
         files, shown = files_shown(spec, place), minishards_shown(spec, place)
         own = minishards[shards == np.uint64(place.shard)]
+        loads = [int(np.count_nonzero(shards == np.uint64(number))) for number in files]
         file_items = [
-            load_item(
-                number,
-                int(np.count_nonzero(shards == np.uint64(number))),
-                here=number == place.shard,
-                span=None,
-                name="file here" if number == place.shard else "",
-            )
-            for number in files
+            file_item(number, load, here=number == place.shard) for number, load in zip(files, loads, strict=True)
         ]
+        loads = [int(np.count_nonzero(own == np.uint64(number))) for number in shown]
         items = [
-            load_item(
-                number,
-                int(np.count_nonzero(own == np.uint64(number))),
-                here=number == place.minishard,
-                span=None,
-                name="minishard here" if number == place.minishard else "",
-            )
-            for number in shown
+            minishard_item(number, load, here=number == place.minishard)
+            for number, load in zip(shown, loads, strict=True)
         ]
         figures += [files_figure(spec, place, file_items, files), minishards_figure(spec, place, items, shown)]
         together = moved[(shards == np.uint64(place.shard)) & (minishards == np.uint64(place.minishard))]
         neighbours = np.sort(together)
         figures.append(_neighbours_figure(neighbours.tolist()[:NEIGHBOURS], place))
         used, counts = np.unique(shards << np.uint64(min(spec.minishard_bits, 63)) | minishards, return_counts=True)
-        bound = f" Counted with the first {MOVED_KEYS:,} of them." if len(ids) > MOVED_KEYS else ""
-        partly = "" if all_known else " Only the keys of its minishard are read; load the index to move all."
+        bound = f" Counted with the first {MOVED_KEYS:,} of {plural(known.count, 'key')}." * (known.count > len(moved))
+        partly = "" if known.complete else " Only keys that are read are counted; load the index to move all."
         fullest = plural(counts.max(), "key") if len(counts) else "no key"
-        caption = (
-            f"With these numbers {plural(len(moved), 'key')} would lie in {plural(len(used), 'minishard')} of "
-            f"{plural(len(np.unique(shards)), 'file')}, {fullest} in the fullest.{bound}{partly}"
-        )
+        if self._file is None:
+            name = spec.shard_name(place.shard)
+            return 0, f"With these numbers the key would belong in {name}; as it is, there is no file for it."
+        where = f"{plural(len(used), 'minishard')} of {plural(len(np.unique(shards)), 'file')}"
+        told = f"With these numbers {plural(len(moved), 'key')} would lie in {where}, {fullest} in the fullest."
+        caption = f"{told}{bound}{partly}"
         return max(len(neighbours) - NEIGHBOURS, 0), caption
 
-    def _known_keys(self) -> tuple[Any, bool]:
-        """The keys that are in memory, and whether they are all of the file."""
-        file = self._file
-        if file is None:
-            return np.array([self._key()], np.uint64), False
-        if (table := file.levels.known_table) is not None:
-            return table.entries.ids, True
+    def _known_keys(self) -> KnownKeys:
+        """The keys that are in memory; where no index is read, those of the minishard of the key."""
+        known = known_keys(self._open_files(), MOVED_KEYS)
+        if known.count:
+            return known
         try:
             listed = self._listed(self._origin.spec.place(self._key()))
         except FormatError:
             listed = None
-        return (listed.entries.ids if listed is not None else np.zeros(0, np.uint64)), False
+        ids = listed.entries.ids if listed is not None else np.array([self._key()], np.uint64)
+        return KnownKeys(ids[:MOVED_KEYS], len(ids), False)
+
+    def _open_files(self) -> OpenFiles:
+        if self._beside is not None:
+            return self._beside()
+        file = self._file
+        return OpenFiles((file,) if file is not None else (), True)
 
     # --- the key and the numbers -------------------------------------------------------------------------------------
 
@@ -293,19 +297,15 @@ class BitsSketch:
         Raises:
             UsageError: A number is none, or out of its range.
         """
-        spec = self._origin.spec
-        chosen: dict[str, Any] = {}
-        for name, most in self._highest.items():
-            value = values.get(name, getattr(spec, name))
-            if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
-                raise UsageError(f"{name} is a number from 0 to {most} here, not {short(value)}")
-            chosen[name] = value
-        chosen["hash"] = values.get("hash", spec.hash)
-        if chosen["hash"] not in HASHES:
-            raise UsageError(f"the hash is {' or '.join(HASHES)}, not {short(chosen['hash'])}")
-        if (bits := chosen["minishard_bits"] + chosen["shard_bits"]) > 64:
+        numbers = chosen(self.controls, values)
+        if (bits := numbers["minishard_bits"] + numbers["shard_bits"]) > CODE_BITS:
             raise UsageError(f"minishard_bits and shard_bits are 0 to 64 together, not {bits}: a hash has 64 bits")
-        return replace(spec, **chosen)
+        return replace(self._origin.spec, **numbers)
+
+    @staticmethod
+    def _title(spec: ShardingSpec, place: Place, what_if: bool) -> str:
+        where = f"minishard {place.minishard} of {spec.shard_name(place.shard)}"
+        return f"Key {place.key} would belong in {where}" if what_if else f"Why key {place.key} belongs in {where}"
 
     def _spec_spans(self, what_if: bool) -> tuple[Span, ...]:
         """Where the numbers of bits stand, when they are those of the file."""

@@ -9,6 +9,7 @@ from shardcore.drawing.windows import window
 from shardcore.errors import FormatError
 from shardcore.formats.neuroglancer.bits_figures import (
     FILES,
+    MOST_AXES,
     cell_figure,
     chosen_text,
     columns_shown,
@@ -48,9 +49,8 @@ def dropped_drawing(spec: ShardingSpec, place: Place) -> Drawing:
     key = key_figure(ShardingSpec(spec.preshift_bits, "murmurhash3_x86_128", 0, 0), place)
     left = Item("what is left", size=max(64 - spec.preshift_bits, 1), tone=Tone.KEY, name="left")
     figures = (key, Bits(f"key >> {spec.preshift_bits} = {place.shifted}", 64, place.shifted, (left,)))
-    caption = (
-        f"Keys that differ in their low {plural(spec.preshift_bits, 'bit')} alone hash alike, so they lie together."
-    )
+    low = "low bit" if spec.preshift_bits == 1 else f"low {spec.preshift_bits} bits"
+    caption = f"Keys that differ in the {low} alone hash alike, so they lie together."
     if not spec.preshift_bits:
         caption = "No bit is dropped here: each key hashes by itself."
     return Drawing("Dropping low bits", figures, (), caption)
@@ -117,6 +117,8 @@ def route_drawing(spec: ShardingSpec, place: Place, there: Sequence[int]) -> Dra
     title = f"{plural(len(there), 'file')} of {plural(spec.shards, 'possible one')}"
     links = (Link("shard in hash", "file", tone=Tone.KEY),) if spec.shard_bits else ()
     caption = f"The shard bits of the hash say {place.shard}: the key lies in {name} or nowhere."
+    if not spec.shard_bits:
+        caption = f"There are no shard bits: all keys lie in {name}."
     figures = (hash_figure(spec, place), Cells(title, len(shown), tuple(items), first=shown.start))
     return Drawing("Which file", figures, links, caption, more=max(len(there) - len(present), 0))
 
@@ -211,7 +213,8 @@ def cell_drawing(origin: Origin, key: int, cell: Sequence[int]) -> Drawing | Non
     if grid is None:
         return None
     caption = "The bits of x, y and z take turns, so that cells near each other have keys near each other."
-    return Drawing("From the key to a place in space", (morton_figure(key, grid), cell_figure(cell, grid)), (), caption)
+    figures = (morton_figure(key, grid), cell_figure(cell, grid))
+    return Drawing("From the key to a place in space", figures, (), caption, more=max(len(grid) - MOST_AXES, 0))
 
 
 def fragments_drawing(fragments: Span, manifest: Span, lods: int, count: int) -> Drawing:

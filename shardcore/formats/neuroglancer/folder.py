@@ -28,6 +28,8 @@ from shardcore.finding import Depth, Finding, Report, Severity
 from shardcore.format import Certainty, OpenContext, Verdict
 from shardcore.formats.neuroglancer.bits_sketch import BitsSketch
 from shardcore.formats.neuroglancer.drawings import route_drawing
+from shardcore.formats.neuroglancer.file import NeuroglancerFile
+from shardcore.formats.neuroglancer.known_keys import OpenFiles
 from shardcore.formats.neuroglancer.lookup import tell_route
 from shardcore.formats.neuroglancer.meanings import MEANINGS
 from shardcore.formats.neuroglancer.origin import INFO_NAME, Origin, find_info, given_origin, origin_from
@@ -157,15 +159,28 @@ class NeuroglancerDataSet(DataSet):
         return tuple(sorted(self._names)) if self.listed else ()
 
     def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
-        """Which file a key leads to, then what is drawn of the key in it; of the first key where none is looked up."""
+        """What is drawn of a key in its file, and which file that is; of the first key where none is looked up."""
         place = None if trace is None else self.parse_key(trace.key)
-        inside = super().sketches(trace)
+        key = None if place is None else place.key
+        # Of a lookup the member is open, if it is there: the lookup came to it.
+        name = trace.member if trace is not None else self.first_member
+        inside = self.may_hold(name) and (trace is None or self.is_open(name))
+        sketch = BitsSketch(self.origin, key, lambda: self._file_of(name) if inside else None, self._open_files)
         if place is None:
-            first = self.first_member
-            sketch = BitsSketch(self.origin, None, lambda: cast(NeuroglancerShard, self.member(first)).file)
-            return self.placed_sketches((sketch,), first) if first else ()
+            return self.placed_sketches((sketch,), name) if inside else ()
         routing = Still("files", "Files", route_drawing(self.origin.spec, place, self._there))
-        return (routing, *(inside or (BitsSketch(self.origin, place.key, lambda: None),)))
+        return (*(self.placed_sketches((sketch,), name) if inside else (sketch,)), routing)
+
+    def _file_of(self, name: str) -> NeuroglancerFile:
+        return cast(NeuroglancerShard, self.member(name)).file
+
+    def _open_files(self) -> OpenFiles:
+        """The members that are open."""
+        if not self.listed:
+            return OpenFiles()
+        names = [member.name for member in self.members]
+        opened = [name for name in names if self.is_open(name)]
+        return OpenFiles([self._file_of(name) for name in opened], len(opened) == len(names))
 
     def _tried(self, number: int, minishard: int) -> str | None:
         """The file of a shard, found by opening it; None when it is not there.

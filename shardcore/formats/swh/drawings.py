@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from shardcore.drawing.model import Cells, Drawing, Item, Link, Ruler, Table, Tone
+from shardcore.drawing.windows import window
 from shardcore.formats.swh import chd
 from shardcore.formats.swh.displacement import Place
 from shardcore.formats.swh.displacement_figures import (
@@ -24,11 +25,15 @@ from shardcore.formats.swh.parking_figures import (
     long_ring_figure,
     path_of,
     ring_links,
+    stop_name,
     tag,
 )
 from shardcore.objects import State
 from shardcore.span import Span
 from shardcore.words import plural
+
+_MOST_SHARDS = 16
+"""Shards of a folder that are drawn."""
 
 _GROUP = 4
 """Bytes of a key that stand in one column."""
@@ -36,7 +41,7 @@ _GROUP = 4
 _TARGETS = {"objects_position": "objects", "index_position": "index", "hash_position": "hash function"}
 
 
-def header_drawing(header: dict[str, Any]) -> Drawing:
+def header_drawing(header: dict[str, Any], hash_stop: int) -> Drawing:
     """The header's fields, and the parts of the file that they lead to."""
     rows = []
     for field in HEADER.fields:
@@ -44,47 +49,43 @@ def header_drawing(header: dict[str, Any]) -> Drawing:
         value = "SWHShard" if field.name == "magic" else str(header[field.name])
         span = (Span("", start, start + HEADER.sizes[field.name]),)
         target = _TARGETS.get(field.name, "")
-        name = Item(field.name, tone=Tone.FAINT, doc=field.doc)
         rows.append(
-            (Item(str(start)), name, Item(value, span, tone=Tone.HEADER, doc=field.doc, name=target and f"to {target}"))
+            (
+                Item(str(start), span, doc=field.doc),
+                Item(field.name, span, doc=field.doc),
+                Item(value, span, tone=Tone.HEADER, doc=field.doc, name=target and f"to {target}"),
+            )
         )
-    stop = int(header["hash_position"])
-    places = (("objects", "objects_position", "objects_size"), ("index", "index_position", "index_size"))
-    parts = [
-        Item(name, _stretch(header[at], header[size]), header[at], header[size], _tone(name), name=name)
-        for name, at, size in places
-    ]
-    parts.append(Item("hash function", (), stop, 0, Tone.LOOKUP, "Where the hash function begins.", "hash function"))
-    ruler = Ruler("The file up to its hash function", 0, max(stop, 1), tuple(parts), "bytes")
+    at = int(header["hash_position"])
+    parts = (
+        ("objects", int(header["objects_position"]), int(header["objects_size"]), Tone.DATA),
+        ("index", int(header["index_position"]), int(header["index_size"]), Tone.INDEX),
+        ("hash function", at, hash_stop - at, Tone.LOOKUP),
+    )
+    items = tuple(
+        Item(name, (Span("", start, start + size),) if size else (), start, size, tone, name=name)
+        for name, start, size, tone in parts
+    )
     links = tuple(Link(f"to {name}", name) for name in _TARGETS.values())
+    table = Table("88 bytes at the start of the file", ("byte", "field", "says"), tuple(rows))
     return Drawing(
         "The header says where everything lies",
-        (Table("88 bytes at the start of the file", ("byte", "field", "says"), tuple(rows)), ruler),
+        (table, Ruler("The file", 0, hash_stop, items, "bytes")),
         links,
         "The name at the start says what the file is; three positions lead to objects, index and hash function.",
     )
 
 
-def _stretch(start: int, size: int) -> tuple[Span, ...]:
-    return (Span("", start, start + size),) if size else ()
-
-
-def _tone(name: str) -> Tone:
-    return {"objects": Tone.DATA, "index": Tone.INDEX}[name]
-
-
 def words_drawing(key: bytes) -> Drawing:
     """The key, four bytes at a time, as the numbers that the hash adds."""
-    groups = range(0, chd.KEY_SIZE, _GROUP)
-    stored = tuple(Item(key[at : at + _GROUP].hex(" "), tone=Tone.KEY, doc=f"Bytes {at} to {at + 3}.") for at in groups)
-    numbers = tuple(
-        Item(f"{word:08x}", doc=f"Word {number}: the last of its bytes counts most.")
-        for number, word in enumerate(chd.key_words(key))
-    )
-    headings = ("", *(f"w{number}" for number in range(len(stored))))
-    rows = ((Item("bytes"), *stored), (Item("number"), *numbers))
+    rows = []
+    for number, word in enumerate(chd.key_words(key)):
+        at = _GROUP * number
+        stored = Item(key[at : at + _GROUP].hex(" "), tone=Tone.KEY, doc=f"Bytes {at} to {at + _GROUP - 1} of the key.")
+        rows.append((Item(f"w{number}"), stored, Item(f"{word:08x}", doc="The last of the bytes counts most.")))
     caption = "Each four bytes of the key are one number, its last byte in front (little-endian)."
-    return Drawing("The key as eight numbers", (Table("The 32 bytes of the key", headings, rows),), (), caption)
+    table = Table("The 32 bytes of the key", ("word", "its bytes", "the number"), tuple(rows))
+    return Drawing("The key as eight numbers", (table,), (), caption)
 
 
 def seed_drawing(parts: HashParts) -> Drawing:
@@ -131,27 +132,20 @@ def placed_drawing(mixed: chd.Triple, placed: chd.Triple, parts: HashParts) -> D
     a, b, c = mixed
     n, count = parts.slots, parts.buckets
     rows = (
-        _placed_row(
-            "a", a, f"mod B = {a} mod {count}", buckets, f"bucket g = {placed[0]}", "the group the key belongs to"
-        ),
-        _placed_row("b", b, f"mod n = {b} mod {n}", slots, f"first slot f = {placed[1]}", "where it begins"),
-        _placed_row(
-            "c", c, f"mod (n - 1) + 1 = {c} mod {n - 1} + 1", slots, f"step h = {placed[2]}", "how far a jump goes"
-        ),
+        _placed_row(f"a = {a:08x}", f"{a} mod {count}", buckets, f"bucket g = {placed[0]}", "The group it belongs to."),
+        _placed_row(f"b = {b:08x}", f"{b} mod {n}", slots, f"first slot f = {placed[1]}", "Where the key begins."),
+        _placed_row(f"c = {c:08x}", f"{c} mod {n - 1} + 1", slots, f"step h = {placed[2]}", "How far a jump goes."),
     )
-    headings = ("", "mixed", "taken", "gives", "what it is")
-    caption = f"B = {plural(count, 'bucket')} and n = {plural(n, 'slot')} stand at the end of the hash function."
-    return Drawing("Three numbers from the hash", (Table("What is taken of each", headings, rows),), (), caption)
+    caption = (
+        f"B = {plural(count, 'bucket')} and n = {plural(n, 'slot')}: g = a mod B, f = b mod n, h = c mod (n - 1) + 1, "
+        "which is never 0."
+    )
+    table = Table("What is taken of each", ("mixed", "remainder", "what it is"), rows)
+    return Drawing("Three numbers from the hash", (table,), (), caption)
 
 
-def _placed_row(name: str, number: int, taken: str, spans: tuple[Span, ...], gives: str, what: str) -> tuple[Item, ...]:
-    return (
-        Item(name),
-        Item(f"{number:08x}"),
-        Item(taken, spans, tone=Tone.LOOKUP),
-        Item(gives, tone=Tone.KEY),
-        Item(what),
-    )
+def _placed_row(mixed: str, taken: str, spans: tuple[Span, ...], gives: str, doc: str) -> tuple[Item, ...]:
+    return (Item(mixed), Item(taken, spans, tone=Tone.LOOKUP, doc=doc), Item(gives, tone=Tone.KEY, doc=doc))
 
 
 def place_drawing(parts: HashParts, bucket: int, place: Place) -> Drawing:
@@ -194,7 +188,7 @@ def slot_drawing(geometry: Geometry, first: int, step: int, displacement: int, s
     if geometry.slots > WHOLE_RING:
         ruler, links = long_ring_figure(geometry, path, ())
         return Drawing(title, (start, ruler), tuple(links), caption, more=geometry.slots - len(path))
-    stops = {at: ("f" if not number else str(number)) for number, (at, _) in enumerate(path)}
+    stops = {at: stop_name(number, len(path)) for number, (at, _) in enumerate(path)}
     items = tuple(
         Item(
             text,
@@ -215,26 +209,26 @@ def compared_drawing(geometry: Geometry, slot: int, key: bytes, stored: bytes, s
     """The key looked for and the key in the slot, one under the other."""
     at = geometry.key_span(slot).start
     groups = range(0, chd.KEY_SIZE, _GROUP)
-    asked, found = [Item("looked for")], [Item(f"in slot {slot}")]
-    for first in groups:
+    asked, found = [], []
+    for number, first in enumerate(groups):
         ours, theirs = key[first : first + _GROUP], stored[first : first + _GROUP]
-        tone = Tone.HIT if ours == theirs else Tone.MISS
-        asked.append(Item(ours.hex(), tone=Tone.KEY))
-        doc = "Equal." if ours == theirs else "Different: this is another key."
-        found.append(Item(theirs.hex(), (Span("", at + first, at + first + _GROUP),), tone=tone, doc=doc))
-    headings = ("", *(f"{first}-{first + _GROUP - 1}" for first in groups))
+        where = f"Bytes {first} to {first + _GROUP - 1}"
+        tone, doc = (Tone.HIT, "equal") if ours == theirs else (Tone.MISS, "different")
+        asked.append(Item(ours.hex(), at=number, tone=Tone.KEY, doc=f"{where} of the key that is looked for."))
+        span = Span("", at + first, at + first + _GROUP)
+        found.append(Item(theirs.hex(), (span,), number, tone=tone, doc=f"{where} of the key in the slot: {doc}."))
+    count, names = len(groups), tuple(f"{first}-{first + _GROUP - 1}" for first in groups)
+    figures = (
+        Cells("Looked for, 32 bytes", count, tuple(asked), columns=count, numbered=False, column_names=names),
+        Cells(f"The key in slot {slot}", count, tuple(found), columns=count, numbered=False),
+    )
     caption = (
         "Equal in all 32 bytes: it is this key." if key == stored else "They differ, so the key is not in this shard."
     )
     if state is State.UNUSED:
         caption = "The slot is unused: zeros stand where a key would be, and its offset decides."
     caption += " This comparison is the only test there is: the hash function brings any key to some slot."
-    return Drawing(
-        "Is it really this key?",
-        (Table("32 bytes, four at a time", headings, (tuple(asked), tuple(found))),),
-        (),
-        caption,
-    )
+    return Drawing("Is it really this key?", figures, (), caption)
 
 
 def offset_drawing(geometry: Geometry, slot: int, offset: int, state: State) -> Drawing:
@@ -293,10 +287,26 @@ def object_drawing(offset: int, size: int) -> Drawing:
     return Drawing("The object", (ruler,), (), "First how long it is, then the content as it was given.")
 
 
-def asked_drawing(names: Sequence[str], key: bytes) -> Drawing:
-    """The shards of a folder, asked one after the other."""
-    shown = names[:20]
-    rows = tuple((Item(str(number)), Item(name, tone=Tone.INDEX)) for number, name in enumerate(shown, 1))
+def asked_drawing(names: Sequence[str], key: bytes, ended: str = "", *, found: bool = False) -> Drawing:
+    """The shards of a folder, asked one after the other.
+
+    Args:
+        names: All of them, in the order in which they are asked.
+        key: What is looked for.
+        ended: The one that was asked last; empty where none was asked yet.
+        found: Whether it has the key.
+    """
+    last = names.index(ended) if ended in names else -1
+    shown = window(len(names), max(last, 0), _MOST_SHARDS)
+    rows = []
+    for number in shown:
+        answer, tone = ("", Tone.FAINT) if number > last else ("does not have it", Tone.PLAIN)
+        if number == last and found:
+            answer, tone = "has it", Tone.HIT
+        name = Item(names[number], tone=Tone.INDEX if number <= last else Tone.FAINT, here=number == last)
+        row = (Item(str(number + 1)), name, Item(answer, tone=tone))
+        rows.append(row if last >= 0 else row[:2])
+    headings = ("", "shard", "answer") if last >= 0 else ("", "shard")
     caption = f"Nothing in the key {tag(key)}… tells which shard holds it, so each is asked in turn until one has it."
-    table = Table("Shards in the order in which they are asked", ("", "shard"), rows)
+    table = Table("Shards in the order in which they are asked", headings, tuple(rows))
     return Drawing("Which shard", (table,), (), caption, more=len(names) - len(shown))

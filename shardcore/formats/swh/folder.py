@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.dataset import DataSet, Member
-from shardcore.drawing.model import Sketch
+from shardcore.drawing.model import Sketch, Still
 from shardcore.errors import FormatError, NotAShard, SourceError, says_absent
 from shardcore.format import Certainty, OpenContext, Verdict
 from shardcore.formats.swh.drawings import asked_drawing
@@ -19,11 +19,12 @@ from shardcore.formats.swh.keyed import KeyedScene
 from shardcore.formats.swh.layout import HEADER, WHOLE_MAGIC
 from shardcore.formats.swh.lookup import SwhKey, parse_key
 from shardcore.formats.swh.meanings import MEANINGS
+from shardcore.formats.swh.objects import key_bytes
 from shardcore.formats.swh.shard import SwhShard, open_shard, sketches_of
 from shardcore.parallel import in_order
 from shardcore.sources.base import Entry, Folder, Source
 from shardcore.sources.opening import PrefetchedSource
-from shardcore.trace import Look, Trace
+from shardcore.trace import FOUND, Look, Trace
 from shardcore.words import plural
 
 SUFFIX = ".shard"
@@ -102,10 +103,18 @@ class SwhDataSet(DataSet):
 
     def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
         """What is drawn of the key in the shard that a lookup ended in; without one, of the first object."""
-        if trace is not None or not (first := self.first_member):
-            return super().sketches(trace)
+        if trace is not None:
+            return (*super().sketches(trace), self._asked(trace))
+        if not (first := self.first_member):
+            return ()
         scene = KeyedScene(lambda: cast(SwhShard, self.member(first)).hashing, None)
         return self.placed_sketches(sketches_of(scene), first)
+
+    def _asked(self, trace: Trace) -> Sketch:
+        """The shards that a lookup asked."""
+        names = [member.name for member in self.members]
+        key = key_bytes(trace.key)
+        return Still("shards", "Shards", asked_drawing(names, key, trace.member, found=trace.outcome == FOUND))
 
     def find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
         """The rows of many keys; each shard is asked once for all that are still missing. Loads the index.

@@ -82,7 +82,7 @@ class SwhLookup:
             version=1,
             objects_count=geometry.declared,
             slots=geometry.slots,
-            draw=lambda: drawings.header_drawing(self._file.header),
+            draw=lambda: drawings.header_drawing(self._file.header, self._file.hash_parts().stop),
         )
         self._tell_start(key, look)
         known = self._file.signed

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
-from shardcore.drawing.controls import checked
+from shardcore.drawing.controls import chosen
 from shardcore.drawing.model import Control, Drawing, Figure, Kind, Link, Tone
 from shardcore.drawing.windows import window
-from shardcore.errors import UsageError
 from shardcore.formats.swh import chd
 from shardcore.formats.swh.displacement_figures import value_span
-from shardcore.formats.swh.hashing import HASHED_KEYS, Hashed
+from shardcore.formats.swh.hashing import Hashed
 from shardcore.formats.swh.keyed import KeyedScene
 from shardcore.formats.swh.parking_figures import (
     SLOTS_AROUND,
     WHOLE_RING,
     Car,
     Held,
+    Street,
     around_figure,
     buckets_figure,
     cars_figure,
@@ -30,35 +30,15 @@ from shardcore.formats.swh.parking_figures import (
     rounds_figure,
     tag,
 )
+from shardcore.formats.swh.parking_words import caption_of, title_of
 from shardcore.formats.swh.slots import read_slots
 from shardcore.objects import State
-from shardcore.text import short
-from shardcore.words import grouped_digits, plural
 
 CARS = 5
 """Keys of a bucket that are drawn with their sums."""
 
 _SLID = 1 << 24
 """Displacements that a slider is offered for; no writer goes so far."""
-
-_MIXING = Control(
-    "mixing", "Unfold the mixing", Kind.SWITCH, False, doc="Shows the state of the hash after each round."
-)
-
-
-@dataclass(frozen=True, slots=True)
-class _Street:
-    """The keys of a bucket at one displacement.
-
-    Attributes:
-        cars: The keys; the one that is looked at first.
-        held: What slots hold, by number.
-        member: Whether the key that is looked at is in the shard.
-    """
-
-    cars: list[Car]
-    held: dict[int, Held]
-    member: bool
 
 
 class ParkingSketch:
@@ -77,20 +57,24 @@ class ParkingSketch:
     @property
     def controls(self) -> tuple[Control, ...]:
         """The displacement, once it is known, and whether the mixing is unfolded."""
+        mixing = Control(
+            "mixing", "Unfold the mixing", Kind.SWITCH, False, doc="Shows the state of the hash after each round."
+        )
         stored = self._scene.displacement
         if stored is None or stored > _SLID:
-            return (_MIXING,)
+            return (mixing,)
         doc = "Moves all keys of the bucket: red where a slot is taken. Reset returns to what the file keeps."
         slider = Control("displacement", "Displacement d", Kind.SLIDER, stored, 0, _highest(stored), doc=doc)
-        return (slider, _MIXING)
+        return (slider, mixing)
 
     def draw(self, values: Mapping[str, Any]) -> Drawing:
         """The drawing; see `Sketch.draw`."""
         hashed = self._scene.hashed
         if hashed is None:
+            chosen(self.controls, values)
             return self._nobody()
-        tried = _chosen(values, hashed.displacement)
-        unfolded = checked(_MIXING, values.get(_MIXING.name, _MIXING.value))
+        settings = chosen(self.controls, values)
+        tried, unfolded = settings.get("displacement", hashed.displacement), settings["mixing"]
         file = self._scene.hashing.file
         parts, geometry = file.hash_parts(), file.geometry
         street = self._street(hashed, tried)
@@ -107,7 +91,7 @@ class ParkingSketch:
             None if known is None else [int(each) for each in known],
         )
         cars = street.cars[: 1 if unfolded else CARS]
-        figures += [buckets, cars_figure(cars, tried, parts.slots)]
+        figures.append(buckets)
         links = [Link("g", "bucket", tone=Tone.KEY)]
         path, _ = path_of(hashed.first, hashed.step, tried, parts.slots)
         if geometry.slots <= WHOLE_RING:
@@ -122,40 +106,48 @@ class ParkingSketch:
             figures += [ruler, around_figure(geometry, here, [street.held[slot] for slot in here], street.cars)]
             links += [*arrows, Link(f"jump {len(path) - 1}", f"slot {street.cars[0].slot}", tone=Tone.KEY)]
             shown = len(here)
+        figures.append(cars_figure(cars, hashed.bucket, tried, parts.slots))
         return Drawing(
-            f"Where the key {tag(hashed.key)}… lives",
+            title_of(hashed, tried, street),
             tuple(figures),
             tuple(links),
-            self._caption(hashed, tried, street),
+            caption_of(geometry, hashed, tried, street, few=self._scene.hashing.few),
             more=geometry.slots - shown,
             what_if=tried != hashed.displacement,
         )
 
-    def _street(self, hashed: Hashed, tried: int) -> _Street:
+    def _street(self, hashed: Hashed, tried: int) -> Street:
         """The keys of the bucket at a displacement, and what the slots hold that are drawn."""
         return self._small_street(hashed, tried) or self._large_street(hashed, tried)
 
-    def _small_street(self, hashed: Hashed, tried: int) -> _Street | None:
+    def _small_street(self, hashed: Hashed, tried: int) -> Street | None:
         """All keys of the bucket of a shard whose keys are all hashed."""
         everyone = self._scene.hashing.all_keys()
         if everyone is None:
             return None
         geometry = self._scene.hashing.file.geometry
         moving = everyone.of_bucket(hashed.bucket)
+        bucket = set(moving)
         keys = [everyone.keys[at].tobytes() for at in moving]
         places = [(int(everyone.firsts[at]), int(everyone.steps[at]), int(everyone.slots[at])) for at in moving]
         targets = [chd.slot_one(first, step, tried, geometry.slots) for first, step, _ in places]
+        comers = defaultdict[int, list[bytes]](list)
+        for key, slot in zip(keys, targets, strict=True):
+            comers[slot].append(key)
         cars = []
-        for at, (key, (first, step, own), slot) in enumerate(zip(keys, places, targets, strict=True)):
+        for key, (first, step, own), slot in zip(keys, places, targets, strict=True):
             other = int(everyone.holder[slot])
-            blocked = other >= 0 and other not in moving
-            rival = next((keys[n] for n, target in enumerate(targets) if n != at and target == slot), None)
-            holder = everyone.keys[other].tobytes() if blocked else rival
+            holder = everyone.keys[other].tobytes() if other >= 0 and other not in bucket else None
+            if holder is None and len(comers[slot]) > 1:
+                holder = next((rival for rival in comers[slot] if rival != key), key)
+            lost = tried == hashed.displacement and slot != own
             verdict = f"slot taken by {tag(holder)}…" if holder is not None else "fits"
-            span = (geometry.key_span(own),)
-            cars.append(Car(key, first, step, slot, span, key == hashed.key, verdict, holder is None))
+            verdict = f"lost: it lies in slot {own}" if lost else verdict
+            fits = holder is None and not lost
+            cars.append(Car(key, first, step, slot, own, (geometry.key_span(own),), key == hashed.key, verdict, fits))
+        away = bucket if tried != hashed.displacement else set[int]()
         held = {
-            slot: Held(everyone.keys[at].tobytes() if at >= 0 else None, at in moving)
+            slot: Held(everyone.keys[at].tobytes() if at >= 0 else None, at in away)
             for slot, at in self._shown(everyone.holder.tolist(), hashed, tried)
         }
         member = any(car.sought for car in cars)
@@ -163,7 +155,7 @@ class ParkingSketch:
             slot = chd.slot_one(hashed.first, hashed.step, tried, geometry.slots)
             at = int(everyone.holder[slot])
             cars.insert(0, self._stranger(hashed, slot, everyone.keys[at].tobytes() if at >= 0 else None))
-        return _Street(sorted(cars, key=lambda car: not car.sought), held, member)
+        return Street(sorted(cars, key=lambda car: not car.sought), held, member)
 
     def _shown(self, holder: list[int], hashed: Hashed, tried: int) -> list[tuple[int, int]]:
         """The slots that are drawn, each with which key it holds."""
@@ -173,7 +165,7 @@ class ParkingSketch:
         here = window(slots, chd.slot_one(hashed.first, hashed.step, tried, slots), SLOTS_AROUND)
         return [(slot, holder[slot]) for slot in here]
 
-    def _large_street(self, hashed: Hashed, tried: int) -> _Street:
+    def _large_street(self, hashed: Hashed, tried: int) -> Street:
         """The key that is looked at alone, and the slots around its own, read."""
         file = self._scene.hashing.file
         geometry = file.geometry
@@ -188,53 +180,24 @@ class ParkingSketch:
         there = held[slot].key
         if there == hashed.key:
             span = (geometry.key_span(slot),)
-            return _Street([Car(hashed.key, hashed.first, hashed.step, slot, span, True, "fits", True)], held, True)
+            return Street(
+                [Car(hashed.key, hashed.first, hashed.step, slot, slot, span, True, "fits", True)], held, True
+            )
         own = chd.slot_one(hashed.first, hashed.step, hashed.displacement, geometry.slots)
         row = read_slots(file.source, geometry, own, own + 1)
         member = bool(row["key"][0].tobytes() == hashed.key)
         if not member:
-            return _Street([self._stranger(hashed, slot, there)], held, False)
+            return Street([self._stranger(hashed, slot, there)], held, False)
         verdict = "fits" if there is None else f"slot taken by {tag(there)}…"
         span = (geometry.key_span(own),)
-        car = Car(hashed.key, hashed.first, hashed.step, slot, span, True, verdict, there is None)
-        return _Street([car], held, True)
+        car = Car(hashed.key, hashed.first, hashed.step, slot, own, span, True, verdict, there is None)
+        return Street([car], held, True)
 
     @staticmethod
     def _stranger(hashed: Hashed, slot: int, there: bytes | None) -> Car:
         """A key that is not in the shard, in the slot where it lands."""
-        verdict = "the slot is unused" if there is None else f"the slot holds {tag(there)}…, not this key"
-        return Car(hashed.key, hashed.first, hashed.step, slot, (), True, verdict, False)
-
-    def _caption(self, hashed: Hashed, tried: int, street: _Street) -> str:
-        geometry = self._scene.hashing.file.geometry
-        few = self._scene.hashing.few
-        spare = (
-            f"A perfect hash gives every key a slot of its own; {plural(geometry.slots, 'slot')} for "
-            f"{plural(geometry.declared, 'key')}, because with none to spare the last buckets would hardly find places."
-        )
-        limit = f" The other keys of the bucket are not drawn: they are hashed up to {HASHED_KEYS:,} objects."
-        if tried != hashed.displacement:
-            losers = sum(not car.fits for car in street.cars if street.member or not car.sought)
-            number = len(street.cars) - (not street.member)
-            told = (
-                f"With d = {tried}, {losers} of {plural(number, 'key')} would fall on slots that are taken"
-                if losers
-                else f"With d = {tried} the {plural(number, 'key')} would find slots, too"
-            )
-            why = "The writer tries 0, 1, 2, … until all keys of a bucket fit at once"
-            return f"{told}. {why}, and keeps that number: {hashed.displacement}." + ("" if few else limit)
-        if not street.member:
-            return (
-                f"This key is not in the shard, yet it comes to slot {street.cars[0].slot}, as any key comes to some "
-                "slot. Only comparing it with the key that is stored there tells that it is absent."
-            )
-        together = (
-            f"The {plural(len(street.cars), 'key')} of bucket {hashed.bucket} share the displacement d = {tried}, and "
-            "with it each lands where no other key does. "
-            if few
-            else f"The displacement d = {tried} of bucket {hashed.bucket} moves its keys to where no other key lies. "
-        )
-        return together + spare + ("" if few else limit)
+        verdict = "no: it is unused" if there is None else f"no: it holds {tag(there)}…"
+        return Car(hashed.key, hashed.first, hashed.step, slot, -1, (), True, verdict, False)
 
     def _nobody(self) -> Drawing:
         """A shard without objects."""
@@ -249,16 +212,3 @@ class ParkingSketch:
 def _highest(stored: int) -> int:
     """Where the slider ends: beyond the stored displacement by as much again."""
     return max(2 * stored, 15)
-
-
-def _chosen(values: Mapping[str, Any], stored: int) -> int:
-    """The displacement to draw.
-
-    Raises:
-        UsageError: It is none.
-    """
-    tried = values.get("displacement", stored)
-    most = _highest(stored)
-    if isinstance(tried, bool) or not isinstance(tried, int) or not 0 <= tried <= most:
-        raise UsageError(f"a displacement here is a number from 0 to {grouped_digits(most)}, not {short(tried)}")
-    return tried

@@ -35,6 +35,7 @@ class Car:
         first: f, where it begins.
         step: h, how far a jump goes.
         slot: Where the displacement tried takes it.
+        home: The slot where it lies; -1 for a key that is not there.
         spans: The key in the file; none for a key that is not there.
         sought: Whether it is the key that the drawing is about.
         verdict: Whether it fits there, in a few words.
@@ -45,6 +46,7 @@ class Car:
     first: int
     step: int
     slot: int
+    home: int
     spans: tuple[Span, ...]
     sought: bool
     verdict: str
@@ -64,9 +66,29 @@ class Held:
     moving: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Street:
+    """The keys of a bucket at one displacement.
+
+    Attributes:
+        cars: The keys; the one that is looked at first.
+        held: What slots hold, by number.
+        member: Whether the key that is looked at is in the shard.
+    """
+
+    cars: list[Car]
+    held: dict[int, Held]
+    member: bool
+
+
 def tag(key: bytes) -> str:
     """The first digits of a key: enough to tell it from the few others that are drawn."""
     return key.hex()[:4]
+
+
+def _short(key: bytes) -> str:
+    """What of a key has room in a cell."""
+    return key.hex()[:3]
 
 
 def mixed_figure(key: bytes, placed: chd.Triple, parts: HashParts) -> Table:
@@ -77,7 +99,7 @@ def mixed_figure(key: bytes, placed: chd.Triple, parts: HashParts) -> Table:
     box = "Bob Jenkins' hash: three rounds mix the key into three numbers, a, b and c, which look random."
     starts = f"b mod n, with n = {parts.slots} slots: the key begins at slot {first}."
     row = (
-        Item(f"{key.hex()[:8]}…", tone=Tone.KEY, doc=f"The key: {key.hex()}.", name="key"),
+        Item(f"{tag(key)}…", tone=Tone.KEY, doc=f"The key: {key.hex()}.", name="key"),
         Item(
             "three rounds", (Span("", seed, seed + HASH_HEAD.sizes["seed"]),), tone=Tone.LOOKUP, doc=box, name="mixed"
         ),
@@ -85,7 +107,7 @@ def mixed_figure(key: bytes, placed: chd.Triple, parts: HashParts) -> Table:
         Item(f"first slot {first}", tail, doc=starts, name="f"),
         Item(f"step {step}", tail, doc=f"c mod (n - 1) + 1: each jump goes {step} slots on.", name="h"),
     )
-    headings = ("key", "mixed into a, b, c", "g = a mod B", "f = b mod n", "h = c mod (n - 1) + 1")
+    headings = ("key", "mixing: a, b, c", "g = a mod B", "f = b mod n", "h = c mod (n-1) + 1")
     return Table("The key becomes three numbers", headings, (row,))
 
 
@@ -127,7 +149,7 @@ def buckets_figure(
     return Cells(title, len(shown), tuple(items), first=shown.start)
 
 
-def cars_figure(cars: Sequence[Car], displacement: int, slots: int) -> Table:
+def cars_figure(cars: Sequence[Car], bucket: int, displacement: int, slots: int) -> Table:
     """The keys of the bucket, each with its own sum."""
     turns, probes = divmod(displacement, slots)
     rows = tuple(
@@ -138,7 +160,6 @@ def cars_figure(cars: Sequence[Car], displacement: int, slots: int) -> Table:
                 tone=Tone.KEY,
                 doc=f"The key {car.key.hex()}.",
                 here=car.sought,
-                name="car" if car.sought else "",
             ),
             Item(
                 f"({car.first} + {car.step} · {probes} + {turns}) mod {slots}", doc="f + h · p0 + p1, around the ring."
@@ -148,7 +169,7 @@ def cars_figure(cars: Sequence[Car], displacement: int, slots: int) -> Table:
         )
         for car in cars
     )
-    title = f"Its keys move together: p0 = d mod n = {probes} jumps, p1 = d // n = {turns} on"
+    title = f"Keys of bucket {bucket}: p0 = d mod n = {probes} jumps, p1 = d // n = {turns} on"
     return Table(title, ("key", "(f + h · p0 + p1) mod n", "slot", "fits?"), rows)
 
 
@@ -172,13 +193,14 @@ def slot_item(geometry: Geometry, slot: int, held: Held, cars: Sequence[Car]) ->
     name, sought = f"slot {slot}", any(car.sought for car in here)
     if here:
         tone = Tone.HIT if all(car.fits for car in here) else Tone.MISS
-        text = tag(here[0].key) + (f" +{len(here) - 1}" if len(here) > 1 else "")
+        stranger = not here[0].spans  # with a key that is not there what lies in the slot is compared
+        text = _short(held.key if stranger and held.key is not None else here[0].key)
         doc = f"Slot {slot}: " + "; ".join(f"{tag(car.key)}… {car.verdict}" for car in here) + "."
         return Item(text, span, slot, tone=tone, doc=doc, name=name, here=sought)
     if held.key is None or held.moving:
         doc = f"Slot {slot} is unused." if held.key is None else f"Slot {slot} is kept for {tag(held.key)}…"
         return Item("", span, slot, tone=Tone.EMPTY, doc=doc, name=name)
-    return Item(tag(held.key), span, slot, tone=Tone.FAINT, doc=f"Slot {slot} holds {held.key.hex()}.", name=name)
+    return Item(_short(held.key), span, slot, tone=Tone.FAINT, doc=f"Slot {slot} holds {held.key.hex()}.", name=name)
 
 
 def path_of(first: int, step: int, displacement: int, slots: int) -> tuple[list[tuple[int, str]], bool]:
@@ -195,6 +217,14 @@ def path_of(first: int, step: int, displacement: int, slots: int) -> tuple[list[
     if turns:
         path.append(((path[-1][0] + turns) % slots, f"+{turns} (p1)"))
     return path, whole
+
+
+def stop_name(number: int, count: int) -> str:
+    """What is written where a key comes by."""
+    endings = {1: "st", 2: "nd", 3: "rd"}
+    if number == count - 1:
+        return "key"
+    return f"{number}{endings.get(number, 'th')}" if number else "f"
 
 
 def ring_links(path: Sequence[tuple[int, str]]) -> list[Link]:
@@ -215,7 +245,7 @@ def long_ring_figure(
         last = number == len(path) - 1
         fits = next((car.fits for car in cars if car.sought), True)
         tone = (Tone.HIT if fits else Tone.MISS) if last else Tone.KEY
-        word = f"slot {slot}" if last else ("f" if not number else str(number))
+        word = f"slot {slot}" if last else stop_name(number, len(path))
         doc = f"The key begins at slot {slot}." if not number else f"{text}: slot {slot}."
         items.append(Item(word, (geometry.slot_span(slot),), slot, 0, tone, doc, name=f"jump {number}", here=last))
         if number:

@@ -1,0 +1,70 @@
+"""The keys that are in memory: those that are placed anew when a number of bits is changed in a drawing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from shardcore.formats.neuroglancer.file import NeuroglancerFile
+from shardcore.formats.neuroglancer.minishard import Numbers
+
+
+@dataclass(frozen=True, slots=True)
+class OpenFiles:
+    """The shards of a key space that are open.
+
+    Attributes:
+        files: The shards.
+        all: Whether these are all there are, as far as that is known.
+    """
+
+    files: Sequence[NeuroglancerFile] = ()
+    all: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class KnownKeys:
+    """Keys that are in memory.
+
+    Attributes:
+        ids: Some of them: the first ones, where there are more than were asked for.
+        count: How many there are.
+        complete: Whether they are all keys of the files that are open, and these are all files.
+    """
+
+    ids: Numbers
+    count: int
+    complete: bool
+
+
+def known_keys(opened: OpenFiles, most: int) -> KnownKeys:
+    """The keys of all open files whose indices are read.
+
+    Args:
+        opened: The files.
+        most: How many are wanted at most.
+    """
+    tables = [file.levels.known_table for file in opened.files]
+    ids: list[Numbers] = []
+    count = kept = 0
+    for table in tables:
+        if table is None:
+            continue
+        if kept < most:
+            ids.append(table.entries.ids[: most - kept])
+            kept += len(ids[-1])
+        count += len(table.entries)
+    complete = opened.all and all(table is not None for table in tables)
+    return KnownKeys(np.concatenate(ids) if ids else np.zeros(0, np.uint64), count, complete)
+
+
+def loads_of(opened: OpenFiles) -> dict[int, int]:
+    """How many keys each file lists, by the number of the file, of those whose indices are read."""
+    loads = {}
+    for file in opened.files:
+        table = file.levels.known_table
+        if table is not None and file.number is not None:
+            loads[file.number] = len(table.entries)
+    return loads
