@@ -75,12 +75,14 @@ SWH_KEY := 9d0c38e7aafe062c3a6dfc561e42771ec997d9359bb3d417ac4775a303292964
 screenshots: $(VENV)/run.stamp ## render docs/images/ again, without a display
 	@mkdir -p docs/images
 	$(SHOT) docs/images/welcome.png
+	$(BIN)/python -m shardcore compare --count 1000 --size 1K --svg docs/images/formats.svg --force
 	$(SHOT) docs/images/swh.png $(SAMPLES)/swh/small.shard --trace $(SWH_KEY) --step 8 --show trace
 	$(SHOT) docs/images/swh-dark.png $(SAMPLES)/swh/small.shard --select 0x48 --theme dark
 	$(SHOT:1440x840=1680x840) docs/images/fields.png $(SAMPLES)/swh/small.shard --select 0x11b9
 	$(SHOT) docs/images/mdb.png $(SAMPLES)/mdb/cache/b31c*.mdb --select 0x20
 	$(SHOT) docs/images/xorb.png $(SAMPLES)/xorb/chunks.xorb --select 0x4
 	$(SHOT) docs/images/bloscpack.png $(SAMPLES)/bloscpack/array.blp --select 0x2f6
+	$(SHOT) docs/images/charts.png $(SAMPLES)/bloscpack/array.blp --select 0x2f6 --show charts
 	$(SHOT) docs/images/des.png $(SAMPLES)/des/archive --trace 2090 --show trace
 	$(SHOT) docs/images/neuroglancer.png $(SAMPLES)/neuroglancer/hashed --trace 101 --show trace
 	$(SHOT) docs/images/neuroglancer-dark.png $(SAMPLES)/neuroglancer/volume --theme dark

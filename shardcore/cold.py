@@ -10,6 +10,7 @@ from shardcore.dataset import DataSet
 from shardcore.drawing.model import Drawing
 from shardcore.errors import UsageError
 from shardcore.reading import Purpose, reading_for
+from shardcore.registry import head_bytes
 from shardcore.registry import open as open_shard
 from shardcore.shard import Shard
 from shardcore.sources.base import Folder, Source
@@ -41,7 +42,7 @@ class ColdTrace:
 def cold_trace(shard: Shard, key: str, *, fetch: bool = False) -> ColdTrace:
     """Looks a key up as a first reader would: the same file or folder, with nothing known of it.
 
-    Requests are those that a remote file would cost: a first range of 64 KiB, and what is asked for is kept. The bytes
+    Requests are those that a remote file would cost: a first range, and what is asked for is kept. The bytes
     come from the sources that are open already. Of a remote file those are the ones that were fetched before, so that
     nothing is paid twice; a lookup that was made before can therefore always be measured.
 
@@ -78,7 +79,7 @@ def _cold(shard: Shard, bill: Bill) -> Source | Folder:
     if shard.source is None:
         raise UsageError("there are no bytes of which a lookup could be measured")
     folder = ColdFolder(shard.source.folder, bill) if shard.source.folder is not None else None
-    return ColdSource(shard.source, bill, folder, owned=False)
+    return ColdSource(shard.source, bill, folder, first=head_bytes(shard.source.name), owned=False)
 
 
 def _cold_choices(chosen: Mapping[str, Any], bill: Bill) -> dict[str, Any]:

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from shardcore.ahead import fetched_ahead
 from shardcore.dataset import DataSet
 from shardcore.errors import Remedy, UsageError
 from shardcore.extract import ANY_SIZE, ExtractOptions
-from shardcore.extract.ahead import fetched_ahead
 from shardcore.extract.choice import all_rows, outer_kinds, taken_rows
 from shardcore.finding import Depth
 from shardcore.format import Format

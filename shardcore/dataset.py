@@ -3,47 +3,43 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.caching import Once, OnceEach
+from shardcore.caching import Once
+from shardcore.charting.members import CountedFiles
 from shardcore.drawing.model import Sketch
 from shardcore.drawing.moved import moved_sketches
-from shardcore.errors import FormatError, KeyAbsent, NotAShard, ShardError, SourceError, UsageError
+from shardcore.errors import FormatError, KeyAbsent, NotAShard, ShardError, UsageError
 from shardcore.finding import Depth, Report
-from shardcore.joined import JoinedObjects, Listing, Member
+from shardcore.joined import JoinedObjects, Member
 from shardcore.member_work import joined_report, verified
 from shardcore.nodes.children import Deferred
 from shardcore.nodes.node import Node
 from shardcore.nodes.placed import placed, placed_error, placed_span, relocating
 from shardcore.nodes.sections import Section
 from shardcore.objects import LazyObjects, ObjectRef, Objects, inside_member, located
+from shardcore.open_members import PARTS, OpenMembers
 from shardcore.parallel import in_order
 from shardcore.progress import Progress, no_progress
 from shardcore.record import Value
-from shardcore.shard import DEFAULT_LIMIT, Part, Shard, tell_purposes
-from shardcore.sources.base import Folder, Source
+from shardcore.shard import DEFAULT_LIMIT, Part, Shard
+from shardcore.sources.base import Folder
 from shardcore.sources.names import SourceName
 from shardcore.span import Span
 from shardcore.text import short
 from shardcore.trace import Look, Trace
 from shardcore.words import plural
 
-R = TypeVar("R")
-
-_PARTS = 1000
-"""Steps of progress that one member of a data set makes."""
-
-
 __all__ = ["DataSet", "Member"]
 
 
-class DataSet(Shard):
+class DataSet(CountedFiles, OpenMembers):
     """A shard over a folder: its members' objects, looked up from the routing step on.
 
     Members are opened when they are needed, once; a member in a local folder holds no descriptor. Formats say by
@@ -57,94 +53,23 @@ class DataSet(Shard):
             by its name, and a listing may cost much or be impossible.
 
     Attributes:
-        uri: Where the folder is.
-        folder: The folder.
         joins: Whether its objects are those of its members, one member after the other.
     """
 
     joins: bool = True
 
     def __init__(self, format: str, where: Folder, members: Sequence[Member] | Callable[[], Sequence[Member]]) -> None:
+        super().__init__(where, members)
         self.format = format
-        self.folder = where
-        self.uri = where.uri
         self.source = None
         self.sections: tuple[Section, ...] = ()
-        self._listing: Once[Listing] = Once()
-        self._list = members if callable(members) else lambda: members
-        if not callable(members):
-            self._listing.put(Listing.of(members))
-        self._opened: OnceEach[str, Shard] = OnceEach()
         self._joining: Once[JoinedObjects] = Once()
         self._unreadable: dict[str, ShardError] = {}
-        self._closed = False
         self._lazy = LazyObjects(self._loaded_objects)
-
-    @property
-    def members(self) -> tuple[Member, ...]:
-        """The shards, sorted by name; listed when somebody asks for the first time.
-
-        Raises:
-            SourceError: They cannot be listed.
-        """
-        return self._listing.get(lambda: Listing.of(self._list())).members
-
-    @property
-    def listed(self) -> bool:
-        """Whether it is known which members there are."""
-        return self._listing.value is not None
-
-    @property
-    def _by_name(self) -> dict[str, Member]:
-        return self._listing.get(lambda: Listing.of(self._list())).by_name
 
     @abstractmethod
     def route(self, key: Any, look: Look) -> Sequence[str]:
         """The names of the members in which a parsed key may lie, most likely first; tells its step."""
-
-    @abstractmethod
-    def open_member(self, name: str, source: Source) -> Shard:
-        """Opens a member; where that fails, the source is closed by the caller.
-
-        Raises:
-            ShardError: It cannot be opened.
-        """
-
-    def member(self, name: str) -> Shard:
-        """The opened member of that name.
-
-        Raises:
-            UsageError: There is no such member.
-            SourceError: The data set is closed, or the bytes cannot be had.
-            ShardError: It cannot be opened.
-        """
-        member = self._by_name.get(name) if self.listed or not self.may_hold(name) else Member(name, -1)
-        if member is None:
-            raise UsageError(f"no file of this data set is called {short(name)}")
-        self._check_open()
-        shard = self._opened.get(name, lambda: self._open(member))
-        if self._closed:
-            shard.close()
-            self._check_open()
-        return shard
-
-    def may_hold(self, name: str) -> bool:
-        """Whether a file of that name would be a member: it may be opened before anybody knows that it is there."""
-        return False
-
-    def _open(self, member: Member) -> Shard:
-        source = self.folder.open_on_demand(member.name)
-        try:
-            shard = self.open_member(member.name, source)
-            tell_purposes(shard)
-            return shard
-        except BaseException:
-            source.close()
-            raise
-
-    def _check_open(self) -> None:
-        if self._closed:
-            raise SourceError(f"{self.uri} is closed")
 
     @property
     def unreadable(self) -> dict[str, ShardError]:
@@ -205,7 +130,7 @@ class DataSet(Shard):
             again.put(self._join(progress))
             self._joining = again
         self._joining.get(lambda: self._join(progress))
-        progress(len(self.members) * _PARTS, len(self.members) * _PARTS)
+        progress(len(self.members) * PARTS, len(self.members) * PARTS)
 
     def _loaded_objects(self) -> Objects:
         return self._joining.get(lambda: self._join(no_progress))
@@ -225,7 +150,7 @@ class DataSet(Shard):
 
         with closing(in_order(loaded, enumerate(self.members), self.jobs)) as found:
             for number, (member, objects) in enumerate(zip(self.members, found, strict=True)):
-                progress((number + 1) * _PARTS, len(self.members) * _PARTS)
+                progress((number + 1) * PARTS, len(self.members) * PARTS)
                 if isinstance(objects, ShardError):
                     unreadable[member.name] = objects
                 else:
@@ -337,59 +262,10 @@ class DataSet(Shard):
         with closing(self.each_member(checked, progress)) as reports:
             return joined_report(self.format, depth, ((member.name, report) for member, report in reports))
 
-    @contextmanager
-    def borrowed(self, name: str) -> Iterator[Shard]:
-        """A member for a while: one that nobody has open is closed again, so that memory stays bounded.
-
-        Raises:
-            ShardError: It cannot be opened.
-        """
-        self._check_open()
-        if self.is_open(name):
-            yield self.member(name)
-            return
-        member = self._by_name.get(name)
-        if member is None:
-            raise UsageError(f"no file of this data set is called {short(name)}")
-        with self._open(member) as shard:
-            yield shard
-
     def release(self, name: str) -> None:
         """Closes a member that nobody needs any more; it is opened again when somebody does."""
         if self._joining.value is None and (shard := self._opened.forget(name)) is not None:
             shard.close()
-
-    def each_member(
-        self, work: Callable[[int, Shard], R], progress: Progress = no_progress
-    ) -> Generator[tuple[Member, R | ShardError]]:
-        """Does some work with every member, several at a time; gives the results in the order of the members.
-
-        Args:
-            work: Called with the number of the member and the member; what it gives must not need the member.
-            progress: Called after every member.
-
-        Yields:
-            Each member, and what came out, or why nothing did.
-
-        Raises:
-            SourceError: The data set is closed, or its members cannot be listed.
-        """
-        total = len(self.members) * _PARTS
-
-        def done(place: tuple[int, Member]) -> R | ShardError:
-            self._check_open()
-            try:
-                with self.borrowed(place[1].name) as shard:
-                    return work(place[0], shard)
-            except ShardError as error:
-                return error
-
-        with closing(in_order(done, enumerate(self.members), self.jobs)) as results:
-            for number, (member, result) in enumerate(zip(self.members, results, strict=True)):
-                progress((number + 1) * _PARTS, total)
-                yield member, result
-        self._check_open()
-        progress(total, total)
 
     def part(self, name: str) -> Part:
         """A member, what bytes of one decode to, or what lies beside them; see `Shard.part`."""
@@ -411,17 +287,6 @@ class DataSet(Shard):
         root = self.tree
         place = next((node for node in root.children if node.span == path[0].span), None)
         return path if place is None else (root, place, *path[1:])
-
-    def close(self) -> None:
-        """Closes all members, and what the folder holds."""
-        self._closed = True
-        for shard in self._opened.clear():
-            shard.close()
-        self.folder.close()
-
-    def is_open(self, name: str) -> bool:
-        """Whether a member is open already; never waits."""
-        return self._opened.value(name) is not None
 
     def member_node(self, member: Member) -> Node:
         """The node of a member in the tree of the data set; reads when its children are asked for."""
@@ -454,6 +319,6 @@ class DataSet(Shard):
 
     def _share(self, progress: Progress, number: int) -> Progress:
         """The progress of one member as a part of the whole."""
-        total = len(self.members) * _PARTS
-        progress(number * _PARTS, total)
-        return lambda done, of: progress(number * _PARTS + min(done, of) * _PARTS // max(of, 1), total)
+        total = len(self.members) * PARTS
+        progress(number * PARTS, total)
+        return lambda done, of: progress(number * PARTS + min(done, of) * PARTS // max(of, 1), total)

@@ -206,6 +206,26 @@ class BudgetSpent(RemoteError):
     """More requests or bytes than the caller allowed."""
 
 
+class LargeRead(BudgetSpent):
+    """One read of more bytes than the caller wants to fetch unasked; see `shardcore.reading.at_most`.
+
+    Attributes:
+        size: Bytes that would be fetched.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        status: int = 0,
+        span: Span | None = None,
+        remedy: Remedy | None = None,
+        size: int = 0,
+    ) -> None:
+        super().__init__(message, status=status, span=span, remedy=remedy)
+        self.size = size
+
+
 def says_absent(error: SourceError) -> bool:
     """Whether an error means that nothing is there, as far as anybody may know.
 

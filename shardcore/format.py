@@ -145,6 +145,8 @@ class Format:
             file that begins otherwise is not shown to `detect`. Empty where files may begin with anything.
         folder_names: Patterns of names, one of which usually lies in a data set of the format: it is asked about such a
             folder first, and about others only when nobody else knows them.
+        head_names: Pattern (a regular expression) of the names of files that are opened by their first 64 KiB; others
+            begin with a few bytes, and go on at another place.
         folder_mark: Whether a data set of the format is known by one file that is opened by its name.
         marks: The same for formats whose files can be recognised without them, too: a file that begins so says what it
             is, and one that does not may still be of the format.
@@ -166,6 +168,7 @@ class Format:
     folder_names: tuple[str, ...] = ()
     marks: tuple[bytes, ...] = ()
     folder_mark: bool = False
+    head_names: str = ""
 
     def options_for(self, purpose: Purpose) -> tuple[Option, ...]:
         """The options for one purpose."""

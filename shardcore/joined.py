@@ -81,20 +81,23 @@ class JoinedObjects(Objects):
             return ObjectColumns.of([], [], [], [])
         pieces, places = [], []
         for number, inside, where in self._by_part(rows):
-            _, shard, objects = self._parts[number]
-            got = objects.columns(inside, sizes=sizes)
-            pieces.append(
-                replace(
-                    got,
-                    row=rows[where],
-                    codec=self._renumbered(got.codec, objects.codecs, self.codecs),
-                    kind=self._renumbered(got.kind, objects.kinds, self.kinds),
-                    shard=np.full(len(inside), shard, np.int32),
-                )
-            )
+            got = self._as_ours(number, self._parts[number][2].columns(inside, sizes=sizes), 0)
+            pieces.append(replace(got, row=rows[where]))
             places.append(where)
         order = np.argsort(np.concatenate(places), kind="stable")
         return ObjectColumns.join(pieces).take(order)
+
+    def known(self, first: int, last: int) -> ObjectColumns:
+        """What the members know; see `Objects.known`."""
+        pieces = []
+        for number in range(max(bisect_right(self._firsts, first) - 1, 0), len(self._parts)):
+            begin, end = self._firsts[number], self._firsts[number + 1]
+            if begin >= last:
+                break
+            low, high = max(first, begin), min(last, end)
+            if low < high:
+                pieces.append(self._as_ours(number, self._parts[number][2].known(low - begin, high - begin), low))
+        return ObjectColumns.join(pieces) if pieces else ObjectColumns.of([], [], [], [])
 
     def key_texts(self, rows: NDArray[np.int64]) -> list[str | None]:
         """The keys of some rows; see `Objects.key_texts`."""
@@ -111,6 +114,17 @@ class JoinedObjects(Objects):
         number = bisect_right(self._firsts, row) - 1
         name, _, objects = self._parts[number]
         return located(objects.ref(row - self._firsts[number]), name, self._firsts[number])
+
+    def _as_ours(self, number: int, got: ObjectColumns, first: int) -> ObjectColumns:
+        """Columns of a part, with rows from `first` on and in our numbers of codecs and kinds."""
+        _, shard, objects = self._parts[number]
+        return replace(
+            got,
+            row=np.arange(first, first + len(got), dtype=np.int64),
+            codec=self._renumbered(got.codec, objects.codecs, self.codecs),
+            kind=self._renumbered(got.kind, objects.kinds, self.kinds),
+            shard=np.full(len(got), shard, np.int32),
+        )
 
     def _by_part(self, rows: NDArray[np.int64]) -> Iterator[tuple[int, NDArray[np.int64], NDArray[np.int64]]]:
         numbers = np.searchsorted(self._starts, rows, "right") - 1

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from shardcore.ahead import fetched_ahead
 from shardcore.errors import Remedy, ShardError
 from shardcore.finding import Depth, Findings, Report
 from shardcore.nodes.placed import placed_span
@@ -37,6 +38,7 @@ class RowsAsked:
         digest: Whether the sha256 of each content is wanted.
         bare: States of rows that have no content to digest.
         most: More rows than so many are not held.
+        jobs: How many members are worked on at the same time.
     """
 
     hidden: tuple[State, ...] = ()
@@ -46,6 +48,7 @@ class RowsAsked:
     digest: bool = False
     bare: tuple[State, ...] = ()
     most: int = MOST_ROWS
+    jobs: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +120,10 @@ def rows_of(member: Shard, asked: RowsAsked) -> RowsFound:
     columns = columns.take(np.flatnonzero(wanted_rows(member, columns, asked)))
     found = RowsFound(objects.kinds, columns)
     if asked.refs or asked.digest:
-        for row in columns.row.tolist():
+        wanted: Iterable[int] = columns.row.tolist()
+        if asked.digest:
+            wanted = fetched_ahead(member, wanted, objects.ref, among=asked.jobs)
+        for row in wanted:
             told = row_of(member, row, asked)
             if told is None:
                 break

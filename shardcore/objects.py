@@ -14,10 +14,9 @@ from numpy.typing import NDArray
 from shardcore.errors import UsageError
 from shardcore.nodes.children import Extents
 from shardcore.nodes.node import Node
-from shardcore.nodes.placed import placed_span
+from shardcore.nodes.placed import inside_span, placed_span
 from shardcore.nodes.sections import Section
 from shardcore.record import FieldRole
-from shardcore.sources.names import SourceName
 from shardcore.span import Span
 from shardcore.words import plural
 
@@ -186,6 +185,17 @@ class Objects(ABC):
             SourceError: The bytes cannot be had.
         """
 
+    def known(self, first: int, last: int) -> ObjectColumns:
+        """The columns of the rows `[first, last)` by what is in memory after `Shard.load_index`, for counting them.
+
+        Formats whose `columns` read say here what they know without; what would have to be read is -1, and a state
+        may be less exact.
+
+        Raises:
+            SourceError: The bytes cannot be had.
+        """
+        return self.columns(np.arange(first, last, dtype=np.int64))
+
     @abstractmethod
     def key_texts(self, rows: NDArray[np.int64]) -> list[str | None]:
         """The keys of some rows, as text; None for unused rows and keys that have no text."""
@@ -264,12 +274,8 @@ def located(ref: ObjectRef, member: str, first_row: int | None) -> ObjectRef:
 
 def inside_member(ref: ObjectRef) -> ObjectRef:
     """The exact inverse of `located`."""
-
-    def inside(span: Span) -> Span:
-        return Span(str(SourceName.parse(span.source).inside(ref.shard)), span.start, span.stop)
-
-    spans = tuple(inside(span) for span in ref.spans)
-    record = None if ref.record is None else inside(ref.record)
+    spans = tuple(inside_span(span, ref.shard) for span in ref.spans)
+    record = None if ref.record is None else inside_span(ref.record, ref.shard)
     extras = dict(ref.extras)
     row = extras.pop(MEMBER_ROW, ref.row)
     return replace(ref, row=row, spans=spans, shard="", extras=extras, record=record)
@@ -311,6 +317,10 @@ class LazyObjects(Objects):
     def columns(self, rows: NDArray[np.int64], *, sizes: bool = False) -> ObjectColumns:
         """See `Objects.columns`."""
         return self._load().columns(rows, sizes=sizes)
+
+    def known(self, first: int, last: int) -> ObjectColumns:
+        """See `Objects.known`."""
+        return self._load().known(first, last)
 
     def key_texts(self, rows: NDArray[np.int64]) -> list[str | None]:
         """See `Objects.key_texts`."""

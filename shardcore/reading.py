@@ -39,6 +39,7 @@ class Purpose(Enum):
 
 _priority: ContextVar[Priority] = ContextVar("priority", default=Priority.SELECTED)
 _purpose: ContextVar[Purpose | None] = ContextVar("purpose", default=None)
+_most: ContextVar[int | None] = ContextVar("most", default=None)
 
 
 @contextmanager
@@ -62,6 +63,24 @@ def reading_for(purpose: Purpose) -> Iterator[None]:
         yield
     finally:
         _purpose.reset(token)
+
+
+@contextmanager
+def at_most(size: int | None) -> Iterator[None]:
+    """Reads in this context that would fetch more than `size` bytes from another machine are refused (`LargeRead`).
+
+    So that somebody can be asked first; None refuses nothing.
+    """
+    token = _most.set(size)
+    try:
+        yield
+    finally:
+        _most.reset(token)
+
+
+def most() -> int | None:
+    """How many bytes one read of this context may fetch; None for any number."""
+    return _most.get()
 
 
 def priority() -> Priority:

@@ -52,6 +52,24 @@ class FieldRole(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Differs:
+    """Where the published page of a format and those who write and read it do not agree.
+
+    Attributes:
+        page: What the page says of the field; begins small, for it follows *The page says:*.
+        practice: What is so in practice; follows *In practice:*.
+    """
+
+    page: str
+    practice: str
+
+    @property
+    def sentence(self) -> str:
+        """Both, in two sentences."""
+        return f"The page says: {self.page}. In practice: {self.practice}."
+
+
+@dataclass(frozen=True, slots=True)
 class Field:
     """One field of a layout.
 
@@ -61,6 +79,7 @@ class Field:
         role: What the field is for.
         doc: One plain sentence for a student; other names in use stand here.
         default: The value written when none is given.
+        differs: Where page and practice do not agree on it; None where they do.
     """
 
     name: str
@@ -68,6 +87,7 @@ class Field:
     role: FieldRole
     doc: str
     default: int | bytes = 0
+    differs: Differs | None = None
 
     @property
     def raw_size(self) -> int | None:
@@ -248,11 +268,33 @@ def layout_table(layout: Record | Columns) -> str:
         size = np.dtype(field.dtype).itemsize
         if isinstance(layout, Columns):
             where = "0" if number == 0 else f"{at}·n"
-            lines.append(f"| {where} | {size}·n | `{field.name}` | {field.type_text} | {field.doc} |")
+            lines.append(f"| {where} | {size}·n | {_marked(field)} | {field.type_text} | {field.doc} |")
         else:
-            lines.append(f"| {at} | {size} | `{field.name}` | {field.type_text} | {field.doc} |")
+            lines.append(f"| {at} | {size} | {_marked(field)} | {field.type_text} | {field.doc} |")
         at += size
     return "\n".join(lines)
+
+
+def differences_table(layouts: Mapping[str, Record | Columns]) -> str:
+    """The Markdown table of the fields on which page and practice differ, by the layout that states them.
+
+    Args:
+        layouts: The layouts of a format, by the names that its page uses.
+    """
+    lines = ["| field | the page says | in practice |", "|---|---|---|"]
+    told: set[int] = set()
+    for name, layout in layouts.items():
+        for field in layout.fields:
+            # A field that two layouts share is stated once.
+            if field.differs is not None and id(field) not in told:
+                told.add(id(field))
+                lines.append(f"| `{field.name}` of *{name}* | {field.differs.page} | {field.differs.practice} |")
+    return "\n".join(lines)
+
+
+def _marked(field: Field) -> str:
+    """The name of a field; where page and practice differ, with the sign for that."""
+    return f"`{field.name}`" if field.differs is None else f"`{field.name}` ≠"
 
 
 def _dtype_parts(field: Field) -> tuple[Any, ...]:

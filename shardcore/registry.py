@@ -3,28 +3,31 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shardcore.dataset import DataSet
-from shardcore.errors import FormatError, NotAShard, Remedy, ShardError, SourceError, UsageError
+from shardcore.errors import FormatError, NotAShard, ShardError, SourceError, UsageError
 from shardcore.format import Certainty, Draft, Format, OpenContext, PartialShard, Verdict
+from shardcore.judging import LONGEST_BEGINNING, is_stranger, judge, judge_folder, stranger
 from shardcore.options import OptionType, Purpose, read_options
 from shardcore.progress import Progress, no_progress
 from shardcore.shard import Shard, tell_purposes
 from shardcore.sources.base import Folder, Source
 from shardcore.sources.opening import PrefetchedSource
-from shardcore.sources.where import Elsewhere, folder_of, is_address, source_of, text_at
+from shardcore.sources.remote.address import is_address
+from shardcore.sources.where import Elsewhere, folder_of, source_of, text_at
 from shardcore.text import short
 
 if TYPE_CHECKING:
     from shardcore.sources.remote.options import RemoteOptions
     from shardcore.sources.remote.tape import Tape
     from shardcore.writing.declared import Writes
+    from shardcore.writing.output import Output
     from shardcore.writing.writer import Writer
 
 # One line for each format: the name of its folder under `shardcore/formats`. They are asked in this order, and the
@@ -42,11 +45,11 @@ FORMATS = (
 REMOTE_JOBS = 8
 """Members or objects of a remote thing that are worked on at the same time, unless somebody says otherwise."""
 
-LONGEST_BEGINNING = 64
-"""Bytes of a file by which formats are told apart before they are asked; see `Format.begins`."""
+HEAD = 4096
+"""Bytes of the beginning of a remote file that are fetched at once; what a window shows of it first."""
 
-_WEB_PAGE = (b"<!doctype html", b"<html")
-"""What pages begin with that web servers send instead of a file, in small letters."""
+WHOLE_HEAD = 65536
+"""The same where the name says that the format has its index there; see `Format.head_names`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +82,10 @@ def all_formats() -> tuple[Format, ...]:
     return tuple(format_of(name) for name in FORMATS)
 
 
+def _formats() -> Iterator[Format]:
+    return (format_of(name) for name in FORMATS)
+
+
 def detect(where: str | Path | bytes | Source | Folder, *, remote: RemoteOptions | None = None) -> Detection:
     """Recognises the format: by content, then by what lies beside, then by inference.
 
@@ -90,17 +97,17 @@ def detect(where: str | Path | bytes | Source | Folder, *, remote: RemoteOptions
         NotAShard: No format is sure enough; the candidates are named.
         SourceError: The bytes cannot be had.
     """
-    target = source_of(where, remote)
+    target = source_of(where, remote, first=_first_bytes(where))
     if isinstance(target, Folder):
         try:
-            found, verdict = _judge_folder(target)
+            found, verdict = judge_folder(target, _formats)
         finally:
             if target is not where:
                 target.close()
         return Detection(found.name, verdict.why)
     try:
         probe = PrefetchedSource(target)
-        found, verdict = _judge(probe)
+        found, verdict = judge(probe, _formats)
         if verdict.certainty is Certainty.PARTLY:
             _check_mark(found, verdict, probe)
     finally:
@@ -141,7 +148,7 @@ def open(
         SourceError: The bytes cannot be had.
     """
     values, named, claim = _opening_options(options, remote, tape)
-    target = source_of(where, remote, tape)
+    target = source_of(where, remote, tape, _first_bytes(where))
     name = format or named
     elsewhere = Elsewhere(remote, getattr(target, "tape", tape))
     context = OpenContext(
@@ -168,6 +175,19 @@ def open(
         if target is not where:
             target.close()
         raise
+
+
+def _first_bytes(where: object) -> int:
+    """How many bytes of the beginning of a remote file are asked for at once, by its name.
+
+    Most formats keep there a few fields only, and what is needed next at another place.
+    """
+    return head_bytes(re.split(r"[?#|]", str(where), maxsplit=1)[0].rpartition("/")[2]) if is_address(where) else HEAD
+
+
+def head_bytes(name: str) -> int:
+    """How many bytes of the beginning of a file of that name a reader asks a store for at once."""
+    return WHOLE_HEAD if any(re.fullmatch(one.head_names, name) for one in all_formats() if one.head_names) else HEAD
 
 
 def _opening_options(
@@ -218,11 +238,7 @@ def create(
     Raises:
         UsageError: The format is not known or cannot be written, an option does not fit, or the target exists.
     """
-    found = format_of(format)
-    writes = writes_of(found)
-    values = read_options(found.options, options, Purpose.WRITE, format)
-    from shardcore.writing.output import Output
-
+    writes = writes_of(format_of(format))
     if folder is None:
         folder = target is not None and means_folder(target)
     if folder and not writes.folder:
@@ -230,11 +246,24 @@ def create(
         raise UsageError(f"{where}{format} is written into one file: give the name of a file")
     if not folder and not writes.file:
         raise UsageError(f"{format} is written into a folder: give one, or a name that ends with /")
-    output = Output(target, force=force, folder=folder, replaces=writes.members, planning=plan)
+    from shardcore.writing.output import Output
+
+    def output() -> Output:
+        return Output(target, force=force, folder=folder, replaces=writes.members, planning=plan)
+
+    return create_in(output, format=format, **options)
+
+
+def create_in(output: Callable[[], Output], *, format: str, **options: Any) -> Writer:
+    """Starts to write a shard into an output, which is made when the options are found to be right; see `create`."""
+    found = format_of(format)
+    writes = writes_of(found)
+    values = read_options(found.options, options, Purpose.WRITE, format)
+    where = output()
     try:
-        writer = writes.create(output, **values)
+        writer = writes.create(where, **values)
     except BaseException:
-        output.discard()
+        where.discard()
         raise
     writer.declared = found.options_for(Purpose.FACT)
     writer.part_names = writes.parts
@@ -259,13 +288,17 @@ def means_folder(target: str | Path) -> bool:
     return text.endswith(("/", os.sep)) or os.path.isdir(text)  # noqa: PTH112
 
 
-def locate(format: str, key: str, **options: Any) -> dict[str, Any]:
+def locate(
+    format: str, key: str, *, remote: RemoteOptions | None = None, tape: Tape | None = None, **options: Any
+) -> dict[str, Any]:
     """Says in which shard a key lies, from the routing rule alone.
 
     Args:
         format: The name of the format.
         key: In the text form of the format.
-        **options: Options that the format declares for locating (`Format.options`).
+        remote: How what an option names is reached, where it is remote.
+        tape: Where each request for it is noted.
+        **options: Options that the format declares for locating (`Format.options`); texts may lie at addresses.
 
     Raises:
         UsageError: The format does not route keys, or the key or an option does not fit.
@@ -275,7 +308,11 @@ def locate(format: str, key: str, **options: Any) -> dict[str, Any]:
     if found.locate is None:
         there = ", ".join(one.name for one in all_formats() if one.locate is not None)
         raise UsageError(f"{format} does not route keys to shards; there is {there}")
-    return found.locate(key, **read_options(found.options, options, Purpose.LOCATE, format))
+    given = {
+        name: text_at(str(value), remote, tape).decode("utf-8", "surrogateescape") if is_address(value) else value
+        for name, value in options.items()
+    }
+    return found.locate(key, **read_options(found.options, given, Purpose.LOCATE, format))
 
 
 def _open_source(target: Source, name: str | None, context: OpenContext, *, claim: str = "") -> Shard:
@@ -284,7 +321,7 @@ def _open_source(target: Source, name: str | None, context: OpenContext, *, clai
     if name and claim:
         _check_claim(probe, name, claim)
     try:
-        found, verdict = (format_of(name), Verdict(Certainty.MAGIC, "as asked")) if name else _judge(probe)
+        found, verdict = (format_of(name), Verdict(Certainty.MAGIC, "as asked")) if name else judge(probe, _formats)
     except NotAShard as error:
         if not context.partial:
             raise
@@ -292,11 +329,11 @@ def _open_source(target: Source, name: str | None, context: OpenContext, *, clai
     try:
         shard = found.open(probe, context)
     except (FormatError, NotAShard) as error:
-        if _is_stranger(verdict, context.draft, error):
-            stranger = _stranger(found, verdict, probe.name)
+        if is_stranger(verdict, context.draft, error):
+            unknown = stranger(found, verdict, probe.name)
             if not context.partial:
-                raise stranger from error
-            return PartialShard("unknown", target, Draft(), stranger)
+                raise unknown from error
+            return PartialShard("unknown", target, Draft(), unknown)
         if not context.partial:
             raise
         shard = PartialShard(found.name, target, context.draft, error)
@@ -332,19 +369,8 @@ def _check_mark(found: Format, verdict: Verdict, probe: PrefetchedSource) -> Non
     try:
         found.open(probe, context)
     except (FormatError, NotAShard) as error:
-        if _is_stranger(verdict, context.draft, error):
-            raise _stranger(found, verdict, probe.name) from error
-
-
-def _is_stranger(verdict: Verdict, draft: Draft, error: ShardError) -> bool:
-    """Whether a file that could not be opened is no shard at all: only a part of a mark, and nothing behind it."""
-    return verdict.certainty is Certainty.PARTLY and not draft.sections and isinstance(error, FormatError)
-
-
-def _stranger(found: Format, verdict: Verdict, name: str) -> NotAShard:
-    """Says that a mark is only partly there, and which format saw it."""
-    candidate = f"{found.name}: {verdict.why}"
-    return NotAShard(f"{name}: no format recognises it; {candidate}", candidates=(candidate,))
+        if is_stranger(verdict, context.draft, error):
+            raise stranger(found, verdict, probe.name) from error
 
 
 def _open_as(source: Source, name: str) -> Shard:
@@ -353,83 +379,12 @@ def _open_as(source: Source, name: str) -> Shard:
 
 
 def _open_folder(folder: Folder, name: str | None, context: OpenContext) -> Shard:
-    found, verdict = (format_of(name), Verdict(Certainty.MAGIC, "as asked")) if name else _judge_folder(folder)
+    found, verdict = (format_of(name), Verdict(Certainty.MAGIC, "as asked")) if name else judge_folder(folder, _formats)
     if found.open_folder is None:
         raise UsageError(f"{folder.uri} is a folder, and {found.name} has no data sets: give one of the files")
     shard = found.open_folder(folder, context)
     shard.why = shard.why or verdict.why
     return shard
-
-
-def _judge(probe: PrefetchedSource) -> tuple[Format, Verdict]:
-    head = probe.head(LONGEST_BEGINNING)
-    verdicts = _ask(lambda f: f.detect(probe) if not f.begins or head.startswith(f.begins) else None)
-    if not verdicts and not probe.size:
-        raise NotAShard(f"{probe.name} is empty")
-    if not verdicts:
-        verdicts = _ask(lambda f: f.infer(probe) if f.infer else None)
-    if not verdicts and head.lstrip()[:14].lower().startswith(_WEB_PAGE):
-        raise NotAShard(f"{probe.name} is a web page (HTML): a login, a list of files, or a page about the file")
-    return _surest(verdicts, probe.name)
-
-
-def _judge_folder(folder: Folder) -> tuple[Format, Verdict]:
-    """Asks the formats that the names in the folder speak for, and the others only when none of these is sure."""
-    if not folder.lists_cheaply:
-        # What is known by the name of one file costs one request, and a listing one for every thousand names.
-        verdicts = _ask(lambda one: one.detect_folder(folder) if one.folder_mark and one.detect_folder else None)
-        if verdicts and verdicts[0][1].certainty >= Certainty.BESIDE:
-            return verdicts[0]
-    try:
-        names = [entry.name for entry in folder.list()]
-    except SourceError:
-        if not folder.lists_cheaply:
-            raise
-        names = []  # some folders cannot be listed, and are known by what can be opened in them
-    likely = {
-        one.name
-        for one in all_formats()
-        if any(fnmatchcase(name, pattern) for pattern in one.folder_names for name in names)
-    }
-
-    def asked(one: Format, first: bool) -> Verdict | None:
-        return one.detect_folder(folder) if one.detect_folder and (one.name in likely) is first else None
-
-    verdicts = _ask(lambda one: asked(one, True))
-    if all(verdict.certainty < Certainty.BESIDE for _, verdict in verdicts):
-        verdicts += _ask(lambda one: asked(one, False))
-    if not verdicts:
-        raise NotAShard(f"{folder.uri}: no format recognises the folder; give one of its files")
-    found, verdict = _surest(verdicts, folder.uri)
-    if verdict.certainty is Certainty.PARTLY:
-        # Nothing of a folder can be shown when nothing says how its files belong together.
-        remedy = Remedy.SPEC if any(one.names_format for one in found.options_for(Purpose.OPEN)) else None
-        raise NotAShard(f"{folder.uri}: {found.name}: {verdict.why}", remedy=remedy)
-    return found, verdict
-
-
-def _ask(question: Callable[[Format], Verdict | None]) -> list[tuple[Format, Verdict]]:
-    """The verdicts of the formats; nobody else is asked once one is certain."""
-    answers: list[tuple[Format, Verdict]] = []
-    for name in FORMATS:
-        # Formats are imported when they are asked: most files are recognised by the first few.
-        one = format_of(name)
-        verdict = question(one)
-        if verdict is not None:
-            answers.append((one, verdict))
-            if verdict.certainty is Certainty.MAGIC:
-                break
-    return answers
-
-
-def _surest(verdicts: list[tuple[Format, Verdict]], name: str) -> tuple[Format, Verdict]:
-    if not verdicts:
-        raise NotAShard(f"{name}: no format recognises it")
-    best = max(verdicts, key=lambda fv: fv[1].certainty)
-    rivals = [f"{f.name}: {v.why}" for f, v in verdicts if v.certainty is best[1].certainty]
-    if len(rivals) > 1 and best[1].certainty is Certainty.PARTLY:
-        raise NotAShard(f"{name}: nothing is whole; {'; '.join(rivals)}", candidates=tuple(rivals))
-    return best
 
 
 __all__ = ["FORMATS", "Detection", "ShardError", "SourceError", "all_formats", "create", "detect", "format_of", "open"]

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from shardcore.charting.counted import Counted
 from shardcore.drawing.model import Sketch
 from shardcore.errors import DEFAULT_LIMIT as DEFAULT_LIMIT  # noqa: PLC0414 - formats take it from here
 from shardcore.errors import KeyAbsent, LimitExceeded, ShardError, UsageError
 from shardcore.finding import Depth, Report
+from shardcore.nodes.leads import Gathered
 from shardcore.nodes.node import Node, fields_of, path_to, runs_of
 from shardcore.nodes.runs import Runs
 from shardcore.nodes.sections import Section, SectionRole
@@ -54,7 +56,7 @@ class Part:
     tree: Callable[[], Node]
 
 
-class Shard(ABC):
+class Shard(Counted, ABC):
     """An opened shard. Thread-safe.
 
     Attributes:
@@ -365,6 +367,9 @@ class Shard(ABC):
         outer = self.whole_path(name.stretch[0], str(name.outer))
         depth = next((n for n, node in enumerate(outer) if node.decoded == source), None)
         return path if depth is None else (*outer[: depth + 1], *path)
+
+    def point_to(self, into: Gathered) -> None:
+        """Gathers which rows of tables lead to some bytes, over their columns; see `shardcore.leads`."""
 
     def runs(self, start: int, stop: int, source: str = "") -> Runs:
         """What owns the bytes `[start, stop)` of a source, for painting; agrees with `explain`.

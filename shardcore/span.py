@@ -34,6 +34,10 @@ class Span:
         """Whether the byte at `offset` is inside."""
         return self.start <= offset < self.stop
 
+    def holds(self, other: Span) -> bool:
+        """Whether all of the other range is inside, in the same source."""
+        return self.source == other.source and self.start <= other.start and other.stop <= self.stop
+
     def to_json(self) -> dict[str, Any]:
         """The JSON form: `source` is left out when it is the file itself."""
         place: dict[str, Any] = {"source": self.source} if self.source else {}

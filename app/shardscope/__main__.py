@@ -14,6 +14,7 @@ from shardscope.reach_flags import add_reach_flags, reach_of
 if TYPE_CHECKING:
     from PySide6.QtWidgets import QApplication, QWidget
 
+    from shardcore import Span
     from shardscope.window.screenshot import Wanted
 
 NO_DISPLAY = "shardscope: there is no display; use `shardcore`, or `shardscope --screenshot OUT.png URI` for a picture"
@@ -22,7 +23,13 @@ NO_DISPLAY = "shardscope: there is no display; use `shardcore`, or `shardscope -
 def parser() -> argparse.ArgumentParser:
     """The options of the command."""
     made = argparse.ArgumentParser(prog="shardscope", description="See what is inside shard files.")
-    made.add_argument("uri", nargs="?", default="", metavar="URI", help="a shard: a path or an address")
+    made.add_argument(
+        "uri",
+        nargs="?",
+        default="",
+        metavar="URI",
+        help="a shard: a path or an address; URI#72 or URI#72-80 selects these bytes",
+    )
     made.add_argument("--format", help="the format, instead of recognising it")
     made.add_argument("--theme", help="system, light, dark, light-safe or dark-safe, for this time; pictures are light")
     made.add_argument("--version", action="store_true", help="print the version and end")
@@ -50,6 +57,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser()
     given = options.parse_args(arguments)
     given.remote = reach_of(options, given)
+    given.uri, given.place = _link(given.uri)
     if given.version:
         import shardcore
 
@@ -69,6 +77,15 @@ def main(arguments: list[str] | None = None) -> int:
         # A server without the libraries that Qt needs.
         print(f"shardscope: no window can be shown, use `shardcore`: {error}", file=sys.stderr)
         return 2
+
+
+def _link(uri: str) -> tuple[str, Span | None]:
+    """What to open, and the bytes that a link selects in it."""
+    if "#" not in uri:
+        return uri, None
+    from shardscope.linked import split_link
+
+    return split_link(uri)
 
 
 def has_display() -> bool:
@@ -96,7 +113,7 @@ def _window(options: argparse.ArgumentParser, given: argparse.Namespace) -> int:
         interrupts.came.connect(application.closeAllWindows)
         window.show()
     if given.uri:
-        window.open(given.uri, given.format, given.remote)
+        window.open(given.uri, given.format, given.remote, given.place)
     code = application.exec()
     interrupts.end()
     _end(application, window)
@@ -165,6 +182,7 @@ def _wanted(options: argparse.ArgumentParser, given: argparse.Namespace) -> Want
         Depth(given.verify) if given.verify else None,
         given.show,
         given.remote,
+        given.place,
     )
 
 

@@ -95,6 +95,7 @@ class Job:
         total_amount: The same when finished; 0 while not known.
         error: Why it failed, or `Cancelled`.
         note: A few words about the result, set by who asked.
+        resume: Goes on with what a broken line left open, set by who asked; None where nothing is open.
         started: When it began to run, `time.monotonic()`; 0 before.
         ended: When it ended; 0 before.
     """
@@ -122,6 +123,7 @@ class Job:
         self.total_amount = 0
         self.error: BaseException | None = None
         self.note = ""
+        self.resume: Callable[[], object] | None = None
         self.started = 0.0
         self.ended = 0.0
         self._jobs = jobs

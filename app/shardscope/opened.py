@@ -11,6 +11,8 @@ from typing import TypeVar
 from PySide6.QtCore import QObject, Signal
 
 from shardcore import Cancelled, Objects, RemoteOptions, Shard, ShardError, SourceChanged, SourceError, Span, Tape
+from shardcore.errors import LargeRead, RemoteError, ends_reading
+from shardcore.reading import at_most
 from shardscope.fetching import MUCH, Costly, index_size
 from shardscope.jobs import Job, Jobs, Pool, Priority, alive
 from shardscope.looks.remedies import plain_words
@@ -192,13 +194,21 @@ class Opened(QObject):
         """Where what is open came from, for people, or empty: a signature is left out."""
         return self.request.shown
 
-    def open(self, what: str | OpenRequest, format: str | None = None, *, select: Span | None = None) -> Job:
+    def open(
+        self,
+        what: str | OpenRequest,
+        format: str | None = None,
+        *,
+        select: Span | None = None,
+        agreed: bool = False,
+    ) -> Job:
         """Opens a path or address; damage gives a shard with `damage` set. What is open stays until that works.
 
         Args:
             what: What to open, or that and how.
             format: The name of a format, instead of recognising it; of no account when `what` says how.
             select: What to select afterwards.
+            agreed: Whether somebody agreed that opening fetches much; else that fails with `LargeRead`, and is asked.
         """
         request = what if isinstance(what, OpenRequest) else OpenRequest(what, format)
         if request.is_remote and request.remote is None:
@@ -206,7 +216,8 @@ class Opened(QObject):
         tape = Tape() if request.is_remote else None
 
         def work(job: Job) -> Shard:
-            return request.open(job.progress, tape)
+            with at_most(None if agreed else AUTO_INDEX_BYTES):
+                return request.open(job.progress, tape)
 
         def done(shard: Shard | None, error: BaseException | None) -> None:
             if shard is not None:
@@ -215,8 +226,12 @@ class Opened(QObject):
                 return
             if self.shard is not None:
                 self._set_tape(self.shard.tape)
-            if not isinstance(error, Cancelled):
-                self.failed.emit(OpenFailure(request, error or ShardError("nothing was opened")))
+            if isinstance(error, Cancelled):
+                return
+            self.failed.emit(OpenFailure(request, error or ShardError("nothing was opened")))
+            if isinstance(error, LargeRead):
+                again = partial(self.open, request, select=select, agreed=True)
+                self.costly.emit(Costly(self.tr("Opening {0}").format(request.name), error.size, again))
 
         self.opening.emit(request.shown)
         if tape is not None:
@@ -282,7 +297,22 @@ class Opened(QObject):
     def want_index(self) -> None:
         """Reads the index; where it is large and far, asks first."""
         if self.shard is not None:
-            self.when_agreed("Reading the index", index_size(self.shard) or 0, self.load_index, much=AUTO_INDEX_BYTES)
+            self.with_index(self.tr("Reading the index"), self.load_index)
+
+    def with_index(self, what: str, go: Callable[[], object]) -> None:
+        """Does some work that reads the whole index; where that is large, far and not read yet, asks first.
+
+        Args:
+            what: The work, as the beginning of a sentence.
+            go: Does it.
+        """
+        self.when_agreed(what, self.index_ahead, go, much=AUTO_INDEX_BYTES)
+
+    @property
+    def index_ahead(self) -> int:
+        """Bytes of the index that are still to be read, as far as that is known."""
+        shard = self.shard
+        return 0 if shard is None or shard.loaded else index_size(shard) or 0
 
     def load_index(self, *, title: str = "Reading the index") -> None:
         """Reads what is needed to explain every byte and to sort the objects."""
@@ -337,7 +367,12 @@ class Opened(QObject):
     def note_trouble(self, error: BaseException | None) -> None:
         """Tells that bytes could not be had; views hand in what their jobs raised, and only source errors count."""
         if isinstance(error, SourceChanged) or (isinstance(error, SourceError) and self.shard is not None):
-            self.check_source()
+            shard = self.shard
+            if shard is not None and shard.source is None and isinstance(error, RemoteError) and ends_reading(error):
+                # A data set has no file to ask: what one of its members says of the server holds for all.
+                self._set_trouble(error)
+            else:
+                self.check_source()
 
     def _set_tape(self, tape: Tape | None) -> None:
         if tape is not self.tape:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 
+from shardcore.sources.remote.address import is_address
 from shardscope import assets
 from shardscope.assets import Sample
 
@@ -22,7 +23,7 @@ def sample_of(uri: str) -> Sample | None:
     """
     path = Path(uri)
     try:
-        if "://" in uri or not path.exists():
+        if is_address(uri) or not path.exists():
             return None
         here, found = path.resolve(), assets.samples()
         known = next((sample for sample in found if sample.path.resolve() == here), None)

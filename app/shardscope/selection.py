@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from shardcore import Node, ObjectRef, Shard, ShardError, Span
-from shardcore.nodes.node import nearest_row
+from shardcore.nodes.node import named, nearest_row
 from shardcore.sources.names import SourceName
 from shardscope.looks.remedies import plain_words
 
@@ -51,7 +51,8 @@ def of_span(shard: Shard, span: Span, path: tuple[Node, ...] = ()) -> Selection:
     ref = _ref(shard, row)
     if row is None and (ref := _ref(shard, nearest_row(path))) is not None:
         # A content of several nodes has no node of its own.
-        row = ref.row if _holds(main_span(ref), span) else None
+        outer = main_span(ref)
+        row = ref.row if outer is not None and outer.holds(span) else None
         ref = ref if row is not None else None
     return Selection(span, row, name, ref, complete=True, error=error)
 
@@ -71,21 +72,6 @@ def of_row(shard: Shard, row: int) -> Selection:
     return Selection(span, row, named(path, span), ref, complete=True, error=error)
 
 
-def named(path: tuple[Node, ...], span: Span) -> tuple[Node, ...]:
-    """What some bytes are called: the path to the smallest node that holds them all.
-
-    Every part of the window names a selection by this path.
-
-    Args:
-        path: The path to the first of the bytes, or to a node that was chosen itself.
-        span: The bytes.
-    """
-    for number in range(len(path), 0, -1):
-        if _holds(path[number - 1].span, span):
-            return path[:number]
-    return path
-
-
 def main_span(ref: ObjectRef) -> Span | None:
     """The bytes by which an object is shown: the content, or what lies nearer than a content kept elsewhere.
 
@@ -94,12 +80,6 @@ def main_span(ref: ObjectRef) -> Span | None:
     near = (SourceName(), SourceName(ref.shard))
     inside = [span for span in ref.spans if SourceName.parse(span.source) in near]
     return next(iter(inside or ref.spans), ref.record)
-
-
-def _holds(outer: Span | None, inner: Span) -> bool:
-    return (
-        outer is not None and outer.source == inner.source and outer.start <= inner.start and inner.stop <= outer.stop
-    )
 
 
 def _path_to(shard: Shard, span: Span) -> tuple[tuple[Node, ...], str]:

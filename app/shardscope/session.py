@@ -7,11 +7,14 @@ from dataclasses import replace
 from PySide6.QtCore import QObject, Signal
 
 from shardcore import Depth, Node, Report, Shard, ShardError, Span
+from shardcore.cold import ColdTrace, cold_trace
+from shardcore.leads import leads_to
 from shardcore.words import plural
 from shardscope import selection as completing
 from shardscope.fetching import verifying
 from shardscope.history import History
 from shardscope.jobs import Job, Jobs, Pool, Priority
+from shardscope.lights import Arrow, Light, Question
 from shardscope.looks.remedies import plain_words
 from shardscope.opened import IndexState, Opened, OpenFailure
 from shardscope.selection import Selection
@@ -26,6 +29,9 @@ class Session(Opened):
     Attributes:
         selection: What is selected.
         walk: The lookup that is walked through.
+        lights: What the current step of it lights, numbered.
+        arrows: What leads where, as somebody asked last.
+        question: What somebody asked last, with the answer; None when nothing was, or it is cleared.
         report: The last verification, or None.
     """
 
@@ -36,6 +42,12 @@ class Session(Opened):
     """The `Walk`: when a lookup begins, when it ends, and when there is none any more."""
     step_changed = Signal(object)
     """The `Walk`: another step of the same lookup is current."""
+    lights_changed = Signal()
+    """Other bytes are lit, or other arrows are drawn."""
+    question_changed = Signal(object)
+    """The `Question`: when it is asked and when it is answered; None when it is cleared."""
+    cost_changed = Signal(object)
+    """The `Walk`: what a first reader pays for it is known, or will not be."""
     findings_changed = Signal(object)
     """The `Report`, or None when there is none (any more)."""
     verifying_changed = Signal(object)
@@ -45,6 +57,9 @@ class Session(Opened):
         super().__init__(jobs, parent)
         self.selection = Selection()
         self.walk = Walk()
+        self.lights: tuple[Light, ...] = ()
+        self.arrows: tuple[Arrow, ...] = ()
+        self.question: Question | None = None
         self.report: Report | None = None
         self._history = History()
 
@@ -59,6 +74,8 @@ class Session(Opened):
         self._history.clear()
         self.selection = Selection()
         self.walk = Walk()
+        self._light((), ())
+        self._set_question(None)
         self.report = None
         self.history_changed.emit()
 
@@ -136,7 +153,8 @@ class Session(Opened):
             self._history.add(chosen)
             self.history_changed.emit()
         self.selection_changed.emit(chosen)
-        self._complete(chosen)
+        if chosen.span is not None or chosen.row is not None:
+            self._complete(chosen)
 
     def _complete(self, chosen: Selection) -> None:
         def work(shard: Shard, job: Job) -> Selection:
@@ -158,6 +176,48 @@ class Session(Opened):
             key=("select", self),
         )
 
+    def select_nothing(self, origin: object = None) -> None:
+        """Nothing is selected any more: no bytes, no object."""
+        if self.shard is not None:
+            self._select(Selection(complete=True, origin=origin), remember=False)
+
+    # --- what is lit ---
+
+    def ask_leads(self) -> None:
+        """Asks who leads to what is selected, in a job; the answer is drawn as arrows, too."""
+        selection = self.selection
+        if self.shard is None or (selection.span is None and selection.row is None):
+            return
+        span = selection.span
+
+        def work(shard: Shard, _: Job) -> Question:
+            asked = span or completing.main_span(shard.objects.ref(selection.row or 0)) or Span("", 0, 0)
+            return Question(asked, leads_to(shard, asked))
+
+        self._set_question(Question(span or Span("", 0, 0)))
+        self.ask(
+            work,
+            self._set_question,
+            failed=lambda error: self._set_question(Question(span or Span("", 0, 0), error=error)),
+            key=("leads", self),
+            priority=Priority.SCREEN,
+        )
+
+    def clear_question(self) -> None:
+        """Takes the answer and its arrows away."""
+        if self.question is not None:
+            self._set_question(None)
+
+    def _set_question(self, question: Question | None) -> None:
+        self.question = question
+        self._light(self.lights, question.arrows if question is not None else ())
+        self.question_changed.emit(question)
+
+    def _light(self, lights: tuple[Light, ...], arrows: tuple[Arrow, ...]) -> None:
+        if (lights, arrows) != (self.lights, self.arrows):
+            self.lights, self.arrows = lights, arrows
+            self.lights_changed.emit()
+
     # --- the walk through a lookup ---
 
     def look_up(self, key: str) -> None:
@@ -165,6 +225,7 @@ class Session(Opened):
         if self.shard is None or not key:
             return
         self.walk = Walk(key)
+        self._light((), self.arrows)
         self.walk_changed.emit(self.walk)
 
         def take(walk: Walk) -> None:
@@ -194,13 +255,40 @@ class Session(Opened):
         self.go_to_step(max(walk.step, 0))
 
     def go_to_step(self, number: int) -> None:
-        """Makes a step of the lookup the current one, and selects its bytes; nothing when there is no such step."""
+        """Makes a step of the lookup the current one, lights its bytes, and selects the first of them.
+
+        A step that looks at no bytes selects nothing. Where there is no such step, nothing happens.
+        """
         if not 0 <= number < self.walk.steps:
             return
         self.walk = replace(self.walk, step=number)
         self.step_changed.emit(self.walk)
         if self.walk.span is not None:
             self.select_span(self.walk.span, self.walk, remember=False)
+        else:
+            # What was selected before is not what this step is about.
+            self.select_nothing(self.walk)
+        self.clear_question()
+        self._light(self.walk.lights, ())
+
+    def measure_cost(self) -> None:
+        """Measures what a first reader pays for the lookup, in a job; `Walk.cold` has it then."""
+        before = self.walk
+        if before.trace is None or before.cold is not None:
+            return
+
+        def take(cold: ColdTrace | None, error: BaseException | None = None) -> None:
+            if self.walk.trace is before.trace:
+                self.walk = replace(self.walk, cold=cold, cold_error=error)
+                self.cost_changed.emit(self.walk)
+
+        key = before.trace.key
+        self.ask(
+            lambda shard, _: cold_trace(shard, key),
+            take,
+            failed=lambda error: take(None, error),
+            key=("cold", self),
+        )
 
     # --- verification ---
 

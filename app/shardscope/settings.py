@@ -7,6 +7,8 @@ from pathlib import Path
 
 from PySide6.QtCore import QByteArray, QSettings
 
+from shardcore.sources.remote.address import is_address
+
 MAX_RECENT = 12
 
 THEMES = ("system", "light", "dark", "light-safe", "dark-safe")
@@ -37,7 +39,7 @@ class Settings:
 
     def add_recent(self, uri: str) -> None:
         """Puts something that was opened first; paths are made absolute."""
-        name = uri if "://" in uri else str(Path(uri).absolute())
+        name = uri if is_address(uri) else str(Path(uri).absolute())
         self._store.setValue("recent", [name, *(other for other in self.recent if other != name)][:MAX_RECENT])
 
     def clear_recent(self) -> None:
@@ -152,6 +154,20 @@ class Settings:
     def set_lesson_done(self, name: str) -> None:
         """Remembers that a lesson was gone through."""
         self._store.setValue(f"lessons_done/{name}", "yes")
+
+    @property
+    def own_price(self) -> tuple[float, ...]:
+        """Prices that the user gave: for 1,000 requests that read, for 1,000 that list, for a GB; empty for none."""
+        value = self._store.value("own_price", "")
+        try:
+            found = json.loads(value) if isinstance(value, str) and value else []
+            return tuple(min(max(float(one), 0.0), 1000.0) for one in found) if len(found) == 3 else ()
+        except (TypeError, ValueError):
+            return ()
+
+    @own_price.setter
+    def own_price(self, prices: tuple[float, ...]) -> None:
+        self._store.setValue("own_price", json.dumps(prices))
 
     @property
     def pack_format(self) -> str:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from shardcore import Shard, Span, Trace, UsageError
+from shardcore.cold import ColdTrace
 from shardcore.trace import ABSENT
+from shardscope.lights import Light, lights_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,17 +19,26 @@ class Walk:
         trace: How it is found; None while it is looked up, and when it cannot be.
         error: Why it cannot be looked up, or None.
         step: The number of the current step, from 0; -1 before the first.
+        cold: What a first reader pays for it, once that is measured.
+        cold_error: Why it cannot be measured, or None.
     """
 
     key: str = ""
     trace: Trace | None = None
     error: BaseException | None = None
     step: int = -1
+    cold: ColdTrace | None = None
+    cold_error: BaseException | None = None
 
     @property
     def steps(self) -> int:
         """How many steps there are."""
         return len(self.trace.steps) if self.trace is not None else 0
+
+    @property
+    def lights(self) -> tuple[Light, ...]:
+        """What the current step lights."""
+        return lights_of(self.trace.steps[self.step]) if self.trace is not None and self.step >= 0 else ()
 
     @property
     def span(self) -> Span | None:

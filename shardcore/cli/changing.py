@@ -194,7 +194,8 @@ def written_with(option: list[str] | None, spec: str | None, how: Opening) -> di
         UsageError: One is not `NAME=VALUE`.
         SourceError: The specification is at an address, and cannot be had.
     """
-    from shardcore.sources.where import is_address, text_at
+    from shardcore.sources.remote.address import is_address
+    from shardcore.sources.where import text_at
 
     given = dict(format_options(option))
     if is_address(spec):

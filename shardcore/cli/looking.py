@@ -14,6 +14,7 @@ from shardcore.cli.options import (
     format_options,
     opens,
     progress_bar,
+    reaches,
     shown_uri,
     whole_number,
 )
@@ -118,10 +119,15 @@ def explain(
     uri: Uri,
     offset: Annotated[str, typer.Argument(metavar="OFFSET", help="A byte; 0x… for hexadecimal.", show_default=False)],
     source: Annotated[str, typer.Option("--in", metavar="SOURCE", help="In a decoded or neighbouring source.")] = "",
+    leads: Annotated[bool, typer.Option("--leads", help="Say which bytes lead there, too.")] = False,
     json: Json = False,
     how: Opening = USUAL,
 ) -> int:
     """What one byte is: the path from the file to the smallest thing that owns it."""
+    from shardcore.cli.leading import lead_lines, leads_json
+    from shardcore.leads import leads_to
+    from shardcore.span import Span
+
     number = whole_number(offset)
     if number is None:
         raise UsageError(f"an offset is the number of a byte, such as 4096 or 0x1000, not {short(offset)}")
@@ -134,15 +140,21 @@ def explain(
         if len(path) <= ENDS_AT_SECTION and not shard.loaded:
             _load(shard)
             path = shard.explain(number, source)
+        if leads and not shard.loaded:
+            _load(shard)
+        found = leads_to(shard, Span(source, number, number + 1)) if leads else None
     if json:
         from shardcore.nodes.forms import node_json
 
-        print_json([node_json(node) for node in path])
+        nodes = [node_json(node) for node in path]
+        print_json(nodes if found is None else {"path": nodes} | leads_json(found))
         return 0
     for level, node in enumerate(path):
         print_line("  " * level + _node_line(node))
         if node.doc:
             print_line("  " * level + f"    {node.doc}")
+    for line in lead_lines(found) if found is not None else ():
+        print_line(line)
     return 0
 
 
@@ -200,6 +212,7 @@ def verify(
     return 0 if report.ok else 1
 
 
+@reaches
 def locate(
     format_name: Annotated[str, typer.Argument(metavar="FORMAT", help="des or neuroglancer.", show_default=False)],
     key: Annotated[str, typer.Argument(metavar="KEY", help="The key to place.", show_default=False)],
@@ -207,11 +220,12 @@ def locate(
         list[str] | None, typer.Option("-O", metavar="NAME=VALUE", help="What the routing needs.")
     ] = None,
     json: Json = False,
+    how: Opening = USUAL,
 ) -> int:
     """In which shard a key lies, from the routing rule alone."""
     from shardcore.registry import locate as locate_key
 
-    answer = locate_key(format_name, key, **format_options(option))
+    answer = locate_key(format_name, key, remote=how.remote, tape=how.tape, **format_options(option))
     if json:
         print_json(json_safe(answer))
     else:

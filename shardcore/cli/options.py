@@ -17,6 +17,7 @@ import typer
 import shardcore
 from shardcore.errors import FormatError, NotAShard, SourceError, UsageError, reason_of
 from shardcore.progress import Progress, no_progress
+from shardcore.sources.remote.address import is_address, shown_address
 from shardcore.text import short
 
 if TYPE_CHECKING:
@@ -101,22 +102,18 @@ def refuse_address(uri: str) -> None:
     Raises:
         UsageError: It is an address.
     """
-    if "://" in uri and not uri.startswith("file://"):
+    if is_address(uri):
         raise UsageError(f"{shown_uri(uri)} is an address, and only local files can be changed: copy it here first")
 
 
 def shown_uri(uri: str) -> str:
     """What a command names, as it may be shown: of an address without its query and login."""
-    if "://" not in uri:
-        return uri
-    from shardcore.sources.remote.address import shown_address
-
     return shown_address(uri)
 
 
 def _tell_interrupted(uri: str) -> None:
     """Says on standard error that an edit of a local file did not come to its end."""
-    if "://" not in uri and os.path.lexists(f"{uri}.undo"):
+    if not is_address(uri) and os.path.lexists(f"{uri}.undo"):
         from shardcore.cli.output import warn
         from shardcore.writing.undo import interrupted
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import typer
 
 import shardcore
-from shardcore.cli import changing, drawing, editing, looking, taking
+from shardcore.cli import changing, charting, comparing, drawing, editing, looking, taking
 from shardcore.cli.output import silence_output, warn, worded
 from shardcore.cli.plain import PlainCommand, PlainGroup
 from shardcore.errors import Cancelled, KeyAbsent, NotAShard, ShardError, SourceError, UsageError
@@ -67,8 +67,8 @@ app = typer.Typer(
     rich_markup_mode=None,  # plain help: drawing boxes would load rich, and take longer than most commands
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for commands in (looking.COMMANDS, drawing.COMMANDS, taking.COMMANDS, changing.COMMANDS, editing.COMMANDS):
-    for command in commands:
+for part in (looking, drawing, charting, taking, changing, editing, comparing):
+    for command in part.COMMANDS:
         # Said apart from the help, it is not cut where a line ends.
         app.command(cls=PlainCommand, short_help=(command.__doc__ or "").partition("\n")[0])(guarded(command))
 

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shardcore.ahead import WINDOW, fetched_ahead
 from shardcore.cli.options import progress_bar
 from shardcore.cli.output import object_json, print_json, print_line, printable, warn, worded
 from shardcore.dataset import DataSet
 from shardcore.errors import FormatError, ShardError, UsageError
-from shardcore.extract.ahead import WINDOW, fetched_ahead
 from shardcore.extract.choice import all_rows, outer_kinds, taken_rows
 from shardcore.extract.options import ExtractOptions
 from shardcore.member_work import Row, RowsAsked, RowsFound, row_of, rows_of, wanted_rows

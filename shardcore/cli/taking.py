@@ -29,6 +29,7 @@ from shardcore.cli.output import tell_json, tell_line, warn, worded
 from shardcore.cli.targets import Target, target_of
 from shardcore.errors import DEFAULT_LIMIT, UsageError
 from shardcore.progress import no_progress
+from shardcore.sources.remote.address import is_address
 from shardcore.text import short
 from shardcore.words import plural
 
@@ -64,7 +65,8 @@ def ls(
         bare = unserved(bool(how.options["deleted"]))
         hidden = () if everything else bare
         if isinstance(shard, DataSet) and shard.joins:
-            asked = RowsAsked(hidden, kind, refs=json or digest is not None, digest=digest is not None, bare=bare)
+            wanted = digest is not None
+            asked = RowsAsked(hidden, kind, refs=json or wanted, digest=wanted, bare=bare, jobs=shard.jobs)
             return 1 if list_members(shard, asked, skip=skip, limit=limit, as_json=json) else 0
         if limit is None or limit + skip > FEW_ROWS or shard.source is None:
             with progress_bar("loading the index") as progress:
@@ -160,7 +162,7 @@ def extract(
         limit=limit_bytes or None,
     )
     errors = 0
-    out = folder if "://" not in folder or folder.endswith("/") else f"{folder}/"
+    out = folder if not is_address(folder) or folder.endswith("/") else f"{folder}/"
     with target_of(out, how, force=force) as target, how.open_rest(uri) as shard, ExitStack() as ends:
         with progress_bar("extracting") as progress:
             refs: Iterable[ObjectRef]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from shardcore.cli.options import Opening, progress_bar
 from shardcore.errors import UsageError
+from shardcore.sources.remote.address import is_address, parse_address
 
 if TYPE_CHECKING:
     from shardcore.sources.remote.address import Address
@@ -40,10 +41,9 @@ def target_of(out: str, how: Opening, *, force: bool) -> Iterator[Target]:
         UsageError: It is an address that cannot be written, or exists and is not to be replaced.
         SourceError: The store does not answer.
     """
-    if "://" not in out or out.startswith("file://"):
+    if not is_address(out):
         yield Target(out)
         return
-    from shardcore.sources.remote.address import parse_address
     from shardcore.sources.remote.options import RemoteOptions
     from shardcore.sources.remote.remote import Remote
     from shardcore.sources.remote.upload import Upload

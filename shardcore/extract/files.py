@@ -12,15 +12,17 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from shardcore.ahead import fetched_ahead
 from shardcore.errors import Remedy, ShardError, SourceError, UsageError, ends_reading, reason_of
-from shardcore.extract.ahead import fetched_ahead
 from shardcore.extract.endings import HEAD, ending_of
 from shardcore.extract.manifest import MANIFEST, Manifest
 from shardcore.extract.names import Names
 from shardcore.extract.options import ALL_PARTS, AS_USUAL, NO_PARTS, Conflict, ExtractOptions
+from shardcore.extract.partial import mark_of, pieces_from
 from shardcore.objects import ObjectRef, State
 from shardcore.progress import Progress, no_progress
 from shardcore.shard import PIECE, Shard, bounded
+from shardcore.writing.broken_off import write_kept
 from shardcore.writing.temporary import write_whole
 
 ANY_SIZE = 1 << 63
@@ -149,6 +151,8 @@ def write_object(
 ) -> tuple[int, str]:
     """Streams one object, or a part of it, into a file that appears when it is complete; at most `limit` bytes.
 
+    Of a large object of another machine what came is kept when no more does, and the next time the rest is fetched.
+
     Returns:
         Bytes written, and their sha256.
 
@@ -158,6 +162,9 @@ def write_object(
         FormatError: The object is damaged.
         LimitExceeded: It is longer than the limit.
     """
+    mark = "" if part else mark_of(shard, ref, limit)
+    if mark and (kept := _write_kept(shard, ref, path, mark, force=force, each_piece=each_piece)) is not None:
+        return kept
     return _write(_pieces(shard, ref, part, limit), path, force=force, each_piece=each_piece)
 
 
@@ -235,7 +242,10 @@ class _Taking:
             path = self._free_path(name)
         self._make_folders(path.parent)
         force = self._options.conflict is Conflict.REPLACE
-        size, digest = _write(pieces, path, force=force, each_piece=self._each_piece)
+        written = None
+        if not part and (mark := mark_of(self._shard, ref, self._options.limit)):
+            written = _write_kept(self._shard, ref, path, mark, force=force, each_piece=self._each_piece)
+        size, digest = written or _write(pieces, path, force=force, each_piece=self._each_piece)
         return Extracted(ref.key, str(path), size, digest, part=part, row=ref.row, facts=facts)
 
     def _free_path(self, name: str) -> Path:
@@ -301,6 +311,22 @@ def _write(pieces: Iterator[bytes], path: Path, *, force: bool, each_piece: Each
             yield piece
 
     return write_whole(path, told(), force=force), digest.hexdigest()
+
+
+def _write_kept(
+    shard: Shard, ref: ObjectRef, path: Path, mark: str, *, force: bool, each_piece: EachPiece | None
+) -> tuple[int, str] | None:
+    """The same for what goes on where an earlier run broke off; None where another run is at it."""
+
+    def told(start: int) -> Iterator[bytes]:
+        if start and each_piece is not None:
+            each_piece(start)
+        for piece in pieces_from(shard, ref, start):
+            if each_piece is not None:
+                each_piece(len(piece))
+            yield piece
+
+    return write_kept(path, mark, ref.size, told, force=force)
 
 
 def _pieces(shard: Shard, ref: ObjectRef, part: str, limit: int | None) -> Iterator[bytes]:

@@ -363,6 +363,8 @@ def field_nodes(
                 target=(targets or {}).get(field.name),
                 type=field.type_text,
                 sum=(sums or {}).get(field.name, ""),
+                spec=record.source,
+                differs=field.differs,
             )
         )
     return tuple(nodes)

@@ -12,7 +12,7 @@ from shardcore.span import Span
 def node_json(node: Node) -> dict[str, Any]:
     """A node as `explain --json` prints it: numbers as they are, byte strings in hex."""
     value = node.value.hex() if isinstance(node.value, bytes) else node.value
-    return {
+    found: dict[str, Any] = {
         "name": node.name,
         "span": node.span.to_json(),
         "value": value,
@@ -20,6 +20,9 @@ def node_json(node: Node) -> dict[str, Any]:
         "role": node.role.name.lower(),
         "doc": node.doc,
     }
+    if node.differs is not None:
+        found["differs"] = {"page": node.differs.page, "practice": node.differs.practice}
+    return found
 
 
 def explain_command(uri: str, span: Span, format: str | None = None) -> str:

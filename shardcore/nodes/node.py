@@ -15,7 +15,7 @@ from typing import overload
 import numpy as np
 
 from shardcore.nodes.runs import Runs
-from shardcore.record import FieldRole, Value
+from shardcore.record import Differs, FieldRole, Value
 from shardcore.span import Span
 
 _STEP = 1000
@@ -104,6 +104,8 @@ class Node:
         elsewhere: The bytes in another file that it stands for, or None.
         type: How the bytes hold the value, as the layout states it: `u64 big-endian`; empty where none does.
         sum: How the value adds up, in words: `13 slots × 40`; empty where it is no sum.
+        spec: Where the specification states it; empty where the node around it says so, or nothing does.
+        differs: Where the published page and practice do not agree on it; None where they do.
     """
 
     name: str
@@ -123,6 +125,8 @@ class Node:
     sum: str = ""
     # Not in `repr`, nor compared: it is made anew with every node.
     elsewhere: Elsewhere | None = field(default=None, repr=False, compare=False)
+    spec: str = ""
+    differs: Differs | None = None
 
     @property
     def expandable(self) -> bool:
@@ -136,6 +140,19 @@ def path_to(root: Node, offset: int, source: str = "") -> tuple[Node, ...]:
     while (owner := _owner(path[-1], offset, source)) is not None:
         path.append(owner)
     return tuple(path)
+
+
+def named(path: tuple[Node, ...], span: Span) -> tuple[Node, ...]:
+    """What some bytes are called: the path to the smallest node that holds them all.
+
+    Args:
+        path: The path to the first of the bytes, or to a node that was chosen itself.
+        span: The bytes.
+    """
+    for number in range(len(path), 0, -1):
+        if path[number - 1].span.holds(span):
+            return path[:number]
+    return path
 
 
 def nearest_row(path: Sequence[Node]) -> int | None:

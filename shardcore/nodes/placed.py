@@ -39,6 +39,11 @@ def placed_span(span: Span, member: str) -> Span:
     return Span(placed_name(span.source, member), span.start, span.stop)
 
 
+def inside_span(span: Span, member: str) -> Span:
+    """The exact inverse of `placed_span`."""
+    return Span(str(SourceName.parse(span.source).inside(member)), span.start, span.stop)
+
+
 def placed_name(source: str, member: str) -> str:
     """The text of the name of a source of a member, in the words of its data set."""
     return str(SourceName.parse(source).placed(member))

@@ -44,6 +44,7 @@ class Source(ABC):
         merge_gap: Ranges that lie at most this many bytes apart are cheaper to read as one.
         watchable: Whether `check_unchanged` can be asked again and again at next to no cost.
         near: Whether a read takes no time worth doing something else meanwhile.
+        head_size: Bytes of its beginning that come with the first read, and are worth asking for at once.
     """
 
     name: str
@@ -52,6 +53,7 @@ class Source(ABC):
     merge_gap: int = MERGE_GAP
     watchable: bool = False
     near: bool = True
+    head_size: int = 1 << 16
 
     @property
     @abstractmethod
@@ -254,6 +256,14 @@ class Folder(ABC):
     def at_hand(self, name: str) -> bool:
         """Whether opening what lies at the relative `name` fetches nothing: it is near, or was opened before."""
         return True
+
+    def open_at(self, name: str, start: int, stop: int) -> Source:
+        """The same as `open_on_demand`, where the bytes `[start, stop)` are wanted first.
+
+        Raises:
+            SourceError: Nothing is there, or the name leaves the folder, or a link stands in the way.
+        """
+        return self.open_on_demand(name)
 
     def read(self, name: str, limit: int) -> bytes:
         """The whole content of a small file.

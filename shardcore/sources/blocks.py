@@ -14,6 +14,32 @@ Piece = tuple[int, bytes]
 """Where some bytes begin, and the bytes."""
 
 
+AHEAD = 4 << 20
+"""At most so many bytes are read ahead of somebody who reads a file from one end to the other."""
+
+
+class ReadAhead:
+    """Somebody who takes one stretch of a file after the other, and how far to fetch beyond what he asks for."""
+
+    def __init__(self) -> None:
+        self._next = self._run = 0
+
+    def beyond(self, start: int, stop: int, size: int, *, lookup: bool) -> int:
+        """Where to stop fetching: as far beyond the end as was fetched so before, within the file.
+
+        Args:
+            start: First byte that is not here.
+            stop: One past the last that is asked for.
+            size: Bytes of the file.
+            lookup: Whether it belongs to a lookup, which does not go on there.
+        """
+        before = self._run if start == self._next else 0
+        more = 0 if lookup else min(before, AHEAD)
+        self._next = max(min(stop + more, size), stop)
+        self._run = before + self._next - start if start else 0
+        return self._next
+
+
 class BlockCache:
     """Blocks by the identity of their file, of which those that were not used for longest go first.
 

@@ -13,15 +13,13 @@ from dataclasses import dataclass
 from shardcore.errors import ShardError, SourceError, UsageError
 from shardcore.reading import Purpose, purpose
 from shardcore.sources.base import FAR_GAP, MERGE_LIMIT, Entry, Folder, Source, merged
-from shardcore.sources.blocks import Piece, joined, missing
+from shardcore.sources.blocks import Piece, ReadAhead, joined, missing
 from shardcore.words import plural
 
 FIRST = 1 << 16
 """Bytes of the first range of a file, as of `RemoteFile`."""
 MOST_PLAIN = 1 << 20
 """The same of a small file that is wanted whole."""
-AHEAD = 4 << 20
-"""At most so many bytes are read ahead of somebody who reads on and on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +80,8 @@ class Bill:
             UsageError: It would have to be fetched.
         """
         if not near and not self.fetch:
-            raise UsageError(f"what a first reader pays is measured with what was fetched before, and {what} was not")
+            known = "what a first reader pays is measured with the bytes that were fetched before"
+            raise UsageError(f"{known}; {what} would have to be fetched: look the key up once more")
 
 
 class ColdSource(Source):
@@ -94,17 +93,29 @@ class ColdSource(Source):
         folder: The folder it lies in, cold, too.
         first: How many bytes of its beginning are useful.
         owned: Whether `base` was opened for it.
+        at: The first range, where it is not that of the beginning.
     """
 
     near = False
 
-    def __init__(self, base: Source, bill: Bill, folder: Folder | None, *, first: int = FIRST, owned: bool) -> None:
+    def __init__(
+        self,
+        base: Source,
+        bill: Bill,
+        folder: Folder | None,
+        *,
+        first: int = FIRST,
+        owned: bool,
+        at: tuple[int, int] | None = None,
+    ) -> None:
         self.name, self.uri, self.folder = base.name, base.uri, folder
         self._base, self._bill, self._owned = base, bill, owned
         self._kept: list[Piece] = []
-        self._next = self._run = 0
+        self._run = ReadAhead()
+        self.head_size = first
+        start, stop = at or (0, first)
         with bill.lock:
-            self._fetch([(0, min(first, base.size))])
+            self._fetch([(min(start, base.size), min(stop, base.size))])
 
     @property
     def size(self) -> int:
@@ -163,12 +174,7 @@ class ColdSource(Source):
         if len(holes) != 1:
             return holes
         start, stop = holes[0]
-        self._run = self._run + stop - start if start == self._next and self._run else (stop - start if start else 0)
-        more = min(self._run, AHEAD) if start == self._next and self._run > stop - start else 0
-        if purpose() is Purpose.LOOKUP:
-            more = 0
-        self._next = min(stop + more, self.size)
-        return [(start, max(self._next, stop))]
+        return [(start, self._run.beyond(start, stop, self.size, lookup=purpose() is Purpose.LOOKUP))]
 
 
 class ColdFolder(Folder):
@@ -198,6 +204,10 @@ class ColdFolder(Folder):
         """A file; its first range is asked for, the first time."""
         return self._open(name, FIRST)
 
+    def open_at(self, name: str, start: int, stop: int) -> Source:
+        """A file; the range that is wanted is asked for, the first time."""
+        return self._open(name, FIRST, (start, stop))
+
     def read(self, name: str, limit: int) -> bytes:
         """The whole content of a small file, in one request."""
         self._open(name, min(limit, MOST_PLAIN))
@@ -212,7 +222,7 @@ class ColdFolder(Folder):
         above = self._base.parent()
         return None if above is None else ColdFolder(above, self._bill)
 
-    def _open(self, name: str, first: int) -> Source:
+    def _open(self, name: str, first: int, at: tuple[int, int] | None = None) -> Source:
         bill, place = self._bill, f"{self.uri.rstrip('/')}/{name}"
         with bill.lock:
             if place in bill.sources:
@@ -228,5 +238,5 @@ class ColdFolder(Folder):
                 raise
             inside = name.rpartition("/")[0]
             folder = self.folder(inside) if inside else self
-            bill.sources[place] = found = ColdSource(base, bill, folder, first=first, owned=True)
+            bill.sources[place] = found = ColdSource(base, bill, folder, first=first, owned=True, at=at)
             return found

@@ -1,11 +1,14 @@
-"""Bytes in memory as a source."""
+"""Bytes in memory as a source, and files in memory as a folder."""
 
 from __future__ import annotations
 
+import builtins
 import hashlib
+from collections.abc import Mapping
 from functools import cached_property
 
-from shardcore.sources.base import Folder, Source
+from shardcore.errors import SourceError
+from shardcore.sources.base import Entry, Folder, Source, check_name
 
 
 class BytesSource(Source):
@@ -34,3 +37,48 @@ class BytesSource(Source):
 
     def _read(self, start: int, stop: int) -> bytes:
         return self.data[start:stop]
+
+
+class BytesFolder(Folder):
+    """Files in memory, with sub-folders.
+
+    Args:
+        files: Their bytes, by names with `/`.
+        inside: The part of the names that is this folder: empty, or ending with `/`.
+    """
+
+    def __init__(self, files: Mapping[str, bytes], inside: str = "") -> None:
+        self.name = inside.rstrip("/").rpartition("/")[2] or "memory"
+        self.uri = f"memory/{inside}"
+        self._files = files
+        self._inside = inside
+
+    def list(self, prefix: str = "") -> builtins.list[Entry]:
+        """What lies in it, or in its sub-folder `prefix`."""
+        lead = f"{self._inside}{prefix.rstrip('/')}/" if prefix else self._inside
+        names = [name[len(self._inside) :] for name in self._files if name.startswith(lead)]
+        depth = len(lead) - len(self._inside)
+        files = [Entry(n, len(self._files[self._inside + n]), False) for n in names if "/" not in n[depth:]]
+        folders = {n[: n.index("/", depth)] for n in names if "/" in n[depth:]}
+        return sorted([*files, *(Entry(n, -1, True) for n in folders)], key=lambda entry: entry.name)
+
+    def open(self, name: str) -> Source:
+        """Opens a file.
+
+        Raises:
+            SourceError: There is none of that name.
+        """
+        path = self._inside + check_name(name)
+        if path not in self._files:
+            raise SourceError(f"there is no {name}") from FileNotFoundError(path)
+        source = BytesSource(self._files[path], path.rpartition("/")[2], folder=self)
+        source.uri = f"memory/{path}"
+        return source
+
+    def folder(self, name: str) -> Folder:
+        """A folder in it."""
+        return BytesFolder(self._files, f"{self._inside}{check_name(name)}/")
+
+    def parent(self) -> Folder | None:
+        """None: nothing is around it."""
+        return None

@@ -16,7 +16,8 @@ class PrefetchedSource(WrapperSource):
 
     Args:
         base: The source.
-        guess: How many bytes to fetch at once from either end.
+        guess: How many bytes to fetch at once; where the beginning comes with fewer (`Source.head_size`), both ends
+            together have so many.
 
     Attributes:
         notes: What a format found out while it recognised the source and wants to know again when it opens it.
@@ -25,7 +26,8 @@ class PrefetchedSource(WrapperSource):
     def __init__(self, base: Source, guess: int = 65536) -> None:
         super().__init__(base)
         self.notes: dict[str, object] = {}
-        self._guess = guess
+        self._guess = self.head_size = min(guess, base.head_size)
+        self._tail = guess - self._guess or guess
         self._kept: list[tuple[int, bytes]] = []
 
     def head(self, count: int) -> bytes:
@@ -51,9 +53,9 @@ class PrefetchedSource(WrapperSource):
         count = min(count, self.size)
         if (kept := self._kept_part(self.size - count, self.size)) is not None:
             return kept
-        if count > self._guess:
+        if count > self._tail:
             return self.base.read_last(count)
-        data = self.base.read_last(self._guess)
+        data = self.base.read_last(self._tail)
         self._kept.append((self.size - len(data), data))
         return data[len(data) - count :]
 

@@ -13,6 +13,7 @@ from shardcore.errors import SourceError, UsageError, says_absent
 from shardcore.sources.base import Folder, Source
 from shardcore.sources.local import FileSource, LocalFolder
 from shardcore.sources.memory import BytesSource
+from shardcore.sources.remote.address import is_address, parse_address
 
 if TYPE_CHECKING:
     from shardcore.sources.remote.options import RemoteOptions
@@ -23,7 +24,10 @@ MOST_TEXT = 16 << 20
 
 
 def source_of(
-    where: str | Path | bytes | Source | Folder, remote: RemoteOptions | None = None, tape: Tape | None = None
+    where: str | Path | bytes | Source | Folder,
+    remote: RemoteOptions | None = None,
+    tape: Tape | None = None,
+    first: int = 1 << 16,
 ) -> Source | Folder:
     """The source or folder behind a path, an address or bytes.
 
@@ -31,6 +35,7 @@ def source_of(
         where: Where it is.
         remote: How remote things are reached.
         tape: Where requests are noted.
+        first: Bytes of the beginning of a remote file that are fetched at once.
 
     Raises:
         SourceError: Nothing is there.
@@ -48,13 +53,12 @@ def source_of(
         from urllib.request import url2pathname
 
         text = url2pathname(urlsplit(text).path)
-    elif "://" in text:
+    elif is_address(text):
         # Local files need none of it.
-        from shardcore.sources.remote.address import parse_address
         from shardcore.sources.remote.options import RemoteOptions
         from shardcore.sources.remote.source import open_remote
 
-        return open_remote(parse_address(text), remote or RemoteOptions(), tape)
+        return open_remote(parse_address(text), remote or RemoteOptions(), tape, first)
     path = Path(text)
     # Path.is_dir raises for names that are too long, and where looking is not allowed.
     return LocalFolder(path) if os.path.isdir(path) else FileSource(path)  # noqa: PTH112
@@ -79,11 +83,6 @@ def folder_of(where: str | Path | Folder, remote: RemoteOptions | None = None, t
     raise UsageError(f"{where} is a file; a folder is wanted")
 
 
-def is_address(value: object) -> bool:
-    """Whether an option is the address of something remote, rather than a path or a text."""
-    return isinstance(value, str) and "://" in value[:20] and value.split("://", 1)[0].isalnum()
-
-
 def text_at(where: str, remote: RemoteOptions | None = None, tape: Tape | None = None) -> bytes:
     """The whole text at an address; of a folder, its `info`.
 
@@ -97,7 +96,6 @@ def text_at(where: str, remote: RemoteOptions | None = None, tape: Tape | None =
         SourceError: Nothing is there.
         LimitExceeded: It is too long for a text that says how something is opened.
     """
-    from shardcore.sources.remote.address import parse_address
     from shardcore.sources.remote.source import FOLDER_MARK
 
     address = parse_address(where)

@@ -90,6 +90,7 @@ class WrapperSource(Source):
         self.base = base
         self.name, self.uri, self.folder = base.name, base.uri, base.folder
         self.merge_gap, self.watchable = base.merge_gap, base.watchable
+        self.head_size = base.head_size
 
     @property
     def size(self) -> int:

@@ -127,12 +127,8 @@ def check_steps(trace: Trace, alone: Sequence[str]) -> None:
         if step.computed:
             assert step.inputs or step.title in alone, step.title
         for one in step.inputs:
-            assert any(_within(one, span) for span in looked_at), (step.title, one)
+            assert any(span.holds(one) for span in looked_at), (step.title, one)
         looked_at += step.spans
-
-
-def _within(inner: Span, outer: Span) -> bool:
-    return inner.source == outer.source and outer.start <= inner.start and inner.stop <= outer.stop
 
 
 def live_keys(shard: Shard) -> list[str]:

@@ -8,17 +8,21 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar
 
-from shardcore.record import Columns, Record, layout_table
+from shardcore.record import Columns, Record, differences_table, layout_table
 
+_DIFFERENCES = re.compile(r"(<!-- differences -->\n).*?(<!-- end of differences -->)", re.DOTALL)
 _TABLE = re.compile(r"(<!-- layout: (?P<name>[^>]+?) -->\n).*?(<!-- end of layout -->)", re.DOTALL)
 
 
 def filled(page: str, layouts: Mapping[str, Record | Columns]) -> str:
     """A page with the tables of its layouts between `<!-- layout: NAME -->` and `<!-- end of layout -->`.
 
+    Between `<!-- differences -->` and `<!-- end of differences -->` stand the fields on which page and practice differ.
+
     Raises:
         KeyError: The page names a layout that is not there.
     """
+    page = _DIFFERENCES.sub(lambda found: f"{found[1]}{differences_table(layouts)}\n{found[2]}", page)
     return _TABLE.sub(lambda found: f"{found[1]}{layout_table(layouts[found['name']])}\n{found[3]}", page)
 
 
@@ -43,6 +47,11 @@ class PageContract:
             self.page.write_text(wanted, encoding="utf-8")
         else:
             assert text == wanted, "run the tests once with UPDATE_PAGES=1, and read the difference"
+
+    def test_differences_are_listed(self) -> None:
+        """Where page and practice differ stands in a list, if there is any such field."""
+        some = any(field.differs is not None for layout in self.layouts.values() for field in layout.fields)
+        assert bool(_DIFFERENCES.search(self.page.read_text(encoding="utf-8"))) == some
 
     def test_every_layout_has_its_table(self) -> None:
         """No layout is left out."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from shardcore.writing.items import Gathered
@@ -22,6 +22,55 @@ class KeyRule(Enum):
     """`Writes.own_key` says it, from the name of the file."""
     NONE = "none"
     """The format has no keys: those of a manifest go on into the result manifest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dial:
+    """The one choice of writing that changes most what a shard looks like: where formats are compared, people turn it.
+
+    Attributes:
+        name: What it is called: an option for writing, or a part of one.
+        help: One sentence: what it changes.
+        values: What can be chosen, in order.
+        usual: The one to begin with.
+        options: The options for writing that a value means; None where it is the value of the option of that name.
+    """
+
+    name: str
+    help: str
+    values: tuple[str, ...]
+    usual: str
+    options: Callable[[str], Mapping[str, Any]] | None = None
+
+    def options_for(self, value: str) -> dict[str, Any]:
+        """The options for writing that a value means."""
+        return dict(self.options(value)) if self.options is not None else {self.name: value}
+
+
+class Instead(Enum):
+    """What has to be done where a format has no edit for it."""
+
+    REWRITE = "rewrite"
+    """The whole file is written anew."""
+    BESIDE = "beside"
+    """A new file is written, and the old one stays."""
+    REMOVE = "remove"
+    """A whole file is removed."""
+    NEVER = "never"
+    """It cannot be done."""
+
+
+@dataclass(frozen=True, slots=True)
+class Without:
+    """Why a format has no edit of some kind, and what is done instead.
+
+    Attributes:
+        instead: What is done.
+        why: One sentence.
+    """
+
+    instead: Instead
+    why: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +94,8 @@ class Writes:
         gather: Makes objects of inputs by a rule of the format; `gather(paths, options)`. See `Gathered`.
         single: Whether a file holds one content, so that several inputs need a folder.
         converted: What becomes of keys of another format that do not fit: `sha256`, `number`; empty where all fit.
+        dial: Its main parameter; None where nothing that can be chosen changes much.
+        without: Why there is no edit that adds an object (`append`) or takes one out (`delete`), by these names.
     """
 
     create: Callable[..., Writer]
@@ -61,6 +112,8 @@ class Writes:
     gather: Callable[..., Gathered] | None = None
     single: bool = False
     converted: str = ""
+    dial: Dial | None = None
+    without: Mapping[str, Without] = field(default_factory=dict)
 
     def key_of(self, name: str) -> str | None:
         """The key of a file of that name (relative, with `/`); None where the writer makes it, or there are no keys.

@@ -16,6 +16,7 @@ from shardcore import Finding, Severity, Span
 from shardcore.patterns import parse_hex
 from shardscope.hex.view import HexView
 from shardscope.jobs import Jobs
+from shardscope.lights import Arrow, Light
 from shardscope.looks import theme
 from shardscope.pages import PAGE, PageCache
 from tests.app.hex_samples import INDEX, OBJECTS, SECTIONS, SIZE, SampleReader
@@ -45,7 +46,7 @@ def run() -> Iterator[Figure]:
 
 
 def measure(way: str, rows: int) -> float:
-    """The median milliseconds of a paint of the sample, with colours, fields, a selection, hits and a finding."""
+    """The median milliseconds of a paint of the sample, with all that can be seen on it, lights and arrows included."""
     application = QApplication([])
     theme.apply(application, "dark")
     jobs = Jobs()
@@ -56,6 +57,9 @@ def measure(way: str, rows: int) -> float:
     view.state.set_findings([Finding(Severity.ERROR, "bench", Span("", INDEX + 40, INDEX + 80), "")])
     view.state.select(Span("", INDEX + 100, OBJECTS))
     view.state.set_patterns([parse_hex("0?")])
+    lights = [Light(number, Span("", INDEX + 70 * number, INDEX + 70 * number + 40)) for number in range(1, 6)]
+    arrows = [Arrow(light.span, Span("", INDEX + 30 * light.number, INDEX + 30 * light.number)) for light in lights]
+    view.state.set_lights(lights, arrows)
     view.show()
     view.resize(900, round(view.state.grid.row * rows + view.state.grid.header) + 1)
     wait_for_pages(application, pages)

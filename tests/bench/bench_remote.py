@@ -136,7 +136,8 @@ def listing() -> Iterator[Figure]:
                 url = server.put_folder("/skeletons", folder)
 
                 def ours(url: str = url) -> None:
-                    with opened(url) as shard:
+                    # Both are told the specification, and ask for no `info`.
+                    with shardcore.open(url, spec=json.dumps(spec), remote=RemoteOptions()) as shard:
                         shard.load_index()
                         assert len(shard.objects) == bench_neuroglancer.KEYS
 

@@ -10,6 +10,7 @@ import hashlib
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shardcore.formats.swh import chd, layout
 from shardcore.formats.swh.chd_code import encode
@@ -22,6 +23,9 @@ STORED = 200
 CANDIDATES = 60_000
 FIRST_SLOTS = 200
 """Some of the slots at the beginning are live, as in every shard: what a reader samples of the index is there."""
+
+LAST_SLOTS = 200
+"""Of these at the end all are: displacements lead so many keys there."""
 
 
 def make_sparse(path: Path, *, slots: int = SLOTS, declared: int = OBJECTS, data_bytes: int = DATA_BYTES) -> list[str]:
@@ -48,6 +52,9 @@ def sparse_pieces(
     buckets = declared // 4 + 1
     rng = np.random.default_rng(5)
     displacements = rng.integers(0, 40, buckets, dtype=np.uint32)
+    contents = [b"object number %d" % n for n in range(CANDIDATES)]
+    keys = [hashlib.sha256(data).digest() for data in contents]
+    last = _lead_to_the_end(keys, displacements, slots)
     section = write_hash_section(1, slots, buckets, encode(displacements))
     index_start = layout.DATA_START + data_bytes
     hash_start = index_start + slots * layout.SLOT.size
@@ -59,10 +66,8 @@ def sparse_pieces(
         index_size=slots * layout.SLOT.size,
         hash_position=hash_start,
     )
-    contents = [b"object number %d" % n for n in range(CANDIDATES)]
-    keys = [hashlib.sha256(data).digest() for data in contents]
     places = chd.Function(1, slots, displacements).slots_of(np.frombuffer(b"".join(keys), np.uint8).reshape(-1, 32))
-    chosen = [n for n, slot in enumerate(places.tolist()) if n < STORED or slot < FIRST_SLOTS]
+    chosen = [n for n, slot in enumerate(places.tolist()) if n < STORED or slot < FIRST_SLOTS or n in last]
     taken: set[int] = set()
     pieces = {0: header, hash_start: section}
     offset = layout.DATA_START
@@ -77,3 +82,18 @@ def sparse_pieces(
         stored.append(key.hex())
         offset += data_bytes // (len(chosen) + 1)
     return hash_start + len(section), pieces, stored
+
+
+def _lead_to_the_end(keys: list[bytes], displacements: NDArray[np.uint32], slots: int) -> set[int]:
+    """Changes displacements so that each of the last slots has a key; returns the numbers of these keys."""
+    led: dict[int, int] = {}
+    for number in range(len(keys) - 1, 0, -1):
+        if len(led) == LAST_SLOTS:
+            break
+        mixed = chd.jenkins_rounds(keys[number], 1, False)[-1].mixed
+        bucket, first, step = chd.place_one(mixed, len(displacements), slots)
+        if bucket not in led:
+            target = slots - 1 - len(led)
+            displacements[bucket] = (target - first) * pow(step, -1, slots) % slots
+            led[bucket] = number
+    return set(led.values())

@@ -104,8 +104,8 @@ def swh_huge() -> Bill:
         "huge.shard",
         keys[100],
         "ab" * 32,
-        # The first key that is not there has to tell the dialect of the hash, too: by some slots, and a key in them.
-        {"open": 2, "object": 6, "absent": 8},
+        # What tells the dialect of the hash comes with what is fetched anyway.
+        {"open": 2, "object": 6, "absent": 5},
         {"open": 567, "object": 5000, "absent": 16_000},
     )
 
@@ -291,8 +291,8 @@ def neuroglancer() -> list[Bill]:
             "skeletons/",
             key,
             absent,
-            # The whole form is tried first; and the data are opened before anybody knows what of them is wanted.
-            {"open": 1, "object": 5, "absent": 4, "list": 8},
+            # The whole form is tried first.
+            {"open": 1, "object": 4, "absent": 3, "list": 8},
             least,
         ),
     ]

@@ -17,7 +17,7 @@ from tests.remote.servers import RangeServer, StoreServer
 from tests.remote.serving import Log
 
 GUESS = 65536
-"""Bytes that may be fetched beyond the least; in opening twice, at the beginning and where the structure goes on."""
+"""Bytes that may be fetched beyond the least."""
 
 
 @contextmanager
@@ -38,7 +38,7 @@ def check(log: Log, bill: Bill, action: str) -> None:
     """No more requests and bytes than the bill says."""
     told = f"{bill.name}, {action}:\n{log}"
     assert len(log) <= bill.requests[action], told
-    assert log.sent <= bill.least[action] + GUESS * (2 if action == "open" else 1), told
+    assert log.sent <= bill.least[action] + GUESS, told
     assert all(one.request.method == "GET" for one in log), told
 
 

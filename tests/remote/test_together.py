@@ -10,8 +10,9 @@ import pytest
 
 import shardcore
 from shardcore.cli.program import run
+from shardcore.sources.remote.options import RemoteOptions
 from tests.remote.faults import FaultProxy, Refuse, after
-from tests.remote.servers import RangeServer
+from tests.remote.servers import RangeServer, StoreServer
 
 
 @pytest.fixture(scope="module")
@@ -74,3 +75,37 @@ def test_a_lost_server_ends_an_extraction(
     told = capsys.readouterr()
     assert sum("error" in json.loads(line) for line in told.out.splitlines()) == 1
     assert "--conflict skip" in told.err
+
+
+def test_members_of_a_data_set_fetch_their_objects_together(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Digests and verification of a data set cost a few requests for each member, not one for each object."""
+    dice = random.Random(7)
+    with StoreServer() as server:
+        for number in range(3):
+            path = tmp_path / f"20261103_{number:02X}_0000.des"
+            with shardcore.create(path, format="des") as writer:
+                for key in range(100):
+                    writer.add(f"{number}-{key}", dice.randbytes(2500))
+            server.put(f"/b/{path.name}", path.read_bytes())
+        way = ["s3://b/", "--endpoint-url", server.url, "--no-sign-request"]
+        assert run(["ls", *way, "--digest", "sha256"]) == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert len({line.split()[0] for line in lines}) == len(lines) == 300
+        # A listing or two; of each member both ends, a look for its sidecar, and its objects in at most three parts.
+        assert len(server.log) <= 2 + 3 * 6
+        server.log.clear()
+        assert run(["verify", *way, "--depth", "content"]) == 0
+        assert len(server.log) <= 2 + 3 * 12
+
+
+def test_the_heads_of_a_folder_are_looked_at_together(swh: Path) -> None:
+    """A folder of Read Shards is known after its listing and one more round trip, however many heads are looked at."""
+    with StoreServer(latency=0.05) as server:
+        for number in range(6):
+            server.put(f"/b/{number}.shard", swh.read_bytes())
+        options = RemoteOptions(endpoint_url=server.url, addressing="path", anonymous=True)
+        with shardcore.open("s3://b/", remote=options) as opened:
+            assert opened.format == "swh"
+        heads = [one for one in server.log if one.request.path.endswith(".shard")]
+        assert len(heads) == 4
+        assert max(one.began for one in heads) < min(one.ended for one in heads)

@@ -63,6 +63,17 @@ def test_a_uid_costs_its_own_zone_only(
         assert [json.loads(line)["shard"] for line in told.out.splitlines()][-1] == "low/20261103_2A_0000.des"
         assert " requests" in told.err
 
+        # What routes a key may lie in a store, too; and a folder that has a zones file alone stands for it.
+        s3.put({"where/zones.json": path.read_bytes()})
+        flags = ["--endpoint-url", s3.endpoint, "--addressing", "path"]
+        routed = ["-O", "date=2026-11-03", "-O", "zones=s3://shards/where/zones.json"]
+        assert run(["locate", "des", "200", *routed, "--json", *flags]) == 0
+        assert json.loads(capsys.readouterr().out)["uri"] == "s3://zone-high/"
+        assert run(["get", "s3://shards/where/", "200", *flags]) == 0
+        assert capsys.readouterr().out == "first"
+        assert run(["get", str(tmp_path), "200", "--date", "2026-11-03"]) == 0
+        assert capsys.readouterr().out == "first"
+
         # A zones file in a bucket, with flags that count more than what it says.
         s3.put({"zones.json": path.read_bytes().replace(proxy.host.encode(), b"nowhere.invalid")})
         flags = ["--endpoint-url", s3.endpoint, "--addressing", "path"]

@@ -28,7 +28,9 @@ from shardcore.text import without_marks
 from shardcore.words import plural
 from shardscope.around.overview_scale import StripScale
 from shardscope.around.picture import add_picture
+from shardscope.around.strip_lights import paint_strip_arrows, paint_strip_lights
 from shardscope.around.strip_paint import LABEL_GAP, STRIP_HEIGHT, paint_strip
+from shardscope.lights import Arrow, Light, arrows_in, lights_in
 from shardscope.looks import theme
 from shardscope.looks.words import grouped, share_text, size_text
 from shardscope.models.marks import Marks
@@ -74,6 +76,8 @@ class Overview(QWidget):
         self._view = (0, 0)
         self._selection = (0, 0)
         self._marks = Marks()
+        self._lights: tuple[Light, ...] = ()
+        self._arrows: tuple[Arrow, ...] = ()
         self._fetched: tuple[tuple[int, int], ...] = ()
         self._hits: Sequence[int] = ()
         self._hit_xs: frozenset[int] = frozenset()
@@ -111,6 +115,11 @@ class Overview(QWidget):
         """Marks what findings are about."""
         self._marks = Marks(findings, self.name)
         self._place_marks()
+
+    def set_lights(self, lights: Sequence[Light], arrows: Sequence[Arrow]) -> None:
+        """Marks what is lit, and what leads where; those of other sources are seen there."""
+        self._lights, self._arrows = tuple(lights), tuple(arrows)
+        self.update()
 
     def set_fetched(self, ranges: Iterable[tuple[int, int]]) -> None:
         """Marks ranges that a remote source holds, besides the pages in memory."""
@@ -193,6 +202,8 @@ class Overview(QWidget):
             self._paint_hits(painter, colours, strip)
             self._paint_marks(painter, colours, strip)
             self._paint_view(painter, colours, strip)
+            paint_strip_lights(painter, colours, strip, self.x_of, lights_in(self._lights, self.name))
+            paint_strip_arrows(painter, colours, strip, self.x_of, arrows_in(self._arrows, self.name))
         if self.hasFocus():
             painter.setPen(QPen(colours.accent, 1, Qt.PenStyle.DotLine))
             painter.setBrush(Qt.BrushStyle.NoBrush)

@@ -96,6 +96,11 @@ class JobList(QWidget):
         self.cancel_button = QPushButton(self.tr("Cancel"), self)
         self.cancel_button.setToolTip(self.tr("Stop the selected jobs, or all when none is selected (Delete)"))
         self.cancel_button.clicked.connect(self.cancel_selected)
+        self.resume_button = QPushButton(self.tr("Resume"), self)
+        self.resume_button.setToolTip(
+            self.tr("Go on with what is missing since the line broke; what is whole is not fetched again")
+        )
+        self.resume_button.clicked.connect(self.resume_selected)
         self.clear_button = QPushButton(self.tr("Clear finished"), self)
         self.clear_button.clicked.connect(self._clear)
         self.summary = QLabel(self.tr("No jobs yet"), self)
@@ -109,6 +114,7 @@ class JobList(QWidget):
         bar.setContentsMargins(8, 6, 8, 6)
         bar.setSpacing(8)
         bar.addWidget(self.summary, 1)
+        bar.addWidget(self.resume_button)
         bar.addWidget(self.cancel_button)
         bar.addWidget(self.clear_button)
         self._stack = QStackedLayout()
@@ -122,6 +128,7 @@ class JobList(QWidget):
         self.model.rowsInserted.connect(self._update)
         self.model.modelReset.connect(self._update)
         self.model.dataChanged.connect(self._update)
+        self.table.selectionModel().selectionChanged.connect(self._update)
         self._update()
 
     def cancel_selected(self) -> None:
@@ -132,6 +139,19 @@ class JobList(QWidget):
         for index in rows:
             self.model.job(index).cancel()
 
+    @property
+    def _resumable(self) -> Job | None:
+        """The job that goes on: the selected one, or without a selection the latest that was left open."""
+        chosen = self.table.selectionModel().selectedRows()
+        rows = chosen or [self.model.index(row, 0) for row in range(self.model.rowCount())]
+        return next((job for job in map(self.model.job, rows) if job.resume is not None), None)
+
+    def resume_selected(self) -> None:
+        """Goes on with a job that a broken line ended."""
+        job = self._resumable
+        if job is not None and job.resume is not None:
+            job.resume()
+
     def _clear(self) -> None:
         self.model.clear_ended()
 
@@ -139,6 +159,8 @@ class JobList(QWidget):
         count, running = self.model.rowCount(), self.model.running
         self._stack.setCurrentIndex(1 if count else 0)
         self.cancel_button.setEnabled(running > 0)
+        self.resume_button.setVisible(any(self.model.job(self.model.index(n, 0)).resume for n in range(count)))
+        self.resume_button.setEnabled(self._resumable is not None)
         self.clear_button.setEnabled(count > running)
         some = self.tr("{0} running, {1} finished").format(running, count - running)
         self.summary.setText(some if count else self.tr("No jobs yet"))

@@ -78,6 +78,12 @@ def _going(menu: QMenu, session: Session, deeds: NodeDeeds, path: tuple[Node, ..
 
     add(translate("NodeMenu", "&Select bytes"), lambda: session.select_node(path), bool(node.span.size))
     add(translate("NodeMenu", "&Follow pointer"), lambda: go(node.target), node.target is not None)
+
+    def ask() -> None:
+        session.select_node(path)
+        session.ask_leads()
+
+    add(translate("NodeMenu", "&Who leads here?"), ask, bool(node.span.size))
     if node.decoded:
         add(translate("NodeMenu", "Show &decoded bytes"), lambda: go(Span(node.decoded, 0, 1)), True)
     # A field leads into another file where its record does.

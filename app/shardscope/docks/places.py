@@ -27,6 +27,7 @@ from PySide6.QtWidgets import (
 from shardcore import DataSet, Folder, Shard, Span
 from shardcore.registry import all_formats
 from shardcore.sources.names import SourceName
+from shardcore.sources.remote.address import is_address
 from shardcore.sources.remote.source import RemoteFolder
 from shardcore.words import plural
 from shardscope import assets
@@ -441,7 +442,7 @@ def _inside(folder: Folder, name: str) -> str:
 
 def _folder_of(uri: str) -> str:
     """Where something lies, for people."""
-    if "://" in uri:
+    if is_address(uri):
         return uri
     folder, home = str(Path(uri).parent), str(Path.home())
     return f"~{folder[len(home) :]}" if folder.startswith(home) else folder

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QItemSelectionModel, QModelIndex, QPersistentModelIndex, QRect, QSize, Qt, Signal
+from PySide6.QtCore import (
+    QItemSelectionModel,
+    QModelIndex,
+    QPersistentModelIndex,
+    QPointF,
+    QRect,
+    QRectF,
+    QSize,
+    Qt,
+    Signal,
+)
 from PySide6.QtGui import QColor, QContextMenuEvent, QPainter, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QHeaderView,
     QMenu,
+    QStyle,
     QStyledItemDelegate,
     QStyleOptionViewItem,
+    QToolButton,
     QTreeView,
     QWidget,
 )
@@ -18,6 +30,8 @@ from shardcore import Node, SectionRole
 from shardcore.nodes.node import Elsewhere
 from shardscope.docks.node_menu import NodeDeeds, node_menu
 from shardscope.looks import theme
+from shardscope.looks.badges import badge_font, badge_size, paint_badge
+from shardscope.models.lit_nodes import LitNodes, lit_nodes
 from shardscope.models.node_model import NODE_ROLE, SECTION_ROLE, NodeModel
 from shardscope.selection import Selection
 from shardscope.session import Session
@@ -50,6 +64,8 @@ class NodeDelegate(QStyledItemDelegate):
                 option.text = f"✖ {option.text}"
         elif index.column() != 0:
             option.palette.setColor(role, colours.text if index.column() == 1 else colours.muted)
+        if index.column() == 0 and isinstance(node, Node) and node.differs is not None:
+            option.text = f"{option.text} ≠"
         if index.column() == 0:
             # Room for the bar, which `paint` draws: the style keeps the name off it, selected or not.
             option.features |= QStyleOptionViewItem.ViewItemFeature.HasDecoration
@@ -58,7 +74,10 @@ class NodeDelegate(QStyledItemDelegate):
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         """Paints a row; left of its name stands a bar in the colour of its section."""
         super().paint(painter, option, index)
-        colour = self._tree.section_colour(index) if index.column() == 0 else None
+        if index.column() != 0:
+            return
+        self._paint_badges(painter, option, index)
+        colour = self._tree.section_colour(index)
         if colour is None:
             return
         height = option.fontMetrics.height()
@@ -67,12 +86,35 @@ class NodeDelegate(QStyledItemDelegate):
         painter.setBrush(colour)
         painter.drawRoundedRect(place, 1, 1)
 
+    def _paint_badges(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        """The numbers of what is lit, at the right end of the name."""
+        lights = self._tree.lit.at(index.data(NODE_ROLE), expanded=self._tree.isExpanded(index))
+        if not lights:
+            return
+        selected = bool(option.state & QStyle.StateFlag.State_Selected)
+        colours = theme.of(self._tree)
+        painter.save()
+        painter.setFont(badge_font(option.font))
+        sizes = [badge_size(light.number, painter.font()) for light in lights]
+        left = option.rect.right() - 2 - sum(size.width() + 1 for size in sizes)
+        # No letter of the name looks out from below them.
+        ground = colours.accent if selected else colours.base
+        painter.fillRect(
+            QRectF(left - 4, option.rect.top(), option.rect.right() - left + 4, option.rect.height()), ground
+        )
+        for light, size in zip(lights, sizes, strict=True):
+            place = QPointF(left, option.rect.center().y() - size.height() / 2 + 1)
+            paint_badge(painter, colours, place, light.number, hollow=light.hollow, inverted=selected)
+            left += size.width() + 1
+        painter.restore()
+
 
 class StructureTree(QTreeView):
     """Follows the selection of the session, and makes it.
 
     Attributes:
         session: What is open.
+        lit: Which rows are lit.
     """
 
     look_up_requested = Signal(object)
@@ -85,6 +127,7 @@ class StructureTree(QTreeView):
         self.session = session
         self._following = False
         self.nodes = NodeModel(session, self)
+        self.lit = LitNodes()
         self.setObjectName("structureTree")
         self.setAccessibleName(self.tr("Structure of the file"))
         self.setModel(self.nodes)
@@ -100,18 +143,49 @@ class StructureTree(QTreeView):
         header.setStretchLastSection(False)
         header.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
         header.setMinimumSectionSize(40)
+        self._make_differs()
         self.nodes.modelReset.connect(self._expand_root)
         self.nodes.revealed.connect(self._show)
         session.opened.connect(self._opened)
         session.closed.connect(self.nodes.load)
         session.index_loaded.connect(self._index_loaded)
         session.selection_changed.connect(self._follow)
+        session.lights_changed.connect(self._lights_changed)
         self._size_columns()
+
+    def _make_differs(self) -> None:
+        """The switch at the head of the tree: all of it, or only where page and practice differ."""
+        self.differs = QToolButton(self.header())
+        self.differs.setObjectName("structureDiffers")
+        self.differs.setText("≠")
+        self.differs.setCheckable(True)
+        self.differs.setAccessibleName(self.tr("Only where page and practice differ"))
+        self.differs.setToolTip(
+            self.tr(
+                "Shows only the fields on which the published page and practice differ.\n"
+                "Of a table, one row stands for all."
+            )
+        )
+        self.differs.toggled.connect(self.nodes.show_differing)
 
     def section_colour(self, index: Index) -> QColor | None:
         """The colour of the section that a node lies in; None for a whole file."""
         role = index.data(SECTION_ROLE)
         return theme.of(self).section(role) if isinstance(role, SectionRole) else None
+
+    def _lights_changed(self) -> None:
+        """Finds the nodes of what is lit, in a job."""
+        lights = self.session.lights
+
+        def take(lit: LitNodes) -> None:
+            if self.session.lights == lights:
+                self.lit = lit
+                self.viewport().update()
+
+        if not lights:
+            take(LitNodes())
+        else:
+            self.session.ask(lambda shard, _: lit_nodes(shard, lights), take, key=("lit", self))
 
     def _size_columns(self) -> None:
         """Offsets and sizes as wide as the file needs; name and value share the rest."""
@@ -129,6 +203,9 @@ class StructureTree(QTreeView):
         name = rest * (7 if narrow else 6) // 10
         for column, width in enumerate((name, rest - name, offset, size)):
             self.setColumnWidth(column, width)
+        wish = self.differs.sizeHint()
+        self.differs.resize(wish.width(), min(wish.height(), self.header().height()))
+        self.differs.move(name - wish.width() - 6, (self.header().height() - self.differs.height()) // 2)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Shares the new width."""
@@ -175,11 +252,17 @@ class StructureTree(QTreeView):
 
     def _opened(self, _: object) -> None:
         self._size_columns()
+        self.nodes.only_differing = False
+        self.differs.setChecked(False)
         self.nodes.load()
 
     def _expand_root(self) -> None:
         root = self.nodes.index(0, 0)
-        if root.isValid():
+        if root.isValid() and self.nodes.only_differing:
+            self.expandAll()
+            if not self.nodes.rowCount(root):
+                self.session.message.emit(self.tr("In this file page and practice agree, as far as is known."))
+        elif root.isValid():
             self.expand(root)
 
     def _index_loaded(self) -> None:

@@ -21,6 +21,7 @@ from PySide6.QtWidgets import (
 
 from shardcore import Cancelled, Shard
 from shardcore.options import Option, Purpose, read_options
+from shardcore.sources.remote.address import is_address
 from shardcore.writing.verbs import REKEY
 from shardscope.editing.editor import News, title_of
 from shardscope.editing.standing import maker
@@ -167,7 +168,7 @@ class Rekeying(QObject):
             return None
         self._close()
         place = Path(uri)
-        folder = place.parent if "://" not in uri else Path.home()
+        folder = place.parent if not is_address(uri) else Path.home()
         sheet = self.sheet = RekeySheet(options, folder / f"{place.stem}.rekeyed{place.suffix}", self._window)
         sheet.wanted.connect(lambda: self._write(sheet, options, sheet.values, Path(sheet.target.text().strip())))
         sheet.finished.connect(lambda _: self._closed(sheet))

@@ -7,6 +7,7 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Signal
 
 from shardcore import Shard
+from shardcore.sources.remote.address import is_address
 from shardscope import assets
 from shardscope.editing.standing import Standing, standing, what_was_interrupted
 from shardscope.jobs import Priority
@@ -99,5 +100,5 @@ class EditSwitch(QObject):
             if what is not None:
                 self.interrupted.emit(uri, what)
 
-        if "://" not in uri:
+        if not is_address(uri):
             self._session.jobs.submit(lambda _: what_was_interrupted(Path(uri)), key=("standing", self), done=done)

@@ -29,6 +29,7 @@ class Extraction:
         rows: Which of its objects; None for everything, as the command line takes it.
         where: The folder.
         options: How. `deleted` has tombstoned objects read through a second opening.
+        afresh: Whether everything is read through a second opening, because the server of the first was lost.
     """
 
     shard: Shard
@@ -36,6 +37,7 @@ class Extraction:
     rows: RowRanges | None
     where: Path
     options: ExtractOptions = field(default_factory=ExtractOptions)
+    afresh: bool = False
 
     @property
     def view(self) -> ObjectRef | None:

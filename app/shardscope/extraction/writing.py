@@ -7,7 +7,8 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from shardcore import ObjectRef, Remedy, Shard, SourceChanged
+from shardcore import ObjectRef, Remedy, Shard, ShardError, SourceChanged
+from shardcore.extract import Extracted as Taken
 from shardcore.extract import extract
 from shardcore.extract.choice import taken_rows
 from shardcore.progress import Progress
@@ -47,6 +48,7 @@ class Extracted:
         failures: The first of those that failed.
         again: Rows of the objects that failed; -1 stands for the whole content.
         manifest: The manifest that was written, or None.
+        lost: Whether the server was lost on the way: another opening may go on with what is missing.
     """
 
     files: int = 0
@@ -57,6 +59,7 @@ class Extracted:
     failures: tuple[Failure, ...] = field(default=(), compare=False)
     again: tuple[int, ...] = field(default=(), compare=False)
     manifest: Path | None = field(default=None, compare=False)
+    lost: bool = field(default=False, compare=False)
 
     @property
     def remedy(self) -> Remedy | None:
@@ -83,6 +86,9 @@ def write(wanted: Extraction, progress: Progress) -> Extracted:
     Raises:
         ShardError: The rows cannot be read, or the folder cannot be written to.
     """
+    if wanted.afresh:
+        with _second(wanted, progress, deleted=False) as shard:
+            return write(replace(wanted, shard=shard, afresh=False), progress)
     ahead = outlook(replace(wanted, options=replace(wanted.options, guess_extension=False)), progress)
     hidden = ahead.deleted
     serve = bool(hidden and wanted.options.deleted)
@@ -91,7 +97,7 @@ def write(wanted: Extraction, progress: Progress) -> Extracted:
     # Where the shard serves them anyway, nothing is hidden.
     options = replace(wanted.options, deleted=wanted.options.deleted or wanted.request.deleted)
     wanted = replace(wanted, options=options)
-    with _second(wanted, progress) if serve else nullcontext(wanted.shard) as source:
+    with _second(wanted, progress, deleted=True) if serve else nullcontext(wanted.shard) as source:
         found = _write(replace(wanted, shard=source), ahead.size, progress)
     return replace(found, left_out=0 if serve else hidden)
 
@@ -99,8 +105,9 @@ def write(wanted: Extraction, progress: Progress) -> Extracted:
 def _write(wanted: Extraction, total: int, progress: Progress) -> Extracted:
     files = size = skipped = failed = 0
     failures: list[Failure] = []
-    again: dict[int, None] = {}
+    refs = _Refs(wanted, progress)
     manifests: list[Path] = []
+    lost = False
 
     def each_piece(length: int) -> None:
         nonlocal size
@@ -109,7 +116,7 @@ def _write(wanted: Extraction, total: int, progress: Progress) -> Extracted:
 
     results = extract(
         wanted.shard,
-        _refs(wanted, progress),
+        refs,
         wanted.where,
         wanted.options,
         each_piece=each_piece,
@@ -123,40 +130,77 @@ def _write(wanted: Extraction, total: int, progress: Progress) -> Extracted:
         skipped += bool(result.skipped)
         if result.error:
             failed += 1
-            again[result.row] = None
+            lost = lost or result.last
+            refs.note(result)
             if len(failures) < MOST_TOLD:
                 name = result.key if result.key is not None else "an object without a key"
                 name = f"{name} ({result.part})" if result.part else name
                 failures.append(Failure(name, result.error, result.remedy))
     manifest = manifests[0] if manifests else None
     return Extracted(
-        files, size_written, skipped, failed, failures=tuple(failures), again=tuple(again), manifest=manifest
+        files,
+        size_written,
+        skipped,
+        failed,
+        failures=tuple(failures),
+        again=tuple(refs.failed),
+        manifest=manifest,
+        lost=lost,
     )
 
 
-def _refs(wanted: Extraction, progress: Progress) -> Iterator[ObjectRef]:
-    """The objects; an error on the way to one is its result, and the next ones come."""
-    view = wanted.view
-    if view is not None:
-        return iter([view])
-    objects = wanted.shard.objects
-    pieces = taken_rows(objects, wanted.pieces(progress), wanted.options, wanted.kinds)
-    return map(objects.ref, (row for rows in pieces for row in rows.tolist()))
+class _Refs:
+    """The objects; an error on the way to one is its result, and the next ones come.
+
+    Attributes:
+        failed: Rows of the objects that there is no file for; -1 stands for the whole content.
+    """
+
+    def __init__(self, wanted: Extraction, progress: Progress) -> None:
+        self.failed: dict[int, None] = {}
+        self._objects = wanted.shard.objects
+        view = wanted.view
+        self._view = [view] if view is not None else []
+        pieces = taken_rows(self._objects, wanted.pieces(progress), wanted.options, wanted.kinds)
+        self._rows: Iterator[int] = iter(()) if view is not None else (row for rows in pieces for row in rows.tolist())
+
+    def __iter__(self) -> Iterator[ObjectRef]:
+        return self
+
+    def __next__(self) -> ObjectRef:
+        if self._view:
+            return self._view.pop()
+        row = next(self._rows)
+        try:
+            return self._objects.ref(row)
+        except ShardError:
+            self.failed[row] = None
+            raise
+
+    def note(self, result: Taken) -> None:
+        """Says what became of an object; one of which nothing is known was noted on the way to it."""
+        if result.row >= 0 or result.key is not None:
+            self.failed[result.row] = None
 
 
-def _second(wanted: Extraction, progress: Progress) -> Shard:
-    """The same shard, opened once more so that it serves what was deleted.
+def _second(wanted: Extraction, progress: Progress, *, deleted: bool) -> Shard:
+    """The same shard, opened once more: so that it serves what was deleted, or because its server was lost.
 
     Raises:
         SourceChanged: The file is another by now.
         ShardError: It cannot be opened.
     """
-    opened = wanted.request.serving_deleted().open(progress)
+    request = wanted.request.serving_deleted() if deleted else wanted.request
+    opened = request.open(progress)
     try:
         before, now = wanted.shard.source, opened.source
         if before is not None and now is not None and before.identity != now.identity:
             raise SourceChanged(f"{wanted.request.name} was changed: reload it first")
-        opened.load_index(progress)
+        if deleted or wanted.shard.loaded:
+            opened.load_index(progress)
+        if wanted.shard.loaded and len(wanted.shard.objects) != len(opened.objects):
+            # The rows of a data set count through all of its members.
+            raise SourceChanged(f"{wanted.request.name} has other objects by now: reload it first")
     except BaseException:
         opened.close()
         raise

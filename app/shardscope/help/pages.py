@@ -27,7 +27,9 @@ _MOST_CHILDREN = 24
 """Of a list that may be long, this many are looked at."""
 
 _LAYOUT = re.compile(r"<!-- layout: (.*?) -->")
-_ROW = re.compile(r"^\| (?P<offset>.*?) \| (?P<size>.*?) \| `(?P<name>[^`]+)` \| (?P<type>.*?) \| (?P<doc>.*) \|$")
+_ROW = re.compile(
+    r"^\| (?P<offset>.*?) \| (?P<size>.*?) \| `(?P<name>[^`]+)`(?P<mark>(?: ≠)?) \| (?P<type>.*?) \| (?P<doc>.*) \|$"
+)
 _KEPT = re.compile(r"`[^`]*`|\[[^]]*\]\([^)]*\)")
 """What no word is looked for in: code and links."""
 
@@ -178,7 +180,7 @@ def _layout_line(line: str, layout: str, rows: list[Row]) -> str:
     unit = "byte" if size == "1" else "bytes"
     about = kind if kind.endswith(unit) else f"{size} {unit}, {kind}"
     link = f'[`{row["name"]}`](<field:{len(rows) - 1}> "Select {row["name"]} in the file")'
-    return f"| {row['offset']} | {link} | *{about}:* {row['doc']} |"
+    return f"| {row['offset']} | {link}{row['mark']} | *{about}:* {row['doc']} |"
 
 
 # --- from a row to the file ---

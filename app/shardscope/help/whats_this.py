@@ -59,6 +59,14 @@ def sentences() -> Mapping[str, str]:
             "breadcrumb": translate(
                 "WhatsThis", "The field that owns the selected byte, and what it is part of. Click to select that."
             ),
+            "chartsDock": translate(
+                "WhatsThis",
+                "What the file is made of: what its bytes are for, how large its objects are, how surprising its bytes "
+                "are, how full its slots are. Click a bar to go there, drag over several to filter.",
+            ),
+            "structureDiffers": translate(
+                "WhatsThis", "Shows only the fields on which the published page of the format and practice differ."
+            ),
             "legend": translate(
                 "WhatsThis",
                 "What colours and letters of the bytes on the screen mean. Click to go to the next of a kind.",

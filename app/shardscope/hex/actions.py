@@ -25,6 +25,7 @@ class HexActions:
         select_record: The record around it.
         select_section: The section of the byte with the caret.
         follow: To where the field points.
+        leads: Which bytes point to those that are selected.
         decoded: Between stored and decoded bytes.
         drawing: To the drawings, and back to the bytes.
         copy_drawing: The drawing that is shown, as SVG and as a picture.
@@ -55,6 +56,7 @@ class HexActions:
         self.select_record = self._action(self.tr("Select &record"), "Ctrl+Shift+R")
         self.select_section = self._action(self.tr("Select &section"), "Ctrl+Shift+S")
         self.follow = self._action(self.tr("Follow &pointer"))
+        self.leads = self._action(self.tr("&Who leads here?"), "Ctrl+Shift+W")
         self.decoded = self._action(self.tr("Show &decoded bytes"), "Ctrl+D")
         self.drawing = self._action(self.tr("Dra&wing"), "Alt+0")
         self.copy_drawing = self._action(self.tr("Copy d&rawing"))
@@ -77,7 +79,7 @@ class HexActions:
     def set_open(self, is_open: bool) -> None:
         """Whether there are bytes; where the caret stands enables *follow* and *decoded*."""
         always = (self.copy, *self.copies, self.copy_offset, self.select_field, self.select_section, self.find_these)
-        for action in (*always, self.goto, self.find, self.find_next, self.find_previous):
+        for action in (*always, self.leads, self.goto, self.find, self.find_next, self.find_previous):
             action.setEnabled(is_open)
         for action in (self.letters, self.fields, self.larger, self.smaller):
             action.setEnabled(is_open)

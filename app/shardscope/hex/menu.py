@@ -52,7 +52,14 @@ def hex_menu(view: QWidget, parent: QWidget, actions: HexActions, deeds: HexDeed
     menu.addAction(actions.copy_offset)
     menu.addSeparator()
     menu.addActions(
-        [actions.select_field, actions.select_record, actions.select_section, actions.follow, actions.decoded]
+        [
+            actions.select_field,
+            actions.select_record,
+            actions.select_section,
+            actions.follow,
+            actions.leads,
+            actions.decoded,
+        ]
     )
     menu.addSeparator()
     for text, act in (

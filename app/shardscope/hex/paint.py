@@ -16,6 +16,7 @@ from shardscope.hex.cells import Cells
 from shardscope.hex.field_column import FieldColumn
 from shardscope.hex.grid import HexGrid, HexPart
 from shardscope.hex.layout import hex_column
+from shardscope.hex.paint_lights import paint_arrows, paint_lights, paint_numbers
 from shardscope.hex.paint_rows import RowPainter
 from shardscope.hex.scene import Range, Scene
 from shardscope.looks.theme import Palette
@@ -75,7 +76,10 @@ class HexPainter:
         # Frames go on below the screen, but not into the strip that has no room for a row.
         painter.setClipRect(QRectF(grid.gutter, grid.header, area.width() - grid.gutter, scene.rows * grid.row))
         painter.translate(-scroll, 0)
+        paint_lights(painter, grid, self.palette, scene)
         self._over(painter, scene)
+        paint_numbers(painter, grid, self.palette, scene)
+        paint_arrows(painter, grid, self.palette, scene)
         self._reasons(painter, scene)
         painter.restore()
         self._header(painter, scene, area, scroll)

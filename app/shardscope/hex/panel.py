@@ -30,6 +30,7 @@ from shardscope.hex.status import HexStatus
 from shardscope.hex.tabs import OpenSource, SourceTabs, stored_span, tab_title
 from shardscope.hex.view import HexView
 from shardscope.hex.width import RowWidth
+from shardscope.lights import lights_in
 from shardscope.looks.remedies import plain_words
 from shardscope.models.sections import section_at
 from shardscope.opening import members_at_hand
@@ -161,6 +162,7 @@ class HexPanel(QWidget):
         actions.select_record.triggered.connect(self.select_record)
         actions.select_section.triggered.connect(self.select_section)
         actions.follow.triggered.connect(self.follow_pointer)
+        actions.leads.triggered.connect(self._session.ask_leads)
         actions.decoded.triggered.connect(self.toggle_decoded)
         actions.goto.triggered.connect(self.address.start)
         actions.find.triggered.connect(self.search.start)
@@ -180,6 +182,7 @@ class HexPanel(QWidget):
         session.selection_changed.connect(self._session_selected)
         session.index_loaded.connect(self._index_loaded)
         session.findings_changed.connect(self._findings_changed)
+        session.lights_changed.connect(self._lights_changed)
         self.pages.troubled.connect(session.note_trouble)
         if session.shard is not None:
             self._opened(session.shard)
@@ -233,6 +236,21 @@ class HexPanel(QWidget):
         self.state.set_findings(findings)
         self.overview.set_findings(findings)
 
+    def _lights_changed(self) -> None:
+        """Lights bytes; where nothing is selected, those that a step computes with are brought into view."""
+        lights, arrows = self._session.lights, self._session.arrows
+        self.state.set_lights(lights, arrows)
+        self.overview.set_lights(lights, arrows)
+        if not lights or not lights[0].hollow or self._session.selection.span is not None:
+            return
+        here = lights_in(lights, self.state.name)
+        if not here:
+            self.show_source(lights[0].span.source)
+        elif not any(light.span.start < self.state.visible_bytes[1] for light in here) or not any(
+            light.span.stop > self.state.visible_bytes[0] for light in here
+        ):
+            self.state.reveal(here[0].span.start)
+
     def show_source(self, name: str, select: Span | None = None) -> None:
         """Shows a source, opening a tab when there is none, and selects some of its bytes."""
         known = self.tabs.known(name)
@@ -276,6 +294,13 @@ class HexPanel(QWidget):
     def _session_selected(self, selection: Selection) -> None:
         span = selection.span
         if span is None:
+            if selection.row is None and self.state.layout.size:
+                # The caret stays: it is where the keyboard is, and selects nothing.
+                caret = self.state.selection.caret
+                self.state.select(Span(self.state.name, caret, caret + 1), reveal=False)
+                self.overview.set_selection(0, 0)
+                self._path_changed(())
+                self._refresh_status()
             return
         if selection.origin is not self or span.source != self.state.name:
             if span.source != self.state.name or not self.tabs.sources:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from shardcore import Section, Span
 from shardscope.hex.grid import HexPart
+from shardscope.lights import Arrow, Light
 from shardscope.models.marks import Marks
 from shardscope.models.proposed import Proposed
 
@@ -46,6 +47,8 @@ class Scene:
         hits: What a search found in these rows, ascending.
         failed: Bytes in these rows that could not be read, and why.
         proposed: What is going to change, or None.
+        lights: What is lit, numbered.
+        arrows: What leads where.
     """
 
     top: int
@@ -62,3 +65,5 @@ class Scene:
     hits: Sequence[Range] = ()
     failed: Sequence[tuple[Range, str]] = field(default=())
     proposed: Proposed | None = None
+    lights: Sequence[Light] = ()
+    arrows: Sequence[Arrow] = ()

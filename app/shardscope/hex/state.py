@@ -21,6 +21,7 @@ from shardscope.hex.marked_hits import hits_in
 from shardscope.hex.proposing import with_new
 from shardscope.hex.scene import HexSelection, Range, Scene
 from shardscope.hex.scroll import RowScroller
+from shardscope.lights import Arrow, Light, arrows_in, lights_in
 from shardscope.looks import theme
 from shardscope.models.marks import Mark, Marks
 from shardscope.models.proposed import Proposed, about
@@ -44,6 +45,8 @@ class HexState(QObject):
         frames: The field of the caret, then its record; fewer where there are none.
         patterns: What was searched for: its hits are marked.
         proposed: What is going to change in some source, or None.
+        lights: What is lit, in all sources.
+        arrows: What leads where, in all sources.
     """
 
     hovered = Signal(object)
@@ -80,6 +83,8 @@ class HexState(QObject):
         self.frames: tuple[Range, ...] = ()
         self.patterns: Sequence[Pattern] = ()
         self.proposed: Proposed | None = None
+        self.lights: tuple[Light, ...] = ()
+        self.arrows: tuple[Arrow, ...] = ()
         self.layout = HexLayout(0)
         self._font = theme.fixed_font()
         self.grid = HexGrid(self._font, self.layout, 1.0)
@@ -160,6 +165,8 @@ class HexState(QObject):
             hits=hits_in(self.pages, self.name, self.patterns, start, stop, self.layout.size),
             failed=failed_in(self.pages, self.name, start, stop),
             proposed=about(self.proposed, self.name),
+            lights=lights_in(self.lights, self.name),
+            arrows=arrows_in(self.arrows, self.name),
         )
 
     def roles_on_screen(self) -> list[tuple[SectionRole, FieldRole]]:
@@ -214,6 +221,11 @@ class HexState(QObject):
         if (found := tuple(frames)) != self.frames:
             self.frames = found
             self.changed.emit()
+
+    def set_lights(self, lights: Sequence[Light], arrows: Sequence[Arrow]) -> None:
+        """Lights bytes, with their numbers, and draws arrows; those of other sources are seen there."""
+        self.lights, self.arrows = tuple(lights), tuple(arrows)
+        self.changed.emit()
 
     def _look_otherwise(self) -> None:
         self.looks_changed.emit()

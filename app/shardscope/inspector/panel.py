@@ -5,22 +5,38 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from PySide6.QtCore import QEvent, QSize, Qt, QTimer, Signal
-from PySide6.QtWidgets import QFrame, QScrollArea, QSizePolicy, QStackedWidget, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import (
+    QFrame,
+    QHBoxLayout,
+    QPushButton,
+    QScrollArea,
+    QSizePolicy,
+    QStackedWidget,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
 
 from shardcore import Node, Shard, Span
+from shardcore.nodes.card import Card, card_of, markdown
 from shardcore.nodes.headline import headline, sum_text
 from shardcore.nodes.node import Elsewhere
 from shardcore.text import without_marks
 from shardscope.around.breadcrumb import Breadcrumb
 from shardscope.inspector.as_numbers import MOST
+from shardscope.inspector.card_sheet import CardSheet
+from shardscope.inspector.leads_form import LeadsForm
 from shardscope.inspector.object_passport import object_rows
 from shardscope.inspector.parts import Form, Numbers
 from shardscope.inspector.passport import MOST_LARGE, RAW, ToPage, first_bytes, node_rows
 from shardscope.jobs import Job
+from shardscope.lights import Question
 from shardscope.looks.remedies import plain_words
 from shardscope.looks.type import LARGE, NORMAL, TITLE, sized
 from shardscope.looks.words import cut_end, grouped, node_name, short_name
 from shardscope.looks.wrap_text import WrapText
+from shardscope.models.sections import section_at
 from shardscope.selection import Selection
 from shardscope.session import Session
 
@@ -74,6 +90,7 @@ class Inspector(QScrollArea):
         session.opened.connect(self._show_selection)
         session.closed.connect(self._show_selection)
         session.selection_changed.connect(self._show_selection)
+        session.question_changed.connect(self._show_leads)
         self._show_selection()
 
     def sizeHint(self) -> QSize:
@@ -146,6 +163,7 @@ class Inspector(QScrollArea):
         self.object_form.setVisible(ref is not None)
         if ref is not None:
             self.object_form.set_rows(object_rows(ref))
+        self.cards.setVisible(node is not None)
         self._show_numbers()
 
     def _show_value(self, node: Node) -> None:
@@ -232,6 +250,13 @@ class Inspector(QScrollArea):
             key=("elsewhere", self),
         )
 
+    def _show_leads(self, question: Question | None) -> None:
+        """Shows who leads to some bytes; the answer comes into view."""
+        self.leads.show_question(question)
+        if question is not None and question.leads is not None:
+            # The list gets its height first.
+            QTimer.singleShot(0, self, lambda: self.ensureWidgetVisible(self.leads, 0, 12))
+
     def _climb(self, link: str) -> None:
         number = int(link) if link.isdigit() else -1
         if 0 <= number < len(self._path):
@@ -262,6 +287,10 @@ class Inspector(QScrollArea):
         self.node_form = Form(self.tr("FIELD"))
         self.node_form.title.hide()
         self.object_form = Form(self.tr("OBJECT"))
+        self.leads = LeadsForm()
+        self.leads.ask.clicked.connect(self._session.ask_leads)
+        self.leads.clear.clicked.connect(self._session.clear_question)
+        self.leads.followed.connect(self._follow)
         self._build_fold()
         for form in (self.node_form, self.object_form):
             form.followed.connect(self._follow)
@@ -274,6 +303,9 @@ class Inspector(QScrollArea):
         column.addSpacing(6)
         column.addWidget(self.object_form)
         column.addSpacing(6)
+        column.addWidget(self.leads)
+        column.addSpacing(6)
+        column.addWidget(self._make_cards())
         column.addWidget(self.numbers_title)
         column.addWidget(self.numbers)
         column.addStretch(1)
@@ -288,6 +320,50 @@ class Inspector(QScrollArea):
         self.pages.addWidget(content)
         self.pages.addWidget(empty)
         self.setWidget(self.pages)
+
+    def _make_cards(self) -> QWidget:
+        """The buttons that make a card of what is shown."""
+        self.cards = QWidget()
+        self.copy_card = QPushButton(self.tr("Copy as card"))
+        self.copy_card.setToolTip(self.tr("Copies what this is, as Markdown, with lines that find it again"))
+        self.copy_card.clicked.connect(lambda _=False: self._copy_card())
+        self.passport = QPushButton(self.tr("Passport…"))
+        self.passport.setToolTip(self.tr("Shows the same as a card that can be saved as a picture or printed"))
+        self.passport.clicked.connect(lambda _=False: self.show_card())
+        row = QHBoxLayout(self.cards)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.addWidget(self.copy_card)
+        row.addWidget(self.passport)
+        row.addStretch(1)
+        return self.cards
+
+    # --- cards ---
+
+    def card(self) -> Card | None:
+        """What is selected, as a card; None where nothing is, or not all is known of it yet."""
+        if not self._path or self._node is None or self._session.shard is None:
+            return None
+        request, ref = self._session.request, self._session.selection.ref
+        raw = self._bytes.raw if self._bytes.node == self._node.span else b""
+        key = ref.key if ref is not None and ref.key is not None else ""
+        return card_of(self._path, raw, request.shown, request.format, key, self._session.selection.span)
+
+    def _copy_card(self) -> None:
+        if (card := self.card()) is not None:
+            QGuiApplication.clipboard().setText(markdown(card))
+            self._session.message.emit(self.tr("Copied as a card."))
+
+    def show_card(self) -> CardSheet | None:
+        """Shows what is selected as a card."""
+        card, shard, node = self.card(), self._session.shard, self._node
+        if card is None or shard is None or node is None:
+            return None
+        source = shard.source
+        section = section_at(shard.sections, node.span.start) if not node.span.source and len(self._path) > 1 else None
+        size = source.size if source is not None else None
+        sheet = CardSheet(card, section.role if section is not None else None, size, self.window())
+        sheet.open()
+        return sheet
 
     def _build_fold(self) -> None:
         self.numbers = Numbers()

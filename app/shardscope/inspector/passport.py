@@ -95,6 +95,9 @@ def node_rows(node: Node, raw: bytes | None) -> list[Row]:
         rows.append(Row("stored in", f"→ {node.elsewhere.text}", elsewhere=node.elsewhere))
     if node.decoded:
         rows.append(Row("decoded", "→ the bytes it decodes to", target=Span(node.decoded, 0, 1)))
+    if node.differs is not None:
+        rows.append(Row("page says", f"{node.differs.page}.", page=True))
+        rows.append(Row("in practice", f"{node.differs.practice}.", strong=True))
     if node.error:
         rows.append(Row("error", grouped(node.error), tone="error"))
     return rows

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, QPersistentModelIndex, Qt, Signal
 
 from shardcore import Node, SectionRole, Shard, ShardError
+from shardcore.nodes.differing import differing
 from shardcore.nodes.headline import grouped_value, sum_text
 from shardcore.nodes.node import Children
 from shardcore.text import without_marks
@@ -121,8 +122,15 @@ class NodeModel(QAbstractItemModel):
         self._shard: Shard | None = None
         self._round = 0
         self._open: list[_Opened] = []
+        self.only_differing = False
 
     # --- filling ---
+
+    def show_differing(self, only: bool) -> None:
+        """Shows only the fields on which page and practice differ, and what they are in; or everything again."""
+        if only != self.only_differing:
+            self.only_differing = only
+            self.load()
 
     def load(self) -> None:
         """Reads the root of what is open, or empties the model."""
@@ -132,6 +140,9 @@ class NodeModel(QAbstractItemModel):
         self._open = []
         self.endResetModel()
         if self._shard is None:
+            return
+        if self.only_differing:
+            self._ask(lambda shard, _: differing(shard.tree), self._take_whole, key=("tree", self))
             return
 
         def work(shard: Shard, job: Job) -> tuple[Node, _Level]:
@@ -148,6 +159,22 @@ class NodeModel(QAbstractItemModel):
             self.endResetModel()
 
         self._ask(work, take, key=("tree", self))
+
+    def _take_whole(self, root: Node) -> None:
+        """Takes a small tree as a whole."""
+        self.beginResetModel()
+        self._open = [_Opened(Node("", root.span), -1, 0, count=1, pages={0: [root]})]
+
+        def add(node: Node, parent: int, row: int) -> None:
+            number, kids = len(self._open), list(node.children)
+            self._open[parent].opened[row] = number
+            pages = {page: make_page(kids, page) for page in range(-(-len(kids) // PAGE))}
+            self._open.append(_Opened(node, parent, row, count=len(kids), pages=dict(pages)))
+            for at, kid in enumerate(kids):
+                add(kid, number, at)
+
+        add(root, 0, 0)
+        self.endResetModel()
 
     def _ask(self, work: Callable[[Shard, Job], T], take: Callable[[T], None], *, key: object = None) -> None:
         """Asks the session; what belongs to an older filling of the model is dropped."""
@@ -216,7 +243,7 @@ class NodeModel(QAbstractItemModel):
 
     def reveal(self, path: tuple[Node, ...]) -> None:
         """Fetches what is needed to show the last node of a path; `revealed(index)` tells when it is there."""
-        if not path or not self._open:
+        if not path or not self._open or self.only_differing:
             return
 
         self._ask(lambda shard, _: _levels(shard, path), self._walk, key=("reveal", self))
@@ -325,7 +352,8 @@ class NodeModel(QAbstractItemModel):
             case Qt.ItemDataRole.ToolTipRole:
                 return tip(_tip_of(node))
             case Qt.ItemDataRole.AccessibleTextRole:
-                return f"{self._texts(index, node)[index.column()]}{', damaged' if node.error else ''}"
+                differs = ", page and practice differ" if node.differs and not index.column() else ""
+                return f"{self._texts(index, node)[index.column()]}{', damaged' if node.error else ''}{differs}"
             case Qt.ItemDataRole.TextAlignmentRole:
                 return int(_alignment(index.column()))
             case _:
@@ -358,6 +386,7 @@ def _tip_of(node: Node) -> str:
     lines = (
         cut_end(f"{node_name(node)}: {value}" if value else node_name(node), _LONGEST_TIP),
         grouped(without_marks(node.doc)),
+        f"≠ {node.differs.sentence}" if node.differs is not None else "",
     )
     return "\n".join(text for text in (*lines, f"= {adds}" if adds else "", grouped(node.error), place) if text)
 

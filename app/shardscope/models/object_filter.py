@@ -19,6 +19,7 @@ _NUMBER = r"(\d[\d,_]*)\s*([KMGT]?)(?:i?B)?"
 _COMPARED = re.compile(rf"([<>]=?|=){_NUMBER}", re.IGNORECASE)
 _BETWEEN = re.compile(rf"(?:{_NUMBER})?\.\.(?:{_NUMBER})?", re.IGNORECASE)
 _EXACT = re.compile(_NUMBER, re.IGNORECASE)
+_ROWS = re.compile(r"row:([\d,_]+)(?:\.\.([\d,_]+))?", re.IGNORECASE)
 _NAMED = re.compile(r"(-?)(state|kind|codec):(.*)", re.IGNORECASE)
 
 Fits = Callable[[ObjectColumns], NDArray[np.bool_]]
@@ -50,7 +51,8 @@ def parse(text: str, objects: Objects) -> Filter:
     """Takes the words of a filter apart; what is none of the forms below belongs to the key.
 
     `>4K`, `<=1M`, `=7`, `10..200` and `size:…` are sizes in bytes; `state:live,unused`, `kind:chunk` and `codec:lz4`
-    name what is wanted, `-state:unused` what is not; `key:…` is a key, whatever it looks like.
+    name what is wanted, `-state:unused` what is not; `key:…` is a key, whatever it looks like. `stored:…` is a size of
+    stored bytes, `row:10..20` are rows by their numbers, both included.
 
     Args:
         text: What was typed.
@@ -67,6 +69,10 @@ def parse(text: str, objects: Objects) -> Filter:
             keys.append(word[4:])
         elif named := _NAMED.fullmatch(word):
             rules.append(_names(named[2].lower(), named[3], bool(named[1]), objects))
+        elif word.lower().startswith("row:"):
+            rules.append(_rows(word))
+        elif word.lower().startswith("stored:"):
+            rules.append(_stored(word))
         elif word.lower().startswith("size:") or word[0] in "<>=" or _is_between(word):
             rules.append(_sizes(word))
             by_size = True
@@ -109,6 +115,20 @@ def _sizes(word: str) -> Fits:
     text = word[5:] if word.lower().startswith("size:") else word
     low, high = _bounds(text, word)
     return lambda columns: (columns.size >= low) & (columns.size <= high)
+
+
+def _stored(word: str) -> Fits:
+    low, high = _bounds(word[7:], word)
+    return lambda columns: (columns.stored_size >= low) & (columns.stored_size <= high)
+
+
+def _rows(word: str) -> Fits:
+    found = _ROWS.fullmatch(word)
+    if found is None:
+        raise UsageError(f"{word} names no rows: write row:12 or row:10..20")
+    first, last = (int(text.replace(",", "").replace("_", "")) for text in (found[1], found[2] or found[1]))
+    most = int(np.iinfo(np.int64).max)
+    return lambda columns: (columns.row >= min(first, most)) & (columns.row <= min(last, most))
 
 
 def _bounds(text: str, word: str) -> tuple[int, int]:

@@ -61,12 +61,23 @@ class View:
         return self == View()
 
 
-def rows_of(shard: Shard, view: View, progress: Progress = no_progress) -> SomeRows | None:
+class LooksAtAll(UsageError):
+    """A view needs all rows, and they were not to be looked at."""
+
+
+def rows_of(shard: Shard, view: View, progress: Progress = no_progress, *, whole: bool = True) -> SomeRows | None:
     """The rows of a view; None for all rows in the order of the format.
 
     An order leaves no row out: rows that have no such value (no size, no bytes) come last, whichever way it goes.
 
+    Args:
+        shard: What has the rows.
+        view: What is wanted of them.
+        progress: Is told how far it is.
+        whole: Whether all rows may be looked at: that reads the index. A whole key is looked up without it.
+
     Raises:
+        LooksAtAll: They would have to be.
         UsageError: The order is not known (yet), or the filter is wrong.
         SourceError: The bytes cannot be had.
     """
@@ -77,6 +88,8 @@ def rows_of(shard: Shard, view: View, progress: Progress = no_progress) -> SomeR
     exact = _exact(shard, wanted.key) if not wanted.rules else None
     if exact is not None:
         return exact
+    if not whole:
+        raise LooksAtAll("looking at all rows reads the index first")
     known, rest = _ordered(shard, view.order, progress)
     if not view.text:
         if known is None:

@@ -38,6 +38,7 @@ class ObjectActions(QObject):
         extract_all: The same for everything.
         copy_keys: Puts the keys on the clipboard, one per line.
         go: Opens the current row: its bytes are selected.
+        leads: Asks who leads to the current row's bytes.
         trace: Hands the key to `trace_requested`.
         check: Reads the objects and tells size and SHA-256.
     """
@@ -56,8 +57,9 @@ class ObjectActions(QObject):
         self.copy_keys = self._action(self.tr("&Copy keys"), "", self.copy)
         self.go = self._action(self.tr("&Go to its bytes"), "", table.open_current)
         self.trace = self._action(self.tr("&Look up"), "T", self._trace)
+        self.leads = self._action(self.tr("&Who leads here?"), "W", self._ask_leads)
         self.check = self._action(self.tr("&Verify selected objects"), "", self.check_selected)
-        table.addActions([self.go, self.trace, self.extract, self.extract_all, self.copy_keys, self.check])
+        table.addActions([self.go, self.trace, self.leads, self.extract, self.extract_all, self.copy_keys, self.check])
         table.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
         table.copy_requested.connect(self.copy)
         table.selectionModel().selectionChanged.connect(self._update)
@@ -74,7 +76,7 @@ class ObjectActions(QObject):
 
     def _update(self) -> None:
         count = self._table.selected_count() if self._session.shard is not None else 0
-        for action in (self.go, self.extract, self.copy_keys, self.trace, self.check):
+        for action in (self.go, self.extract, self.copy_keys, self.trace, self.leads, self.check):
             action.setEnabled(count > 0)
         self.extract_all.setEnabled(self._session.shard is not None)
 
@@ -118,6 +120,12 @@ class ObjectActions(QObject):
                 self.trace_requested.emit(keys[0])
 
         self._keys(self._table.selected_ranges().head(1), list, take)
+
+    def _ask_leads(self) -> None:
+        """Asks who leads to the first of the selected objects."""
+        for rows in self._table.selected_ranges().head(1).pieces():
+            self._session.select_row(int(rows[0]))
+            self._session.ask_leads()
 
     def _keys(self, chosen: RowRanges, make: Callable[[list[str]], T], take: Callable[[T], None]) -> None:
         """Reads keys, and makes something of them, in a job."""

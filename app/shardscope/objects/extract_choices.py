@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
 from shardcore.extract import AS_USUAL, Conflict, ExtractOptions
+from shardcore.sources.remote.address import is_address
 from shardscope.opening import OpenRequest
 
 ASK = "ask"
@@ -66,7 +67,7 @@ class Choices:
 
 def first_folder(request: OpenRequest) -> str:
     """Where objects go when nothing was extracted before: a folder beside the shard."""
-    if "://" in request.uri:
+    if is_address(request.uri):
         return str(Path.home() / f"{Path(request.name).stem or 'objects'}-objects")
     path = Path(request.uri).absolute()
     return str(path.parent / f"{path.stem or 'objects'}-objects")

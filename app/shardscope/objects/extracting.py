@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QWidget
 
-from shardcore import Cancelled
+from shardcore import Cancelled, RemoteError
+from shardcore.errors import ends_reading
+from shardcore.extract import Conflict
 from shardcore.words import plural
 from shardscope.extraction import Extracted, Extraction, Outlook, existing, outlook, write
 from shardscope.fetching import whole
@@ -35,6 +38,13 @@ class Result:
     def text(self) -> str:
         """In one sentence."""
         return self.found.text(self.wanted.where)
+
+    @property
+    def rest(self) -> Extraction:
+        """What is left to do: the objects without a file; through another opening where the server was lost."""
+        rows = [row for row in self.found.again if row >= 0]
+        rest = replace(self.wanted, afresh=self.found.lost)
+        return replace(rest, rows=RowRanges.of([range(row, row + 1) for row in rows])) if rows else rest
 
 
 class Extracting(QObject):
@@ -84,9 +94,15 @@ class Extracting(QObject):
                 if error is not None and not isinstance(error, Cancelled):
                     self.session.note_trouble(error)
                     self.session.tell(self.tr("Not extracted"), error)
+                    if isinstance(error, RemoteError) and ends_reading(error):
+                        job.resume = partial(self._resume, job, wanted)
                 return
             result = Result(wanted, found)
             job.note = result.text
+            if found.lost:
+                self.session.check_source()
+                job.note += "; " + self.tr("Resume goes on with what is missing")
+                job.resume = partial(self._resume, job, result.rest)
             self.session.message.emit(result.text)
             self.finished.emit(result)
 
@@ -109,14 +125,20 @@ class Extracting(QObject):
 
     def retry(self, result: Result) -> Job | None:
         """Tries once more what failed; nothing when the shard is not open any more."""
-        wanted = result.wanted
-        if self.session.shard is not wanted.shard:
+        wanted = result.rest
+        if self.session.shard is not wanted.shard and not wanted.afresh:
             self.session.message.emit(self.tr("Open {0} to try again").format(wanted.request.name))
             return None
-        rows = [row for row in result.found.again if row >= 0]
-        if rows:
-            wanted = replace(wanted, rows=RowRanges.of([range(row, row + 1) for row in rows]))
         return self.start(wanted)
+
+    def _resume(self, job: Job, wanted: Extraction) -> Job:
+        """Goes on with what a job left open, once; files that are there stay, whatever was said of them before."""
+        job.resume = None
+        self.session.jobs.changed.emit(job)
+        conflict = wanted.options.conflict
+        if conflict is Conflict.ERROR:
+            wanted = replace(wanted, options=replace(wanted.options, conflict=Conflict.SKIP))
+        return self.start(replace(wanted, afresh=True))
 
     # --- the sheet ---
 

@@ -24,7 +24,8 @@ class FilterField(QLineEdit):
                 "Any of these, with blanks between them; all must fit.\n"
                 "• the beginning of a key, a pattern with * and ?, or a whole key; "
                 "key:… for keys that look like a rule\n"
-                "• a size in bytes: >4K  <=1M  =520  10..200\n"
+                "• a size in bytes: >4K  <=1M  =520  10..200   or of stored bytes: stored:10..200\n"
+                "• rows by their numbers: row:12  row:10..20\n"
                 "• state:live,unused   kind:chunk   codec:lz4   with a minus for what is not wanted: -state:unused\n"
                 "Drop a file here to ask whether it is in this shard: by its SHA-256, its name, then its content."
             )

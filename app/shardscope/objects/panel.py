@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QToolButton, QVBoxLayout, QWidget
 
+from shardcore.sources.remote.address import is_address
+from shardcore.sources.remote.tape import size_text
 from shardcore.words import plural
 from shardscope.fetching import index_size
 from shardscope.jobs import Pool, Priority
@@ -16,7 +19,7 @@ from shardscope.looks.remedies import plain_words
 from shardscope.models.census import Census, count, countable
 from shardscope.models.object_filter import toggled
 from shardscope.models.object_model import ObjectModel, place_in
-from shardscope.models.object_rows import SomeRows, View, can_sort, rows_of
+from shardscope.models.object_rows import LooksAtAll, SomeRows, View, can_sort, rows_of
 from shardscope.objects.actions import ObjectActions
 from shardscope.objects.chips import Chips
 from shardscope.objects.columns import Columns
@@ -147,7 +150,7 @@ class ObjectPanel(QWidget):
         self._typing.timeout.connect(self._apply)
         self.hide_unused.triggered.connect(self._hide)
         self.chips.chosen.connect(lambda name, value: self._set_filter(toggled(self.filter.text(), name, value)))
-        self.load_button.clicked.connect(lambda _: session.load_index())
+        self.load_button.clicked.connect(lambda _: session.want_index())
 
     # --- what is open ---
 
@@ -195,7 +198,7 @@ class ObjectPanel(QWidget):
             self.chips.show_filter(self.filter.text())
             self.columns.learn(census)
 
-        if not countable(self._total, far="://" in self._session.uri):
+        if not countable(self._total, far=is_address(self._session.uri)):
             learn(None)
             return
         self._session.ask(
@@ -215,6 +218,10 @@ class ObjectPanel(QWidget):
         self.filter.setText(text)
         self._typing.stop()
         self._apply()
+
+    def show_only(self, text: str) -> None:
+        """Shows the rows of a filter, which somebody else chose."""
+        self._set_filter(text)
 
     def _hide(self, hidden: bool) -> None:
         words = [word for word in self.filter.text().split() if word != HIDE]
@@ -270,18 +277,26 @@ class ObjectPanel(QWidget):
 
         def failed(error: BaseException) -> None:
             self._say(plain_words(error), view)
+            if isinstance(error, LooksAtAll) and self._view is view:
+                # Until somebody agrees, the rows stay as they are.
+                self._session.with_index(self.tr("Filtering and sorting"), partial(find, whole=True))
 
-        heavy = bool(view.text) and self._total > MANY_ROWS
-        self._session.ask(
-            lambda shard, job: rows_of(shard, view, job.progress),
-            take,
-            failed=failed,
-            stopped=lambda: self._say(self.tr("the filter was stopped"), view),
-            key=("rows", self),
-            pool=Pool.CPU,
-            title="Filter objects" if heavy else "",
-        )
-        self._update()
+        def find(*, whole: bool) -> None:
+            if self._view is not view:
+                return
+            heavy = bool(view.text) and self._total > MANY_ROWS
+            self._session.ask(
+                lambda shard, job: rows_of(shard, view, job.progress, whole=whole),
+                take,
+                failed=failed,
+                stopped=lambda: self._say(self.tr("the filter was stopped"), view),
+                key=("rows", self),
+                pool=Pool.CPU,
+                title="Filter objects" if heavy else "",
+            )
+            self._update()
+
+        find(whole=not self._large_ahead)
 
     def _say(self, note: str, view: View) -> None:
         """Says what became of a view, if it is still the one that is wanted."""
@@ -337,6 +352,11 @@ class ObjectPanel(QWidget):
         self._tell(f"some rows cannot be read: {message}")
 
     @property
+    def _large_ahead(self) -> bool:
+        """Whether looking at all rows fetches so much from another machine that it is asked for first."""
+        return self._session.request.is_remote and self._session.index_ahead > AUTO_INDEX_BYTES
+
+    @property
     def _total(self) -> int:
         """How many rows there are, as far as that is known."""
         return len(self._session.listing) if self._session.listing is not None else 0
@@ -344,6 +364,10 @@ class ObjectPanel(QWidget):
     def _update(self) -> None:
         total, state = self._total, self._session.index_state
         self.load_button.setVisible(self._session.shard is not None and state in (IndexState.NONE, IndexState.FAILED))
+        words = self.tr("Read the index")
+        if self._large_ahead:
+            words = self.tr("Read index: {0}").format(size_text(self._session.index_ahead))
+        self.load_button.setText(words)
         first, last = self.model.block
         paged = last - first < self.model.total
         for button in (self.earlier, self.later):

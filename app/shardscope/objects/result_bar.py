@@ -106,6 +106,7 @@ class ResultBar(QFrame):
         remedy = result.found.remedy
         for button in (self.failures, self.retry):
             button.setVisible(failed > 0)
+        self.retry.setText(self.tr("Resume") if result.found.lost else self.tr("Retry failed"))
         self.mend.setText(ACTIONS.get(remedy, "") if remedy is not None else "")
         self.mend.setVisible(bool(self.mend.text()))
         self.setAccessibleDescription(result.text)

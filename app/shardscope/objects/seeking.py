@@ -31,7 +31,10 @@ class FileSeeker(QObject):
         """Asks about a file; reading it, and the objects, is a job."""
         if self._session.shard is None:
             return
+        # It ends with a look at all objects, unless a key tells.
+        self._session.with_index(self.tr("Looking for {0}").format(path.name), lambda: self._seek(path))
 
+    def _seek(self, path: Path) -> None:
         def take(found: Sought) -> None:
             tell(found.how)
             if found.ref is not None:

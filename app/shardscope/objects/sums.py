@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
+from shardcore.sources.remote.address import is_address
 from shardcore.words import plural
 from shardscope.jobs import Pool, Priority
 from shardscope.models.census import Sum, add_up, countable
@@ -52,7 +53,7 @@ class SelectionSums(QObject):
 
     def _add_up(self) -> None:
         chosen = self._table.selected_ranges()
-        if len(chosen) < 2 or not countable(len(chosen), far="://" in self._session.uri):
+        if len(chosen) < 2 or not countable(len(chosen), far=is_address(self._session.uri)):
             return
 
         def take(found: Sum) -> None:

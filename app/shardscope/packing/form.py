@@ -21,6 +21,7 @@ from shardcore import Shard
 from shardcore.format import Format
 from shardcore.options import Purpose
 from shardcore.registry import writes_of
+from shardcore.sources.remote.address import is_address
 from shardscope.looks import theme
 from shardscope.looks.elided import Elided
 from shardscope.looks.scrolled import scrolled
@@ -216,7 +217,7 @@ class PackForm(QWidget):
         if self.contents is not None:
             return self.contents.paths
         uri = self.start.request.uri if self.start.request is not None else ""
-        return (uri,) if uri and "://" not in uri else ()
+        return (uri,) if uri and not is_address(uri) else ()
 
     @property
     def _has_content(self) -> bool:

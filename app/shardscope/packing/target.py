@@ -10,6 +10,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from shardcore.format import Format
+from shardcore.sources.remote.address import is_address
 from shardscope.packing.request import Target
 
 MOST_LISTED = 100_000
@@ -78,7 +79,7 @@ def suggested(inputs: tuple[str, ...], source: str, format: Format, *, folder: b
         folder: Whether it is a folder of several files.
         home: Where it goes when what is read is far away, or nothing yet.
     """
-    local = inputs or ((source,) if source and "://" not in source else ())
+    local = inputs or ((source,) if source and not is_address(source) else ())
     if local:
         first = Path(local[0]).absolute()
         where, stem = first.parent, first.stem if len(local) == 1 else first.parent.name

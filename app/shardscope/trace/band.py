@@ -9,13 +9,14 @@ from PySide6.QtGui import QAccessible, QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from shardcore import State, Trace
-from shardcore.trace import ABSENT, DAMAGED, FOUND
+from shardcore.trace import ABSENT, DAMAGED, ELSEWHERE, FOUND
 from shardcore.words import plural
 from shardscope.looks import theme
 from shardscope.looks.shown import shown
 from shardscope.looks.words import grouped
 from shardscope.looks.wrap_text import WrapText
-from shardscope.trace.parts import Sign, cost_text
+from shardscope.trace.costs import cost_text
+from shardscope.trace.parts import Sign
 
 FAILED = "failed"
 """The lookup could not be made: no key of the format, or bytes that cannot be had."""
@@ -23,6 +24,7 @@ FAILED = "failed"
 _LOOKS = MappingProxyType(
     {
         FOUND: ("Found", "tick", "ok"),
+        ELSEWHERE: ("", "alarm", "note"),
         State.TOMBSTONED: ("Found, tombstoned", "alarm", "warning"),
         State.DELETED: ("Found, deleted", "alarm", "warning"),
         State.DAMAGED: ("Found, damaged", "alarm", "error"),
@@ -68,18 +70,25 @@ class OutcomeBand(QWidget):
         row.addLayout(words, 1)
         self.hide()
 
-    def tell(self, kind: str | State | None, sentence: str = "") -> None:
-        """Tells an outcome, one of `shardcore.trace`, `FAILED` or the state of what was found; None hides the band."""
+    def tell(self, kind: str | State | None, sentence: str = "", *, word: str = "") -> None:
+        """Tells an outcome.
+
+        Args:
+            kind: One of `shardcore.trace`, `FAILED` or the state of what was found; None hides the band.
+            sentence: What follows.
+            word: In place of the word of the kind.
+        """
         self.setVisible(kind is not None)
         if kind is None:
             return
-        word, mark, self._tone = _LOOKS[kind]
+        usual, mark, self._tone = _LOOKS[kind]
+        word = word or usual
         self._current, self._word, self._mark = True, word, mark
         self.outcome.set_text(word)
         self.outcome.set_tone(self._tone)
         self.verdict.set_text(sentence)
         self.sign.set_look(mark, self._tone, filled=True)
-        self.show_object.setVisible(kind == FOUND or isinstance(kind, State))
+        self.show_object.setVisible(kind in (FOUND, ELSEWHERE) or isinstance(kind, State))
         self.show_object.setEnabled(True)
         self.verdict.set_tone("text")
         self.setAccessibleName(shown(f"{word}: {sentence}"))
@@ -128,7 +137,9 @@ _STATES = MappingProxyType(
 
 
 def outcome_of(trace: Trace) -> str | State:
-    """The outcome to tell: of an object that is found but not live, its state."""
+    """The outcome to tell: of an object that is found but not live, its state; of one without content, that."""
+    if trace.described:
+        return ELSEWHERE
     state = trace.ref.state if trace.outcome == FOUND and trace.ref is not None else None
     return state if state is not None and state in _STATES else trace.outcome
 
@@ -140,6 +151,7 @@ def verdict(trace: Trace) -> str:
     steps = f"{plural(len(trace.steps), 'step')}, {cost}"
     if trace.outcome == FOUND:
         told = _STATES.get(trace.ref.state, "") if trace.ref is not None else ""
+        told = ": its bytes lie in files that are not within reach" if trace.described else told
         return f"{trace.key}{told} · {steps}."
     if trace.outcome == ABSENT:
         return f"{trace.key} is not in this shard; the last step proves it · {steps}."

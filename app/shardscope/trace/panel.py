@@ -26,11 +26,13 @@ from shardscope.looks.wrap_text import WrapText
 from shardscope.selection import Selection
 from shardscope.session import Session
 from shardscope.trace.band import FAILED, OutcomeBand, outcome_of, verdict
+from shardscope.trace.card import StepCard
+from shardscope.trace.costs import CostSwitch
 from shardscope.trace.offers import KeyMenu, KeyOffers
-from shardscope.trace.parts import Progress, StepCard
+from shardscope.trace.parts import Progress
 from shardscope.walk import Walk
 
-LOW = 260
+LOW = 320
 """Below this height the outcome shares the room of the steps."""
 
 STEP_MILLISECONDS = 1200
@@ -72,6 +74,7 @@ class TracePanel(QWidget):
         session.selection_changed.connect(self._selected)
         session.walk_changed.connect(self._walk_changed)
         session.step_changed.connect(self._step_changed)
+        session.cost_changed.connect(self._show_costs)
         self.clear()
 
     @property
@@ -130,7 +133,8 @@ class TracePanel(QWidget):
             return
         self._set_trace(walk.trace)
         if walk.trace is not None:
-            self.band.tell(outcome_of(walk.trace), verdict(walk.trace))
+            word = walk.trace.ending.capitalize() if walk.trace.described else ""
+            self.band.tell(outcome_of(walk.trace), verdict(walk.trace), word=word)
         else:
             self.band.tell(FAILED, plain_words(walk.error))
             self._message(self._teach())
@@ -158,9 +162,23 @@ class TracePanel(QWidget):
             card.installEventFilter(self)
             self._column.insertWidget(number, card)
             self.cards.append(card)
+        self.costs.setVisible(bool(self.cards))
+        self._show_costs()
         self.pages.setCurrentIndex(0 if self.cards else 1)
         self._make_room()
         self._tell()
+
+    def _show_costs(self, *_: object) -> None:
+        """The steps tell what they cost here, or what a first reader pays, which is measured when somebody asks."""
+        walk, wanted = self._session.walk, self.costs.cold.isChecked() and bool(self.cards)
+        cold = walk.cold if wanted else None
+        if wanted and cold is None and walk.cold_error is None:
+            self._session.measure_cost()
+        self.costs.tell(cold, plain_words(walk.cold_error) if wanted and walk.cold_error is not None else "")
+        for number, card in enumerate(self.cards):
+            same = cold is not None and number < len(cold.steps)
+            card.set_cold(cold.steps[number] if cold is not None and same else None)
+        self._settling.start()
 
     def _selected(self, selection: Selection) -> None:
         """The field follows the selected object, unless somebody is typing."""
@@ -228,7 +246,12 @@ class TracePanel(QWidget):
 
     def _reveal(self) -> None:
         if 0 <= self.current < len(self.cards):
-            self.area.ensureWidgetVisible(self.cards[self.current], 0, 24)
+            card = self.cards[self.current]
+            if card.height() > self.area.viewport().height():
+                # Of one that is higher than the panel, the beginning comes first.
+                self.area.verticalScrollBar().setValue(card.y())
+            else:
+                self.area.ensureWidgetVisible(card, 0, 24)
 
     def _tell(self) -> None:
         """Buttons and counter."""
@@ -247,6 +270,15 @@ class TracePanel(QWidget):
     def _build(self) -> None:
         self.band = OutcomeBand()
         self.band.show_object.clicked.connect(self._show_object)
+        self.costs = CostSwitch()
+        self.costs.hide()
+        self.costs.cold_wanted.connect(self._show_costs)
+        self._head = QWidget()
+        above = QVBoxLayout(self._head)
+        above.setContentsMargins(0, 0, 0, 0)
+        above.setSpacing(0)
+        above.addWidget(self.band)
+        above.addWidget(self.costs)
         self.field = QLineEdit()
         self.field.setObjectName("traceKey")
         self.field.setAccessibleName(self.tr("Key to look up"))
@@ -353,8 +385,8 @@ class TracePanel(QWidget):
         self._controls.setContentsMargins(*((8, 1, 8, 1) if low else (12, 6, 12, 10)))
         # Without a step there is no list that it could be scrolled with.
         place = self._band_among_steps if low and self.cards else self._band_place
-        if place.indexOf(self.band) < 0:
-            place.addWidget(self.band)
+        if place.indexOf(self._head) < 0:
+            place.addWidget(self._head)
 
     def _action(self, text: str, keys: str, act: Callable[[], None]) -> QAction:
         action = QAction(text, self)

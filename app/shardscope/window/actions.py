@@ -11,6 +11,7 @@ from PySide6.QtGui import QAction, QActionGroup, QKeySequence
 from PySide6.QtWidgets import QMainWindow, QMenu
 
 from shardcore import Depth
+from shardscope.comparing.compare_formats import CompareFormats
 from shardscope.hex.actions import HexActions
 from shardscope.looks.shown import shown, tip
 from shardscope.looks.words import cut_middle
@@ -178,6 +179,7 @@ class WindowActions:
         objects: ObjectActions,
         shards: NewShards,
         changing: Changing,
+        comparing: CompareFormats,
     ) -> None:
         """Fills the menus.
 
@@ -188,6 +190,7 @@ class WindowActions:
             objects: The actions of the objects.
             shards: The actions that write new shards.
             changing: The actions that change the open file.
+            comparing: The action that compares formats.
         """
         bar = self._window.menuBar()
         bar.setAccessibleName(self.tr("Menu"))
@@ -225,7 +228,7 @@ class WindowActions:
         view.addAction(self.full_screen)
         view.addAction(self.picture)
         go = bar.addMenu(self.tr("&Go"))
-        go.addActions([bytes_.goto, bytes_.follow, self.back, self.forward])
+        go.addActions([bytes_.goto, bytes_.follow, bytes_.leads, self.back, self.forward])
         go.addSeparator()
         go.addActions([self.filter, self.trace_key])
         go.addSeparator()
@@ -238,6 +241,8 @@ class WindowActions:
         tools.addAction(objects.check)
         tools.addSeparator()
         tools.addActions([objects.trace, self.load_index, self.stop])
+        tools.addSeparator()
+        tools.addAction(comparing.action)
 
     def set_open(self, is_open: bool) -> None:
         """Whether something is open: what needs it can be chosen then, and only then."""

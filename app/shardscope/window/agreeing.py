@@ -42,7 +42,7 @@ class Agreeing(QObject):
         box.setWindowTitle(self.tr("Fetch so much?"))
         size = size_text(costly.size)
         box.setText(self.tr("{0} fetches up to {1}.").format(costly.what, size))
-        box.setInformativeText(cost_text(costly.size, price_called(self._settings.price)))
+        box.setInformativeText(cost_text(costly.size, price_called(self._settings.price, self._settings.own_price)))
         fetch = box.addButton(self.tr("&Fetch {0}").format(size), QMessageBox.ButtonRole.AcceptRole)
         cancel = box.addButton(QMessageBox.StandardButton.Cancel)
         box.setDefaultButton(fetch)

@@ -8,6 +8,7 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Qt
 from PySide6.QtWidgets import QFileDialog, QWidget
 
+from shardcore.sources.remote.address import is_address
 from shardscope.session import Session
 
 
@@ -47,7 +48,7 @@ class FileDialogs(QObject):
         dialog.setFileMode(mode)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         uri = self._session.uri
-        if uri and "://" not in uri:
+        if uri and not is_address(uri):
             dialog.setDirectory(str(Path(uri).parent))
         dialog.fileSelected.connect(chosen or self._chosen)
         dialog.open()

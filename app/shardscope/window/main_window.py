@@ -8,15 +8,18 @@ from PySide6.QtCore import QSize, Qt, QTimer
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDragLeaveEvent, QDropEvent, QIcon, QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import QMainWindow, QStackedWidget
 
-from shardcore import DataSet, RemoteOptions, Shard
+from shardcore import DataSet, RemoteOptions, Shard, Span
 from shardscope import assets
 from shardscope.around.picture import ask_picture
+from shardscope.charts.panel import Charts
+from shardscope.comparing.compare_formats import CompareFormats
 from shardscope.docks.hits import HitsTable
 from shardscope.docks.places import Places
 from shardscope.docks.structure import StructureTree
 from shardscope.docks.transfers import Transfers
 from shardscope.hex.panel import HexPanel
 from shardscope.jobs import Jobs
+from shardscope.lights import Question
 from shardscope.looks.shown import shown
 from shardscope.looks.spoken import install_roles
 from shardscope.objects.drag_files import MOST_FILES, DraggedNode
@@ -112,7 +115,7 @@ class MainWindow(QMainWindow):
         self.drop_places = DropPlaces(self, lambda: self.session.shard is not None, self._dropped)
         self.ways = OpenWays(self.session, self.bar, self)
         self.connecting = Connecting(self.session, settings, self)
-        self.new_shards = NewShards(self.session, settings, self)
+        self.new_shards, self.comparing = NewShards(self.session, settings, self), CompareFormats(self.jobs, self)
         to_bytes, pack = self.hex.view.setFocus, self.new_shards.ask_new
         self.troubles = Troubles(self.session, self.bar, self.ways, self.connecting, to_bytes, pack, self)
         self.hex.naming.keys = self.objects.model.keys_at_hand
@@ -120,7 +123,13 @@ class MainWindow(QMainWindow):
         self.changing = Changing(self.session, self.hex, self.objects, self.bar, self.line, self)
         self.actions_ = WindowActions(self, self, self.session)
         self.actions_.build(
-            self.panels, PANELS, self.hex.actions_, self.objects.actions_, self.new_shards, self.changing
+            self.panels,
+            PANELS,
+            self.hex.actions_,
+            self.objects.actions_,
+            self.new_shards,
+            self.changing,
+            self.comparing,
         )
         self.actions_.fill_samples([(one.title, str(one.path)) for one in assets.main_samples()])
         self.top = TopBar(
@@ -173,9 +182,11 @@ class MainWindow(QMainWindow):
         session.failed.connect(self._failed)
         session.index_changed.connect(self._index_changed)
         session.history_changed.connect(self._history_changed)
+        session.question_changed.connect(self._question_changed)
         session.message.connect(self.line.say_for_a_while)
         self.objects.actions_.trace_requested.connect(self.trace_key)
         self.hex.address.key_chosen.connect(lambda _: self.show_part("trace"))
+        self.panels.panel(Charts).filter_wanted.connect(self.filter_objects)
         tree = self.panels.panel(StructureTree)
         tree.look_up_requested.connect(self.trace_key)
         tree.extract_requested.connect(self.extract_row)
@@ -185,6 +196,7 @@ class MainWindow(QMainWindow):
         self.welcome.folder_requested.connect(self.ask_folder)
         self.welcome.address_requested.connect(self.open_address)
         self.welcome.new_requested.connect(self.new_shards.ask_new)
+        self.welcome.compare_requested.connect(self.comparing.show)
         self.welcome.chosen.connect(self.open)
         self.welcome.learn_requested.connect(self.learn)
         self.places.chosen.connect(self.open)
@@ -192,13 +204,22 @@ class MainWindow(QMainWindow):
 
     # --- opening ---
 
-    def open(self, uri: str, format: str | None = None, remote: RemoteOptions | None = None) -> None:
-        """Opens a path or address; asks for keys where it was reached with some that are forgotten."""
+    def open(
+        self, uri: str, format: str | None = None, remote: RemoteOptions | None = None, select: Span | None = None
+    ) -> None:
+        """Opens a path or address; asks for keys where it was reached with some that are forgotten.
+
+        Args:
+            uri: What to open.
+            format: The name of its format, or None.
+            remote: How it is reached, or None.
+            select: What to select in it, or None.
+        """
         request = OpenRequest(uri, format, remote=remote)
         if remote is None and self.connecting.needs_keys(uri):
             self.connecting.ask(request)
         else:
-            self.session.open(request)
+            self.session.open(request, select=select)
 
     def open_address(self) -> None:
         """Asks for an address to open."""
@@ -304,11 +325,21 @@ class MainWindow(QMainWindow):
         """
         self.panels.show(name, focus=focus)
 
+    def _question_changed(self, question: Question | None) -> None:
+        """The answer to what leads to some bytes stands in the inspector."""
+        if question is not None:
+            self.show_part("inspector")
+
     def to_filter(self) -> None:
         """Puts the caret into the filter of the objects."""
         self.show_part("objects")
         self.objects.filter.setFocus(Qt.FocusReason.ShortcutFocusReason)
         self.objects.filter.selectAll()
+
+    def filter_objects(self, text: str) -> None:
+        """Shows the objects of a filter that a chart chose."""
+        self.show_part("objects")
+        self.objects.show_only(text)
 
     def to_trace(self) -> None:
         """Puts the caret into the key of the trace."""
@@ -366,8 +397,10 @@ class MainWindow(QMainWindow):
         self.setWindowState(self.windowState() ^ Qt.WindowState.WindowFullScreen)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Escape leaves the full screen, when no part of the window wants it."""
-        if event.key() == Qt.Key.Key_Escape and self.isFullScreen():
+        """Escape takes arrows away, then leaves the full screen, when no part of the window wants it."""
+        if event.key() == Qt.Key.Key_Escape and self.session.question is not None:
+            self.session.clear_question()
+        elif event.key() == Qt.Key.Key_Escape and self.isFullScreen():
             self.toggle_full_screen()
         else:
             super().keyPressEvent(event)

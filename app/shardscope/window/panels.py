@@ -13,6 +13,7 @@ from types import MappingProxyType
 from PySide6.QtCore import QCoreApplication, Qt
 from PySide6.QtWidgets import QWidget
 
+from shardscope.charts.panel import Charts
 from shardscope.docks.findings import FindingsTable
 from shardscope.docks.hits import HitsTable
 from shardscope.docks.places import Places
@@ -28,7 +29,7 @@ from shardscope.trace.panel import TracePanel
 
 Area = Qt.DockWidgetArea
 
-LAYOUT_VERSION = 5
+LAYOUT_VERSION = 6
 """Goes up when panels come or go: an older saved layout is not used then."""
 
 _NORMAL = 1600
@@ -86,4 +87,5 @@ PANELS = (
     Panel("hits", "Hits", _LEFT, "lists", "Alt+9", lambda session, _: HitsTable(session)),
     Panel("transfers", "Transfers", _LEFT, "lists", "Alt+6", Transfers),
     Panel("places", "Places", _LEFT, "file", "Alt+7", Places),
+    Panel("charts", "Charts", _LEFT, "file", "Alt+0", lambda session, _: Charts(session)),
 )

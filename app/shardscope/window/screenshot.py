@@ -44,6 +44,7 @@ class Wanted:
         verify: How deep to verify, or None.
         show: A dock to bring to the front; `drawing`, or `drawing:NAME`; or empty.
         remote: How an address is reached, or None.
+        place: Bytes to select, as a link names them, or None.
     """
 
     target: Path
@@ -56,6 +57,7 @@ class Wanted:
     verify: Depth | None = None
     show: str = ""
     remote: RemoteOptions | None = None
+    place: Span | None = None
 
 
 def take(window: MainWindow, wanted: Wanted) -> None:
@@ -72,7 +74,7 @@ def take(window: MainWindow, wanted: Wanted) -> None:
     window.resize(QSize(*wanted.size))
     window.show()
     if wanted.uri:
-        window.open(wanted.uri, wanted.format, wanted.remote)
+        window.open(wanted.uri, wanted.format, wanted.remote, wanted.place)
         settle(window)
         if failures:
             raise ScreenshotError(f"{failures[0].uri}: {failures[0].error}")

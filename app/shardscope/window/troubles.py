@@ -8,9 +8,13 @@ from functools import partial
 from PySide6.QtCore import QObject
 
 from shardcore import CredentialsRefused, NoSuchObject, NotAShard, Remedy, RemoteError, ShardError
+from shardcore.errors import LargeRead
+from shardcore.sources.remote.address import is_address
+from shardcore.sources.remote.tape import size_text
 from shardscope.connections import Who, who_of
 from shardscope.looks.remedies import ACTIONS, plain_words
 from shardscope.looks.words import grouped
+from shardscope.opening import OpenRequest
 from shardscope.session import OpenFailure, Session
 from shardscope.window.connecting.connecting import Connecting
 from shardscope.window.error_bar import ErrorBar, Tone
@@ -60,16 +64,26 @@ class Troubles(QObject):
             text += " " + self.tr("It looks a little like {0}.").format("; ".join(error.candidates))
         if isinstance(error, ShardError) and error.remedy is Remedy.SPEC:
             self._bar.tell(text, Tone.ERROR, action=ACTIONS[Remedy.SPEC], do=partial(self._ways.ask, failure.request))
-        elif isinstance(error, NotAShard) and "://" not in failure.uri:
+        elif isinstance(error, NotAShard) and not is_address(failure.uri):
             # Files are shown in any case: this is a folder that is no data set.
             self._bar.tell(text, Tone.ERROR, action=self.tr("Pack it…"), do=partial(self._pack, (failure.uri,)))
         else:
-            action, do = self._way_out(failure)
+            action, do = self._way_out(failure.request, error, partial(self._session.open, failure.request))
             self._bar.tell(text, Tone.ERROR, action=action, do=do)
 
-    def _way_out(self, failure: OpenFailure) -> tuple[str, Callable[[], object]]:
-        """The one button of what could not be opened: its words, and what it does."""
-        request, error = failure.request, failure.error
+    def _way_out(
+        self, request: OpenRequest, error: BaseException, again: Callable[[], object]
+    ) -> tuple[str, Callable[[], object]]:
+        """The one button of what could not be opened or read: its words, and what it does.
+
+        Args:
+            request: What, and how.
+            error: Why.
+            again: Opens it once more, where nothing else helps.
+        """
+        if isinstance(error, LargeRead):
+            words = self.tr("Fetch {0}").format(size_text(error.size))
+            return words, partial(self._session.open, request, agreed=True)
         remedy = error.remedy if isinstance(error, RemoteError) else None
         if request.is_remote and remedy is Remedy.RIGHTS and who_of(request.remote) is not Who.ANONYMOUS:
             return ACTIONS[Remedy.RIGHTS], partial(self._connecting.try_anonymous, request)
@@ -81,7 +95,7 @@ class Troubles(QObject):
             return ACTIONS[Remedy.HOST if isinstance(error, NoSuchObject) else Remedy.RENEW], partial(
                 self._connecting.ask, request
             )
-        return self.tr("Try again"), partial(self._session.open, request)
+        return ACTIONS[Remedy.REOPEN if remedy is Remedy.REOPEN else Remedy.AGAIN], again
 
     def tell_damage(self) -> None:
         """Tells of the damage of what is open, once; nothing when there is none."""
@@ -115,8 +129,11 @@ class Troubles(QObject):
             self._tells_source = False
             return
         self._tells_source = True
+        action = ACTIONS[Remedy.REOPEN]
+        do: Callable[[], object] = self._session.reload
         if isinstance(error, RemoteError):
             text = self.tr("{0}. What is here can still be looked at.").format(plain_words(error))
+            action, do = self._way_out(self._session.request, error, self._session.reload)
         else:
             text = self.tr("{0}. What is shown may be old.").format(plain_words(error))
-        self._bar.tell(text, Tone.WARNING, action=self.tr("Reload"), do=self._session.reload)
+        self._bar.tell(text, Tone.WARNING, action=action, do=do)

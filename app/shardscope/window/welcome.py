@@ -21,6 +21,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from shardcore.sources.remote.address import is_address
 from shardscope import assets
 from shardscope.jobs import Jobs
 from shardscope.looks import theme
@@ -110,7 +111,7 @@ WIDEST = 760
 class Welcome(QScrollArea):
     """`open_requested`, `folder_requested` and `address_requested` ask for a dialog, `chosen(uri)` opens something.
 
-    `new_requested` asks for a new shard.
+    `new_requested` asks for a new shard, `compare_requested` for the comparison of formats.
 
     `learn_requested(uri)` opens it beside the page of its format.
     """
@@ -119,6 +120,7 @@ class Welcome(QScrollArea):
     folder_requested = Signal()
     address_requested = Signal()
     new_requested = Signal()
+    compare_requested = Signal()
     chosen = Signal(object)
     learn_requested = Signal(object)
 
@@ -144,6 +146,9 @@ class Welcome(QScrollArea):
         self.new_button = QPushButton(self.tr("New shard…"), self)
         self.new_button.setToolTip(self.tr("Packs files and folders into a new shard of any format"))
         self.new_button.clicked.connect(self.new_requested)
+        self.compare_button = QPushButton(self.tr("Compare formats…"), self)
+        self.compare_button.setToolTip(self.tr("Packs the same objects into every format, and shows what each costs"))
+        self.compare_button.clicked.connect(self.compare_requested)
         self.drop = QLabel(self.tr("Drop a file or folder here to open it, several to pack them"), self)
         self.drop.setObjectName("dropArea")
         self.drop.setAlignment(Qt.AlignmentFlag.AlignCenter)
@@ -192,7 +197,10 @@ class Welcome(QScrollArea):
         column.addLayout(buttons)
         column.addWidget(self.drop)
         column.addSpacing(4)
-        column.addWidget(self._heading("Samples"))
+        samples = QHBoxLayout()
+        samples.addWidget(self._heading("Samples"), 1)
+        samples.addWidget(self.compare_button)
+        column.addLayout(samples)
         column.addWidget(self.samples)
         column.addWidget(self.recent_head)
         column.addWidget(self.recent)
@@ -251,7 +259,7 @@ class Welcome(QScrollArea):
 
 def _parted(uri: str) -> tuple[str, str]:
     """A file's name and its folder."""
-    if "://" in uri:
+    if is_address(uri):
         return name_of(uri), uri
     found = Path(uri)
     home = str(Path.home())

@@ -2,7 +2,7 @@
 
 from shardcore.format import Format, lazily
 from shardcore.options import Option, OptionType, Purpose
-from shardcore.writing.declared import KeyRule, Writes
+from shardcore.writing.declared import Dial, Instead, KeyRule, Without, Writes
 
 FORMAT = Format(
     name="bloscpack",
@@ -10,6 +10,7 @@ FORMAT = Format(
     suffixes=(".blp",),
     detect=lazily("shardcore.formats.bloscpack.shard:detect"),
     open=lazily("shardcore.formats.bloscpack.shard:open_shard"),
+    head_names=r".+\.blp",
     folder_names=("__rootdirs__", "meta", "*.blp"),
     detect_folder=lazily("shardcore.formats.bloscpack.folder:detect_folder"),
     open_folder=lazily("shardcore.formats.bloscpack.folder:open_folder"),
@@ -21,6 +22,13 @@ FORMAT = Format(
         folder=True,
         members=("*.blp",),
         single=True,
+        dial=Dial(
+            "chunk_size",
+            "Plain bytes of a chunk: what is read at least, and what is compressed together.",
+            ("1K", "4K", "16K", "64K", "256K", "1M"),
+            "1M",
+        ),
+        without={"delete": Without(Instead.REMOVE, "A file is one content: to delete that is to remove the file.")},
     ),
     edits={"append": lazily("shardcore.formats.bloscpack.append:append")},
     options=(

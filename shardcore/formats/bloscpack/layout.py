@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from shardcore.errors import Truncated
 from shardcore.nodes.sections import Section, SectionRole
-from shardcore.record import Field, Record
+from shardcore.record import Differs, Field, Record
 from shardcore.record import FieldRole as Role
 from shardcore.span import Span
 
@@ -67,11 +67,21 @@ _SIZE_FIELDS = (
         Role.CODEC,
         "Which digest follows every chunk: 0 none, 1 adler32, 2 crc32, 3 md5, 4 sha1, 5 sha224, 6 sha256, "
         "7 sha384, 8 sha512.",
+        differs=Differs("adler32 costs 32 bytes for each chunk", "it costs 32 bits; adler32 and crc32 are 4 bytes"),
     ),
     Field("typesize", "u1", Role.NUMBER, "Bytes of one element; only informs: each chunk has its own."),
     Field("chunk_size", "<i4", Role.SIZE, "Plain bytes of every chunk but the last; -1 when unknown."),
     Field("last_chunk", "<i4", Role.SIZE, "Plain bytes of the last chunk; -1 when unknown."),
-    Field("nchunks", "<i8", Role.COUNT, "Number of chunks; -1 when unknown: then they go on to the end of the file."),
+    Field(
+        "nchunks",
+        "<i8",
+        Role.COUNT,
+        "Number of chunks; -1 when unknown: then they go on to the end of the file.",
+        differs=Differs(
+            "-1 means that the number is not known, and chunks go on to the end of the file",
+            "the reference reads nothing at all from such a file",
+        ),
+    ),
 )
 
 HEADER_V1 = Record(
@@ -110,6 +120,10 @@ HEADER_V3 = Record(
             "<i8",
             Role.COUNT,
             "Spare offset slots, so that this many chunks can be appended in place.",
+            differs=Differs(
+                "the last 8 bytes of the header are reserved, as in version 2",
+                "every release since 0.3.0 writes version 3 and keeps the number of spare offsets here",
+            ),
         ),
     ),
 )
@@ -124,8 +138,9 @@ METADATA_HEADER = Record(
             "magic_format",
             ("u1", 8),
             Role.MAGIC,
-            "`JSON`, padded with zero bytes (the published text says spaces).",
+            "`JSON`, padded with zero bytes.",
             b"JSON",
+            Differs("the name is padded with spaces", "files have zero bytes; strip both"),
         ),
         Field("meta_options", "u1", Role.FLAGS, "Always 0: no option is defined."),
         Field(
@@ -139,7 +154,10 @@ METADATA_HEADER = Record(
             "meta_level",
             "u1",
             Role.NUMBER,
-            "Compression level that was asked for. Writers leave it set even where nothing was compressed.",
+            "Compression level that was asked for.",
+            differs=Differs(
+                "it has to be 0 where the text is stored plain", "writers leave the level set, 6, even then: ignore it"
+            ),
         ),
         Field("meta_size", "<u4", Role.SIZE, "Plain bytes of the metadata: the text, decompressed."),
         Field(
@@ -164,6 +182,10 @@ OFFSET = Record(
             "<i8",
             Role.OFFSET,
             "First byte of the chunk, its Blosc header, in the file; -1 in spare slots, and when not filled in.",
+            differs=Differs(
+                "offsets are for accelerated seeking",
+                "the reference never reads by them, only appends: files with wrong offsets may be around",
+            ),
         ),
     ),
 )

@@ -8,9 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shardcore.charting.budget import Share
+from shardcore.charting.load import LoadSource
 from shardcore.errors import FormatError, LimitExceeded, UsageError
 from shardcore.finding import Depth, Report
 from shardcore.format import Certainty, OpenContext, Verdict
+from shardcore.formats.bloscpack import charts, leads
 from shardcore.formats.bloscpack.arrays import ARRAY_MEMBERS, ArrayInfo, array_info, dtype_text
 from shardcore.formats.bloscpack.file import BloscpackFile
 from shardcore.formats.bloscpack.header import check_slots, header_size, read_header
@@ -21,6 +24,7 @@ from shardcore.formats.bloscpack.metadata import read_metadata_section
 from shardcore.formats.bloscpack.objects import BloscpackObjects
 from shardcore.formats.bloscpack.slots import read_offsets
 from shardcore.formats.bloscpack.tree import BloscpackTree, header_node
+from shardcore.nodes.leads import Gathered
 from shardcore.nodes.node import Node
 from shardcore.nodes.sections import Section
 from shardcore.objects import ObjectRef
@@ -125,6 +129,16 @@ class BloscpackShard(Shard):
         """Reads the header of every chunk; damage shows in the objects, the tree and the findings."""
         self.file.load(progress)
 
+    @property
+    def byte_shares(self) -> tuple[Share, ...]:
+        """See `Shard.byte_shares`."""
+        return charts.shares(self.file)
+
+    @property
+    def loads(self) -> tuple[LoadSource, ...]:
+        """Stored bytes of the chunks."""
+        return charts.loads(self.file)
+
     def parse_key(self, text: str) -> BloscpackKey:
         """`5` is a chunk, `@1000` and `[3,4]` that of a plain byte or an element, `all` the whole content."""
         return self._lookup.parse(text)
@@ -202,6 +216,10 @@ class BloscpackShard(Shard):
     def _part(self, name: SourceName) -> Part:
         """What the metadata decodes to."""
         return self._tree.part(name) or super()._part(name)
+
+    def point_to(self, into: Gathered) -> None:
+        """See `Shard.point_to`."""
+        leads.gather(self.file, into)
 
     def close(self) -> None:
         """Closes the file."""

@@ -177,6 +177,8 @@ class BloscpackTree:
             text=f"{place}" if place != UNKNOWN else unused,
             role=FieldRole.UNUSED if place == UNKNOWN else FieldRole.OFFSET,
             doc=OFFSET.fields[0].doc,
+            spec=OFFSET.source,
+            differs=OFFSET.fields[0].differs,
             error="" if fine or place == UNKNOWN else _OUTSIDE,
             target=blosc_header_span(place) if fine else None,
             row=number if number < len(self._table) else None,

@@ -2,7 +2,7 @@
 
 from shardcore.format import Format, lazily
 from shardcore.options import Option, OptionType, Purpose
-from shardcore.writing.declared import KeyRule, Writes
+from shardcore.writing.declared import Dial, Instead, KeyRule, Without, Writes
 
 FORMAT = Format(
     name="des",
@@ -11,8 +11,8 @@ FORMAT = Format(
     detect=lazily("shardcore.formats.des.recognised:detect"),
     open=lazily("shardcore.formats.des.recognised:open_shard"),
     folder_names=("*.des",),
-    detect_folder=lazily("shardcore.formats.des.folder:detect_folder"),
-    open_folder=lazily("shardcore.formats.des.folder:open_folder"),
+    detect_folder=lazily("shardcore.formats.des.recognised:detect_folder"),
+    open_folder=lazily("shardcore.formats.des.recognised:open_folder"),
     locate=lazily("shardcore.formats.des.lookup:locate"),
     writes=Writes(
         create=lazily("shardcore.formats.des.writer:DesWriter"),
@@ -23,6 +23,10 @@ FORMAT = Format(
         check_key=lazily("shardcore.formats.des.writer:check_uid"),
         folder=True,
         members=("*.des", "*.meta"),
+        dial=Dial("codec", "How each content is stored.", ("none", "lz4", "zstd"), "none"),
+        without={
+            "append": Without(Instead.BESIDE, "A shard that is written stays: new objects go into its next part."),
+        },
     ),
     edits={"tombstone": lazily("shardcore.formats.des.tombstones:tombstone")},
     options=(
@@ -30,7 +34,7 @@ FORMAT = Format(
         Option("date", OptionType.TEXT, "Look only in shards of this created_at, in ISO 8601; its date counts."),
         Option("date", OptionType.TEXT, "created_at of the object in ISO 8601; its date counts.", Purpose.LOCATE),
         Option("n_bits", OptionType.INTEGER, "Bits of the shard number, 4 to 16.", Purpose.LOCATE),
-        Option("zones", OptionType.TEXT, "A zones file: its path, or its text.", Purpose.LOCATE),
+        Option("zones", OptionType.TEXT, "A zones file: its path or address, or its text.", Purpose.LOCATE),
         Option(
             "codec",
             OptionType.CHOICE,

@@ -9,9 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.caching import Once
+from shardcore.charting.load import Load, LoadSource
 from shardcore.dataset import DataSet, Member
 from shardcore.errors import ExternalMissing, KeyAbsent, NotAShard, ShardError, SourceError, UsageError, says_absent
 from shardcore.format import Certainty, OpenContext, Verdict
+from shardcore.formats.des.charts import numbers
 from shardcore.formats.des.content import cut, read_chunks
 from shardcore.formats.des.layout import BIGFILES, RETENTION, SUFFIX, is_hash
 from shardcore.formats.des.meanings import MEANINGS
@@ -24,6 +26,7 @@ from shardcore.formats.des.zones import MAX_TEXT, Zones
 from shardcore.nodes.children import Deferred
 from shardcore.nodes.node import Node
 from shardcore.objects import ObjectRef, State
+from shardcore.progress import Progress
 from shardcore.record import FieldRole, Value
 from shardcore.shard import DEFAULT_LIMIT, Part
 from shardcore.sources.base import Entry, Folder, Source
@@ -161,6 +164,18 @@ class DesDataSet(DataSet):
                 continue
             uids.setdefault(name.hex, []).extend(uid for uid in keys if uid is not None)
         return infer_n_bits(uids)
+
+    @property
+    def loads(self) -> tuple[LoadSource, ...]:
+        """Objects in the files, and under each shard number."""
+        files = super().loads
+        return (*files, LoadSource("numbers", "Objects under each shard number", files[0].reads, self._number_load))
+
+    def _number_load(self, progress: Progress) -> Load:
+        self.load_index(progress)
+        if self.n_bits is None:
+            raise UsageError("n_bits is not known: the names of the files do not say, and no zones file does")
+        return numbers([(member.name, self.objects_in(member.name) or 0) for member in self.members], self.n_bits)
 
     def parse_key(self, text: str) -> Uid:
         """A uid with its bytes and what it routes by."""

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from shardcore.errors import FormatError, Truncated
 from shardcore.json_text import FREE, parse_json
 from shardcore.nodes.sections import Section, SectionRole
-from shardcore.record import Field, FieldRole, Record
+from shardcore.record import Differs, Field, FieldRole, Record
 from shardcore.span import Span
 from shardcore.text import short
 from shardcore.words import plural
@@ -40,7 +40,14 @@ HEADER = Record(
     "header",
     source="des_core.shard_io, HEADER",
     fields=(
-        Field("magic", ("u1", 4), FieldRole.MAGIC, "The letters DES2, in version 1 files too.", MAGIC),
+        Field(
+            "magic",
+            ("u1", 4),
+            FieldRole.MAGIC,
+            "The letters DES2, in version 1 files too.",
+            MAGIC,
+            Differs("a shard begins with magic and version", "`DES2` stands in files of version 1, too"),
+        ),
         Field("version", "u1", FieldRole.VERSION, "Layout of the index entries: 1 or 2; writers write 2.", 2),
         Field("reserved", ("u1", 3), FieldRole.UNUSED, "Zero; the reference refuses anything else."),
     ),
@@ -73,9 +80,13 @@ UID_HEAD = Record(
 )
 
 _FLAGS = Field("flags", "u1", FieldRole.FLAGS, "Bit 0: the content is a BigFile; the reference ignores the other bits.")
+_TWO_LENGTHS = Differs(
+    "an entry has offsets and sizes",
+    "the stored bytes stand there twice: the local reader uses length, the reader for S3 compressed_size",
+)
 _PLACE = (
     Field("offset", "<u8", FieldRole.OFFSET, "First byte of the payload, counted from the start of the file."),
-    Field("length", "<u8", FieldRole.SIZE, "Stored bytes of the payload; the reference's local reader uses it."),
+    Field("length", "<u8", FieldRole.SIZE, "Stored bytes of the payload.", differs=_TWO_LENGTHS),
 )
 _CODING = (
     Field("codec", "u1", FieldRole.CODEC, "How the payload is stored: 0 none, 1 zstd, 2 LZ4 frame."),
@@ -83,13 +94,17 @@ _CODING = (
         "compressed_size",
         "<u8",
         FieldRole.SIZE,
-        "Stored bytes once more, equal to length in all written files; the reference's S3 reader uses it.",
+        "Stored bytes once more, equal to length in all written files.",
+        differs=_TWO_LENGTHS,
     ),
     Field(
         "uncompressed_size",
         "<u8",
         FieldRole.SIZE,
-        "Plain bytes of the content, decompressed; the reference does not compare it when codec is none.",
+        "Plain bytes of the content, decompressed.",
+        differs=Differs(
+            "an entry has the sizes of its content", "the reference compares this one only after it has decompressed"
+        ),
     ),
 )
 _META_LENGTH = Field("meta_length", "<u4", FieldRole.SIZE, "Bytes of the metadata that follows; 0 for none.")
@@ -98,12 +113,17 @@ INLINE = Record(
     "inline object", source="des_core.shard_io, index entry", fields=(_FLAGS, *_PLACE, *_CODING, _META_LENGTH)
 )
 
+_HASH_PATH = Differs(
+    "a BigFile lies under `_bigFiles/<hash>`",
+    "the reference joins whatever text stands here to the folder, paths too; only 64 hex digits are taken here",
+)
+
 BIGFILE_HEAD = Record(
     "BigFile head",
     source="des_core.shard_io, index entry",
     fields=(
         _FLAGS,
-        Field("hash_length", "<u2", FieldRole.SIZE, "Characters of the hash that follows; 64 in practice."),
+        Field("hash_length", "<u2", FieldRole.SIZE, "Characters of the hash that follows; 64.", differs=_HASH_PATH),
     ),
 )
 

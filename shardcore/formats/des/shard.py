@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shardcore.charting.budget import Share
 from shardcore.errors import BadMagic, FormatError, LimitExceeded, Truncated, Unsupported, UsageError
 from shardcore.finding import Depth, Report
 from shardcore.format import Certainty, Draft, OpenContext, Verdict
+from shardcore.formats.des import charts, leads
 from shardcore.formats.des.entries import Entries
 from shardcore.formats.des.file import DesFile
 from shardcore.formats.des.layout import (
@@ -30,6 +32,7 @@ from shardcore.formats.des.routing import Uid
 from shardcore.formats.des.sidecar import created_at_of
 from shardcore.formats.des.tree import DesTree
 from shardcore.nodes.children import field_nodes
+from shardcore.nodes.leads import Gathered
 from shardcore.nodes.node import Node
 from shardcore.nodes.sections import Section, SectionRole, tile
 from shardcore.objects import ObjectRef
@@ -70,6 +73,7 @@ class DesShard(Shard):
     meanings = MEANINGS
 
     format = "des"
+    no_loads = charts.NO_LOADS
 
     def __init__(self, file: DesFile) -> None:
         self.file = file
@@ -115,6 +119,11 @@ class DesShard(Shard):
         self._objects.sort()
         _ = self.file.data_map
         progress(1, 1)
+
+    @property
+    def byte_shares(self) -> tuple[Share, ...]:
+        """See `Shard.byte_shares`."""
+        return charts.shares(self.file, self.sections)
 
     def parse_key(self, text: str) -> Uid:
         """A uid with its bytes and what it routes by."""
@@ -172,6 +181,10 @@ class DesShard(Shard):
         from shardcore.formats.des.verify import verify
 
         return verify(self.file, Depth(depth), progress)
+
+    def point_to(self, into: Gathered) -> None:
+        """See `Shard.point_to`."""
+        leads.gather(self.file, into)
 
     def close(self) -> None:
         """Closes the file."""

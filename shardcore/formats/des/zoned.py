@@ -40,6 +40,7 @@ class ZonesFolder(Folder):
         source: The zones file; it is closed with the folder.
         zones: What it says.
         context: How addresses are opened.
+        around: A folder that is closed, too.
 
     Attributes:
         zones: The zones by the names that stand before those of their shards.
@@ -49,10 +50,10 @@ class ZonesFolder(Folder):
         SourceError: A zone of a remote file leads elsewhere than into a bucket or below the file's folder.
     """
 
-    def __init__(self, source: Source, zones: Zones, context: OpenContext) -> None:
+    def __init__(self, source: Source, zones: Zones, context: OpenContext, around: Folder | None = None) -> None:
         self.name, self.uri = source.name, source.uri
         self.zones = zones.labels
-        self._source = source
+        self._source, self._around = source, around
         try:
             self._folders = {label: _folder_of(zone, source, context) for label, zone in self.zones.items()}
         except BaseException:
@@ -104,6 +105,8 @@ class ZonesFolder(Folder):
         for folder in self._folders.values():
             folder.close()
         self._source.close()
+        if self._around is not None:
+            self._around.close()
 
     def _zone_folder(self, label: str) -> Folder:
         if label not in self._folders:
@@ -269,15 +272,20 @@ class DesZones(DesDataSet):
         return super()._part(name)
 
 
-def open_zones(source: Source, context: OpenContext) -> DesZones:
+def open_zones(source: Source, context: OpenContext, around: Folder | None = None) -> DesZones:
     """Opens a zones file: the shards of all its zones. Nothing is asked of the zones yet.
+
+    Args:
+        source: The file.
+        context: How addresses are opened.
+        around: The folder that was opened, where it is for the zones file in it; it is closed with the shards.
 
     Raises:
         FormatError: It is no zones file, or a zone has no place.
         SourceError: The file cannot be read.
     """
     zones = Zones.parse(source.read_first(MAX_TEXT + 1))
-    return DesZones(ZonesFolder(getattr(source, "base", source), zones, context), zones, context)
+    return DesZones(ZonesFolder(getattr(source, "base", source), zones, context, around), zones, context)
 
 
 def _folder_of(zone: Zone, source: Source, context: OpenContext) -> Folder:

@@ -2,7 +2,7 @@
 
 from shardcore.format import Format, lazily
 from shardcore.options import Option, OptionType, Purpose
-from shardcore.writing.declared import KeyRule, Writes
+from shardcore.writing.declared import Dial, Instead, KeyRule, Without, Writes
 
 FORMAT = Format(
     name="mdb",
@@ -20,6 +20,18 @@ FORMAT = Format(
         keys=KeyRule.NONE,
         folder=True,
         members=("xet/shard-cache/*.mdb", "xet/xorbs/shards/*.mdb"),
+        dial=Dial(
+            "form",
+            "full has tables in which a key is looked up; without them a reader goes through the whole shard.",
+            ("full", "minimal", "upload"),
+            "full",
+        ),
+        without={
+            "append": Without(Instead.BESIDE, "A new shard, and a xorb of the chunks that are new, go beside it."),
+            "delete": Without(
+                Instead.REWRITE, "The shard is written anew without the file; its chunks stay in their xorbs."
+            ),
+        },
     ),
     edits={"rekey": lazily("shardcore.formats.mdb.rekey:rekey")},
     options=(

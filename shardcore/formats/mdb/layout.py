@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.record import Field, FieldRole, Record
+from shardcore.record import Differs, Field, FieldRole, Record
 from shardcore.xet.hashes import END_MARK, SIZE
 
 TAG = bytes.fromhex("48465265706f4d6574614461746100556967456a7b815783a5bdd95ccdd14aa9")
@@ -48,16 +48,21 @@ class ChunkFlag(IntFlag):
     GLOBAL_DEDUP_ELIGIBLE = 1 << 31
 
 
-_RESERVED = "The published page calls these bytes reserved; writers use them."
+_RESERVED = Differs("these bytes are reserved", "writers use them, and current sources name them as here")
 
 
-def _hash(name: str, role: FieldRole, doc: str) -> Field:
-    return Field(name, ("u1", SIZE), role, doc)
+def _hash(name: str, role: FieldRole, doc: str, differs: Differs | None = None) -> Field:
+    return Field(name, ("u1", SIZE), role, doc, differs=differs)
 
 
 def _unused(size: int) -> Field:
     return Field("_unused", ("u1", size), FieldRole.UNUSED, "Reserved, 0.")
 
+
+_FOOTER_SIZE_DIFFERS = Differs(
+    "it is the size of the footer, which has 200 bytes",
+    "it is 0 in the upload form, which has no footer, and the original reader does not use it",
+)
 
 HEADER = Record(
     "MDBShardFileHeader",
@@ -65,7 +70,13 @@ HEADER = Record(
     fields=(
         Field("tag", ("u1", 32), FieldRole.MAGIC, "The mark of a shard: HFRepoMetaData and 18 more bytes.", TAG),
         Field("version", "<u8", FieldRole.VERSION, "Version of the layout; 2.", HEADER_VERSION),
-        Field("footer_size", "<u8", FieldRole.SIZE, "Bytes of the footer: 200, or 0 when there is none."),
+        Field(
+            "footer_size",
+            "<u8",
+            FieldRole.SIZE,
+            "Bytes of the footer: 200, or 0 when there is none.",
+            differs=_FOOTER_SIZE_DIFFERS,
+        ),
     ),
 )
 
@@ -128,6 +139,10 @@ FILE_METADATA = Record(
             FieldRole.HASH,
             "SHA-256 of the file, each 8-byte group reversed, so that its text form is the usual digest; "
             "all zero for an empty file.",
+            Differs(
+                "it is the SHA-256 of the file",
+                "each group of 8 bytes is stored in reverse, and of an empty file there are zeros and not its digest",
+            ),
         ),
         _unused(16),
     ),
@@ -142,6 +157,8 @@ BOOKEND = Record(
     ),
 )
 
+_ON_DISK = Differs("these are the bytes stored on disk", "clients write 0, and only the storing side fills it in")
+
 CAS_HEADER = Record(
     "CASChunkSequenceHeader",
     source="3. CAS Info Section",
@@ -150,15 +167,26 @@ CAS_HEADER = Record(
         Field("cas_flags", "<u4", FieldRole.FLAGS, "Reserved, 0 (`xorb_flags` in the reference source)."),
         Field("num_entries", "<u4", FieldRole.COUNT, "Number of chunks in the xorb."),
         Field("num_bytes_in_cas", "<u4", FieldRole.SIZE, "Plain bytes of all its chunks, decompressed."),
-        Field("num_bytes_on_disk", "<u4", FieldRole.SIZE, "Bytes of the xorb as stored; clients write 0."),
+        Field(
+            "num_bytes_on_disk",
+            "<u4",
+            FieldRole.SIZE,
+            "Bytes of the xorb as stored; clients write 0.",
+            differs=_ON_DISK,
+        ),
     ),
+)
+
+_KEYED = Differs(
+    "it is the hash of the chunk",
+    "it is keyed where the footer has an HMAC key that is not zero, so that only who has the chunk can find it",
 )
 
 CAS_ENTRY = Record(
     "CASChunkSequenceEntry",
     source="3. CAS Info Section",
     fields=(
-        _hash("chunk_hash", FieldRole.KEY, "Hash of the chunk; under the HMAC key, when the footer has one."),
+        _hash("chunk_hash", FieldRole.KEY, "Hash of the chunk; under the HMAC key, when the footer has one.", _KEYED),
         Field(
             "chunk_byte_range_start",
             "<u4",
@@ -170,7 +198,11 @@ CAS_ENTRY = Record(
             "flags",
             "<u4",
             FieldRole.FLAGS,
-            f"Bit 31: eligible for global deduplication. {_RESERVED}",
+            "Bit 31: eligible for global deduplication.",
+            differs=Differs(
+                "the last 8 bytes of a chunk record are reserved",
+                "these 4 are flags: the storing side sets bit 31 on the first chunk of every file, clients send 0",
+            ),
         ),
         _unused(4),
     ),
@@ -238,7 +270,7 @@ CHUNK_LOOKUP = Record(
 
 
 def _live(name: str, role: FieldRole, doc: str) -> Field:
-    return Field(name, "<u8", role, f"{doc} {_RESERVED}")
+    return Field(name, "<u8", role, doc, differs=_RESERVED)
 
 
 FOOTER = Record(

@@ -9,9 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shardcore.charting.budget import Share
+from shardcore.charting.load import LoadSource
 from shardcore.errors import FormatError, LimitExceeded, ShardError, UsageError
 from shardcore.finding import Depth, Report
 from shardcore.format import Certainty, OpenContext, Verdict
+from shardcore.formats.mdb import charts, leads
 from shardcore.formats.mdb.content import read_range, stream
 from shardcore.formats.mdb.file import MdbFile, read_whole
 from shardcore.formats.mdb.geometry import SENTENCES, locate, read_footer, read_header
@@ -23,6 +26,7 @@ from shardcore.formats.mdb.objects import RECIPE, MdbObjects
 from shardcore.formats.mdb.recipe import recipe_of
 from shardcore.formats.mdb.tree import MdbTree, header_node
 from shardcore.formats.mdb.xorbs import Xorbs
+from shardcore.nodes.leads import Gathered
 from shardcore.nodes.node import Node
 from shardcore.nodes.sections import Section, SectionRole
 from shardcore.objects import ObjectRef
@@ -118,6 +122,16 @@ class MdbShard(Shard):
         """
         self.file.load(progress=progress)
 
+    @property
+    def byte_shares(self) -> tuple[Share, ...]:
+        """See `Shard.byte_shares`."""
+        return charts.shares(self.file)
+
+    @property
+    def loads(self) -> tuple[LoadSource, ...]:
+        """Keys, chunks of xorbs, segments of files."""
+        return charts.loads(self.file)
+
     def parse_key(self, text: str) -> MdbKey:
         """A file hash, `xorb:` and a hash, or `chunk:` and a hash; see `Shard.parse_key`."""
         return self._lookup.parse(text)
@@ -157,6 +171,10 @@ class MdbShard(Shard):
         from shardcore.formats.mdb.verify import verify
 
         return verify(self.file, self._objects, Depth(depth), progress)
+
+    def point_to(self, into: Gathered) -> None:
+        """See `Shard.point_to`."""
+        leads.gather(self.file, into)
 
     def close(self) -> None:
         """Closes the file, and the xorbs unless they are those of a data set."""

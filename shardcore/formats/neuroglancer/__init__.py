@@ -2,7 +2,7 @@
 
 from shardcore.format import Format, lazily
 from shardcore.options import Option, OptionType, Purpose
-from shardcore.writing.declared import KeyRule, Writes
+from shardcore.writing.declared import Dial, Instead, KeyRule, Without, Writes
 
 FORMAT = Format(
     name="neuroglancer",
@@ -11,6 +11,7 @@ FORMAT = Format(
     detect=lazily("shardcore.formats.neuroglancer.shard:detect"),
     open=lazily("shardcore.formats.neuroglancer.shard:open_shard"),
     infer=lazily("shardcore.formats.neuroglancer.shard:infer"),
+    head_names=r"[0-9a-f]+\.(shard|index|data)",
     folder_names=("info", "*.shard", "*.index"),
     folder_mark=True,
     detect_folder=lazily("shardcore.formats.neuroglancer.folder:detect_folder"),
@@ -29,10 +30,25 @@ FORMAT = Format(
         members=("*.shard",),
         gather=lazily("shardcore.formats.neuroglancer.gathering:gather"),
         converted="number",
+        dial=Dial(
+            "minishard_bits",
+            "Keys are spread over 2 to the power of so many minishards, each with an index of its own.",
+            tuple(map(str, range(11))),
+            "4",
+            lazily("shardcore.formats.neuroglancer.suggested:with_minishards"),
+        ),
+        without={
+            "append": Without(
+                Instead.REWRITE, "An index has places as running sums: the shard is written anew to add a value."
+            ),
+            "delete": Without(
+                Instead.REWRITE, "An index has places as running sums: the shard is written anew to drop a value."
+            ),
+        },
     ),
     options=(
         Option("spec", OptionType.JSON, "The sharding specification.", names_format=True),
-        Option("info", OptionType.JSON, "The info of a data set, or its folder.", Purpose.LOCATE),
+        Option("info", OptionType.JSON, "The info of a data set, or its folder; a path or address.", Purpose.LOCATE),
         Option("spec", OptionType.JSON, "The sharding specification alone.", Purpose.LOCATE),
         Option("folder", OptionType.TEXT, "The folder of the key space, where the info has several.", Purpose.LOCATE),
         Option(

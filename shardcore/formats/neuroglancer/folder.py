@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
+from contextvars import ContextVar
 from dataclasses import replace
 from functools import cached_property
 from typing import cast
@@ -51,6 +52,9 @@ from shardcore.words import plural
 MOST_TRIED = 64
 """Shards that are looked for by name where a folder cannot be listed."""
 
+_wanted: ContextVar[int | None] = ContextVar("wanted minishard", default=None)
+"""The minishard that a shard is opened for, where it is opened for a key."""
+
 NOT_LISTED = "the folder cannot be listed: its shards are opened by key"
 
 
@@ -97,7 +101,7 @@ class NeuroglancerDataSet(DataSet):
 
     def open_member(self, name: str, source: Source) -> NeuroglancerShard:
         """Opens a member; of the split form, with its other part."""
-        return open_member(name, source, self.origin)
+        return open_member(name, source, self.origin, _wanted.get())
 
     @property
     def fields(self) -> dict[str, Value]:
@@ -135,7 +139,7 @@ class NeuroglancerDataSet(DataSet):
     def route(self, key: Place, look: Look) -> Sequence[str]:
         """The one shard where a key may lie; none where its file is missing, which means that it has no keys."""
         tell_route(key, self.origin, look)
-        name = self._names.get(key.shard) if self.listed else self._tried(key.shard)
+        name = self._names.get(key.shard) if self.listed else self._tried(key.shard, key.minishard)
         if name is None:
             missing = self.origin.spec.shard_name(key.shard)
             look.step(
@@ -178,12 +182,19 @@ class NeuroglancerDataSet(DataSet):
         opened = [name for name in names if self.is_open(name)]
         return OpenFiles([self._file_of(name) for name in opened], len(opened) == len(names))
 
-    def _tried(self, number: int) -> str | None:
-        """The file of a shard, found by opening it; None when it is not there."""
+    def _tried(self, number: int, minishard: int) -> str | None:
+        """The file of a shard, found by opening it; None when it is not there.
+
+        The minishard is what it is opened for.
+        """
         name = self.origin.spec.shard_name(number)
         for candidate in (name, f"{name.rpartition('.')[0]}.index"):
             try:
-                self.member(candidate)
+                token = _wanted.set(minishard)
+                try:
+                    self.member(candidate)
+                finally:
+                    _wanted.reset(token)
             except (NoSuchObject, Forbidden):
                 continue
             except ShardError:

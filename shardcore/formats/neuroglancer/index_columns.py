@@ -114,5 +114,16 @@ def column_nodes(
 
         cells = ColumnCells(start + at, field.role, values, count, source, field.doc, first_row)
         text = plural(count, "number")
-        nodes.append(Node(field.name, span, text=text, role=field.role, doc=field.doc, children=grouped(cells)))
+        nodes.append(
+            Node(
+                field.name,
+                span,
+                text=text,
+                role=field.role,
+                doc=field.doc,
+                children=grouped(cells),
+                spec=MINISHARD_INDEX.source,
+                differs=field.differs,
+            )
+        )
     return tuple(nodes)

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shardcore.errors import FormatError
-from shardcore.record import Columns, Field, Record
+from shardcore.record import Columns, Differs, Field, Record
 from shardcore.record import FieldRole as Role
 from shardcore.span import Span
 from shardcore.words import plural
@@ -38,18 +38,40 @@ SHARD_INDEX_ENTRY = Record(
     ),
 )
 
+_ORDER = Differs(
+    "keys are differences from the one before; no order of keys is demanded",
+    "writers list keys ascending; a reader must not rely on it",
+)
+
+_SIZES = Differs(
+    "it is the size of the data of a chunk",
+    "it counts stored bytes: compressed ones where data_encoding is gzip, and of a mesh those of its manifest alone",
+)
+
 MINISHARD_INDEX = Columns(
     "minishard index",
     source="Sharded format, Minishard index format",
     fields=(
-        Field("chunk_ids", "<u8", Role.KEY, "Each key minus the one before it; the first key as it is."),
+        Field(
+            "chunk_ids", "<u8", Role.KEY, "Each key minus the one before it; the first key as it is.", differs=_ORDER
+        ),
         Field(
             "offsets",
             "<u8",
             Role.OFFSET,
             "Bytes between the end of the value before and this one; the first counts from the end of the shard index.",
+            differs=Differs(
+                "starts are sums of these numbers and the sizes before",
+                "readers sum modulo 2^64, so that a value may lie before the one that is listed before it",
+            ),
         ),
-        Field("sizes", "<u8", Role.SIZE, "Stored bytes of the value: compressed ones where values are gzip."),
+        Field(
+            "sizes",
+            "<u8",
+            Role.SIZE,
+            "Stored bytes of the value: compressed ones where values are gzip.",
+            differs=_SIZES,
+        ),
     ),
 )
 

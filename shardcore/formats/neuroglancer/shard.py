@@ -7,10 +7,13 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from shardcore.charting.budget import Share
+from shardcore.charting.load import LoadSource
 from shardcore.drawing.model import Sketch
 from shardcore.errors import FormatError, LimitExceeded, ShardError, Truncated, UsageError
 from shardcore.finding import Depth, Report
 from shardcore.format import Certainty, Draft, OpenContext, Verdict
+from shardcore.formats.neuroglancer import charts, leads
 from shardcore.formats.neuroglancer.bits_sketch import BitsSketch
 from shardcore.formats.neuroglancer.file import NeuroglancerFile
 from shardcore.formats.neuroglancer.levels import KEPT_WHOLE
@@ -22,6 +25,7 @@ from shardcore.formats.neuroglancer.regions import SHARD_INDEX, sections_of
 from shardcore.formats.neuroglancer.sharding import Place, ShardingSpec, parse_key, shard_number
 from shardcore.formats.neuroglancer.split import joined
 from shardcore.formats.neuroglancer.tree import NeuroglancerTree
+from shardcore.nodes.leads import Gathered
 from shardcore.nodes.node import Node
 from shardcore.nodes.sections import Section, SectionRole, tile
 from shardcore.objects import ObjectRef, State
@@ -133,6 +137,16 @@ class NeuroglancerShard(Shard):
         """Reads all minishard indices, and of mesh shards all manifests; damage is kept, not raised."""
         self.file.load(progress)
 
+    @property
+    def byte_shares(self) -> tuple[Share, ...]:
+        """See `Shard.byte_shares`."""
+        return charts.shares(self.file, self.sections)
+
+    @property
+    def loads(self) -> tuple[LoadSource, ...]:
+        """Keys in the minishards."""
+        return charts.loads(self.file)
+
     def parse_key(self, text: str) -> Place:
         """A key from its decimal text, with the numbers of its shard and minishard."""
         return self._lookup.parse(text)
@@ -194,6 +208,10 @@ class NeuroglancerShard(Shard):
 
         return verify(self.file, Depth(depth), progress)
 
+    def point_to(self, into: Gathered) -> None:
+        """See `Shard.point_to`."""
+        leads.gather(self.file, into)
+
     def close(self) -> None:
         """Closes the file."""
         self.file.close()
@@ -243,14 +261,14 @@ def open_shard(probe: PrefetchedSource, context: OpenContext) -> NeuroglancerSha
     return NeuroglancerShard(NeuroglancerFile(kept, origin, head, number, split=index_size is not None))
 
 
-def open_member(name: str, source: Source, origin: Origin) -> NeuroglancerShard:
-    """Opens a shard of a data set.
+def open_member(name: str, source: Source, origin: Origin, wanted: int | None = None) -> NeuroglancerShard:
+    """Opens a shard of a data set; `wanted` is the minishard that is read next, where that is known.
 
     Raises:
         FormatError: The file is shorter than its shard index.
         SourceError: The bytes cannot be had.
     """
-    whole, kept, index_size = joined(PrefetchedSource(source))
+    whole, kept, index_size = joined(PrefetchedSource(source), wanted)
     head = _head(whole, origin.spec, index_size, Draft())
     named = shard_number(name)
     number = named[0] if named is not None else None

@@ -2,7 +2,7 @@
 
 from shardcore.format import Format, lazily
 from shardcore.options import Option, OptionType, Purpose
-from shardcore.writing.declared import KeyRule, Writes
+from shardcore.writing.declared import Instead, KeyRule, Without, Writes
 
 FORMAT = Format(
     name="swh",
@@ -20,6 +20,11 @@ FORMAT = Format(
         key_form="64 hex digits",
         check_key=lazily("shardcore.formats.swh.objects:checked_key"),
         converted="sha256",
+        without={
+            "append": Without(
+                Instead.REWRITE, "The hash function is built over all keys: with one key more, every slot is another."
+            )
+        },
     ),
     edits={
         "delete": lazily("shardcore.formats.swh.edits:delete"),

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
+from shardcore.errors import FormatError
 from shardcore.formats.swh import chd, chd_code
 from shardcore.formats.swh.hash_section import HashParts
 from shardcore.formats.swh.layout import DIRECTORY_ENTRY
-from shardcore.sources.base import Source
+from shardcore.sources.base import FAR_GAP, Source
 from shardcore.span import Span
 
 UNARY_GUESS = 4096
@@ -43,6 +46,37 @@ def bucket_place(source: Source, parts: HashParts, bucket: int) -> Place:
     Raises:
         FormatError: The select directory or the sums of the function are damaged.
     """
+    ranges = _guess(parts, bucket)
+    return _place(source, parts, bucket, source.read_many(ranges))
+
+
+def bucket_places(source: Source, parts: HashParts, buckets: Sequence[int]) -> list[Place]:
+    """The same for some buckets at once: what lies together is one range. Only that of the first has to be sound.
+
+    Raises:
+        FormatError: See `bucket_place`.
+    """
+    ranges = [_guess(parts, bucket) for bucket in buckets]
+    data = source.read_many([one for group in ranges for one in group])
+    size = len(ranges[0])
+    found = [_place(source, parts, buckets[0], data[:size])]
+    for number, bucket in enumerate(buckets[1:], 1):
+        with suppress(FormatError):
+            found.append(_place(source, parts, bucket, data[size * number : size * (number + 1)]))
+    return found
+
+
+def together(parts: HashParts, one: int, other: int) -> int | None:
+    """Bytes between what two buckets need of the function, about; None where they are not fetched as one."""
+    apart = [
+        abs(one - other) * bits // max(parts.buckets, 1) // 8
+        for bits in (parts.unary_bits, parts.low_width * parts.buckets, parts.store_bits)
+    ]
+    return sum(apart) if max(apart) < FAR_GAP // 2 else None
+
+
+def _guess(parts: HashParts, bucket: int) -> list[tuple[int, int]]:
+    """The directory entry of a bucket, unary bits where its one-bit probably is, and its low bits."""
     unary, directory, low = (parts.part(name) for name in ("unary bits", "select directory", "low bits"))
     entry_start = directory.start + DIRECTORY_ENTRY.size * (bucket // chd_code.ONES_PER_ENTRY)
     first_low = max(bucket - 1, 0) * parts.low_width
@@ -52,13 +86,20 @@ def bucket_place(source: Source, parts: HashParts, bucket: int) -> Place:
     likely = parts.unary_bits * bucket // parts.buckets // 8
     guess_start = max(likely - UNARY_GUESS // 2, 0)
     guess_stop = min(guess_start + UNARY_GUESS, unary.size)
-    entry_bytes, guessed, lows = source.read_many(
-        [
-            (entry_start, entry_start + DIRECTORY_ENTRY.size),
-            (unary.start + guess_start, unary.start + guess_stop),
-            (low.start + low_start, low.start + low_stop),
-        ]
-    )
+    return [
+        (entry_start, entry_start + DIRECTORY_ENTRY.size),
+        (unary.start + guess_start, unary.start + guess_stop),
+        (low.start + low_start, low.start + low_stop),
+    ]
+
+
+def _place(source: Source, parts: HashParts, bucket: int, fetched: Sequence[bytes]) -> Place:
+    unary, low = parts.part("unary bits"), parts.part("low bits")
+    entry_bytes, guessed, lows = fetched
+    (entry_start, _), guess, lows_at = _guess(parts, bucket)
+    guess_start, guess_stop = guess[0] - unary.start, guess[1] - unary.start
+    low_start, low_stop = lows_at[0] - low.start, lows_at[1] - low.start
+    first_low = max(bucket - 1, 0) * parts.low_width
     looked: list[tuple[int, bytes]] = []
 
     def read_unary(start: int, stop: int) -> bytes:
@@ -86,12 +127,19 @@ def bucket_place(source: Source, parts: HashParts, bucket: int) -> Place:
 
 def single_displacement(source: Source, parts: HashParts, place: Place) -> tuple[int, Span]:
     """The displacement kept at a place of the value store, and the bytes it was read from."""
-    store = parts.part("value store")
-    start, stop = chd_code.byte_range(place.start, place.length)
-    span = Span("", store.start + start, store.start + stop)
-    data = source.read(span.start, span.stop)
-    stored = chd_code.bit_field(data, place.start - 8 * start, place.length)
-    return chd_code.displacement(stored, place.length), span
+    return displacements(source, parts, [place])[0]
+
+
+def displacements(source: Source, parts: HashParts, places: Sequence[Place]) -> list[tuple[int, Span]]:
+    """The same for some places at once."""
+    store, found = parts.part("value store"), []
+    fields = [chd_code.byte_range(place.start, place.length) for place in places]
+    data = source.read_many([(store.start + start, store.start + stop) for start, stop in fields])
+    for place, (start, stop), field in zip(places, fields, data, strict=True):
+        stored = chd_code.bit_field(field, place.start - 8 * start, place.length)
+        span = Span("", store.start + start, store.start + stop)
+        found.append((chd_code.displacement(stored, place.length), span))
+    return found
 
 
 def slot_of_key(source: Source, parts: HashParts, key: bytes, *, signed: bool) -> int:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import islice
 from typing import Any
 
@@ -15,9 +16,9 @@ from numpy.typing import NDArray
 from shardcore.caching import Once
 from shardcore.errors import FormatError, ShardError
 from shardcore.formats.swh import chd, chd_code
-from shardcore.formats.swh.displacement import slot_of_key
+from shardcore.formats.swh.displacement import slot_of_key, together
 from shardcore.formats.swh.hash_section import HashParts, read_encoded, read_hash_tail
-from shardcore.formats.swh.layout import HASH_TAIL, OBJECT, Geometry, length_span, sections_of
+from shardcore.formats.swh.layout import HASH_TAIL, OBJECT, SLOT, Geometry, length_span, sections_of
 from shardcore.formats.swh.slots import Order, load_order, read_slots
 from shardcore.nodes.sections import tile
 from shardcore.objects import State
@@ -54,6 +55,25 @@ class WholeFunction:
     decoded: chd_code.Decoded
 
 
+@dataclass(frozen=True, slots=True)
+class Companion:
+    """A live key, as the usual dialect places it.
+
+    Attributes:
+        slot: Where it stands.
+        bucket: Its bucket.
+        first: Its first slot.
+        step: Its step.
+        apart: Bytes of the hash function that are fetched for its sake, about.
+    """
+
+    slot: int
+    bucket: int
+    first: int
+    step: int
+    apart: int = 0
+
+
 class SwhFile:
     """One Read Shard. Thread-safe.
 
@@ -63,6 +83,7 @@ class SwhFile:
         window: The bytes from the hash function on that opening read.
         parts: Where the parts of the hash function lie; None when it is damaged.
         damage: What is wrong with the hash function.
+        slots: The bytes of the last slots of the index that opening read.
 
     Attributes:
         geometry: Where the parts of the shard lie.
@@ -78,6 +99,7 @@ class SwhFile:
         window: bytes,
         parts: HashParts | None,
         damage: FormatError | None = None,
+        slots: bytes = b"",
     ) -> None:
         self.source = source
         self.header = header
@@ -94,6 +116,7 @@ class SwhFile:
         self._tail: Once[dict[str, Any]] = Once()
         self._order: Once[Order] = Once()
         self._ahead: tuple[int, bytes] = (0, b"")
+        self._last = slots
 
     def close(self) -> None:
         """Closes the source."""
@@ -252,13 +275,51 @@ class SwhFile:
 
     def _sample_keys(self, source: Source) -> Iterator[tuple[int, bytes]]:
         """Some live keys with bytes that the two dialects read differently, from the first slots that have any."""
-        for first in range(0, min(self.geometry.slots, 50 * SAMPLE_SLOTS), SAMPLE_SLOTS):
-            last = min(first + SAMPLE_SLOTS, self.geometry.slots)
-            rows = read_slots(source, self.geometry, first, last)
-            live = self.geometry.states(rows["offset"]) == State.LIVE
-            differs = (rows["key"] >= 0x80).any(axis=1)
-            for at in np.flatnonzero(live & differs)[:SAMPLE_KEYS].tolist():
-                yield first + at, rows["key"][at].tobytes()
+        yield from self.last_keys
+        kept = self.geometry.slots - len(self._last) // SLOT.size
+        for first in range(0, min(kept, 50 * SAMPLE_SLOTS), SAMPLE_SLOTS):
+            last = min(first + SAMPLE_SLOTS, kept)
+            yield from self._telling(read_slots(source, self.geometry, first, last), first)[:SAMPLE_KEYS]
+
+    @cached_property
+    def last_keys(self) -> list[tuple[int, bytes]]:
+        """Live keys of the last slots, with their slots; opening read them, so that they cost nothing."""
+        count = len(self._last) // SLOT.size
+        return self._telling(SLOT.read(self._last, count=count), self.geometry.slots - count)
+
+    def _telling(self, rows: NDArray[Any], first: int) -> list[tuple[int, bytes]]:
+        """The live keys of some slots that the two dialects read differently."""
+        live = self.geometry.states(rows["offset"]) == State.LIVE
+        differs = (rows["key"] >= 0x80).any(axis=1)
+        return [(first + at, rows["key"][at].tobytes()) for at in np.flatnonzero(live & differs).tolist()]
+
+    def companion(self, bucket: int) -> Companion | None:
+        """A key whose slot tells the dialect, and whose displacement comes with that of a bucket; None for none.
+
+        It is worth nothing where the dialect is known, or the function is in memory.
+        """
+        parts = self.hash_parts()
+        if self.signed is not None or self._section is not None or not is_certain(1, parts.slots):
+            return None
+        best = min(self._companions, key=lambda one: abs(one.bucket - bucket), default=None)
+        if best is None or (apart := together(parts, best.bucket, bucket)) is None:
+            return None
+        return replace(best, apart=apart)
+
+    def hear(self, companion: Companion, displacement: int) -> None:
+        """What the displacement of a companion's bucket says: it is in its slot, or nobody knows why it is not."""
+        slots = self.hash_parts().slots
+        if chd.slot_one(companion.first, companion.step, displacement, slots) == companion.slot:
+            self.signed = False
+
+    @cached_property
+    def _companions(self) -> list[Companion]:
+        parts = self.hash_parts()
+        placed = [
+            (slot, chd.place_one(chd.jenkins_rounds(key, parts.seed, False)[-1].mixed, parts.buckets, parts.slots))
+            for slot, key in self.last_keys
+        ]
+        return [Companion(slot, *place) for slot, place in placed]
 
 
 def fits(agree: int, strangers: int) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import PurePosixPath
 from typing import cast
 
@@ -20,6 +21,7 @@ from shardcore.formats.swh.lookup import SwhKey, parse_key
 from shardcore.formats.swh.meanings import MEANINGS
 from shardcore.formats.swh.objects import key_bytes
 from shardcore.formats.swh.shard import SwhShard, open_shard, sketches_of
+from shardcore.parallel import in_order
 from shardcore.sources.base import Entry, Folder, Source
 from shardcore.sources.opening import PrefetchedSource
 from shardcore.trace import FOUND, Look, Trace
@@ -39,7 +41,7 @@ request, no more are looked at than to recognise the folder."""
 def detect_folder(folder: Folder) -> Verdict | None:
     """Recognises a folder by the magic of its first files; whatever says more about itself goes first."""
     looked_at = _candidates(folder)[:LOOKED_AT]
-    found = sum(_has_magic(folder, entry.name) for entry in looked_at)
+    found = len(_with_magic(folder, looked_at))
     if not found:
         return None
     return Verdict(Certainty.INFERRED, f"magic SWHShard in {found} of the first {plural(len(looked_at), 'file')}")
@@ -54,7 +56,7 @@ def open_folder(folder: Folder, context: OpenContext) -> SwhDataSet:
     """
     entries = _candidates(folder)
     most = MOST_ASKED if folder.lists_cheaply else LOOKED_AT
-    asked = [entry for entry in entries[:most] if _has_magic(folder, entry.name)]
+    asked = _with_magic(folder, entries[:most])
     endings = {PurePosixPath(entry.name).suffix for entry in asked}
     rest = [entry for entry in entries[most:] if PurePosixPath(entry.name).suffix in endings]
     members = [Member(entry.name, entry.size) for entry in sorted([*asked, *rest], key=lambda entry: entry.name)]
@@ -146,6 +148,13 @@ def _candidates(folder: Folder) -> list[Entry]:
     """The files that are long enough to be shards: by name, those with the usual ending first."""
     entries = [entry for entry in folder.list() if not entry.is_folder and entry.size >= HEADER.size]
     return sorted(entries, key=lambda entry: (not entry.name.endswith(SUFFIX), entry.name))
+
+
+def _with_magic(folder: Folder, entries: Sequence[Entry]) -> list[Entry]:
+    """Those of some files that begin as a Read Shard; where each look is a request, all look at the same time."""
+    jobs = 1 if folder.lists_cheaply else LOOKED_AT
+    with closing(in_order(lambda entry: _has_magic(folder, entry.name), entries, jobs)) as found:
+        return [entry for entry, its in zip(entries, found, strict=True) if its]
 
 
 def _has_magic(folder: Folder, name: str) -> bool:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from shardcore.errors import BadMagic, FormatError, Truncated, Unsupported
 from shardcore.nodes.sections import Section, SectionRole
 from shardcore.objects import State
-from shardcore.record import Field, FieldRole, Record
+from shardcore.record import Differs, Field, FieldRole, Record
 from shardcore.span import Span
 from shardcore.words import grouped_digits, plural
 
@@ -31,14 +31,26 @@ DATA_START = 512
 NO_OBJECT = 2**64 - 1
 """What the offset of a slot holds that has no object."""
 
+_MAGIC_DIFFERS = Differs("the magic is padded with zeros to 32 bytes", "readers compare the first 9 bytes alone")
+_POSITION_DIFFERS = Differs(
+    "the header reaches from byte 32 to objects_position",
+    "it ends at 88; objects begin at 512 in every known file, and what lies between is padding that nobody checks",
+)
+
 HEADER = Record(
     "header",
     source="format.rst, Shard",
     fields=(
-        Field("magic", ("u1", 32), FieldRole.MAGIC, "`SWHShard`, then zeros; readers compare 9 bytes.", MAGIC),
+        Field("magic", ("u1", 32), FieldRole.MAGIC, "`SWHShard`, then zeros.", MAGIC, _MAGIC_DIFFERS),
         Field("version", ">u8", FieldRole.VERSION, "Version of the format; 1 is the only one.", VERSION),
         Field("objects_count", ">u8", FieldRole.COUNT, "Number of objects written; deletions do not lower it."),
-        Field("objects_position", ">u8", FieldRole.OFFSET, "First byte of the objects; 512 in every known file."),
+        Field(
+            "objects_position",
+            ">u8",
+            FieldRole.OFFSET,
+            "First byte of the objects; 512 in every known file.",
+            differs=_POSITION_DIFFERS,
+        ),
         Field("objects_size", ">u8", FieldRole.SIZE, "Bytes of all objects, each with the 8 bytes of its length."),
         Field("index_position", ">u8", FieldRole.OFFSET, "First byte of the index, directly after the objects."),
         Field("index_size", ">u8", FieldRole.SIZE, "Bytes of the index: 40 for each slot."),
@@ -49,7 +61,18 @@ HEADER = Record(
 OBJECT = Record(
     "object",
     source="format.rst, Objects",
-    fields=(Field("size", ">u8", FieldRole.SIZE, "Bytes of the content, which follows directly."),),
+    fields=(
+        Field(
+            "size",
+            ">u8",
+            FieldRole.SIZE,
+            "Bytes of the content, which follows directly.",
+            differs=Differs(
+                "objects_count times a size and a content follow one another",
+                "deleting overwrites sizes with zeros, so objects are found by their slots and not by walking",
+            ),
+        ),
+    ),
 )
 
 SLOT = Record(
@@ -62,6 +85,11 @@ SLOT = Record(
             ">u8",
             FieldRole.OFFSET,
             "First byte of the object, its length field, in the file; 2^64 - 1 (older writers: 0) without object.",
+            differs=Differs(
+                "2^64 - 1 means that the object has been deleted",
+                "it also stands in slots that never had an object, and an older writer marks those by 0; how many of "
+                "either kind there are, only objects_count tells",
+            ),
         ),
     ),
 )

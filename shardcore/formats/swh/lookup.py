@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from shardcore.errors import KeyAbsent, UsageError
 from shardcore.formats.swh import chd, drawings
-from shardcore.formats.swh.displacement import bucket_place, single_displacement
+from shardcore.formats.swh.displacement import bucket_places, displacements
 from shardcore.formats.swh.file import SwhFile
 from shardcore.formats.swh.layout import HASH_HEAD, HASH_TAIL, HEADER, OBJECT, SLOT
 from shardcore.formats.swh.objects import key_bytes, live_ref
@@ -25,6 +25,9 @@ from shardcore.words import plural
 
 CONTENT_GUESS = 65536
 """Bytes fetched with an object's length, in the hope that they hold its content."""
+
+LEAST_GUESS = 16384
+"""The same where a lookup fetched more than it needs before, to learn the dialect of the hash."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +86,7 @@ class SwhLookup:
         )
         self._tell_start(key, look)
         known = self._file.signed
-        slot = self._slot_of(key, source, look, signed=known is True)
+        slot, beyond = self._slot_of(key, source, look, signed=known is True)
         row = self._read_slot(slot, source)
         if row["key"] != key.digest and known is None and self._file.is_signed(source):
             look.step(
@@ -93,13 +96,13 @@ class SwhLookup:
                 why="A hash proves nothing when the writer used another rule: both sides have to agree on it.",
                 inputs=(geometry.key_span(slot),),
             )
-            slot = self._slot_of(key, source, look, signed=True)
+            slot, _ = self._slot_of(key, source, look, signed=True)
             row = self._read_slot(slot, source)
         if row["key"] != key.digest and self._file.misfit is not None:
             # An empty or foreign slot proves nothing then.
             raise self._file.misfit
         offset = self._told_slot(key, slot, row, look)
-        return self._object(key, slot, offset, source, look)
+        return self._object(key, slot, offset, source, look, max(CONTENT_GUESS - beyond, LEAST_GUESS))
 
     def find_many(self, texts: Sequence[str]) -> NDArray[np.int64]:
         """The slots of many keys, vectorised; -1 where a key is absent.
@@ -160,8 +163,8 @@ class SwhLookup:
             draw=lambda: drawings.seed_drawing(parts),
         )
 
-    def _slot_of(self, key: SwhKey, source: Source, look: Look, *, signed: bool) -> int:
-        """Steps 4 to 8: from the key to its slot."""
+    def _slot_of(self, key: SwhKey, source: Source, look: Look, *, signed: bool) -> tuple[int, int]:
+        """Steps 4 to 8: from the key to its slot; and how many bytes were fetched beyond what that needs."""
         parts = self._file.hash_parts()
         mixed = self._hashed(key, look, signed=signed)
         bucket, first, step = placed = chd.place_one(mixed, parts.buckets, parts.slots)
@@ -178,7 +181,7 @@ class SwhLookup:
             h=step,
             draw=lambda: drawings.placed_drawing(mixed, placed, parts),
         )
-        displacement = self._displacement(bucket, source, look)
+        displacement, beyond = self._displacement(bucket, source, look)
         turns, probes = divmod(displacement, parts.slots)
         slot = chd.slot_one(first, step, displacement, parts.slots)
         span = self._geometry.slot_span(slot)
@@ -193,7 +196,7 @@ class SwhLookup:
             position=span.start,
             draw=lambda: drawings.slot_drawing(self._geometry, first, step, displacement, slot),
         )
-        return slot
+        return slot, beyond
 
     def _hashed(self, key: SwhKey, look: Look, *, signed: bool) -> chd.Triple:
         """Step 4: the hash."""
@@ -215,10 +218,14 @@ class SwhLookup:
             )
         return rounds[-1].mixed
 
-    def _displacement(self, bucket: int, source: Source, look: Look) -> int:
-        """Steps 6 and 7: the displacement of a bucket."""
+    def _displacement(self, bucket: int, source: Source, look: Look) -> tuple[int, int]:
+        """Steps 6 and 7: the displacement of a bucket; and how many bytes were fetched beyond it."""
         parts, hashes = self._file.hash_parts(), self._file.hash_source(source)
-        place = bucket_place(hashes, parts, bucket)
+        # A key that tells the dialect comes along where it costs no request.
+        companion = self._file.companion(bucket)
+        buckets = [bucket] if companion is None else [bucket, companion.bucket]
+        places = bucket_places(hashes, parts, buckets)
+        place = places[0]
         end = place.start + place.length
         if bucket == 0:
             text = (
@@ -243,7 +250,10 @@ class SwhLookup:
             len=place.length,
             draw=lambda: drawings.place_drawing(parts, bucket, place),
         )
-        displacement, span = single_displacement(hashes, parts, place)
+        (displacement, span), *others = displacements(hashes, parts, places)
+        for other, _ in others:
+            if companion is not None:
+                self._file.hear(companion, other)
         turns, probes = divmod(displacement, parts.slots)
         look.step(
             "The displacement",
@@ -257,7 +267,7 @@ class SwhLookup:
             p1=turns,
             draw=lambda: drawings.displacement_drawing(parts, bucket, place, displacement, span),
         )
-        return displacement
+        return displacement, companion.apart if companion is not None else 0
 
     def _told_slot(self, key: SwhKey, slot: int, row: dict[str, object], look: Look) -> int:
         """Steps 9 and 10: whether it is this key, and where the object is."""
@@ -303,10 +313,10 @@ class SwhLookup:
             raise self._geometry.outside(slot, offset)
         return offset
 
-    def _object(self, key: SwhKey, slot: int, offset: int, source: Source, look: Look) -> ObjectRef:
+    def _object(self, key: SwhKey, slot: int, offset: int, source: Source, look: Look, guess: int) -> ObjectRef:
         """Step 11: the length, and with a guess the content."""
         stop = self._geometry.index_start
-        window = source.read(offset, min(offset + OBJECT.size + CONTENT_GUESS, stop))
+        window = source.read(offset, min(offset + OBJECT.size + guess, stop))
         self._file.keep_ahead(offset, window)
         size = int(OBJECT.read_one(window, place=Span("", offset, offset + len(window)))["size"])
         if (error := self._geometry.too_long(offset, size)) is not None:

@@ -32,10 +32,7 @@ MEANINGS: Meanings = MappingProxyType(
         "length": Meaning("the size of the content", "bytes"),
         "candidates": Meaning("the files that may hold the key"),
     }
-    | {
-        f"w{number}": Meaning(f"bytes {4 * number} to {4 * number + 3} of the key, as one number")
-        for number in range(8)
-    }
+    | {f"w{number}": Meaning(f"bytes {4 * number} to {4 * number + 3} of the key") for number in range(8)}
     | {f"round {number} added": Meaning("a, b, c after words of the key were added") for number in (1, 2, 3)}
     | {f"round {number} mixed": Meaning("a, b, c after mixing") for number in (1, 2, 3)}
 )

@@ -49,6 +49,20 @@ class SwhObjects(Objects):
         stops = np.where(live & (known >= 0), starts + known, -1)
         return ObjectColumns.of(rows, starts, stops, known, state=states)
 
+    def known(self, first: int, last: int) -> ObjectColumns:
+        """What the loaded index knows of slots: places and sizes, without reading the slots again."""
+        order = self._file.order
+        if order is None:
+            return super().known(first, last)
+        sizes = order.row_sizes[first:last]
+        mine = (order.slots >= first) & (order.slots < last)
+        starts = np.full(last - first, -1, np.int64)
+        starts[order.slots[mine] - first] = order.offsets[mine] + OBJECT.size
+        state = np.where(sizes >= 0, State.LIVE, order.empty_state)
+        return ObjectColumns.of(
+            np.arange(first, last), starts, np.where(sizes >= 0, starts + sizes, -1), sizes, state=state
+        )
+
     def key_texts(self, rows: I64) -> list[str | None]:
         """The keys of some slots in hex; None for slots without object."""
         slots = read_slots_at(self._file.source, self._geometry, rows)

@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shardcore.charting.budget import Share
+from shardcore.charting.load import LoadSource
 from shardcore.drawing.model import Sketch
 from shardcore.errors import FormatError, LimitExceeded, Truncated, UsageError
 from shardcore.finding import Depth, Report
 from shardcore.format import Certainty, Draft, OpenContext, Verdict
-from shardcore.formats.swh import layout
+from shardcore.formats.swh import charts, layout, leads
 from shardcore.formats.swh.displacement_sketch import DisplacementSketch
 from shardcore.formats.swh.file import SwhFile
 from shardcore.formats.swh.hash_section import HashParts, read_hash_parts, read_hash_tail
@@ -23,6 +25,7 @@ from shardcore.formats.swh.meanings import MEANINGS
 from shardcore.formats.swh.objects import SwhObjects
 from shardcore.formats.swh.parking import ParkingSketch
 from shardcore.formats.swh.tree import SwhTree, cut_nodes, header_node
+from shardcore.nodes.leads import Gathered
 from shardcore.nodes.node import Node
 from shardcore.objects import ObjectRef
 from shardcore.progress import Progress, no_progress
@@ -32,8 +35,11 @@ from shardcore.sources.opening import PrefetchedSource
 from shardcore.trace import Look, Trace
 from shardcore.words import grouped_digits, plural
 
-SECTION_GUESS = 65536
-"""Bytes of the hash function fetched when opening; shards of up to about 250,000 objects fit whole."""
+LAST_SLOTS = 200
+"""Slots before the hash function that are fetched with it: keys in them tell the dialect of the hash."""
+
+SECTION_GUESS = (60 << 10) - LAST_SLOTS * layout.SLOT.size
+"""Bytes of the hash function fetched when opening; shards of up to about 170,000 objects fit whole."""
 
 
 class SwhShard(Shard):
@@ -100,6 +106,16 @@ class SwhShard(Shard):
         """Reads the offsets of all slots, and lengths where deletions leave them open."""
         self.file.load(progress)
 
+    @property
+    def byte_shares(self) -> tuple[Share, ...]:
+        """See `Shard.byte_shares`."""
+        return charts.shares(self.file)
+
+    @property
+    def loads(self) -> tuple[LoadSource, ...]:
+        """Slots, and buckets of the hash function."""
+        return charts.loads(self.file)
+
     def parse_key(self, text: str) -> SwhKey:
         """The key that 64 hex digits mean."""
         return self._lookup.parse(text)
@@ -137,6 +153,10 @@ class SwhShard(Shard):
         from shardcore.formats.swh.verify import verify
 
         return verify(self.file, Depth(depth), progress)
+
+    def point_to(self, into: Gathered) -> None:
+        """See `Shard.point_to`."""
+        leads.gather(self.file, into)
 
     def close(self) -> None:
         """Closes the file."""
@@ -178,7 +198,11 @@ def open_shard(source: PrefetchedSource, context: OpenContext) -> SwhShard:
             draft.add(section, node)
         raise
     start = header["hash_position"]
-    window = source.read(start, min(start + SECTION_GUESS, source.size))
+    geometry = layout.Geometry.of(header)
+    last = max(geometry.slots - LAST_SLOTS, 0)
+    lead = start - geometry.slot_start(last)
+    window = source.read(start - lead, min(start + SECTION_GUESS, source.size))
+    slots, window = window[:lead], window[lead:]
     parts: HashParts | None = None
     damage: FormatError | None = None
     try:
@@ -188,7 +212,7 @@ def open_shard(source: PrefetchedSource, context: OpenContext) -> SwhShard:
         if not context.partial:
             raise
         damage = error
-    return SwhShard(SwhFile(source.base, header, window, parts, damage))
+    return SwhShard(SwhFile(source.base, header, window, parts, damage, slots))
 
 
 def _note_header(head: bytes, draft: Draft) -> None:

@@ -2,7 +2,7 @@
 
 from shardcore.format import Format, lazily
 from shardcore.options import Option, OptionType, Purpose
-from shardcore.writing.declared import KeyRule, Writes
+from shardcore.writing.declared import Dial, Instead, KeyRule, Without, Writes
 
 FORMAT = Format(
     name="xorb",
@@ -16,6 +16,13 @@ FORMAT = Format(
         purpose="The chunks of files, compressed one by one, for shards (mdb) to point at.",
         cannot="It keeps no names and no files, only their chunks: 8,192 at most, and 64 MiB.",
         keys=KeyRule.NONE,
+        dial=Dial("compression", "How each chunk is compressed.", ("none", "lz4", "bg4", "auto"), "auto"),
+        without={
+            "append": Without(
+                Instead.BESIDE, "A xorb is named by the hash of its chunks: new ones go into a new xorb."
+            ),
+            "delete": Without(Instead.NEVER, "Shards point at chunks by their numbers: none can be taken out."),
+        },
     ),
     options=(
         Option(

@@ -8,15 +8,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shardcore.charting.budget import Share
+from shardcore.charting.load import LoadSource
 from shardcore.errors import FormatError, NotAShard, ShardError
 from shardcore.finding import Depth, Report
 from shardcore.format import Certainty, OpenContext, Verdict
+from shardcore.formats.xorb import charts, leads
 from shardcore.formats.xorb.file import XorbFile
 from shardcore.formats.xorb.lookup import ALL, XorbKey, XorbLookup
 from shardcore.formats.xorb.meanings import MEANINGS
 from shardcore.formats.xorb.objects import XorbObjects
 from shardcore.formats.xorb.records import Records, unpack, walk
 from shardcore.formats.xorb.tree import XorbTree
+from shardcore.nodes.leads import Gathered
 from shardcore.nodes.node import Node
 from shardcore.objects import ObjectRef
 from shardcore.progress import Progress, no_progress
@@ -125,6 +129,16 @@ class XorbShard(Shard):
         """`all`: all chunks, one after the other."""
         return (ALL,)
 
+    @property
+    def byte_shares(self) -> tuple[Share, ...]:
+        """See `Shard.byte_shares`."""
+        return charts.shares(self.file)
+
+    @property
+    def loads(self) -> tuple[LoadSource, ...]:
+        """Stored bytes of the chunks."""
+        return charts.loads(self.file)
+
     def parse_key(self, text: str) -> XorbKey:
         """The number of a chunk, its hash, or `all`; see `Shard.parse_key`."""
         return self._lookup.parse(text)
@@ -179,6 +193,10 @@ class XorbShard(Shard):
         from shardcore.formats.xorb.verify import verify
 
         return verify(self.file, Depth(depth), progress)
+
+    def point_to(self, into: Gathered) -> None:
+        """See `Shard.point_to`."""
+        leads.gather(self.file, into)
 
     def _part(self, name: SourceName) -> Part:
         """By `@start-stop` a chunk unpacked."""

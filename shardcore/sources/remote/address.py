@@ -19,6 +19,7 @@ _PIPE = "|neuroglancer-precomputed:"
 _KEPT = "/%:@!$&'()*+,;=~-._[]"
 """Characters of a path that are left as they were pasted."""
 
+_SCHEME = re.compile(r"\s*([a-z][a-z0-9+.-]*)://", re.IGNORECASE)
 _VIRTUAL_HOST = re.compile(
     r"(?P<bucket>[a-z0-9][a-z0-9.-]*)\.s3(?:[.-]dualstack)?(?:[.-](?P<region>[a-z]{2}-[a-z0-9-]+))?\.amazonaws\.com(?:\.cn)?"
 )
@@ -124,10 +125,10 @@ class Address:
         return Address(scheme, bucket, key, region=region) if scheme and bucket else None
 
 
-def is_address(text: str) -> bool:
-    """Whether a text is the address of something remote, whatever the letters of its scheme."""
-    scheme = text.split("://", 1)[0].lower() if "://" in text else ""
-    return scheme in (*SCHEMES, "precomputed")
+def is_address(value: object) -> bool:
+    """Whether something is the address of a remote thing (`scheme://…`, of whatever scheme), and no path or text."""
+    found = _SCHEME.match(value) if isinstance(value, str) else None
+    return found is not None and found[1].lower() != "file"
 
 
 def shown_address(text: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from shardcore.errors import ConnectionFailed, RangeRefused, Remedy, RemoteError, SourceChanged
@@ -59,29 +58,20 @@ class Fetch:
             SourceChanged: It is another file by now.
             CalledOff: Nobody wants it.
         """
-        pauses = self._remote.pauses()
-        while True:
-            self._remote.check()
-            self._flight.check()
-            try:
-                self._try()
-            except Broken as broken:
-                self._flight.check()
-                self._again(broken, pauses)
-            else:
-                self._remote.fine()
-                return self._known
+        self._remote.tried(self._attempt_at, self._flight.pause)
+        return self._known
 
-    def _again(self, broken: Broken, pauses: Iterator[float]) -> None:
-        pause = next(pauses, None)
-        if pause is None:
-            self._remote.lose(broken.error)
-            raise broken.error
-        self._flight.pause(self._remote.patient(broken, pause))
-        self._attempt += 1
-        if self._known.whole:
+    def _attempt_at(self, number: int) -> None:
+        self._attempt = number
+        if number and self._known.whole:
             # The rest of a whole file cannot be asked for.
             self._known.data, self._known.whole = bytearray(), False
+        self._flight.check()
+        try:
+            self._try()
+        except Broken:
+            self._flight.check()
+            raise
 
     def _try(self) -> None:
         """One attempt at what is still missing."""

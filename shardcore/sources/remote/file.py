@@ -7,10 +7,10 @@ import threading
 import zlib
 from collections.abc import Iterable, Sequence
 
-from shardcore.errors import ConnectionFailed, LimitExceeded, Remedy, ShardError, SourceError
-from shardcore.reading import Priority, Purpose, priority, purpose
+from shardcore.errors import ConnectionFailed, LargeRead, LimitExceeded, Remedy, ShardError, SourceError
+from shardcore.reading import Priority, Purpose, most, priority, purpose
 from shardcore.sources.base import FAR_GAP, MERGE_LIMIT, merged
-from shardcore.sources.blocks import Piece, joined, missing
+from shardcore.sources.blocks import Piece, ReadAhead, joined, missing
 from shardcore.sources.remote.address import Address
 from shardcore.sources.remote.fetch import Fetch, Fetched
 from shardcore.sources.remote.flight import CalledOff, Flight
@@ -24,9 +24,6 @@ FIRST = 1 << 16
 
 MOST_PLAIN = 1 << 20
 """The same of a file of which everything is wanted, and which should be small."""
-
-AHEAD = 4 << 20
-"""At most so many bytes are read ahead of somebody who reads a file from one end to the other."""
 
 _tokens = itertools.count()
 
@@ -51,7 +48,7 @@ class RemoteFile:
         self._location = ""
         self._identity = ""
         self._other = Purpose.PAYLOAD if sibling else Purpose.INDEX
-        self._next = self._run = 0
+        self._run = ReadAhead()
 
     @property
     def pin(self) -> Pin:
@@ -100,6 +97,7 @@ class RemoteFile:
         if whole is not None and not fresh:
             self._tell_hit(wanted)
             return [whole[start:stop] for start, stop in ranges]
+        self._check_size(wanted)
         pieces, flights = self._plan(wanted, fresh=fresh)
         if not flights:
             self._tell_hit(wanted)
@@ -174,6 +172,21 @@ class RemoteFile:
         for flight in flights:
             flight.call_off()
 
+    def _check_size(self, wanted: list[tuple[int, int]]) -> None:
+        """Refuses what somebody wants to be asked about first.
+
+        Raises:
+            LargeRead: So many bytes would be fetched.
+        """
+        limit = most()
+        if limit is None or sum(stop - start for start, stop in wanted) <= limit:
+            return
+        holes = (missing(self._blocks(start, stop), start, stop) for start, stop in wanted)
+        size = sum(last - first for parts in holes for first, last in parts)
+        if size > limit:
+            text = f"{self.address.shown}: {plural(size, 'byte')} would be read at once"
+            raise LargeRead(text, size=size)
+
     # --- what is to be fetched -----------------------------------------------------------------------------
 
     def _plan(self, wanted: list[tuple[int, int]], *, fresh: bool) -> tuple[list[Piece], list[Flight]]:
@@ -209,16 +222,11 @@ class RemoteFile:
         return _outside((start, stop), joined_ones.values())
 
     def _ahead(self, holes: list[tuple[int, int]]) -> list[tuple[int, int]]:
-        """Reads ahead of somebody who takes one stretch after the other, as far as was read so before."""
+        """Reads ahead of somebody who takes one stretch after the other, as far as was fetched so before."""
         if len(holes) != 1 or self._pin is None:
             return holes
         start, stop = holes[0]
-        self._run = self._run + stop - start if start == self._next and self._run else (stop - start if start else 0)
-        more = min(self._run, AHEAD) if start == self._next and self._run > stop - start else 0
-        if purpose() is Purpose.LOOKUP:
-            more = 0
-        self._next = min(stop + more, self._pin.size)
-        return [(start, max(self._next, stop))]
+        return [(start, self._run.beyond(start, stop, self._pin.size, lookup=purpose() is Purpose.LOOKUP))]
 
     def _purpose(self, start: int) -> Purpose:
         return purpose() or self.remote.tape.purpose_of(self.address.shown, start) or self._other
@@ -291,11 +299,12 @@ class RemoteFile:
         self._pin = self._pin or pin
         return data
 
-    def open(self, first: int = FIRST) -> None:
+    def open(self, first: int = FIRST, at: tuple[int, int] | None = None) -> None:
         """Fetches the first range, which tells how large the file is.
 
         Args:
             first: How many bytes of the beginning are useful.
+            at: The range that is, where it is another one.
 
         Raises:
             RemoteError: It cannot be had.
@@ -306,8 +315,9 @@ class RemoteFile:
                 return
             flight = self._opening
             if flight is None or not flight.join():
-                stop = self.remote.room(first)
-                flight = self._opening = Flight(0, stop, priority(), purpose() or Purpose.HEAD)
+                start, stop = at or (0, first)
+                stop = start + self.remote.room(stop - start)
+                flight = self._opening = Flight(start, stop, priority(), purpose() or Purpose.HEAD)
                 flight.join()
                 self._queue(flight)
         try:

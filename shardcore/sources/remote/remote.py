@@ -6,7 +6,9 @@ import random
 import threading
 import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from itertools import count
+from typing import TypeVar
 
 from shardcore.errors import BudgetSpent, Remedy, RemoteError, SourceError
 from shardcore.sources.remote.address import Address
@@ -15,6 +17,8 @@ from shardcore.sources.remote.options import RemoteOptions
 from shardcore.sources.remote.reply import Broken
 from shardcore.sources.remote.tape import Tape
 from shardcore.words import plural
+
+T = TypeVar("T")
 
 FIRST_PAUSE = 0.2
 """Seconds before the first new attempt; each further pause is twice as long."""
@@ -124,6 +128,35 @@ class Remote:
             with self._lock:
                 self._trouble = None
 
+    def tried(self, attempt: Callable[[int], T], pause: Callable[[float], object], *, alone: bool = False) -> T:
+        """Does something that may fail for a while, again and again, until it works or there is no use.
+
+        Args:
+            attempt: Does it; is told how often it was tried before. Raises `Broken` where another attempt may help.
+            pause: Waits so many seconds; may raise to stop.
+            alone: Whether its failure says nothing of the other reads.
+
+        Raises:
+            RemoteError: It failed for good, or the thing is lost.
+        """
+        pauses = self.pauses()
+        for number in count():
+            if not alone:
+                self.check()
+            try:
+                found = attempt(number)
+            except Broken as broken:
+                seconds = next(pauses, None)
+                if seconds is None:
+                    if not alone:
+                        self.lose(broken.error)
+                    raise broken.error from broken
+                pause(self.patient(broken, seconds, alone=alone))
+            else:
+                self.fine()
+                return found
+        raise AssertionError("there is an end to pauses")
+
     def pauses(self) -> Iterator[float]:
         """How long to wait before each further attempt at a range, until there is none."""
         pause = FIRST_PAUSE
@@ -131,8 +164,8 @@ class Remote:
             yield pause * random.uniform(0.5, 1.5)
             pause = min(pause * 2, LONGEST_PAUSE)
 
-    def patient(self, broken: Broken, pause: float) -> float:
-        """How long to wait after a failure.
+    def patient(self, broken: Broken, pause: float, *, alone: bool = False) -> float:
+        """How long to wait after a failure; see `tried`.
 
         Raises:
             RemoteError: Too much time went into trouble; the thing is lost.
@@ -143,6 +176,7 @@ class Remote:
             self._trouble = self._trouble if self._trouble is not None else now
             spent = now - self._trouble
         if spent + pause > self.options.patience:
-            self.lose(broken.error)
-            raise broken.error
+            if not alone:
+                self.lose(broken.error)
+            raise broken.error from broken
         return pause

@@ -6,9 +6,8 @@ import builtins
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from itertools import count
 
-from shardcore.errors import Forbidden, NoSuchObject, RemoteError, SourceError, says_absent
+from shardcore.errors import Forbidden, NoSuchObject, RemoteError, SourceChanged, SourceError, says_absent
 from shardcore.progress import check_stopped, wait_for
 from shardcore.reading import Purpose, reading_for
 from shardcore.sources.base import Entry, Folder, PurposeAt, Source
@@ -41,16 +40,21 @@ class Opened:
         self._absent: dict[Address, RemoteError] = {}
         self._listings: dict[tuple[Address, str], list[Entry]] = {}
 
-    def source(self, address: Address, *, sibling: bool = False) -> RemoteSource:
-        """The file at an address; its first range has been fetched.
+    def source(
+        self, address: Address, *, sibling: bool = False, first: int = FIRST, at: tuple[int, int] | None = None
+    ) -> RemoteSource:
+        """The file at an address; its first range, of `first` bytes or that at `at`, has been fetched.
 
         Raises:
             RemoteError: It cannot be had.
         """
-        return RemoteSource(self, self.file(address, sibling=sibling), root=not sibling)
+        file = self.file(address, sibling=sibling, first=first, at=at)
+        return RemoteSource(self, file, root=not sibling, first=first)
 
-    def file(self, address: Address, *, sibling: bool = True, first: int = FIRST) -> RemoteFile:
-        """The same without a source over it; `first` bytes of its beginning are useful.
+    def file(
+        self, address: Address, *, sibling: bool = True, first: int = FIRST, at: tuple[int, int] | None = None
+    ) -> RemoteFile:
+        """The same without a source over it; `first` bytes of its beginning are useful, or those at `at`.
 
         Raises:
             RemoteError: It cannot be had.
@@ -61,7 +65,7 @@ class Opened:
             if file is None:
                 file = self._files[address] = RemoteFile(self.remote, address, sibling=sibling)
         try:
-            file.open(first)
+            file.open(first, at)
         except BaseException as error:
             with self._lock:
                 self._files.pop(address, None)
@@ -116,6 +120,7 @@ class RemoteSource(Source):
         opened: The opened thing that it belongs to.
         file: The file.
         root: Whether it is the thing itself: closing it closes everything.
+        first: Bytes of its beginning that were asked for.
 
     Raises:
         RemoteError: It cannot be had.
@@ -123,8 +128,9 @@ class RemoteSource(Source):
 
     near = False
 
-    def __init__(self, opened: Opened, file: RemoteFile, *, root: bool) -> None:
+    def __init__(self, opened: Opened, file: RemoteFile, *, root: bool, first: int = FIRST) -> None:
         self._opened, self._file, self._root = opened, file, root
+        self.head_size = first
         self._closed = False
         address = file.address
         self.name, self.uri = address.name, address.shown
@@ -245,6 +251,18 @@ class RemoteFolder(Folder):
         """Whether it was opened before, or sought in vain."""
         return self._opened.knows(self._address.inside(name))
 
+    def open_at(self, name: str, start: int, stop: int) -> RemoteSource:
+        """The same, where other bytes than the first are wanted: they come with the request that tells the size.
+
+        Raises:
+            SourceError: Nothing is there, or the name leaves the folder.
+        """
+        try:
+            return self._opened.source(self._address.inside(name), sibling=True, at=(start, stop))
+        except SourceChanged:
+            # It ends before; a range after the end is answered as if it were another file.
+            return self.open(name)
+
     def read(self, name: str, limit: int) -> bytes:
         """The whole content of a small file; what is packed on the way is unpacked.
 
@@ -284,9 +302,8 @@ class RemoteFolder(Folder):
         """A part of a listing; asked for again when there is no answer."""
         remote = self._opened.remote
         transport = remote.line(where).transport
-        pauses = remote.pauses()
-        for attempt in count():
-            remote.check()
+
+        def ask(attempt: int) -> Page:
             check_stopped()
             if where.in_store:
                 remote.spend(0)
@@ -301,15 +318,11 @@ class RemoteFolder(Folder):
                     failed = refusal(error.reply, where, anonymous=transport.anonymous)
                 told = failed.error if isinstance(failed, Broken) else failed
                 self._tell(where, at, status, attempt, str(getattr(told, "message", told)))
-                pause = next(pauses, None) if isinstance(failed, Broken) else None
-                if pause is None or not isinstance(failed, Broken):
-                    raise told from error
-                wait_for(remote.patient(failed, pause))
-            else:
-                self._tell(where, at, 200, attempt, "")
-                remote.fine()
-                return page
-        raise AssertionError("there is an end to pauses")
+                raise failed from error
+            self._tell(where, at, 200, attempt, "")
+            return page
+
+        return remote.tried(ask, wait_for)
 
     def _tell(self, where: Address, at: float, status: int, attempt: int, error: str) -> None:
         tape = self.tape
@@ -320,11 +333,13 @@ class RemoteFolder(Folder):
         tape.add(record)
 
 
-def open_remote(address: Address, options: RemoteOptions, tape: Tape | None = None) -> RemoteSource | RemoteFolder:
+def open_remote(
+    address: Address, options: RemoteOptions, tape: Tape | None = None, first: int = FIRST
+) -> RemoteSource | RemoteFolder:
     """Opens what lies at an address: a file, or a folder where it ends with a slash or no file is there.
 
     Web addresses of stores are asked over HTTP, as they stand; where that is not enough (a folder, which HTTP cannot
-    list, or options that only a store knows), they are opened in their bucket.
+    list, or options that only a store knows), they are opened in their bucket. Of a file, `first` bytes are fetched.
 
     Raises:
         RemoteError: Nothing is there, or it cannot be had.
@@ -337,7 +352,7 @@ def open_remote(address: Address, options: RemoteOptions, tape: Tape | None = No
         if address.is_folder:
             return RemoteFolder(opened, address, root=True)
         try:
-            return opened.source(address)
+            return opened.source(address, first=first)
         except (NoSuchObject, Forbidden) as error:
             if address.query or not _holds_something(opened, address.as_folder):
                 raise error

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
@@ -113,7 +112,8 @@ class Upload:
 
     def _ask(self, address: Address, operation: str, **given: Any) -> dict[str, Any]:
         """One request, sent again while the store does not answer."""
-        for attempt, pause in enumerate(self._attempts()):
+
+        def ask(attempt: int) -> dict[str, Any]:
             check_stopped()
             at = self._remote.tape.now
             try:
@@ -122,24 +122,15 @@ class Upload:
                 )
             except refused.ClientError as error:
                 self._tell(address, at, attempt, 0, error_reply(error).status)
-                found: Exception = self._refusal(error, address)
-                if isinstance(found, Broken) and pause is not None:
-                    wait_for(pause)
-                    continue
-                raise (found.error if isinstance(found, Broken) else found) from error
+                raise self._refusal(error, address) from error
             except (refused.BotoCoreError, ValueError) as error:
                 self._tell(address, at, attempt, 0, 0)
-                if pause is not None and isinstance(broken_error(error, address), Broken):
-                    wait_for(pause)
-                    continue
-                raise self._unanswered(error, address) from error
+                raise broken_error(error, address) from error
             self._tell(address, at, attempt, len(given.get("Body", b"")), 200)
             return answer
-        raise AssertionError("the last attempt raises")
 
-    def _attempts(self) -> Iterator[float | None]:
-        yield from self._remote.pauses()
-        yield None
+        # What was sent is taken back after a failure, by a request of its own.
+        return self._remote.tried(ask, wait_for, alone=True)
 
     def _client(self, address: Address) -> Any:
         transport = self._remote.line(address).transport

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from PySide6.QtCore import QRect, Qt
+from PySide6.QtCore import QModelIndex, QRect, Qt
 from PySide6.QtGui import QAction, QGuiApplication
 from PySide6.QtWidgets import QMenu, QStyleOptionViewItem
 from pytestqt.qtbot import QtBot
@@ -120,3 +120,28 @@ def test_the_menu_offers_what_there_is(qtbot: QtBot, session: Session, data: Pat
     for text in ("Follow pointer", "Go to object", "Look up object", "Extract object…"):
         assert not menu[text].isEnabled()
     assert "Copy value" in menu
+
+
+def test_only_where_page_and_practice_differ(qtbot: QtBot, session: Session, data: Path) -> None:
+    """A switch leaves the fields on which the published page and practice differ, each once, and what they are in."""
+    tree = StructureTree(session)
+    qtbot.addWidget(tree)
+    tree.show()
+    open_in(session, qtbot, data / "mdb/derived/keyed_full.mdb")
+    qtbot.waitUntil(lambda: tree.nodes.rowCount() == 1)
+    tree.differs.setChecked(True)
+    names: list[str] = []
+
+    def walk(index: QModelIndex) -> None:
+        node = tree.nodes.node(index)
+        if node is not None and node.differs is not None:
+            names.append(node.name)
+        for row in range(tree.nodes.rowCount(index)):
+            walk(tree.nodes.index(row, 0, index))
+
+    qtbot.waitUntil(lambda: tree.nodes.rowCount() == 1)
+    walk(tree.nodes.index(0, 0))
+    assert {"footer_size", "sha256", "chunk_hash", "flags", "stored_bytes"} <= set(names)
+    assert len(names) == len(set(names)) == 14
+    tree.differs.setChecked(False)
+    qtbot.waitUntil(lambda: tree.nodes.rowCount(tree.nodes.index(0, 0)) == len(session.shard.sections))  # type: ignore[union-attr]

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QModelIndex, Qt
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QDialogButtonBox
 from pytestqt.qtbot import QtBot
 
 from shardcore import Span, Tape
@@ -181,7 +182,7 @@ def test_the_tape_of_a_remote_shard(
     qtbot.waitUntil(lambda: panel.model.rowCount() == len(server.log) >= 3)
     assert shown.currentWidget() is panel
     texts = [[panel.model.index(0, column).data() for column in (PURPOSE, RANGE, BYTES, ANSWER)]]
-    assert texts[0] == ["head", "0..65,536", "66 KB", "206"]
+    assert texts[0] == ["head", "0..4,096", "4.1 KB", "206"]
     count = panel.model.rowCount()
     assert count == len(server.log)
     assert panel.spent.text().startswith(f"{count} requests · ")
@@ -190,7 +191,7 @@ def test_the_tape_of_a_remote_shard(
     panel.table.setFocus()
     QTest.keyClick(panel.table, Qt.Key.Key_Down)
     QTest.keyClick(panel.table, Qt.Key.Key_Up)
-    assert session.selection.span == Span("", 0, 65536)
+    assert session.selection.span == Span("", 0, 4096)
     assert len(server.log) == count, str(server.log)
     was = panel.model.schedule.span
     panel.what_if.slider.setFocus()
@@ -204,6 +205,19 @@ def test_the_tape_of_a_remote_shard(
     next(a for a in panel.prices.menu().actions() if a.text() == "No charge").trigger()
     assert panel.spent.text().endswith("about $0")
     assert settings.price == "No charge"
+    own = panel.ask_price()
+    own.reads.setValue(1000)
+    own.listings.setValue(2)
+    own.gigabyte.setValue(0)
+    own.accept()
+    assert panel.spent.text().endswith("about $0"), "who only closes it has given nothing"
+    own = panel.ask_price()
+    own.reads.setValue(1000)
+    own.findChild(QDialogButtonBox).button(QDialogButtonBox.StandardButton.Ok).click()
+    assert panel.price.reads == 1000
+    assert panel.spent.text().endswith(f"about ${panel.totals.requests}.00"), panel.spent.text()
+    assert settings.price == "My prices"
+    assert settings.own_price[0] == 1000
     panel.grab()
     menu = panel.menu_of(panel.model.record(0))
     assert next(action.text() for action in menu.actions() if action.text()) == "&Select bytes"

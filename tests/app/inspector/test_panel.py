@@ -340,7 +340,9 @@ def test_the_value_comes_first_and_says_how_it_adds_up(inspector: Inspector, ses
     assert not inspector.sum.isVisible()
     select(session, qtbot, 0)
     assert inspector.value.text == "SWHShard"
-    assert inspector.doc.text == "SWHShard, then zeros; readers compare 9 bytes."
+    assert inspector.doc.text == "SWHShard, then zeros."
+    assert text(inspector, "page says") == "the magic is padded with zeros to 32 bytes."
+    assert text(inspector, "in practice") == "readers compare the first 9 bytes alone."
     # A key is long: its digits stand below each other, as in the bytes.
     proportional = inspector.value.font().pointSizeF()
     select(session, qtbot, 4470)
@@ -437,3 +439,23 @@ def test_a_missing_xorb_is_told(session: Session, qtbot: QtBot, data: Path, tmp_
     qtbot.waitUntil(lambda: "missing xorb" in made.error.text)
     assert made.error.isVisible()
     assert session.selection.span == before
+
+
+def test_a_card_is_copied_shown_and_written(
+    inspector: Inspector, session: Session, qtbot: QtBot, tmp_path: Path
+) -> None:
+    """What is selected is copied as Markdown, and shown as a card that becomes a picture, a page, a text."""
+    select(session, qtbot, 72)
+    inspector.copy_card.click()
+    assert QGuiApplication.clipboard().text().startswith("### index\\_size")
+    sheet = inspector.show_card()
+    assert sheet is not None
+    qtbot.addWidget(sheet)
+    sheet.copy_picture.click()
+    assert not QGuiApplication.clipboard().image().isNull()
+    begins = {"card.svg": b"<?xml", "card.png": b"\x89PNG", "card.pdf": b"%PDF", "card.md": b"### index"}
+    for name, first in begins.items():
+        assert sheet.view.write(tmp_path / name)
+        assert (tmp_path / name).read_bytes().startswith(first)
+    assert not sheet.view.write(tmp_path / "no folder" / "card.svg")
+    sheet.close()

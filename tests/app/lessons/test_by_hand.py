@@ -37,7 +37,29 @@ def des(_: str, told: dict[str, int]) -> str:
     return f"{told['uid'] % (1 << told['n_bits']):02X}"
 
 
-SOLVERS: dict[str, Solver] = {"swh-2-find-a-key": swh, "neuroglancer-2-find-a-key": neuroglancer, "des-2-find-a-key": des}
+def bloscpack(_: str, told: dict[str, int]) -> str:
+    """A division by the plain size of a chunk."""
+    return str(told["b"] // told["chunk_size"])
+
+
+def xorb(_: str, told: dict[str, int]) -> str:
+    """A record is 8 bytes of header, and the stored bytes."""
+    return str(told["stop"] - told["begin"] - 8)
+
+
+def mdb(_: str, told: dict[str, int]) -> str:
+    """Records of 48 bytes, counted from the beginning of the section."""
+    return str(told["begin"] + 48 * told["index"])
+
+
+SOLVERS: dict[str, Solver] = {
+    "swh-2-find-a-key": swh,
+    "neuroglancer-2-find-a-key": neuroglancer,
+    "des-2-find-a-key": des,
+    "bloscpack-2-find-a-key": bloscpack,
+    "xorb-2-find-a-key": xorb,
+    "mdb-2-find-a-key": mdb,
+}
 
 
 def numbers_in(prompt: str) -> dict[str, int]:

@@ -17,8 +17,11 @@ from shardscope.looks.wrap_text import WrapText
 from shardscope.selection import Selection
 from shardscope.session import Session
 from shardscope.trace.band import verdict
+from shardscope.trace.card import StepCard
+from shardscope.trace.costs import cost_text
 from shardscope.trace.panel import TracePanel
-from shardscope.trace.parts import Progress, StepCard, cost_text, value_text
+from shardscope.trace.parts import Progress
+from shardscope.trace.values import value_text
 from tests.app.conftest import open_in
 
 KEY = "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb"
@@ -204,7 +207,7 @@ def test_current_step_is_in_view(panel: TracePanel, qtbot: QtBot) -> None:
         return whole and top >= 0 and top + card.height() <= port.height()
 
     # The letters of the window, which a test before may have chosen, are larger than plain ones.
-    panel.resize(420, 600)
+    panel.resize(420, 700)
     for number, card in enumerate(panel.cards):
         panel._session.go_to_step(number)
         qtbot.waitUntil(partial(inside, card))

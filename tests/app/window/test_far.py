@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,18 +12,37 @@ from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QApplication, QMessageBox
 from pytestqt.qtbot import QtBot
 
-from shardcore import DataSet, Depth, Span
+import shardcore
+from shardcore import (
+    CredentialsRefused,
+    DataSet,
+    Depth,
+    Forbidden,
+    NoSuchObject,
+    Remedy,
+    RemoteOptions,
+    ServerFailed,
+    SourceChanged,
+    SourceError,
+    Span,
+    TimedOut,
+)
 from shardcore.reading import Priority as Soon
 from shardcore.reading import priority
 from shardscope import fetching
+from shardscope.extraction import Extraction
 from shardscope.fetching import Costly, verifying, whole
 from shardscope.jobs import Jobs, Priority
+from shardscope.opening import OpenRequest
 from shardscope.pages import PAGE, PageState
 from shardscope.session import IndexState
 from shardscope.settings import Settings
+from shardscope.window.connecting.sheet import AddressSheet
 from shardscope.window.main_window import MainWindow
 from shardscope.window.screenshot import settle
+from tests.remote.bills import HUGE, bills
 from tests.remote.contents import Sparse
+from tests.remote.faults import Drop, FaultProxy, after
 from tests.remote.servers import RangeServer
 
 SAMPLES = Path(__file__).parents[3] / "resources" / "samples"
@@ -48,7 +68,23 @@ def opened(qtbot: QtBot, window: MainWindow, where: str) -> None:
 
 def question(window: MainWindow) -> QMessageBox | None:
     """What is asked, if anything."""
-    return next((box for box in window.findChildren(QMessageBox) if box.objectName() == "costly"), None)
+    return next(
+        (box for box in window.findChildren(QMessageBox) if box.objectName() == "costly" and box.isVisible()), None
+    )
+
+
+@pytest.fixture(scope="module")
+def far(qapp: QApplication, tmp_path_factory: pytest.TempPathFactory) -> Iterator[MainWindow]:
+    """A window with a far data set in it, for all tests that leave it as it was."""
+    with RangeServer() as server:
+        made = MainWindow(Settings(tmp_path_factory.mktemp("far") / "settings.ini"))
+        made.show()
+        opening = made.session.open(server.put_folder("/set", SAMPLES / "neuroglancer" / "worked"))
+        while not opening.state.ended or made.session.shard is None:
+            QApplication.processEvents()
+        settle(made)
+        yield made
+        made.close()
 
 
 def test_jobs_say_how_soon_bytes_are_wanted(qtbot: QtBot, jobs: Jobs) -> None:
@@ -133,7 +169,48 @@ def test_a_file_that_changed_on_the_server(qtbot: QtBot, window: MainWindow, ser
     qtbot.waitUntil(lambda: window.bar.text != "")
     # The server is lost; the file is none other than it was.
     assert "What is here can still be looked at" in window.bar.text
-    assert window.bar.button.text() == "Reload"
+    assert window.bar.button.text() == "Try again"
+
+
+@pytest.mark.parametrize(
+    ("error", "button", "sheet"),
+    [
+        (CredentialsRefused("expired", remedy=Remedy.RENEW), "Connect…", True),
+        (Forbidden("no", status=403, remedy=Remedy.PROFILE), "Choose a profile…", True),
+        (NoSuchObject("gone", status=404), "Change the address…", True),
+        (TimedOut("nothing came", remedy=Remedy.AGAIN), "Try again", False),
+        (SourceChanged("changed", remedy=Remedy.REOPEN), "Reload", False),
+    ],
+    ids=lambda value: value if isinstance(value, str) else None,
+)
+def test_what_broke_after_opening_has_the_button_that_helps(
+    qtbot: QtBot, far: MainWindow, error: SourceError, button: str, sheet: bool
+) -> None:
+    """As where something cannot be opened: the profile, the address, the credentials, or once more."""
+    far.session._set_trouble(error)
+    assert far.bar.button.text() == button
+    if sheet:
+        far.bar.button.click()
+        (asked,) = [one for one in far.findChildren(AddressSheet) if one.isVisible()]
+        assert asked.address.text() == far.session.uri
+        asked.reject()
+    else:
+        with qtbot.waitSignal(far.session.opened):
+            far.bar.button.click()
+        assert far.session.trouble is None
+    far.session._set_trouble(None)
+
+
+def test_a_data_set_tells_that_its_server_is_lost(far: MainWindow) -> None:
+    """There is no file to ask again: what one member met is told, and something absent is not."""
+    session = far.session
+    shard = session.shard
+    assert isinstance(shard, DataSet)
+    session.note_trouble(NoSuchObject("absent", status=404))
+    assert session.trouble is None
+    session.note_trouble(ServerFailed("down", status=503, remedy=Remedy.AGAIN))
+    assert far.bar.button.text() == "Try again"
+    session._set_trouble(None)
 
 
 def test_scrolling_over_a_slow_line(qtbot: QtBot, window: MainWindow, server: RangeServer, data: Path) -> None:
@@ -169,3 +246,97 @@ def test_scrolling_over_a_slow_line(qtbot: QtBot, window: MainWindow, server: Ra
     settle(window)
     assert len(server.log) - before < 60
     assert window.hex.view.isVisible()
+
+
+def test_a_large_index_is_read_when_it_is_asked_for(
+    qtbot: QtBot, window: MainWindow, server: RangeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A far index over 64 MB stays where it is until somebody agrees; the rows, and whole keys, are there without."""
+    bill = bills()["swh"]
+    address = server.put("/huge.shard", bill.files["huge.shard"])
+    with qtbot.waitSignal(window.session.opened):
+        window.open(address)
+    settle(window)
+    session, panel = window.session, window.objects
+    assert session.index_state is IndexState.NONE
+    assert server.log.sent < 1 << 20
+    assert panel.load_button.isVisible()
+    assert panel.load_button.text() == "Read index: 184 MB"
+    assert panel.model.total == HUGE["slots"]
+    panel.filter.setText(bill.key)
+    panel._apply_now()
+    qtbot.waitUntil(lambda: panel.model.total == 1)
+    assert question(window) is None
+    panel.filter.setText("ab*")
+    panel._apply_now()
+    qtbot.waitUntil(lambda: question(window) is not None)
+    asked = question(window)
+    assert asked is not None
+    assert asked.text() == "Filtering and sorting fetches up to 184 MB."
+    asked.reject()
+    assert "reads the index first" in panel.status.text()
+    panel.load_button.click()
+    again = question(window)
+    assert again is not None
+    assert again.text() == "Reading the index fetches up to 184 MB."
+    again.reject()
+    settle(window)
+    assert session.index_state is IndexState.NONE
+    assert server.log.sent < 1 << 20
+    # Where opening itself needs a large index, that waits, too, and the bar keeps the offer.
+    monkeypatch.setattr("shardscope.opened.AUTO_INDEX_BYTES", 80_000)
+    large = bills()["des, index over 64 KiB"]
+    address = server.put("/large.des", large.files[large.target])
+    with qtbot.waitSignal(session.failed):
+        window.open(address)
+    asked = question(window)
+    assert asked is not None
+    assert asked.text().startswith("Opening large.des fetches up to ")
+    asked.reject()
+    assert "would be read at once" in window.bar.text
+    assert window.bar.button.text().startswith("Fetch ")
+    with qtbot.waitSignal(session.opened):
+        window.bar.button.click()
+    assert session.listing is not None
+    assert len(session.listing) == 3000
+
+
+def test_an_extraction_goes_on_after_the_line_broke(
+    qtbot: QtBot, window: MainWindow, server: RangeServer, tmp_path: Path
+) -> None:
+    """What is whole stays and is not fetched again; one click in the transfers goes on with the rest."""
+    made, out = tmp_path / "a.shard", tmp_path / "out"
+    dice = random.Random(5)
+    with shardcore.create(made, format="swh") as writer:
+        for _ in range(30):
+            writer.add(None, dice.randbytes(1 << 20))
+    server.put("/a.shard", made)
+    with FaultProxy(server.host) as proxy:
+        options = RemoteOptions(retries=0, patience=0.5, threads=1)
+        with qtbot.waitSignal(window.session.opened):
+            window.session.open(OpenRequest(f"http://{proxy.host}/a.shard", remote=options))
+        qtbot.waitUntil(lambda: window.session.index_state is IndexState.LOADED)
+        shard = window.session.shard
+        assert shard is not None
+        settle(window)
+        proxy.faults = [Drop(when=after(len(proxy.log) + 1))]
+        extracting = window.objects.actions_.extracting
+        with qtbot.waitSignal(extracting.finished) as told:
+            extracting.start(Extraction(shard, window.session.request, None, out))
+        first = told.args[0].found
+        assert first.lost
+        assert 0 < first.files < 30
+        assert first.files + first.failed == 30
+        jobs = window.transfers.jobs
+        assert not jobs.resume_button.isHidden()
+        assert "Resume goes on" in jobs.model.index(0, 4).data()
+        proxy.faults = []
+        server.log.clear()
+        with qtbot.waitSignal(extracting.finished) as told:
+            jobs.resume_button.click()
+        second = told.args[0].found
+        assert (second.files, second.failed, second.lost) == (30 - first.files, 0, False)
+        assert server.log.sent < (second.files + 4) << 20
+        assert jobs.resume_button.isHidden()
+    assert {path.name for path in out.iterdir() if path.suffix != ".json"} == set(filter(None, shard.objects.keys[:]))
+    settle(window)

@@ -13,7 +13,9 @@ from shardscope.looks.wrap_text import WrapText
 from shardscope.session import IndexState
 from shardscope.settings import Settings
 from shardscope.trace.band import OutcomeBand
-from shardscope.trace.parts import Sign, StepCard
+from shardscope.trace.card import StepCard
+from shardscope.trace.parts import Sign
+from shardscope.trace.places import NumberSign
 from shardscope.window.main_window import MainWindow
 from shardscope.window.screenshot import settle
 
@@ -79,7 +81,7 @@ def without_role_or_name(window: QWidget) -> set[str]:
         interface = QAccessible.queryAccessibleInterface(part)
         role, name = interface.role().name, interface.text(QAccessible.Text.Name)
         paints = "paintEvent" in vars(type(part)) and type(part).__module__.startswith("shardscope")
-        words = isinstance(part, (WrapText, StepCard, Sign))
+        words = isinstance(part, (WrapText, StepCard, Sign, NumberSign))
         empty = not name and role not in PLAIN and not isinstance(part, (QLabel, OutcomeBand))
         if (paints and role in PLAIN and not (words and (name or not getattr(part, "text", "")))) or empty:
             found.add(f"{type(part).__name__} {part.objectName()}: {role}, {name!r}")

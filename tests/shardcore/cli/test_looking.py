@@ -153,6 +153,37 @@ def test_trace_tells_steps(small: str, damaged: str, capsys: pytest.CaptureFixtu
     assert run(["trace", small, "no hex"]) == 2
 
 
+def test_trace_says_why_and_what_a_first_reader_pays(small: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """The text has each step's reason, the meaning and unit of its values, and the numbers of its bytes."""
+    assert run(["trace", small, KEY]) == 0
+    text = capsys.readouterr().out
+    assert text.count("    why: ") == 11
+    assert "    computed, no bytes; from bytes 5008..5012\n" in text
+    assert "    2: bytes 528..529\n" in text
+    assert "    h = 5 slots    how far one jump goes\n" in text
+    assert run(["trace", small, KEY, "--cold"]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("Opening  [1 request, 5,064 bytes, 1 round]\n")
+    assert "A first reader pays 1 request, 5,064 bytes, 1 round.\n" in text
+    assert run(["trace", small, KEY, "--cold", "--json"]) == 0
+    cold = told(capsys)["cold"]
+    assert cold["total"] == cold["opening"] == {"requests": 1, "bytes": 5064, "rounds": 1}
+    assert len(cold["steps"]) == 11
+
+
+def test_explain_says_who_leads_there(small: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """`explain --leads` lists the bytes that point to a byte; without it the answer is the path alone, as ever."""
+    assert run(["explain", small, "1200", "--leads", "--json"]) == 0
+    found = told(capsys)
+    assert list(found) == ["path", "leads", "more"]
+    assert [lead["span"] for lead in found["leads"]] == [{"start": 4497, "stop": 4505}, {"start": 48, "stop": 56}]
+    assert found["leads"][0]["names"] == ["index", "slot 0", "offset"]
+    assert run(["explain", small, "1200", "--leads"]) == 0
+    assert "bytes 4497..4505: index › slot 0 › offset\n" in capsys.readouterr().out
+    assert run(["explain", small, "100", "--leads"]) == 0
+    assert "Nothing leads here.\n" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("depth", ["structure", "index", "content"])
 def test_verify_reports(small: str, damaged: str, depth: str, capsys: pytest.CaptureFixture[str]) -> None:
     """`verify --json` says whether the shard is sound, to the depth asked for; errors are exit code 1."""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 
 from PySide6.QtCore import QEvent, QModelIndex, QPoint, Qt, QTimer
-from PySide6.QtGui import QActionGroup, QGuiApplication, QHideEvent, QResizeEvent, QShowEvent
+from PySide6.QtGui import QAction, QActionGroup, QGuiApplication, QHideEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import (
     QHBoxLayout,
     QLabel,
@@ -22,11 +22,12 @@ from shardcore.sources.names import SourceName
 from shardcore.sources.remote.tape import Request
 from shardscope.around.picture import add_picture
 from shardscope.docks.row_table import row_table
+from shardscope.docks.tape.own_price import OwnPrice
 from shardscope.docks.tape.waterfall import RequestTable
 from shardscope.docks.tape.what_if import WhatIf
 from shardscope.looks import theme
 from shardscope.looks.elided import Elided
-from shardscope.models.tape.costs import PRICES, Price, Totals, price_called
+from shardscope.models.tape.costs import OWN, PRICES, Price, Totals, price_called
 from shardscope.models.tape.tape_model import ANSWER, TapeModel
 from shardscope.session import Session
 from shardscope.settings import Settings
@@ -85,7 +86,28 @@ class TapePanel(QWidget):
             action.setCheckable(True)
             action.setChecked(price is self.price)
             group.addAction(action)
+        own = menu.addAction(self.tr("&My prices…"), self.ask_price)
+        own.setCheckable(True)
+        own.setChecked(self.price.name == OWN)
+        group.addAction(own)
+        # Who asks for other prices and takes none keeps those that there were.
+        menu.aboutToShow.connect(lambda: self._show_chosen(group))
         return menu
+
+    def _show_chosen(self, group: QActionGroup) -> None:
+        for action in group.actions():
+            action.setChecked(self._is_chosen(action))
+
+    def _is_chosen(self, action: QAction) -> bool:
+        return action.text() == self.price.name or (self.price.name == OWN and action.text().endswith("…"))
+
+    def ask_price(self) -> OwnPrice:
+        """Asks for prices of one's own; they are remembered, and count from then on."""
+        asked = OwnPrice(price_called(OWN, self._settings.own_price), self.window())
+        asked.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        asked.chosen.connect(self._set_price)
+        asked.open()
+        return asked
 
     def _table(self) -> RequestTable:
         table = RequestTable(self.model, self)
@@ -128,10 +150,12 @@ class TapePanel(QWidget):
     @property
     def price(self) -> Price:
         """The prices that count."""
-        return price_called(self._settings.price)
+        return price_called(self._settings.price, self._settings.own_price)
 
     def _set_price(self, price: Price) -> None:
         self._settings.price = price.name
+        if price.name == OWN:
+            self._settings.own_price = (price.reads, price.listings, price.gigabyte)
         self._tell()
 
     def _set_tape(self, tape: Tape | None) -> None:

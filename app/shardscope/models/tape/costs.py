@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -43,8 +44,19 @@ PRICES = (
 """Published prices of the first tier, as an order of magnitude; the settings hold which one counts."""
 
 
-def price_called(name: str) -> Price:
-    """The prices of that name; the first where there are none."""
+OWN = "My prices"
+"""The name of what somebody gave: the settings hold the numbers."""
+
+
+def price_called(name: str, own: Sequence[float] = ()) -> Price:
+    """The prices of that name; the first where there are none.
+
+    Args:
+        name: See `PRICES` and `OWN`.
+        own: What was given: for a thousand requests that read, for a thousand that list, for a gigabyte.
+    """
+    if name == OWN and len(own) == 3:
+        return Price(OWN, *own)
     return next((one for one in PRICES if one.name == name), PRICES[0])
 
 

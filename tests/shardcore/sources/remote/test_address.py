@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from shardcore.errors import SourceError, UsageError
-from shardcore.sources.remote.address import Address, parse_address
+from shardcore.sources.remote.address import Address, is_address, parse_address
 
 
 @pytest.mark.parametrize(
@@ -74,3 +74,23 @@ def test_local_files_load_no_network() -> None:
     code = f"import shardcore, sys; shardcore.open({str(sample)!r}).close(); "
     code += "sys.exit(any(name in sys.modules for name in ('boto3', 'botocore', 'urllib3')))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("value", "there"),
+    [
+        ("s3://b/k", True),
+        (" HTTPS://h/k", True),
+        ("ftp://h/k", True),
+        ("precomputed://gs://b/k", True),
+        ("file:///a/b", False),
+        ("a/b", False),
+        ("notes on http://h/k.txt", False),
+        ('{"kvstore": "s3://b/k"}', False),
+        ("://x", False),
+        (None, False),
+    ],
+)
+def test_what_looks_like_an_address(value: object, there: bool) -> None:
+    """One rule for library, command line and window: a scheme other than file, at the beginning."""
+    assert is_address(value) is there

@@ -35,22 +35,27 @@ Place = tuple[str | None, Wanted | None]
 """The member that an object is in, and its bytes, if they are to be fetched ahead; None for what is not known."""
 
 
-def fetched_ahead(shard: Shard, things: Iterable[T], ref_of: Callable[[T], ObjectRef | None]) -> Iterator[T]:
+def fetched_ahead(
+    shard: Shard, things: Iterable[T], ref_of: Callable[[T], ObjectRef | None], *, among: int = 1
+) -> Iterator[T]:
     """The same things, in their order; where the shard is far away, the bytes of the next few are on their way.
 
     Args:
         shard: What has the objects.
         things: What is taken one after the other.
         ref_of: The object of a thing; None, or a `ShardError`, where there is none.
+        among: How many members of a data set are gone through at the same time, where the shard is one of them: all
+            of them share what may be fetched ahead.
     """
-    if shard.jobs <= 1:
+    jobs = max(shard.jobs, among)
+    if jobs <= 1 or (shard.source is not None and shard.source.near):
         yield from things
         return
     iterator, left = iter(things), deque[T]()
-    while window := _next_window(iterator, left, ref_of, shard.jobs):
+    while window := _next_window(iterator, left, ref_of, jobs, WINDOW_BYTES // among):
         groups = deque(_groups([wanted for _, wanted in window]))
         for number, (thing, _) in enumerate(window):
-            while groups and groups[0].first <= number + shard.jobs:
+            while groups and groups[0].first <= number + jobs:
                 _prefetch(shard, groups.popleft())
             yield thing
 
@@ -69,11 +74,11 @@ class _Group:
 
 
 def _next_window(
-    things: Iterator[T], left: deque[T], ref_of: Callable[[T], ObjectRef | None], members: int
+    things: Iterator[T], left: deque[T], ref_of: Callable[[T], ObjectRef | None], members: int, most: int
 ) -> list[tuple[T, Wanted | None]]:
     """The things that are looked at together, with the bytes of each; `left` keeps one that did not fit.
 
-    They are of at most `members` members: whoever gives them may close those before.
+    They are of at most `members` members, whoever gives them may close those before, and have at most `most` bytes.
     """
     window: list[tuple[T, Wanted | None]] = []
     size, names = 0, set[str]()
@@ -85,7 +90,7 @@ def _next_window(
         size += wanted[2] - wanted[1] if wanted is not None else 0
         if member is not None:
             names.add(member)
-        if window and (size > WINDOW_BYTES or len(names) > members):
+        if window and (size > most or len(names) > members):
             left.append(thing)
             break
         window.append((thing, wanted))

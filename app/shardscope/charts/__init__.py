@@ -1,0 +1,1 @@
+"""The charts of what is open: byte budget, object sizes, entropy, load."""

@@ -1,0 +1,1 @@
+"""The same objects in six formats, side by side."""

@@ -1,0 +1,41 @@
+"""Links into files: `FILE#offset` and `FILE#start-stop`, as the command line takes them and cards give them. No Qt."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from shardcore import Span
+from shardcore.sources.remote.address import is_address
+
+_NUMBER = r"(?:0[xX][0-9a-fA-F]+|\d+)"
+_LINK = re.compile(rf"(?P<file>.+)#(?:(?P<source>[^#]+):)?(?P<start>{_NUMBER})(?:-(?P<stop>{_NUMBER}))?", re.DOTALL)
+
+
+def split_link(text: str) -> tuple[str, Span | None]:
+    """A path or address, and the bytes to select in it, or None.
+
+    `a.shard#72` is the byte at 72, `a.shard#72-80` are eight bytes, `a.shard#@100-200:5` is a byte of what the bytes
+    100 to 200 decode to. A file whose own name is like this is opened as it is called.
+
+    Args:
+        text: As it was given.
+    """
+    found = _LINK.fullmatch(text)
+    if found is None or _is_there(text):
+        return text, None
+    if not is_address(text) and not _is_there(found["file"]):
+        return text, None
+    start = int(found["start"], 0) if found["start"][:2].lower() == "0x" else int(found["start"])
+    last = found["stop"]
+    stop = start + 1 if last is None else int(last, 0) if last[:2].lower() == "0x" else int(last)
+    return found["file"], Span(found["source"] or "", start, max(stop, start))
+
+
+def _is_there(text: str) -> bool:
+    if is_address(text):
+        return False
+    try:
+        return Path(text).exists()
+    except (OSError, ValueError):
+        return False

@@ -1,0 +1,87 @@
+"""What a lookup costs: here, where much is known already, or a first reader, who knows nothing."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QToolButton, QVBoxLayout, QWidget
+
+from shardcore.cold import ColdTrace
+from shardcore.sources.cold import Cost
+from shardcore.words import plural
+from shardscope.looks.wrap_text import WrapText
+
+
+def cost_text(requests: int, size: int) -> str:
+    """What a step cost, in words: `read 2 ranges, 44 bytes`, or `nothing read: known already`."""
+    if not requests:
+        return "nothing read: known already"
+    return f"read {plural(requests, 'range')}, {plural(size, 'byte')}"
+
+
+def cold_text(cost: Cost) -> str:
+    """What a first reader pays: `2 requests, 44 bytes, 1 round`."""
+    if not cost.requests:
+        return "nothing to ask for: it came along before"
+    return f"{plural(cost.requests, 'request')}, {plural(cost.bytes, 'byte')}, {plural(cost.rounds, 'round')}"
+
+
+class CostSwitch(QWidget):
+    """Which costs the steps tell; `cold_wanted` carries whether those of a first reader.
+
+    Attributes:
+        warm: The button for what was read here.
+        cold: The button for what a first reader pays.
+        told: What the first reader pays for opening, and in all; or why that is not known.
+    """
+
+    cold_wanted = Signal(object)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setObjectName("traceCosts")
+        self.setAccessibleName(self.tr("Costs of the lookup"))
+        tips = (
+            self.tr("What each step read just now; what is in memory costs nothing"),
+            self.tr("What each step costs somebody who has read nothing yet, opening included: measured, by doing it"),
+        )
+        self.warm, self.cold = QToolButton(), QToolButton()
+        group = QButtonGroup(self)
+        row = QHBoxLayout()
+        row.setSpacing(4)
+        texts = (self.tr("Read &here"), self.tr("A &first reader"))
+        for button, text, tip in zip((self.warm, self.cold), texts, tips, strict=True):
+            button.setText(text)
+            button.setToolTip(tip)
+            button.setCheckable(True)
+            group.addButton(button)
+            row.addWidget(button)
+        self.warm.setObjectName("traceWarm")
+        self.cold.setObjectName("traceCold")
+        self.warm.setChecked(True)
+        row.addStretch(1)
+        self.told = WrapText(tone="muted")
+        self.told.setObjectName("traceColdTold")
+        self.told.hide()
+        column = QVBoxLayout(self)
+        column.setContentsMargins(14, 6, 12, 4)
+        column.setSpacing(4)
+        column.addLayout(row)
+        column.addWidget(self.told)
+        self.cold.toggled.connect(self.cold_wanted.emit)
+
+    def tell(self, cold: ColdTrace | None, error: str = "") -> None:
+        """Tells what a first reader pays.
+
+        Args:
+            cold: What was measured; None while it is not.
+            error: Why it cannot be.
+        """
+        self.told.setVisible(self.cold.isChecked())
+        self.told.set_tone("error" if error else "muted")
+        if error:
+            self.told.set_text(error)
+        elif cold is None:
+            self.told.set_text(self.tr("Measuring …"))
+        else:
+            told = self.tr("Opening: {0}.\nIn all: {1}.")
+            self.told.set_text(told.format(cold_text(cold.opening), cold_text(cold.total)))

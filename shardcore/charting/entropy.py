@@ -1,0 +1,131 @@
+"""Entropy along a file: how surprising its bytes are, from 0 (all alike) to 8 bits for each byte (compressed)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shardcore.progress import Progress, no_progress
+from shardcore.sources.base import Source
+
+PAGE = 4096
+"""Bytes of a sample."""
+
+LEAST = 256
+"""Bytes that a point stands for, at least: of fewer nothing can be said."""
+
+MOST_SAMPLED = 256
+"""Places that are sampled of a large file."""
+
+MOST_POINTS = 1024
+"""Points of a file that is read whole."""
+
+_BLOCK = 1 << 20
+_VALUES = 256
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Entropy:
+    """The entropy of places along a file.
+
+    Attributes:
+        edges: Where the places begin and end, int64, shape `(n + 1,)`.
+        bits: Bits for each byte, shape `(n,)`; NaN where nothing was looked at.
+        seen: Bytes that were looked at in each place, int64.
+        size: Bytes of the file.
+    """
+
+    edges: NDArray[np.int64]
+    bits: NDArray[np.float64]
+    seen: NDArray[np.int64]
+    size: int
+
+    @property
+    def looked_at(self) -> int:
+        """Bytes that were looked at."""
+        return int(self.seen.sum())
+
+    @property
+    def whole(self) -> bool:
+        """Whether every byte was looked at."""
+        return self.looked_at == self.size
+
+
+def bits_of(counts: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Entropy in bits from counts of byte values, shape `(n, 256)`; NaN where there are none."""
+    totals = counts.sum(axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shares = counts / totals[:, None]
+        terms = np.where(counts > 0, shares * np.log2(shares), 0.0)
+    bits = np.maximum(-terms.sum(axis=1), 0.0)
+    return np.where(totals > 0, bits, np.nan)
+
+
+def edges_of(size: int, most: int) -> NDArray[np.int64]:
+    """Cuts a file into places of equal size, at most `most` of them."""
+    places = max(min(most, size // LEAST), 1)
+    return np.array([size * at // places for at in range(places + 1)], np.int64)
+
+
+def sampled_entropy(source: Source, progress: Progress = no_progress, *, loaded_only: bool = False) -> Entropy:
+    """The entropy of samples: the middle page of each place. Reads at most 1 MiB.
+
+    Args:
+        source: The file.
+        progress: Is told how far it is.
+        loaded_only: Whether only bytes are looked at that are here already: nothing is fetched.
+
+    Raises:
+        SourceError: The bytes cannot be had.
+    """
+    edges = edges_of(source.size, MOST_SAMPLED)
+    counts = np.zeros((len(edges) - 1, _VALUES), np.int64)
+    here = list(source.loaded(0, source.size)) if loaded_only else []
+    for number, (start, stop) in enumerate(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)):
+        progress(number, len(counts))
+        page = _loaded_page(here, start, stop) if loaded_only else _middle(start, stop)
+        if page is not None and page[1] > page[0]:
+            data = np.frombuffer(source.read(*page), np.uint8)
+            counts[number] = np.bincount(data, minlength=_VALUES)
+    progress(len(counts), len(counts))
+    return Entropy(edges, bits_of(counts), counts.sum(axis=1), source.size)
+
+
+def whole_entropy(source: Source, progress: Progress = no_progress) -> Entropy:
+    """The entropy of all bytes; reads the file from end to end.
+
+    Raises:
+        SourceError: The bytes cannot be had.
+    """
+    edges, size = edges_of(source.size, MOST_POINTS), source.size
+    counts = np.zeros((len(edges) - 1, _VALUES), np.int64)
+    for start in range(0, size, _BLOCK):
+        progress(start, size)
+        stop = min(start + _BLOCK, size)
+        data = np.frombuffer(source.read(start, stop), np.uint8)
+        first = int(np.searchsorted(edges, start, "right")) - 1
+        last = int(np.searchsorted(edges, stop, "left"))
+        cuts = np.clip(edges[first : last + 1], start, stop) - start
+        for number, (low, high) in enumerate(zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True)):
+            counts[first + number] += np.bincount(data[low:high], minlength=_VALUES)
+    progress(size, max(size, 1))
+    return Entropy(edges, bits_of(counts), counts.sum(axis=1), size)
+
+
+def _middle(start: int, stop: int) -> tuple[int, int]:
+    """The page in the middle of a place; all of a place that is no longer."""
+    if stop - start <= PAGE:
+        return start, stop
+    at = start + (stop - start - PAGE) // 2
+    return at, at + PAGE
+
+
+def _loaded_page(here: list[tuple[int, int]], start: int, stop: int) -> tuple[int, int] | None:
+    """The first bytes of a place that are here, up to a page of them."""
+    for first, last in here:
+        low, high = max(first, start), min(last, stop)
+        if high - low >= min(LEAST, stop - start):
+            return low, min(high, low + PAGE)
+    return None

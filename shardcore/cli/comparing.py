@@ -1,0 +1,108 @@
+"""The command that packs the same objects into every format, and says what each makes of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from shardcore.cli.options import Force, Json, progress_bar
+from shardcore.cli.output import print_json, print_line, warn
+from shardcore.errors import UsageError
+from shardcore.options import Option, OptionType
+
+if TYPE_CHECKING:
+    from shardcore.comparing import Comparison
+
+
+def compare(
+    inputs: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="INPUT", help="Files and folders; ten built-in objects unless given."),
+    ] = None,
+    option: Annotated[
+        list[str] | None,
+        typer.Option(
+            "-O",
+            metavar="FORMAT.NAME=VALUE",
+            help="An option of a format, such as des.codec=zstd; -O help lists the main ones.",
+        ),
+    ] = None,
+    count: Annotated[
+        int | None,
+        typer.Option("--count", metavar="N", min=1, help="How many objects; variants where there are fewer."),
+    ] = None,
+    size: Annotated[
+        str | None, typer.Option("--size", metavar="BYTES", help="Bytes of each, such as 1K; their own unless given.")
+    ] = None,
+    svg: Annotated[str | None, typer.Option("--svg", metavar="FILE", help="Write the picture.")] = None,
+    csv: Annotated[str | None, typer.Option("--csv", metavar="FILE", help="Write the table.")] = None,
+    force: Force = False,
+    json: Json = False,
+) -> int:
+    """Pack the same objects into every format in memory; say what each costs to keep, find and change."""
+    from shardcore.comparing import BUILT_IN, compare, files_of, to_csv, to_json, to_svg
+    from shardcore.comparing.comparison import write_text
+
+    if option == ["help"]:
+        return _tell_dials()
+    each = Option("--size", OptionType.SIZE, "").value_of(size)
+    contents = files_of(inputs) if inputs else BUILT_IN
+    with progress_bar("comparing") as progress:
+        found = compare(contents, count=count, size=each, options=_by_format(option), progress=progress)
+    for path, made in ((svg, to_svg), (csv, to_csv)):
+        if path is not None:
+            write_text(Path(path), made(found), force=force)
+    if json:
+        print_json(to_json(found))
+    elif svg is None and csv is None:
+        _print_table(found)
+    for note in (*found.notes, *(f"{row.format}: {note}" for row in found.rows for note in row.notes)):
+        warn(note)
+    return 0
+
+
+COMMANDS = (compare,)
+
+
+def _by_format(option: list[str] | None) -> dict[str, dict[str, Any]]:
+    """The options of `-O`, by format.
+
+    Raises:
+        UsageError: One is not `FORMAT.NAME=VALUE`.
+    """
+    found: dict[str, dict[str, Any]] = {}
+    for one in option or ():
+        name, equals, value = one.partition("=")
+        format, dot, inner = name.partition(".")
+        if not (equals and dot and format and inner):
+            raise UsageError(f"-O {one}: FORMAT.NAME=VALUE is wanted")
+        found.setdefault(format, {})[inner] = value
+    return found
+
+
+def _tell_dials() -> int:
+    """Prints the main parameter of each format."""
+    from shardcore.comparing import compared_formats
+    from shardcore.registry import format_of, writes_of
+
+    for name in compared_formats():
+        dial = writes_of(format_of(name)).dial
+        if dial is None:
+            print_line(f"{name}: nothing that can be chosen changes much")
+        else:
+            print_line(f"{name}.{dial.name}  {dial.help} One of {', '.join(dial.values)}; {dial.usual} unless given.")
+    return 0
+
+
+def _print_table(found: Comparison) -> None:
+    """A line for each format, in columns."""
+    from shardcore.comparing.words import HEADINGS, cells
+
+    print_line(found.about)
+    lines = [HEADINGS, *((row.format, *cells(row)) for row in found.rows)]
+    widths = [max(len(line[at]) for line in lines) for at in range(len(HEADINGS) - 1)]
+    for line in lines:
+        told = [text.ljust(width) for text, width in zip(line, widths, strict=False)]
+        print_line("  ".join((*told, line[-1])))

@@ -1,0 +1,138 @@
+"""The same objects in every format that can be written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from shardcore.comparing.contents import Contents, Object
+from shardcore.comparing.row import Row
+from shardcore.comparing.shaped import measured
+from shardcore.errors import UsageError
+from shardcore.options import Purpose, read_options
+from shardcore.progress import Progress, no_progress
+from shardcore.registry import all_formats, format_of, writes_of
+from shardcore.words import plural
+from shardcore.writing.temporary import TemporaryFile
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Rows, and what they are about.
+
+    Attributes:
+        title: What was packed, in few words.
+        rows: One for each format, in the order of the registry.
+        count: Objects.
+        content: Bytes of the objects.
+        notes: What was left out, a sentence each.
+    """
+
+    title: str
+    rows: tuple[Row, ...]
+    count: int
+    content: int
+    notes: tuple[str, ...] = ()
+
+    @property
+    def largest(self) -> int:
+        """Bytes of the largest: the end of the scale that all strips have."""
+        return max((row.size for row in self.rows), default=0)
+
+    @property
+    def about(self) -> str:
+        """What was packed, in one line."""
+        return about_text(self.title, self.count, self.content)
+
+
+def about_text(title: str, count: int, content: int) -> str:
+    """What is packed, in one line."""
+    return f"{title} · {plural(count, 'object')}, {plural(content, 'byte')}"
+
+
+def compared_formats() -> tuple[str, ...]:
+    """The formats that can be written."""
+    return tuple(one.name for one in all_formats() if one.writes is not None)
+
+
+def compare(
+    contents: Contents,
+    *,
+    count: int | None = None,
+    size: int | None = None,
+    options: Mapping[str, Mapping[str, Any]] | None = None,
+    progress: Progress = no_progress,
+) -> Comparison:
+    """Packs the same objects into every format, and measures.
+
+    Args:
+        contents: Where the objects come from.
+        count: How many; None for those that are there.
+        size: Bytes of each; None for as many as each has.
+        options: By the name of a format: a value for its dial, by the dial's name, and options for writing.
+        progress: Called after every format.
+
+    Raises:
+        UsageError: A format or an option does not exist.
+    """
+    names = compared_formats()
+    given = dict(options or {})
+    for name, values in given.items():
+        check_options(name, values)
+    objects = contents.objects(count, size)
+    rows = []
+    for number, name in enumerate(names):
+        progress(number, len(names))
+        rows.append(measured(name, objects, given.get(name, {})))
+    return Comparison(contents.title, tuple(rows), len(objects), content_of(objects), left_out(contents, count, size))
+
+
+def content_of(objects: Sequence[Object]) -> int:
+    """Bytes of the contents."""
+    return sum(len(one.data) for one in objects)
+
+
+def left_out(contents: Contents, count: int | None, size: int | None) -> tuple[str, ...]:
+    """What people should know of a choice of objects, a sentence each."""
+    most = contents.most(size)
+    if count is None or count <= most:
+        return contents.notes
+    each = f" of {plural(size, 'byte')}" if size is not None else ""
+    return (*contents.notes, f"{plural(most, 'object')}{each} are compared instead of {count:,}: that is the most")
+
+
+def check_options(name: str, values: Mapping[str, Any]) -> None:
+    """Looks whether a format has such options.
+
+    Raises:
+        UsageError: The format does not exist or cannot be written, or an option or value does not exist.
+    """
+    found = format_of(name)
+    dial = writes_of(found).dial
+    rest = dict(values)
+    if dial is not None and dial.name in rest:
+        value = str(rest.pop(dial.name))
+        if dial.options is not None and value not in dial.values:
+            raise UsageError(f"{dial.name}={value}: one of {', '.join(dial.values)} is wanted")
+        if dial.options is None:
+            rest[dial.name] = value
+    read_options(found.options, rest, Purpose.WRITE, name)
+
+
+def write_text(path: Path, text: str, *, force: bool = False) -> None:
+    """Writes a picture or a table; it appears when it is complete.
+
+    Raises:
+        UsageError: A file of that name is there, and `force` is not set.
+        SourceError: It cannot be written.
+    """
+    file = TemporaryFile(path)
+    try:
+        file.write(text.encode())
+        file.complete()
+        file.appear(force=force)
+    except BaseException:
+        file.discard()
+        raise

@@ -1,0 +1,78 @@
+"""What the bytes of a Bloscpack file are for, and how far its chunks shrink."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from shardcore.charting.budget import Share, Use, budget, share_of
+from shardcore.charting.load import Load, LoadSource
+from shardcore.formats.bloscpack.file import BloscpackFile
+from shardcore.formats.bloscpack.layout import CHUNK_HEADER, OFFSET, UNKNOWN
+from shardcore.progress import Progress
+
+
+def shares(file: BloscpackFile) -> tuple[Share, ...]:
+    """The shares of the file; of the chunks once their headers are read."""
+    inside: dict[str, list[Share]] = {}
+    if file.metadata is not None:
+        room = file.metadata.padding
+        doc = "Room after the metadata, so that they can grow in place."
+        inside["metadata"] = [
+            share_of(Use.HEAD, "metadata", file.metadata.start, room.start, "Header and stored text."),
+            share_of(Use.SLACK, "room for metadata", room.start, room.stop, doc),
+            share_of(Use.HEAD, "digest of the metadata", room.stop, file.metadata.stop),
+        ]
+    if file.offsets.count:
+        span, slots = file.offsets.span, file.offsets.slots
+        used = min(slots.count if slots is not None else 0, file.offsets.count)
+        middle = min(span.start + used * OFFSET.size, span.stop)
+        doc = "Offset slots, -1, for chunks that are appended later."
+        inside["offsets"] = [
+            share_of(Use.INDEX, "offsets of chunks", span.start, middle, "8 bytes for each chunk."),
+            share_of(Use.SLACK, "spare offsets", middle, span.stop, doc),
+        ]
+    if file.table.loaded:
+        inside["chunks"] = _chunks(file)
+    return budget(file.sections, inside)
+
+
+def _chunks(file: BloscpackFile) -> list[Share]:
+    geometry = file.offsets.geometry
+    found = file.table.places != UNKNOWN
+    places, headers = file.table.places[found], file.table.headers[found]
+    stops = geometry.stops(places, headers)
+    inner = np.minimum(places + CHUNK_HEADER.size, stops)
+    digests = np.minimum(stops + geometry.digest, geometry.size)
+    return [
+        share_of(Use.PAYLOAD, "blocks", inner, stops, "The content: where its blocks begin, and the blocks."),
+        share_of(Use.INDEX, "Blosc headers", places, inner, "16 bytes at the beginning of each chunk."),
+        share_of(Use.INDEX, "digests", stops, digests, "After each chunk, so that damage to it is noticed."),
+    ]
+
+
+def loads(file: BloscpackFile) -> tuple[LoadSource, ...]:
+    """Stored bytes of the chunks, beside their plain bytes."""
+    reads = 0 if file.table.loaded else CHUNK_HEADER.size * len(file.table)
+    return (LoadSource("chunks", "Stored bytes of the chunks", reads, partial(_stored, file)),)
+
+
+def _stored(file: BloscpackFile, progress: Progress) -> Load:
+    file.load(progress)
+    table, geometry = file.table, file.offsets.geometry
+    stops = geometry.stops(table.places, table.headers)
+    starts = np.where(table.places == UNKNOWN, 0, table.places)
+    stops = np.where(table.places == UNKNOWN, 0, stops)
+    return Load(
+        "Stored bytes of the chunks",
+        "chunk",
+        "stored byte",
+        stops - starts,
+        "Below the line of plain bytes is what compression saves, chunk by chunk.",
+        table.headers["nbytes"].astype(np.float64),
+        "plain bytes",
+        row_bounds=np.arange(len(table.places) + 1, dtype=np.int64),
+        starts=starts,
+        stops=stops,
+    )

@@ -1,0 +1,62 @@
+"""What the bytes of a DES shard are for, and how full the parts of a folder are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from shardcore.charting.budget import Share, Use, budget, share_of
+from shardcore.charting.load import Load, counts_of
+from shardcore.formats.des.file import DesFile
+from shardcore.formats.des.routing import ShardName
+from shardcore.nodes.sections import Section
+
+NO_LOADS = (
+    "A des file has no slots: a reader walks its index from the front. Open its folder to see how full its parts are."
+)
+
+
+def shares(file: DesFile, sections: Sequence[Section]) -> tuple[Share, ...]:
+    """The shares of the file: payloads, those that a tombstone covers, and what no entry has.
+
+    Args:
+        file: The file.
+        sections: They tile it.
+    """
+    parts = file.data_map
+    gone = np.isin(parts.rows, file.tombstoned)
+    gap, live = parts.rows < 0, (parts.rows >= 0) & ~gone
+    inside = [
+        share_of(Use.PAYLOAD, "payloads", parts.starts[live], parts.stops[live], "The objects, as they are stored."),
+        share_of(Use.DEAD, "tombstoned payloads", parts.starts[gone], parts.stops[gone], _TOMBSTONED),
+        share_of(Use.DEAD, "bytes of no entry", parts.starts[gap], parts.stops[gap], "No entry of the index has them."),
+    ]
+    return budget(sections, {"data": inside})
+
+
+_TOMBSTONED = "The sidecar says that these objects were deleted; the bytes stay until the shard is written anew."
+
+
+def numbers(names: Sequence[tuple[str, int]], n_bits: int) -> Load:
+    """How many objects each shard number has, over all dates and parts.
+
+    Args:
+        names: The files of a folder, with the objects of each.
+        n_bits: How many bits a shard number has.
+    """
+    parsed = [(ShardName.parse(name.rpartition("/")[2]), count) for name, count in names]
+    named = [(name.number, count) for name, count in parsed if name is not None and name.number < 1 << n_bits]
+    places = np.array([number for number, _ in named], np.int64)
+    weights = np.array([count for _, count in named], np.int64)
+    counts = counts_of(np.repeat(places, weights), 1 << n_bits)
+    return Load(
+        "Objects under each shard number",
+        "shard number",
+        "object",
+        counts,
+        "A uid that is a number counts modulo 2^n_bits, any other by its CRC-32: both should spread evenly.",
+        int(counts.sum()) / len(counts),
+        by_chance=True,
+        names=tuple(f"{number:X}" for number in range(len(counts))) if len(counts) <= 4096 else (),
+    )

@@ -1,0 +1,128 @@
+"""What the bytes of an MDB shard are for, and how its keys and chunks are spread."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from shardcore.charting.budget import Share, Use, budget, share_of
+from shardcore.charting.load import Load, LoadSource, counts_of
+from shardcore.formats.mdb.file import MdbFile
+from shardcore.formats.mdb.geometry import CHUNK, FILE, FILE_INFO, XORB, XORB_INFO
+from shardcore.formats.mdb.index import MdbIndex
+from shardcore.formats.mdb.layout import RECORD_SIZE
+from shardcore.formats.mdb.walk import Kind, WalkedSection
+from shardcore.progress import Progress
+from shardcore.words import plural
+from shardcore.xet.hashes import words
+
+MOST_CHUNKS = 8192
+"""Chunks that a xorb has at most."""
+
+_KINDS = (
+    (Kind.FILE_HEADER, Use.INDEX, "headers of files", "The hash of a file, and how many records follow."),
+    (Kind.FILE_ENTRY, Use.PAYLOAD, "segments of files", "Which chunks of which xorbs a file is rebuilt from."),
+    (Kind.FILE_VERIFICATION, Use.HEAD, "range hashes", "For each segment, a hash over those of its chunks."),
+    (Kind.FILE_METADATA, Use.HEAD, "metadata of files", "The SHA-256 of each file."),
+    (Kind.CAS_HEADER, Use.INDEX, "headers of xorbs", "The hash of a xorb, and how many chunks follow."),
+    (Kind.CAS_ENTRY, Use.PAYLOAD, "chunks of xorbs", "Hash, place and size of each chunk."),
+    (Kind.BOOKEND, Use.PADDING, "end mark", "48 bytes that end a section."),
+    (Kind.UNREAD, Use.UNKNOWN, "records that cannot be followed", "They come after a damaged record."),
+)
+
+MANY = 1024
+"""From so many chunks on the space of keys is cut by the first two digits, else by the first one."""
+
+MOST_NAMED = 256
+"""Places that have names at most."""
+
+
+def shares(file: MdbFile) -> tuple[Share, ...]:
+    """The shares of the file; of the records once the index is loaded. Recipes are what a shard holds."""
+    inside: dict[str, list[Share]] = {}
+    if (index := file.index) is not None:
+        inside = {FILE_INFO: _records(index.files), XORB_INFO: _records(index.xorbs)}
+    return budget(file.sections, inside)
+
+
+def _records(section: WalkedSection) -> list[Share]:
+    found = []
+    for kind, use, name, doc in _KINDS:
+        starts = section.start + RECORD_SIZE * np.flatnonzero(section.kinds == kind)
+        if len(starts):
+            found.append(share_of(use, name, starts, starts + RECORD_SIZE, doc))
+    return found
+
+
+def loads(file: MdbFile) -> tuple[LoadSource, ...]:
+    """How evenly keys are spread, which decides how soon one is found, and how full the xorbs are."""
+    reads = 0 if file.index is not None else file.source.size
+    return (
+        LoadSource("keys", "Chunk hashes over the space of keys", reads, partial(_keys, file)),
+        LoadSource("xorbs", "Chunks in the xorbs", reads, partial(_xorbs, file)),
+        LoadSource("segments", "Segments of the files", reads, partial(_segments, file)),
+    )
+
+
+def _keys(file: MdbFile, progress: Progress) -> Load:
+    index = file.load(progress=progress)
+    hashes = np.ascontiguousarray(index.chunks["chunk_hash"])
+    digits = 2 if len(hashes) >= MANY else 1
+    places = 16**digits
+    first = words(hashes)[:, 0] >> np.uint64(64 - 4 * digits) if len(hashes) else np.zeros(0, np.uint64)
+    counts = counts_of(first, places)
+    return Load(
+        "Chunk hashes over the space of keys",
+        "key prefix",
+        "chunk",
+        counts,
+        "Hashes fall anywhere alike. So a client guesses where in the sorted table a key stands, and is nearly right.",
+        int(counts.sum()) / places,
+        by_chance=True,
+        key_prefixes=tuple(f"{CHUNK}:{number:0{digits}x}" for number in range(places)),
+        names=tuple(f"{number:0{digits}x}…" for number in range(places)),
+    )
+
+
+def _xorbs(file: MdbFile, progress: Progress) -> Load:
+    index = file.load(progress=progress)
+    section = index.xorbs
+    return Load(
+        "Chunks in the xorbs",
+        "xorb",
+        "chunk",
+        section.counts,
+        f"A xorb takes up to {plural(MOST_CHUNKS, 'chunk')} or 64 MiB, whichever comes first.",
+        row_bounds=index.first_row(CHUNK) + section.bounds.astype(np.int64),
+        starts=section.start + RECORD_SIZE * section.headers,
+        stops=section.start + RECORD_SIZE * section.ends,
+        names=_labels(index, XORB),
+    )
+
+
+def _segments(file: MdbFile, progress: Progress) -> Load:
+    index = file.load(progress=progress)
+    section = index.files
+    return Load(
+        "Segments of the files",
+        "file",
+        "segment",
+        section.counts,
+        "Each segment is a range of one xorb, and a request when the file is fetched: one for each file is best.",
+        1.0,
+        "one for each file",
+        row_bounds=np.arange(len(section.headers) + 1, dtype=np.int64),
+        starts=section.start + RECORD_SIZE * section.headers,
+        stops=section.start + RECORD_SIZE * section.ends,
+        names=_labels(index, FILE),
+    )
+
+
+def _labels(index: MdbIndex, kind: str) -> tuple[str, ...]:
+    """How files or xorbs are called where there are few: by the first digits of their hashes."""
+    section = index.section(kind)
+    if len(section.headers) > MOST_NAMED:
+        return ()
+    first = words(np.ascontiguousarray(section.hashes[section.headers]))[:, 0].tolist() if len(section.headers) else []
+    return tuple(f"{int(word) >> 32:08x}…" for word in first)

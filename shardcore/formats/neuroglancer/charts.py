@@ -1,0 +1,91 @@
+"""What the bytes of a neuroglancer shard are for, and how evenly its keys fall into minishards."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from shardcore.charting.budget import Share, Use, budget, share_of
+from shardcore.charting.load import Load, LoadSource, counts_of
+from shardcore.formats.neuroglancer.file import NeuroglancerFile
+from shardcore.formats.neuroglancer.layout import SHARD_INDEX_ENTRY
+from shardcore.formats.neuroglancer.levels import MinishardTable
+from shardcore.formats.neuroglancer.regions import REGION_SECTIONS, SHARD_INDEX, RegionKind, regions_of
+from shardcore.nodes.sections import Section
+from shardcore.progress import Progress
+
+_NAMES = (
+    (RegionKind.VALUE, Use.PAYLOAD, "values", "The values of the keys, as they are stored."),
+    (RegionKind.FRAGMENTS, Use.PAYLOAD, "mesh fragments", "They lie in front of their manifests; no index lists them."),
+    (RegionKind.INDEX, Use.INDEX, "minishard indices", "Keys, places and sizes of the values."),
+    (RegionKind.GAP, Use.DEAD, "bytes that nothing lists", "No index leads to them."),
+)
+
+
+def shares(file: NeuroglancerFile, sections: tuple[Section, ...]) -> tuple[Share, ...]:
+    """The shares of the file; of what comes after the shard index once all minishard indices are read.
+
+    Args:
+        file: The file.
+        sections: They tile it.
+    """
+    inside: dict[str, list[Share]] = {}
+    pairs = file.levels.known_pairs()
+    if pairs is not None:
+        size = SHARD_INDEX_ENTRY.size
+        starts = size * np.arange(len(pairs), dtype=np.int64)
+        used = pairs[:, 0] != pairs[:, 1]
+        doc = "Start and end of the index of each minishard."
+        empty = "Minishards without keys have a pair all the same."
+        inside[SHARD_INDEX] = [
+            share_of(Use.LOOKUP, "pairs of minishards", starts[used], starts[used] + size, doc),
+            share_of(Use.SLACK, "pairs of empty minishards", starts[~used], starts[~used] + size, empty),
+        ]
+    table = file.levels.known_table
+    if table is not None:
+        for section in sections:
+            if section.name in REGION_SECTIONS and section.name not in inside:
+                # A section that is there twice: before and after the indices.
+                mine = [one for one in sections if one.name == section.name]
+                if len(mine) == 1:
+                    inside[section.name] = _after(file, table, section)
+    return budget(sections, inside)
+
+
+def _after(file: NeuroglancerFile, table: MinishardTable, section: Section) -> list[Share]:
+    regions = regions_of(table, file.known_meshes, file.base, file.source.size)
+    cut = np.append(regions.starts[1:], np.iinfo(np.int64).max)
+    starts = np.clip(regions.starts, section.start, section.stop)
+    stops = np.clip(np.minimum(regions.stops, cut[: len(starts)]), section.start, section.stop)
+    return [
+        share_of(use, name, starts[regions.kinds == kind], stops[regions.kinds == kind], doc)
+        for kind, use, name, doc in _NAMES
+    ]
+
+
+def loads(file: NeuroglancerFile) -> tuple[LoadSource, ...]:
+    """Keys in the minishards."""
+    reads = 0 if file.levels.loaded else file.index_bytes
+    return (LoadSource("minishards", "Keys in the minishards", reads, partial(_minishards, file)),)
+
+
+def _minishards(file: NeuroglancerFile, progress: Progress) -> Load:
+    table = file.levels.table(progress)
+    counts = counts_of(table.entries.minishards, file.spec.minishards)
+    starts, ends = table.pairs[:, 0], table.pairs[:, 1]
+    fine = (starts <= ends) & (ends <= np.uint64(max(file.source.size - file.base, 0)))
+    hashed = file.spec.hash != "identity"
+    spread = "A hash spreads the keys over the minishards" if hashed else "The bits of a key choose its minishard"
+    return Load(
+        "Keys in the minishards",
+        "minishard",
+        "key",
+        counts,
+        f"{spread}; a reader fetches the index of one to find one key, so even ones cost least.",
+        int(counts.sum()) / max(len(counts), 1),
+        by_chance=hashed,
+        row_bounds=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+        starts=np.where(fine, starts, 0).astype(np.int64) + file.base,
+        stops=np.where(fine, ends, 0).astype(np.int64) + file.base,
+    )

@@ -1,0 +1,117 @@
+"""What the bytes of a Read Shard are for, and how full its slots and buckets are."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from shardcore.charting.budget import Share, Use, budget, share_of
+from shardcore.charting.load import Load, LoadSource, counts_of
+from shardcore.formats.swh import chd
+from shardcore.formats.swh.file import SwhFile
+from shardcore.formats.swh.layout import OBJECT, SLOT
+from shardcore.formats.swh.slots import WINDOW, Order, read_slots
+from shardcore.nodes.children import gaps
+from shardcore.objects import State
+from shardcore.progress import Progress
+from shardcore.words import plural
+
+
+def shares(file: SwhFile) -> tuple[Share, ...]:
+    """The shares of the file; of objects and slots once the index is loaded."""
+    inside: dict[str, list[Share]] = {}
+    trailing = next((section for section in file.sections if section.name == "trailing"), None)
+    if trailing is not None:
+        doc = "Bytes after the hash function: space that was allocated and not needed."
+        inside["trailing"] = [share_of(Use.SLACK, "trailing", trailing.start, trailing.stop, doc)]
+    if (order := file.order) is not None:
+        inside["objects"] = _objects(file, order)
+        inside["index"] = _index(file, order)
+    return budget(file.sections, inside)
+
+
+def _objects(file: SwhFile, order: Order) -> list[Share]:
+    starts, stops = order.offsets, order.stops
+    holes = gaps(starts, stops, file.geometry.objects_start, file.geometry.index_start)
+    lengths = share_of(Use.INDEX, "lengths of objects", starts, starts + OBJECT.size, "8 bytes before each content.")
+    contents = share_of(Use.PAYLOAD, "contents", starts + OBJECT.size, stops, "The objects themselves.")
+    doc = "Objects that were deleted: length and content are overwritten with zeros, their room stays."
+    return [contents, lengths, share_of(Use.DEAD, "deleted objects", holes[:, 0], holes[:, 1], doc)]
+
+
+def _index(file: SwhFile, order: Order) -> list[Share]:
+    live, slots = len(order.slots), file.geometry.slots
+    filled = np.zeros(slots, bool)
+    filled[order.slots] = True
+    empty = file.geometry.index_start + SLOT.size * np.flatnonzero(~filled)
+    deleted = min(max(file.geometry.declared - live, 0), slots - live)
+    used = file.geometry.index_start + SLOT.size * np.sort(order.slots)
+    found = [share_of(Use.INDEX, "slots of objects", used, used + SLOT.size, "Key and offset of each object.")]
+    rest = share_of(Use.SLACK, "unused slots", empty, empty + SLOT.size, _UNUSED)
+    if deleted:
+        # Both look alike: how many of each there are is known, which are which is not.
+        doc = f"Of {plural(len(empty), 'slot')} without object, so many had one; they look alike."
+        found.append(Share(Use.DEAD, "slots of deleted objects", deleted * SLOT.size, rest.span, deleted, doc))
+        kept = rest.size - deleted * SLOT.size
+        rest = Share(Use.SLACK, "unused slots", kept, rest.span, kept // SLOT.size, _UNUSED)
+    return [*found, rest]
+
+
+_UNUSED = "A perfect hash needs a few more slots than there are objects, or it could not be found in reasonable time."
+
+
+def loads(file: SwhFile) -> tuple[LoadSource, ...]:
+    """How full the slots are, and the buckets of the hash function."""
+    known = file.order is not None
+    sources = [
+        LoadSource("slots", "Objects in the slots", 0 if known else file.header["index_size"], partial(_slots, file))
+    ]
+    if file.parts is not None:
+        section = 0 if file.hash_source(file.source) is not file.source else file.parts.stop - file.parts.start
+        reads = file.header["index_size"] + section
+        sources.append(LoadSource("buckets", "Keys in the buckets", reads, partial(_buckets, file)))
+    return tuple(sources)
+
+
+def _slots(file: SwhFile, progress: Progress) -> Load:
+    order, geometry = file.load(progress), file.geometry
+    starts = geometry.index_start + SLOT.size * np.arange(geometry.slots, dtype=np.int64)
+    return Load(
+        "Objects in the slots",
+        "slot",
+        "object",
+        (order.row_sizes >= 0).astype(np.int64),
+        "A perfect hash gives every key a slot of its own, so none holds two; a few stay unused.",
+        min(geometry.declared / geometry.slots, 1.0),
+        "objects_count / slots",
+        row_bounds=np.arange(geometry.slots + 1, dtype=np.int64),
+        starts=starts,
+        stops=starts + SLOT.size,
+    )
+
+
+def _buckets(file: SwhFile, progress: Progress) -> Load:
+    """Hashes the keys of all live slots."""
+    parts, geometry = file.hash_parts(), file.geometry
+    signed = file.is_signed(file.source)
+    counts = np.zeros(parts.buckets, np.int64)
+    at_once = WINDOW // SLOT.size
+    for first in range(0, geometry.slots, at_once):
+        progress(first, geometry.slots)
+        rows = read_slots(file.source, geometry, first, min(first + at_once, geometry.slots))
+        keys = rows["key"][geometry.states(rows["offset"]) == State.LIVE]
+        if len(keys):
+            a, _, _ = chd.jenkins(np.ascontiguousarray(keys), parts.seed, signed)
+            counts += counts_of(a % np.uint32(parts.buckets), parts.buckets)
+    progress(geometry.slots, geometry.slots)
+    return Load(
+        "Keys in the buckets",
+        "bucket",
+        "key",
+        counts,
+        "The hash function sorts keys into buckets, about 4 in each, and stores one displacement for each bucket; "
+        "the fullest are placed first.",
+        int(counts.sum()) / parts.buckets,
+        by_chance=True,
+    )

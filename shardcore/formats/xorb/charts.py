@@ -1,0 +1,56 @@
+"""What the bytes of a xorb are for, and how far its chunks shrink."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from shardcore.charting.budget import Share, Use, budget, share_of
+from shardcore.charting.load import Load, LoadSource
+from shardcore.formats.xorb.file import XorbFile
+from shardcore.progress import Progress
+from shardcore.xet.xorb_layout import CHUNKS, HEADER_SIZE
+
+
+def shares(file: XorbFile) -> tuple[Share, ...]:
+    """The shares of the file."""
+    starts, stops = file.records.starts, file.records.ends
+    inner = np.minimum(starts + HEADER_SIZE, stops)
+    inside = [
+        share_of(Use.PAYLOAD, "chunks", inner, stops, "The stored bytes of the chunks."),
+        share_of(Use.INDEX, "headers of chunks", starts, inner, "8 bytes before each chunk: sizes and scheme."),
+    ]
+    return tuple(
+        Share(Use.LOOKUP, share.name, share.size, share.span, 1, share.doc)
+        if file.info is not None and share.span == file.info_span
+        else share
+        for share in budget(file.sections, {CHUNKS: inside})
+    )
+
+
+def loads(file: XorbFile) -> tuple[LoadSource, ...]:
+    """Stored bytes of the chunks, beside their plain bytes."""
+    known = file.records.unpacked_ends is not None or file.headers is not None
+    reads = 0 if known else file.records.count * HEADER_SIZE
+    return (LoadSource("chunks", "Stored bytes of the chunks", reads, partial(_stored, file)),)
+
+
+def _stored(file: XorbFile, progress: Progress) -> Load:
+    if file.records.unpacked_ends is None:
+        file.load(progress)
+    starts, stops = file.records.starts, file.records.ends
+    inner = np.minimum(starts + HEADER_SIZE, stops)
+    return Load(
+        "Stored bytes of the chunks",
+        "chunk",
+        "stored byte",
+        stops - inner,
+        "Chunks are cut where their content says so, from 8 KiB to 128 KiB; below the line of plain bytes is what "
+        "compression saves.",
+        file.chunk_sizes().astype(np.float64),
+        "plain bytes",
+        row_bounds=np.arange(file.records.count + 1, dtype=np.int64),
+        starts=starts,
+        stops=stops,
+    )

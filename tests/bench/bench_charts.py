@@ -1,0 +1,98 @@
+"""The charts of files with a million objects: how long each takes to be counted, once the index is loaded."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+import shardcore
+from shardcore import Shard
+from shardcore.charting.charts import load_chart, object_sizes, spread_chart
+from shardcore.charting.entropy import sampled_entropy, whole_entropy
+from shardcore.charting.load import Load
+from shardcore.charting.svg import chart_svg
+from shardcore.progress import Progress, no_progress
+from tests.bench.figures import Figure
+
+MILLION = 1_000_000
+
+LIMIT = 1.0
+"""Seconds."""
+
+SPEC = (
+    '{"@type": "neuroglancer_uint64_sharded_v1", "preshift_bits": 0, "hash": "murmurhash3_x86_128", '
+    '"minishard_bits": 10, "shard_bits": 0, "minishard_index_encoding": "raw", "data_encoding": "raw"}'
+)
+
+
+def run() -> Iterator[Figure]:
+    """Every chart of a swh, a des and a neuroglancer file of a million objects each."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name, write in _WRITERS.items():
+            path = Path(folder) / name
+            write(path)
+            spec = SPEC if path.suffix == ".shard" and name.startswith("0") else None
+            with shardcore.open(str(path), spec=spec) if spec else shardcore.open(str(path)) as shard:
+                shard.load_index()
+                yield from _charts(shard)
+
+
+def _charts(shard: Shard) -> Iterator[Figure]:
+    name = f"charts, {shard.format}, 1,000,000 objects"
+    source = shard.source
+    assert source is not None
+
+    def figure(what: str, work: Callable[[], object]) -> Figure:
+        began = time.perf_counter()
+        work()
+        return Figure(f"{name}: {what}", time.perf_counter() - began, LIMIT, "s")
+
+    yield figure("byte budget", lambda: shard.byte_shares)
+    yield figure("object sizes", lambda: chart_svg(object_sizes(shard.objects).chart()))
+    yield figure("entropy, sampled", lambda: sampled_entropy(source))
+    for load in shard.loads:
+        yield figure(f"load, {load.name}", partial(_load, load.make))
+    yield figure(f"entropy of all {source.size / 1e6:.0f} MB", lambda: whole_entropy(source))
+
+
+def _load(make: Callable[[Progress], Load]) -> None:
+    load = make(no_progress)
+    load_chart(load)
+    spread_chart(load)
+
+
+def _contents() -> Iterator[bytes]:
+    sizes = np.random.default_rng(1).integers(10, 90, MILLION).tolist()
+    line = bytes(range(32, 122))
+    for number, size in enumerate(sizes):
+        yield b"%08d" % number + line[:size]
+
+
+def _swh(path: Path) -> None:
+    with shardcore.create(path, format="swh") as writer:
+        for content in _contents():
+            writer.add(None, content)
+
+
+def _des(path: Path) -> None:
+    with shardcore.create(path, format="des") as writer:
+        for number, content in enumerate(_contents()):
+            writer.add(f"object-{number}", content)
+
+
+def _neuroglancer(path: Path) -> None:
+    with shardcore.create(path, format="neuroglancer", spec=SPEC) as writer:
+        for number, content in enumerate(_contents()):
+            writer.add(str(number), content)
+
+
+_WRITERS: dict[str, Callable[[Path], None]] = {
+    "million.shard": _swh,
+    "million.des": _des,
+    "0.shard": _neuroglancer,
+}

@@ -1,0 +1,56 @@
+"""`shardcore chart`: what a file is made of, in numbers."""
+
+from __future__ import annotations
+
+import json
+import xml.etree.ElementTree as ET
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from shardcore.cli import program
+
+Run = Callable[..., tuple[int, str]]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    """Runs `shardcore chart`; its exit code, and what it prints."""
+
+    def chart(*words: str) -> tuple[int, str]:
+        code = program.run(["chart", *words])
+        told = capsys.readouterr()
+        return code, told.out + told.err
+
+    return chart
+
+
+def test_every_chart_is_printed_and_written(run: Run, data: Path, tmp_path: Path) -> None:
+    """For people bars of letters, for programs JSON and CSV, for pages SVG."""
+    path = str(data / "swh" / "small.shard")
+    code, text = run(path)
+    assert code == 0
+    assert "contents (payload)" in text
+    shares = json.loads(run(path, "--json")[1])
+    assert sum(share["bytes"] for share in shares) == Path(path).stat().st_size
+    picture = tmp_path / "sizes.svg"
+    code, text = run(path, "sizes", "--csv", "--svg", str(picture))
+    assert code == 0
+    assert text.startswith("size (bytes) from,size (bytes) to,objects\n")
+    assert ET.parse(picture).getroot().tag.endswith("svg")
+    assert "All " in run(path, "entropy", "--whole")[1]
+    found = json.loads(run(path, "load", "--of", "buckets", "--json")[1])
+    assert len(found["edges"]) == len(found["values"]) + 1 == len(found["ideal"]) + 1
+
+
+def test_what_cannot_be_counted_is_told(run: Run, data: Path) -> None:
+    """A load or a kind that is not there is named beside those that are; a file without slots says why."""
+    path = str(data / "swh" / "small.shard")
+    assert run(path, "load", "--of", "x") == (2, "shardcore: 'x' is no load here: slots, buckets\n")
+    assert run(path, "sizes", "--of", "x")[0] == 2
+    code, text = run(str(data / "des" / "none.des"), "load")
+    assert code == 2
+    assert "a reader walks its index from the front" in text
+    code, _ = run(path, "--svg", str(data / "no folder" / "x.svg"))
+    assert code == 4
