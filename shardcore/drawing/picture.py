@@ -74,6 +74,10 @@ class Rect(NamedTuple):
             and other.y < self.bottom + room
         )
 
+    def holds(self, point: Point) -> bool:
+        """Whether a point is inside."""
+        return self.x <= point[0] <= self.right and self.y <= point[1] <= self.bottom
+
     def grown(self, by: float) -> Rect:
         """The rectangle with a margin around it."""
         return Rect(self.x - by, self.y - by, self.w + 2 * by, self.h + 2 * by)

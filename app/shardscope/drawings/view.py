@@ -85,6 +85,7 @@ class DrawingView(QGraphicsView):
         self._hover = NO_ITEM
         self._drag: tuple[Grip, float] | None = None
         self._pressed = NO_ITEM
+        self._by_keyboard = False
         scene = QGraphicsScene(self)
         scene.addItem(self._sheet)
         self.setScene(scene)
@@ -123,6 +124,8 @@ class DrawingView(QGraphicsView):
         self.setBackgroundBrush(QColor(colours.base))
         self._sheet.show_picture(self.picture, colours, self._fonts)
         self.setSceneRect(QRectF(0, 0, self.picture.width, self.picture.height))
+        if self._by_keyboard and self._stop < 0:
+            self._go_to(0)
         self._mark_stop()
         if self._stop >= 0:
             self._say(self._stops[self._stop])
@@ -157,13 +160,14 @@ class DrawingView(QGraphicsView):
         return next((item for area, item in self._areas if _holds(area, point)), NO_ITEM)
 
     def grip_at(self, place: QPoint) -> Grip | None:
-        """The handle at a place of the viewport."""
+        """The handle at a place of the viewport: of several the nearest one."""
         point = self.mapToScene(place)
-        for grip in self.picture.grips if self.picture is not None else ():
-            rect = grip.rect.grown(_REACH)
-            if rect.x <= point.x() <= rect.right and rect.y <= point.y() <= rect.bottom:
-                return grip
-        return None
+        near = [
+            (abs(grip.rect.middle[0] - point.x()), number, grip)
+            for number, grip in enumerate(self.picture.grips if self.picture is not None else ())
+            if grip.rect.grown(_REACH).holds((point.x(), point.y()))
+        ]
+        return min(near)[2] if near else None
 
     def place_of(self, item: int) -> QPoint:
         """The middle of an item on the viewport."""
@@ -256,12 +260,15 @@ class DrawingView(QGraphicsView):
         if event.reason() is Qt.FocusReason.BacktabFocusReason:
             self._go_to(len(self._stops) - 1)
         elif self._stop < 0 and event.reason() is not Qt.FocusReason.MouseFocusReason:
+            # Where the drawing is still being made, it will.
+            self._by_keyboard = True
             self._go_to(0)
         self._mark_stop()
 
     def focusOutEvent(self, event: QFocusEvent) -> None:
         """Nothing is pointed at any more."""
         super().focusOutEvent(event)
+        self._by_keyboard = False
         self._mark_stop()
         if event.reason() is not Qt.FocusReason.PopupFocusReason:
             self._point(NO_ITEM)
@@ -295,11 +302,11 @@ class DrawingView(QGraphicsView):
             super().keyPressEvent(event)
 
     def _go_to(self, number: int) -> None:
-        self._stop = number
+        self._stop = number if 0 <= number < len(self._stops) else -1
         self._mark_stop()
-        if number < 0 or self.picture is None:
+        if self._stop < 0:
             return
-        stop = self._stops[number]
+        stop = self._stops[self._stop]
         rect = stop.rect.grown(12)
         self.ensureVisible(QRectF(rect.x, rect.y, rect.w, rect.h), 0, 0)
         self._point(stop.item)

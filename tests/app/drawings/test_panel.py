@@ -75,15 +75,16 @@ def lit(panel: DrawingPanel) -> set[int]:
     return set(panel.view.lit)
 
 
-def test_keyboard(qtbot: QtBot, session: Session, bytes_: HexPanel, panel: DrawingPanel) -> None:
+def test_keyboard(qtbot: QtBot, session: Session, bytes_: HexPanel) -> None:
     """Tab and arrows go from item to item and tell it; arrows move a handle; Space chooses, Enter goes to the bytes."""
-    view = panel.view
-    bytes_.drawings.hide()
     bytes_.drawings.item_chosen.connect(lambda *names: told.append(names))
     told: list[tuple[str, str]] = []
     bytes_.actions_.drawing.trigger()
+    panel = bytes_.drawings.panel
+    assert panel is not None
+    view = panel.view
     qtbot.waitUntil(view.hasFocus)
-    assert view.accessibleDescription() == "n_bits, The low bits, computed, no bytes"
+    qtbot.waitUntil(lambda: view.accessibleDescription() == "n_bits, The low bits, computed, no bytes")
     qtbot.keyClick(view, Qt.Key.Key_Tab)
     assert view.accessibleDescription() == "handle of n_bits, at 8: the arrow keys move it"
     for key, value in ((Qt.Key.Key_Left, 9), (Qt.Key.Key_Up, 10), (Qt.Key.Key_Right, 9)):
