@@ -6,7 +6,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QSize, Qt, QTimer
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDragLeaveEvent, QDropEvent, QIcon, QKeyEvent, QResizeEvent
-from PySide6.QtWidgets import QMainWindow, QStackedWidget
+from PySide6.QtWidgets import QStackedWidget
 
 from shardcore import DataSet, RemoteOptions, Shard, Span
 from shardscope import assets
@@ -48,6 +48,7 @@ from shardscope.window.menu_keys import MenuKeys
 from shardscope.window.open_with import OpenWays
 from shardscope.window.panel_docks import PanelDocks
 from shardscope.window.panels import PANELS
+from shardscope.window.part_commands import PartCommands
 from shardscope.window.status_line import StatusLine
 from shardscope.window.still import Still
 from shardscope.window.teaching import Teaching
@@ -64,7 +65,7 @@ SMALL_NODE = 1_000_000
 """Nodes up to this many bytes are written when the mouse is pressed: most presses in the tree are no drags."""
 
 
-class MainWindow(QMainWindow):
+class MainWindow(PartCommands):
     """One opened shard, shown.
 
     Attributes:
@@ -316,54 +317,10 @@ class MainWindow(QMainWindow):
 
     # --- parts ---
 
-    def show_part(self, name: str, *, focus: bool = False) -> None:
-        """Brings a dock to the front.
-
-        Args:
-            name: One of the table of panels.
-            focus: Whether it takes the keyboard.
-        """
-        self.panels.show(name, focus=focus)
-
     def _question_changed(self, question: Question | None) -> None:
         """The answer to what leads to some bytes stands in the inspector."""
         if question is not None:
             self.show_part("inspector")
-
-    def to_filter(self) -> None:
-        """Puts the caret into the filter of the objects."""
-        self.show_part("objects")
-        self.objects.filter.setFocus(Qt.FocusReason.ShortcutFocusReason)
-        self.objects.filter.selectAll()
-
-    def filter_objects(self, text: str) -> None:
-        """Shows the objects of a filter that a chart chose."""
-        self.show_part("objects")
-        self.objects.show_only(text)
-
-    def to_trace(self) -> None:
-        """Puts the caret into the key of the trace."""
-        self.show_part("trace")
-        self.trace.start()
-
-    def look_up(self) -> None:
-        """Looks up the key in the field of the bar; without one, asks for it."""
-        if key := self.hex.address.key:
-            self.trace_key(key)
-        else:
-            self.to_trace()
-
-    def trace_key(self, key: str) -> None:
-        """Traces a key."""
-        self.show_part("trace")
-        self.session.look_up(key)
-
-    def extract_row(self, row: int) -> None:
-        """Extracts one object: asks where to."""
-        self.show_part("objects")
-        self.session.select_row(row)
-        self.objects.table.follow(row)
-        self.objects.actions_.extract.trigger()
 
     def _show_welcome(self) -> None:
         if self.pages.currentWidget() is self.hex:
