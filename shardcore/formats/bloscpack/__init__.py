@@ -1,6 +1,7 @@
 """Bloscpack, versions 1, 2 and 3, and the bcolz folders that hold such files."""
 
 from shardcore.format import Format, lazily
+from shardcore.formats.bloscpack.peers import PEERS
 from shardcore.options import Option, OptionType, Purpose
 from shardcore.writing.declared import Dial, Instead, KeyRule, Without, Writes
 
@@ -118,4 +119,5 @@ FORMAT = Format(
         ),
     ),
     begins=(b"blpk",),
+    peers=PEERS,
 )

@@ -1,6 +1,7 @@
 """Xet MDB shards: an index of files, xorbs and chunks."""
 
 from shardcore.format import Format, lazily
+from shardcore.formats.mdb.peers import PEERS
 from shardcore.options import Option, OptionType, Purpose
 from shardcore.writing.declared import Dial, Instead, KeyRule, Without, Writes
 
@@ -90,4 +91,5 @@ FORMAT = Format(
         ),
     ),
     begins=(b"HFRepoMetaData\0",),
+    peers=PEERS,
 )

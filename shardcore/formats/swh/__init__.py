@@ -1,6 +1,7 @@
 """Software Heritage Read Shard: many small objects, found through a perfect hash function."""
 
 from shardcore.format import Format, lazily
+from shardcore.formats.swh.peers import PEERS
 from shardcore.options import Option, OptionType, Purpose
 from shardcore.writing.declared import Instead, KeyRule, Without, Writes
 
@@ -40,4 +41,5 @@ FORMAT = Format(
         ),
     ),
     begins=(b"SWHShard",),
+    peers=PEERS,
 )

@@ -1,6 +1,7 @@
 """Xet xorbs: the containers of chunks that MDB shards point at."""
 
 from shardcore.format import Format, lazily
+from shardcore.formats.xorb.peers import PEERS
 from shardcore.options import Option, OptionType, Purpose
 from shardcore.writing.declared import Dial, Instead, KeyRule, Without, Writes
 
@@ -42,4 +43,5 @@ FORMAT = Format(
         ),
         Option("chunks", OptionType.JSON, "The bytes of each chunk of a content, a list of numbers.", Purpose.FACT),
     ),
+    peers=PEERS,
 )
