@@ -9,14 +9,15 @@ nothing does. Nothing is allocated from a declared count; what is decompressed i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from bisect import insort
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
 
 import numpy as np
 
-from shardcore.errors import DEFAULT_LIMIT, ShardError, ends_reading
+from shardcore.errors import DEFAULT_LIMIT, ShardError, UsageError, ends_reading
 from shardcore.objects import ObjectRef, State
 from shardcore.progress import Progress, no_progress
 from shardcore.shard import Shard, bounded
@@ -28,6 +29,10 @@ MOST_FOUND = 1_000_000
 
 WINDOW = 1 << 20
 """Bytes that are searched at a time."""
+
+
+def _nobody(source: Source) -> Shard:
+    raise UsageError(f"{source.name} cannot be opened from here")
 
 
 class Condition(Enum):
@@ -52,10 +57,12 @@ class Damaged:
         shard: What of it opens; None where nothing does.
         limit: Most plain bytes of one object.
         progress: Called with the bytes searched, and all; may raise `Cancelled`.
+        reopen: Opens other bytes as the format, and gives what is left of them: of the file with its frame mended.
     """
 
     source: Source
     shard: Shard | None = None
+    reopen: Callable[[Source], Shard] = _nobody
     limit: int = DEFAULT_LIMIT
     progress: Progress = no_progress
 
@@ -66,7 +73,7 @@ class Found:
 
     Attributes:
         key: Its key; None where it was found without one.
-        name: What it is called where it has no key.
+        name: What its file is called, before it is made safe.
         spans: Where its stored bytes are.
         pieces: Gives its content, and raises where that is damaged; None where there is nothing to be had.
         checked_by: What vouches for the content when `pieces` comes to its end; empty where nothing does.
@@ -109,8 +116,8 @@ def indexed(damaged: Damaged, checked: Checked, *, kinds: frozenset[str] | None 
         ref = shard.objects.ref(row)
         if kinds is not None and ref.kind not in kinds:
             continue
-        if ref.state in (State.UNUSED, State.DELETED):
-            continue
+        if ref.state in (State.UNUSED, State.DELETED, State.TOMBSTONED):
+            continue  # what was deleted is not saved
         name = ref.key if ref.key is not None else f"row-{row}"
         if ref.error or ref.state is State.DAMAGED:
             yield Found(ref.key, name, ref.spans, why=ref.error or "what leads to it cannot be right")
@@ -146,3 +153,30 @@ def pieces_of(source: Source, start: int, stop: int) -> Iterator[bytes]:
     """The bytes `[start, stop)` of a source in pieces."""
     for at in range(start, stop, WINDOW):
         yield source.read(at, min(at + WINDOW, stop))
+
+
+class Covered:
+    """Stretches of a file that belong to something already.
+
+    Args:
+        spans: Some of them; those elsewhere are of no account.
+    """
+
+    def __init__(self, spans: Iterable[Span] = ()) -> None:
+        self._ranges: list[tuple[int, int]] = sorted((s.start, s.stop) for s in spans if not s.source and s.size)
+
+    def add(self, start: int, stop: int) -> None:
+        """One more; they may come in any order."""
+        insort(self._ranges, (start, stop))
+
+    def gaps(self, start: int, stop: int) -> Iterator[tuple[int, int]]:
+        """What of `[start, stop)` belongs to nothing."""
+        at = start
+        for first, last in self._ranges:
+            if first > at and at < stop:
+                yield at, min(first, stop)
+            at = max(at, last)
+            if at >= stop:
+                return
+        if at < stop:
+            yield at, stop

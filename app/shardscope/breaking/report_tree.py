@@ -4,8 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QAbstractItemView, QTreeWidget, QTreeWidgetItem, QWidget
+from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QSize, Qt, Signal
+from PySide6.QtGui import QFont, QFontMetrics, QResizeEvent
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QTreeWidget,
+    QTreeWidgetItem,
+    QWidget,
+)
 
 from shardcore import Finding, Severity, Span
 from shardcore.comparing import Check, Fate, Impact, Object
@@ -28,6 +36,25 @@ _ANSWERS = {Answer.WRONG: "✖", Answer.CRASHES: "✖", Answer.IGNORES: "▲", A
 _WORST = (Fate.WRONG, Fate.LOST, Fate.REFUSED)
 
 
+class _Wrapped(QStyledItemDelegate):
+    """Rows as high as their text needs in the width of the tree."""
+
+    def sizeHint(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> QSize:
+        """Lines for all of the text, five at most: the tooltip has the rest."""
+        tree = self.parent()
+        assert isinstance(tree, QTreeWidget)
+        depth, above = 1, index.parent()
+        while above.isValid():
+            depth, above = depth + 1, above.parent()
+        width = tree.viewport().width() - depth * tree.indentation() - 10
+        font = index.data(Qt.ItemDataRole.FontRole)
+        metrics = QFontMetrics(font) if isinstance(font, QFont) else tree.fontMetrics()
+        rect = metrics.boundingRect(
+            0, 0, max(width, 60), 10_000, int(Qt.TextFlag.TextWordWrap), str(index.data() or "")
+        )
+        return QSize(width, min(rect.height(), 5 * metrics.lineSpacing()) + 4)
+
+
 class ReportTree(QTreeWidget):
     """Shows an `Impact`. `place_chosen` carries a `Span`, `key_chosen` a key."""
 
@@ -41,8 +68,10 @@ class ReportTree(QTreeWidget):
         self.setColumnCount(1)
         self.setHeaderHidden(True)
         self.setRootIsDecorated(True)
-        self.setUniformRowHeights(True)
-        self.setTextElideMode(Qt.TextElideMode.ElideRight)
+        self.setWordWrap(True)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setIndentation(14)
+        self.setItemDelegate(_Wrapped(self))
         self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
         self.itemActivated.connect(self._chosen)
         self.itemClicked.connect(self._chosen)
@@ -57,6 +86,12 @@ class ReportTree(QTreeWidget):
             for peer in peers:
                 answer = peer.answer.value
                 self._line(top, f"{_ANSWERS[peer.answer]} {peer.name}", f"{answer}. {peer.says}")
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """More or fewer lines for each text."""
+        super().resizeEvent(event)
+        if event.size().width() != event.oldSize().width():
+            self.scheduleDelayedItemsLayout()
 
     def _checks(self, impact: Impact) -> None:
         noticed = [check for check in impact.checks if check.notices]

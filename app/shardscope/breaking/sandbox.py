@@ -27,6 +27,7 @@ class Sandbox(QObject):
         undone: What was undone and can be done again, the next one last.
         impact: What the changes did; None while that is not known.
         error: Why it is not known; empty while it is being found out.
+        leaving: Whether the file is being opened as it is on disk.
     """
 
     changed = Signal()
@@ -51,7 +52,7 @@ class Sandbox(QObject):
         self._expects = ""
         self._saved: tuple[Change, ...] = ()
         self._was: Before | None = None
-        self._leaving = False
+        self.leaving = False
         self._wanted: tuple[tuple[Change, ...], tuple[Change, ...]] = ((), ())
         session.opened.connect(self._opened)
         session.closed.connect(self._closed)
@@ -98,7 +99,7 @@ class Sandbox(QObject):
             self._expects = source.identity
             self._set((), ())
         elif not on:
-            self._leaving = True
+            self.leaving = True
             self.reopening.emit()
             self._session.open(self._session.request.unbroken(), select=self._inside(self._session.selection.span))
 
@@ -108,7 +109,7 @@ class Sandbox(QObject):
 
     def stay(self) -> None:
         """Nobody leaves after all."""
-        self._leaving = False
+        self.leaving = False
 
     # --- changing ---
 
@@ -202,15 +203,15 @@ class Sandbox(QObject):
             self._compare()
         elif was:
             self._forget()
-            if self._leaving:
+            if self.leaving:
                 QTimer.singleShot(0, self, self.reopened.emit)
-            self._leaving = False
+            self.leaving = False
         else:
             self.changed.emit()
 
     def _not_opened(self) -> None:
         """What was open stays, with the changes it had."""
-        self._leaving = False
+        self.leaving = False
         if self.on:
             self.changed.emit()
 

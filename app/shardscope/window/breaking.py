@@ -67,6 +67,11 @@ class Breaking(QObject):
         actions.overwrite.triggered.connect(lambda _: self._go(panel.to_field))
         actions.save.triggered.connect(lambda _: self.ask_save())
 
+    @property
+    def stays(self) -> bool:
+        """Whether what was opened is the same file with other changes: nothing comes to the front for it."""
+        return self._session.request.sandbox or self.sandbox.leaving
+
     # --- menus ---
 
     def fill(self, menu: QMenu) -> None:

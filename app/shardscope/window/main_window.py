@@ -273,7 +273,8 @@ class MainWindow(PartCommands):
         self._enable(is_open=True)
         # Of several key spaces one is chosen first; everything else has its members and sections in the tree.
         choice = isinstance(shard, DataSet) and bool(shard.key_spaces)
-        self.panels.raise_("places" if choice else "structure")
+        if not self.breaking.stays:
+            self.panels.raise_("places" if choice else "structure")
         self.troubles.tell_damage()
         if self.session.uri == self._to_learn and not self.help.teaching.learn(shard.format):
             self.show_part("formatPage")

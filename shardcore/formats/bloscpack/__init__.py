@@ -120,4 +120,5 @@ FORMAT = Format(
     ),
     begins=(b"blpk",),
     peers=PEERS,
+    salvage=lazily("shardcore.formats.bloscpack.salvage:salvage"),
 )

@@ -73,4 +73,5 @@ FORMAT = Format(
     ),
     marks=(b"DES2",),
     peers=PEERS,
+    salvage=lazily("shardcore.formats.des.salvage:salvage"),
 )

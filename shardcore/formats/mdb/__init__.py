@@ -92,4 +92,5 @@ FORMAT = Format(
     ),
     begins=(b"HFRepoMetaData\0",),
     peers=PEERS,
+    salvage=lazily("shardcore.formats.mdb.salvage:salvage"),
 )

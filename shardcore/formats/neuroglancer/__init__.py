@@ -105,4 +105,5 @@ FORMAT = Format(
         Option("template", OptionType.JSON, "The info of a data set that is not sharded.", Purpose.WRITE, hidden=True),
     ),
     peers=PEERS,
+    salvage=lazily("shardcore.formats.neuroglancer.salvage:salvage"),
 )

@@ -42,4 +42,5 @@ FORMAT = Format(
     ),
     begins=(b"SWHShard",),
     peers=PEERS,
+    salvage=lazily("shardcore.formats.swh.salvage:salvage"),
 )

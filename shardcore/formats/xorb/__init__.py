@@ -44,4 +44,5 @@ FORMAT = Format(
         Option("chunks", OptionType.JSON, "The bytes of each chunk of a content, a list of numbers.", Purpose.FACT),
     ),
     peers=PEERS,
+    salvage=lazily("shardcore.formats.xorb.salvage:salvage"),
 )
