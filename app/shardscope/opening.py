@@ -11,6 +11,7 @@ from typing import Any
 import shardcore
 from shardcore import DataSet, Folder, Member, RemoteOptions, Shard, Source, SourceError, Tape, UsageError
 from shardcore.progress import Progress
+from shardcore.salvaging import Salvage, salvage
 from shardcore.sources.patched import Change, PatchedSource
 from shardcore.sources.remote.address import is_address, parse_address, shown_address
 from shardcore.sources.where import source_of
@@ -126,6 +127,31 @@ class OpenRequest:
             with suppress(SourceError):
                 len(shard.members)
         return shard
+
+    def salvage(self, folder: Path | None, progress: Progress) -> Salvage:
+        """Takes out what is whole, of the changed bytes in a sandbox.
+
+        Args:
+            folder: Where it goes; None to look only.
+            progress: Is told how far it is.
+
+        Raises:
+            ShardError: Nothing is found, or files cannot be written.
+        """
+        where: str | PatchedSource = self._patched(None) if self.sandbox else self.uri
+        try:
+            return salvage(
+                where,
+                folder,
+                format=self.format,
+                progress=progress,
+                remote=self.remote,
+                isolated=True,
+                **self.options,
+            )
+        finally:
+            if isinstance(where, PatchedSource):
+                where.close()
 
     def _patched(self, tape: Tape | None) -> PatchedSource:
         """The file with the changes over it.

@@ -44,7 +44,7 @@ class BreakActions(QObject):
         self.undo = self._action(self.tr("&Undo the last change"), "Ctrl+Z", sandbox.undo)
         self.redo = self._action(self.tr("&Redo it"), "Ctrl+Shift+Z", sandbox.redo)
         self.start_over = self._action(self.tr("&Start over"), "Ctrl+Alt+Z", sandbox.start_over)
-        self.save = self._action(self.tr("Save as a &copy…"), "Ctrl+Shift+S", None)
+        self.save = self._action(self.tr("Save as a &copy…"), "Ctrl+Alt+S", None)
         self.salvage = self._action(self.tr("Extract what is &whole…"), "Ctrl+Alt+E", None)
         self.missions = self._action(self.tr("&Missions…"), "Ctrl+Alt+M", None)
         sandbox.changed.connect(self.update)

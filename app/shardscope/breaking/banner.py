@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QObject, QRect, QSize, Qt
-from PySide6.QtGui import QAction, QBrush, QColor, QPainter, QPaintEvent, QPen, QResizeEvent
+from PySide6.QtGui import QAccessible, QAction, QBrush, QColor, QPainter, QPaintEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QToolButton, QWidget
 
 from shardcore.words import plural
@@ -25,9 +25,12 @@ class SandboxBanner(QWidget):
         parent: Where it stands.
     """
 
+    spoken_role = QAccessible.Role.Grouping
+
     def __init__(self, sandbox: Sandbox, actions: BreakActions, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("sandboxBanner")
+        self.setAccessibleName(self.tr("Sandbox"))
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self._sandbox = sandbox
         self.label = Elided(greedy=True)
@@ -92,9 +95,12 @@ class SandboxFrame(QWidget):
         around: What it frames.
     """
 
+    spoken_role = QAccessible.Role.Graphic
+
     def __init__(self, sandbox: Sandbox, around: QWidget) -> None:
         super().__init__(around)
         self.setObjectName("sandboxFrame")
+        self.setAccessibleName(self.tr("Frame of the sandbox"))
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self._sandbox = sandbox

@@ -98,7 +98,7 @@ class BreakingPanel(QWidget):
         for button in (self.begin, self.mission_button, self.salvage_button):
             column.addWidget(button, 0, Qt.AlignmentFlag.AlignLeft)
         column.addStretch(1)
-        return _scrolled(page)
+        return _scrolled(page, self.tr("About the sandbox"))
 
     def _make_on(self) -> QWidget:
         self.place = Elided()
@@ -133,6 +133,7 @@ class BreakingPanel(QWidget):
         self.report.key_chosen.connect(self._session.look_up)
         self.news = WrapText("")
         self.busy = QProgressBar()
+        self.busy.setAccessibleName(self.tr("How far the comparison is"))
         self.busy.setTextVisible(False)
         self.busy.setFixedHeight(8)
         self.stop = QPushButton(self.tr("Stop"))
@@ -153,7 +154,8 @@ class BreakingPanel(QWidget):
         column.addLayout(waiting)
         column.addWidget(self.busy)
         column.addWidget(self.report, 1)
-        return page
+        self.report.setMinimumHeight(130)
+        return _scrolled(page, self.tr("Changes of the sandbox"))
 
     # --- what others call ---
 
@@ -312,9 +314,10 @@ def _pressing(action: QAction, text: str) -> QPushButton:
     return button
 
 
-def _scrolled(page: QWidget) -> QScrollArea:
+def _scrolled(page: QWidget, name: str) -> QScrollArea:
     """A page that never asks its neighbours for room."""
     area = QScrollArea()
+    area.setAccessibleName(name)
     area.setFrameShape(QFrame.Shape.NoFrame)
     area.setWidgetResizable(True)
     area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)

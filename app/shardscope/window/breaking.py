@@ -9,9 +9,12 @@ from PySide6.QtCore import QEvent, QObject, Qt
 from PySide6.QtGui import QAction, QHelpEvent
 from PySide6.QtWidgets import QFileDialog, QMainWindow, QMenu, QMessageBox, QVBoxLayout
 
+from shardcore.salvage import Condition
+from shardcore.salvaging import Salvage
 from shardcore.words import plural
 from shardscope.breaking.banner import SandboxBanner, SandboxFrame
 from shardscope.breaking.panel import BreakingPanel
+from shardscope.breaking.salvaging import Salvaging
 from shardscope.hex.panel import HexPanel
 from shardscope.looks.remedies import plain_words
 from shardscope.opening import OpenRequest
@@ -65,6 +68,9 @@ class Breaking(QObject):
         actions.switch.triggered.connect(self._show_panel)
         actions.to_bits.triggered.connect(lambda _: self._go(panel.to_bits))
         actions.overwrite.triggered.connect(lambda _: self._go(panel.to_field))
+        self.salvaging = Salvaging(session, window)
+        self.salvaging.written.connect(self._salvaged)
+        actions.salvage.triggered.connect(lambda _: self.salvaging.ask())
         actions.save.triggered.connect(lambda _: self.ask_save())
 
     @property
@@ -169,6 +175,12 @@ class Breaking(QObject):
         self.sandbox.stay()
 
     # --- copies ---
+
+    def _salvaged(self, done: Salvage) -> None:
+        there = done.count(Condition.WHOLE) + done.count(Condition.UNCHECKED)
+        what = self.tr("{0} of the sandbox") if self.sandbox.on else "{0}"
+        text = self.tr("{0} written to {1}").format(what.format(plural(there, "object")), done.folder)
+        self._session.message.emit(text)
 
     def ask_save(self) -> QFileDialog:
         """Asks for the name of a copy; the dialog asks before it gives the name of a file that is there."""

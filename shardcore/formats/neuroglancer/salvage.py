@@ -1,8 +1,8 @@
 """What can be taken out of a damaged shard: minishard indices are found again, and gzip members without any index.
 
 A gzip member says by its magic number where it begins and by its crc32 whether it is whole. A minishard index that is
-stored plain has no mark: it is looked for in what no other index claims, and believed only when its values stand without
-a gap before it, where a writer puts them, and every key of it is routed to one minishard.
+stored plain has no mark: it is looked for in what no other index claims, and believed only when its values stand
+without a gap before it, where a writer puts them, and every key of it is routed to one minishard.
 """
 
 from __future__ import annotations
