@@ -102,6 +102,18 @@ def indexed(damaged: Damaged, checked: Checked, *, kinds: frozenset[str] | None 
         checked: What vouches for each of them.
         kinds: Only objects of these kinds; None for all.
     """
+    for ref in refs(damaged, kinds):
+        assert damaged.shard is not None
+        name = ref.key if ref.key is not None else f"row-{ref.row}"
+        if ref.error or ref.state is State.DAMAGED:
+            yield Found(ref.key, name, ref.spans, why=ref.error or "what leads to it cannot be right")
+        else:
+            pieces = partial(bounded, damaged.shard, ref, damaged.limit)
+            yield Found(ref.key, name, ref.spans, pieces, checked(ref))
+
+
+def refs(damaged: Damaged, kinds: frozenset[str] | None = None) -> Iterator[ObjectRef]:
+    """The objects that are there, row by row, as far as something of the shard opens; what was deleted is left out."""
     shard = damaged.shard
     if shard is None:
         return
@@ -114,23 +126,16 @@ def indexed(damaged: Damaged, checked: Checked, *, kinds: frozenset[str] | None 
         return
     for row in _rows(shard, count):
         ref = shard.objects.ref(row)
-        if kinds is not None and ref.kind not in kinds:
-            continue
-        if ref.state in (State.UNUSED, State.DELETED, State.TOMBSTONED):
-            continue  # what was deleted is not saved
-        name = ref.key if ref.key is not None else f"row-{row}"
-        if ref.error or ref.state is State.DAMAGED:
-            yield Found(ref.key, name, ref.spans, why=ref.error or "what leads to it cannot be right")
-        else:
-            yield Found(ref.key, name, ref.spans, partial(bounded, shard, ref, damaged.limit), checked(ref))
+        if kinds is None or ref.kind in kinds:
+            yield ref
 
 
 def _rows(shard: Shard, count: int) -> Iterator[int]:
-    """The rows of objects, with those that are unused left out a thousand at a time."""
+    """The rows of objects; those that are unused or deleted are left out a thousand at a time."""
     for first in range(0, min(count, MOST_FOUND), 1000):
         rows = np.arange(first, min(first + 1000, count), dtype=np.int64)
         states = shard.objects.columns(rows).state
-        yield from rows[~np.isin(states, (State.UNUSED, State.DELETED))].tolist()
+        yield from rows[~np.isin(states, (State.UNUSED, State.DELETED, State.TOMBSTONED))].tolist()
 
 
 def occurrences(

@@ -208,6 +208,7 @@ class MainWindow(PartCommands):
         self.welcome.chosen.connect(self.open)
         self.welcome.learn_requested.connect(self.learn)
         self.places.chosen.connect(self.open)
+        self.help.lead_to(self.breaking.actions.missions)
         self._history_changed()
 
     # --- opening ---
@@ -279,7 +280,7 @@ class MainWindow(PartCommands):
         if self.session.uri == self._to_learn and not self.help.teaching.learn(shard.format):
             self.show_part("formatPage")
         self._to_learn = ""
-        self.help.teaching.opened()
+        self.help.teaching.opened(front=not self.breaking.stays)
 
     def _closed(self) -> None:
         self.bar.clear()

@@ -16,8 +16,8 @@ from shardcore.formats.mdb.layout import HEADER, HEADER_VERSION, TAG
 from shardcore.formats.mdb.objects import RECIPE
 from shardcore.formats.mdb.shard import MdbShard
 from shardcore.objects import ObjectRef
-from shardcore.salvage import Damaged, Found, indexed
-from shardcore.shard import Shard, bounded
+from shardcore.salvage import Damaged, Found, refs
+from shardcore.shard import bounded
 from shardcore.sources.patched import Change, PatchedSource
 
 _BY_HASHES = "the hashes of its ranges and of the file"
@@ -43,26 +43,17 @@ def salvage(damaged: Damaged) -> Iterator[Found]:
 
 def _records(damaged: Damaged, shard: MdbShard, *, without_index: bool) -> Iterator[Found]:
     kinds = frozenset(kind for kind in shard.objects.kinds if kind != CHUNK)
-    within = replace(damaged, shard=shard)
-    for found in indexed(within, lambda _: "", kinds=kinds):
-        ref = _ref(shard, found.key)
-        if ref is None or found.pieces is None:
-            yield found
+    for ref in refs(replace(damaged, shard=shard), kinds):
+        name = ref.key or f"row-{ref.row}"
+        if ref.error:
+            yield Found(ref.key, name, ref.spans, why=ref.error, without_index=without_index)
             continue
         content = ref.kind == FILE and _has_content(shard, ref)
-        name = found.key or found.name
         if content:
             pieces, by = partial(bounded, shard, ref, damaged.limit), _BY_HASHES
         else:
             pieces, by, name = partial(_recipe, shard, ref), "", f"{name.replace(':', '-')}.recipe.json"
-        yield Found(found.key, name, found.spans, pieces, by, without_index=without_index)
-
-
-def _ref(shard: Shard, key: str | None) -> ObjectRef | None:
-    try:
-        return shard.find(key) if key is not None else None
-    except ShardError:
-        return None
+        yield Found(ref.key, name, ref.spans, pieces, by, without_index=without_index)
 
 
 def _has_content(shard: MdbShard, ref: ObjectRef) -> bool:
