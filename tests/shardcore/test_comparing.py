@@ -56,10 +56,10 @@ def first_object(path: Path, key: str | None = None) -> tuple[str, int, int]:
 
 def test_a_flipped_bit_of_content_is_served_wrong_and_noticed_by_the_digest() -> None:
     """swh: a lookup compares the key of the slot alone, so wrong bytes are served; only the sha256 tells."""
-    key, start, stop = first_object(SAMPLES / "swh.shard")
-    with FileSource(SAMPLES / "swh.shard") as file:
+    key, start, stop = first_object(SAMPLES / "swh" / "small.shard")
+    with FileSource(SAMPLES / "swh" / "small.shard") as file:
         old = file.read(stop - 1, stop)[0]
-    impact = impact_of(SAMPLES / "swh.shard", Change.flip(stop - 1, 0, old))
+    impact = impact_of(SAMPLES / "swh" / "small.shard", Change.flip(stop - 1, 0, old))
     assert fates(impact) == {"wrong": 1, "same": 11}
     assert checks(impact) == ["content"]
     (wrong,) = impact.objects
@@ -84,7 +84,7 @@ def test_plain_content_without_a_digest_is_wrong_in_silence(tmp_path: Path) -> N
 
 def test_a_cut_file_refuses_what_it_cannot_find(tmp_path: Path) -> None:
     """A file without its end does not open as a whole: opening tells, and no object gives wrong bytes."""
-    impact = impact_of(SAMPLES / "swh.shard", Change.cut(600, 5064))
+    impact = impact_of(SAMPLES / "swh" / "small.shard", Change.cut(600, 5064))
     assert checks(impact)[0] == "opening"
     assert fates(impact) == {"refused": 12}
     assert all(one.why for one in impact.objects)
@@ -104,15 +104,15 @@ def test_a_changed_key_is_lost_and_another_appears(tmp_path: Path) -> None:
 
 def test_bytes_that_nobody_reads_harm_nothing(tmp_path: Path) -> None:
     """Taking back a change, or changing padding, leaves every object as it was."""
-    with FileSource(SAMPLES / "swh.shard") as file:
+    with FileSource(SAMPLES / "swh" / "small.shard") as file:
         padding = file.read(200, 201)[0]
-    impact = impact_of(SAMPLES / "swh.shard", Change.flip(200, 1, padding))
+    impact = impact_of(SAMPLES / "swh" / "small.shard", Change.flip(200, 1, padding))
     assert fates(impact) == {"same": 12}
     assert not impact.objects
     again = impact_of(
-        SAMPLES / "swh.shard",
+        SAMPLES / "swh" / "small.shard",
         Change.flip(600, 1, 0),
-        Change.overwrite(600, (SAMPLES / "swh.shard").read_bytes()[600:601]),
+        Change.overwrite(600, (SAMPLES / "swh" / "small.shard").read_bytes()[600:601]),
     )
     assert fates(again) == {"same": 12}
     assert checks(again) == []
@@ -121,12 +121,12 @@ def test_bytes_that_nobody_reads_harm_nothing(tmp_path: Path) -> None:
 def test_what_is_compared_is_bounded_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of more objects than the bound some are compared, spread over all; the others are told as left out."""
     monkeypatch.setattr(comparing, "MOST_OBJECTS", 5)
-    impact = impact_of(SAMPLES / "swh.shard", Change.overwrite(200, b"x"))
+    impact = impact_of(SAMPLES / "swh" / "small.shard", Change.overwrite(200, b"x"))
     assert sum(impact.counts.values()) == 5
     assert impact.left_out == 7
     monkeypatch.setattr(comparing, "MOST_OBJECTS", 3000)
     monkeypatch.setattr(comparing, "MOST_BYTES", 10)
-    impact = impact_of(SAMPLES / "swh.shard", Change.overwrite(200, b"x"))
+    impact = impact_of(SAMPLES / "swh" / "small.shard", Change.overwrite(200, b"x"))
     assert impact.left_out > 5
 
 
@@ -137,20 +137,16 @@ def test_comparing_can_be_stopped() -> None:
         if done > 3:
             raise Cancelled
 
-    with shardcore.open(SAMPLES / "swh.shard") as shard, pytest.raises(Cancelled):
+    with shardcore.open(SAMPLES / "swh" / "small.shard") as shard, pytest.raises(Cancelled):
         before(shard, stop)
 
 
 def sample_files() -> Sequence[Path]:
     """One small file of each format."""
-    names = ("swh.shard", "bloscpack.blp", "xorb.xorb")
-    found = [SAMPLES / name for name in names]
-    return [
-        *found,
-        *sorted((SAMPLES / "des").glob("*.des"))[:1],
-        *sorted((SAMPLES / "mdb").glob("*.mdb"))[:1],
-        *sorted((SAMPLES / "neuroglancer").glob("*.shard"))[:1],
-    ]
+    found = [SAMPLES / name for name in ("swh/small.shard", "bloscpack/array.blp", "xorb/chunks.xorb")]
+    found.append(SAMPLES / "des" / "archive" / "20260105_2A_0000.des")
+    found += [sorted((SAMPLES / "mdb" / "cache").glob("*.mdb"))[0], SAMPLES / "neuroglancer" / "hashed" / "0.shard"]
+    return found
 
 
 @pytest.mark.parametrize("path", sample_files(), ids=lambda path: path.suffix[1:])

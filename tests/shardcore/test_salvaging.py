@@ -44,7 +44,7 @@ def without(done: Salvage) -> list[str]:
 
 def test_swh_objects_are_found_without_header_and_index(tmp_path: Path) -> None:
     """The header is gone: the hash function says where the index is. All is cut: lengths lead from object to object."""
-    path = SAMPLES / "swh.shard"
+    path = SAMPLES / "swh" / "small.shard"
     expected = whole(saved(path))
     assert len(expected) == 12
     assert all(key == digest for key, digest in expected.items())
@@ -57,7 +57,7 @@ def test_swh_objects_are_found_without_header_and_index(tmp_path: Path) -> None:
 
 def test_swh_objects_behind_a_gap_are_found_again() -> None:
     """Three bytes are missing: every offset behind them is wrong, and the sha256 of contents still says their keys."""
-    path = SAMPLES / "swh.shard"
+    path = SAMPLES / "swh" / "small.shard"
     done = saved(path, Change.cut(1300, 1303))
     assert len(whole(done)) == 11
     assert done.count(Condition.DAMAGED) == 1
@@ -69,7 +69,7 @@ def test_swh_objects_behind_a_gap_are_found_again() -> None:
 
 def test_bloscpack_chunks_are_found_by_their_digests_without_a_header() -> None:
     """Chunks say how long they are, and the digest that fits after them says that they are whole."""
-    path = SAMPLES / "bloscpack.blp"
+    path = SAMPLES / "bloscpack" / "array.blp"
     expected = sorted(whole(saved(path)).values())
     done = saved(path, Change.overwrite(0, b"\xff" * 32))
     assert done.format == "bloscpack"
@@ -83,13 +83,14 @@ def test_bloscpack_chunks_are_found_by_their_digests_without_a_header() -> None:
 
 def test_xorb_chunks_are_walked_without_the_info_block() -> None:
     """After a damaged record the walk goes on at the next LZ4 frame; nothing vouches without an info block."""
-    path = SAMPLES / "xorb.xorb"
+    path = SAMPLES / "xorb" / "chunks.xorb"
     plain = saved(path)
     expected = set(whole(plain).values())
     size = path.stat().st_size
     damaged = saved(path, Change.cut(size - 60, size), Change.overwrite(0, b"\xff" * 8))
     assert {one.condition for one in damaged.items if one.sha256} == {Condition.UNCHECKED}
-    assert {one.sha256 for one in damaged.items if one.sha256} < expected
+    assert {one.sha256 for one in damaged.items if one.sha256} <= expected
+    assert len(damaged.items) == len(plain.items) - 1
 
 
 # --- des ---
@@ -113,9 +114,7 @@ def test_des_index_is_found_again_without_its_footer(tmp_path: Path) -> None:
 
 def test_des_what_was_deleted_is_not_saved() -> None:
     """A tombstone holds: neither by its uid nor as a frame without one is the content taken out."""
-    (path,) = (SAMPLES / "des").glob("*_51_*.des") if len(list((SAMPLES / "des").glob("*_51_*.des"))) == 1 else (None,)
-    if path is None:
-        pytest.skip("the sample is another one now")
+    path = SAMPLES / "des" / "archive" / "20260105_88_0000.des"
     with shardcore.open(path, deleted=True) as shard:
         rows = [shard.objects.ref(row) for row in range(len(shard.objects))]
         gone = [hashlib.sha256(shard.read(ref)).hexdigest() for ref in rows if ref.state is shardcore.State.TOMBSTONED]
@@ -125,11 +124,6 @@ def test_des_what_was_deleted_is_not_saved() -> None:
 
 
 # --- neuroglancer ---
-
-
-def neuroglancer_shard() -> Path:
-    """A sample shard with gzip values."""
-    return SAMPLES / "neuroglancer" / "0.shard"
 
 
 @pytest.mark.parametrize("encoding", ["raw", "gzip"])
@@ -165,7 +159,7 @@ def test_neuroglancer_minishard_indices_are_found_again(tmp_path: Path, encoding
 
 def test_mdb_recipes_need_neither_header_nor_footer() -> None:
     """Records lead from one to the next: the recipe of every file is there without the footer, or the tag."""
-    (path, *_) = sorted((SAMPLES / "mdb").glob("*.mdb"))
+    (path, *_) = sorted((SAMPLES / "mdb" / "cache").glob("*.mdb"))
     expected = {one.name: one.sha256 for one in saved(path).items}
     size = path.stat().st_size
     for change in (Change.cut(size - 200, size), Change.overwrite(0, b"\xff" * 32)):
@@ -196,7 +190,7 @@ def test_files_appear_with_a_report_and_nothing_is_replaced(tmp_path: Path) -> N
     assert report["damage"]
     with pytest.raises(UsageError, match="exists already"):
         salvage(path, out)
-    swh = salvage(SAMPLES / "swh.shard", tmp_path / "swh")
+    swh = salvage(SAMPLES / "swh" / "small.shard", tmp_path / "swh")
     for item in swh.items:
         assert hashlib.sha256((tmp_path / "swh" / item.path).read_bytes()).hexdigest() == item.sha256
 
@@ -211,7 +205,7 @@ def test_a_stranger_and_a_folder_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="name one"):
         salvage(BytesSource(bytes(2000)), None)
     with pytest.raises(UsageError, match="folder"):
-        salvage(SAMPLES / "neuroglancer", None)
+        salvage(SAMPLES / "neuroglancer" / "worked", None)
 
 
 def test_salvage_can_be_stopped() -> None:
@@ -221,7 +215,7 @@ def test_salvage_can_be_stopped() -> None:
         raise Cancelled
 
     with pytest.raises(Cancelled):
-        salvage(SAMPLES / "swh.shard", None, progress=stop)
+        salvage(SAMPLES / "swh" / "small.shard", None, progress=stop)
 
 
 @pytest.mark.parametrize("name", [one.name for one in all_formats()])
