@@ -174,7 +174,7 @@ class Format:
     marks: tuple[bytes, ...] = ()
     folder_mark: bool = False
     head_names: str = ""
-    peers: tuple[Peer, ...] = ()
+    peers: Callable[[], tuple[Peer, ...]] = tuple
     salvage: Callable[[Damaged], Iterator[Found]] | None = None
 
     def options_for(self, purpose: Purpose) -> tuple[Option, ...]:

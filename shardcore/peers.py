@@ -14,7 +14,7 @@ class Answer(Enum):
     WRONG = "serves wrong bytes"
     IGNORES = "does not notice"
     REFUSES = "refuses"
-    CRASHES = "crashes"
+    CRASHES = "may crash"
 
 
 @dataclass(frozen=True, slots=True)

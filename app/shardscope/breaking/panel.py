@@ -284,7 +284,7 @@ class BreakingPanel(QWidget):
 
     def _peers(self) -> tuple[Peer, ...]:
         try:
-            return format_of(self._format).peers if self._format else ()
+            return format_of(self._format).peers() if self._format else ()
         except ShardError:
             return ()
 

@@ -1,7 +1,6 @@
 """Bloscpack, versions 1, 2 and 3, and the bcolz folders that hold such files."""
 
 from shardcore.format import Format, lazily
-from shardcore.formats.bloscpack.peers import PEERS
 from shardcore.options import Option, OptionType, Purpose
 from shardcore.writing.declared import Dial, Instead, KeyRule, Without, Writes
 
@@ -119,6 +118,6 @@ FORMAT = Format(
         ),
     ),
     begins=(b"blpk",),
-    peers=PEERS,
+    peers=lazily("shardcore.formats.bloscpack.peers:peers"),
     salvage=lazily("shardcore.formats.bloscpack.salvage:salvage"),
 )

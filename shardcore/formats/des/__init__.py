@@ -1,7 +1,6 @@
 """Data Easy Store: shards of business documents by uid and date, big contents beside them."""
 
 from shardcore.format import Format, lazily
-from shardcore.formats.des.peers import PEERS
 from shardcore.options import Option, OptionType, Purpose
 from shardcore.writing.declared import Dial, Instead, KeyRule, Without, Writes
 
@@ -72,6 +71,6 @@ FORMAT = Format(
         Option("codec", OptionType.CHOICE, "How its content is stored.", Purpose.FACT, choices=("none", "zstd", "lz4")),
     ),
     marks=(b"DES2",),
-    peers=PEERS,
+    peers=lazily("shardcore.formats.des.peers:peers"),
     salvage=lazily("shardcore.formats.des.salvage:salvage"),
 )

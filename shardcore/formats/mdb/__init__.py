@@ -1,7 +1,6 @@
 """Xet MDB shards: an index of files, xorbs and chunks."""
 
 from shardcore.format import Format, lazily
-from shardcore.formats.mdb.peers import PEERS
 from shardcore.options import Option, OptionType, Purpose
 from shardcore.writing.declared import Dial, Instead, KeyRule, Without, Writes
 
@@ -91,6 +90,6 @@ FORMAT = Format(
         ),
     ),
     begins=(b"HFRepoMetaData\0",),
-    peers=PEERS,
+    peers=lazily("shardcore.formats.mdb.peers:peers"),
     salvage=lazily("shardcore.formats.mdb.salvage:salvage"),
 )

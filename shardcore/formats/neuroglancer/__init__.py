@@ -1,7 +1,6 @@
 """Neuroglancer precomputed, sharded: volumes, meshes, skeletons and annotations packed by unsigned 64-bit keys."""
 
 from shardcore.format import Format, lazily
-from shardcore.formats.neuroglancer.peers import PEERS
 from shardcore.options import Option, OptionType, Purpose
 from shardcore.writing.declared import Dial, Instead, KeyRule, Without, Writes
 
@@ -104,6 +103,6 @@ FORMAT = Format(
         ),
         Option("template", OptionType.JSON, "The info of a data set that is not sharded.", Purpose.WRITE, hidden=True),
     ),
-    peers=PEERS,
+    peers=lazily("shardcore.formats.neuroglancer.peers:peers"),
     salvage=lazily("shardcore.formats.neuroglancer.salvage:salvage"),
 )

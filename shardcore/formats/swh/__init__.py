@@ -1,7 +1,6 @@
 """Software Heritage Read Shard: many small objects, found through a perfect hash function."""
 
 from shardcore.format import Format, lazily
-from shardcore.formats.swh.peers import PEERS
 from shardcore.options import Option, OptionType, Purpose
 from shardcore.writing.declared import Instead, KeyRule, Without, Writes
 
@@ -41,6 +40,6 @@ FORMAT = Format(
         ),
     ),
     begins=(b"SWHShard",),
-    peers=PEERS,
+    peers=lazily("shardcore.formats.swh.peers:peers"),
     salvage=lazily("shardcore.formats.swh.salvage:salvage"),
 )

@@ -1,7 +1,6 @@
 """Xet xorbs: the containers of chunks that MDB shards point at."""
 
 from shardcore.format import Format, lazily
-from shardcore.formats.xorb.peers import PEERS
 from shardcore.options import Option, OptionType, Purpose
 from shardcore.writing.declared import Dial, Instead, KeyRule, Without, Writes
 
@@ -43,6 +42,6 @@ FORMAT = Format(
         ),
         Option("chunks", OptionType.JSON, "The bytes of each chunk of a content, a list of numbers.", Purpose.FACT),
     ),
-    peers=PEERS,
+    peers=lazily("shardcore.formats.xorb.peers:peers"),
     salvage=lazily("shardcore.formats.xorb.salvage:salvage"),
 )
