@@ -71,10 +71,10 @@ def gzip_end(read: Read, start: int, stop: int, limit: int) -> tuple[int, int] |
     None where it is damaged, ends after `stop`, or has more plain bytes than `limit`; its crc32 is compared.
     """
     engine = zlib.decompressobj(31)
-    plain, at = 0, start
+    plain, at, feed = 0, start, 1 << 9  # what is no member is seen in its first bytes
     while at < stop:
-        chunk = read(at, min(at + _FEED, stop))
-        at += len(chunk)
+        chunk = read(at, min(at + feed, stop))
+        at, feed = at + len(chunk), min(feed * 8, _FEED)
         data = chunk
         while data:
             try:

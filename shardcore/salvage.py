@@ -9,8 +9,7 @@ nothing does. Nothing is allocated from a declared count; what is decompressed i
 
 from __future__ import annotations
 
-from bisect import insort
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
@@ -26,6 +25,9 @@ from shardcore.span import Span
 
 MOST_FOUND = 1_000_000
 """Things that are listed of one file; a hostile one may look like a million empty objects."""
+
+MOST_TRIES = 200_000
+"""Places that are looked at in vain for something that may begin there."""
 
 WINDOW = 1 << 20
 """Bytes that are searched at a time."""
@@ -161,22 +163,19 @@ def pieces_of(source: Source, start: int, stop: int) -> Iterator[bytes]:
 
 
 class Covered:
-    """Stretches of a file that belong to something already.
+    """Stretches of a file that belong to something already, in any order."""
 
-    Args:
-        spans: Some of them; those elsewhere are of no account.
-    """
-
-    def __init__(self, spans: Iterable[Span] = ()) -> None:
-        self._ranges: list[tuple[int, int]] = sorted((s.start, s.stop) for s in spans if not s.source and s.size)
+    def __init__(self) -> None:
+        self._ranges: list[tuple[int, int]] = []
 
     def add(self, start: int, stop: int) -> None:
-        """One more; they may come in any order."""
-        insort(self._ranges, (start, stop))
+        """One more."""
+        self._ranges.append((start, stop))
 
     def gaps(self, start: int, stop: int) -> Iterator[tuple[int, int]]:
         """What of `[start, stop)` belongs to nothing."""
         at = start
+        self._ranges.sort()
         for first, last in self._ranges:
             if first > at and at < stop:
                 yield at, min(first, stop)

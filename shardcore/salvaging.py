@@ -12,6 +12,7 @@ from typing import Any
 
 from shardcore.errors import DEFAULT_LIMIT, Cancelled, LimitExceeded, ShardError, SourceError, UsageError, ends_reading
 from shardcore.extract.names import Names
+from shardcore.finding import Work
 from shardcore.format import Format
 from shardcore.progress import Progress, no_progress
 from shardcore.registry import all_formats, format_of
@@ -31,11 +32,6 @@ REPORT = "salvage.json"
 
 UNCHECKED = "unchecked"
 """The sub-folder for what nothing vouches for."""
-
-WORK_FLOOR = 1 << 30
-"""Plain bytes that are decompressed and hashed of any file, however small."""
-WORK_RATIO = 64
-"""Beyond that, how many times the size of the file."""
 
 _MOST_SPANS = 8
 
@@ -250,7 +246,7 @@ class _Saver:
         self._folder = folder
         self._limit = limit
         self._progress = progress
-        self._left = WORK_FLOOR + WORK_RATIO * self._size
+        self._left = Work(self._size).left
         self._names = Names([REPORT, UNCHECKED])
         self._over = 0
 

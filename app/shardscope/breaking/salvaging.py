@@ -135,7 +135,7 @@ class SalvageSheet(QDialog):
         self.title.setStyleSheet(f"color: {theme.of(self).error.name()};")
 
     def _row(self, one: Saved) -> QTreeWidgetItem:
-        why = one.why or (self.tr("{0} agrees").format(one.checked_by) if one.checked_by else self.tr("nothing"))
+        why = one.why or one.checked_by or self.tr("nothing")
         where = self.tr("; found without the index") if one.without_index and one.sha256 else ""
         name = one.path or one.name
         size = size_text(one.size) if one.size >= 0 else ""

@@ -16,7 +16,7 @@ from shardcore.formats.bloscpack.checksums import CHECKSUMS, Checksum
 from shardcore.formats.bloscpack.decode import decompress
 from shardcore.formats.bloscpack.shard import BloscpackShard
 from shardcore.objects import ObjectRef
-from shardcore.salvage import WINDOW, Covered, Damaged, Found, indexed
+from shardcore.salvage import MOST_TRIES, WINDOW, Covered, Damaged, Found, indexed
 from shardcore.sources.base import Source
 from shardcore.span import Span
 
@@ -49,12 +49,15 @@ def salvage(damaged: Damaged) -> Iterator[Found]:
 
 def _chunks(damaged: Damaged, start: int, stop: int, checksum: Checksum | None) -> Iterator[Found]:
     """The chunks in bytes that nothing leads to."""
-    source, at = damaged.source, start
+    source, at, tries = damaged.source, start, 0
     for place in _candidates(damaged, start, stop):
         if place < at:
             continue
         chunk = _chunk_at(source, place, stop)
         if chunk is None:
+            tries += 1
+            if tries > MOST_TRIES:
+                return
             continue
         at = place + len(chunk)
         digest = _digest_after(source, chunk, at, checksum)

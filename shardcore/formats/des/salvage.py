@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
+from heapq import merge
 
 from shardcore.errors import FormatError
 from shardcore.formats.des.entries import Entries
@@ -18,14 +19,14 @@ from shardcore.formats.des.shard import DesShard
 from shardcore.frames import LZ4_MAGIC, ZSTD_MAGIC, lz4_end, zstd_end
 from shardcore.objects import ObjectRef, State
 from shardcore.payload import decompress_stream
-from shardcore.salvage import Covered, Damaged, Found, indexed, occurrences, pieces_of
+from shardcore.salvage import MOST_TRIES, Covered, Damaged, Found, indexed, occurrences, pieces_of
 from shardcore.sources.base import Source
 from shardcore.sources.memory import BytesSource
 from shardcore.sources.patched import Change, PatchedSource
 from shardcore.sources.wrapped import ConcatSource
 from shardcore.span import Span
 
-_BY_SIZE = "it decompresses to the size that its entry states"
+_BY_SIZE = "the plain size that its entry states"
 _BY_DIGEST = "the sha256 that its entry states"
 _MOST_INDEX = 1 << 28
 _MOST_CANDIDATES = 64
@@ -130,18 +131,24 @@ def _frames(damaged: Damaged, start: int, stop: int) -> Iterator[Found]:
     """Frames that nothing leads to."""
     source, at = damaged.source, start
     ends = {ZSTD_MAGIC: zstd_end, LZ4_MAGIC: lz4_end}
-    places = sorted((place, magic) for magic in ends for place in occurrences(source, magic, start, stop))
-    for place, magic in places:
-        if place < at:
+    tries = 0
+    for place, magic in merge(*(_places(damaged, magic, start, stop) for magic in ends)):
+        if place < at or tries > MOST_TRIES:
             continue
         end = ends[magic](source.read, place, stop)
         if end is None:
+            tries += 1
             continue
         codec = "zstd" if magic == ZSTD_MAGIC else "lz4"
         span = Span("", place, end)
         pieces = partial(_plain, damaged, codec, span)
         yield Found(None, f"{codec}-frame-at-{place}", (span,), pieces, without_index=True)
         at = end
+
+
+def _places(damaged: Damaged, magic: bytes, start: int, stop: int) -> Iterator[tuple[int, bytes]]:
+    for place in occurrences(damaged.source, magic, start, stop, damaged.progress):
+        yield place, magic
 
 
 def _plain(damaged: Damaged, codec: str, span: Span) -> Iterator[bytes]:

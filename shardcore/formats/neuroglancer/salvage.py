@@ -13,6 +13,7 @@ from functools import partial
 import numpy as np
 
 from shardcore.errors import FormatError
+from shardcore.finding import Work
 from shardcore.formats.neuroglancer.minishard import Entries, entries_of
 from shardcore.formats.neuroglancer.shard import NeuroglancerShard
 from shardcore.formats.neuroglancer.sharding import ShardingSpec
@@ -26,10 +27,12 @@ _BY_CRC = "the crc32 of its gzip member"
 _ENTRY = 24
 _MOST_INDEX = 1 << 26
 """Plain bytes of a minishard index that is looked for."""
+_MOST_GAPS = 100
+"""Stretches in which a plain minishard index is looked for."""
 _MOST_TRIES = 2000
 """Numbers of keys that a plain minishard index is tried with."""
-_MOST_PLAIN = 1 << 32
-"""Plain bytes that are inflated to see where members end, in all."""
+_TRY = 1 << 12
+"""Bytes that a place counts for that is looked at in vain."""
 
 
 def salvage(damaged: Damaged) -> Iterator[Found]:
@@ -55,7 +58,7 @@ def salvage(damaged: Damaged) -> Iterator[Found]:
     members = list(_members(damaged, list(covered.gaps(base, source.size))))
     indices = [one for member in members if (one := _index_in(damaged, member, spec)) is not None]
     if spec is not None and spec.minishard_index_encoding == "raw":
-        for gap in list(covered.gaps(base, source.size)):
+        for gap in list(covered.gaps(base, source.size))[:_MOST_GAPS]:
             indices += _plain_indices(damaged, gap, spec)
     zipped = spec.data_encoding == "gzip" if spec is not None else None
     for place, entries in indices:
@@ -81,7 +84,7 @@ def _cover_indices(shard: NeuroglancerShard, covered: Covered) -> None:
 
 def _members(damaged: Damaged, gaps: list[tuple[int, int]]) -> Iterator[Span]:
     """The whole gzip members in stretches that nothing lists."""
-    left = _MOST_PLAIN
+    left = Work(damaged.source.size).left
     for start, stop in gaps:
         at = start
         for place in occurrences(damaged.source, GZIP_MAGIC, start, stop, damaged.progress):
@@ -89,7 +92,7 @@ def _members(damaged: Damaged, gaps: list[tuple[int, int]]) -> Iterator[Span]:
                 continue
             found = gzip_end(damaged.source.read, place, stop, min(left, damaged.limit))
             if found is None:
-                left -= 1 << 16
+                left -= _TRY
                 continue
             at, plain = found
             left -= plain

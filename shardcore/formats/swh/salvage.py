@@ -13,6 +13,7 @@ from functools import partial
 
 import numpy as np
 
+from shardcore.finding import Work
 from shardcore.formats.swh.layout import HEADER, NO_OBJECT, OBJECT, SLOT
 from shardcore.salvage import MOST_FOUND, Covered, Damaged, Found, occurrences, pieces_of
 from shardcore.sources.base import Source
@@ -27,7 +28,7 @@ _FEW = 2
 _MOST_TRIES = 200_000
 """Places that are tried as the beginning of a chain."""
 _WINDOW = 1 << 16
-_BY_KEY = "its sha256 is its key"
+_BY_KEY = "its sha256, which is its key"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,7 @@ class _Layout:
 def salvage(damaged: Damaged) -> Iterator[Found]:
     """Looks at the places that the index names, then walks from object to object, then tells what is left of keys."""
     source, layout = damaged.source, _layout(damaged)
+    work = Work(source.size)
     seen: set[str] = set()
     covered = Covered()
     read = partial(_content_at, source, stop=layout.stop)
@@ -57,13 +59,15 @@ def salvage(damaged: Damaged) -> Iterator[Found]:
     for key, at in sorted(layout.places.items(), key=lambda item: item[1]):
         damaged.progress(min(at, layout.stop), max(layout.stop, 1))
         span = read(at)
-        if span is not None and _digest(source, span) == key:
+        if span is not None and work.takes(span.size) and _digest(source, span) == key:
             custom = True
             seen.add(key)
             covered.add(at, span.stop)
             yield Found(key, key, (span,), partial(pieces_of, source, span.start, span.stop), _BY_KEY)
     for start, stop in list(covered.gaps(layout.start, layout.stop)):
         for span in _walk(damaged, layout, start, stop):
+            if not work.takes(span.size):
+                break
             digest = _digest(source, span)
             known = digest in layout.places and digest not in seen
             if not known and (not custom or span.start - OBJECT.size in named):
