@@ -16,7 +16,7 @@ from PySide6.QtWidgets import (
 )
 
 from shardcore import Finding, Severity, Span
-from shardcore.comparing import Check, Fate, Impact, Object
+from shardcore.impact import Check, Fate, Impact, Object
 from shardcore.peers import Answer, Peer
 from shardcore.words import plural
 from shardscope.looks.shown import shown, tip

@@ -8,7 +8,7 @@ from pathlib import Path
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from shardcore import Cancelled, Depth, Report, Shard, ShardError, Span, UsageError
-from shardcore.comparing import MOST_BYTES, Before, Impact, before, compare
+from shardcore.impact import MOST_BYTES, Before, Impact, before, compare
 from shardcore.salvage import pieces_of
 from shardcore.sources.patched import Change, PatchedSource, check_room
 from shardcore.writing.temporary import write_whole

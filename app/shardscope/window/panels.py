@@ -30,7 +30,7 @@ from shardscope.trace.panel import TracePanel
 
 Area = Qt.DockWidgetArea
 
-LAYOUT_VERSION = 6
+LAYOUT_VERSION = 7
 """Goes up when panels come or go: an older saved layout is not used then."""
 
 _NORMAL = 1600
@@ -83,7 +83,7 @@ PANELS = (
     Panel("trace", "Trace", _RIGHT, "byte", "Alt+3", lambda session, _: TracePanel(session)),
     Panel("lessons", "Lessons", _RIGHT, "byte", "Alt+L", LessonPanel),
     Panel("formatPage", "Format page", _RIGHT, "byte", "Alt+8", lambda session, _: FormatPage(session)),
-    Panel("sandbox", "Sandbox", _RIGHT, "byte", "Alt+0", lambda session, _: BreakingPanel(session)),
+    Panel("sandbox", "Sandbox", _RIGHT, "byte", "Alt+B", lambda session, _: BreakingPanel(session)),
     Panel("objects", "Objects", _LEFT, "lists", "Alt+4", ObjectPanel),
     Panel("findings", "Findings", _LEFT, "lists", "Alt+5", lambda session, _: FindingsTable(session)),
     Panel("hits", "Hits", _LEFT, "lists", "Alt+9", lambda session, _: HitsTable(session)),

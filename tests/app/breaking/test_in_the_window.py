@@ -15,7 +15,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QMessageBox, QPushButton
 
 from shardcore import Span
-from shardcore.comparing import Fate
+from shardcore.impact import Fate
 from shardcore.salvaging import REPORT
 from shardscope import assets
 from shardscope.breaking.new_bytes import new_bytes

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import shardcore
-from shardcore.comparing import Fate, before, compare
+from shardcore.impact import Fate, before, compare
 from shardcore.registry import all_formats
 from shardcore.salvage import Condition
 from shardcore.salvaging import salvage

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 import shardcore
-from shardcore import comparing
-from shardcore.comparing import Impact, before, compare
+from shardcore import impact as comparing
 from shardcore.errors import Cancelled
+from shardcore.impact import Impact, before, compare
 from shardcore.peers import Answer, peers_about
 from shardcore.registry import all_formats, format_of
 from shardcore.sources.local import FileSource
