@@ -46,6 +46,8 @@ class Fate(Enum):
     """Its key is not found any more."""
     WRONG = "wrong"
     """Other bytes are served, and reading them is no error."""
+    MENDED = "mended"
+    """It could not be had before, and is served now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -334,7 +336,7 @@ def _fate(old: Served, now: Served) -> tuple[Fate, str]:
         if now.digest == old.digest:
             return Fate.SAME, ""
         if not old.digest:
-            return Fate.WRONG, "it could not be read before; now it can"
+            return Fate.MENDED, ""
         if now.recipe or old.recipe:
             return Fate.WRONG, "the answer is another one"
         sizes = f"{old.size:,} bytes before, {now.size:,} now" if old.size != now.size else f"{now.size:,} bytes"

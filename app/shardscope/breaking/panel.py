@@ -18,6 +18,7 @@ from PySide6.QtWidgets import (
 )
 
 from shardcore import ShardError
+from shardcore.impact import Fate
 from shardcore.peers import Peer, peers_about
 from shardcore.registry import format_of
 from shardcore.words import plural
@@ -264,8 +265,14 @@ class BreakingPanel(QWidget):
         """The worst of it, in one sentence."""
         impact = self.sandbox.impact
         assert impact is not None
-        wrong = [one for one in impact.objects if one.fate.value == "wrong"]
+        wrong = [one for one in impact.objects if one.fate is Fate.WRONG]
+        lost = [one for one in impact.objects if one.fate in (Fate.LOST, Fate.REFUSED)]
         silent = len(impact.silent)
+        if impact.gone and not lost and not any(check.notices for check in impact.checks):
+            return self.tr("✓ Mended: {0} gone, and {1}.").format(
+                plural(len(impact.gone), "finding is", "findings are"),
+                plural(len(impact.objects), "object is served as it was not", "objects are served as they were not"),
+            )
         if silent:
             return self.tr("✖ {0} served wrong, and no check says so.").format(
                 plural(silent, "object is", "objects are")
@@ -274,9 +281,9 @@ class BreakingPanel(QWidget):
             return self.tr("✖ {0} served wrong; only verifying tells.").format(
                 plural(len(wrong), "object is", "objects are")
             )
-        if impact.objects:
+        if lost:
             return self.tr("▲ {0} not served any more; nobody gets wrong bytes.").format(
-                plural(len(impact.objects), "object is", "objects are")
+                plural(len(lost), "object is", "objects are")
             )
         if any(check.notices for check in impact.checks):
             return self.tr("✓ A check noticed it, and every object is served as before.")

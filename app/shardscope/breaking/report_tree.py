@@ -33,7 +33,7 @@ _KEY = _PLACE + 1
 
 _SIGNS = {Severity.ERROR: "✖", Severity.WARNING: "▲", Severity.NOTE: "●"}
 _ANSWERS = {Answer.WRONG: "✖", Answer.CRASHES: "✖", Answer.IGNORES: "▲", Answer.REFUSES: "✓"}
-_WORST = (Fate.WRONG, Fate.LOST, Fate.REFUSED)
+_WORST = (Fate.WRONG, Fate.LOST, Fate.REFUSED, Fate.MENDED)
 
 
 class _Wrapped(QStyledItemDelegate):
@@ -130,9 +130,10 @@ class ReportTree(QTreeWidget):
         same = impact.counts.get(Fate.SAME, 0)
         top = self._top(self.tr("Objects"), self.tr("{0} as before").format(f"{same:,}"))
         titles = {
-            Fate.WRONG: self.tr("✖ served wrong"),
+            Fate.WRONG: self.tr("● other bytes than before") if impact.gone else self.tr("✖ served wrong"),
             Fate.LOST: self.tr("▲ lost: the key is not found"),
             Fate.REFUSED: self.tr("✓ refused with an error"),
+            Fate.MENDED: self.tr("✓ served again, where they were not"),
         }
         for fate in _WORST:
             found = [one for one in impact.objects if one.fate is fate]
@@ -140,7 +141,7 @@ class ReportTree(QTreeWidget):
                 continue
             silent = sum(not one.noticed for one in found) if fate is Fate.WRONG else 0
             words = plural(len(found), "object")
-            if silent:
+            if silent and not impact.gone:
                 words = self.tr("{0}; of {1} nobody says anything").format(words, f"{silent:,}")
             line = self._line(top, titles[fate], words)
             for one in found[:MOST_LINES]:

@@ -74,5 +74,6 @@ def test_what_a_mission_says_mends_the_file(mission: Lesson) -> None:
             assert shard.verify("content").ok
             impact = compare(was, shard)
     assert impact.gone
+    assert bool(impact.counts.get(Fate.MENDED)) == (mission.format in ("swh", "mdb"))
     assert not impact.counts.get(Fate.LOST)
     assert not impact.counts.get(Fate.REFUSED)
