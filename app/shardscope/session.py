@@ -301,6 +301,11 @@ class Session(Opened):
 
     # --- verification ---
 
+    def tell_report(self, report: Report) -> None:
+        """Takes what somebody else verified of what is open."""
+        self.report = report
+        self.findings_changed.emit(report)
+
     def verify(self, depth: Depth) -> None:
         """Checks the shard to a depth, as a job in `transfers`; where that fetches much, asks first."""
         if self.shard is not None:

@@ -45,6 +45,8 @@ def draw(
         if sketch is None:
             hint = "" if key else "; give a KEY, too, for what is drawn of a lookup"
             raise UsageError(f"no drawing is called {short(name)}; there are: {_names(sketches)}{hint}")
+        if values:
+            sketch.draw({})  # where a value has to be read, its control is there from the first drawing on
         drawing = sketch.draw(_values(sketch, values or []))
     if svg:
         _write(drawing, svg, width=width, dark=dark)

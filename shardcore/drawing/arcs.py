@@ -105,7 +105,8 @@ def _words(sheet: Sheet, start: Rect, stop: Rect, link: Link, height: float) -> 
     top, x0, x1 = min(start.y, stop.y) - height, start.middle[0], stop.middle[0]
     for share, y in ((0.5, top - 8), (0.5, top + 9), (0.4, top - 8), (0.6, top - 8), (0.4, top + 10), (0.6, top + 10)):
         x = sheet.within(x0 + (x1 - x0) * share, wide)
-        room = Rect(x - wide / 2 - 1, y - 8, wide + 2, 15)  # an arc may touch its lower side
+        # A little lower than the line: its own arc passes at the lower edge.
+        room = Rect(x - wide / 2 - 1, y - 8, wide + 2, 15)
         if y + 8 > min(start.y, stop.y) or sheet.crossed(room):
             continue
         if sheet.write((x, y), link.text, size=SMALL, ink=ink_of(link), anchor=Anchor.MIDDLE) is not None:

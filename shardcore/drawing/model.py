@@ -314,7 +314,7 @@ class Sketch(Protocol):
 
     @property
     def controls(self) -> tuple[Control, ...]:
-        """What can be changed."""
+        """What can be changed; a control whose value has to be read is there from the first drawing on."""
         ...
 
     def draw(self, values: Mapping[str, Any]) -> Drawing:

@@ -221,6 +221,9 @@ class DrawingPanel(QWidget):
 
     def _take(self, drawing: Drawing | None) -> None:
         self.notice.hide()
+        if drawing is not None and self._sketch is not None:
+            # Where a value has to be read, a control is there from the first drawing on.
+            self.controls.show_controls(self._sketch.controls, self.values)
         self.drawing = drawing
         self.view.show_drawing(drawing)
         self._selected(self._session.selection)

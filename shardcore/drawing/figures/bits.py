@@ -39,7 +39,9 @@ class _Row:
     def part(self, item: Item) -> tuple[float, float] | None:
         """The edges of what it has of a field: left, right."""
         low, high = max(item.at, self.low), min(item.at + item.size, self.high)
-        return (self.x(high), self.x(low)) if high > low else None
+        # A field without bits is seen by its handle, which makes it larger.
+        empty = item.size == 0 and item.handle != "" and self.low <= item.at < self.high
+        return (self.x(high), self.x(low)) if high > low or empty else None
 
 
 def place_bits(sheet: Sheet, figure: Bits, first: int, top: float) -> float:
@@ -72,6 +74,9 @@ def _place_row(sheet: Sheet, figure: Bits, first: int, row: _Row, top: float) ->
     y = base + (_BRACKET + 2 if parts else 0)
     sheet.boxes.append(Box(Rect(row.x(row.high), y, (row.high - row.low) * row.cell, _HEIGHT), Tone.FAINT, round=2))
     for n, item, (left, right) in parts:
+        if right == left:
+            _empty_field(sheet, item, n, Rect(left, base + 1, 0, y + _HEIGHT + 2 - base), row.cell)
+            continue
         sheet.bounds.setdefault(n, Rect(left, top + arcs.height, right - left, y + _HEIGHT - top - arcs.height))
         sheet.box(Rect(left, y, right - left, _HEIGHT), item, n, radius=2)
         sheet.rule(
@@ -87,6 +92,13 @@ def _place_row(sheet: Sheet, figure: Bits, first: int, row: _Row, top: float) ->
     _cells(sheet, figure, row, y, [item for _, item, _ in parts])
     arcs.draw(sheet, {n: Rect(left, top + arcs.height, right - left, _HEIGHT) for n, _, (left, right) in parts})
     return _numbers(sheet, figure, row, y + _HEIGHT)
+
+
+def _empty_field(sheet: Sheet, item: Item, number: int, edge: Rect, cell: float) -> None:
+    """A field without bits: a handle at its edge, a little to the left, where it grows to, beside that of another."""
+    x = max(edge.x - cell / 2, sheet.left)
+    sheet.area(Rect(x, edge.y, max(edge.x - x, 1), edge.h), number)
+    sheet.grip(item, number, Rect(x, edge.y, 0, edge.h), -cell)
 
 
 def _cells(sheet: Sheet, figure: Bits, row: _Row, y: float, fields: Sequence[Item]) -> None:

@@ -30,7 +30,7 @@ def key_figure(spec: ShardingSpec, place: Place, spans: tuple[Span, ...] = (), *
     items = [_field("dropped", "preshift_bits", 0, spec.preshift_bits, Tone.FAINT, spans, grips=grips)]
     if spec.hash == IDENTITY:
         items += _hash_fields(spec, spec.preshift_bits, spans, "key", grips=grips)
-    return Bits(f"Key {place.key}", CODE_BITS, place.key, tuple(item for item in items if item.size))
+    return Bits(f"Key {place.key}", CODE_BITS, place.key, tuple(item for item in items if _is_seen(item)))
 
 
 def hash_figure(spec: ShardingSpec, place: Place, spans: tuple[Span, ...] = (), *, grips: bool = False) -> Bits:
@@ -40,7 +40,12 @@ def hash_figure(spec: ShardingSpec, place: Place, spans: tuple[Span, ...] = (), 
         f"Hash of {shifted}: {'identity, the number itself' if spec.hash == IDENTITY else 'MurmurHash3 mixes all bits'}"
     )
     items = _hash_fields(spec, 0, spans, "hash", grips=grips)
-    return Bits(title, CODE_BITS, place.hashed, tuple(item for item in items if item.size))
+    return Bits(title, CODE_BITS, place.hashed, tuple(item for item in items if _is_seen(item)))
+
+
+def _is_seen(item: Item) -> bool:
+    """Whether a field has bits, or can be given some."""
+    return item.size > 0 or (item.handle != "" and item.at < CODE_BITS)
 
 
 def _hash_fields(spec: ShardingSpec, at: int, spans: tuple[Span, ...], row: str, *, grips: bool) -> list[Item]:

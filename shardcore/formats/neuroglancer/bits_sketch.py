@@ -119,7 +119,7 @@ class BitsSketch:
             figures.append(morton_figure(key, grid, spec))
         figures.append(hash_figure(spec, place, self._spec_spans(what_if), grips=True))
         more, caption = self._what_if(figures, spec, place) if what_if else self._as_it_is(figures, spec, place)
-        names = {item.name for figure in figures for item in figure.items}
+        names = {item.name for figure in figures for item in figure.items if item.size}
         wanted = (("shard in hash", "file here"), ("minishard in hash", "minishard here"), ("minishard here", "found"))
         links = tuple(Link(start, stop, tone=Tone.KEY) for start, stop in wanted if {start, stop} <= names)
         return Drawing(self._title(spec, place, what_if), tuple(figures), links, caption, more=more, what_if=what_if)

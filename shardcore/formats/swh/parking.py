@@ -89,6 +89,7 @@ class ParkingSketch:
             hashed.displacement,
             value_span(parts, hashed.place),
             None if known is None else [int(each) for each in known],
+            fits=all(car.fits for car in street.cars if car.home >= 0),
         )
         cars = street.cars[: 1 if unfolded else CARS]
         figures.append(buckets)

@@ -122,7 +122,7 @@ def rounds_figure(rounds: Sequence[chd.Round]) -> Table:
 
 
 def buckets_figure(
-    parts: HashParts, bucket: int, tried: int, stored: int, place: Span, known: Sequence[int] | None
+    parts: HashParts, bucket: int, tried: int, stored: int, place: Span, known: Sequence[int] | None, *, fits: bool
 ) -> Cells:
     """The buckets around the key's, each with its displacement as far as that is known.
 
@@ -133,12 +133,13 @@ def buckets_figure(
         stored: The one that the file keeps.
         place: The bytes of the stored one.
         known: The displacements of all buckets; None where they are not read.
+        fits: Whether all keys of the bucket find slots with the one that is tried.
     """
     shown = window(parts.buckets, bucket, BUCKETS)
     items = []
     for number in shown:
         if number == bucket:
-            tone = Tone.HIT if tried == stored else Tone.MISS
+            tone = Tone.MISS if not fits else Tone.HIT if tried == stored else Tone.KEY
             doc = f"Bucket {bucket}: the file keeps the displacement {stored} for all keys of it."
             spans = (place,) if place.size else ()
             items.append(Item(f"d = {tried}", spans, number, tone=tone, doc=doc, name="bucket", here=True))

@@ -10,6 +10,7 @@ import pytest
 
 import shardcore
 from shardcore.drawing.model import Bits, Cells, Drawing, Sketch, Table, Tone
+from shardcore.drawing.placing import placed
 from shardcore.errors import ShardError, UsageError
 from shardcore.formats.neuroglancer import bits_sketch
 from shardcore.formats.neuroglancer.drawings import cell_drawing
@@ -263,3 +264,15 @@ def test_the_keys_of_all_open_files_are_moved() -> None:
         assert (
             drawing.caption == "With these numbers 4 keys would lie in 3 minishards of 3 files, 2 keys in the fullest."
         )
+
+
+def test_a_field_without_bits_can_be_given_some() -> None:
+    """Its handle stays: what was dragged to nothing is dragged back."""
+    with shardcore.open(TINY / "0.shard") as shard:
+        drawing = bits_of(shard, "9").draw({"preshift_bits": 0, "minishard_bits": 0, "shard_bits": 0})
+        assert {grip.control for grip in placed(drawing, 640).grips} == {
+            "preshift_bits",
+            "minishard_bits",
+            "shard_bits",
+        }
+        assert drawing.links == ()

@@ -10,6 +10,8 @@ import pytest
 
 import shardcore
 from shardcore.drawing.model import Bits, Cells, Drawing, Item, Ruler, Sketch, Table, Tone
+from shardcore.drawing.picture import Text as TextShape
+from shardcore.drawing.placing import placed
 from shardcore.errors import ShardError, UsageError
 from shardcore.formats.swh.layout import HASH_HEAD
 from shardcore.formats.swh.shard import SwhShard
@@ -124,6 +126,16 @@ def test_the_way_of_a_key_goes_around_the_ring(ten: bytes) -> None:
         drawing = sketches(shard, "2")["parking"].draw({})
         ways = [(link.start, link.stop, link.text) for link in drawing.links if link.start.startswith("slot")]
         assert ways == [("slot 4", "slot 10", "+6"), ("slot 10", "slot 5", "+6 - 11")]
+
+
+def test_jumps_over_the_end_of_the_ring_are_seen() -> None:
+    """Three jumps by 9 around 13 slots, each of them back by 4: what is added, and what is taken off, is written."""
+    with shardcore.open(DATA / "small.shard") as shard:
+        key = next(key for key in shard.objects.keys[:13] if key is not None and key.startswith("a1d4"))
+        drawing = shard.sketches(shard.trace(key))[0].draw({})
+        assert [link.text for link in drawing.links].count("+9 - 13") == 3
+        words = [shape.text for shape in placed(drawing, 640).shapes if isinstance(shape, TextShape)]
+        assert words.count("+9 - 13") >= 2
 
 
 def test_the_slider_moves_all_keys_of_the_bucket_until_they_fit(ten: bytes) -> None:
