@@ -23,7 +23,7 @@ from shardscope.drawings.flow import FlowLayout
 from shardscope.looks import theme
 from shardscope.looks.shown import shown, tip
 
-_SLIDER_WIDTH = 130
+_SLIDER_WIDTH = 104
 _TEXT_WIDTH = 180
 _PAD = 24
 _MOST = 2**31 - 1

@@ -1,9 +1,11 @@
-"""The sheet in the scene: the picture, and over it what is lit, pointed at, and where the keyboard is."""
+"""What stands in the scene: the picture, and over it what is lit, pointed at, and where the keyboard is."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import QRectF, Qt
-from PySide6.QtGui import QColor, QPainter, QPen
+from math import ceil
+
+from PySide6.QtCore import QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QPainter, QPen, QPixmap
 from PySide6.QtWidgets import QGraphicsItem, QStyleOptionGraphicsItem, QWidget
 
 from shardcore.drawing.colours import Colours
@@ -14,16 +16,66 @@ from shardscope.drawings.stops import Stop
 
 _LIT = 0.20
 _HOVER = 0.12
+_MOST_PIXELS = 24_000_000
+"""Of a picture that is kept; one that is larger is painted each time."""
 
 
-class Sheet(QGraphicsItem):
-    """Paints a picture, and frames some of its items."""
+class _Page(QGraphicsItem):
+    """What both have: the page of a picture."""
+
+    def __init__(self, parent: QGraphicsItem | None = None) -> None:
+        super().__init__(parent)
+        self._picture: Picture | None = None
+        self._colours: Colours | None = None
+
+    def boundingRect(self) -> QRectF:
+        """The page."""
+        return QRectF(0, 0, self._picture.width, self._picture.height) if self._picture is not None else QRectF()
+
+
+class Paper(_Page):
+    """The picture itself: painted once, and kept until another one is shown."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._picture: Picture | None = None
-        self._colours: Colours | None = None
         self._fonts = Fonts()
+        self._kept: QPixmap | None = None
+
+    def show_picture(self, picture: Picture | None, colours: Colours, fonts: Fonts) -> None:
+        """Shows another picture."""
+        self.prepareGeometryChange()
+        self._picture, self._colours, self._fonts = picture, colours, fonts
+        self._kept = None
+        self.update()
+
+    def paint(self, painter: QPainter, option: QStyleOptionGraphicsItem, widget: QWidget | None = None) -> None:
+        """Paints the picture; the pointer, which has its frame painted over it, does not have it made again."""
+        if self._picture is None or self._colours is None:
+            return
+        scale = painter.device().devicePixelRatioF() * painter.worldTransform().m11()
+        size = QSize(ceil(self._picture.width * scale), ceil(self._picture.height * scale))
+        if size.width() * size.height() > _MOST_PIXELS:
+            paint_picture(painter, self._picture, self._colours, self._fonts)
+            return
+        if self._kept is None or self._kept.size() != size:
+            self._kept = QPixmap(size)
+            self._kept.fill(QColor(self._colours.base))
+            kept = QPainter(self._kept)
+            kept.scale(scale, scale)
+            paint_picture(kept, self._picture, self._colours, self._fonts)
+            kept.end()
+        painter.drawPixmap(
+            QRectF(0, 0, size.width() / scale, size.height() / scale), self._kept, QRectF(self._kept.rect())
+        )
+
+
+class Sheet(_Page):
+    """Frames some of the items of the picture below it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.paper = Paper()
+        self.setZValue(1)
         self._lit: frozenset[int] = frozenset()
         self._hover = NO_ITEM
         self._stop: Stop | None = None
@@ -31,7 +83,8 @@ class Sheet(QGraphicsItem):
     def show_picture(self, picture: Picture | None, colours: Colours, fonts: Fonts) -> None:
         """Shows another picture."""
         self.prepareGeometryChange()
-        self._picture, self._colours, self._fonts = picture, colours, fonts
+        self._picture, self._colours = picture, colours
+        self.paper.show_picture(picture, colours, fonts)
         self.update()
 
     def light(self, items: frozenset[int]) -> None:
@@ -50,16 +103,12 @@ class Sheet(QGraphicsItem):
         self._stop = stop
         self.update()
 
-    def boundingRect(self) -> QRectF:
-        """The page."""
-        return QRectF(0, 0, self._picture.width, self._picture.height) if self._picture is not None else QRectF()
-
     def paint(self, painter: QPainter, option: QStyleOptionGraphicsItem, widget: QWidget | None = None) -> None:
-        """Paints the picture and the frames."""
+        """Paints the frames."""
         picture, colours = self._picture, self._colours
         if picture is None or colours is None:
             return
-        paint_picture(painter, picture, colours, self._fonts)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         accent = QColor(colours.inks[Ink.ACCENT])
         for area in picture.areas:
             if area.item not in self._lit and area.item != self._hover:

@@ -88,6 +88,7 @@ class DrawingView(QGraphicsView):
         self._pressed = NO_ITEM
         self._by_keyboard = False
         scene = QGraphicsScene(self)
+        scene.addItem(self._sheet.paper)
         scene.addItem(self._sheet)
         self.setScene(scene)
         self._again = QTimer(self)
