@@ -29,9 +29,10 @@ def svg(picture: Picture, colours: Colours = LIGHT) -> str:
     """
     width, height = _n(picture.width), _n(picture.height)
     drawing = picture.drawing
-    box = f'width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
+    box = f'width="{width}" height="{height}" viewBox="0 0 {width} {height}" font-family="{_SANS}"'
+    label = quoteattr(visible(drawing.title))
     lines = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" {box} role="img" aria-label={quoteattr(visible(drawing.title))}>',
+        f'<svg xmlns="http://www.w3.org/2000/svg" {box} role="img" aria-label={label}>',
         f"<title>{escape(visible(drawing.title))}</title>",
         f"<desc>{escape(visible(drawing.caption))}</desc>",
         _hatches(colours),
@@ -49,11 +50,11 @@ def _n(number: float) -> str:
 
 
 def _hatches(colours: Colours) -> str:
-    error, muted = colours.inks[Ink.ERROR], colours.inks[Ink.MUTED]
+    name, error, muted = colours.name, colours.inks[Ink.ERROR], colours.inks[Ink.MUTED]
     return (
-        '<defs><pattern id="miss" width="6" height="6" patternUnits="userSpaceOnUse">'
+        f'<defs><pattern id="miss-{name}" width="6" height="6" patternUnits="userSpaceOnUse">'
         f'<path d="M-1 1L1 -1M0 6L6 0M5 7L7 5" stroke="{error}" stroke-width="0.9" opacity="0.55"/></pattern>'
-        '<pattern id="dead" width="6" height="6" patternUnits="userSpaceOnUse">'
+        f'<pattern id="dead-{name}" width="6" height="6" patternUnits="userSpaceOnUse">'
         f'<path d="M0 0L6 6M0 6L6 0" stroke="{muted}" stroke-width="0.8" opacity="0.5"/></pattern></defs>'
     )
 
@@ -81,10 +82,10 @@ def tip_of(picture: Picture, item: int) -> str:
 def _text(text: Text, colours: Colours) -> str:
     x, y = text.baseline
     anchor = "" if text.anchor is Anchor.START else f' text-anchor="{text.anchor.value}"'
-    family = _MONO if text.face is Face.MONO else _SANS
+    family = f' font-family="{_MONO}"' if text.face is Face.MONO else ""
     weight = ' font-weight="600"' if text.face is Face.BOLD else ""
     return (
-        f'<text x="{_n(x)}" y="{_n(y)}" font-family="{family}" font-size="{text.size}"{weight}{anchor}'
+        f'<text x="{_n(x)}" y="{_n(y)}" font-size="{text.size}"{family}{weight}{anchor}'
         f' fill="{colours.inks[text.ink]}">{escape(visible(text.text))}</text>'
     )
 
@@ -107,7 +108,7 @@ def _box(box: Box, colours: Colours) -> str:
     outline = f'stroke="{colours.inks[ink]}" stroke-width="{_n(width)}"{dashes}'
     if box.tone not in HATCHED:
         return f'<rect {place} fill="{fill}" {outline}/>'
-    return f'<rect {place} fill="{fill}"/><rect {place} fill="url(#{box.tone.value})" {outline}/>'
+    return f'<rect {place} fill="{fill}"/><rect {place} fill="url(#{box.tone.value}-{colours.name})" {outline}/>'
 
 
 def _path(path: Path, colours: Colours) -> str:
@@ -120,7 +121,7 @@ def _path(path: Path, colours: Colours) -> str:
     fill = f'"{tint}" fill-opacity="{_BAND}"' if tint else '"none"'
     drawn = f'<path d="{"".join(pieces)}" fill={fill} stroke="{ink}" stroke-width="{_n(path.width)}"{dashes}/>'
     if path.fill in HATCHED and path.fill is not None:
-        drawn += f'<path d="{"".join(pieces)}" fill="url(#{path.fill.value})"/>'
+        drawn += f'<path d="{"".join(pieces)}" fill="url(#{path.fill.value}-{colours.name})"/>'
     if path.arrow:
         corners = " ".join(_at(point) for point in head_of(path))
         drawn += f'<polygon points="{corners}" fill="{ink}"/>'

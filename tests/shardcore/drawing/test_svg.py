@@ -42,6 +42,15 @@ def test_told() -> None:
     assert "77ab. computed, no bytes" in tips
 
 
+def test_hatches_are_there() -> None:
+    """What is hatched names a pattern of its own file, and files on one page keep theirs apart."""
+    for colours in (LIGHT, DARK):
+        text = svg(placed(parking()), colours)
+        for tone in ("miss", "dead"):
+            assert text.count(f'id="{tone}-{colours.name}"') == 1
+            assert f"url(#{tone}-{colours.name})" in text
+
+
 def test_hostile_texts() -> None:
     """Texts out of files stay texts: marks of XML are escaped, what cannot be written is shown as an escape."""
     item = Item('<script>&"\x00\u202e\ud800', (Span("a<b", 0, 1),))
