@@ -14,7 +14,7 @@ from shardscope.hex.panel import HexPanel
 from shardscope.session import Session
 from tests.app.conftest import open_in
 
-QUICK = 3
+QUICK = 2
 
 
 @pytest.mark.parametrize("sample", sampled(assets.samples(), QUICK), ids=lambda sample: sample.path.name)
