@@ -238,7 +238,7 @@ class DrawingPanel(QWidget):
 
     def light_spans(self, spans: Iterable[Span]) -> None:
         """Frames the items whose bytes are pointed at elsewhere; without any those of the selection."""
-        found = items_with(self.drawing, tuple(spans))
+        found = frozenset[int]().union(*(items_with(self.drawing, (span,)) for span in spans))
         selected = self._session.selection.span
         self.view.light(found or items_with(self.drawing, (selected,) if selected is not None else ()))
 
@@ -251,8 +251,11 @@ class DrawingPanel(QWidget):
         return items[number] if 0 <= number < len(items) else None
 
     def _pointed(self, number: int) -> None:
+        """Lights the bytes of an item, and all other items that stand for the same bytes."""
         item = self.item(number)
-        self._session.point_at(item.spans if item is not None else ())
+        spans = item.spans if item is not None else ()
+        self._session.point_at(spans)
+        self.light_spans(spans)
 
     def _chosen(self, number: int) -> None:
         item = self.item(number)

@@ -52,6 +52,7 @@ def test_both_ways(qtbot: QtBot, session: Session, bytes_: HexPanel, panel: Draw
     qtbot.mouseMove(view.viewport(), view.place_of(HEAD))
     assert [light.span for light in session.lights] == [Span("", 0, 8)]
     assert [light.span for light in bytes_.state.lights] == [Span("", 0, 8)]
+    assert lit(panel) == {HEAD}
     with qtbot.waitSignal(panel.item_chosen) as chosen:
         qtbot.mouseClick(view.viewport(), LEFT, pos=view.place_of(TAIL))
     assert chosen.args[0].text == "tail"
