@@ -85,7 +85,7 @@ def test_every_sample_reads_as_words(data: Path) -> None:
     files = [
         *sorted(data.glob("*/*.*")),
         data / "neuroglancer/volume/4_4_40",
-        *(sample.path for sample in assets.samples()),
+        *(sample.path for sample in assets.samples() if sample.role is not assets.Role.DAMAGED),
     ]
     seen = 0
     for path in files:
