@@ -120,7 +120,7 @@ class ShardContract:
                 assert ref.row == row
                 assert ref in shard.find_all(key)
                 assert len(trace.steps) > 1
-                check_steps(trace, self.alone)
+                check_steps(shard, trace, self.alone)
             assert rows[len(keys) :].tolist() == [-1] * len(self.absent)
 
     def test_absent_keys_are_absent(self, sample: Path) -> None:
@@ -132,7 +132,7 @@ class ShardContract:
                 assert shard.find_all(key) == ()
                 trace = shard.trace(key)
                 assert trace.outcome == "absent"
-                check_steps(trace, self.alone)
+                check_steps(shard, trace, self.alone)
 
     def test_columns_agree_with_references(self, sample: Path) -> None:
         """The columns of the objects say what the references say, in any order of rows."""
