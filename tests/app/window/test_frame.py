@@ -227,7 +227,7 @@ ALWAYS = {
     *("Open…", "Open folder…", "Open address…", "Open with…", "New shard…", "Quit", "Full screen", "About Shardscope"),
     *("As the system", "Light", "Dark", "Light, colour-blind safe", "Dark, colour-blind safe"),
     *("Lessons", "Glossary", "Keyboard shortcuts", "Page of the format", "Reduced motion"),
-    *("Save picture of the window…", "What is this?"),
+    *("Save picture of the window…", "What is this?", "Compare formats…"),
 }
 
 
