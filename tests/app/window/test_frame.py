@@ -237,7 +237,7 @@ ALWAYS = {
     ),
     *("As the system", "Light", "Dark", "Light, colour-blind safe", "Dark, colour-blind safe"),
     *("Lessons", "Glossary", "Keyboard shortcuts", "Page of the format", "Reduced motion"),
-    *("Save picture of the window…", "What is this?"),
+    *("Save picture of the window…", "What is this?", "Compare formats…"),
 }
 
 
