@@ -14,8 +14,10 @@ from shardcore.nodes.node import Node
 from shardcore.nodes.sections import Section, SectionRole, tile
 from shardcore.objects import NoObjects, ObjectRef, Objects
 from shardcore.options import Option, Purpose
+from shardcore.peers import Peer
 from shardcore.progress import Progress, no_progress
 from shardcore.record import FieldRole, Value
+from shardcore.salvage import Damaged, Found
 from shardcore.shard import Shard
 from shardcore.sources.base import Folder, Source
 from shardcore.sources.opening import PrefetchedSource
@@ -148,6 +150,9 @@ class Format:
         head_names: Pattern (a regular expression) of the names of files that are opened by their first 64 KiB; others
             begin with a few bytes, and go on at another place.
         folder_mark: Whether a data set of the format is known by one file that is opened by its name.
+        peers: What other readers do about damage, as far as it is known.
+        salvage: What can still be taken out of a damaged file; see `shardcore.salvage`. None where nothing more is
+            known than what a lookup finds.
         marks: The same for formats whose files can be recognised without them, too: a file that begins so says what it
             is, and one that does not may still be of the format.
     """
@@ -169,6 +174,8 @@ class Format:
     marks: tuple[bytes, ...] = ()
     folder_mark: bool = False
     head_names: str = ""
+    peers: Callable[[], tuple[Peer, ...]] = tuple
+    salvage: Callable[[Damaged], Iterator[Found]] | None = None
 
     def options_for(self, purpose: Purpose) -> tuple[Option, ...]:
         """The options for one purpose."""

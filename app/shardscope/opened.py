@@ -65,6 +65,8 @@ class Opened(QObject):
         reach: Says how a remote address is reached, where somebody said so before.
         tape: The requests that were made for what is open, or is being opened; None when it is not remote.
         trouble: Why the bytes may be others than those that were opened, or None.
+        may_leave: Asked before what is open is closed, or makes room for a request: whether it may at once. Whoever
+            says no may call later what it was given.
     """
 
     opening = Signal(object)
@@ -102,6 +104,7 @@ class Opened(QObject):
         self.tape: Tape | None = None
         self._agreed: set[str] = set()
         self.trouble: BaseException | None = None
+        self.may_leave: Callable[[OpenRequest | None, Callable[[], object]], bool] = lambda _, __: True
         self._held = False
         self._watch = SourceWatch(self)
         self._watch.due.connect(self.check_source)
@@ -201,7 +204,7 @@ class Opened(QObject):
         *,
         select: Span | None = None,
         agreed: bool = False,
-    ) -> Job:
+    ) -> Job | None:
         """Opens a path or address; damage gives a shard with `damage` set. What is open stays until that works.
 
         Args:
@@ -209,8 +212,16 @@ class Opened(QObject):
             format: The name of a format, instead of recognising it; of no account when `what` says how.
             select: What to select afterwards.
             agreed: Whether somebody agreed that opening fetches much; else that fails with `LargeRead`, and is asked.
+
+        Returns:
+            The job, or None where somebody is asked first.
         """
         request = what if isinstance(what, OpenRequest) else OpenRequest(what, format)
+        if not self.may_leave(request, partial(self._open, request, select, agreed)):
+            return None
+        return self._open(request, select, agreed)
+
+    def _open(self, request: OpenRequest, select: Span | None, agreed: bool) -> Job:
         if request.is_remote and request.remote is None:
             request = request.reached(self.reach(request.uri))
         tape = Tape() if request.is_remote else None
@@ -242,6 +253,10 @@ class Opened(QObject):
 
     def close(self) -> None:
         """Closes what is open: its jobs are cancelled, and its bytes are closed when the last one has ended."""
+        if self.shard is not None and self.may_leave(None, self._close):
+            self._close()
+
+    def _close(self) -> None:
         if self.shard is None:
             return
         shard, self.shard = self.shard, None
@@ -263,7 +278,7 @@ class Opened(QObject):
 
     def _take(self, shard: Shard, request: OpenRequest) -> None:
         self.replacing = self.shard is not None
-        self.close()
+        self._close()
         self.replacing = False
         self.shard, self.request = shard, request
         self._reset()

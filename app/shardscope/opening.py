@@ -9,9 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import shardcore
-from shardcore import DataSet, Member, RemoteOptions, Shard, SourceError, Tape, UsageError
+from shardcore import DataSet, Folder, Member, RemoteOptions, Shard, Source, SourceError, Tape, UsageError
 from shardcore.progress import Progress
+from shardcore.salvaging import Salvage, salvage
+from shardcore.sources.patched import Change, PatchedSource
 from shardcore.sources.remote.address import is_address, parse_address, shown_address
+from shardcore.sources.where import source_of
 
 SERVES_DELETED = "deleted"
 """The option by which formats with tombstones serve what these cover."""
@@ -37,12 +40,18 @@ class OpenRequest:
         format: The name of the format; None to recognise it.
         options: Values of options that formats declare for opening, by name.
         remote: How remote things are reached: as whom, through which endpoint. In no text, for it may have keys.
+        sandbox: Whether its bytes may be changed in memory; the file stays as it is.
+        changes: What is changed there.
+        expects: The identity of the file that was changed.
     """
 
     uri: str = field(repr=False)
     format: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     remote: RemoteOptions | None = field(default=None, repr=False)
+    sandbox: bool = False
+    changes: tuple[Change, ...] = field(default=(), repr=False)
+    expects: str = field(default="", repr=False)
 
     @property
     def shown(self) -> str:
@@ -76,6 +85,14 @@ class OpenRequest:
         """The same, reached in another way."""
         return replace(self, remote=remote)
 
+    def broken(self, changes: tuple[Change, ...], expects: str) -> OpenRequest:
+        """The same in a sandbox, with some changes of its bytes."""
+        return replace(self, sandbox=True, changes=changes, expects=expects)
+
+    def unbroken(self) -> OpenRequest:
+        """The same as it is on disk."""
+        return replace(self, sandbox=False, changes=(), expects="")
+
     def open(self, progress: Progress, tape: Tape | None = None) -> Shard:
         """Opens it for a window.
 
@@ -89,21 +106,68 @@ class OpenRequest:
         Raises:
             ShardError: Nothing can be shown.
         """
-        shard = shardcore.open(
-            self.uri,
-            format=self.format,
-            isolated=True,
-            partial=True,
-            progress=progress,
-            remote=self.remote,
-            tape=tape,
-            **self.options,
-        )
+        where = self._patched(tape) if self.sandbox else self.uri
+        try:
+            shard = shardcore.open(
+                where,
+                format=self.format,
+                isolated=True,
+                partial=True,
+                progress=progress,
+                remote=self.remote,
+                tape=tape,
+                **self.options,
+            )
+        except BaseException:
+            if isinstance(where, Source):
+                where.close()
+            raise
         if isinstance(shard, DataSet) and not shard.key_spaces:
             # The window shows the members, and must not wait for a listing. Where there is none, keys still work.
             with suppress(SourceError):
                 len(shard.members)
         return shard
+
+    def salvage(self, folder: Path | None, progress: Progress) -> Salvage:
+        """Takes out what is whole, of the changed bytes in a sandbox.
+
+        Args:
+            folder: Where it goes; None to look only.
+            progress: Is told how far it is.
+
+        Raises:
+            ShardError: Nothing is found, or files cannot be written.
+        """
+        where: str | PatchedSource = self._patched(None) if self.sandbox else self.uri
+        try:
+            return salvage(
+                where,
+                folder,
+                format=self.format,
+                progress=progress,
+                remote=self.remote,
+                isolated=True,
+                **self.options,
+            )
+        finally:
+            if isinstance(where, PatchedSource):
+                where.close()
+
+    def _patched(self, tape: Tape | None) -> PatchedSource:
+        """The file with the changes over it.
+
+        Raises:
+            ShardError: There is no file, or it is another one than was changed.
+        """
+        base = source_of(self.uri, self.remote, tape)
+        if isinstance(base, Folder):
+            base.close()
+            raise UsageError("a folder cannot be broken: open one of its files")
+        try:
+            return PatchedSource(base, self.changes, expects=self.expects)
+        except BaseException:
+            base.close()
+            raise
 
 
 def members_at_hand(shard: DataSet) -> tuple[Member, ...]:

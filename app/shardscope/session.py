@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from PySide6.QtCore import QObject, Signal
@@ -14,7 +15,7 @@ from shardscope import selection as completing
 from shardscope.fetching import verifying
 from shardscope.history import History
 from shardscope.jobs import Job, Jobs, Pool, Priority
-from shardscope.lights import Arrow, Light, Question
+from shardscope.lights import MOST_LIGHTS, Arrow, Light, Question
 from shardscope.looks.remedies import plain_words
 from shardscope.opened import IndexState, Opened, OpenFailure
 from shardscope.selection import Selection
@@ -59,6 +60,7 @@ class Session(Opened):
         self.walk = Walk()
         self.lights: tuple[Light, ...] = ()
         self.arrows: tuple[Arrow, ...] = ()
+        self._pointing = False
         self.question: Question | None = None
         self.report: Report | None = None
         self._history = History()
@@ -213,6 +215,13 @@ class Session(Opened):
         self._light(self.lights, question.arrows if question is not None else ())
         self.question_changed.emit(question)
 
+    def point_at(self, spans: Sequence[Span]) -> None:
+        """Lights bytes for as long as somebody points at what stands for them; without any what the step lights."""
+        if spans or self._pointing:
+            self._pointing = bool(spans)
+            pointed = tuple(Light(number, span) for number, span in enumerate(spans[:MOST_LIGHTS], 1))
+            self._light(pointed or self.walk.lights, self.arrows)
+
     def _light(self, lights: tuple[Light, ...], arrows: tuple[Arrow, ...]) -> None:
         if (lights, arrows) != (self.lights, self.arrows):
             self.lights, self.arrows = lights, arrows
@@ -291,6 +300,11 @@ class Session(Opened):
         )
 
     # --- verification ---
+
+    def tell_report(self, report: Report) -> None:
+        """Takes what somebody else verified of what is open."""
+        self.report = report
+        self.findings_changed.emit(report)
 
     def verify(self, depth: Depth) -> None:
         """Checks the shard to a depth, as a job in `transfers`; where that fetches much, asks first."""

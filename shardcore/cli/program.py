@@ -11,7 +11,7 @@ from collections.abc import Callable
 import typer
 
 import shardcore
-from shardcore.cli import changing, charting, comparing, drawing, editing, looking, taking
+from shardcore.cli import changing, charting, comparing, drawing, editing, looking, saving, taking
 from shardcore.cli.output import silence_output, warn, worded
 from shardcore.cli.plain import PlainCommand, PlainGroup
 from shardcore.errors import Cancelled, KeyAbsent, NotAShard, ShardError, SourceError, UsageError
@@ -67,7 +67,7 @@ app = typer.Typer(
     rich_markup_mode=None,  # plain help: drawing boxes would load rich, and take longer than most commands
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for part in (looking, drawing, charting, taking, changing, editing, comparing):
+for part in (looking, drawing, charting, taking, saving, changing, editing, comparing):
     for command in part.COMMANDS:
         # Said apart from the help, it is not cut where a line ends.
         app.command(cls=PlainCommand, short_help=(command.__doc__ or "").partition("\n")[0])(guarded(command))

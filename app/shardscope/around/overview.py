@@ -29,7 +29,7 @@ from shardcore.words import plural
 from shardscope.around.overview_scale import StripScale
 from shardscope.around.picture import add_picture
 from shardscope.around.strip_lights import paint_strip_arrows, paint_strip_lights
-from shardscope.around.strip_paint import LABEL_GAP, STRIP_HEIGHT, paint_strip
+from shardscope.around.strip_paint import LABEL_GAP, STRIP_HEIGHT, paint_changed, paint_strip
 from shardscope.lights import Arrow, Light, arrows_in, lights_in
 from shardscope.looks import theme
 from shardscope.looks.words import grouped, share_text, size_text
@@ -82,6 +82,7 @@ class Overview(QWidget):
         self._hits: Sequence[int] = ()
         self._hit_xs: frozenset[int] = frozenset()
         self._mark_xs: dict[int, Severity] = {}
+        self._changed: tuple[tuple[int, int], ...] = ()
         pages.changed.connect(self._page_changed)
         pages.cleared.connect(self.update)
 
@@ -127,6 +128,11 @@ class Overview(QWidget):
         if fetched != self._fetched:
             self._fetched = fetched
             self.update()
+
+    def set_changed(self, ranges: Iterable[tuple[int, int]]) -> None:
+        """Marks what was changed in a sandbox, below the strip; an empty range is a place where bytes are gone."""
+        self._changed = tuple(ranges)
+        self.update()
 
     def set_hits(self, offsets: Sequence[int]) -> None:
         """Marks where a search found something."""
@@ -204,6 +210,8 @@ class Overview(QWidget):
             self._paint_view(painter, colours, strip)
             paint_strip_lights(painter, colours, strip, self.x_of, lights_in(self._lights, self.name))
             paint_strip_arrows(painter, colours, strip, self.x_of, arrows_in(self._arrows, self.name))
+            if self.name == "":
+                paint_changed(painter, colours, strip, [(self.x_of(a), self.x_of(b)) for a, b in self._changed])
         if self.hasFocus():
             painter.setPen(QPen(colours.accent, 1, Qt.PenStyle.DotLine))
             painter.setBrush(Qt.BrushStyle.NoBrush)
@@ -289,6 +297,8 @@ class Overview(QWidget):
             f"{size_text(section.size)} ({plural(section.size, 'byte')}), {share} of the file",
             f"here: byte {offset:,} · {offset:#x}",
         ]
+        if any(a <= self.offset_at(x + 4) and self.offset_at(x - 4) <= b for a, b in self._changed):
+            lines.append(self.tr("◆ changed in the sandbox"))
         near = self._marks.inside(self.offset_at(x - 4), self.offset_at(x + 4) + 1, 3)
         lines += [f"⚠ {escape(grouped(mark.message))}" for mark in reversed(near)]
         return "<br>".join(line for line in lines if line)

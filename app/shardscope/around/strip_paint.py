@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QBrush, QColor, QFontMetricsF, QPainter, QPen
@@ -85,3 +85,31 @@ def fitting_label(label: str, section: Section, metrics: QFontMetricsF, room: fl
     if room < metrics.horizontalAdvance("mm…"):
         return ""
     return metrics.elidedText(section.name, Qt.TextElideMode.ElideRight, room)
+
+
+def paint_changed(
+    painter: QPainter, colours: theme.Palette, strip: QRectF, places: Sequence[tuple[float, float]]
+) -> None:
+    """Marks changes of a sandbox at the foot of a strip: a crossed band and a diamond for each.
+
+    Args:
+        painter: Where.
+        colours: The theme.
+        strip: The place of the strip.
+        places: Where each begins and ends, in pixels.
+    """
+    last = float("-inf")
+    painter.save()
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    for left, right in places:
+        band = QRectF(left, strip.bottom() - 6, max(right - left, 1.0), 6)
+        painter.fillRect(band, QBrush(colours.warning, Qt.BrushStyle.DiagCrossPattern))
+        if left - last < 3:
+            continue
+        last, foot = left, strip.bottom() + 1
+        painter.setPen(QPen(colours.base, 1))
+        painter.setBrush(colours.warning)
+        painter.drawPolygon(
+            [QPointF(left - 5, foot), QPointF(left, foot - 5), QPointF(left + 5, foot), QPointF(left, foot + 5)]
+        )
+    painter.restore()

@@ -38,8 +38,6 @@ class DrawingPanel(QWidget):
         name: The sketch in front; empty when there is none.
     """
 
-    pointed = Signal(object)
-    """Spans of what is pointed at; none when nothing is."""
     item_chosen = Signal(object)
     """The `Item` that was clicked, or chosen by the keyboard."""
     bytes_wanted = Signal()
@@ -254,7 +252,7 @@ class DrawingPanel(QWidget):
 
     def _pointed(self, number: int) -> None:
         item = self.item(number)
-        self.pointed.emit(item.spans if item is not None else ())
+        self._session.point_at(item.spans if item is not None else ())
 
     def _chosen(self, number: int) -> None:
         item = self.item(number)

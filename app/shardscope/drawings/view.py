@@ -10,6 +10,7 @@ from PySide6.QtGui import (
     QContextMenuEvent,
     QFocusEvent,
     QHelpEvent,
+    QHideEvent,
     QKeyEvent,
     QMouseEvent,
     QPainter,
@@ -264,6 +265,11 @@ class DrawingView(QGraphicsView):
             self._by_keyboard = True
             self._go_to(0)
         self._mark_stop()
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        """What is not seen is not pointed at."""
+        super().hideEvent(event)
+        self._point(NO_ITEM)
 
     def focusOutEvent(self, event: QFocusEvent) -> None:
         """Nothing is pointed at any more."""

@@ -13,6 +13,7 @@ from shardcore.format import Format
 from shardcore.options import Option, Purpose
 from shardcore.registry import format_of
 from shardcore.sources.local import FileSource, LocalFolder
+from shardcore.sources.patched import PatchedSource
 from shardcore.sources.remote.address import is_address
 from shardcore.writing.chain import earlier_journals, journal_of
 from shardcore.writing.undo import interrupted, read_journal
@@ -105,6 +106,8 @@ def _why_not(shard: Shard, uri: str, verbs: tuple[Verb, ...], kept: Collection[P
         return "A whole data set cannot be changed in place: open one of its files"
     if shard.damage is not None:
         return "It is damaged: only sound files are changed"
+    if isinstance(shard.source, PatchedSource):
+        return "It is a sandbox: save it as a copy, and open that"
     if is_address(uri):
         return "It is read over the network: download it, and open that file"
     if isinstance(shard, DataSet):

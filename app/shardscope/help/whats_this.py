@@ -123,6 +123,12 @@ def sentences() -> Mapping[str, str]:
                 "Lessons that ask before they tell, on the sample or on the file that is open. Click the bytes, type a "
                 "number, or choose; Show me gives the answer.",
             ),
+            "sandboxDock": translate(
+                "WhatsThis",
+                "Breaks the file in memory: flip bits, overwrite, cut. Tells who notices, and which objects are served "
+                "wrong. The file on disk is not changed.",
+            ),
+            "sandboxBanner": translate("WhatsThis", "The bytes are those of a sandbox; the file on disk is as it was."),
             "objectsDock": translate(
                 "WhatsThis",
                 "All objects of the file. Filter them by key, sort by a column, extract them, or "

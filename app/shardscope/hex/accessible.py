@@ -105,6 +105,10 @@ class HexAccessibility(QObject):
         size = self.state.selection.span.size
         proposed = about(self.state.proposed, self.state.name)
         side = "" if proposed is None else "new bytes, not written yet" if proposed.shows_new else "old bytes"
+        sandboxed = self.state.sandboxed if not self.state.name else None
+        if sandboxed is not None and not side:
+            caret = self.state.selection.caret
+            side = "sandbox, changed here" if sandboxed.inside(caret, caret + 1) else "sandbox"
         return ", ".join(part for part in (self.place, f"{size:,} bytes selected" if size > 1 else "", side) if part)
 
     def row_text(self) -> RowText:

@@ -58,7 +58,7 @@ class HexActions:
         self.follow = self._action(self.tr("Follow &pointer"))
         self.leads = self._action(self.tr("&Who leads here?"), "Ctrl+Shift+W")
         self.decoded = self._action(self.tr("Show &decoded bytes"), "Ctrl+D")
-        self.drawing = self._action(self.tr("Dra&wing"), "Alt+0")
+        self.drawing = self._action(self.tr("Dra&wing"), "Alt+D")
         self.copy_drawing = self._action(self.tr("Copy d&rawing"))
         self.save_drawing = self._action(self.tr("Save drawing as S&VG…"))
         self.goto = self._action(self.tr("&Go to …"), "Ctrl+G")

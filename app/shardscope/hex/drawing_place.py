@@ -36,8 +36,6 @@ class DrawingPlace(QObject):
         remembered: The sketch that was looked at last, by format.
     """
 
-    pointed = Signal(object)
-    """Spans that are pointed at in the drawing."""
     shown_changed = Signal(bool)
     """Whether the drawings are in front."""
     remembered_changed = Signal(object)
@@ -140,7 +138,6 @@ class DrawingPlace(QObject):
             from shardscope.drawings.panel import DrawingPanel
 
             self.panel = DrawingPanel(self._session)
-            self.panel.pointed.connect(self.pointed)
             self.panel.item_chosen.connect(self._item_chosen)
             self.panel.drawn.connect(self.drawn)
             self.panel.bytes_wanted.connect(self.to_bytes)

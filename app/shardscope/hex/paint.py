@@ -184,7 +184,9 @@ class HexPainter:
         # Whoever looks at bytes that are not in the file is told so where nothing else stands.
         proposed = scene.proposed
         words = "offset" if proposed is None else "new bytes" if proposed.shows_new else "old bytes"
-        painter.setPen(self.palette.muted if proposed is None else self.palette.text)
+        if proposed is None and scene.sandboxed is not None:
+            words = "sandbox"
+        painter.setPen(self.palette.muted if words == "offset" else self.palette.text)
         painter.drawStaticText(QPointF(grid.margin, y), QStaticText(words))
 
 

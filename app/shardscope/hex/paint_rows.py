@@ -20,6 +20,7 @@ from shardscope.hex.field_column import FieldColumn
 from shardscope.hex.grid import HexGrid, HexPart
 from shardscope.hex.proposing import paint_frames, paint_hatch
 from shardscope.hex.rows import RowGlyphs
+from shardscope.hex.sandboxed import paint_crossed, paint_over
 from shardscope.hex.scene import Range, Scene
 from shardscope.looks.theme import Palette
 from shardscope.models.sections import sections_in
@@ -59,8 +60,10 @@ class RowPainter:
         self._field_edges(painter, scene, cells)
         self._gaps(painter, scene, cells)
         paint_hatch(painter, self.grid, self.palette, scene)
+        paint_crossed(painter, self.grid, self.palette, scene)
         self._texts(painter, scene, cells)
         paint_frames(painter, self.grid, self.palette, scene)
+        paint_over(painter, self.grid, self.palette, scene)
         self._hits(painter, scene)
         self._marks(painter, scene)
         self._borders(painter, scene)

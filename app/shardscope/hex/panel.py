@@ -138,7 +138,6 @@ class HexPanel(QWidget):
         )
         self.overview.message.connect(self._session.message)
         self.tabs.chosen.connect(self._tab_chosen)
-        self.drawings.pointed.connect(self._drawing_pointed)
         self.drawings.shown_changed.connect(self._drawing_shown)
         self.state.hovered.connect(self.drawings.light)
         self.breadcrumb.chosen.connect(self._session.select_span)
@@ -384,11 +383,6 @@ class HexPanel(QWidget):
         drawn = self.drawings.panel if in_front else None
         self.setFocusProxy(drawn if drawn is not None else self.view)
         self.legend.setVisible(self.height() >= LOW and not in_front)
-
-    def _drawing_pointed(self, spans: tuple[Span, ...]) -> None:
-        """Lights what is pointed at in a drawing."""
-        here = [span for span in spans if span.source == self.state.name]
-        self.state.set_hover((here[0].start, here[0].stop) if here else None)
 
     # --- around the bytes ---
 

@@ -10,6 +10,7 @@ from shardscope.hex.grid import HexPart
 from shardscope.lights import Arrow, Light
 from shardscope.models.marks import Marks
 from shardscope.models.proposed import Proposed
+from shardscope.models.sandboxed import Sandboxed
 
 Range = tuple[int, int]
 """Bytes, half-open."""
@@ -49,6 +50,7 @@ class Scene:
         proposed: What is going to change, or None.
         lights: What is lit, numbered.
         arrows: What leads where.
+        sandboxed: What was changed in a sandbox, or None.
     """
 
     top: int
@@ -67,3 +69,4 @@ class Scene:
     proposed: Proposed | None = None
     lights: Sequence[Light] = ()
     arrows: Sequence[Arrow] = ()
+    sandboxed: Sandboxed | None = None

@@ -25,6 +25,7 @@ from shardscope.lights import Arrow, Light, arrows_in, lights_in
 from shardscope.looks import theme
 from shardscope.models.marks import Mark, Marks
 from shardscope.models.proposed import Proposed, about
+from shardscope.models.sandboxed import Sandboxed
 from shardscope.pages import PAGE, PageCache
 
 
@@ -47,6 +48,7 @@ class HexState(QObject):
         proposed: What is going to change in some source, or None.
         lights: What is lit, in all sources.
         arrows: What leads where, in all sources.
+        sandboxed: What was changed of the file in a sandbox, or None.
     """
 
     hovered = Signal(object)
@@ -85,6 +87,7 @@ class HexState(QObject):
         self.proposed: Proposed | None = None
         self.lights: tuple[Light, ...] = ()
         self.arrows: tuple[Arrow, ...] = ()
+        self.sandboxed: Sandboxed | None = None
         self.layout = HexLayout(0)
         self._font = theme.fixed_font()
         self.grid = HexGrid(self._font, self.layout, 1.0)
@@ -167,6 +170,7 @@ class HexState(QObject):
             proposed=about(self.proposed, self.name),
             lights=lights_in(self.lights, self.name),
             arrows=arrows_in(self.arrows, self.name),
+            sandboxed=self.sandboxed if self.name == "" else None,
         )
 
     def roles_on_screen(self) -> list[tuple[SectionRole, FieldRole]]:
@@ -215,6 +219,11 @@ class HexState(QObject):
         self.proposed = proposed
         self.bytes_changed.emit()
         self.changed.emit()
+
+    def set_sandboxed(self, sandboxed: Sandboxed | None) -> None:
+        """Marks what was changed of the file in a sandbox; None where there is no sandbox."""
+        self.sandboxed = sandboxed
+        self._look_otherwise()
 
     def set_frames(self, frames: Iterable[Range]) -> None:
         """Frames the field of the caret, and fainter its record."""

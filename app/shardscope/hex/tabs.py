@@ -109,7 +109,7 @@ class SourceTabs(QTabBar):
         self._drawing = there
         if there:
             number = self.addTab(self.tr("Drawing"))
-            self.setTabToolTip(number, self.tr("The file, or the lookup of a key, as a drawing (Alt+0)"))
+            self.setTabToolTip(number, self.tr("The file, or the lookup of a key, as a drawing (Alt+D)"))
         else:
             self.drawing_in_front = False
             self.removeTab(len(self.sources))

@@ -8,6 +8,7 @@ from shardscope import assets
 from shardscope.lessons.lesson import Lesson, parse
 
 FOLDER = "lessons"
+MISSIONS = "missions"
 
 
 def lessons() -> tuple[Lesson, ...]:
@@ -18,6 +19,17 @@ def lessons() -> tuple[Lesson, ...]:
         LessonError: A text is no lesson.
     """
     return tuple(read_lesson(path) for path in sorted((assets.resources() / FOLDER).glob("*.md")))
+
+
+def missions() -> tuple[Lesson, ...]:
+    """The missions: one on the damaged sample of each format, in the form of a lesson.
+
+    Raises:
+        AssetMissingError: The resources are not there.
+        LessonError: A text is none.
+    """
+    found = sorted((assets.resources() / MISSIONS).glob("*.md"))
+    return tuple(parse(path.read_text("utf-8"), f"mission-{path.stem}") for path in found)
 
 
 def read_lesson(path: Path) -> Lesson:

@@ -33,12 +33,13 @@ class LessonList(QScrollArea):
         self._settings = settings
         self.cards: list[LessonCard] = []
 
-    def fill(self, lessons: Sequence[Lesson], format: str) -> None:
-        """Lists lessons.
+    def fill(self, lessons: Sequence[Lesson], format: str, missions: Sequence[Lesson] = ()) -> None:
+        """Lists lessons, and below them the missions.
 
         Args:
             lessons: All of them.
             format: The format of what is open; empty when nothing is.
+            missions: What is walked through like a lesson, on a damaged sample.
         """
         inside = QWidget()
         column = QVBoxLayout(inside)
@@ -47,7 +48,9 @@ class LessonList(QScrollArea):
         first = [lesson for lesson in lessons if lesson.format == format and format]
         others = [lesson for lesson in lessons if lesson not in first]
         self.cards = []
-        for title, group in ((self.tr("About this file's format"), first), (self.tr("All lessons"), others)):
+        broken = self.tr("Missions: somebody broke a file. Find out what, and mend it in the sandbox")
+        groups = ((self.tr("About this file's format"), first), (self.tr("All lessons"), others), (broken, missions))
+        for title, group in groups:
             if not group:
                 continue
             heading = Prose(tone="muted")
@@ -60,6 +63,14 @@ class LessonList(QScrollArea):
                 self.cards.append(card)
         column.addStretch(1)
         self.setWidget(inside)
+
+    def show_missions(self) -> None:
+        """Scrolls to the missions, and gives the keyboard to the first of them."""
+        card = next((card for card in self.cards if card.lesson.name.startswith("mission-")), None)
+        if card is not None:
+            card.start.setFocus(Qt.FocusReason.OtherFocusReason)
+            bar = self.verticalScrollBar()
+            bar.setValue(min(max(card.y() - 40, 0), bar.maximum()))
 
 
 class LessonCard(QWidget):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtCore import QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QAction, QKeySequence, QResizeEvent
 from PySide6.QtWidgets import (
     QFrame,
@@ -18,7 +18,7 @@ from PySide6.QtWidgets import (
 
 from shardcore.words import plural
 from shardscope.lessons.lesson import Answer, Lesson
-from shardscope.lessons.library import lessons
+from shardscope.lessons.library import lessons, missions
 from shardscope.lessons.list_page import LessonList
 from shardscope.lessons.player import LessonPlayer
 from shardscope.lessons.prose import Prose
@@ -75,10 +75,17 @@ class LessonPanel(QWidget):
             self._fill_list()
         self.setFocus()
 
+    def show_missions(self) -> None:
+        """Leaves what is walked through, and shows the missions."""
+        if self.player.lesson is not None:
+            self.player.leave()
+        self._fill_list()
+        QTimer.singleShot(0, self, self.list.show_missions)
+
     def _fill_list(self) -> None:
         if self.player.lesson is None:
             shard = self._session.shard
-            self.list.fill(lessons(), shard.format if shard is not None else "")
+            self.list.fill(lessons(), shard.format if shard is not None else "", missions())
 
     def _begin(self, lesson: Lesson, own: bool) -> None:
         step = self._settings.lesson_step(lesson.name)

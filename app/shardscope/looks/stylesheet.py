@@ -36,6 +36,8 @@ QWidget#objectChips QToolButton:hover, QToolButton#recordChip:hover,
 QToolButton#editChip:hover { border-color: $accent; }
 QWidget#objectChips QToolButton:checked, QToolButton#recordChip:checked, QToolButton#editChip:checked {
     background: $accent; color: $base; border-color: $accent; }
+QWidget#bitRow QToolButton { background: $raised; border-color: $border; padding: 3px 0; font-weight: 600; }
+QWidget#bitRow QToolButton:hover { border-color: $accent; }
 QDialogButtonBox { dialogbuttonbox-buttons-have-icons: 0; }
 QPushButton { background: $raised; border: 1px solid $border; border-radius: 5px; padding: 4px 12px; }
 QToolButton:focus { border: 2px solid $accent; padding: 2px 6px; }

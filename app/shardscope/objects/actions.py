@@ -79,6 +79,11 @@ class ObjectActions(QObject):
         for action in (self.go, self.extract, self.copy_keys, self.trace, self.leads, self.check):
             action.setEnabled(count > 0)
         self.extract_all.setEnabled(self._session.shard is not None)
+        sandbox = self._session.request.sandbox
+        words = self.tr("Not from the sandbox: its bytes are in no file. Save it as a copy, and open that")
+        for action in (self.extract, self.extract_all):
+            action.setEnabled(action.isEnabled() and not sandbox)
+            action.setToolTip(words if sandbox else action.text().replace("&", ""))
 
     # --- extract ---
 

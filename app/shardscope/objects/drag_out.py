@@ -178,6 +178,11 @@ class DragOut(QObject):
         shard, chosen = self._session.shard, self._selected()
         if shard is None or not chosen:
             return
+        if self._session.request.sandbox:
+            if whole:
+                told = self.tr("Nothing is taken out of the sandbox: save it as a copy, and open that")
+                self._session.message.emit(told)
+            return
         if not isinstance(chosen, DraggedNode):
             chosen = tuple(chosen)
             if len(chosen) > MOST_FILES:

@@ -19,6 +19,7 @@ from shardscope.objects.actions import ObjectActions
 from shardscope.packing.new_shards import NewShards
 from shardscope.session import Session
 from shardscope.settings import THEMES
+from shardscope.window.breaking import Breaking
 from shardscope.window.changing import Changing
 from shardscope.window.panel_docks import PanelDocks
 from shardscope.window.panels import Panel
@@ -180,6 +181,7 @@ class WindowActions:
         shards: NewShards,
         changing: Changing,
         comparing: CompareFormats,
+        breaking: Breaking,
     ) -> None:
         """Fills the menus.
 
@@ -191,6 +193,7 @@ class WindowActions:
             shards: The actions that write new shards.
             changing: The actions that change the open file.
             comparing: The action that compares formats.
+            breaking: The actions that break it in a sandbox.
         """
         bar = self._window.menuBar()
         bar.setAccessibleName(self.tr("Menu"))
@@ -243,6 +246,7 @@ class WindowActions:
         tools.addActions([objects.trace, self.load_index, self.stop])
         tools.addSeparator()
         tools.addAction(comparing.action)
+        breaking.fill(tools)
 
     def set_open(self, is_open: bool) -> None:
         """Whether something is open: what needs it can be chosen then, and only then."""

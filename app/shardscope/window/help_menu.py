@@ -41,7 +41,7 @@ class HelpMenu(QObject):
         self.whats_this = QWhatsThis.createAction(window)
         self.whats_this.setText(self.tr("&What is this?"))
         self.whats_this.setShortcut(QKeySequence(QKeySequence.StandardKey.WhatsThis))
-        menu = window.menuBar().addMenu(self.tr("&Help"))
+        menu = self._menu = window.menuBar().addMenu(self.tr("&Help"))
         menu.addActions([self.shortcuts, self.whats_this])
         menu.addSeparator()
         menu.addActions([teaching.all, teaching.this_file])
@@ -51,6 +51,12 @@ class HelpMenu(QObject):
         menu.addAction(about)
         panels.panel(Inspector).page_wanted.connect(self._show_page)
         explain(window)
+
+    def lead_to(self, missions: QAction) -> None:
+        """Adds what leads to the missions, after the lessons."""
+        after = self._menu.actions()[self._menu.actions().index(self.teaching.this_file) + 1]
+        self._menu.insertAction(after, missions)
+        missions.triggered.connect(lambda _=False: self.teaching.show_missions())
 
     def _show_page(self) -> None:
         page = self._panels.panel(FormatPage)

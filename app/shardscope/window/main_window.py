@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QSize, Qt, QTimer
@@ -11,6 +12,7 @@ from PySide6.QtWidgets import QStackedWidget
 from shardcore import DataSet, RemoteOptions, Shard, Span
 from shardscope import assets
 from shardscope.around.picture import ask_picture
+from shardscope.breaking.panel import BreakingPanel
 from shardscope.charts.panel import Charts
 from shardscope.comparing.compare_formats import CompareFormats
 from shardscope.docks.hits import HitsTable
@@ -34,6 +36,7 @@ from shardscope.trace.panel import TracePanel
 from shardscope.window.about import about_box
 from shardscope.window.actions import WindowActions
 from shardscope.window.appearance import Appearance
+from shardscope.window.breaking import Breaking
 from shardscope.window.bytes_in_window import connect_bytes
 from shardscope.window.changing import Changing
 from shardscope.window.connecting.connecting import Connecting
@@ -131,6 +134,7 @@ class MainWindow(PartCommands):
             self.new_shards,
             self.changing,
             self.comparing,
+            self.breaking,
         )
         self.actions_.fill_samples([(one.title, str(one.path)) for one in assets.main_samples()])
         self.top = TopBar(
@@ -172,6 +176,9 @@ class MainWindow(PartCommands):
         centre = self._centre = Still(self.pages, CENTRE, self)
         self.bar = ErrorBar(centre)
         self.setCentralWidget(centre)
+        self.breaking = Breaking(
+            self.session, self.panels.panel(BreakingPanel), self.hex, self.bar, partial(self.show_part, "sandbox"), self
+        )
 
     def _connect(self) -> None:
         session = self.session
@@ -201,6 +208,7 @@ class MainWindow(PartCommands):
         self.welcome.chosen.connect(self.open)
         self.welcome.learn_requested.connect(self.learn)
         self.places.chosen.connect(self.open)
+        self.help.lead_to(self.breaking.actions.missions)
         self._history_changed()
 
     # --- opening ---
@@ -258,19 +266,21 @@ class MainWindow(PartCommands):
         self.settings.add_recent(self.session.uri)
         self._refresh_recent()
         name = shard.source.name if shard.source is not None else Path(self.session.uri).name or self.session.uri
-        self.setWindowTitle(shown(f"{name} — Shardscope"))
+        sandbox = self.tr(" (sandbox)") if self.session.request.sandbox else ""
+        self.setWindowTitle(shown(f"{name}{sandbox} — Shardscope"))
         version = f" {shard.version}" if shard.version else ""
         self.line.tell_format(f"{shard.format}{version}", shard.why)
         self._show_work()
         self._enable(is_open=True)
         # Of several key spaces one is chosen first; everything else has its members and sections in the tree.
         choice = isinstance(shard, DataSet) and bool(shard.key_spaces)
-        self.panels.raise_("places" if choice else "structure")
+        if not self.breaking.stays:
+            self.panels.raise_("places" if choice else "structure")
         self.troubles.tell_damage()
         if self.session.uri == self._to_learn and not self.help.teaching.learn(shard.format):
             self.show_part("formatPage")
         self._to_learn = ""
-        self.help.teaching.opened()
+        self.help.teaching.opened(front=not self.breaking.stays)
 
     def _closed(self) -> None:
         self.bar.clear()
@@ -387,6 +397,9 @@ class MainWindow(PartCommands):
 
     def closeEvent(self, event: QCloseEvent) -> None:
         """Saves the layout, stops the work, removes what was made for dragging."""
+        if self.breaking.holds(self.close):
+            event.ignore()
+            return
         if self.pages.currentWidget() is self.hex:
             self._layout.keep()
         self._layout.save()

@@ -13,6 +13,7 @@ from types import MappingProxyType
 from PySide6.QtCore import QCoreApplication, Qt
 from PySide6.QtWidgets import QWidget
 
+from shardscope.breaking.panel import BreakingPanel
 from shardscope.charts.panel import Charts
 from shardscope.docks.findings import FindingsTable
 from shardscope.docks.hits import HitsTable
@@ -29,7 +30,7 @@ from shardscope.trace.panel import TracePanel
 
 Area = Qt.DockWidgetArea
 
-LAYOUT_VERSION = 6
+LAYOUT_VERSION = 7
 """Goes up when panels come or go: an older saved layout is not used then."""
 
 _NORMAL = 1600
@@ -82,6 +83,7 @@ PANELS = (
     Panel("trace", "Trace", _RIGHT, "byte", "Alt+3", lambda session, _: TracePanel(session)),
     Panel("lessons", "Lessons", _RIGHT, "byte", "Alt+L", LessonPanel),
     Panel("formatPage", "Format page", _RIGHT, "byte", "Alt+8", lambda session, _: FormatPage(session)),
+    Panel("sandbox", "Sandbox", _RIGHT, "byte", "Alt+B", lambda session, _: BreakingPanel(session)),
     Panel("objects", "Objects", _LEFT, "lists", "Alt+4", ObjectPanel),
     Panel("findings", "Findings", _LEFT, "lists", "Alt+5", lambda session, _: FindingsTable(session)),
     Panel("hits", "Hits", _LEFT, "lists", "Alt+9", lambda session, _: HitsTable(session)),

@@ -7,7 +7,7 @@ from PySide6.QtGui import QAction, QKeySequence
 
 from shardscope.hex.drawing_place import DrawingPlace
 from shardscope.lessons.lesson import Show
-from shardscope.lessons.library import lessons, lessons_of
+from shardscope.lessons.library import lessons, lessons_of, missions
 from shardscope.lessons.panel import LessonPanel
 from shardscope.lessons.stage import Shown
 from shardscope.session import Session
@@ -45,6 +45,14 @@ class Teaching(QObject):
         self._panel.teach()
         self._panels.show(PANEL, focus=True)
 
+    def show_missions(self) -> None:
+        """Shows the missions; on the welcome page the first one begins."""
+        if self._session.shard is None:
+            self._panel.player.start(missions()[0])
+        else:
+            self._panel.show_missions()
+        self._panels.show(PANEL, focus=True)
+
     def learn(self, format: str) -> bool:
         """Begins the first lesson of a format on its sample; False where there is none."""
         found = lessons_of(format)
@@ -61,10 +69,14 @@ class Teaching(QObject):
             self._panel.player.start(found[0], own=True)
         self._panels.show(PANEL, focus=True)
 
-    def opened(self) -> None:
-        """Something was opened, and the window shows it: a lesson stays in front."""
+    def opened(self, *, front: bool = True) -> None:
+        """Something was opened, and the window shows it: a lesson stays in front.
+
+        Args:
+            front: Whether it comes there; not where a sandbox opens the same file with other changes.
+        """
         self.this_file.setEnabled(True)
-        if self._panel.player.lesson is not None:
+        if self._panel.player.lesson is not None and front:
             self._panels.show(PANEL)
 
     def _wanted(self, shown: Shown) -> None:

@@ -103,6 +103,8 @@ class Troubles(QObject):
         damage = shard.damage if shard is not None else None
         if shard is None or damage is None or damage is self._told_damage:
             return
+        if self._session.request.changes:
+            return  # the sandbox tells what its changes do
         self._tells_source, self._told_damage = False, damage
         if self._ways.fits_not(shard):
             self._bar.tell(

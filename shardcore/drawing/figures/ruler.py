@@ -121,7 +121,6 @@ def place_stretches(
         left, right = scale.x(item.at), scale.x(item.at + item.size)
         if item.size == 0:
             bounds[n] = Rect(left - _MARK, top - _MARK, 2 * _MARK, bottom - top + 2 * _MARK)
-            _mark(sheet, item, n, left, top, bottom, scale.unit)
             continue
         y = top + lane * step if down else bottom - lane * step - LANE_HEIGHT
         wide = max(right - left, _LEAST_WIDE)
@@ -131,6 +130,9 @@ def place_stretches(
             write_in(sheet, bounds[n], item, n)
         if item.handle:
             sheet.grip(item, n, Rect(right, y - 3, 0, LANE_HEIGHT + 6), scale.unit)
+    for n, item in enumerate(items, first):
+        if item.size == 0:
+            _mark(sheet, item, n, (scale.x(item.at), top, bottom), scale.unit)
     return bottom, bounds
 
 
@@ -182,10 +184,14 @@ def ticks(sheet: Sheet, scale: Scale) -> Iterator[tuple[float, str]]:
         number += step
 
 
-def _mark(sheet: Sheet, item: Item, number: int, x: float, top: float, bottom: float, unit: float) -> None:
+def _mark(sheet: Sheet, item: Item, number: int, place: tuple[float, float, float], unit: float) -> None:
+    """A mark with a head, and a line down through the stretches: at the edges only where a text stands in its way."""
+    x, top, bottom = place
     ink = Ink.ERROR if item.tone is Tone.MISS else Ink.ACCENT if item.here or item.tone is Tone.HIT else Ink.TEXT
     head = (Move((x + _MARK, top - _MARK)), Move((x, top + 2)), Move((x - _MARK, top - _MARK)))
-    sheet.rule((x, top), (x, bottom + 3), ink=ink, width=1.5, dashed=item.computed)
+    short = sheet.taken(Rect(x - 1, top, 2, bottom - top))
+    for start, stop in ((top, top + 4), (bottom - 4, bottom + 3)) if short else ((top, bottom + 3),):
+        sheet.rule((x, start), (x, stop), ink=ink, width=1.5, dashed=item.computed)
     sheet.lines.append(Path((x - _MARK, top - _MARK), head, ink, 1.0, fill=item.tone, item=number))
     sheet.area(Rect(x - _MARK, top - _MARK, 2 * _MARK, bottom - top + _MARK + 3), number)
     if item.handle:

@@ -118,4 +118,6 @@ FORMAT = Format(
         ),
     ),
     begins=(b"blpk",),
+    peers=lazily("shardcore.formats.bloscpack.peers:peers"),
+    salvage=lazily("shardcore.formats.bloscpack.salvage:salvage"),
 )

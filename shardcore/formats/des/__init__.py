@@ -71,4 +71,6 @@ FORMAT = Format(
         Option("codec", OptionType.CHOICE, "How its content is stored.", Purpose.FACT, choices=("none", "zstd", "lz4")),
     ),
     marks=(b"DES2",),
+    peers=lazily("shardcore.formats.des.peers:peers"),
+    salvage=lazily("shardcore.formats.des.salvage:salvage"),
 )

@@ -90,4 +90,6 @@ FORMAT = Format(
         ),
     ),
     begins=(b"HFRepoMetaData\0",),
+    peers=lazily("shardcore.formats.mdb.peers:peers"),
+    salvage=lazily("shardcore.formats.mdb.salvage:salvage"),
 )

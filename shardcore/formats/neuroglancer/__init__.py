@@ -103,4 +103,6 @@ FORMAT = Format(
         ),
         Option("template", OptionType.JSON, "The info of a data set that is not sharded.", Purpose.WRITE, hidden=True),
     ),
+    peers=lazily("shardcore.formats.neuroglancer.peers:peers"),
+    salvage=lazily("shardcore.formats.neuroglancer.salvage:salvage"),
 )

@@ -40,4 +40,6 @@ FORMAT = Format(
         ),
     ),
     begins=(b"SWHShard",),
+    peers=lazily("shardcore.formats.swh.peers:peers"),
+    salvage=lazily("shardcore.formats.swh.salvage:salvage"),
 )

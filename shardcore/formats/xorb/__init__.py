@@ -42,4 +42,6 @@ FORMAT = Format(
         ),
         Option("chunks", OptionType.JSON, "The bytes of each chunk of a content, a list of numbers.", Purpose.FACT),
     ),
+    peers=lazily("shardcore.formats.xorb.peers:peers"),
+    salvage=lazily("shardcore.formats.xorb.salvage:salvage"),
 )

@@ -223,6 +223,7 @@ def test_the_least_size_is_agreed(window: MainWindow) -> None:
 # --- actions ---
 
 ALWAYS = {
+    "Missions…",
     *("Open…", "Open folder…", "Open address…", "Open with…", "New shard…", "Quit", "Full screen", "About Shardscope"),
     *("As the system", "Light", "Dark", "Light, colour-blind safe", "Dark, colour-blind safe"),
     *("Lessons", "Glossary", "Keyboard shortcuts", "Page of the format", "Reduced motion"),

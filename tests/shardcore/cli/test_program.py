@@ -20,7 +20,7 @@ from shardcore.cli.program import exit_code, run
 from shardcore.errors import ShardError
 from shardcore.span import Span
 
-COMMANDS = ["info", "tree", "explain", "trace", "verify", "locate", "ls", "get", "extract", "pack"]
+COMMANDS = ["info", "tree", "explain", "trace", "verify", "locate", "ls", "get", "extract", "salvage", "pack"]
 
 
 def program(*arguments: str | Path, **options: object) -> subprocess.CompletedProcess[str]:

@@ -1,0 +1,1 @@
+"""Breaking what is open safely: changes in memory, what notices them, and what can be saved."""

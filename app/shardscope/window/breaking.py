@@ -1,0 +1,210 @@
+"""The sandbox in the window: its banner, its frame and marks, its menus, and the question before it is dropped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from PySide6.QtCore import QEvent, QObject, Qt
+from PySide6.QtGui import QAction, QHelpEvent
+from PySide6.QtWidgets import QFileDialog, QMainWindow, QMenu, QMessageBox, QVBoxLayout
+
+from shardcore.salvage import Condition
+from shardcore.salvaging import Salvage
+from shardcore.words import plural
+from shardscope.breaking.banner import SandboxBanner, SandboxFrame
+from shardscope.breaking.panel import BreakingPanel
+from shardscope.breaking.salvaging import Salvaging
+from shardscope.hex.panel import HexPanel
+from shardscope.looks.remedies import plain_words
+from shardscope.opening import OpenRequest
+from shardscope.session import Session
+from shardscope.window.error_bar import ErrorBar, Tone
+
+
+class Breaking(QObject):
+    """Puts the parts of the sandbox into the window.
+
+    Args:
+        session: What is open.
+        panel: The panel of the sandbox.
+        bytes_: Show what was changed.
+        bar: Tells what became of a copy.
+        show: Brings the panel to the front.
+        window: The window.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        panel: BreakingPanel,
+        bytes_: HexPanel,
+        bar: ErrorBar,
+        show: Callable[[], object],
+        window: QMainWindow,
+    ) -> None:
+        super().__init__(window)
+        self._session = session
+        self._panel = panel
+        self._bytes = bytes_
+        self._bar = bar
+        self._show = show
+        self._window = window
+        self._top = 0
+        self._question: QMessageBox | None = None
+        self.sandbox, self.actions = panel.sandbox, panel.actions_
+        self.banner = SandboxBanner(self.sandbox, self.actions, bytes_)
+        column = bytes_.layout()
+        assert isinstance(column, QVBoxLayout)
+        column.insertWidget(1, self.banner)
+        self.frame = SandboxFrame(self.sandbox, bytes_.view)
+        session.may_leave = self._may_leave
+        self.sandbox.changed.connect(self._changed)
+        self.sandbox.reopening.connect(self._keep_place)
+        self.sandbox.reopened.connect(lambda: bytes_.state.scroll_to(self._top))
+        self.sandbox.saved.connect(self._saved)
+        actions = self.actions
+        actions.leave_wanted.connect(lambda: self.sandbox.switch(False))
+        actions.switch.triggered.connect(self._show_panel)
+        actions.to_bits.triggered.connect(lambda _: self._go(panel.to_bits))
+        actions.overwrite.triggered.connect(lambda _: self._go(panel.to_field))
+        self.salvaging = Salvaging(session, window)
+        self.salvaging.written.connect(self._salvaged)
+        actions.salvage.triggered.connect(lambda _: self.salvaging.ask())
+        actions.save.triggered.connect(lambda _: self.ask_save())
+
+    @property
+    def stays(self) -> bool:
+        """Whether what was opened is the same file with other changes: nothing comes to the front for it."""
+        return self._session.request.sandbox or self.sandbox.leaving
+
+    # --- menus ---
+
+    def fill(self, menu: QMenu) -> None:
+        """Adds the actions to a menu."""
+        actions = self.actions
+        menu.addSeparator()
+        menu.addAction(actions.switch)
+        inside = menu.addMenu(self.tr("In the sand&box"))
+        inside.setToolTipsVisible(True)
+        inside.addAction(actions.to_bits)
+        bits = inside.addMenu(self.tr("Flip &one bit"))
+        bits.addActions(list(reversed(actions.bits)))
+        inside.addActions([actions.overwrite, actions.cut, actions.cut_rest])
+        inside.addSeparator()
+        inside.addActions([actions.undo, actions.redo, actions.start_over])
+        inside.addSeparator()
+        inside.addAction(actions.save)
+        self.sandbox.changed.connect(lambda: inside.menuAction().setEnabled(self.sandbox.on))
+        inside.menuAction().setEnabled(False)
+        menu.addActions([actions.salvage, actions.missions])
+        menu.setToolTipsVisible(True)
+        menu.installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Entries of the menu that have nothing to explain have no tooltip: it would repeat them."""
+        if isinstance(watched, QMenu) and isinstance(event, QHelpEvent):
+            explained: tuple[QAction, ...] = (self.actions.switch, self.actions.salvage)
+            return watched.actionAt(event.pos()) not in explained
+        return super().eventFilter(watched, event)
+
+    # --- the bytes ---
+
+    def _changed(self) -> None:
+        marks = self.sandbox.marks
+        if marks is not self._bytes.state.sandboxed:
+            self._bytes.state.set_sandboxed(marks)
+        found = () if marks is None else (*marks.new, *((place, place) for place, _ in marks.cuts))
+        self._bytes.overview.set_changed(sorted(found))
+
+    def _keep_place(self) -> None:
+        self._top = max(self._bytes.state.visible_bytes[0], 0)
+
+    def _show_panel(self, _: bool) -> None:
+        if self.sandbox.on or not self.sandbox.why_not:
+            self._show()
+
+    def _go(self, focus: Callable[[], object]) -> None:
+        self._show()
+        focus()
+
+    # --- leaving ---
+
+    def _may_leave(self, request: OpenRequest | None, go: Callable[[], object]) -> bool:
+        """Whether the sandbox is kept, or nothing is lost with it; else asks."""
+        kept = request is not None and request.sandbox and request.uri == self._session.request.uri
+        if kept or not self.sandbox.unsaved:
+            return True
+        self.ask_discard(go)
+        return False
+
+    def holds(self, go: Callable[[], object]) -> bool:
+        """Whether the window stays open, because somebody is asked first; then `go` closes it."""
+        return not self._may_leave(None, go)
+
+    def ask_discard(self, go: Callable[[], object]) -> QMessageBox:
+        """Asks whether the changes may be dropped."""
+        if self._question is not None:
+            self._question.reject()
+        box = self._question = QMessageBox(self._window)
+        box.setObjectName("discardSandbox")
+        box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        box.setIcon(QMessageBox.Icon.Question)
+        box.setWindowTitle(self.tr("Drop the sandbox?"))
+        box.setText(self.tr("{0} in the sandbox would be dropped.").format(plural(len(self.sandbox.changes), "change")))
+        box.setInformativeText(self.tr("The file on disk was never changed. A copy keeps what you broke."))
+        drop = box.addButton(self.tr("&Drop"), QMessageBox.ButtonRole.DestructiveRole)
+        save = box.addButton(self.tr("Save as a &copy…"), QMessageBox.ButtonRole.ActionRole)
+        cancel = box.addButton(QMessageBox.StandardButton.Cancel)
+        box.setDefaultButton(save)
+        box.setEscapeButton(cancel)
+
+        def dropped() -> None:
+            self.sandbox.drop()
+            go()
+
+        drop.clicked.connect(lambda _=False: dropped())
+        save.clicked.connect(lambda _=False: self.ask_save())
+        box.finished.connect(lambda _: self._answered(box))
+        box.open()
+        return box
+
+    def _answered(self, box: QMessageBox) -> None:
+        if self._question is box:
+            self._question = None
+        self.sandbox.stay()
+
+    # --- copies ---
+
+    def _salvaged(self, done: Salvage) -> None:
+        there = done.count(Condition.WHOLE) + done.count(Condition.UNCHECKED)
+        what = self.tr("{0} of the sandbox") if self.sandbox.on else "{0}"
+        text = self.tr("{0} written to {1}").format(what.format(plural(there, "object")), done.folder)
+        self._session.message.emit(text)
+
+    def ask_save(self) -> QFileDialog:
+        """Asks for the name of a copy; the dialog asks before it gives the name of a file that is there."""
+        uri = self._session.uri
+        name = Path(self._session.request.name)
+        folder = Path(uri).parent if "://" not in uri else Path.home()
+        dialog = QFileDialog(self._window, self.tr("Save the sandbox as a copy"))
+        dialog.setObjectName("saveSandbox")
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+        dialog.setDirectory(str(folder))
+        dialog.selectFile(f"{name.stem}.broken{name.suffix}")
+        dialog.fileSelected.connect(lambda path: self.save_to(Path(path), agreed=True))
+        dialog.open()
+        return dialog
+
+    def save_to(self, path: Path, *, agreed: bool) -> None:
+        """Writes a copy."""
+
+        def failed(error: BaseException) -> None:
+            self._bar.tell(self.tr("Not saved: {0}").format(plain_words(error)), Tone.ERROR)
+
+        self.sandbox.save(path, agreed=agreed, failed=failed)
+
+    def _saved(self, path: Path) -> None:
+        text = self.tr("The sandbox was saved as {0}; the file itself is as it was.").format(path)
+        self._bar.tell(text, Tone.NOTE, action=self.tr("Open it"), do=lambda: self._session.open(str(path)))

@@ -1,0 +1,85 @@
+"""The command that saves what it can: salvage."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from shardcore.cli.options import USUAL, Json, Limit, Opening, Uri, opens, progress_bar
+from shardcore.cli.output import tell_json, tell_line, warn
+from shardcore.errors import DEFAULT_LIMIT, UsageError
+from shardcore.text import visible
+from shardcore.words import plural
+
+if TYPE_CHECKING:
+    from shardcore.salvaging import Salvage, Saved
+
+
+@opens
+def salvage(
+    uri: Uri,
+    folder: Annotated[
+        Path | None, typer.Argument(metavar="DIR", help="Made when it is not there.", show_default=False)
+    ] = None,
+    plan: Annotated[
+        bool, typer.Option("--plan", help="Only report: nothing is written, and DIR is not needed.")
+    ] = False,
+    limit_bytes: Limit = DEFAULT_LIMIT,
+    json: Json = False,
+    how: Opening = USUAL,
+) -> int:
+    """Take out of a damaged file what is whole, also what no index leads to, with a report."""
+    if folder is None and not plan:
+        raise UsageError("where to? give a folder, or --plan to look only")
+    from shardcore.extract import ANY_SIZE
+    from shardcore.salvaging import salvage as save
+
+    with progress_bar("salvaging") as progress:
+        done = save(
+            uri,
+            None if plan else folder,
+            format=how.format,
+            limit=limit_bytes or ANY_SIZE,
+            progress=progress,
+            remote=how.remote,
+            **how.options,
+        )
+    for one in done.items:
+        if json:
+            tell_json(one.to_json())
+        else:
+            _tell(one)
+    if json:
+        tell_json(done.summary())
+    else:
+        _sum_up(done)
+    lost = [one for one in done.items if one.condition.value in ("damaged", "lost")]
+    return 1 if lost or not done.items else 0
+
+
+def _tell(one: Saved) -> None:
+    """One line about one thing that was found."""
+    name = visible(one.path or one.key or one.name)
+    if one.sha256:
+        by = f"checked by {one.checked_by}" if one.checked_by else "nothing vouches for it"
+        key = "" if one.key is not None else "; found without a key"
+        tell_line(f"{one.condition.value:9}  {name}  {one.size}  {one.sha256}  ({by}{key})")
+    else:
+        tell_line(f"{one.condition.value:9}  {name}  {visible(one.why)}")
+
+
+def _sum_up(done: Salvage) -> None:
+    """The last line, and what to know besides."""
+    counts = done.counts
+    parts = [f"{counts[name]:,} {name}" for name in ("whole", "unchecked", "damaged", "lost")]
+    keyless = f"; {counts['without_key']:,} of them without a key" if counts["without_key"] else ""
+    tell_line(f"{done.format}: {plural(len(done.items), 'object')}: {', '.join(parts)}{keyless}")
+    if done.opens:
+        warn(f"the file does not open as a whole: {done.opens}")
+    for note in done.notes:
+        warn(note)
+
+
+COMMANDS = (salvage,)

@@ -1,0 +1,71 @@
+"""What can be taken out of a damaged MDB shard: its sections are records that need neither tables nor footer.
+
+A shard holds no contents: a file is saved as what the xorbs within reach make of it, which its hashes vouch for, or
+else as its recipe. Where the header is damaged, the records are read as they follow it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+
+from shardcore.errors import ExternalMissing, ShardError, SourceError
+from shardcore.formats.mdb.geometry import CHUNK, FILE
+from shardcore.formats.mdb.layout import HEADER, HEADER_VERSION, TAG
+from shardcore.formats.mdb.objects import RECIPE
+from shardcore.formats.mdb.shard import MdbShard
+from shardcore.objects import ObjectRef
+from shardcore.salvage import Damaged, Found, refs
+from shardcore.shard import bounded
+from shardcore.sources.patched import Change, PatchedSource
+
+_BY_HASHES = "the hashes of its ranges and of the file"
+_FOOTER = 200
+
+
+def salvage(damaged: Damaged) -> Iterator[Found]:
+    """Files as contents or recipes, and recipes of xorbs."""
+    shard = damaged.shard
+    if isinstance(shard, MdbShard):
+        yield from _records(damaged, shard, without_index=shard.damage is not None)
+        return
+    size = damaged.source.size
+    if size < HEADER.size:
+        return
+    for footer in (_FOOTER, 0):
+        head = HEADER.pack(tag=TAG, version=HEADER_VERSION, footer_size=footer)
+        with damaged.reopen(PatchedSource(damaged.source, [Change.overwrite(0, head)])) as mended:
+            if isinstance(mended, MdbShard) and len(mended.objects):
+                yield from _records(damaged, mended, without_index=True)
+                return
+
+
+def _records(damaged: Damaged, shard: MdbShard, *, without_index: bool) -> Iterator[Found]:
+    kinds = frozenset(kind for kind in shard.objects.kinds if kind != CHUNK)
+    for ref in refs(replace(damaged, shard=shard), kinds):
+        name = ref.key or f"row-{ref.row}"
+        if ref.error:
+            yield Found(ref.key, name, ref.spans, why=ref.error, without_index=without_index)
+            continue
+        content = ref.kind == FILE and _has_content(shard, ref)
+        if content:
+            pieces, by = partial(bounded, shard, ref, damaged.limit), _BY_HASHES
+        else:
+            pieces, by, name = partial(_recipe, shard, ref), "", f"{name.replace(':', '-')}.recipe.json"
+        yield Found(ref.key, name, ref.spans, pieces, by, without_index=without_index)
+
+
+def _has_content(shard: MdbShard, ref: ObjectRef) -> bool:
+    """Whether the xorbs of a file are within reach; what is wrong with them is told when it is read."""
+    try:
+        next(shard.stream(ref), b"")
+    except (ExternalMissing, SourceError):
+        return False
+    except ShardError:
+        return True
+    return True
+
+
+def _recipe(shard: MdbShard, ref: ObjectRef) -> Iterator[bytes]:
+    yield shard.read_part(ref, RECIPE)

@@ -1,0 +1,169 @@
+"""What can be taken out of a damaged shard: minishard indices are found again, and gzip members without any index.
+
+A gzip member says by its magic number where it begins and by its crc32 whether it is whole. A minishard index that is
+stored plain has no mark: it is looked for in what no other index claims, and believed only when its values stand
+without a gap before it, where a writer puts them, and every key of it is routed to one minishard.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+
+from shardcore.errors import FormatError
+from shardcore.finding import Work
+from shardcore.formats.neuroglancer.minishard import Entries, entries_of
+from shardcore.formats.neuroglancer.shard import NeuroglancerShard
+from shardcore.formats.neuroglancer.sharding import ShardingSpec
+from shardcore.frames import GZIP_MAGIC, gzip_end
+from shardcore.objects import ObjectRef
+from shardcore.payload import decompress, decompress_stream
+from shardcore.salvage import Covered, Damaged, Found, indexed, occurrences, pieces_of
+from shardcore.span import Span
+
+_BY_CRC = "the crc32 of its gzip member"
+_ENTRY = 24
+_MOST_INDEX = 1 << 26
+"""Plain bytes of a minishard index that is looked for."""
+_MOST_GAPS = 100
+"""Stretches in which a plain minishard index is looked for."""
+_MOST_TRIES = 2000
+"""Numbers of keys that a plain minishard index is tried with."""
+_TRY = 1 << 12
+"""Bytes that a place counts for that is looked at in vain."""
+
+
+def salvage(damaged: Damaged) -> Iterator[Found]:
+    """What the indices list that are there, what those list that are found again, then members that nothing lists."""
+    shard, source = damaged.shard, damaged.source
+    covered = Covered()
+    spec: ShardingSpec | None = None
+    if isinstance(shard, NeuroglancerShard):
+        spec = shard.spec
+        by = _BY_CRC if spec.data_encoding == "gzip" else ""
+
+        def checked(_: ObjectRef) -> str:
+            return by
+
+        seen: set[str | None] = set()
+        for found in indexed(damaged, checked):
+            seen.add(found.key)
+            if found.pieces is not None:
+                covered.add(found.spans[0].start, found.spans[0].stop)
+            yield found
+        _cover_indices(shard, covered)
+    base = spec.index_size if spec is not None else 0
+    members = list(_members(damaged, list(covered.gaps(base, source.size))))
+    indices = [one for member in members if (one := _index_in(damaged, member, spec)) is not None]
+    if spec is not None and spec.minishard_index_encoding == "raw":
+        for gap in list(covered.gaps(base, source.size))[:_MOST_GAPS]:
+            indices += _plain_indices(damaged, gap, spec)
+    zipped = spec.data_encoding == "gzip" if spec is not None else None
+    for place, entries in indices:
+        covered.add(place.start, place.stop)
+        for found in _listed(damaged, entries, {(member.start, member.stop) for member in members}, zipped):
+            if found.pieces is not None:
+                covered.add(found.spans[0].start, found.spans[0].stop)
+            yield found
+    for member in members:
+        if any(start <= member.start < stop for start, stop in covered.gaps(member.start, member.stop)):
+            pieces = partial(_plain, damaged, "gzip", member)
+            yield Found(None, f"gzip-member-at-{member.start}", (member,), pieces, _BY_CRC, without_index=True)
+
+
+def _cover_indices(shard: NeuroglancerShard, covered: Covered) -> None:
+    """The minishard indices that can be read belong to what is known."""
+    table = shard.file.levels.table()
+    known = np.unique(table.entries.minishards)
+    for minishard in known.tolist():
+        start, end = (int(one) for one in table.pairs[minishard])
+        covered.add(shard.file.base + start, shard.file.base + end)
+
+
+def _members(damaged: Damaged, gaps: list[tuple[int, int]]) -> Iterator[Span]:
+    """The whole gzip members in stretches that nothing lists."""
+    left = Work(damaged.source.size).left
+    for start, stop in gaps:
+        at = start
+        for place in occurrences(damaged.source, GZIP_MAGIC, start, stop, damaged.progress):
+            if place < at or left <= 0:
+                continue
+            found = gzip_end(damaged.source.read, place, stop, min(left, damaged.limit))
+            if found is None:
+                left -= _TRY
+                continue
+            at, plain = found
+            left -= plain
+            yield Span("", place, at)
+
+
+def _index_in(damaged: Damaged, member: Span, spec: ShardingSpec | None) -> tuple[Span, Entries] | None:
+    """A member that is a minishard index, and what it lists."""
+    try:
+        data = decompress("gzip", damaged.source.read(member.start, member.stop), limit=_MOST_INDEX)
+    except FormatError:
+        return None
+    if not data or len(data) % _ENTRY:
+        return None
+    sizes = [spec.index_size] if spec is not None else [16 << bits for bits in range(25)]
+    for size in sizes:
+        entries = entries_of([data], [0], size, damaged.source.size)
+        # Without a specification the values have to end where the index begins, as writers lay them out.
+        ends = entries.starts + entries.sizes
+        if _is_index(entries, spec) and (spec is not None or int(ends.max()) == member.start):
+            return member, entries
+    return None
+
+
+def _plain_indices(damaged: Damaged, gap: tuple[int, int], spec: ShardingSpec) -> Iterator[tuple[Span, Entries]]:
+    """The plain minishard indices in a stretch that nothing lists: each stands right after its values."""
+    start, stop = gap
+    while (found := _index_before(damaged, start, stop, spec)) is not None:
+        yield found
+        stop = int(found[1].starts.min())
+
+
+def _index_before(damaged: Damaged, start: int, stop: int, spec: ShardingSpec) -> tuple[Span, Entries] | None:
+    """The plain minishard index that ends at a place, and whose values stand without a gap before it."""
+    for count in range(1, min((stop - start) // _ENTRY, _MOST_TRIES) + 1):
+        at = stop - _ENTRY * count
+        entries = entries_of([damaged.source.read(at, stop)], [0], spec.index_size, damaged.source.size)
+        if not _is_index(entries, spec):
+            continue
+        first, last = int(entries.starts.min()), int((entries.starts + entries.sizes).max())
+        if first >= start and last == at and sum(entries.sizes.tolist()) == last - first:
+            return Span("", at, stop), entries
+    return None
+
+
+def _is_index(entries: Entries, spec: ShardingSpec | None) -> bool:
+    """Whether entries can be those of one minishard."""
+    if not len(entries) or entries.wrapped.any() or not entries.inside.all():
+        return False
+    if len(entries) > 1 and not (np.diff(entries.ids.astype(object)) > 0).all():
+        return False
+    if spec is None:
+        return True
+    minishards, shards = spec.place_many(entries.ids)
+    return len(set(minishards.tolist())) == 1 and len(set(shards.tolist())) == 1
+
+
+def _listed(damaged: Damaged, entries: Entries, members: set[tuple[int, int]], zipped: bool | None) -> Iterator[Found]:
+    """The values of an index that was found again; `zipped` says whether they are gzip members, None: who knows."""
+    rows = list(zip(entries.ids.tolist(), entries.starts.tolist(), entries.sizes.tolist(), strict=True))
+    if zipped is None:
+        zipped = any((start, start + size) in members for _, start, size in rows)
+    for key, start, size in rows:
+        span = Span("", start, start + size)
+        if zipped and (span.start, span.stop) not in members:
+            yield Found(str(key), str(key), (span,), why="no whole gzip member stands where the index says")
+            continue
+        pieces = partial(_plain, damaged, "gzip" if zipped else "none", span)
+        yield Found(str(key), str(key), (span,), pieces, _BY_CRC if zipped else "", without_index=True)
+
+
+def _plain(damaged: Damaged, codec: str, span: Span) -> Iterator[bytes]:
+    stored = pieces_of(damaged.source, span.start, span.stop)
+    return decompress_stream(codec, stored, limit=damaged.limit, span=span)

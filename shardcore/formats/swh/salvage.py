@@ -1,0 +1,193 @@
+"""What can be taken out of a damaged Read Shard: the objects stand one after the other, each with its length.
+
+The index is a help and no need: keys are the sha256 of contents by custom, so that a content says itself which key it
+has. Where a length cannot be right, the walk goes on at the next place from which a chain of objects leads on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from shardcore.finding import Work
+from shardcore.formats.swh.layout import HEADER, NO_OBJECT, OBJECT, SLOT
+from shardcore.salvage import MOST_FOUND, Covered, Damaged, Found, occurrences, pieces_of
+from shardcore.sources.base import Source
+from shardcore.span import Span
+
+_ALGORITHM = b"chd_ph\0"
+_USUAL_START = 512
+_CHAIN = 16
+"""Objects that have to follow each other for a place to be believed."""
+_FEW = 2
+"""Objects that suffice where the file ends in the next one."""
+_MOST_TRIES = 200_000
+"""Places that are tried as the beginning of a chain."""
+_WINDOW = 1 << 16
+_BY_KEY = "its sha256, which is its key"
+
+
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """Where the objects are, and what the index says of them.
+
+    Attributes:
+        start: First byte of the objects.
+        stop: One past the last.
+        whole: Where they ended before the file was cut.
+        places: For each key, in hex, the offset that its slot names.
+    """
+
+    start: int
+    stop: int
+    whole: int
+    places: dict[str, int]
+
+
+def salvage(damaged: Damaged) -> Iterator[Found]:
+    """Looks at the places that the index names, then walks from object to object, then tells what is left of keys."""
+    source, layout = damaged.source, _layout(damaged)
+    work = Work(source.size)
+    seen: set[str] = set()
+    covered = Covered()
+    read = partial(_content_at, source, stop=layout.stop)
+    custom, named = not layout.places, set(layout.places.values())
+    for key, at in sorted(layout.places.items(), key=lambda item: item[1]):
+        damaged.progress(min(at, layout.stop), max(layout.stop, 1))
+        span = read(at)
+        if span is not None and work.takes(span.size) and _digest(source, span) == key:
+            custom = True
+            seen.add(key)
+            covered.add(at, span.stop)
+            yield Found(key, key, (span,), partial(pieces_of, source, span.start, span.stop), _BY_KEY)
+    for start, stop in list(covered.gaps(layout.start, layout.stop)):
+        for span in _walk(damaged, layout, start, stop):
+            if not work.takes(span.size):
+                break
+            digest = _digest(source, span)
+            known = digest in layout.places and digest not in seen
+            if not known and (not custom or span.start - OBJECT.size in named):
+                continue  # the index names its key, which is told below
+            if known:
+                seen.add(digest)
+            covered.add(span.start - OBJECT.size, span.stop)
+            pieces = partial(pieces_of, source, span.start, span.stop)
+            by = _BY_KEY if known else ""
+            yield Found(digest if known else None, digest, (span,), pieces, by, without_index=True)
+    for key, at in layout.places.items():
+        if key not in seen:
+            yield _left(source, layout, key, at, custom=custom)
+
+
+def _left(source: Source, layout: _Layout, key: str, at: int, *, custom: bool) -> Found:
+    """What there is of a key whose content was not found."""
+    span = _content_at(source, at, layout.stop)
+    if span is None:
+        inside = layout.start <= at <= layout.stop - OBJECT.size
+        why = "the length at its place cannot be right" if inside else f"its slot points to byte {at}"
+        return Found(key, key, (Span("", at, at + OBJECT.size),) if inside else (), why=why)
+    if custom:
+        return Found(key, key, (span,), why="the sha256 of what stands at its place is not its key")
+    return Found(key, key, (span,), partial(pieces_of, source, span.start, span.stop))
+
+
+def _layout(damaged: Damaged) -> _Layout:
+    """The objects and the index: by the header, or by the hash function that follows the index."""
+    source, size = damaged.source, damaged.source.size
+    values = HEADER.read_one(source.read(0, min(HEADER.size, size)).ljust(HEADER.size, b"\0"))
+    start, index, hashes = (int(values[f"{name}_position"]) for name in ("objects", "index", "hash"))
+    fits = HEADER.size <= start <= index <= hashes and (hashes - index) % SLOT.size == 0
+    if not fits:
+        start, index = min(_USUAL_START, size), size
+    if not fits or source.read(min(hashes, size), min(hashes + len(_ALGORITHM), size)) != _ALGORITHM:
+        # Something is gone before the hash function, or the header is wrong: it stands elsewhere, or nowhere.
+        found = _by_hash_function(damaged)
+        if found is not None:
+            index, hashes = found
+    if not index < min(hashes, size):
+        return _Layout(start, min(index, size), max(index, size), {})
+    slots = min((min(hashes, size) - index) // SLOT.size, MOST_FOUND)
+    rows = SLOT.read(source.read(index, index + slots * SLOT.size), count=slots)
+    offsets, keys = rows["offset"], np.ascontiguousarray(rows["key"])
+    used = np.flatnonzero((offsets != np.uint64(NO_OBJECT)) & (offsets != np.uint64(0)))
+    places = {keys[row].tobytes().hex(): int(offsets[row]) for row in used.tolist()}
+    return _Layout(start, index, index, places)
+
+
+def _by_hash_function(damaged: Damaged) -> tuple[int, int] | None:
+    """Where the index begins and ends, by the hash function that follows it and says how many slots there are."""
+    source, best = damaged.source, None
+    for at in occurrences(source, _ALGORITHM, HEADER.size, source.size, damaged.progress):
+        count = int.from_bytes(source.read(at + 7, min(at + 11, source.size)), "little")
+        start = at - SLOT.size * count
+        if count >= 2 and start >= HEADER.size:
+            best = start, at
+    return best
+
+
+def _content_at(source: Source, at: int, stop: int) -> Span | None:
+    """The content whose length stands at a place; None where it would end after `stop`."""
+    if not 0 <= at <= stop - OBJECT.size:
+        return None
+    length = int.from_bytes(source.read(at, at + OBJECT.size), "big")
+    start = at + OBJECT.size
+    return Span("", start, start + length) if length <= stop - start else None
+
+
+def _digest(source: Source, span: Span) -> str:
+    digest = hashlib.sha256()
+    for piece in pieces_of(source, span.start, span.stop):
+        digest.update(piece)
+    return digest.hexdigest()
+
+
+def _walk(damaged: Damaged, layout: _Layout, start: int, stop: int) -> Iterator[Span]:
+    """The objects in bytes that no slot leads to; what is zero was deleted, or is empty: nobody can tell."""
+    source, at = damaged.source, start
+    tries = _MOST_TRIES
+    while at + OBJECT.size <= stop:
+        damaged.progress(at, max(layout.stop, 1))
+        span = _content_at(source, at, stop)
+        if span is not None and span.size and (span.stop == stop or _is_chained(source, span.stop, stop, layout.whole)):
+            yield span
+            at = span.stop
+            continue
+        at, used = _next_chain(source, at + 1, stop, layout.whole, tries)
+        tries -= used
+
+
+def _next_chain(source: Source, start: int, stop: int, whole: int, most: int) -> tuple[int, int]:
+    """The next place from which a chain of objects leads on, or `stop`; and how many places were tried."""
+    tried = 0
+    for first in range(start, stop - OBJECT.size + 1, _WINDOW):
+        raw = np.frombuffer(source.read(first, min(first + _WINDOW + OBJECT.size - 1, stop)), np.uint8)
+        lengths = np.ascontiguousarray(np.lib.stride_tricks.sliding_window_view(raw, OBJECT.size)).view(">u8").ravel()
+        room = np.maximum(stop - OBJECT.size - first - np.arange(len(lengths)), 0).astype(np.uint64)
+        for place in np.flatnonzero((lengths > 0) & (lengths <= room)).tolist():
+            tried += 1
+            if tried > most:
+                return stop, tried
+            if _is_chained(source, first + place, stop, whole):
+                return first + place, tried
+    return stop, tried
+
+
+def _is_chained(source: Source, at: int, stop: int, whole: int) -> bool:
+    """Whether objects follow each other from a place on: some of them, or all to the end."""
+    for number in range(_CHAIN):
+        if at == stop:
+            return True
+        if at > stop - OBJECT.size:
+            return number >= _FEW and whole > stop
+        length = int.from_bytes(source.read(at, at + OBJECT.size), "big")
+        if length > stop - at - OBJECT.size:
+            # The file may have been cut inside of it.
+            return number >= _FEW and length <= whole - at - OBJECT.size
+        if not length and number < _FEW:
+            return False
+        at += OBJECT.size + length
+    return True

@@ -1,0 +1,380 @@
+"""A shard before and after its bytes were changed: what notices the change, and what becomes of each object.
+
+The objects are asked for as any reader asks: by their key, one after the other, and read. How many are asked for, and
+how many bytes are read for it, is bounded (`MOST_OBJECTS`, `MOST_BYTES`); what is left out is counted.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from enum import Enum
+
+import numpy as np
+
+from shardcore.errors import ExternalMissing, KeyAbsent, ShardError, SourceError, ends_reading
+from shardcore.finding import Depth, Finding, Severity
+from shardcore.objects import ObjectRef, State
+from shardcore.progress import Progress, check_stopped, no_progress
+from shardcore.shard import Shard, bounded
+from shardcore.text import visible
+
+MOST_OBJECTS = 3000
+"""Objects that are compared; of more, so many spread evenly over all."""
+
+MOST_BYTES = 256 << 20
+"""Plain bytes that are read of all objects together, before and after a change."""
+
+MOST_APPEARED = 20
+"""Keys that were not there before, listed; the others are counted."""
+
+_ROWS_AT_ONCE = 1000
+_SERVED = (State.LIVE, State.EXTERNAL, State.DAMAGED)
+
+
+class Fate(Enum):
+    """What became of an object."""
+
+    SAME = "same"
+    """It is served with the same bytes; or fails as it failed before."""
+    REFUSED = "refused"
+    """Reading it is an error: nobody gets wrong bytes."""
+    LOST = "lost"
+    """Its key is not found any more."""
+    WRONG = "wrong"
+    """Other bytes are served, and reading them is no error."""
+    MENDED = "mended"
+    """It could not be had before, and is served now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """What a reader gets for a key.
+
+    Attributes:
+        digest: Of what was served; empty where reading failed.
+        size: Its plain bytes; -1 where reading failed.
+        error: Why it failed.
+        absent: Whether it failed because the key is not there.
+        recipe: Whether the content lies elsewhere and is not at hand, so that what the shard says of it counts.
+    """
+
+    digest: str
+    size: int
+    error: str = ""
+    absent: bool = False
+    recipe: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """A shard as it was: what its checks say, and what it serves.
+
+    Attributes:
+        opens: Why it does not open; empty where it does.
+        findings: What verification says, content and all.
+        served: What a reader gets for each key.
+        left_out: How many objects are not compared.
+    """
+
+    opens: str
+    findings: tuple[Finding, ...]
+    served: dict[str, Served]
+    left_out: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Object:
+    """One object that a change did something to.
+
+    Attributes:
+        key: Its key.
+        fate: What became of it.
+        why: The error, or what is served instead.
+        noticed: Codes of new findings that are about this object.
+        place: Where its stored bytes are now, as `(source, start, stop)`; None where nothing leads to them.
+    """
+
+    key: str
+    fate: Fate
+    why: str = ""
+    noticed: tuple[str, ...] = ()
+    place: tuple[str, int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One way to look at the file, and what it says that it did not say before.
+
+    Attributes:
+        name: `opening`, or a depth of verification.
+        new: The findings that are new there, and not known from the checks before it.
+        error: Why it could not be done, or why the file does not open.
+    """
+
+    name: str
+    new: tuple[Finding, ...] = ()
+    error: str = ""
+
+    @property
+    def notices(self) -> bool:
+        """Whether it tells that something is wrong; notes do not count."""
+        return bool(self.error) or any(one.severity is not Severity.NOTE for one in self.new)
+
+
+@dataclass(frozen=True, slots=True)
+class Impact:
+    """What changes of its bytes did to a shard.
+
+    Attributes:
+        checks: What each way to look at it says, the cheapest first.
+        gone: Findings that are not there any more.
+        counts: How many objects have each fate.
+        objects: Those that are not as before, in the order of their rows.
+        appeared: Keys that were not there before; the first of them.
+        more_appeared: How many more there are.
+        left_out: How many objects were not compared.
+        findings: All that verification says now.
+    """
+
+    checks: tuple[Check, ...]
+    gone: tuple[Finding, ...] = ()
+    counts: dict[Fate, int] = field(default_factory=dict)
+    objects: tuple[Object, ...] = ()
+    appeared: tuple[str, ...] = ()
+    more_appeared: int = 0
+    left_out: int = 0
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def codes(self) -> tuple[str, ...]:
+        """Codes of the new findings, each once."""
+        return tuple(dict.fromkeys(one.code for check in self.checks for one in check.new))
+
+    @property
+    def silent(self) -> tuple[Object, ...]:
+        """Objects with wrong bytes that no check says anything about."""
+        return tuple(one for one in self.objects if one.fate is Fate.WRONG and not one.noticed)
+
+
+def before(shard: Shard, progress: Progress = no_progress) -> Before:
+    """Notes what a shard says and serves, to be compared with later.
+
+    Raises:
+        SourceError: Its bytes cannot be had.
+    """
+    served: dict[str, Served] = {}
+    room = _Room(MOST_BYTES)
+    keys, total = _some_keys(shard)
+    for number, key in enumerate(keys):
+        progress(number, len(keys) + 1)
+        one = _serve(shard, key, room)
+        if one is not None:
+            served[key] = one
+    findings, error = _verified(shard, Depth.CONTENT)
+    opens = str(shard.damage) if shard.damage is not None else error
+    return Before(opens, findings, served, total - len(served))
+
+
+def compare(was: Before, shard: Shard, progress: Progress = no_progress) -> Impact:
+    """Compares a shard with what it was.
+
+    Args:
+        was: What `before` said of it.
+        shard: The shard with its bytes changed, opened with `partial`.
+        progress: Called often; may raise `Cancelled`.
+
+    Raises:
+        SourceError: The bytes cannot be had.
+    """
+    steps = len(was.served) + len(Depth) + 1
+    checks, findings, gone = _checks(was, shard, lambda done: progress(done, steps))
+    fresh = [one for check in checks for one in check.new if one.severity is not Severity.NOTE]
+    counts: Counter[Fate] = Counter()
+    objects: list[Object] = []
+    room = _Room(MOST_BYTES * 2)
+    left_out = was.left_out
+    for number, (key, old) in enumerate(was.served.items()):
+        progress(len(Depth) + number, steps)
+        now = _serve(shard, key, room)
+        if now is None:
+            left_out += 1
+            continue
+        fate, why = _fate(old, now)
+        counts[fate] += 1
+        if fate is not Fate.SAME:
+            objects.append(_object(shard, key, fate, why, fresh))
+    appeared, more = _appeared(was, shard)
+    progress(steps, steps)
+    return Impact(checks, gone, dict(counts), tuple(objects), appeared, more, left_out, findings)
+
+
+def _checks(
+    was: Before, shard: Shard, progress: Callable[[int], None]
+) -> tuple[tuple[Check, ...], tuple[Finding, ...], tuple[Finding, ...]]:
+    """What each depth says that is new; all findings; those that are gone."""
+    damage = str(shard.damage) if shard.damage is not None else ""
+    checks = [Check("opening", error=damage if damage != was.opens else "")]
+    known = Counter(_same(one) for one in was.findings)
+    findings: tuple[Finding, ...] = ()
+    for number, depth in enumerate(Depth):
+        progress(number)
+        findings, error = _verified(shard, depth)
+        new = []
+        seen: Counter[tuple[str, str | None, str]] = Counter()
+        for one in findings:
+            seen[_same(one)] += 1
+            if seen[_same(one)] > known[_same(one)]:
+                new.append(one)
+        known |= seen
+        checks.append(Check(depth.value, tuple(new), error))
+    now = Counter(_same(one) for one in findings)
+    gone = tuple(one for one in was.findings if not now[_same(one)])
+    return tuple(checks), findings, gone
+
+
+class _Room:
+    """How many bytes may still be read."""
+
+    def __init__(self, left: int) -> None:
+        self.left = left
+
+
+def _same(finding: Finding) -> tuple[str, str | None, str]:
+    return finding.code, finding.key, finding.message
+
+
+def _verified(shard: Shard, depth: Depth) -> tuple[tuple[Finding, ...], str]:
+    """What verification says, and why it could not come to its end."""
+    try:
+        return shard.verify(depth, lambda done, total: check_stopped()).findings, ""
+    except ShardError as error:
+        if ends_reading(error):
+            raise
+        return (), str(error)
+
+
+def _some_keys(shard: Shard) -> tuple[list[str], int]:
+    """The keys of objects that are there, at most `MOST_OBJECTS` of them; and how many there are."""
+    try:
+        shard.load_index()
+        count = len(shard.objects)
+    except ShardError as error:
+        if ends_reading(error):
+            raise
+        return [], 0
+    found: dict[str, None] = {}
+    for key in _keys(shard, count):
+        found[key] = None
+    keys = list(found)
+    if len(keys) > MOST_OBJECTS:
+        chosen = np.linspace(0, len(keys) - 1, MOST_OBJECTS).astype(np.int64)
+        return [keys[number] for number in chosen.tolist()], len(keys)
+    return keys, len(keys)
+
+
+def _keys(shard: Shard, count: int) -> Iterator[str]:
+    """The keys of all objects that are there."""
+    for first in range(0, min(count, MOST_OBJECTS * 100), _ROWS_AT_ONCE):
+        check_stopped()
+        rows = np.arange(first, min(first + _ROWS_AT_ONCE, count), dtype=np.int64)
+        states = shard.objects.columns(rows).state
+        for key, state in zip(shard.objects.key_texts(rows), states.tolist(), strict=True):
+            if key is not None and state in _SERVED:
+                yield key
+
+
+def _serve(shard: Shard, key: str, room: _Room) -> Served | None:
+    """What a reader gets for a key; None where that would be too many bytes."""
+    if shard.damage is not None and not shard.objects.counted:
+        return Served("", -1, str(shard.damage))
+    try:
+        ref = shard.find(key)
+    except KeyAbsent as error:
+        return Served("", -1, str(error), absent=True)
+    except ShardError as error:
+        if ends_reading(error):
+            raise
+        return Served("", -1, error.message)
+    if max(ref.size, ref.stored_size) > room.left:
+        return None
+    digest, size = hashlib.blake2b(digest_size=16), 0
+    try:
+        for piece in bounded(shard, ref, room.left):
+            check_stopped()
+            digest.update(piece)
+            size += len(piece)
+    except ShardError as error:
+        if ends_reading(error):
+            raise
+        if isinstance(error, (ExternalMissing, SourceError)):
+            return Served(_recipe(shard, ref), ref.size, error.message, recipe=True)
+        return Served("", -1, error.message)
+    finally:
+        room.left -= size
+    return Served(digest.hexdigest(), size)
+
+
+def _recipe(shard: Shard, ref: ObjectRef) -> str:
+    """A digest of what the shard itself says of an object whose content lies elsewhere."""
+    digest = hashlib.blake2b(digest_size=16)
+    plain = {name: value for name, value in ref.extras.items() if isinstance(value, (str, int, float, bool))}
+    digest.update(json.dumps([ref.key, ref.size, ref.codec, ref.kind, plain], sort_keys=True).encode())
+    for part in ref.parts:
+        try:
+            digest.update(shard.read_part(ref, part, limit=1 << 24))
+        except ShardError as error:
+            digest.update(type(error).__name__.encode())
+    return digest.hexdigest()
+
+
+def _fate(old: Served, now: Served) -> tuple[Fate, str]:
+    if now.digest:
+        if now.digest == old.digest:
+            return Fate.SAME, ""
+        if not old.digest:
+            return Fate.MENDED, ""
+        if now.recipe or old.recipe:
+            return Fate.WRONG, "the answer is another one"
+        sizes = f"{old.size:,} bytes before, {now.size:,} now" if old.size != now.size else f"{now.size:,} bytes"
+        return Fate.WRONG, f"other bytes are served: {sizes}"
+    if now.absent:
+        return (Fate.SAME, "") if old.absent else (Fate.LOST, "")
+    # What could not be read before is as it was.
+    return (Fate.SAME, "") if not old.digest else (Fate.REFUSED, now.error)
+
+
+def _object(shard: Shard, key: str, fate: Fate, why: str, fresh: list[Finding]) -> Object:
+    place = None
+    spans: tuple[tuple[str, int, int], ...] = ()
+    if fate is not Fate.LOST:
+        try:
+            ref = shard.find(key)
+        except ShardError:
+            ref = None
+        if ref is not None:
+            all_spans = (*ref.spans, *((ref.record,) if ref.record is not None else ()))
+            spans = tuple((one.source, one.start, one.stop) for one in all_spans)
+            place = spans[0] if spans else None
+    codes = (one.code for one in fresh if one.key == key or _touches(one, spans))
+    return Object(key, fate, visible(why), tuple(dict.fromkeys(codes)), place)
+
+
+def _touches(finding: Finding, spans: tuple[tuple[str, int, int], ...]) -> bool:
+    """Whether a finding is about the bytes of an object; those that are about a whole section are about nobody's."""
+    span = finding.span
+    if span is None or finding.key is not None:
+        return False
+    return any(source == span.source and start < span.stop and span.start < stop for source, start, stop in spans)
+
+
+def _appeared(was: Before, shard: Shard) -> tuple[tuple[str, ...], int]:
+    """Keys that were not there before, as far as all were compared."""
+    if was.left_out:
+        return (), 0
+    keys, _ = _some_keys(shard)
+    fresh = [key for key in keys if key not in was.served]
+    return tuple(fresh[:MOST_APPEARED]), max(len(fresh) - MOST_APPEARED, 0)

@@ -1,0 +1,343 @@
+"""Takes out of a damaged file what is whole, and reports on the rest: each format knows how (`shardcore.salvage`)."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+from shardcore.errors import DEFAULT_LIMIT, Cancelled, LimitExceeded, ShardError, SourceError, UsageError, ends_reading
+from shardcore.extract.names import Names
+from shardcore.finding import Work
+from shardcore.format import Format
+from shardcore.progress import Progress, no_progress
+from shardcore.registry import all_formats, format_of
+from shardcore.registry import open as open_shard
+from shardcore.salvage import MOST_FOUND, Condition, Damaged, Found, indexed
+from shardcore.shard import Shard
+from shardcore.sources.base import Folder, Source
+from shardcore.sources.remote.options import RemoteOptions
+from shardcore.sources.where import source_of
+from shardcore.sources.wrapped import WrapperSource
+from shardcore.span import Span
+from shardcore.words import plural
+from shardcore.writing.temporary import write_whole
+
+REPORT = "salvage.json"
+"""The report in the folder."""
+
+UNCHECKED = "unchecked"
+"""The sub-folder for what nothing vouches for."""
+
+_MOST_SPANS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """What became of one thing that was found.
+
+    Attributes:
+        key: Its key; None where it was found without one.
+        name: What its file is called, before it is made safe.
+        condition: How it is.
+        path: The file, relative to the folder; empty where none was written.
+        size: Its plain bytes; -1 where they were not had.
+        sha256: Of its plain bytes.
+        checked_by: What vouches for it.
+        why: Why it is damaged or lost, or was not written.
+        spans: Where its stored bytes are; the first of them.
+        without_index: Whether it was found without the index.
+    """
+
+    key: str | None
+    name: str
+    condition: Condition
+    path: str = ""
+    size: int = -1
+    sha256: str = ""
+    checked_by: str = ""
+    why: str = ""
+    spans: tuple[Span, ...] = ()
+    without_index: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        """The JSON form of the command line."""
+        return {
+            "key": self.key,
+            "name": self.name,
+            "condition": self.condition.value,
+            "path": self.path or None,
+            "size": self.size if self.size >= 0 else None,
+            "sha256": self.sha256 or None,
+            "checked_by": self.checked_by or None,
+            "why": self.why or None,
+            "spans": [span.to_json() for span in self.spans],
+            "without_index": self.without_index,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Salvage:
+    """What was saved of a file.
+
+    Attributes:
+        format: As which format it was taken.
+        opens: Why it does not open as a whole; empty where it does.
+        items: What was found, in the order in which it was.
+        folder: Where files were written; None where it was only looked.
+        notes: What was left out, a sentence each.
+    """
+
+    format: str
+    opens: str
+    items: tuple[Saved, ...]
+    folder: Path | None = None
+    notes: tuple[str, ...] = field(default=())
+
+    def count(self, condition: Condition) -> int:
+        """How many things are in a condition."""
+        return sum(one.condition is condition for one in self.items)
+
+    @property
+    def without_key(self) -> int:
+        """How many can be taken out that have no key."""
+        there = (Condition.WHOLE, Condition.UNCHECKED)
+        return sum(one.key is None and one.condition in there for one in self.items)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many things are in each condition, and how many have no key."""
+        return {one.value: self.count(one) for one in Condition} | {"without_key": self.without_key}
+
+    def summary(self) -> dict[str, Any]:
+        """The JSON form of the command line, without the items."""
+        return {"format": self.format, "damage": self.opens or None, "notes": list(self.notes), **self.counts}
+
+
+def salvage(
+    where: str | Path | bytes | Source,
+    folder: str | Path | None,
+    *,
+    format: str | None = None,
+    limit: int = DEFAULT_LIMIT,
+    progress: Progress = no_progress,
+    remote: RemoteOptions | None = None,
+    **options: Any,
+) -> Salvage:
+    """Takes out of a file what is whole, and what nothing speaks against into a sub-folder; damaged things stay.
+
+    The folder is made; files in it are never replaced. The report lies beside them as `salvage.json`.
+
+    Args:
+        where: A path, an address, bytes, or a `Source`.
+        folder: Where the files go; None to look only.
+        format: The name of the format; None to recognise it, by what can be found where its beginning is damaged.
+        limit: Most plain bytes of one object.
+        progress: Called often; may raise `Cancelled`.
+        remote: How remote things are reached.
+        **options: Options for opening, as of `shardcore.open`.
+
+    Raises:
+        UsageError: It is a folder, or no format finds anything.
+        SourceError: The bytes cannot be had, or a file cannot be written.
+    """
+    source = source_of(where, remote)
+    if isinstance(source, Folder):
+        source.close()
+        raise UsageError(f"{source.uri} is a folder: what is whole is taken out of one of its files")
+    try:
+        target = _made(folder)
+        lent = _Lent(source)
+        name = format or _format_of(lent, limit, progress, options)
+        saver = _Saver(source, target, limit, progress)
+        with _opened(lent, name, options) as shard:
+            one, opens = format_of(name), str(shard.damage) if shard.damage else ""
+            items = tuple(saver.save(found) for found in _found(one, lent, shard, limit, progress, options))
+        done = Salvage(one.name, opens, items, target, saver.notes)
+        if target is not None:
+            _write_report(target, source, done)
+        return done
+    finally:
+        if source is not where:
+            source.close()
+
+
+def _made(folder: str | Path | None) -> Path | None:
+    if folder is None:
+        return None
+    path = Path(folder)
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        if not path.is_dir():
+            raise UsageError(f"{path} is no folder")
+        if (path / REPORT).exists():
+            raise UsageError(f"{path / REPORT} exists already: give another folder")
+    except OSError as error:
+        raise SourceError(f"cannot make the folder {path}: {error.strerror or error}") from error
+    return path
+
+
+class _Lent(WrapperSource):
+    """The file, lent to shards: closing them leaves it open."""
+
+    def close(self) -> None:
+        """Leaves it open."""
+
+
+def _format_of(source: Source, limit: int, progress: Progress, options: dict[str, Any]) -> str:
+    """The format that opens it; where none does, the one that finds the most.
+
+    Raises:
+        UsageError: None finds anything.
+    """
+    with _opened(source, None, options) as shard:
+        if shard.format != "unknown":
+            return shard.format
+    fitting = [one for one in all_formats() if any(fnmatchcase(source.name.lower(), f"*{s}") for s in one.suffixes)]
+    worth: dict[str, int] = {}
+    for one in fitting or all_formats():
+        try:
+            shard = _opened(source, one.name, options)
+        except UsageError:
+            continue
+        saver = _Saver(source, None, limit, progress)
+        with shard:
+            found = [saver.save(item) for item in _found(one, source, shard, limit, progress, options)]
+        sizes = [item.size * (2 if item.condition is Condition.WHOLE else 1) for item in found if item.size > 0]
+        worth[one.name] = sum(sizes)
+    best = max(worth, key=lambda name: worth[name], default="")
+    if not best or not worth[best]:
+        raise UsageError(f"{source.name}: no format finds anything in it; name one")
+    return best
+
+
+def _opened(source: Source, name: str | None, options: dict[str, Any]) -> Shard:
+    """What opens of the bytes."""
+    return open_shard(source, format=name, partial=True, **options)
+
+
+def _found(
+    one: Format, source: Source, shard: Shard, limit: int, progress: Progress, options: dict[str, Any]
+) -> Iterator[Found]:
+    damaged = Damaged(source, shard, lambda other: _opened(other, one.name, options), limit, progress)
+    found = one.salvage(damaged) if one.salvage is not None else indexed(damaged, lambda _: "")
+    for number, item in enumerate(found):
+        if number >= MOST_FOUND:
+            return
+        yield item
+
+
+class _Saver:
+    """Reads what was found, compares it, and writes it.
+
+    Args:
+        source: The file.
+        folder: Where files go; None to look only.
+        limit: Most plain bytes of one object.
+        progress: Called with the bytes read.
+    """
+
+    def __init__(self, source: Source, folder: Path | None, limit: int, progress: Progress) -> None:
+        self._size = source.size
+        self._folder = folder
+        self._limit = limit
+        self._progress = progress
+        self._left = Work(self._size).left
+        self._names = Names([REPORT, UNCHECKED])
+        self._over = 0
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was left out."""
+        many = plural(self._over, "object was", "objects were")
+        return (f"{many} not read: together they have far more bytes than the file",) if self._over else ()
+
+    def save(self, found: Found) -> Saved:
+        """Reads one thing to its end, and writes it where it is whole or nothing speaks against it."""
+        spans = found.spans[:_MOST_SPANS]
+        plain = Saved(
+            found.key, found.name, Condition.LOST, spans=spans, why=found.why, without_index=found.without_index
+        )
+        if found.pieces is None:
+            there = any(span.size for span in found.spans)
+            return replace(plain, condition=Condition.DAMAGED if there else Condition.LOST)
+        if self._left <= 0:
+            self._over += 1
+            return replace(plain, condition=Condition.UNCHECKED, why="not read: too many bytes in all")
+        condition = Condition.WHOLE if found.checked_by else Condition.UNCHECKED
+        digest, size = hashlib.sha256(), 0
+
+        fault: list[ShardError] = []
+
+        def stored() -> Iterator[bytes]:
+            assert found.pieces is not None
+            try:
+                yield from found.pieces()
+            except ShardError as error:
+                fault.append(error)
+                raise
+
+        def pieces() -> Iterator[bytes]:
+            nonlocal size
+            for piece in stored():
+                self._progress(max(self._size - 1, 0), self._size)
+                digest.update(piece)
+                size += len(piece)
+                self._left -= len(piece)
+                if size > self._limit:
+                    fault.append(LimitExceeded(f"over {plural(self._limit, 'byte')}; that is the limit"))
+                    raise fault[-1]
+                yield piece
+
+        path = ""
+        try:
+            if self._folder is None:
+                for _ in pieces():
+                    pass
+            else:
+                path = self._write(found, condition, pieces())
+        except ShardError as error:
+            # What cannot be written is no damage of the file.
+            if error not in fault or ends_reading(error):
+                raise
+            return replace(plain, condition=Condition.DAMAGED, why=error.message)
+        return replace(
+            plain,
+            condition=condition,
+            path=path,
+            size=size,
+            sha256=digest.hexdigest(),
+            checked_by=found.checked_by,
+        )
+
+    def _write(self, found: Found, condition: Condition, pieces: Iterator[bytes]) -> str:
+        assert self._folder is not None
+        name = self._names.give(found.name)
+        parent = self._folder / UNCHECKED if condition is Condition.UNCHECKED else self._folder
+        try:
+            parent.mkdir(exist_ok=True)
+        except OSError as error:
+            raise SourceError(f"cannot make the folder {parent}: {error.strerror or error}") from error
+        while (parent / name).exists():
+            name = self._names.rename(name)
+        write_whole(parent / name, pieces)
+        return name if parent == self._folder else f"{UNCHECKED}/{name}"
+
+
+def _write_report(folder: Path, source: Source, done: Salvage) -> None:
+    """The report: what `--json` prints, as one document."""
+    document = {
+        "file": source.name,
+        "size": source.size,
+        **done.summary(),
+        "items": [one.to_json() for one in done.items],
+    }
+    text = json.dumps(document, indent=1, ensure_ascii=True)
+    write_whole(folder / REPORT, [text.encode("ascii"), b"\n"])
+
+
+__all__ = ["REPORT", "UNCHECKED", "Cancelled", "Salvage", "Saved", "salvage"]

@@ -1,0 +1,246 @@
+"""A source with changes laid over it: bytes overwritten or taken out, in memory, while the source stays as it is."""
+
+from __future__ import annotations
+
+import hashlib
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+from shardcore.errors import LimitExceeded, SourceChanged, UsageError
+from shardcore.sources.base import PurposeAt, Source
+from shardcore.sources.wrapped import WrapperSource
+from shardcore.words import plural
+
+MOST_CHANGES = 1000
+"""Changes of one source that are held at once."""
+
+MOST_NEW = 16 << 20
+"""New bytes of all changes together: they are kept in memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One change of the bytes, as they were after the changes before it.
+
+    Attributes:
+        start: The first byte that is changed.
+        stop: One past the last.
+        data: As many new bytes; None where they are taken out, and what follows moves up.
+        what: What was done, in a few words.
+    """
+
+    start: int
+    stop: int
+    data: bytes | None
+    what: str = ""
+
+    @staticmethod
+    def overwrite(start: int, data: bytes) -> Change:
+        """Puts other bytes in the place of as many."""
+        return Change(start, start + len(data), data, f"{plural(len(data), 'byte')} overwritten at {start}")
+
+    @staticmethod
+    def flip(offset: int, bit: int, old: int) -> Change:
+        """Turns one bit of a byte.
+
+        Args:
+            offset: The byte.
+            bit: Which of its bits; 0 is the lowest, worth 1.
+            old: The byte as it is.
+
+        Raises:
+            UsageError: A byte has no such bit.
+        """
+        if not 0 <= bit < 8:
+            raise UsageError(f"a byte has the bits 0 to 7, not {bit}")
+        return Change(offset, offset + 1, bytes([old ^ 1 << bit]), f"bit {bit} of byte {offset} flipped")
+
+    @staticmethod
+    def cut(start: int, stop: int) -> Change:
+        """Takes bytes out."""
+        return Change(start, stop, None, f"{plural(stop - start, 'byte')} cut at {start}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """Bytes that follow each other: of the source underneath from `at` on, or new ones."""
+
+    at: int
+    size: int
+    data: bytes | None = None
+
+    def part(self, start: int, stop: int) -> _Piece:
+        data = None if self.data is None else self.data[start:stop]
+        return _Piece(self.at + start, stop - start, data)
+
+
+class PatchedSource(WrapperSource):
+    """A source as it would be with some changes.
+
+    Name, address and folder are those of the source underneath, so that what lies beside it is found. The identity is
+    another with every change: caches never mix the two.
+
+    Args:
+        base: The source; it is only read.
+        changes: What is changed, one after the other.
+        expects: The identity that the source underneath has to have; empty for any.
+
+    Raises:
+        UsageError: A change lies outside of the bytes.
+        LimitExceeded: There are too many changes, or too many new bytes.
+        SourceChanged: The source underneath is another one.
+    """
+
+    def __init__(self, base: Source, changes: Sequence[Change] = (), *, expects: str = "") -> None:
+        super().__init__(base)
+        if expects and base.identity != expects:
+            raise SourceChanged(f"{base.name} was changed by another program: start over")
+        self.near = base.near
+        self.changes = tuple(changes)
+        check_room(self.changes)
+        pieces = [_Piece(0, base.size)] if base.size else []
+        for change in self.changes:
+            pieces = _applied(pieces, change)
+        self._pieces = pieces
+        self._starts = [0, *accumulate(piece.size for piece in pieces)]
+        self._identity = ""
+
+    @property
+    def size(self) -> int:
+        """Number of bytes with the changes."""
+        return self._starts[-1]
+
+    @property
+    def identity(self) -> str:
+        """That of the source underneath, and a digest of the changes."""
+        if not self.changes:
+            return self.base.identity
+        if not self._identity:
+            digest = hashlib.blake2b(digest_size=16)
+            for change in self.changes:
+                digest.update(f"{change.start}-{change.stop}-{change.data is None};".encode())
+                digest.update(change.data or b"")
+            self._identity = f"{self.base.identity}+{digest.hexdigest()}"
+        return self._identity
+
+    @property
+    def new_ranges(self) -> tuple[tuple[int, int], ...]:
+        """The stretches of new bytes, sorted."""
+        found: list[tuple[int, int]] = []
+        for start, piece in zip(self._starts, self._pieces, strict=False):
+            if piece.data is None:
+                continue
+            if found and found[-1][1] == start:
+                found[-1] = (found[-1][0], start + piece.size)
+            else:
+                found.append((start, start + piece.size))
+        return tuple(found)
+
+    @property
+    def cuts(self) -> tuple[tuple[int, int], ...]:
+        """Where bytes were taken out, and how many: the place before which they stood, sorted."""
+        found: list[tuple[int, int]] = []
+        expected = 0
+        for start, piece in zip(self._starts, self._pieces, strict=False):
+            if piece.at > expected:
+                found.append((start, piece.at - expected))
+            expected = piece.at + piece.size
+        if expected < self.base.size:
+            found.append((self.size, self.base.size - expected))
+        return tuple(found)
+
+    def place_of(self, offset: int) -> int | None:
+        """Where a byte of the source underneath is now; None where it was taken out."""
+        number = bisect_right(self._pieces, offset, key=lambda piece: piece.at) - 1
+        if number < 0 or offset >= self._pieces[number].at + self._pieces[number].size:
+            return None
+        return self._starts[number] + offset - self._pieces[number].at
+
+    def loaded(self, start: int, stop: int) -> tuple[tuple[int, int], ...]:
+        """New bytes are at hand; of the others the source underneath tells."""
+        found: list[tuple[int, int]] = []
+        for at, piece in self._inside(start, stop):
+            if piece.data is not None:
+                ranges: tuple[tuple[int, int], ...] = ((at, at + piece.size),)
+            else:
+                moved = at - piece.at
+                ranges = tuple((a + moved, b + moved) for a, b in self.base.loaded(piece.at, piece.at + piece.size))
+            for a, b in ranges:
+                if found and found[-1][1] == a:
+                    found[-1] = (found[-1][0], b)
+                else:
+                    found.append((a, b))
+        return tuple(found)
+
+    def prefetch(self, start: int, stop: int) -> None:
+        """As the source underneath."""
+        for _, piece in self._inside(max(start, 0), min(stop, self.size)):
+            if piece.data is None:
+                self.base.prefetch(piece.at, piece.at + piece.size)
+
+    def learn_purposes(self, at: PurposeAt) -> None:
+        """As the source underneath, of whose bytes those that were taken out have no purpose."""
+        self.base.learn_purposes(lambda offset: None if (here := self.place_of(offset)) is None else at(here))
+
+    def _read(self, start: int, stop: int) -> bytes:
+        return self._read_many([(start, stop)])[0]
+
+    def _read_first(self, count: int) -> bytes:
+        return self._read(0, min(count, self.size))
+
+    def _read_last(self, count: int) -> bytes:
+        return self._read(max(self.size - count, 0), self.size)
+
+    def _read_many(self, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
+        # The source underneath is asked once, for all that is wanted of it: it knows best what to read together.
+        parts = [[piece for _, piece in self._inside(start, stop)] for start, stop in ranges]
+        wanted = [(piece.at, piece.at + piece.size) for pieces in parts for piece in pieces if piece.data is None]
+        stored = iter(self.base.read_many(wanted) if wanted else [])
+        return [b"".join(next(stored) if one.data is None else one.data for one in pieces) for pieces in parts]
+
+    def _inside(self, start: int, stop: int) -> Iterator[tuple[int, _Piece]]:
+        """The parts of pieces in `[start, stop)`, and where each begins."""
+        number = max(bisect_right(self._starts, start) - 1, 0)
+        while number < len(self._pieces) and self._starts[number] < stop:
+            first, piece = self._starts[number], self._pieces[number]
+            low, high = max(start, first), min(stop, first + piece.size)
+            if low < high:
+                yield low, piece.part(low - first, high - first)
+            number += 1
+
+
+def check_room(changes: Sequence[Change]) -> None:
+    """Lets as many changes pass as are held at once.
+
+    Raises:
+        LimitExceeded: There are more, or they have too many new bytes.
+    """
+    if len(changes) > MOST_CHANGES:
+        raise LimitExceeded(f"{len(changes):,} changes; at most {MOST_CHANGES:,} are held: save a copy and go on there")
+    size = sum(len(change.data or b"") for change in changes)
+    if size > MOST_NEW:
+        raise LimitExceeded(f"{size:,} new bytes; at most {MOST_NEW:,} are held in memory")
+
+
+def _applied(pieces: list[_Piece], change: Change) -> list[_Piece]:
+    size = sum(piece.size for piece in pieces)
+    if not 0 <= change.start < change.stop <= size:
+        raise UsageError(f"bytes {change.start}..{change.stop} cannot be changed: there are {size}")
+    if change.data is not None and len(change.data) != change.stop - change.start:
+        raise UsageError(f"{len(change.data)} new bytes do not fit into {change.start}..{change.stop}")
+    found: list[_Piece] = []
+    at = 0
+    for piece in pieces:
+        low, high = max(change.start - at, 0), min(change.stop - at, piece.size)
+        if low > 0:
+            found.append(piece.part(0, min(low, piece.size)))
+        if low < high and change.data is not None:
+            # What is overwritten keeps its place underneath, so that cuts can be told from it.
+            new = change.data[at + low - change.start : at + high - change.start]
+            found.append(_Piece(piece.at + low, high - low, new))
+        if high < piece.size:
+            found.append(piece.part(max(high, 0), piece.size))
+        at += piece.size
+    return [piece for piece in found if piece.size]

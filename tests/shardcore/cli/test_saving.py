@@ -1,0 +1,35 @@
+"""The command that takes out what is whole."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from shardcore.cli.program import EXIT_ABSENT, EXIT_FINE, EXIT_USAGE, run
+
+SAMPLES = Path(__file__).parents[3] / "resources" / "samples"
+DAMAGED = SAMPLES / "des" / "damaged" / "20260105_2A_0000.des"
+
+
+def test_a_plan_reports_and_writes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each thing on a line, what vouches for it, and how many there are of each condition."""
+    assert run(["salvage", str(DAMAGED), "--plan"]) == EXIT_FINE
+    out, error = capsys.readouterr()
+    assert out.count("whole      ") == 5
+    assert "des: 5 objects: 5 whole, 0 unchecked, 0 damaged, 0 lost" in out
+    assert "does not open as a whole" in error
+    assert run(["salvage", str(SAMPLES / "xorb" / "damaged.xorb"), "--plan", "--json"]) == EXIT_ABSENT
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [line["condition"] for line in lines[:-1]] == ["whole"] * 4 + ["damaged", "whole"]
+    assert (lines[-1]["format"], lines[-1]["whole"], lines[-1]["damaged"]) == ("xorb", 5, 1)
+
+
+def test_files_are_written_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Into a folder that is made; a second run into the same is refused, and a folder has to be named."""
+    assert run(["salvage", str(DAMAGED), str(tmp_path / "out")]) == EXIT_FINE
+    assert len(list((tmp_path / "out").iterdir())) == 6
+    assert run(["salvage", str(DAMAGED), str(tmp_path / "out")]) == EXIT_USAGE
+    assert run(["salvage", str(DAMAGED)]) == EXIT_USAGE
+    assert "--plan" in capsys.readouterr().err

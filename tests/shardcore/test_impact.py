@@ -1,0 +1,174 @@
+"""What notices a change of the bytes, and what becomes of each object."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+import shardcore
+from shardcore import impact as comparing
+from shardcore.errors import Cancelled
+from shardcore.impact import Impact, before, compare
+from shardcore.peers import Answer, peers_about
+from shardcore.registry import all_formats, format_of
+from shardcore.sources.local import FileSource
+from shardcore.sources.patched import Change, PatchedSource
+
+SAMPLES = Path(__file__).parents[2] / "resources" / "samples"
+
+
+def impact_of(path: Path, *changes: Change) -> Impact:
+    """What some changes of a file do."""
+    with shardcore.open(path, partial=True) as shard:
+        was = before(shard)
+    with shardcore.open(PatchedSource(FileSource(path), changes), partial=True) as shard:
+        return compare(was, shard)
+
+
+def fates(impact: Impact) -> dict[str, int]:
+    """How many objects have each fate."""
+    return {fate.value: count for fate, count in impact.counts.items()}
+
+
+def checks(impact: Impact) -> list[str]:
+    """Which checks notice something."""
+    return [check.name for check in impact.checks if check.notices]
+
+
+def first_object(path: Path, key: str | None = None) -> tuple[str, int, int]:
+    """The key and the place of an object."""
+    with shardcore.open(path) as shard:
+        shard.load_index()
+        ref = (
+            shard.find(key)
+            if key
+            else next(
+                one
+                for one in map(shard.objects.ref, range(len(shard.objects)))
+                if one.key and one.spans and one.size > 2
+            )
+        )
+        assert ref.key is not None
+        return ref.key, ref.spans[0].start, ref.spans[0].stop
+
+
+def test_a_flipped_bit_of_content_is_served_wrong_and_noticed_by_the_digest() -> None:
+    """swh: a lookup compares the key of the slot alone, so wrong bytes are served; only the sha256 tells."""
+    key, start, stop = first_object(SAMPLES / "swh" / "small.shard")
+    with FileSource(SAMPLES / "swh" / "small.shard") as file:
+        old = file.read(stop - 1, stop)[0]
+    impact = impact_of(SAMPLES / "swh" / "small.shard", Change.flip(stop - 1, 0, old))
+    assert fates(impact) == {"wrong": 1, "same": 11}
+    assert checks(impact) == ["content"]
+    (wrong,) = impact.objects
+    assert (wrong.key, wrong.noticed) == (key, ("swh.content-hash",))
+    assert start <= wrong.place[1] if wrong.place else False
+    assert not impact.silent
+    (peer,) = peers_about(format_of("swh").peers(), impact.codes)
+    assert peer.answer is Answer.WRONG
+
+
+def test_plain_content_without_a_digest_is_wrong_in_silence(tmp_path: Path) -> None:
+    """des: nothing vouches for a payload that is stored plain; no check at any depth says a word."""
+    path = tmp_path / "a.des"
+    with shardcore.create(path, format="des") as writer:
+        writer.add("a", b"hello")
+        writer.add("b", b"shard")
+    impact = impact_of(path, Change.overwrite(9, b"E"))
+    assert fates(impact) == {"wrong": 1, "same": 1}
+    assert checks(impact) == []
+    assert [one.key for one in impact.silent] == ["a"]
+
+
+def test_a_cut_file_refuses_what_it_cannot_find(tmp_path: Path) -> None:
+    """A file without its end does not open as a whole: opening tells, and no object gives wrong bytes."""
+    impact = impact_of(SAMPLES / "swh" / "small.shard", Change.cut(600, 5064))
+    assert checks(impact)[0] == "opening"
+    assert fates(impact) == {"refused": 12}
+    assert all(one.why for one in impact.objects)
+
+
+def test_a_changed_key_is_lost_and_another_appears(tmp_path: Path) -> None:
+    """des: the uid is in the index alone; under its new name the object is there."""
+    path = tmp_path / "a.des"
+    with shardcore.create(path, format="des") as writer:
+        writer.add("a", b"hello")
+        writer.add("b", b"shard")
+    at = path.read_bytes().rindex(b"\x01\x00b")
+    impact = impact_of(path, Change.overwrite(at + 2, b"c"))
+    assert fates(impact) == {"lost": 1, "same": 1}
+    assert impact.appeared == ("c",)
+
+
+def test_bytes_that_nobody_reads_harm_nothing(tmp_path: Path) -> None:
+    """Taking back a change, or changing padding, leaves every object as it was."""
+    with FileSource(SAMPLES / "swh" / "small.shard") as file:
+        padding = file.read(200, 201)[0]
+    impact = impact_of(SAMPLES / "swh" / "small.shard", Change.flip(200, 1, padding))
+    assert fates(impact) == {"same": 12}
+    assert not impact.objects
+    again = impact_of(
+        SAMPLES / "swh" / "small.shard",
+        Change.flip(600, 1, 0),
+        Change.overwrite(600, (SAMPLES / "swh" / "small.shard").read_bytes()[600:601]),
+    )
+    assert fates(again) == {"same": 12}
+    assert checks(again) == []
+
+
+def test_what_is_compared_is_bounded_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of more objects than the bound some are compared, spread over all; the others are told as left out."""
+    monkeypatch.setattr(comparing, "MOST_OBJECTS", 5)
+    impact = impact_of(SAMPLES / "swh" / "small.shard", Change.overwrite(200, b"x"))
+    assert sum(impact.counts.values()) == 5
+    assert impact.left_out == 7
+    monkeypatch.setattr(comparing, "MOST_OBJECTS", 3000)
+    monkeypatch.setattr(comparing, "MOST_BYTES", 10)
+    impact = impact_of(SAMPLES / "swh" / "small.shard", Change.overwrite(200, b"x"))
+    assert impact.left_out > 5
+
+
+def test_comparing_can_be_stopped() -> None:
+    """Progress is told for each object, and may stop it."""
+
+    def stop(done: int, total: int) -> None:
+        if done > 3:
+            raise Cancelled
+
+    with shardcore.open(SAMPLES / "swh" / "small.shard") as shard, pytest.raises(Cancelled):
+        before(shard, stop)
+
+
+def sample_files() -> Sequence[Path]:
+    """One small file of each format."""
+    found = [SAMPLES / name for name in ("swh/small.shard", "bloscpack/array.blp", "xorb/chunks.xorb")]
+    found.append(SAMPLES / "des" / "archive" / "20260105_2A_0000.des")
+    found += [sorted((SAMPLES / "mdb" / "cache").glob("*.mdb"))[0], SAMPLES / "neuroglancer" / "hashed" / "0.shard"]
+    return found
+
+
+@pytest.mark.parametrize("path", sample_files(), ids=lambda path: path.suffix[1:])
+def test_every_format_survives_any_change(path: Path) -> None:
+    """Whatever byte is overwritten or cut, the comparison comes to its end, and every object has a fate."""
+    with shardcore.open(path, partial=True) as shard:
+        was = before(shard)
+    assert was.served
+    size = path.stat().st_size
+    some = [int(size * share) for share in (0, 0.1, 0.35, 0.5, 0.8, 0.97)]
+    for change in [*(Change.overwrite(at, b"\xa5") for at in some), *(Change.cut(at, size) for at in some[1:])]:
+        with shardcore.open(PatchedSource(FileSource(path), [change]), partial=True) as shard:
+            impact = compare(was, shard)
+        assert sum(impact.counts.values()) + impact.left_out == len(was.served)
+
+
+def test_what_is_known_of_other_readers_is_about_findings_that_exist() -> None:
+    """Every declaration names codes that the format's own checks have."""
+    for one in all_formats():
+        folder = Path(shardcore.__file__).parent / "formats" / one.name
+        codes = "".join(path.read_text() for path in folder.glob("*.py") if path.name != "peers.py")
+        for peer in one.peers():
+            for code in peer.codes:
+                assert f'"{code}"' in codes or code.removeprefix(f"{one.name}.") in codes, code
+            assert peer.says.endswith(".")
