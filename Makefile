@@ -77,6 +77,9 @@ screenshots: $(VENV)/run.stamp ## render docs/images/ again, without a display
 	$(SHOT) docs/images/welcome.png
 	$(BIN)/python -m shardcore compare --count 1000 --size 1K --svg docs/images/formats.svg --force
 	$(SHOT) docs/images/swh.png $(SAMPLES)/swh/small.shard --trace $(SWH_KEY) --step 8 --show trace
+	$(SHOT) docs/images/drawing.png $(SAMPLES)/swh/small.shard --trace $(SWH_KEY) --step 9 --show drawing:parking
+	$(BIN)/shardcore draw $(SAMPLES)/swh/small.shard $(SWH_KEY) --name parking --svg docs/images/parking.svg
+	$(BIN)/shardcore draw $(SAMPLES)/neuroglancer/worked/0.shard 9 --name bits --svg docs/images/bits.svg
 	$(SHOT) docs/images/swh-dark.png $(SAMPLES)/swh/small.shard --select 0x48 --theme dark
 	$(SHOT:1440x840=1680x840) docs/images/fields.png $(SAMPLES)/swh/small.shard --select 0x11b9
 	$(SHOT) docs/images/mdb.png $(SAMPLES)/mdb/cache/b31c*.mdb --select 0x20

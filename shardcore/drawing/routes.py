@@ -16,6 +16,8 @@ TRACK = 6.0
 """Pixels from one arrow in a gap between figures to the next."""
 
 _CLEAR = 3.0
+_ROOM = 8.0
+"""Pixels beside a title that a line goes around."""
 _CORNER = 7.0
 _INSET = 3.0
 _ENTRY = 7.0
@@ -97,7 +99,7 @@ def _arrive(sheet: Sheet, item: int, y: float, x: float, track: int) -> list[Poi
         return [(at, y), (at, row.middle[1]), (row.x - 1, row.middle[1])]
     if row is not None:
         at = min(row.right + _ASIDE + _NEXT * track, sheet.width - 3)
-        at = _clear(sheet, y, row.middle[1], at, (at, sheet.width - 3))
+        at = _clear(sheet, y, row.middle[1], at, (at, sheet.width - 3), _ROOM)
         return [(at, y), (at, row.middle[1]), (row.right + 2, row.middle[1])]
     entry = _leave(sheet, box, y, box.y, x)
     end = (entry, box.y - 2)
@@ -107,7 +109,7 @@ def _arrive(sheet: Sheet, item: int, y: float, x: float, track: int) -> list[Poi
     if box.x - sheet.left < 1:
         side = sheet.left - _ASIDE - _NEXT * min(track, 1)
         return [(side, y), (side, box.middle[1]), (box.x - 2, box.middle[1])]
-    clear = _clear(sheet, y, box.y, entry, (2.0, sheet.width - 2))
+    clear = _clear(sheet, y, box.y, entry, (2.0, sheet.width - 2), _ROOM)
     low = box.y - _ENTRY
     return [(clear, y), (clear, low), (entry, low), end]
 
@@ -152,20 +154,22 @@ def _meets(sheet: Sheet, x: float, y0: float, y1: float) -> bool:
     )
 
 
-def _clear(sheet: Sheet, y0: float, y1: float, x: float, within: tuple[float, float]) -> float:
+def _clear(sheet: Sheet, y0: float, y1: float, x: float, within: tuple[float, float], room: float = _CLEAR) -> float:
     """The place nearest to `x` where a line from `y0` to `y1` meets no text; `x` itself where there is none."""
     band = [text.rect for text in sheet.texts if text.rect.y < max(y0, y1) and min(y0, y1) < text.rect.bottom]
-    return _nearest(band, x, within)
+    return _nearest(band, x, within, room)
 
 
-def _nearest(band: Sequence[Rect], x: float, within: tuple[float, float]) -> float:
+def _nearest(band: Sequence[Rect], x: float, within: tuple[float, float], room: float = _CLEAR) -> float:
     low, high = within
     x = min(max(x, low), high)
     best, distance = x, float("inf")
-    for edge in (x, *(edge for rect in band for edge in (rect.x - _CLEAR - 0.5, rect.right + _CLEAR + 0.5))):
+    for edge in (x, *(edge for rect in band for edge in (rect.x - room - 0.5, rect.right + room + 0.5))):
         nearer = low <= edge <= high and abs(edge - x) < distance
-        if nearer and all(not rect.x - _CLEAR < edge < rect.right + _CLEAR for rect in band):
+        if nearer and all(not rect.x - room < edge < rect.right + room for rect in band):
             best, distance = edge, abs(edge - x)
+    if distance == float("inf") and room > _CLEAR:
+        return _nearest(band, x, within)
     return best
 
 
