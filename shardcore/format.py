@@ -208,6 +208,8 @@ class PartialShard(Shard):
         damage: Why it failed.
     """
 
+    no_loads = "The file is damaged where it says what it holds, so there is nothing to count."
+
     def __init__(self, name: str, source: Source, draft: Draft, damage: ShardError) -> None:
         self.format = name
         self.version = draft.version

@@ -40,6 +40,7 @@ def chart(
     what: Annotated[What, typer.Argument(help="What is counted.")] = What.BUDGET,
     of: Annotated[str, typer.Option("--of", metavar="NAME", help="Which load, or which kind of objects.")] = "",
     whole: Annotated[bool, typer.Option("--whole", help="Entropy of all bytes, instead of a sample.")] = False,
+    spread: Annotated[bool, typer.Option("--spread", help="Load: how many places hold how many.")] = False,
     json: Json = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print rows of values separated by commas.")] = False,
     svg: Annotated[Path | None, typer.Option("--svg", metavar="FILE", help="Write a picture into FILE.")] = None,
@@ -58,7 +59,7 @@ def chart(
             picture, rows, values = drawn.shares_svg, written.shares_csv, written.shares_json
             found: Any = shares
         else:
-            found = _counted(shard, what, of, whole=whole)
+            found = _counted(shard, what, of, whole=whole, spread=spread)
             picture, rows, values = drawn.chart_svg, written.chart_csv, written.chart_json  # type: ignore[assignment]
         if svg is not None:
             _write(svg, picture(found))
@@ -73,13 +74,13 @@ def chart(
     return 0
 
 
-def _counted(shard: Shard, what: What, of: str, *, whole: bool) -> Chart:
+def _counted(shard: Shard, what: What, of: str, *, whole: bool, spread: bool) -> Chart:
     """The chart that was asked for.
 
     Raises:
         UsageError: There is nothing like that to count.
     """
-    from shardcore.charting.charts import entropy_chart, load_chart, object_sizes
+    from shardcore.charting.charts import entropy_chart, load_chart, object_sizes, spread_chart
     from shardcore.charting.entropy import sampled_entropy, whole_entropy
 
     with progress_bar("Counting") as progress:
@@ -96,7 +97,13 @@ def _counted(shard: Shard, what: What, of: str, *, whole: bool) -> Chart:
             raise UsageError(shard.no_loads)
         if of and of not in names:
             raise UsageError(f"{short(of)} is no load here: {', '.join(names)}")
-        return load_chart(shard.loads[names.index(of or names[0])].make(progress)).chart
+        load = shard.loads[names.index(of or names[0])].make(progress)
+        if not spread:
+            return load_chart(load).chart
+        turned = spread_chart(load)
+        if turned is None:
+            raise UsageError(f"{load.title}: no chance spreads them, so nothing is expected of how many hold how many")
+        return turned
 
 
 def _write(path: Path, text: str) -> None:

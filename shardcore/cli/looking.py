@@ -153,6 +153,8 @@ def explain(
         print_line("  " * level + _node_line(node))
         if node.doc:
             print_line("  " * level + f"    {node.doc}")
+        if node.differs is not None:
+            print_line("  " * level + f"    {node.differs.sentence}")
     for line in lead_lines(found) if found is not None else ():
         print_line(line)
     return 0

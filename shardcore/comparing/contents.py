@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Protocol
 
@@ -182,28 +181,41 @@ def files_of(inputs: Sequence[str | Path]) -> Contents:
         SourceError: One is not there, or cannot be read.
         UsageError: There is no file.
     """
-    left_out, total = LeftOut(), 0
+    left_out, total, large = LeftOut(), 0, 0
     taken: list[HeldThing] = []
     notes: list[str] = []
-    for path, name in islice(input_files(inputs, left_out), MOST_OBJECTS + 1):
+    for path, name in input_files(inputs, left_out):
         check_stopped()
-        try:
-            with path.open("rb") as stream:
-                data = stream.read(MOST_BYTES - total + 1)
-        except (OSError, ValueError) as error:
-            raise SourceError(f"cannot read {path}: {reason_of(error)}") from error
+        data = _beginning(path, MOST_BYTES + 1)
+        if len(data) > MOST_BYTES:
+            large += 1
+            continue
         if total + len(data) > MOST_BYTES or len(taken) == MOST_OBJECTS:
-            notes.append(
-                f"the first {plural(len(taken), 'file')} are compared: at most {MOST_OBJECTS:,} files, of "
-                f"{MOST_BYTES >> 20} MiB together"
-            )
+            files = plural(len(taken), "file is", "files are")
+            most = f"at most {MOST_OBJECTS:,} files, of {MOST_BYTES >> 20} MiB together"
+            notes.append(f"the first {files} compared: {most}")
             break
         taken.append(HeldThing(name, data))
         total += len(data)
+    if large:
+        notes.append(f"left out: {plural(large, 'file')} of more than {MOST_BYTES >> 20} MiB")
     if not taken:
-        raise UsageError(notes[0] if notes else "there is no file to compare")
+        raise UsageError(f"there is no file to compare{f'; {notes[0]}' if notes else ''}")
     names = ", ".join(str(one) for one in inputs[:2]) + (" …" if len(inputs) > 2 else "")
     return Contents(names, _distinct(taken), (*notes, *left_out.notes()))
+
+
+def _beginning(path: Path, size: int) -> bytes:
+    """The first bytes of a file, so many at most.
+
+    Raises:
+        SourceError: It cannot be read.
+    """
+    try:
+        with path.open("rb") as stream:
+            return stream.read(size)
+    except (OSError, ValueError) as error:
+        raise SourceError(f"cannot read {path}: {reason_of(error)}") from error
 
 
 def _distinct(things: Iterable[HeldThing]) -> tuple[Thing, ...]:

@@ -12,11 +12,11 @@ from shardcore.errors import UsageError
 from shardcore.format import Format
 from shardcore.nodes.sections import SectionRole
 from shardcore.progress import check_stopped
-from shardcore.registry import create_in, writes_of
+from shardcore.registry import create_in, head_bytes, writes_of
 from shardcore.registry import open as open_shard
 from shardcore.shard import Shard
 from shardcore.sources.base import Source
-from shardcore.sources.cold import Bill, ColdFolder
+from shardcore.sources.cold import Bill, ColdFolder, ColdSource
 from shardcore.sources.memory import BytesFolder
 from shardcore.words import plural
 from shardcore.writing.declared import KeyRule, Writes
@@ -69,7 +69,9 @@ class Packed:
         Raises:
             ShardError: It cannot be opened.
         """
-        return self.open(ColdFolder(BytesFolder(self.files), bill).open(name))
+        files = BytesFolder(self.files)
+        base = files.open(name)
+        return self.open(ColdSource(base, bill, ColdFolder(files, bill), first=head_bytes(base.name), owned=False))
 
     def open(self, source: Source) -> Shard:
         """Opens a source as one of the files.

@@ -103,7 +103,7 @@ def card_of(
         node.type,
         place,
         shown,
-        node.differs,
+        next((each.differs for each in reversed(path[-2:]) if each.differs is not None), None),
         key,
         explain_command(uri, span, format) if span.size else "",
         _get_command(uri, key, format) if key else "",

@@ -28,9 +28,11 @@ class _Walk:
         self.left -= 1
         if self.left < 0 or depth > MOST_DEEP:
             return None
-        own = node.differs is not None and (node.spec, node.name) not in self.told
+        # The rows of a table have numbers for names.
+        name = (node.spec, "" if node.name.startswith("[") else node.name)
+        own = node.differs is not None and name not in self.told
         if own:
-            self.told.add((node.spec, node.name))
+            self.told.add(name)
         kids = tuple(kid for child in _some(node) if (kid := self.pruned(child, depth + 1)) is not None)
         return replace(node, children=kids, decoded="") if own or kids else None
 

@@ -10,7 +10,9 @@ import numpy as np
 
 from shardcore.errors import ShardError
 from shardcore.finding import Depth
+from shardcore.leads import leads_to
 from shardcore.shard import Shard
+from shardcore.span import Span
 from shardcore.testing.checks import check_tiling, walk
 
 
@@ -88,6 +90,7 @@ def _actions(shard: Shard, thorough: bool) -> Iterator[Callable[[], object]]:
         for offset in {0, size // 2, max(size - 1, 0)}:
             if offset < size:
                 shard.explain(offset)
+                leads_to(shard, Span("", offset, offset + 1))
         shard.runs(0, min(size, 4096))
         shard.runs(max(size - 4096, 0), size)
 
@@ -101,6 +104,8 @@ def _actions(shard: Shard, thorough: bool) -> Iterator[Callable[[], object]]:
             try:
                 ref = shard.objects.ref(row)
                 shard.read(ref, limit=1 << 24)
+                for span in ref.spans[:1]:
+                    leads_to(shard, span)
                 if ref.key is not None:
                     shard.find(ref.key)
                     shard.trace(ref.key)

@@ -106,7 +106,7 @@ class DataSetContract:
                 trace = found.trace(key)
                 late = found.find(key)
                 assert (trace.outcome, trace.ref, late.row) == ("found", late, row)
-                check_steps(trace, self.alone)
+                check_steps(found, trace, self.alone)
                 assert late in found.find_all(key)
                 # Spans beyond that of the content may be learned with the index: fragments of meshes.
                 assert (ref.key, ref.spans[:1], ref.shard) == (late.key, late.spans[:1], late.shard)
@@ -121,7 +121,7 @@ class DataSetContract:
                 assert found.find_all(key) == ()
                 trace = found.trace(key)
                 assert trace.outcome == "absent"
-                check_steps(trace, self.alone)
+                check_steps(found, trace, self.alone)
 
     def test_columns_agree_with_references(self, sample: Path) -> None:
         """The columns of the objects say what the references say, in any order of rows."""

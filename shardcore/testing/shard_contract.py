@@ -12,6 +12,7 @@ import shardcore
 from shardcore.errors import KeyAbsent
 from shardcore.finding import Depth
 from shardcore.nodes.node import nearest_row
+from shardcore.progress import no_progress
 from shardcore.shard import Shard
 from shardcore.sources.base import Source
 from shardcore.sources.memory import BytesSource
@@ -78,6 +79,18 @@ class ShardContract:
         with self.opened(sample) as shard:
             check_tiling(shard)
 
+    def test_what_bytes_are_for_comes_to_the_size_of_the_file(self, sample: Path) -> None:
+        """The shares of the byte budget add up, before `load_index` and after; loads have a place for each row."""
+        with self.opened(sample) as shard:
+            assert shard.source is not None
+            for _ in range(2):
+                assert sum(share.size for share in shard.byte_shares) == shard.source.size
+                shard.load_index()
+            for source in shard.loads:
+                load = source.make(no_progress)
+                assert load.row_bounds is None or len(load.row_bounds) == load.places + 1
+                assert load.row_bounds is None or load.row_bounds[-1] <= len(shard.objects)
+
     def test_every_byte_explains_itself(self, sample: Path) -> None:
         """After `load_index` every byte has a path to a named node, and the colours agree with it."""
         with self.opened(sample) as shard:
@@ -120,7 +133,7 @@ class ShardContract:
                 assert ref.row == row
                 assert ref in shard.find_all(key)
                 assert len(trace.steps) > 1
-                check_steps(trace, self.alone)
+                check_steps(shard, trace, self.alone)
             assert rows[len(keys) :].tolist() == [-1] * len(self.absent)
 
     def test_absent_keys_are_absent(self, sample: Path) -> None:
@@ -132,7 +145,7 @@ class ShardContract:
                 assert shard.find_all(key) == ()
                 trace = shard.trace(key)
                 assert trace.outcome == "absent"
-                check_steps(trace, self.alone)
+                check_steps(shard, trace, self.alone)
 
     def test_columns_agree_with_references(self, sample: Path) -> None:
         """The columns of the objects say what the references say, in any order of rows."""

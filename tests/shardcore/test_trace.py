@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
+
 import pytest
 
+from shardcore import formats
 from shardcore.errors import BadMagic, KeyAbsent, LimitExceeded, SourceError
 from shardcore.objects import ObjectRef
+from shardcore.shard import Shard
 from shardcore.sources.memory import BytesSource
 from shardcore.span import Span
 from shardcore.trace import Look, tell
@@ -75,3 +80,16 @@ def test_errors_of_the_source_are_raised() -> None:
 
     with pytest.raises(SourceError):
         tell("k", lookup)
+
+
+def test_every_format_explains_the_values_of_its_lookups() -> None:
+    """All shards and data sets of the formats have meanings for values; the contracts hold them to reasons, too."""
+    for module in pkgutil.walk_packages(formats.__path__, "shardcore.formats."):
+        importlib.import_module(module.name)
+
+    def below(kind: type[Shard]) -> list[type[Shard]]:
+        return [kind, *(one for sub in kind.__subclasses__() for one in below(sub))]
+
+    kinds = [kind for kind in below(Shard) if kind.__module__.startswith("shardcore.formats.")]
+    assert len(kinds) >= 12
+    assert [kind.__name__ for kind in kinds if not kind.meanings] == []

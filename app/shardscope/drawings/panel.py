@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QMenu, QTabBar, QVBoxLayout, QWidget
 
 from shardcore import Shard, Span
 from shardcore.drawing.controls import value_from
-from shardcore.drawing.model import Drawing, Item, Kind, Sketch, Still
+from shardcore.drawing.model import Control, Drawing, Item, Kind, Sketch, Still
 from shardscope.drawings.controls import Controls
 from shardscope.drawings.keep import ask_save, copy_drawing
 from shardscope.drawings.matching import items_with
@@ -53,6 +53,7 @@ class DrawingPanel(QWidget):
         self._session = session
         self._sketches: tuple[Sketch, ...] = ()
         self._values: dict[str, dict[str, Any]] = {}
+        self._known: dict[str, dict[str, Control]] = {}
         self._grabbed: dict[str, Any] = {}
         self._item_wanted = ""
         self.name = ""
@@ -164,7 +165,7 @@ class DrawingPanel(QWidget):
 
     def clear(self) -> None:
         """Forgets everything: something else is open."""
-        self._values, self.name = {}, ""
+        self._values, self._known, self.name = {}, {}, ""
         self.show_sketches(())
         self._take(None)
 
@@ -204,10 +205,12 @@ class DrawingPanel(QWidget):
 
     def _draw(self) -> None:
         """Draws in a job; the newest wins, and the old drawing stays until the new one is there."""
-        sketch, values = self._sketch, self.values
+        sketch = self._sketch
         if sketch is None:
             self.controls.show_controls((), {})
             return
+        self._forget_changed(sketch)
+        values = self.values
         self.controls.show_controls(sketch.controls, values)
         if isinstance(sketch, Still):
             self._take(sketch.drawing)
@@ -219,10 +222,19 @@ class DrawingPanel(QWidget):
 
         self._session.ask(work, self._take, failed=self._failed, key=("draw", self), priority=Priority.SCREEN)
 
+    def _forget_changed(self, sketch: Sketch) -> None:
+        """Forgets what was set of a control for which the file says something else now: of another lookup."""
+        known = self._known.setdefault(sketch.name, {})
+        for control in sketch.controls:
+            if known.get(control.name, control) != control:
+                self._values.get(sketch.name, {}).pop(control.name, None)
+            known[control.name] = control
+
     def _take(self, drawing: Drawing | None) -> None:
         self.notice.hide()
         if drawing is not None and self._sketch is not None:
             # Where a value has to be read, a control is there from the first drawing on.
+            self._forget_changed(self._sketch)
             self.controls.show_controls(self._sketch.controls, self.values)
         self.drawing = drawing
         self.view.show_drawing(drawing)

@@ -398,7 +398,9 @@ class Inspector(QScrollArea):
 
 
 def _with_elsewhere(path: tuple[Node, ...]) -> Node | None:
-    """The last node of a path; a field leads into another file where its record does."""
+    """The last node of a path; it leads into another file, and differs in practice, where what it is in does."""
+    if len(path) > 1 and path[-1].differs is None and path[-2].differs is not None:
+        path = (*path[:-1], replace(path[-1], differs=path[-2].differs))
     if len(path) > 1 and path[-1].elsewhere is None and path[-2].elsewhere is not None:
         return replace(path[-1], elsewhere=path[-2].elsewhere)
     return path[-1] if path else None

@@ -234,14 +234,17 @@ class BitsSketch:
         together = moved[(shards == np.uint64(place.shard)) & (minishards == np.uint64(place.minishard))]
         neighbours = np.sort(together)
         figures.append(_neighbours_figure(neighbours.tolist()[:NEIGHBOURS], place))
-        used, counts = np.unique(shards << np.uint64(min(spec.minishard_bits, 63)) | minishards, return_counts=True)
+        above = np.uint64(min(spec.minishard_bits, 63))
+        used, counts = np.unique(shards << above | minishards, return_counts=True)
+        # Sorted by file: where the number of the file changes, another one begins.
+        files_used = int(np.count_nonzero(np.diff(used >> above))) + 1 if spec.shard_bits else 1
         bound = f" Counted with the first {MOVED_KEYS:,} of {plural(known.count, 'key')}." * (known.count > len(moved))
         partly = "" if known.complete else " Only keys that are read are counted; load the index to move all."
         fullest = plural(counts.max(), "key") if len(counts) else "no key"
         if self._file is None:
             name = spec.shard_name(place.shard)
             return 0, f"With these numbers the key would belong in {name}; as it is, there is no file for it."
-        where = f"{plural(len(used), 'minishard')} of {plural(len(np.unique(shards)), 'file')}"
+        where = f"{plural(len(used), 'minishard')} of {plural(files_used, 'file')}"
         told = f"With these numbers {plural(len(moved), 'key')} would lie in {where}, {fullest} in the fullest."
         caption = f"{told}{bound}{partly}"
         return max(len(neighbours) - NEIGHBOURS, 0), caption

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import FormatError, KeyAbsent, UsageError
+from shardcore.formats.xorb import drawings
 from shardcore.formats.xorb.file import XorbFile
 from shardcore.formats.xorb.objects import CODECS, XorbObjects
 from shardcore.objects import ObjectRef
@@ -176,6 +177,7 @@ class XorbLookup:
             chunk=number,
             start=span.start,
             stop=span.stop,
+            draw=lambda: drawings.place_drawing(self.file, number),
         )
         ref = self.objects.ref_at(number, look.meter(self.file.source).read)
         look.step(
@@ -186,5 +188,6 @@ class XorbLookup:
             why="Eight bytes say how the chunk is compressed and how long it gets, so it can be decompressed alone.",
             codec=ref.codec,
             size=ref.size,
+            draw=lambda: drawings.record_drawing(self.file.records, number, ref),
         )
         return ref

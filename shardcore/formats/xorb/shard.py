@@ -10,10 +10,12 @@ from numpy.typing import NDArray
 
 from shardcore.charting.budget import Share
 from shardcore.charting.load import LoadSource
+from shardcore.drawing.model import Sketch
 from shardcore.errors import FormatError, NotAShard, ShardError
 from shardcore.finding import Depth, Report
 from shardcore.format import Certainty, OpenContext, Verdict
 from shardcore.formats.xorb import charts, leads
+from shardcore.formats.xorb.drawings import LanesSketch, RecordsSketch
 from shardcore.formats.xorb.file import XorbFile
 from shardcore.formats.xorb.lookup import ALL, XorbKey, XorbLookup
 from shardcore.formats.xorb.meanings import MEANINGS
@@ -30,7 +32,7 @@ from shardcore.sources.base import Source
 from shardcore.sources.names import SourceName
 from shardcore.sources.opening import PrefetchedSource
 from shardcore.span import Span
-from shardcore.trace import Look
+from shardcore.trace import Look, Trace
 from shardcore.words import plural
 from shardcore.xet.hashes import HashArray, to_text
 from shardcore.xet.xorb_info import FIXED, read_info
@@ -154,6 +156,11 @@ class XorbShard(Shard):
     def find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
         """The rows of many keys; -1 where a key is absent."""
         return self._lookup.find_many([self.parse_key(key) for key in keys])
+
+    def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
+        """The records, and the lanes of one chunk; see `Shard.sketches`."""
+        number = max(trace.ref.row, 0) if trace is not None and trace.ref is not None else 0
+        return (RecordsSketch(self.file, number), LanesSketch(self.file, number))
 
     def stream(self, ref: ObjectRef) -> Iterator[bytes]:
         """The chunk; for `all`, all chunks. Hashes are compared where the info block lists them."""

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from PySide6.QtWidgets import QSlider
 from pytestqt.qtbot import QtBot
 
+from shardscope.drawings.panel import DrawingPanel
 from shardscope.hex.panel import HexPanel
 from shardscope.session import Session
 from tests.app.conftest import open_in
+from tests.app.drawings.test_samples import settled
 
 
-def test_the_slider_comes_with_the_first_drawing(qtbot: QtBot, session: Session, data: Path) -> None:
-    """What the displacement is has to be read: the slider is there once it is, and moves the keys."""
+@pytest.fixture
+def panel(qtbot: QtBot, session: Session, data: Path) -> DrawingPanel:
+    """The drawings of a small shard, with parking in front."""
     shown = HexPanel(session)
     qtbot.addWidget(shown)
     qtbot.addWidget(shown.address)
@@ -22,14 +26,42 @@ def test_the_slider_comes_with_the_first_drawing(qtbot: QtBot, session: Session,
     open_in(session, qtbot, data / "swh" / "small.shard")
     qtbot.waitUntil(lambda: shown.tabs.has_drawing)
     shown.drawings.show("parking")
-    panel = shown.drawings.panel
-    assert panel is not None
-    qtbot.waitUntil(lambda: panel.controls.findChild(QSlider, "slider_displacement") is not None)
+    settled(qtbot, session)
+    assert shown.drawings.panel is not None
+    return shown.drawings.panel
+
+
+def slider_of(panel: DrawingPanel) -> QSlider:
+    """The slider of the displacement."""
     slider = panel.controls.findChild(QSlider, "slider_displacement")
     assert slider is not None
+    return slider
+
+
+def test_the_slider_comes_with_the_first_drawing(qtbot: QtBot, session: Session, panel: DrawingPanel) -> None:
+    """What the displacement is has to be read: the slider is there once it is, and moves the keys."""
+    slider = slider_of(panel)
     stored = slider.value()
     slider.setValue(stored + 1)
-    qtbot.waitUntil(lambda: panel.drawing is not None and panel.drawing.what_if)
+    settled(qtbot, session)
+    assert panel.drawing is not None
+    assert panel.drawing.what_if
     panel.controls.reset.click()
-    qtbot.waitUntil(lambda: panel.drawing is not None and not panel.drawing.what_if)
-    assert slider.value() == stored
+    settled(qtbot, session)
+    assert not panel.drawing.what_if
+    assert slider_of(panel).value() == stored
+
+
+def test_another_lookup_begins_with_what_it_says(qtbot: QtBot, session: Session, panel: DrawingPanel) -> None:
+    """A displacement tried for one bucket is not tried for the next one, whose range it may leave."""
+    session.look_up("a1d4f7a74d5e156d6a3be2432c2767fc6cdc91ab95b833e0f015cf38715b7cda")
+    settled(qtbot, session)
+    assert slider_of(panel).value() == 55
+    slider_of(panel).setValue(100)
+    settled(qtbot, session)
+    session.look_up("e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855")
+    settled(qtbot, session)
+    assert slider_of(panel).value() == 5
+    assert not panel.notice.isVisible()
+    assert panel.drawing is not None
+    assert not panel.drawing.what_if

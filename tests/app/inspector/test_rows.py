@@ -85,13 +85,13 @@ def test_every_sample_reads_as_words(data: Path) -> None:
     files = [
         *sorted(data.glob("*/*.*")),
         data / "neuroglancer/volume/4_4_40",
-        *(sample.path for sample in assets.samples()),
+        *(sample.path for sample in assets.samples() if sample.role is not assets.Role.DAMAGED),
     ]
     seen = 0
     for path in files:
         if path.suffix not in {".shard", ".blp", ".des", ".mdb", ".xorb", ""}:
             continue
-        with shardcore.open(path) as shard:
+        with shardcore.open(path, partial=True) as shard:
             shard.load_index()
             refs = [shard.objects.ref(row) for row in range(min(len(shard.objects), 12))]
             rows = [row for ref in refs for row in object_rows(ref)]

@@ -97,7 +97,7 @@ def test_one_bar_one_path_one_status_line(small: MainWindow) -> None:
     labels = [label for label in small.findChildren(QLabel) if label.isVisible()]
     assert sum(label.text().startswith("offset ") for label in labels) == 1
     assert small.hex.status.offset.mapTo(small, small.hex.status.offset.pos()).y() > small.height() - 60
-    assert not small.hex.tabs.isVisible()
+    assert [small.hex.tabs.tabText(number) for number in range(small.hex.tabs.count())] == ["Stored", "Drawing"]
 
 
 # --- nothing moves ---
@@ -224,10 +224,20 @@ def test_the_least_size_is_agreed(window: MainWindow) -> None:
 
 ALWAYS = {
     "Missions…",
-    *("Open…", "Open folder…", "Open address…", "Open with…", "New shard…", "Quit", "Full screen", "About Shardscope"),
+    *(
+        "Open…",
+        "Open folder…",
+        "Open address…",
+        "Open with…",
+        "New shard…",
+        "Compare formats…",
+        "Quit",
+        "Full screen",
+        "About Shardscope",
+    ),
     *("As the system", "Light", "Dark", "Light, colour-blind safe", "Dark, colour-blind safe"),
     *("Lessons", "Glossary", "Keyboard shortcuts", "Page of the format", "Reduced motion"),
-    *("Save picture of the window…", "What is this?"),
+    *("Save picture of the window…", "What is this?", "Compare formats…"),
 }
 
 

@@ -42,6 +42,8 @@ def test_every_chart_is_printed_and_written(run: Run, data: Path, tmp_path: Path
     assert "All " in run(path, "entropy", "--whole")[1]
     found = json.loads(run(path, "load", "--of", "buckets", "--json")[1])
     assert len(found["edges"]) == len(found["values"]) + 1 == len(found["ideal"]) + 1
+    turned = json.loads(run(path, "load", "--of", "buckets", "--spread", "--json")[1])
+    assert sum(turned["values"]) == len(found["values"])
 
 
 def test_what_cannot_be_counted_is_told(run: Run, data: Path) -> None:
@@ -49,6 +51,7 @@ def test_what_cannot_be_counted_is_told(run: Run, data: Path) -> None:
     path = str(data / "swh" / "small.shard")
     assert run(path, "load", "--of", "x") == (2, "shardcore: 'x' is no load here: slots, buckets\n")
     assert run(path, "sizes", "--of", "x")[0] == 2
+    assert "no chance spreads them" in run(path, "load", "--spread")[1]
     code, text = run(str(data / "des" / "none.des"), "load")
     assert code == 2
     assert "a reader walks its index from the front" in text

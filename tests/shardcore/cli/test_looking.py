@@ -10,6 +10,8 @@ import pytest
 
 import shardcore
 from shardcore.cli.program import run
+from shardcore.cli.tracing import cost_text
+from shardcore.cold import cold_trace
 
 KEY = "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb"  # sha256 of "a"
 ABSENT = "00" * 32
@@ -163,11 +165,15 @@ def test_trace_says_why_and_what_a_first_reader_pays(small: str, capsys: pytest.
     assert "    h = 5 slots    how far one jump goes\n" in text
     assert run(["trace", small, KEY, "--cold"]) == 0
     text = capsys.readouterr().out
-    assert text.startswith("Opening  [1 request, 5,064 bytes, 1 round]\n")
-    assert "A first reader pays 1 request, 5,064 bytes, 1 round.\n" in text
+    with shardcore.open(small) as shard:
+        paid = cold_trace(shard, KEY)
+    assert text.startswith(f"Opening  [{cost_text(paid.opening)}]\n")
+    assert f"A first reader pays {cost_text(paid.total)}.\n" in text
+    assert cost_text(paid.total).startswith("3 requests, 5,064 bytes")
     assert run(["trace", small, KEY, "--cold", "--json"]) == 0
     cold = told(capsys)["cold"]
-    assert cold["total"] == cold["opening"] == {"requests": 1, "bytes": 5064, "rounds": 1}
+    assert cold["total"] == {"requests": paid.total.requests, "bytes": 5064, "rounds": paid.total.rounds}
+    assert cold["opening"]["requests"] + sum(step["requests"] for step in cold["steps"]) == paid.total.requests
     assert len(cold["steps"]) == 11
 
 

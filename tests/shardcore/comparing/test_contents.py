@@ -64,13 +64,19 @@ def test_files_as_they_are(tmp_path: Path) -> None:
 
 
 def test_the_first_of_many_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of more bytes than are compared the first files are taken, and that is said."""
+    """Of more bytes than are compared the first files are taken, none that is too large alone; that is said."""
     monkeypatch.setattr("shardcore.comparing.contents.MOST_BYTES", 1 << 20)
     for number in range(4):
         (tmp_path / f"{number}").write_bytes(bytes(400 << 10))
+    (tmp_path / "00").write_bytes(bytes(2 << 20))
     found = files_of([tmp_path])
     assert [thing.name for thing in found.things] == ["0", "1"]
-    assert found.notes == ("the first 2 files are compared: at most 5,000 files, of 1 MiB together",)
+    assert found.notes == (
+        "the first 2 files are compared: at most 5,000 files, of 1 MiB together",
+        "left out: 1 file of more than 1 MiB",
+    )
+    with pytest.raises(UsageError, match="no file to compare; left out: 1 file of more than 1 MiB"):
+        files_of([tmp_path / "00"])
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,223 @@
+"""The drawings of a xorb: its records on two rulers, one record, and the four lanes of byte-grouped chunks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from shardcore.drawing.controls import chosen
+from shardcore.drawing.model import Band, Cells, Control, Drawing, Item, Kind, Link, Ribbon, Ruler, Tone
+from shardcore.drawing.windows import window
+from shardcore.formats.xorb.file import XorbFile
+from shardcore.formats.xorb.objects import CODECS
+from shardcore.formats.xorb.records import Records, unpack
+from shardcore.objects import ObjectRef
+from shardcore.sources.names import decoded_name
+from shardcore.span import Span
+from shardcore.words import plural
+from shardcore.xet.chunk import GROUPS
+from shardcore.xet.xorb_layout import CHUNK_HEADER, HEADER_SIZE, Scheme
+
+SHOWN = 18
+"""Chunks that are drawn at once: each is on both rulers, and has a band between them."""
+
+_SCHEMES: Mapping[int, Tone] = {Scheme.NONE: Tone.ONE, Scheme.LZ4: Tone.TWO, Scheme.BG4_LZ4: Tone.THREE}
+_TONES: Mapping[str, Tone] = {CODECS[scheme]: tone for scheme, tone in _SCHEMES.items()}
+_LANES = (Tone.ONE, Tone.TWO, Tone.THREE, Tone.FOUR)
+Place = Callable[[int], tuple[Span, ...]]
+"""The bytes that a plain byte of a chunk stands for."""
+
+_COLUMNS = 7
+"""Numbers of four bytes whose bytes are drawn, as they are and in lanes."""
+
+
+def record_drawing(records: Records, number: int, ref: ObjectRef) -> Drawing:
+    """One record: its header field by field, and what follows."""
+    whole, stored = records.span(number), records.stored_span(number)
+    texts = {
+        "version": "v",
+        "compressed_size": str(ref.stored_size),
+        "compression_type": ref.codec,
+        "uncompressed_size": str(ref.size),
+    }
+    fields = []
+    for field in CHUNK_HEADER.fields:
+        at = whole.start + CHUNK_HEADER.offsets[field.name]
+        span = Span("", at, at + CHUNK_HEADER.sizes[field.name])
+        if span.stop <= whole.stop:
+            text = texts.get(field.name, field.name)
+            fields.append(Item(text, (span,), at, span.size, _tone(field.name), field.doc, field.name))
+    tone = _TONES.get(ref.codec, Tone.MISS)
+    header = Item("header", (Span("", whole.start, stored.start),), whole.start, stored.start - whole.start)
+    data = Item(ref.codec, (stored,), stored.start, stored.size, tone, "The stored bytes.", "data", here=True)
+    figures = (
+        Ruler(f"Header of chunk {number}", whole.start, whole.start + HEADER_SIZE, tuple(fields), "bytes"),
+        Ruler("The record", whole.start, max(whole.stop, whole.start + 1), (header, data), "bytes"),
+    )
+    sized = any(field.name == "compressed_size" for field in fields)
+    links = (Link("compressed_size", "data", tone=Tone.SIZE),) if stored.size and sized else ()
+    caption = "Eight bytes say how the chunk is stored and how long it gets; where it ends, the next record begins."
+    return Drawing("One record", figures, links, caption)
+
+
+def _tone(name: str) -> Tone:
+    return Tone.SIZE if name.endswith("_size") else Tone.HEADER
+
+
+def place_drawing(file: XorbFile, number: int) -> Drawing:
+    """The records around a chunk, each ending where the next begins."""
+    records = file.records
+    shown = window(records.count, number, SHOWN)
+    first, last = records.span(shown.start), records.span(shown.stop - 1)
+    items = tuple(
+        Item(
+            str(one),
+            (records.span(one),),
+            records.span(one).start,
+            records.span(one).size,
+            Tone.HIT if one == number else Tone.DATA,
+            f"The record of chunk {one}.",
+            here=one == number,
+        )
+        for one in shown
+    )
+    ruler = Ruler("Records, one after the other", first.start, max(last.stop, first.start + 1), items, "bytes")
+    caption = "Records have no gaps between them: a list of ends is all that is needed to find any of them."
+    return Drawing("Where the record lies", (ruler,), (), caption, more=records.count - len(shown))
+
+
+class RecordsSketch:
+    """The chunks, as they are and as they are stored, on two rulers.
+
+    Args:
+        file: The xorb.
+        number: The chunk that is looked at.
+
+    Attributes:
+        controls: Which chunk is in the middle.
+    """
+
+    name = "records"
+    title = "Records"
+
+    def __init__(self, file: XorbFile, number: int = 0) -> None:
+        self._file = file
+        last = max(file.records.count - 1, 0)
+        self.controls = (
+            Control("chunk", "Chunk", Kind.SLIDER, min(number, last), 0, last, doc="Which chunk is looked at."),
+        )
+
+    def draw(self, values: Mapping[str, Any]) -> Drawing:
+        """The drawing; see `Sketch.draw`."""
+        number = chosen(self.controls, values)["chunk"]
+        file, records = self._file, self._file.records
+        if not records.count:
+            return Drawing(self.title, (), caption="This xorb holds no chunk.")
+        shown = window(records.count, number, SHOWN)
+        schemes = file.load()["compression_type"][shown.start : shown.stop].tolist()
+        ends = np.cumsum(file.chunk_sizes())
+        plain = [int(ends[one - 1]) if one else 0 for one in range(shown.start, shown.stop + 1)]
+        upper, bands, lower = [], [], []
+        for one, scheme, start, stop in zip(shown, schemes, plain, plain[1:], strict=False):
+            tone, span, here = _SCHEMES.get(scheme, Tone.MISS), records.span(one), one == number
+            codec = CODECS[scheme] if scheme < len(CODECS) else f"scheme {scheme}"
+            doc = f"Chunk {one}: {plural(stop - start, 'plain byte')} stored in {span.size - HEADER_SIZE:,}, {codec}."
+            upper.append(Item(str(one), (), start, stop - start, tone, doc, here=here))
+            bands.append(Band(Item("", (span,), start, stop - start, tone, doc), (span.start, span.stop)))
+            lower.append(Item(codec, (span,), span.start, span.size, tone, doc, here=here))
+        figure = Ribbon(
+            "What chunks are, and what is stored of them",
+            Ruler("Plain bytes", plain[0], max(plain[-1], plain[0] + 1), tuple(upper), "bytes"),
+            Ruler("Stored bytes", lower[0].at, lower[-1].at + lower[-1].size, tuple(lower), "bytes"),
+            tuple(bands),
+        )
+        caption = (
+            "Each chunk is stored in the way that makes it smallest: as it is, as LZ4, or as LZ4 of its bytes in four "
+            "lanes (bg4). Wide above and narrow below is what compression gained."
+        )
+        return Drawing(self.title, (figure,), (), caption, more=records.count - len(shown))
+
+
+class LanesSketch:
+    """Numbers of four bytes, and the same bytes in four lanes.
+
+    Args:
+        file: The xorb.
+        number: The chunk that is looked at.
+
+    Attributes:
+        controls: Which chunk, and which numbers of it.
+    """
+
+    name = "lanes"
+    title = "Four lanes"
+
+    def __init__(self, file: XorbFile, number: int = 0) -> None:
+        self._file = file
+        last = max(file.records.count - 1, 0)
+        self.controls = (
+            Control("chunk", "Chunk", Kind.SLIDER, min(number, last), 0, last, doc="Whose bytes are drawn."),
+            Control("first", "From number", Kind.SLIDER, 0, 0, 1000, doc="The first number of four bytes drawn."),
+        )
+
+    def draw(self, values: Mapping[str, Any]) -> Drawing:
+        """The drawing; see `Sketch.draw`."""
+        wanted = chosen(self.controls, values)
+        number = wanted["chunk"]
+        if not self._file.records.count:
+            return Drawing(self.title, (), caption="This xorb holds no chunk.")
+        data, scheme = self._unpacked(number)
+        stored = self._file.records.stored_span(number)
+        source = decoded_name(stored.start, stored.stop) if scheme else ""
+        begin = 0 if scheme else stored.start
+        first = min(wanted["first"], max(len(data) // GROUPS - _COLUMNS, 0))
+        part = data[first * GROUPS : (first + _COLUMNS) * GROUPS]
+
+        def place(at: int) -> tuple[Span, ...]:
+            start = begin + first * GROUPS + at
+            return (Span(source, start, start + 1),)
+
+        figures = (_in_order(part, place), _in_lanes(part, place)) if part else ()
+        used = "It is stored so." if scheme == Scheme.BG4_LZ4 else "It is not stored so: another way was smaller."
+        caption = (
+            "Bytes at the same place of neighbouring numbers are alike (the sign and exponent of floats above all), "
+            f"so a lane has long runs, and LZ4 makes runs short. {used}"
+        )
+        more = max(len(data) - len(part), 0)
+        return Drawing(f"Chunk {number} in four lanes", figures, (), caption, more=more)
+
+    def _unpacked(self, number: int) -> tuple[bytes, int]:
+        """A chunk as it is, and the scheme it is stored by."""
+        records, source = self._file.records, self._file.source
+        whole = records.span(number)
+        record = source.read(whole.start, whole.stop)
+        scheme = int(CHUNK_HEADER.read_one(record, place=whole)["compression_type"])
+        return unpack(record, records, number), scheme
+
+
+def _in_order(data: bytes, place: Place) -> Cells:
+    """Bytes in the order of the file, each in the colour of its lane."""
+    items = tuple(
+        Item(f"{byte:02x}", place(at), at, 1, _LANES[at % GROUPS], f"Byte {at % GROUPS} of number {at // GROUPS}.")
+        for at, byte in enumerate(data)
+    )
+    title = "As they are: numbers of four bytes, one after the other"
+    return Cells(title, len(data), items, columns=2 * _COLUMNS, numbered=False)
+
+
+def _in_lanes(data: bytes, place: Place) -> Cells:
+    """The same bytes in four rows; a byte that is like its neighbour stands out."""
+    columns = -(-len(data) // GROUPS)
+    items = []
+    for lane in range(GROUPS):
+        run = data[lane::GROUPS]
+        for column, byte in enumerate(run):
+            alike = byte in (*run[max(column - 1, 0) : column], *run[column + 1 : column + 2])
+            doc = f"Byte {lane} of number {column}{': like its neighbour' if alike else ''}."
+            at, tone = lane * columns + column, Tone.HIT if alike else _LANES[lane]
+            items.append(Item(f"{byte:02x}", place(column * GROUPS + lane), at, 1, tone, doc))
+    names = tuple(f"lane {lane}" for lane in range(GROUPS))
+    title = "In four lanes: all first bytes, then all second ones …"
+    return Cells(title, GROUPS * columns, tuple(items), columns=columns, numbered=False, row_names=names)

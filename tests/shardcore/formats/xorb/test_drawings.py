@@ -1,0 +1,69 @@
+"""The drawings of a xorb: records on two rulers, and bytes in four lanes."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+
+import shardcore
+from shardcore.drawing.model import Cells, Ribbon, Tone
+from shardcore.errors import FormatError, UsageError
+from shardcore.testing.drawing_contract import DrawingContract
+
+DATA = Path(__file__).parents[3] / "data" / "xorb"
+SAMPLES = Path(__file__).parents[4] / "resources" / "samples" / "xorb"
+
+
+class TestDrawings(DrawingContract):
+    """Every rectangle stands for bytes of the tree, or is computed; every control can be set."""
+
+    samples: ClassVar = [SAMPLES / "chunks.xorb", SAMPLES / "odd.xorb", DATA / "lz4.xorb"]
+    quick_samples: ClassVar[int] = 2
+    names: ClassVar = ["records", "lanes"]
+    absent: ClassVar = ["99"]
+
+
+def test_chunks_stand_on_both_rulers() -> None:
+    """Plain bytes above, stored bytes below; each in the colour of the way in which it is stored."""
+    with shardcore.open(SAMPLES / "chunks.xorb") as shard:
+        drawing = next(one for one in shard.sketches() if one.name == "records").draw({"chunk": 1})
+        (figure,) = drawing.figures
+        assert isinstance(figure, Ribbon)
+        assert [item.size for item in figure.above.items] == [3000, 5000, 1, 3200, 600, 3000]
+        assert [item.text for item in figure.below.items] == ["lz4", "bg4-lz4", "none", "lz4", "none", "lz4"]
+        assert [item.tone for item in figure.below.items][:3] == [Tone.TWO, Tone.THREE, Tone.ONE]
+        assert [band.below for band in figure.bands][:2] == [(0, 1803), (1803, 5701)]
+        assert [item.here for item in figure.above.items] == [False, True, False, False, False, False]
+
+
+def test_bytes_are_sorted_into_lanes() -> None:
+    """Row 1 of the lanes has bytes 1, 5, 9 … of the chunk; a byte like its neighbour stands out."""
+    with shardcore.open(SAMPLES / "chunks.xorb") as shard:
+        data = shard.read(shard.find("1"))
+        drawing = next(one for one in shard.sketches() if one.name == "lanes").draw({"chunk": 1, "first": 10})
+        plain, lanes = drawing.figures
+        assert isinstance(plain, Cells)
+        assert isinstance(lanes, Cells)
+        assert [item.text for item in plain.items] == [f"{byte:02x}" for byte in data[40:68]]
+        second = [item for item in lanes.items if 7 <= item.at < 14]
+        assert [item.text for item in second] == [f"{byte:02x}" for byte in data[41:68:4]]
+        for left, right in pairwise(second):
+            if left.text == right.text:
+                assert (left.tone, right.tone) == (Tone.HIT, Tone.HIT)
+        assert second[0].spans[0].start == 41
+
+
+def test_a_chunk_that_cannot_be_unpacked_is_an_error_of_the_file() -> None:
+    """The lanes of a damaged chunk say what is wrong with it; the records are drawn all the same."""
+    data = bytearray((SAMPLES / "chunks.xorb").read_bytes())
+    data[100] ^= 0xFF
+    with shardcore.open(bytes(data), format="xorb") as shard:
+        records, lanes = shard.sketches()
+        assert records.draw({}).figures
+        with pytest.raises(FormatError):
+            lanes.draw({"chunk": 0})
+        with pytest.raises(UsageError, match="0 to 5"):
+            records.draw({"chunk": 6})
