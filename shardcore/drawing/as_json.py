@@ -19,6 +19,7 @@ def drawing_json(drawing: Drawing) -> dict[str, Any]:
         ],
         "caption": drawing.caption,
         "more": drawing.more,
+        "legend": {tone.value: text for tone, text in drawing.legend.items()},
     }
 
 

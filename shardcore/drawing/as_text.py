@@ -36,7 +36,8 @@ def as_text(drawing: Drawing, columns: int = COLUMNS) -> list[str]:
         lines += ["", f"… {drawing.more:,} more"]
     marks = {mark for item in drawing.items for mark in _marks(item)}
     if marks and not all(item.computed for item in drawing.items):
-        lines += ["", "   ".join(f"{mark} {text}" for mark, text in TOLD.items() if mark in marks)]
+        told = TOLD | {MARKS[tone]: text for tone, text in drawing.legend.items() if tone in MARKS}
+        lines += ["", "   ".join(f"{mark} {text}" for mark, text in told.items() if mark in marks)]
     if drawing.caption:
         lines += ["", *wrap(drawing.caption, columns)]
     return [_cut(visible(line), columns).rstrip() for line in lines]

@@ -231,6 +231,7 @@ class Drawing:
         caption: One or two plain sentences: what to see in it.
         more: How many items are left out.
         what_if: Whether it shows what would be, not what the file says.
+        legend: What tones mean in this drawing, where that is not what they usually mean.
     """
 
     title: str
@@ -239,6 +240,7 @@ class Drawing:
     caption: str = ""
     more: int = 0
     what_if: bool = False
+    legend: Mapping[Tone, str] = field(default_factory=lambda: MappingProxyType({}))
 
     def __post_init__(self) -> None:
         if len(self.items) > MOST_ITEMS:

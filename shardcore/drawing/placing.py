@@ -135,8 +135,9 @@ def _foot(sheet: Sheet, drawing: Drawing, y: float) -> float:
 
 def _legend(sheet: Sheet, drawing: Drawing, y: float) -> float:
     """What hatches and dashes mean, of those that are there."""
-    tones = [tone for tone in MEANINGS if any(item.tone is tone for item in drawing.items)]
-    entries = [(tone, False, MEANINGS[tone]) for tone in tones]
+    meanings = MEANINGS | dict(drawing.legend)
+    tones = [tone for tone in meanings if any(item.tone is tone for item in drawing.items)]
+    entries = [(tone, False, meanings[tone]) for tone in tones]
     some = [item.computed for item in drawing.items]
     if any(some) and not all(some):
         entries.append((Tone.PLAIN, True, COMPUTED))

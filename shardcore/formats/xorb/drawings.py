@@ -186,7 +186,8 @@ class LanesSketch:
             f"so a lane has long runs, and LZ4 makes runs short. {used}"
         )
         more = max(len(data) - len(part), 0)
-        return Drawing(f"Chunk {number} in four lanes", figures, (), caption, more=more)
+        runs = {Tone.HIT: "equal bytes side by side"}
+        return Drawing(f"Chunk {number} in four lanes", figures, (), caption, more=more, legend=runs)
 
     def _unpacked(self, number: int) -> tuple[bytes, int]:
         """A chunk as it is, and the scheme it is stored by."""

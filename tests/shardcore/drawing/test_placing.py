@@ -9,6 +9,7 @@ from math import ceil, hypot
 
 import pytest
 
+from shardcore.drawing.as_text import as_text
 from shardcore.drawing.lettering import measured
 from shardcore.drawing.model import Bits, Drawing, Item, Link, Ruler, Tone
 from shardcore.drawing.picture import Box, Face, Path, Picture, Rect, Text
@@ -66,6 +67,15 @@ def test_computed_and_states_seen_without_colour() -> None:
     words = {text.text for text in texts_of(picture)}
     assert {"what the lookup arrives at", "does not fit", "deleted", "computed, no bytes"} <= words
     assert {"… 1,010,117 more", "What if"} <= words
+
+
+def test_legend_of_its_own() -> None:
+    """A drawing in which a tone means something else says so, on the page and in lines of text."""
+    drawing = replace(parking(), legend={Tone.HIT: "equal bytes", Tone.KEY: "a key of the bucket"})
+    words = {text.text for text in texts_of(placed(drawing))}
+    assert {"equal bytes", "a key of the bucket", "does not fit"} <= words
+    assert "what the lookup arrives at" not in words
+    assert "* equal bytes   ! does not fit   x deleted   ~ computed, no bytes" in as_text(drawing)
 
 
 def test_what_if_is_framed() -> None:
