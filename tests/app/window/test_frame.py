@@ -16,7 +16,6 @@ from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QToolButton, QWid
 from pytestqt.qtbot import QtBot
 
 from shardcore import FormatError, Remedy, SectionRole, ShardError, Span
-from shardscope import assets
 from shardscope.looks.remedies import WORDS, plain_words
 from shardscope.objects.table import ObjectTable
 from shardscope.opening import OpenRequest
@@ -316,66 +315,6 @@ def test_focus_never_selects(small: MainWindow, qtbot: QtBot) -> None:
         QTest.keyClick(small.hex.view if name == "places" else small.focusWidget(), Qt.Key.Key_Tab)
         settle(small, 40)
         assert small.session.selection.span == before, name
-
-
-# --- the field ---
-
-
-def entry(window: MainWindow, text: str) -> list[str]:
-    """Types an entry; what is offered then."""
-    field = window.hex.address.field
-    field.setFocus()
-    field.clear()
-    QTest.keyClicks(field, text)
-    model = window.hex.address.completer.model()
-    return [str(model.index(n, 0).data()) for n in range(model.rowCount())]
-
-
-def test_the_field_takes_a_key(small: MainWindow, qtbot: QtBot) -> None:
-    """What is no place and may be a key is looked up, and the lookup is shown."""
-    shard = small.session.shard
-    assert shard is not None
-    key = shard.objects.keys[3]
-    assert key is not None
-    entry(small, key)
-    QTest.keyClick(small.hex.address.field, Qt.Key.Key_Return)
-    qtbot.waitUntil(lambda: small.trace.trace is not None)
-    assert small.trace.trace is not None
-    assert small.trace.trace.outcome == "found"
-    assert not small.trace.visibleRegion().isEmpty()
-    settle(small, 40)
-
-
-def test_the_field_completes_what_is_known(small: MainWindow) -> None:
-    """Names of sections and fields, keys of rows that were loaded, and what was entered before are offered."""
-    shard = small.session.shard
-    assert shard is not None
-    key = shard.objects.keys[3]
-    assert key is not None
-    assert any(words.startswith("header.index_position") for words in entry(small, "index_po"))
-    assert any(words.startswith(f"object {key[:6]}") for words in entry(small, key[:4]))
-    entry(small, "index+40")
-    QTest.keyClick(small.hex.address.field, Qt.Key.Key_Return)
-    assert any(words.startswith("index+40") for words in entry(small, "ex+4"))
-    settle(small, 40)
-
-
-def test_a_number_may_be_a_byte_or_an_object(window: MainWindow, qtbot: QtBot) -> None:
-    """Where keys are numbers both meanings are offered; Enter goes to the byte, and the list says so."""
-    opened(window, qtbot, assets.path("samples/bloscpack/array.blp"))
-    offered = entry(window, "1")
-    assert offered[0].startswith("byte 1 ")
-    assert offered[0].endswith("Enter")
-    assert offered[1] == "object 1"
-    QTest.keyClick(window.hex.address.field, Qt.Key.Key_Return)
-    assert window.hex.state.selection.span.start == 1
-    entry(window, "1")
-    popup = window.hex.address.list
-    with qtbot.waitSignal(window.session.walk_changed):
-        popup.setCurrentIndex(popup.model().index(1, 0))
-        QTest.keyClick(window.hex.address.field, Qt.Key.Key_Return)
-    settle(window, 40)
-    assert window.session.walk.key == "1"
 
 
 # --- texts ---
