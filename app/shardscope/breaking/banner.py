@@ -67,7 +67,8 @@ class SandboxBanner(QWidget):
         wide = self.fontMetrics().horizontalAdvance
         room = self.width() - _STRIPE - 30
         sentence = self.tr("Sandbox: the file on disk is not changed")
-        for button in reversed(self.buttons):
+        undo, redo, save, leave = self.buttons
+        for button in (leave, undo, save, redo):
             room -= button.sizeHint().width() + 4
             button.setVisible(room >= wide(sentence))
         shown = sum(button.sizeHint().width() + 4 for button in self.buttons if not button.isHidden())
