@@ -58,16 +58,28 @@ class SandboxBanner(QWidget):
         if sandbox.changes:
             text += f" · {plural(len(sandbox.changes), 'change')}"
             text += "" if sandbox.unsaved else self.tr(", saved as a copy")
-        self.label.tell(text)
         self.setAccessibleName(text)
         self.setVisible(sandbox.on)
+        self._fit()
+
+    def _fit(self) -> None:
+        """Where there is little room, the sentence comes first: the menu has what the buttons do."""
+        wide = self.fontMetrics().horizontalAdvance
+        room = self.width() - _STRIPE - 30
+        sentence = self.tr("Sandbox: the file on disk is not changed")
+        undo, redo, save, leave = self.buttons
+        for button in (leave, undo, save, redo):
+            room -= button.sizeHint().width() + 4
+            button.setVisible(room >= wide(sentence))
+        shown = sum(button.sizeHint().width() + 4 for button in self.buttons if not button.isHidden())
+        left = self.width() - _STRIPE - 30 - shown
+        self.label.tell(self.accessibleName() if wide(self.accessibleName()) <= left else sentence)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Where there is little room, the words come first: the menu has what the buttons do."""
+        """There is more room, or less."""
         super().resizeEvent(event)
-        wide = self.fontMetrics().horizontalAdvance("m")
-        for button, least in zip(self.buttons, (46, 46, 38, 32), strict=True):
-            button.setVisible(self.width() >= least * wide)
+        if self.accessibleName():
+            self._fit()
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Hatched at its beginning, and a line below."""

@@ -287,7 +287,7 @@ class BreakingPanel(QWidget):
             )
         if any(check.notices for check in impact.checks):
             return self.tr("✓ A check noticed it, and every object is served as before.")
-        return self.tr("✓ Every object is served as before, and no check says anything.")
+        return self.tr("✓ Every object is served as before, and no check warns.")
 
     def _peers(self) -> tuple[Peer, ...]:
         try:

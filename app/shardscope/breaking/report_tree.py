@@ -145,7 +145,7 @@ class ReportTree(QTreeWidget):
                 words = self.tr("{0}; of {1} nobody says anything").format(words, f"{silent:,}")
             line = self._line(top, titles[fate], words)
             for one in found[:MOST_LINES]:
-                self._object(line, one)
+                self._object(line, one, better=bool(impact.gone))
             self._more(line, len(found))
             line.setExpanded(fate is Fate.WRONG)
         if impact.appeared:
@@ -156,9 +156,9 @@ class ReportTree(QTreeWidget):
         if impact.left_out:
             self._line(top, self.tr("● not compared"), plural(impact.left_out, "object"))
 
-    def _object(self, line: QTreeWidgetItem, one: Object) -> None:
+    def _object(self, line: QTreeWidgetItem, one: Object, *, better: bool) -> None:
         words = one.why
-        if one.fate is Fate.WRONG:
+        if one.fate is Fate.WRONG and not better:
             who = ", ".join(one.noticed) or self.tr("nobody notices")
             words = f"{words} — {who}"
         inner = self._line(line, cut_middle(shown(one.key)), words)

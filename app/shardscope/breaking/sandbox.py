@@ -252,6 +252,7 @@ class Sandbox(QObject):
         if self._was is None:
             source = self.source
             size = min(source.size, MOST_BYTES) if source is not None else 0
+            self.error = self.tr("press Compare to read the objects as they are on disk")
             self._session.when_agreed(self.tr("Comparing the objects"), size, self._note)
             return
         was = self._was
@@ -278,6 +279,7 @@ class Sandbox(QObject):
         if self._session.jobs.newest(("before", self)) is not None:
             return
         request = self._session.request.broken((), self._expects)
+        self.error = ""
 
         def work(job: Job) -> Before:
             with request.open(job.progress) as shard:

@@ -93,7 +93,8 @@ def _going(menu: QMenu, session: Session, deeds: NodeDeeds, path: tuple[Node, ..
     number = -1 if row is None else row
     add(translate("NodeMenu", "Go to &object"), lambda: session.select_row(number), row is not None)
     add(translate("NodeMenu", "&Look up object"), lambda: deeds.look_up(number), row is not None)
-    add(translate("NodeMenu", "&Extract object…"), lambda: deeds.extract(number), row is not None)
+    there = row is not None and not session.request.sandbox
+    add(translate("NodeMenu", "&Extract object…"), lambda: deeds.extract(number), there)
 
 
 def _copying(menu: QMenu, session: Session, path: tuple[Node, ...]) -> None:
@@ -112,7 +113,8 @@ def _copying(menu: QMenu, session: Session, path: tuple[Node, ...]) -> None:
     add(menu, translate("NodeMenu", "Copy &offset"), lambda: f"{node.span.start:#x}")
     forms = menu.addMenu(translate("NodeMenu", "Copy &as"))
     add(forms, "&JSON", lambda: json.dumps(node_json(node), indent=2, ensure_ascii=False))
-    if node.span.size:
+    if node.span.size and not request.sandbox:
+        # Of a sandbox, a line would read the file on disk.
         add(
             forms,
             translate("NodeMenu", "&shardcore command"),

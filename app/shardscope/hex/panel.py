@@ -412,6 +412,10 @@ class HexPanel(QWidget):
 
     def _copy_line(self, form: LineForm, checked: bool = False) -> None:
         request = self._session.request
+        if request.sandbox:
+            told = self.tr("A line would read the file on disk, not the sandbox: save it as a copy, and open that")
+            self._session.message.emit(told)
+            return
         self.copier.copy_line(form, request.shown, request.format)
 
     # --- the menu ---

@@ -346,7 +346,10 @@ class Inspector(QScrollArea):
         request, ref = self._session.request, self._session.selection.ref
         raw = self._bytes.raw if self._bytes.node == self._node.span else b""
         key = ref.key if ref is not None and ref.key is not None else ""
-        return card_of(self._path, raw, request.shown, request.format, key, self._session.selection.span)
+        where = (
+            self.tr("{0} (sandbox: not the file on disk)").format(request.name) if request.sandbox else request.shown
+        )
+        return card_of(self._path, raw, where, request.format, key, self._session.selection.span)
 
     def _copy_card(self) -> None:
         if (card := self.card()) is not None:

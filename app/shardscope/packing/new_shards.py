@@ -54,7 +54,8 @@ class NewShards(QObject):
         self.convert.triggered.connect(lambda _: self.ask_convert())
         self.convert.setEnabled(False)
         self._to_tell = ("", "")
-        session.opened.connect(lambda _: self.convert.setEnabled(True))
+        # What a sandbox changed is in no file.
+        session.opened.connect(lambda _: self.convert.setEnabled(not session.request.sandbox))
         session.opened.connect(lambda _: self._opened())
         session.closed.connect(lambda: self.convert.setEnabled(False))
 

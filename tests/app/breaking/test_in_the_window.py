@@ -117,6 +117,7 @@ def test_a_sandbox_moves_no_dock_and_says_what_it_is(one: MainWindow, file: Path
     assert {name: dock.size() for name, dock in one.panels.by_name.items()} == docks
     assert not one.objects.actions_.extract_all.isEnabled()
     assert "sandbox" in one.objects.actions_.extract_all.toolTip()
+    assert not one.new_shards.convert.isEnabled()
     shard = one.session.shard
     assert shard is not None
     assert "sandbox" in standing(shard, str(file)).why_not
