@@ -329,6 +329,9 @@ def test_an_extraction_goes_on_after_the_line_broke(
         assert first.files + first.failed == 30
         jobs = window.transfers.jobs
         assert not jobs.resume_button.isHidden()
+        assert jobs.model.index(0, 1).data() == "broken off"
+        qtbot.waitUntil(window.bar.isVisible)
+        assert not window.bar.geometry().intersects(window.results.geometry())
         assert "Resume goes on" in jobs.model.index(0, 4).data()
         proxy.faults = []
         server.log.clear()
