@@ -13,7 +13,7 @@ from shardcore.joined import Listing, Member
 from shardcore.parallel import in_order
 from shardcore.progress import Progress, no_progress
 from shardcore.shard import Shard, tell_purposes
-from shardcore.sources.base import Folder, Source
+from shardcore.sources.base import WHOLE_HEAD, Folder, Source
 from shardcore.text import short
 
 R = TypeVar("R")
@@ -32,7 +32,10 @@ class OpenMembers(Shard):
     Attributes:
         uri: Where the folder is.
         folder: The folder.
+        member_head: Bytes of the beginning of a far member that are fetched at once.
     """
+
+    member_head: int = WHOLE_HEAD
 
     def __init__(self, where: Folder, members: Sequence[Member] | Callable[[], Sequence[Member]]) -> None:
         self.folder = where
@@ -93,7 +96,7 @@ class OpenMembers(Shard):
         return False
 
     def _open(self, member: Member) -> Shard:
-        source = self.folder.open_on_demand(member.name)
+        source = self.folder.open_at(member.name, 0, self.member_head)
         try:
             shard = self.open_member(member.name, source)
             tell_purposes(shard)

@@ -17,7 +17,7 @@ from shardcore.judging import LONGEST_BEGINNING, is_stranger, judge, judge_folde
 from shardcore.options import OptionType, Purpose, read_options
 from shardcore.progress import Progress, no_progress
 from shardcore.shard import Shard, tell_purposes
-from shardcore.sources.base import Folder, Source
+from shardcore.sources.base import SMALL_HEAD, WHOLE_HEAD, Folder, Source
 from shardcore.sources.opening import PrefetchedSource
 from shardcore.sources.remote.address import is_address
 from shardcore.sources.where import Elsewhere, folder_of, source_of, text_at
@@ -44,12 +44,6 @@ FORMATS = (
 
 REMOTE_JOBS = 8
 """Members or objects of a remote thing that are worked on at the same time, unless somebody says otherwise."""
-
-HEAD = 4096
-"""Bytes of the beginning of a remote file that are fetched at once; what a window shows of it first."""
-
-WHOLE_HEAD = 65536
-"""The same where the name says that the format has its index there; see `Format.head_names`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,12 +176,17 @@ def _first_bytes(where: object) -> int:
 
     Most formats keep there a few fields only, and what is needed next at another place.
     """
-    return head_bytes(re.split(r"[?#|]", str(where), maxsplit=1)[0].rpartition("/")[2]) if is_address(where) else HEAD
+    return (
+        head_bytes(re.split(r"[?#|]", str(where), maxsplit=1)[0].rpartition("/")[2])
+        if is_address(where)
+        else SMALL_HEAD
+    )
 
 
 def head_bytes(name: str) -> int:
     """How many bytes of the beginning of a file of that name a reader asks a store for at once."""
-    return WHOLE_HEAD if any(re.fullmatch(one.head_names, name) for one in all_formats() if one.head_names) else HEAD
+    whole = any(re.fullmatch(one.head_names, name) for one in all_formats() if one.head_names)
+    return WHOLE_HEAD if whole else SMALL_HEAD
 
 
 def _opening_options(

@@ -69,6 +69,8 @@ class JobState(Enum):
     DONE = "done"
     FAILED = "failed"
     CANCELLED = "cancelled"
+    BROKEN = "broken off"
+    """It came to an end before its work did, and can be gone on with; said by who asked."""
 
     @property
     def ended(self) -> bool:

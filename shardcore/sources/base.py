@@ -24,6 +24,12 @@ MERGE_GAP = 4096
 PurposeAt = Callable[[int], Purpose | None]
 """Says what the bytes at an offset are for."""
 
+WHOLE_HEAD = 1 << 16
+"""Bytes of the beginning of a far file that are fetched at once where its format has its index there."""
+
+SMALL_HEAD = 1 << 12
+"""The same where it has a few fields there; what a window shows of it first."""
+
 FAR_GAP = 1 << 16
 """The same for remote files: a request costs as much as many bytes."""
 
@@ -53,7 +59,7 @@ class Source(ABC):
     merge_gap: int = MERGE_GAP
     watchable: bool = False
     near: bool = True
-    head_size: int = 1 << 16
+    head_size: int = WHOLE_HEAD
 
     @property
     @abstractmethod

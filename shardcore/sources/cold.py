@@ -112,8 +112,8 @@ class ColdSource(Source):
         self._base, self._bill, self._owned = base, bill, owned
         self._kept: list[Piece] = []
         self._run = ReadAhead()
-        self.head_size = first
         start, stop = at or (0, first)
+        self.head_size = first if start else stop
         with bill.lock:
             self._fetch([(min(start, base.size), min(stop, base.size))])
 

@@ -28,6 +28,7 @@ class PrefetchedSource(WrapperSource):
         self.notes: dict[str, object] = {}
         self._guess = self.head_size = min(guess, base.head_size)
         self._tail = guess - self._guess or guess
+        self._whole = guess
         self._kept: list[tuple[int, bytes]] = []
 
     def head(self, count: int) -> bytes:
@@ -72,6 +73,15 @@ class PrefetchedSource(WrapperSource):
         super().close()
 
     def _kept_part(self, start: int, stop: int) -> bytes | None:
+        if (kept := self._kept_in(start, stop)) is not None or not self._kept or self.size > self._whole:
+            return kept
+        # What is so small comes whole with the second read, whichever part of it is wanted.
+        head = self._kept[0][1]
+        if self._kept[0][0] == 0 and len(head) < self.size:
+            self._kept = [(0, head + self.base.read(len(head), self.size))]
+        return self._kept_in(start, stop)
+
+    def _kept_in(self, start: int, stop: int) -> bytes | None:
         for first, data in self._kept:
             if first <= start and stop <= first + len(data):
                 return data[start - first : stop - first]

@@ -91,6 +91,8 @@ def test_members_of_a_data_set_fetch_their_objects_together(tmp_path: Path, caps
         assert run(["ls", *way, "--digest", "sha256"]) == 0
         lines = capsys.readouterr().out.splitlines()
         assert len({line.split()[0] for line in lines}) == len(lines) == 300
+        # Both ends of a member are fetched with one guess, and what is between them is fetched once.
+        assert server.log.sent < 3 * (100 * 2500 + 10_000)
         # A listing or two; of each member both ends, a look for its sidecar, and its objects in at most three parts.
         assert len(server.log) <= 2 + 3 * 6
         server.log.clear()

@@ -23,6 +23,7 @@ from PySide6.QtWidgets import (
 from shardscope.docks.column_room import ColumnRoom
 from shardscope.jobs import Job, Jobs, JobState
 from shardscope.looks import theme
+from shardscope.looks.cut_label import CutLabel
 from shardscope.models.transfer_model import JOB_ROLE, TransferModel, percent
 
 Index = QModelIndex | QPersistentModelIndex
@@ -33,6 +34,7 @@ SIGNS = {
     JobState.DONE: "✔",
     JobState.FAILED: "✖",
     JobState.CANCELLED: "■",
+    JobState.BROKEN: "◐",
 }
 
 
@@ -51,7 +53,11 @@ class JobDelegate(QStyledItemDelegate):
             option.text = f"{SIGNS[job.state]} {job.state.value}"
         if isinstance(job, Job) and index.column() in (1, 4):
             colours = theme.of(self._table)
-            colour = {JobState.DONE: colours.ok, JobState.FAILED: colours.error}.get(job.state, colours.muted)
+            colour = {
+                JobState.DONE: colours.ok,
+                JobState.FAILED: colours.error,
+                JobState.BROKEN: colours.warning,
+            }.get(job.state, colours.muted)
             option.palette.setColor(option.palette.ColorRole.Text, colour if index.column() == 1 else colours.text)
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
@@ -103,7 +109,8 @@ class JobList(QWidget):
         self.resume_button.clicked.connect(self.resume_selected)
         self.clear_button = QPushButton(self.tr("Clear finished"), self)
         self.clear_button.clicked.connect(self._clear)
-        self.summary = QLabel(self.tr("No jobs yet"), self)
+        self.summary = CutLabel(self)
+        self.summary.setText(self.tr("No jobs yet"))
         empty = QLabel(
             self.tr("Verifications, extractions, searches and long reads are listed here while they run."), self
         )

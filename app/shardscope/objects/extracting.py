@@ -14,7 +14,7 @@ from shardcore.extract import Conflict
 from shardcore.words import plural
 from shardscope.extraction import Extracted, Extraction, Outlook, existing, outlook, write
 from shardscope.fetching import whole
-from shardscope.jobs import Job, Pool, Priority
+from shardscope.jobs import Job, JobState, Pool, Priority
 from shardscope.objects.extract_choices import Choices, first_folder
 from shardscope.objects.extract_sheet import ExtractSheet
 from shardscope.row_ranges import RowRanges
@@ -95,14 +95,14 @@ class Extracting(QObject):
                     self.session.note_trouble(error)
                     self.session.tell(self.tr("Not extracted"), error)
                     if isinstance(error, RemoteError) and ends_reading(error):
-                        job.resume = partial(self._resume, job, wanted)
+                        self._leave_open(job, wanted)
                 return
             result = Result(wanted, found)
             job.note = result.text
             if found.lost:
                 self.session.check_source()
                 job.note += "; " + self.tr("Resume goes on with what is missing")
-                job.resume = partial(self._resume, job, result.rest)
+                self._leave_open(job, result.rest)
             self.session.message.emit(result.text)
             self.finished.emit(result)
 
@@ -131,9 +131,12 @@ class Extracting(QObject):
             return None
         return self.start(wanted)
 
+    def _leave_open(self, job: Job, rest: Extraction) -> None:
+        job.state, job.resume = JobState.BROKEN, partial(self._resume, job, rest)
+
     def _resume(self, job: Job, wanted: Extraction) -> Job:
         """Goes on with what a job left open, once; files that are there stay, whatever was said of them before."""
-        job.resume = None
+        job.resume, job.note = None, self.tr("gone on with")
         self.session.jobs.changed.emit(job)
         conflict = wanted.options.conflict
         if conflict is Conflict.ERROR:

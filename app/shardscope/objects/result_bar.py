@@ -22,6 +22,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from shardcore import Remedy
 from shardcore.words import plural
 from shardscope.extraction import Failure
 from shardscope.looks import theme
@@ -43,18 +44,20 @@ class ResultBar(QFrame):
     Args:
         extracting: Whose results are told.
         under: What the card lies over.
+        message: What lies over it, too; the card keeps clear of it.
 
     Attributes:
         open_url: Shows a folder to the user.
     """
 
-    def __init__(self, extracting: Extracting, under: QWidget) -> None:
+    def __init__(self, extracting: Extracting, under: QWidget, message: QWidget | None = None) -> None:
         super().__init__(under)
         self.open_url: Callable[[QUrl], object] = QDesktopServices.openUrl
         self._extracting = extracting
         self._session = extracting.session
         self._under = under
         self._result: Result | None = None
+        self._message = message
         self.setObjectName("resultBar")
         self.setAccessibleName(self.tr("Result of the extraction"))
         self.sign = QLabel(self)
@@ -91,6 +94,8 @@ class ResultBar(QFrame):
         self._ends.setInterval(STAYS_MILLISECONDS)
         self._ends.timeout.connect(self._end)
         under.installEventFilter(self)
+        if message is not None:
+            message.installEventFilter(self)
         extracting.finished.connect(self.tell)
         self.hide()
 
@@ -107,7 +112,8 @@ class ResultBar(QFrame):
         for button in (self.failures, self.retry):
             button.setVisible(failed > 0)
         self.retry.setText(self.tr("Resume") if result.found.lost else self.tr("Retry failed"))
-        self.mend.setText(ACTIONS.get(remedy, "") if remedy is not None else "")
+        # Nothing else helps with the objects of what stays open; for what was lost there is the other button.
+        self.mend.setText(ACTIONS[remedy] if remedy in (Remedy.DELETED, Remedy.XORBS) else "")
         self.mend.setVisible(bool(self.mend.text()))
         self.setAccessibleDescription(result.text)
         self.setToolTip(tip(f"{result.text}\n{result.wanted.where}"))
@@ -155,7 +161,9 @@ class ResultBar(QFrame):
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Follows the size of what it lies over."""
-        if event.type() == QEvent.Type.Resize and watched is self._under and not self.isHidden():
+        moves = (QEvent.Type.Resize, QEvent.Type.Move, QEvent.Type.Show, QEvent.Type.Hide)
+        here = watched is self._under and event.type() == QEvent.Type.Resize
+        if (here or (watched is self._message and event.type() in moves)) and not self.isHidden():
             self._place()
         return False
 
@@ -166,7 +174,11 @@ class ResultBar(QFrame):
         layout = self.layout()
         height = layout.totalHeightForWidth(width) if layout is not None else self.sizeHint().height()
         height = min(height, room.height() - MARGIN)
-        self.setGeometry((room.width() - width) // 2, room.height() - height - MARGIN, width, height)
+        bottom = room.height() - MARGIN
+        if self._message is not None and self._message.isVisible():
+            # What is wrong with the file is said at the same place: both can be read, one over the other.
+            bottom = min(bottom, self._message.y() - MARGIN // 2)
+        self.setGeometry((room.width() - width) // 2, max(bottom - height, 0), width, height)
 
     def _colour(self) -> None:
         if self._result is None:

@@ -115,7 +115,7 @@ class MainWindow(PartCommands):
         self._make_centre()
         self.line = StatusLine(self.hex.status, self)
         self.setStatusBar(self.line)
-        self.results = ResultBar(self.objects.actions_.extracting, self._centre)
+        self.results = ResultBar(self.objects.actions_.extracting, self._centre, self.bar)
         self.drop_places = DropPlaces(self, lambda: self.session.shard is not None, self._dropped)
         self.ways = OpenWays(self.session, self.bar, self)
         self.connecting = Connecting(self.session, settings, self)

@@ -29,7 +29,7 @@ from shardcore.objects import ObjectRef, State
 from shardcore.progress import Progress
 from shardcore.record import FieldRole, Value
 from shardcore.shard import DEFAULT_LIMIT, Part
-from shardcore.sources.base import Entry, Folder, Source
+from shardcore.sources.base import SMALL_HEAD, Entry, Folder, Source
 from shardcore.sources.names import SourceName
 from shardcore.sources.opening import PrefetchedSource
 from shardcore.span import Span
@@ -96,6 +96,7 @@ class DesDataSet(DataSet):
     """
 
     meanings = MEANINGS
+    member_head = SMALL_HEAD
 
     retention: CopiesSeen
 

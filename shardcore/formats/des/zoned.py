@@ -90,6 +90,11 @@ class ZonesFolder(Folder):
         folder, rest = self._place(name)
         return folder.open_on_demand(rest)
 
+    def open_at(self, name: str, start: int, stop: int) -> Source:
+        """The same, where some bytes are wanted first."""
+        folder, rest = self._place(name)
+        return folder.open_at(rest, start, stop)
+
     def folder(self, name: str) -> Folder:
         """A zone, or a folder below one."""
         label, _, rest = name.partition("/")

@@ -12,7 +12,7 @@ from shardcore.formats.mdb.meanings import MEANINGS
 from shardcore.formats.mdb.shard import MdbShard, detect, open_shard
 from shardcore.formats.mdb.xorbs import Xorbs
 from shardcore.shard import Part, Shard
-from shardcore.sources.base import Entry, Folder, Source
+from shardcore.sources.base import SMALL_HEAD, Entry, Folder, Source
 from shardcore.sources.names import SourceName
 from shardcore.sources.opening import PrefetchedSource
 from shardcore.trace import Look
@@ -34,6 +34,7 @@ class MdbDataSet(DataSet):
     """
 
     meanings = MEANINGS
+    member_head = SMALL_HEAD
 
     def __init__(self, folder: Folder, members: Sequence[Member], context: OpenContext, beside: Folder) -> None:
         super().__init__("mdb", folder, members)

@@ -22,7 +22,7 @@ from shardcore.formats.swh.meanings import MEANINGS
 from shardcore.formats.swh.objects import key_bytes
 from shardcore.formats.swh.shard import SwhShard, open_shard, sketches_of
 from shardcore.parallel import in_order
-from shardcore.sources.base import Entry, Folder, Source
+from shardcore.sources.base import SMALL_HEAD, Entry, Folder, Source
 from shardcore.sources.opening import PrefetchedSource
 from shardcore.trace import FOUND, Look, Trace
 from shardcore.words import plural
@@ -75,6 +75,7 @@ class SwhDataSet(DataSet):
     """
 
     meanings = MEANINGS
+    member_head = SMALL_HEAD
 
     def __init__(self, folder: Folder, members: Sequence[Member], context: OpenContext) -> None:
         super().__init__("swh", folder, members)
@@ -160,7 +161,7 @@ def _with_magic(folder: Folder, entries: Sequence[Entry]) -> list[Entry]:
 def _has_magic(folder: Folder, name: str) -> bool:
     """Whether a file begins as a Read Shard; one that cannot be read does not."""
     try:
-        with folder.open(name) as source:
+        with folder.open(name) if folder.lists_cheaply else folder.open_at(name, 0, SMALL_HEAD) as source:
             return source.read_first(len(WHOLE_MAGIC)) == WHOLE_MAGIC
     except SourceError as error:
         if not says_absent(error):

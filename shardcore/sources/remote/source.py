@@ -49,7 +49,8 @@ class Opened:
             RemoteError: It cannot be had.
         """
         file = self.file(address, sibling=sibling, first=first, at=at)
-        return RemoteSource(self, file, root=not sibling, first=first)
+        head = at[1] if at is not None and not at[0] else first
+        return RemoteSource(self, file, root=not sibling, first=head)
 
     def file(
         self, address: Address, *, sibling: bool = True, first: int = FIRST, at: tuple[int, int] | None = None

@@ -40,7 +40,7 @@ from shardscope.settings import Settings
 from shardscope.window.connecting.sheet import AddressSheet
 from shardscope.window.main_window import MainWindow
 from shardscope.window.screenshot import settle
-from tests.remote.bills import HUGE, bills
+from tests.remote.bills import HUGE, des, swh_huge
 from tests.remote.contents import Sparse
 from tests.remote.faults import Drop, FaultProxy, after
 from tests.remote.servers import RangeServer
@@ -252,7 +252,7 @@ def test_a_large_index_is_read_when_it_is_asked_for(
     qtbot: QtBot, window: MainWindow, server: RangeServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A far index over 64 MB stays where it is until somebody agrees; the rows, and whole keys, are there without."""
-    bill = bills()["swh"]
+    bill = swh_huge()
     address = server.put("/huge.shard", bill.files["huge.shard"])
     with qtbot.waitSignal(window.session.opened):
         window.open(address)
@@ -285,7 +285,7 @@ def test_a_large_index_is_read_when_it_is_asked_for(
     assert server.log.sent < 1 << 20
     # Where opening itself needs a large index, that waits, too, and the bar keeps the offer.
     monkeypatch.setattr("shardscope.opened.AUTO_INDEX_BYTES", 80_000)
-    large = bills()["des, index over 64 KiB"]
+    large = des()[1]
     address = server.put("/large.des", large.files[large.target])
     with qtbot.waitSignal(session.failed):
         window.open(address)
@@ -329,6 +329,9 @@ def test_an_extraction_goes_on_after_the_line_broke(
         assert first.files + first.failed == 30
         jobs = window.transfers.jobs
         assert not jobs.resume_button.isHidden()
+        assert jobs.model.index(0, 1).data() == "broken off"
+        qtbot.waitUntil(window.bar.isVisible)
+        assert not window.bar.geometry().intersects(window.results.geometry())
         assert "Resume goes on" in jobs.model.index(0, 4).data()
         proxy.faults = []
         server.log.clear()

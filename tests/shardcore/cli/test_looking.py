@@ -169,7 +169,7 @@ def test_trace_says_why_and_what_a_first_reader_pays(small: str, capsys: pytest.
         paid = cold_trace(shard, KEY)
     assert text.startswith(f"Opening  [{cost_text(paid.opening)}]\n")
     assert f"A first reader pays {cost_text(paid.total)}.\n" in text
-    assert cost_text(paid.total).startswith("3 requests, 5,064 bytes")
+    assert cost_text(paid.total).startswith("2 requests, 5,064 bytes")
     assert run(["trace", small, KEY, "--cold", "--json"]) == 0
     cold = told(capsys)["cold"]
     assert cold["total"] == {"requests": paid.total.requests, "bytes": 5064, "rounds": paid.total.rounds}
