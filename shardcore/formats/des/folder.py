@@ -11,10 +11,13 @@ from numpy.typing import NDArray
 from shardcore.caching import Once
 from shardcore.charting.load import Load, LoadSource
 from shardcore.dataset import DataSet, Member
+from shardcore.drawing.model import Sketch
 from shardcore.errors import ExternalMissing, KeyAbsent, NotAShard, ShardError, SourceError, UsageError, says_absent
 from shardcore.format import Certainty, OpenContext, Verdict
+from shardcore.formats.des.address_sketch import AddressScene, AddressSketch
 from shardcore.formats.des.charts import numbers
 from shardcore.formats.des.content import cut, read_chunks
+from shardcore.formats.des.file import DesFile
 from shardcore.formats.des.layout import BIGFILES, RETENTION, SUFFIX, is_hash
 from shardcore.formats.des.meanings import MEANINGS
 from shardcore.formats.des.retention import Copy, Retention
@@ -33,7 +36,7 @@ from shardcore.sources.base import SMALL_HEAD, Entry, Folder, Source
 from shardcore.sources.names import SourceName
 from shardcore.sources.opening import PrefetchedSource
 from shardcore.span import Span
-from shardcore.trace import Look
+from shardcore.trace import Look, Trace
 from shardcore.words import plural
 
 ZONES_NAMES = ("zones.json", "zones.yaml", "zones.yml")
@@ -221,6 +224,30 @@ class DesDataSet(DataSet):
             candidates=found[:100],
         )
         return found
+
+    def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
+        """The address of a uid: which file it leads to, and the walk in it; of the first uid where none is given."""
+        member = trace.member if trace is not None else self.first_member
+        if not self.listed or member not in self._by_name:
+            member = ""
+        told = [step.values["n_bits"] for step in trace.steps if "n_bits" in step.values] if trace is not None else []
+        scene = AddressScene(
+            lambda: self._file_of(member),
+            trace,
+            member=member,
+            names=self._known_names,
+            ready=lambda: self.is_open(member),
+            n_bits=told[0] if told else self._n_bits.value,
+        )
+        return (AddressSketch(scene),)
+
+    def _known_names(self) -> Sequence[str]:
+        return [member.name for member in self.members] if self.listed else ()
+
+    def _file_of(self, member: str) -> DesFile | None:
+        """The file of a member; None for no name."""
+        shard = self.member(member) if member else None
+        return shard.file if isinstance(shard, DesShard) else None
 
     def find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
         """The rows of many uids, member by member; -1 where a uid is in none (or only kept as a retention copy).

@@ -9,10 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.charting.budget import Share
+from shardcore.drawing.model import Sketch
 from shardcore.errors import BadMagic, FormatError, LimitExceeded, Truncated, Unsupported, UsageError
 from shardcore.finding import Depth, Report
 from shardcore.format import Certainty, Draft, OpenContext, Verdict
 from shardcore.formats.des import charts, leads
+from shardcore.formats.des.address_sketch import AddressScene, AddressSketch
 from shardcore.formats.des.entries import Entries
 from shardcore.formats.des.file import DesFile
 from shardcore.formats.des.layout import (
@@ -42,7 +44,7 @@ from shardcore.shard import DEFAULT_LIMIT, Part, Shard
 from shardcore.sources.names import SourceName
 from shardcore.sources.opening import PrefetchedSource
 from shardcore.span import Span
-from shardcore.trace import Look
+from shardcore.trace import Look, Trace
 from shardcore.words import plural
 
 MAX_INDEX = 1 << 30
@@ -144,6 +146,12 @@ class DesShard(Shard):
     def lookup_many(self, keys: Sequence[Uid]) -> NDArray[np.int64]:
         """The same for parsed uids."""
         return self._lookup.find_many(keys)
+
+    def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
+        """The address of a uid; of the first one where none is looked up."""
+        if trace is None and not len(self.file.entries):
+            return ()
+        return (AddressSketch(AddressScene(lambda: self.file, trace)),)
 
     def stream(self, ref: ObjectRef) -> Iterator[bytes]:
         """The plain content; of a BigFile from beside the shard.

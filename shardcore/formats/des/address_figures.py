@@ -1,0 +1,213 @@
+"""The figures of an address: from a uid to the name of the file in which it lies."""
+
+from __future__ import annotations
+
+import zlib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from shardcore.drawing.model import Bits, Cells, Item, Table, Tone
+from shardcore.formats.des.routing import Route, ShardName, uid_bytes
+from shardcore.span import Span
+from shardcore.text import visible
+from shardcore.words import grouped_digits, plural
+
+BOARD = 256
+"""Cells of the board; where there are more shard numbers it shows those around one."""
+COLUMNS = 16
+BOARD_ITEMS = 16
+"""Shard numbers with files that are drawn, besides the one in question."""
+
+DATE, NUMBER, PART, ENDING = Tone.ONE, Tone.TWO, Tone.THREE, Tone.FAINT
+ANY = "*"
+"""What stands for a piece of a name that nothing tells."""
+
+_SHOWN = 32
+_WORD = 32
+_LONG_WORD = 64
+_DIGITS = "0123456789ABCDEF"
+
+
+@dataclass(frozen=True, slots=True)
+class Pieces:
+    """A file name in its pieces, each with what tells it.
+
+    Attributes:
+        date: Eight digits, or `ANY`.
+        hex: The shard number as it is printed.
+        part: Four digits, or `ANY`.
+        date_spans: The bytes that the date comes from.
+        hex_spans: The bytes that the number comes from.
+    """
+
+    date: str
+    hex: str
+    part: str
+    date_spans: tuple[Span, ...] = ()
+    hex_spans: tuple[Span, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.date}_{self.hex}_{self.part}.des"
+
+
+def shown_uid(uid: str) -> str:
+    """A uid as it stands in a drawing."""
+    text = visible(uid[:_SHOWN])
+    return (text[:_SHOWN] + "…" if len(uid) > _SHOWN or len(text) > _SHOWN else text) or "(empty)"
+
+
+def number_of(uid: str) -> tuple[int, int]:
+    """The number that a uid routes by, and in how many bits it is drawn; of a very long one the low 64 bits."""
+    if not uid.isdecimal():
+        return zlib.crc32(uid_bytes(uid)), _WORD
+    # Digits before the last 64 change nothing in the last 64 bits: 10^64 is a multiple of 2^64.
+    number = int(uid[-_LONG_WORD:]) % (1 << _LONG_WORD)
+    return number, _WORD if number >> _WORD == 0 else _LONG_WORD
+
+
+def uid_figure(uid: str, route: Route, spans: tuple[Span, ...] = ()) -> Table:
+    """How the uid becomes a number."""
+    number, _ = number_of(uid)
+    digits = route.rule == "digits"
+    how = "decimal digits" if digits else f"CRC-32 of {plural(len(uid_bytes(uid)), 'byte')}"
+    doc = (
+        "A uid of digits alone is the number it spells; zeros in front change nothing."
+        if digits
+        else "CRC-32 makes a number of any text; texts that are nearly alike get quite different ones."
+    )
+    rest = f"{_low(route.n_bits)} bits of it: {number} mod {1 << route.n_bits}."
+    row = (
+        Item(shown_uid(uid), spans, tone=Tone.KEY, doc="The uid: all that is needed to find the shard number."),
+        Item(how, doc=doc),
+        Item(str(number), doc=doc, name="number"),
+        Item(str(route.number), tone=NUMBER, doc=f"The low {rest}"),
+        Item(route.hex, tone=NUMBER, doc="As file names print it: upper case, with zeros in front where short."),
+    )
+    headings = ("uid", "read as", "number", f"low {route.n_bits} bits", "in hex")
+    return Table("The uid becomes a number", headings, (row,))
+
+
+def bits_figure(uid: str, route: Route, *, grip: bool = False) -> Bits:
+    """The bits of the number, the low ones bracketed.
+
+    Args:
+        uid: The uid.
+        route: Where it leads.
+        grip: Whether the bracket can be dragged.
+    """
+    number, width = number_of(uid)
+    low = Item(
+        f"shard number {route.number}",
+        at=0,
+        size=route.n_bits,
+        tone=NUMBER,
+        doc=f"The low {_low(route.n_bits)} bits: {route.number}, printed {route.hex}.",
+        name="low",
+        here=True,
+        handle="n_bits" if grip else "",
+    )
+    what = "The number" if route.rule == "digits" else "The CRC-32"
+    return Bits(f"{what} in bits: the low {route.n_bits} choose the file", width, number, (low,))
+
+
+def _low(n_bits: int) -> str:
+    return grouped_digits(n_bits)
+
+
+def board_figure(route: Route, present: Mapping[int, int], *, known: bool) -> tuple[Cells, int]:
+    """The shard numbers there can be, with those that have files; and how many of these are not drawn.
+
+    Args:
+        route: The one in question.
+        present: How many files each number has.
+        known: Whether `present` are all files; of a single file only its own number is known.
+    """
+    count = 1 << route.n_bits
+    first = route.number // BOARD * BOARD if count > BOARD else 0
+    shown = range(first, min(first + BOARD, count))
+    others = sorted((n for n in present if n in shown and n != route.number), key=lambda n: abs(n - route.number))
+    width = max(1, route.n_bits // 4)
+    items = [
+        Item(str(present[n]), at=n, tone=Tone.INDEX, doc=f"Shard {n:0{width}X} has {plural(present[n], 'file')}.")
+        for n in sorted(others[:BOARD_ITEMS])
+    ]
+    files = present.get(route.number, 0)
+    there = f"{plural(files, 'file')} of this number" if files else ("No file has this number" if known else "")
+    text = str(files) if files else ("none" if known else route.hex)
+    doc = f"Shard {route.hex}: number {route.number}." + (f" {there}." if there else "")
+    tone = Tone.MISS if known and not files else Tone.HIT
+    items.append(Item(text, at=route.number, tone=tone, doc=doc, name="shard", here=True))
+    names = tuple(f"{row * COLUMNS + first >> 4:X}" for row in range(-(-len(shown) // COLUMNS)))
+    title = f"{grouped_digits(count)} shard numbers" + (", and how many files each has" if known else "")
+    if count > len(shown):
+        title += f": {shown.start:0{width}X} to {shown.stop - 1:0{width}X}"
+    figure = Cells(
+        title,
+        len(shown),
+        tuple(items),
+        columns=COLUMNS,
+        first=first,
+        column_names=tuple(_DIGITS),
+        row_names=names if len(names) > 1 else (),
+    )
+    return figure, len(others) - min(len(others), BOARD_ITEMS)
+
+
+def present_numbers(names: Sequence[str]) -> Counter[int]:
+    """How many files of a folder have each shard number."""
+    parsed = (ShardName.parse(name.rpartition("/")[2]) for name in names)
+    return Counter(name.number for name in parsed if name is not None)
+
+
+def name_figure(pieces: Pieces, own: ShardName | None = None, *, sure: bool = True) -> Table:
+    """The file name, its pieces coloured by what they come from; compared with a file's own name.
+
+    Args:
+        pieces: The name by the uid.
+        own: The name of the file that is open; None for a folder.
+        sure: Whether a difference is one: where the number of bits is a guess, it is not.
+    """
+    rows = [
+        (
+            Item("the name", tone=Tone.FAINT),
+            Item(pieces.date, pieces.date_spans, tone=DATE, doc="When the object was made: created_at, in its own zone."),
+            Item(pieces.hex, pieces.hex_spans, tone=NUMBER, doc="The shard number, from the uid alone.", name="hex"),
+            Item(pieces.part, tone=PART, doc="Parts are counted: a new one begins when the last is full."),
+        ),
+        (
+            Item("comes from", tone=Tone.FAINT),
+            Item("created_at"),
+            Item("the low bits of the uid"),
+            Item("a new one when one is full"),
+        ),
+    ]
+    if own is not None:
+        agrees = (own.date == pieces.date or pieces.date == ANY, own.hex == pieces.hex, True)
+        texts = (own.date, own.hex, f"{own.part:04}")
+        tones = [Tone.HIT if good else Tone.MISS if sure else Tone.PLAIN for good in agrees]
+        docs = [
+            "The same in the name of this file." if good else "The name of this file says something else."
+            for good in agrees
+        ]
+        cells = (Item(text, tone=tone, doc=doc) for text, tone, doc in zip(texts, tones, docs, strict=True))
+        rows.append((Item("this file", tone=Tone.FAINT), *cells))
+    return Table(f"The file name, piece by piece: {pieces}", ("", "date", "number", "part"), tuple(rows))
+
+
+def candidates_figure(names: Sequence[str], said: Sequence[tuple[str, Tone]], title: str) -> Table:
+    """The files that may hold the uid, in the order in which they are asked.
+
+    Args:
+        names: Their names.
+        said: What is said of each, and its tone.
+        title: What to write over it.
+    """
+    rows = tuple(
+        (
+            Item(visible(name), tone=tone, doc=f"{visible(name)}: {what}.", name="asked" if tone is Tone.HIT else ""),
+            Item(what),
+        )
+        for name, (what, tone) in zip(names, said, strict=True)
+    )
+    return Table(title, ("file", "what came of it"), rows)

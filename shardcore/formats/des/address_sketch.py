@@ -1,0 +1,370 @@
+"""The sketch `address`: why a uid lies in its file, and how it is found there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from shardcore.caching import Once
+from shardcore.drawing.controls import chosen
+from shardcore.drawing.model import Control, Drawing, Figure, Kind, Link, Tone
+from shardcore.drawing.moved import moved
+from shardcore.errors import FormatError, NotAShard, UsageError
+from shardcore.formats.des.address_figures import (
+    ANY,
+    Pieces,
+    bits_figure,
+    board_figure,
+    candidates_figure,
+    name_figure,
+    present_numbers,
+    shown_uid,
+    uid_figure,
+)
+from shardcore.formats.des.file import DesFile
+from shardcore.formats.des.layout import UID_HEAD
+from shardcore.formats.des.routing import (
+    DEFAULT_BITS,
+    MAX_BITS,
+    MIN_BITS,
+    Route,
+    ShardName,
+    Uid,
+    infer_n_bits,
+    shard_date,
+)
+from shardcore.formats.des.tape_figures import stamp, tape
+from shardcore.nodes.placed import placed_span
+from shardcore.span import Span
+from shardcore.trace import Trace
+from shardcore.words import plural
+
+CANDIDATES = 4
+"""Files that may hold the uid that are drawn."""
+JUDGED = 1000
+"""Uids of a single file by which the number of bits is inferred."""
+
+_UID_DOC = "Any uid: where it would lie. Reset returns to the one that was looked up."
+_BITS_DOC = "n_bits: how many low bits choose the file. It is written nowhere, and inferred from names and uids."
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """The entry of a uid.
+
+    Attributes:
+        file: The shard in which it lies, or should.
+        row: The entry; None where there is none.
+        count: How many entries have the uid.
+    """
+
+    file: DesFile
+    row: int | None
+    count: int = 0
+
+
+class AddressScene:
+    """What an address is drawn from.
+
+    Args:
+        file: Gives the file in which the lookup ended, asked when something is drawn; None where there is none.
+        trace: The lookup.
+        member: The name of that file in its folder; empty for a single file.
+        names: The names of the folder's files, as far as they are known; None for a single file.
+        ready: Whether `file` is open, so that its first uid can be told without reading.
+        n_bits: The number of bits of the folder; None where it is not known.
+    """
+
+    def __init__(
+        self,
+        file: Callable[[], DesFile | None],
+        trace: Trace | None,
+        *,
+        member: str = "",
+        names: Callable[[], Sequence[str]] | None = None,
+        ready: Callable[[], bool] = lambda: True,
+        n_bits: int | None = None,
+    ) -> None:
+        self._file = file
+        self.trace = trace
+        self.member = member
+        self._names = names
+        self._ready = ready
+        self._bits: Once[int | None] = Once()
+        if names is not None:
+            self._bits.put(n_bits)
+
+    @property
+    def folder(self) -> bool:
+        """Whether it is one of a folder."""
+        return self._names is not None
+
+    @property
+    def file(self) -> DesFile | None:
+        """The file."""
+        return self._file()
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The names of the files there are; of a single file its own."""
+        if self._names is not None:
+            return self._names()
+        return [file.source.name] if (file := self.file) is not None else []
+
+    @property
+    def n_bits(self) -> int | None:
+        """The number of bits; of a single file, that by which its uids agree with its name."""
+        return self._bits.get(self._inferred)
+
+    def _inferred(self) -> int | None:
+        file = self.file
+        name = ShardName.parse(file.source.name) if file is not None else None
+        if file is None or name is None:
+            return None
+        uids = (file.uid(row) for row in range(min(len(file.entries), JUDGED)))
+        judged = [uid for uid in uids if uid is not None]
+        # A single number agrees with many widths: the usual one is taken where it is among them.
+        usual = judged and all(Route.of(uid, DEFAULT_BITS).hex == name.hex for uid in judged)
+        return DEFAULT_BITS if usual else infer_n_bits({name.hex: judged})
+
+    @property
+    def known_uid(self) -> str:
+        """The uid that is looked at, as far as it is known without reading; else empty."""
+        if self.trace is not None:
+            return self.trace.key
+        return self.uid if self._ready() else ""
+
+    @property
+    def uid(self) -> str:
+        """The uid that is looked at: that of the lookup, or of the first entry whose uid is a text."""
+        if self.trace is not None:
+            return self.trace.key
+        file = self.file
+        if file is None:
+            return ""
+        texts = (file.uid(row) for row in range(min(len(file.entries), JUDGED)))
+        return next((uid for uid in texts if uid is not None), "")
+
+
+class AddressSketch:
+    """The address of a uid.
+
+    Args:
+        scene: What it is drawn from.
+    """
+
+    name = "address"
+    title = "Address"
+
+    def __init__(self, scene: AddressScene) -> None:
+        self._scene = scene
+
+    @property
+    def controls(self) -> tuple[Control, ...]:
+        """The uid, and how many bits choose its file."""
+        bits = self._scene.n_bits or DEFAULT_BITS
+        return (
+            Control("uid", "Uid", Kind.TEXT, self._scene.known_uid, doc=_UID_DOC),
+            Control("n_bits", "Bits of the shard number", Kind.SLIDER, bits, MIN_BITS, MAX_BITS, doc=_BITS_DOC),
+        )
+
+    def draw(self, values: Mapping[str, Any]) -> Drawing:
+        """The drawing; see `Sketch.draw`."""
+        controls = self.controls
+        now = chosen(controls, values)
+        usual = all(now[one.name] == one.value for one in controls)
+        text = self._scene.uid if now["uid"] == controls[0].value else now["uid"]
+        uid = Uid.parse(text)
+        route = uid.route(now["n_bits"])
+        return self._as_it_is(uid, route) if usual else self._what_if(uid, route)
+
+    # --- what the files say ------------------------------------------------------------------------------------------
+
+    def _as_it_is(self, uid: Uid, route: Route) -> Drawing:
+        """The way to the entry, or to the end of the last walk."""
+        scene = self._scene
+        found, trouble = self._found(uid)
+        row = found.row if found is not None else None
+        pieces = self._pieces(route, found)
+        spans = _uid_spans(found)
+        figures, links, more = self._route_figures(uid, route, spans, pieces)
+        if scene.folder:
+            table, left = self._asked(route, present=row is not None, trouble=trouble)
+            if table is not None:
+                figures.append(table)
+                more += left
+        if found is not None:
+            walked = tape(found.file, found.row)
+            figures.append(walked.figure)
+            links += walked.links
+            more += walked.more
+            dead = stamp(found.file, found.row) if found.row is not None else None
+            if dead is not None:
+                figures.append(dead)
+                links.append(Link("stamp", f"walk {found.row}", tone=Tone.DEAD))
+        names = {item.name for figure in figures for item in figure.items}
+        if {"hex", "asked"} <= names:
+            links.append(Link("hex", "asked", tone=Tone.KEY))
+        caption = self._caption(uid, route, found, trouble)
+        drawing = Drawing(f"The address of {shown_uid(uid.text)}", tuple(figures), tuple(links), caption, more)
+        return moved(drawing, lambda span: placed_span(span, scene.member)) if scene.member else drawing
+
+    def _found(self, uid: Uid) -> tuple[_Row | None, str]:
+        """The entry of a uid in the file where the lookup ended, or why there is none."""
+        try:
+            file = self._scene.file
+        except (FormatError, NotAShard) as error:
+            return None, error.message
+        if file is None:
+            return None, ""
+        rows = file.entries.rows_of([uid.raw])[0]
+        return _Row(file, int(rows[-1]) if len(rows) else None, len(rows)), ""
+
+    def _pieces(self, route: Route, found: _Row | None) -> Pieces:
+        """The name by the uid, its date and the part in which it was found."""
+        name = ShardName.parse(found.file.source.name) if found is not None else None
+        if found is None or found.row is None:
+            return Pieces(ANY, route.hex, ANY, (), _uid_spans(found))
+        created = found.file.entries.created_at(found.row)
+        part = f"{name.part:04}" if name is not None else ANY
+        try:
+            date = shard_date(created)
+        except UsageError:
+            date = name.date if name is not None and self._scene.folder else ANY
+            return Pieces(date, route.hex, part, (), _uid_spans(found))
+        at = found.file.entries.data_stop + int(found.file.entries.columns.meta_start[found.row])
+        meta = Span("", at, at + int(found.file.entries.columns.meta_length[found.row]))
+        return Pieces(date, route.hex, part, (meta,), _uid_spans(found))
+
+    def _route_figures(
+        self, uid: Uid, route: Route, spans: tuple[Span, ...], pieces: Pieces
+    ) -> tuple[list[Figure], list[Link], int]:
+        """From the uid to the name: what the uid alone says."""
+        scene = self._scene
+        board, more = board_figure(route, present_numbers(scene.names), known=scene.folder)
+        own = None if scene.folder else self._own_name()
+        sure = scene.n_bits is not None or own is not None
+        figures: list[Figure] = [
+            uid_figure(uid.text, route, spans),
+            bits_figure(uid.text, route, grip=True),
+            board,
+            name_figure(pieces, own, sure=sure),
+        ]
+        return figures, [Link("low", "shard", tone=Tone.KEY), Link("shard", "hex", tone=Tone.KEY)], more
+
+    def _own_name(self) -> ShardName | None:
+        file = self._scene.file
+        return ShardName.parse(file.source.name) if file is not None else None
+
+    def _asked(self, route: Route, *, present: bool, trouble: str) -> tuple[Figure | None, int]:
+        """The files that may hold the uid, and what came of each; and how many are not drawn."""
+        scene = self._scene
+        names = self._candidates(route)
+        if not names:
+            return None, 0
+        at = names.index(scene.member) if scene.member in names else len(names)
+        first = max(min(at - CANDIDATES + 1, len(names) - CANDIDATES), 0)
+        shown = names[first : first + CANDIDATES]
+        ended = trouble or ("found here" if present else "not in it")
+        said = []
+        for number, _ in enumerate(shown, first):
+            if number == at:
+                said.append((ended, Tone.HIT if present else Tone.MISS))
+            elif scene.trace is None:
+                said.append(("may hold it", Tone.INDEX))
+            elif number < at:
+                said.append(("not in it", Tone.FAINT))
+            else:
+                said.append(("not asked", Tone.INDEX))
+        title = f"{plural(len(names), 'file')} may hold it: asked in this order"
+        return candidates_figure(shown, said, title), len(names) - len(shown)
+
+    def _candidates(self, route: Route) -> list[str]:
+        """The files that may hold a uid of this route: those that the lookup told, or those of its number."""
+        scene = self._scene
+        if scene.trace is not None:
+            told = [step.values["candidates"] for step in scene.trace.steps if "candidates" in step.values]
+            if told:
+                return list(told[0])
+        return _of_number(scene.names, route)
+
+    def _caption(self, uid: Uid, route: Route, found: _Row | None, trouble: str) -> str:
+        scene = self._scene
+        if trouble:
+            return f"The uid leads to {scene.member}, which cannot be read: {trouble}."
+        if not scene.folder:
+            return self._agreement(uid, route, found)
+        if scene.n_bits is None:
+            return f"How many bits choose the file is not known, so any file may hold the uid; {route.n_bits} are drawn."
+        told = "The file is computed from the uid alone: no list of uids is kept anywhere, and no server is asked."
+        if found is None:
+            return f"{told} No file has that number, so the uid is in none."
+        if found.row is None:
+            return f"{told} Only the walk past every entry of each such file proves that the uid is not there."
+        if found.file.tombstone(found.row) is not None:
+            return f"{told} The entry is still there: what deletes it is the stamp beside the shard, and readers look."
+        return f"{told} In it entries differ in length, so a reader walks from one to the next."
+
+    def _agreement(self, uid: Uid, route: Route, found: _Row | None) -> str:
+        """Whether the name of a single file is the one that the uid leads to."""
+        own = self._own_name()
+        there = found is not None and found.row is not None
+        has = "" if there else " No entry has this uid: the walk to the end of the index proves it."
+        if found is not None and found.count > 1:
+            has = f" {plural(found.count, 'entry has', 'entries have')} this uid, and the last one counts."
+        if own is None:
+            return (
+                f"The name of this file is not one that packers write, so it says nothing of uids: "
+                f"with {route.n_bits} bits a packer would have put this one in {ANY}_{route.hex}_{ANY}.des.{has}"
+            )
+        if self._scene.n_bits is None:
+            return (
+                f"The name does not agree with the uids in it, whatever the number of bits: a reader that computes "
+                f"the name never looks here. {route.n_bits} bits are drawn.{has}"
+            )
+        if own.hex != route.hex:
+            return f"The name does not agree: it says {own.hex}, the uid {route.hex}. Nobody would look for it here.{has}"
+        return f"The name agrees: {own.hex} is what the uid leads to, so every reader comes to this file.{has}"
+
+    # --- what if -----------------------------------------------------------------------------------------------------
+
+    def _what_if(self, uid: Uid, route: Route) -> Drawing:
+        """Where another uid would lie, or this one with other numbers of bits; no entry is looked for."""
+        scene = self._scene
+        pieces = Pieces(ANY, route.hex, ANY)
+        figures, links, more = self._route_figures(uid, route, (), pieces)
+        names = _of_number(scene.names, route)
+        if scene.folder and names:
+            shown = names[:CANDIDATES]
+            said = [("it would be looked for here", Tone.INDEX)] * len(shown)
+            figures.append(candidates_figure(shown, said, f"{plural(len(names), 'file')} would be asked"))
+            more += len(names) - len(shown)
+        who = f"{shown_uid(uid.text)}, with {route.n_bits} bits,"
+        if scene.folder:
+            there = f"{plural(len(names), 'file has', 'files have')}" if names else "no file here has"
+            caption = f"{who} would lie in {pieces}: {there} such a name. Nothing else has to be known of it."
+        else:
+            own = self._own_name()
+            same = own is not None and own.hex == route.hex
+            answer = "in this file" if same else "not in this file"
+            caption = f"{who} would be looked for {answer}: its name would be {pieces}."
+        title = f"Where {shown_uid(uid.text)} would lie"
+        return Drawing(title, tuple(figures), tuple(links), caption, more, what_if=True)
+
+
+def _uid_spans(found: _Row | None) -> tuple[Span, ...]:
+    """The bytes of a uid in its entry."""
+    if found is None or found.row is None:
+        return ()
+    start = found.file.entries.span(found.row).start + UID_HEAD.size
+    length = int(found.file.entries.columns.uid_length[found.row])
+    return (Span("", start, start + length),) if length else ()
+
+
+def _of_number(names: Sequence[str], route: Route) -> list[str]:
+    """The files of a folder whose names print the number of a route."""
+    parsed = ((name, ShardName.parse(name.rpartition("/")[2])) for name in names)
+    return sorted(name for name, own in parsed if own is not None and own.hex == route.hex)
+
+
