@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from shardcore.dataset import DataSet, Member
+from shardcore.drawing.model import Sketch
 from shardcore.errors import FormatError, LimitExceeded, ShardError, Unsupported, UsageError
 from shardcore.finding import Depth, Findings, Report
 from shardcore.format import OpenContext
@@ -16,10 +17,12 @@ from shardcore.formats.bloscpack.bcolz import (
     SIZES,
     Column,
 )
+from shardcore.formats.bloscpack.chunk_scene import ChunkScene
+from shardcore.formats.bloscpack.file import BloscpackFile
 from shardcore.formats.bloscpack.folder_objects import chunk_of
 from shardcore.formats.bloscpack.json_tree import JsonTree
 from shardcore.formats.bloscpack.meanings import MEANINGS
-from shardcore.formats.bloscpack.shard import BloscpackShard, open_shard
+from shardcore.formats.bloscpack.shard import BloscpackShard, open_shard, sketches_of
 from shardcore.formats.bloscpack.worker import Worker
 from shardcore.json_text import parse_json
 from shardcore.nodes.children import Deferred
@@ -34,6 +37,7 @@ from shardcore.sources.memory import BytesSource
 from shardcore.sources.names import SourceName
 from shardcore.sources.opening import PrefetchedSource
 from shardcore.span import Span
+from shardcore.trace import FOUND, Trace
 from shardcore.words import grouped_digits, plural
 
 
@@ -88,6 +92,27 @@ class BloscpackDataSet(DataSet):
         """One node for each JSON file and for each member."""
         root = super().tree
         return replace(root, children=(*(self._text_node(name) for name in self._texts), *root.children))
+
+    def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
+        """Those of the file that a lookup ended in; of its first file where it found a whole column, or is none."""
+        if trace is not None and trace.member in self._by_name:
+            return super().sketches(trace)
+        first = self.first_member if trace is None else self._first_file(trace)
+        if not first:
+            return ()
+        scene = ChunkScene(lambda: self._file_of(first), None, ready=lambda: self.is_open(first))
+        return self.placed_sketches(sketches_of(scene), first)
+
+    def _first_file(self, trace: Trace) -> str:
+        """The first file of the column that a lookup found; empty where it found none."""
+        if trace.outcome != FOUND or trace.ref is None:
+            return ""
+        return next((file.name for file in self._column_of(trace.ref).files), "")
+
+    def _file_of(self, name: str) -> BloscpackFile:
+        shard = self.member(name)
+        assert isinstance(shard, BloscpackShard)
+        return shard.file
 
     def stream(self, ref: ObjectRef) -> Iterator[bytes]:
         """The plain bytes of a chunk, or those of a column that its shape counts."""

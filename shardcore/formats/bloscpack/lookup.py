@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import KeyAbsent, UsageError
+from shardcore.formats.bloscpack import drawings
 from shardcore.formats.bloscpack.arrays import array_info
 from shardcore.formats.bloscpack.blosc1 import map_chunk
 from shardcore.formats.bloscpack.content import Stored
@@ -179,6 +181,7 @@ class BloscpackLookup:
             last_chunk=header.last_chunk,
             nchunks=header.nchunks,
             max_app_chunks=header.max_app_chunks,
+            draw=lambda: drawings.header_drawing(header),
         )
         if (metadata := self._file.metadata) is not None:
             room, digest = metadata.values["max_meta_size"], metadata.checksum.size
@@ -187,6 +190,7 @@ class BloscpackLookup:
                 f"Its section has {METADATA_HEADER.size} bytes of header, {grouped_digits(room)} for the text and "
                 f"{digest} of digest: it ends at byte {metadata.stop}.",
                 metadata.header,
+                draw=lambda: drawings.metadata_drawing(metadata),
                 why="Metadata has room to grow in place, so what follows begins after the room, not after the text.",
                 next=metadata.stop,
             )
@@ -261,7 +265,17 @@ class BloscpackLookup:
             why = "The header does not say how long chunks are when plain, so their own sizes are added up."
         text = f"Plain byte {offset} is byte {within} of chunk {number}: {how}."
         spans = self._sizes_read if size <= 0 else ()
-        look.step("Which chunk", text, *spans, why=why, inputs=self._sizes_at(), chunk=number, within=within)
+        drawing = drawings.chunks_drawing(self._header, number, within) if look.telling else None
+        look.step(
+            "Which chunk",
+            text,
+            *spans,
+            why=why,
+            inputs=self._sizes_at(),
+            draw=(lambda: drawing) if drawing is not None else None,
+            chunk=number,
+            within=within,
+        )
         return number, within
 
     def _sizes_at(self, *names: str) -> tuple[Span, ...]:
@@ -305,6 +319,7 @@ class BloscpackLookup:
                 "Offset slot",
                 text,
                 slots.span(number),
+                draw=lambda: drawings.slot_drawing(slots, number, slot, self._file.source.size, good=good),
                 why="Stored chunks differ in length; offsets let a reader jump to one without reading those before.",
                 offset=slot,
             )
@@ -330,6 +345,7 @@ class BloscpackLookup:
                 f"It begins at byte {place}: {place} + {after - place - digest} stored bytes + {digest} of digest = "
                 f"{after}, where chunk {chunk + 1} begins.",
                 blosc_header_span(place),
+                draw=partial(drawings.walk_drawing, chunk, place, after, digest),
                 why="Each chunk says how long it is, so that without an offset a reader can go from one to the next.",
                 next=after,
             )
@@ -342,6 +358,7 @@ class BloscpackLookup:
             f"{plural(header.nbytes, 'plain byte')} stored in {grouped_digits(header.ctbytes)}, this header included; "
             f"flags: {', '.join(header.flag_names())}.",
             blosc_header_span(stored.span.start),
+            draw=lambda: drawings.blosc_header_drawing(header, stored.span.start),
             why="It says how the chunk was compressed and what comes out: enough to decompress it without the others.",
             flags=f"{header.flags:#010b}",
             nbytes=header.nbytes,
@@ -350,13 +367,15 @@ class BloscpackLookup:
             typesize=header.typesize,
         )
         if stored.digest:
-            computed = self._header.checksum.compute(stored.chunk).hex()
+            digest = self._header.checksum.compute(stored.chunk)
+            computed = digest.hex()
             verdict = "they are equal" if computed == stored.digest.hex() else "they differ, so the chunk is damaged"
             look.step(
                 "Digest",
                 f"The digest ({self._header.checksum.name}) covers the stored bytes: computed {computed}, stored "
                 f"{stored.digest.hex()}: {verdict}.",
                 stored.digest_span,
+                draw=lambda: drawings.digest_drawing(stored, digest, self._header.checksum.name),
                 why="Damage is noticed before anything is decompressed, and not served as if it were content.",
                 stored=stored.digest.hex(),
                 computed=computed,
@@ -381,6 +400,7 @@ class BloscpackLookup:
                 f"{int(found.starts[block])} of the chunk and has {plural(streams, 'stream')}.",
                 Span("", slot, slot + BLOCK_START.size),
                 *spans,
+                draw=lambda: drawings.block_drawing(stored, found, block, within),
                 why="Chunks are compressed in blocks that fit a processor's cache; one byte costs one block.",
                 block=block,
                 start=int(found.starts[block]),
@@ -398,6 +418,7 @@ class BloscpackLookup:
             f"{how}: byte {within} of the chunk is {plain[within]:#04x}, byte {part} of element {element} "
             f"({plural(header.typesize, 'byte')} each).",
             *spans,
+            draw=lambda: drawings.byte_drawing(plain, within, header, tuple(spans)),
             why="Stored bytes say nothing until codec and filter, both named in the Blosc header, are undone.",
             byte=plain[within],
             element=element,

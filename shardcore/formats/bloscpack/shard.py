@@ -10,11 +10,14 @@ from numpy.typing import NDArray
 
 from shardcore.charting.budget import Share
 from shardcore.charting.load import LoadSource
+from shardcore.drawing.model import Sketch
 from shardcore.errors import FormatError, LimitExceeded, UsageError
 from shardcore.finding import Depth, Report
 from shardcore.format import Certainty, OpenContext, Verdict
 from shardcore.formats.bloscpack import charts, leads
 from shardcore.formats.bloscpack.arrays import ARRAY_MEMBERS, ArrayInfo, array_info, dtype_text
+from shardcore.formats.bloscpack.block_sketch import BlockSketch
+from shardcore.formats.bloscpack.chunk_scene import ChunkScene
 from shardcore.formats.bloscpack.file import BloscpackFile
 from shardcore.formats.bloscpack.header import check_slots, header_size, read_header
 from shardcore.formats.bloscpack.layout import HEADERS, MAGIC, METADATA_HEADER, UNKNOWN, section
@@ -22,6 +25,7 @@ from shardcore.formats.bloscpack.lookup import ALL, BloscpackKey, BloscpackLooku
 from shardcore.formats.bloscpack.meanings import MEANINGS
 from shardcore.formats.bloscpack.metadata import read_metadata_section
 from shardcore.formats.bloscpack.objects import BloscpackObjects
+from shardcore.formats.bloscpack.rulers_sketch import RulersSketch
 from shardcore.formats.bloscpack.slots import read_offsets
 from shardcore.formats.bloscpack.tree import BloscpackTree, header_node
 from shardcore.nodes.leads import Gathered
@@ -33,7 +37,7 @@ from shardcore.record import Value
 from shardcore.shard import DEFAULT_LIMIT, PIECE, Part, Shard
 from shardcore.sources.names import SourceName
 from shardcore.sources.opening import PrefetchedSource
-from shardcore.trace import Look
+from shardcore.trace import Look, Trace
 from shardcore.words import grouped_digits, plural
 
 HEAD = 65536
@@ -151,6 +155,10 @@ class BloscpackShard(Shard):
         """The rows of many keys; -1 where one is absent, and for `all`, which is no row."""
         return self._lookup.find_many(keys)
 
+    def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
+        """Where a chunk and its blocks lie, and the bytes of one block; of the first chunk where none is looked up."""
+        return sketches_of(ChunkScene(lambda: self.file, trace))
+
     def read(self, ref: ObjectRef, *, limit: int = DEFAULT_LIMIT) -> bytes:
         """The plain bytes of a chunk or of all; see `Shard.read`."""
         content = self.file.content
@@ -224,6 +232,11 @@ class BloscpackShard(Shard):
     def close(self) -> None:
         """Closes the file."""
         self.file.close()
+
+
+def sketches_of(scene: ChunkScene) -> tuple[Sketch, ...]:
+    """What is drawn of a chunk."""
+    return RulersSketch(scene), BlockSketch(scene)
 
 
 def _number(ref: ObjectRef) -> int:

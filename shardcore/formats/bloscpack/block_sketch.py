@@ -1,0 +1,226 @@
+"""The sketch `block`: the bytes of one block as elements and their bytes, and what shuffling them does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shardcore.drawing.controls import chosen
+from shardcore.drawing.model import Cells, Control, Drawing, Item, Kind, Table, Tone
+from shardcore.formats.bloscpack.blosc1 import HEADER_SIZE, ChunkMap
+from shardcore.formats.bloscpack.chunk_scene import ChunkScene
+from shardcore.formats.bloscpack.content import Stored
+from shardcore.formats.bloscpack.layout import STREAM_LENGTH
+from shardcore.span import Span
+from shardcore.words import grouped_digits, plural
+
+CELLS = 56
+"""Bytes that are drawn."""
+MOST_ELEMENTS = 14
+WIDEST = 16
+"""Bytes of an element that are drawn."""
+RUN = 3
+"""So many equal bytes, one after the other, are a run."""
+COUNTED = 1 << 22
+"""Bytes of a block whose repetitions are counted."""
+
+_SHUFFLE_DOC = "Byte by byte instead of element by element: what a codec sees when a block is shuffled."
+
+Bytes = NDArray[np.uint8]
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """One block.
+
+    Attributes:
+        stored: Its chunk.
+        found: Where the blocks and streams of the chunk lie.
+        number: Which block.
+        start: Its first byte among the plain bytes of the chunk.
+        plain: Its plain bytes.
+    """
+
+    stored: Stored
+    found: ChunkMap
+    number: int
+    start: int
+    plain: Bytes
+
+    @property
+    def typesize(self) -> int:
+        """Bytes of an element."""
+        return self.stored.header.typesize
+
+    @property
+    def elements(self) -> int:
+        """Whole elements in it."""
+        return len(self.plain) // self.typesize
+
+    def span(self, at: int) -> tuple[Span, ...]:
+        """The stored bytes that a byte of the block comes from: itself where it is stored plain, else its stream."""
+        base, header = self.stored.span.start, self.stored.header
+        if not len(self.found.starts):
+            place = base + HEADER_SIZE + self.start + at
+            return (Span("", place, place + 1),)
+        filtered = at
+        if header.filter_name == "bitshuffle":
+            return (Span("", base + int(self.found.starts[self.number]), base + self.found.block_stop(self.number)),)
+        if header.filter_name == "shuffle" and at < self.elements * self.typesize:
+            filtered = at % self.typesize * self.elements + at // self.typesize
+        places, sizes = self.found.stream_at[self.number], self.found.stream_size[self.number]
+        part = max(len(self.plain) // int((places >= 0).sum()), 1)
+        stream, rest = divmod(filtered, part)
+        first, size = base + int(places[stream]) + STREAM_LENGTH.size, int(sizes[stream])
+        if size == part:
+            return (Span("", first + rest, first + rest + 1),)
+        return (Span("", first, first + size),)
+
+
+class BlockSketch:
+    """One block, element by element or byte by byte.
+
+    Args:
+        scene: The chunk.
+    """
+
+    name = "block"
+    title = "Block"
+
+    def __init__(self, scene: ChunkScene) -> None:
+        self._scene = scene
+
+    @property
+    def controls(self) -> tuple[Control, ...]:
+        """Chunk, block, and whether the bytes are shuffled."""
+        shuffled = Control("shuffle", "Shuffle", Kind.SWITCH, self._scene.shuffled, doc=_SHUFFLE_DOC)
+        return (*self._scene.controls(), shuffled)
+
+    def draw(self, values: Mapping[str, Any]) -> Drawing:
+        """The drawing; see `Sketch.draw`."""
+        scene, controls = self._scene, self.controls
+        shuffled = chosen(controls, values)["shuffle"]
+        sliders = tuple(control for control in controls if control.name != "shuffle")
+        number, block = scene.chosen(sliders, {k: v for k, v in values.items() if k != "shuffle"})
+        one = self._opened(number, block)
+        if one is None:
+            return Drawing(f"Chunk {number} is empty", (), (), "There are no bytes in it that could be shuffled.")
+        within = scene.within if number == scene.chunk else None
+        asked = within - one.start if within is not None else None
+        if asked is not None and not 0 <= asked < len(one.plain):
+            asked = None
+        first = asked // one.typesize if asked is not None else 0
+        matrix, drawn = _matrix(one, first, asked, shuffled=shuffled)
+        counts = _repeats(one)
+        title = f"Block {one.number} of chunk {number}: {plural(one.elements, 'element')} of {_size(one.typesize)}"
+        thought = shuffled and one.stored.header.filter_name != "shuffle"
+        figures = (matrix, _counts_figure(counts))
+        caption = _caption(one, counts, shuffled=shuffled)
+        return Drawing(title, figures, (), caption, len(one.plain) - drawn, what_if=thought)
+
+    def _opened(self, number: int, block: int) -> _Block | None:
+        """The block; of a chunk with fewer blocks its last one, of a plain copy the whole chunk. None if empty."""
+        scene = self._scene
+        if scene.file.header.nchunks == 0 or (scene.file.table.loaded and not len(scene.file.table)):
+            return None
+        found, stored = scene.mapped(number), scene.stored(number)
+        plain = np.frombuffer(scene.plain(number), np.uint8)
+        if not len(plain):
+            return None
+        block = min(block, max(len(found.starts) - 1, 0))
+        size = found.header.blocksize if len(found.starts) else len(plain)
+        start = block * size
+        return _Block(stored, found, block, start, plain[start : start + size])
+
+
+def _matrix(one: _Block, first: int, asked: int | None, *, shuffled: bool) -> tuple[Cells, int]:
+    """The bytes of some elements, and how many they are."""
+    wide = min(one.typesize, WIDEST, len(one.plain))
+    tall = max(min(CELLS // wide, MOST_ELEMENTS, one.elements), 1)
+    first = max(min(first, one.elements - tall), 0)
+    elements = range(first, first + tall)
+    places = [[element * one.typesize + byte for byte in range(wide)] for element in elements]
+    if shuffled:
+        places = [list(column) for column in zip(*places, strict=True)]
+    # One after the other only where nothing lies between the rows.
+    whole = not shuffled and wide == one.typesize
+    order = [at for row in places for at in row]
+    width = len(places[0])
+    glowing = _runs([int(one.plain[at]) for at in order], len(order) if whole else width)
+    items = tuple(_cell(one, at, cell, hit=hit, here=at == asked) for cell, (at, hit) in enumerate(zip(order, glowing, strict=True)))
+    bytes_, names = tuple(f"byte {byte}" for byte in range(wide)), tuple(f"element {number}" for number in elements)
+    title = "Shuffled: first all bytes 0, then all bytes 1, …" if shuffled else "Element by element, as in memory"
+    columns, rows = (tuple(map(str, elements)), bytes_) if shuffled else (bytes_, names)
+    return Cells(title, len(order), items, columns=width, column_names=columns, row_names=rows), len(order)
+
+
+def _cell(one: _Block, at: int, cell: int, *, hit: bool, here: bool) -> Item:
+    element, byte = divmod(at, one.typesize)
+    value = int(one.plain[at])
+    doc = f"Byte {byte} of element {element} of the block: {value}."
+    if hit:
+        doc += f" It stands in a run of at least {RUN} equal bytes."
+    return Item(f"{value:02x}", one.span(at), cell, tone=Tone.HIT if hit else Tone.PLAIN, doc=doc, here=here)
+
+
+def _runs(values: Sequence[int], width: int) -> list[bool]:
+    """Which values stand in a run of equal ones; a run ends with its row of `width`."""
+    found = [False] * len(values)
+    for row in range(0, len(values), width):
+        start = row
+        for at in range(row + 1, min(row + width, len(values)) + 1):
+            if at == min(row + width, len(values)) or values[at] != values[start]:
+                if at - start >= RUN:
+                    found[start:at] = [True] * (at - start)
+                start = at
+    return found
+
+
+def _repeats(one: _Block) -> tuple[int, int, int]:
+    """How many bytes of the block repeat the one before: as in memory, and shuffled; and of how many bytes."""
+    plain = one.plain[: COUNTED // one.typesize * one.typesize]
+    count = len(plain) // one.typesize
+    whole = plain[: count * one.typesize]
+    planes = np.concatenate([whole.reshape(count, one.typesize).T.ravel(), plain[len(whole) :]])
+    return _same(plain), _same(planes), len(plain)
+
+
+def _same(values: Bytes) -> int:
+    return int(np.count_nonzero(values[1:] == values[:-1]))
+
+
+def _counts_figure(counts: tuple[int, int, int]) -> Table:
+    memory, shuffled, size = counts
+    best = Tone.HIT if shuffled > memory else Tone.PLAIN
+    rows = (
+        (Item("element by element"), Item(f"{grouped_digits(memory)} of {grouped_digits(size)}")),
+        (Item("shuffled"), Item(f"{grouped_digits(shuffled)} of {grouped_digits(size)}", tone=best)),
+    )
+    return Table("Counted over the block", ("order", "bytes that repeat the one before"), rows)
+
+
+def _caption(one: _Block, counts: tuple[int, int, int], *, shuffled: bool) -> str:
+    header = one.stored.header
+    if one.typesize == 1:
+        why = "Elements of one byte have nothing to shuffle: both orders are the same."
+    elif counts[1] > counts[0]:
+        why = (
+            "Neighbouring numbers differ in their low bytes and agree in the high ones; shuffled, what is alike lies "
+            "together in long runs, which a codec writes short."
+        )
+    else:
+        why = "These bytes are not more alike when they are shuffled, so shuffling gains nothing here."
+    if not len(one.found.starts):
+        return f"{why} The chunk is a plain copy: the codec gained nothing on it."
+    span = one.found.block_stop(one.number) - int(one.found.starts[one.number])
+    kept = {"shuffle": "shuffled", "bitshuffle": "with its bits shuffled"}.get(header.filter_name, "not shuffled")
+    told = f"The file keeps this block {kept}: {plural(len(one.plain), 'byte')} in {grouped_digits(span)}."
+    return f"{why} {told}"
+
+
+def _size(typesize: int) -> str:
+    return plural(typesize, "byte")

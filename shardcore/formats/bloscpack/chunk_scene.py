@@ -1,0 +1,242 @@
+"""The chunk that drawings are about: the one that a lookup came to, or the first; and its neighbours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from shardcore.caching import LruCache
+from shardcore.drawing.controls import chosen
+from shardcore.drawing.model import Control, Kind
+from shardcore.errors import FormatError, KeyAbsent, LimitExceeded
+from shardcore.formats.bloscpack.blosc1 import HEADER_SIZE, ChunkHeader, ChunkMap, map_chunk, read_chunk_header
+from shardcore.formats.bloscpack.content import Stored
+from shardcore.formats.bloscpack.file import BloscpackFile
+from shardcore.formats.bloscpack.layout import UNKNOWN
+from shardcore.span import Span
+from shardcore.trace import FOUND, Step, Trace
+from shardcore.words import grouped_digits, plural
+
+MOST_READ = 1 << 26
+"""Stored bytes of a chunk that is read to draw its blocks; of what is kept for the next drawing as many."""
+MOST_PLAIN = 1 << 28
+"""Plain bytes of a chunk that is decompressed to be drawn."""
+
+_CHUNK_DOC = "Which chunk is drawn. Reset returns to that of the lookup."
+_BLOCK_DOC = "Which of its blocks; of chunks with fewer blocks the last."
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A chunk in the file, as far as its Blosc header tells.
+
+    Attributes:
+        number: Which chunk.
+        place: Its first byte.
+        header: Its Blosc header.
+        stop: One past its digest, at most the end of the file.
+        plain: Its first plain byte in the whole content.
+    """
+
+    number: int
+    place: int
+    header: ChunkHeader
+    stop: int
+    plain: int
+
+    @property
+    def span(self) -> Span:
+        """The chunk with its digest."""
+        return Span("", self.place, self.stop)
+
+
+class ChunkScene:
+    """One chunk of a file.
+
+    Args:
+        opened: Gives the file, asked when something is drawn.
+        trace: The lookup that came to the chunk; without it chunk 0 is drawn.
+        ready: Whether the file is open, so that its chunks can be counted without reading.
+    """
+
+    def __init__(
+        self,
+        opened: Callable[[], BloscpackFile],
+        trace: Trace | None,
+        *,
+        ready: Callable[[], bool] = lambda: True,
+    ) -> None:
+        self._opened = opened
+        self._ready = ready
+        self.trace = trace
+        self._stored: LruCache[int, Stored] = LruCache(MOST_READ)
+        self._plain: LruCache[int, bytes] = LruCache(MOST_READ)
+
+    @property
+    def file(self) -> BloscpackFile:
+        """The file."""
+        return self._opened()
+
+    # --- what the lookup says ----------------------------------------------------------------------------------------
+
+    @property
+    def chunk(self) -> int:
+        """The chunk of the lookup; 0 where it came to none."""
+        told = self._told("chunk", found=True)
+        return int(told[-1].values["chunk"]) if told else 0
+
+    @property
+    def within(self) -> int | None:
+        """The byte of the chunk that was looked for; None where it was a chunk, or nothing."""
+        told = self._told("within", found=True)
+        return int(told[-1].values["within"]) if told else None
+
+    @property
+    def arrived(self) -> Step | None:
+        """The step that came from a plain byte to a chunk; of a column, to its file."""
+        told = self._told("within", found=True)
+        return told[0] if told else None
+
+    @property
+    def element(self) -> Step | None:
+        """The step that came from an element to a plain byte."""
+        told = self._told("itemsize", found=True)
+        return told[0] if told else None
+
+    def _told(self, name: str, *, found: bool) -> list[Step]:
+        """The steps with a value of that name."""
+        if self.trace is None or (found and self.trace.outcome != FOUND):
+            return []
+        return [step for step in self.trace.steps if name in step.values]
+
+    # --- what can be chosen ------------------------------------------------------------------------------------------
+
+    def controls(self) -> tuple[Control, ...]:
+        """Chunk and block, as far as it is known without reading how many there are."""
+        found = []
+        if (chunks := self._known_chunks()) > 1:
+            found.append(Control("chunk", "Chunk", Kind.SLIDER, self.chunk, 0, chunks - 1, doc=_CHUNK_DOC))
+        if (blocks := self._known_blocks()) > 1:
+            found.append(Control("block", "Block", Kind.SLIDER, self._block(), 0, blocks - 1, doc=_BLOCK_DOC))
+        return tuple(found)
+
+    def chosen(self, controls: tuple[Control, ...], values: Mapping[str, Any]) -> tuple[int, int]:
+        """The chunk and the block that are drawn.
+
+        Raises:
+            UsageError: A value is none.
+        """
+        now = chosen(controls, values)
+        return now.get("chunk", self.chunk), now.get("block", self._block())
+
+    @property
+    def shuffled(self) -> bool:
+        """Whether the chunk of the lookup has its bytes shuffled; where that is not known yet, as most writers do."""
+        if told := self._told("blocksize", found=False):
+            return bool(int(str(told[-1].values["flags"]), 2) & 1) and int(told[-1].values["typesize"]) > 1
+        if not self._ready() or not self.file.table.loaded or self.chunk >= len(self.file.table):
+            return True
+        return self.file.table.header(self.chunk).filter_name == "shuffle"
+
+    def _known_chunks(self) -> int:
+        if not self._ready():
+            return 0
+        table = self.file.table
+        return len(table) if table.loaded or self.file.header.nchunks != UNKNOWN else 0
+
+    def _known_blocks(self) -> int:
+        numbers = self._header_numbers()
+        if numbers is None or not numbers[1]:
+            return 0
+        return -(-numbers[0] // numbers[1])
+
+    def _block(self) -> int:
+        numbers, within = self._header_numbers(), self.within
+        return within // numbers[1] if numbers is not None and numbers[1] and within is not None else 0
+
+    def _header_numbers(self) -> tuple[int, int] | None:
+        """Plain bytes and block size of the chunk of the lookup; a plain copy has no blocks (0)."""
+        told = self._told("blocksize", found=False)
+        if told:
+            values = told[-1].values
+            copied = int(str(values["flags"]), 2) & 2
+            return int(values["nbytes"]), 0 if copied else int(values["blocksize"])
+        if not self._ready() or not self.file.table.loaded or self.chunk >= len(self.file.table):
+            return None
+        header = self.file.table.header(self.chunk)
+        return header.nbytes, header.blocksize if header.nblocks else 0
+
+    # --- what the file says ------------------------------------------------------------------------------------------
+
+    def placed(self, number: int) -> Placed:
+        """A chunk by its Blosc header alone.
+
+        Raises:
+            KeyAbsent: There is no such chunk.
+            FormatError: It cannot be found.
+            SourceError: The bytes cannot be had.
+        """
+        file = self.file
+        table, source = file.table, file.source
+        place = table.place(number)
+        if table.loaded and table.places[number] == place:
+            header = table.header(number)
+        else:
+            raw = source.read(place, min(place + HEADER_SIZE, source.size))
+            header = read_chunk_header(raw, place=Span("", place, source.size))
+        stop = min(place + max(header.ctbytes, HEADER_SIZE) + file.header.checksum.size, source.size)
+        return Placed(number, place, header, stop, self._plain_start(number))
+
+    def around(self, number: int, most: int) -> list[Placed]:
+        """A chunk and its neighbours; those that cannot be found end the row."""
+        count = self._known_chunks() or number + 1
+        first = max(min(number - most // 2, count - most), 0)
+        found = [self.placed(number)]
+        try:
+            for before in range(number - 1, first - 1, -1):
+                found.insert(0, self.placed(before))
+        except (FormatError, KeyAbsent):
+            pass  # what lies before is not drawn: the chunk itself was found
+        try:
+            for after in range(number + 1, min(first + most, count)):
+                found.append(self.placed(after))
+        except (FormatError, KeyAbsent):
+            pass
+        return found
+
+    def _plain_start(self, number: int) -> int:
+        """The first plain byte of a chunk, by the header where that says it."""
+        if (size := self.file.header.chunk_size) > 0 and not self.file.table.loaded:
+            return number * size
+        return int(self.file.content.starts()[number])
+
+    def stored(self, number: int) -> Stored:
+        """A chunk, read.
+
+        Raises:
+            LimitExceeded: It is too long to be drawn.
+            FormatError: It is damaged.
+            SourceError: The bytes cannot be had.
+        """
+        if (kept := self._stored.get(number)) is not None:
+            return kept
+        placed = self.placed(number)
+        if placed.header.ctbytes > MOST_READ:
+            size = plural(placed.header.ctbytes, "stored byte")
+            text = f"chunk {number} has {size}: its blocks are drawn up to {grouped_digits(MOST_READ)}"
+            raise LimitExceeded(text, span=Span("", placed.place, placed.stop))
+        stored = self.file.content.stored(number)
+        return self._stored.put(number, stored, max(len(stored.chunk), 1))
+
+    def mapped(self, number: int) -> ChunkMap:
+        """Where blocks and streams of a chunk lie; errors as for `stored`."""
+        stored = self.stored(number)
+        return map_chunk(stored.chunk, limit=2**32, place=stored.span)
+
+    def plain(self, number: int) -> bytes:
+        """The plain bytes of a chunk; errors as for `stored`."""
+        if (kept := self._plain.get(number)) is not None:
+            return kept
+        data = self.file.content.decoded(self.stored(number), limit=MOST_PLAIN)
+        return self._plain.put(number, data, max(len(data), 1))

@@ -1,0 +1,212 @@
+"""The figures of the two rulers: plain bytes above, stored bytes below, and what joins them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from shardcore.drawing.model import Band, Cells, Item, Link, Ribbon, Ruler, Table, Tone
+from shardcore.drawing.windows import window
+from shardcore.formats.bloscpack.blosc1 import HEADER_SIZE, ChunkMap
+from shardcore.formats.bloscpack.chunk_scene import Placed
+from shardcore.formats.bloscpack.content import Stored
+from shardcore.formats.bloscpack.file import BloscpackFile
+from shardcore.formats.bloscpack.layout import BLOCK_START
+from shardcore.nodes.sections import SectionRole
+from shardcore.span import Span
+from shardcore.words import grouped_digits, plural
+
+CHUNKS = 4
+"""Chunks that are drawn."""
+BLOCKS = 5
+"""Blocks that are drawn."""
+WALKED = 5
+"""Chunks that are walked past with an arc each; those before are counted."""
+
+_TONES = {
+    SectionRole.HEADER: Tone.HEADER,
+    SectionRole.METADATA: Tone.METADATA,
+    SectionRole.INDEX: Tone.INDEX,
+}
+
+
+def chunks_figure(file: BloscpackFile, chunks: Sequence[Placed], number: int, byte: int | None) -> Ribbon:
+    """The plain content above, the file below, a band for each chunk.
+
+    Args:
+        file: The file.
+        chunks: Neighbours, and among them the one in question.
+        number: Its number.
+        byte: The plain byte that was looked for, counted in the whole content.
+    """
+    first, last = chunks[0], chunks[-1]
+    above = [_plain_item(chunk, here=chunk.number == number) for chunk in chunks]
+    if byte is not None:
+        above.append(Item(f"byte {byte}", (), byte, 0, Tone.KEY, f"Plain byte {byte}.", "byte", here=True))
+    fronts = _front_items(file) if first.number == 0 else []
+    below = [*fronts, *(_stored_item(chunk, here=chunk.number == number) for chunk in chunks)]
+    bands = tuple(_chunk_band(chunk, here=chunk.number == number) for chunk in chunks)
+    stop = last.plain + last.header.nbytes
+    plain = Ruler("Plain bytes", first.plain, max(stop, first.plain + 1), tuple(above), "bytes")
+    start = 0 if fronts else first.place
+    stored = Ruler("The file", start, max(last.stop, start + 1), tuple(below), "bytes")
+    return Ribbon("Each chunk is compressed by itself", plain, stored, bands)
+
+
+def _plain_item(chunk: Placed, *, here: bool) -> Item:
+    size = chunk.header.nbytes
+    doc = f"Chunk {chunk.number}: plain bytes {chunk.plain} to {chunk.plain + size - 1}."
+    tone = Tone.HIT if here else Tone.DATA
+    return Item(f"chunk {chunk.number}", (), chunk.plain, max(size, 1), tone, doc, here=here)
+
+
+def _stored_item(chunk: Placed, *, here: bool) -> Item:
+    size = chunk.stop - chunk.place
+    doc = f"Chunk {chunk.number}, stored from byte {chunk.place} to {chunk.stop}, its digest included."
+    tone = Tone.HIT if here else Tone.DATA
+    name = f"stored {chunk.number}"
+    return Item(f"{chunk.number}", (chunk.span,), chunk.place, max(size, 1), tone, doc, name, here=here)
+
+
+def _chunk_band(chunk: Placed, *, here: bool) -> Band:
+    plain, stored = chunk.header.nbytes, chunk.stop - chunk.place
+    text = f"{grouped_digits(plain)} to {grouped_digits(stored)}"
+    doc = f"Chunk {chunk.number}: {plural(plain, 'plain byte')} are {grouped_digits(stored)} in the file."
+    item = Item(text, (chunk.span,), chunk.plain, max(plain, 1), Tone.HIT if here else Tone.DATA, doc, here=here)
+    return Band(item, (chunk.place, chunk.stop))
+
+
+def _front_items(file: BloscpackFile) -> list[Item]:
+    """What lies before the chunks."""
+    return [
+        Item(part.name, (Span("", part.start, part.stop),), part.start, part.size, _TONES[part.role], part.doc)
+        for part in file.sections
+        if part.role in _TONES and part.stop <= file.offsets.geometry.first and part.size
+    ]
+
+
+# --- where the chunk begins ------------------------------------------------------------------------------------------
+
+
+def slots_figure(file: BloscpackFile, chunks: Sequence[Placed], number: int) -> tuple[Cells, bool] | None:
+    """The offset slots of some chunks, and whether that of one chunk is right; None where there are no offsets."""
+    slots = file.table.slots
+    shown = [chunk for chunk in chunks if slots is not None and chunk.number < slots.count]
+    if slots is None or not shown:
+        return None
+    first, last = shown[0].number, shown[-1].number
+    values = slots.read(file.source, first, last + 1).tolist()
+    items = []
+    for chunk, value in zip(shown, values, strict=True):
+        right, here = value == chunk.place, chunk.number == number
+        tone = Tone.MISS if not right else Tone.HIT if here else Tone.POINTER
+        doc = f"Slot {chunk.number}: {'chunk begins at byte' if right else 'it says'} {value}"
+        doc += "." if right else f", but the chunk is found at byte {chunk.place}."
+        spans = (slots.span(chunk.number),)
+        items.append(Item(str(value), spans, chunk.number, tone=tone, doc=doc, name=f"slot {chunk.number}", here=here))
+    count = last - first + 1
+    spare = file.offsets.count - slots.count if last == slots.count - 1 else 0
+    if spare > 0:
+        at = slots.span(slots.count)
+        doc = "-1: a spare slot, so that a chunk can be appended in place."
+        items.append(Item("spare", (at,), slots.count, tone=Tone.EMPTY, doc=doc))
+        count += 1
+    title = f"Offsets: where chunks begin, {plural(slots.count, 'slot')}"
+    if spare > 0:
+        title += f" and {grouped_digits(spare)} to spare"
+    good = any(chunk.number == number and value == chunk.place for chunk, value in zip(shown, values, strict=True))
+    return Cells(title, count, tuple(items), first=first), good
+
+
+def walk_figure(file: BloscpackFile, chunks: Sequence[Placed], number: int) -> tuple[Ruler, list[Link]]:
+    """The way from chunk to chunk where no offset tells the place: one arc for each that is walked past."""
+    way = [chunk for chunk in chunks if chunk.number <= number]
+    items, ends = [], []
+    if before := way[0].number:
+        doc = f"{plural(before, 'chunk')} lie before: each was walked past, too."
+        items.append(Item(f"{grouped_digits(before)} before", (), way[0].place, 0, Tone.FAINT, doc, "walked before"))
+        ends.append("walked before")
+    for chunk in way:
+        name, here = f"walked {chunk.number}", chunk.number == number
+        head = Span("", chunk.place, min(chunk.place + HEADER_SIZE, chunk.stop))
+        doc = f"Chunk {chunk.number}: ctbytes in its header says {chunk.header.ctbytes}, so the next is known."
+        tone = Tone.HIT if here else Tone.DATA
+        size = max(chunk.stop - chunk.place, 1)
+        items.append(Item(f"chunk {chunk.number}", (head, chunk.span), chunk.place, size, tone, doc, name, here=here))
+        ends.append(name)
+    sizes = {f"walked {chunk.number}": f"+ {grouped_digits(chunk.stop - chunk.place)}" for chunk in way}
+    links = [Link(a, b, sizes.get(a, ""), Tone.POINTER) for a, b in pairwise(ends)]
+    title = "A walk: each chunk says where the next begins"
+    return Ruler(title, way[0].place, max(way[-1].stop, way[0].place + 1), tuple(items), "bytes"), links
+
+
+# --- inside the chunk ------------------------------------------------------------------------------------------------
+
+
+def blocks_figure(stored: Stored, found: ChunkMap, block: int, within: int | None) -> tuple[Ribbon, int]:
+    """A chunk's plain bytes above, its stored bytes below, a band for each block; and how many are not drawn.
+
+    Args:
+        stored: The chunk.
+        found: Where its blocks lie.
+        block: The one in question.
+        within: The byte of the chunk that was looked for.
+    """
+    header, start = stored.header, stored.span.start
+    shown = window(len(found.starts), block, BLOCKS)
+    above, bands = list[Item](), list[Band]()
+    head = Span("", start, start + HEADER_SIZE)
+    below = [Item("Blosc header", (head,), start, head.size, Tone.HEADER, "Flags and sizes of the chunk.", "head")]
+    if len(found.starts):
+        table = Span("", head.stop, head.stop + BLOCK_START.size * len(found.starts))
+        doc = "Where each block begins, counted from the Blosc header."
+        below.append(Item("starts", (table,), table.start, table.size, Tone.INDEX, doc, "starts"))
+    for number in shown:
+        here, plain = number == block, found.block_plain(number)
+        at = number * header.blocksize
+        span = Span("", start + int(found.starts[number]), start + found.block_stop(number))
+        tone = Tone.HIT if here else Tone.DATA
+        doc = f"Block {number}: {plural(plain, 'plain byte')}, {grouped_digits(span.size)} stored."
+        above.append(Item(f"block {number}", (), at, plain, tone, doc, here=here))
+        name = f"block {number}"
+        below.append(Item(str(number), (span,), span.start, span.size, tone, doc, name, here=here))
+        text = f"{grouped_digits(plain)} to {grouped_digits(span.size)}"
+        bands.append(Band(Item(text, (span,), at, plain, tone, doc, here=here), (span.start, span.stop)))
+    if not len(found.starts) and header.nbytes:
+        body = Span("", head.stop, stored.span.stop)
+        doc = "A plain copy: the codec found nothing to gain, so the bytes stand as they are."
+        above.append(Item("plain bytes", (), 0, header.nbytes, Tone.HIT, doc, here=True))
+        below.append(Item("the same", (body,), body.start, body.size, Tone.HIT, doc, here=True))
+        bands.append(Band(Item("copied", (body,), 0, header.nbytes, Tone.HIT, doc, here=True), (body.start, body.stop)))
+    if within is not None:
+        above.append(Item(f"byte {within}", (), within, 0, Tone.KEY, f"Byte {within} of the chunk.", here=True))
+    if stored.digest:
+        place = stored.digest_span
+        doc = "The digest of the stored chunk: it shows damage before anything is decompressed."
+        below.append(Item("digest", (place,), place.start, place.size, Tone.SIZE, doc))
+    low = shown.start * header.blocksize if len(found.starts) else 0
+    high = min(shown.stop * header.blocksize, header.nbytes) if len(found.starts) else header.nbytes
+    plain_ruler = Ruler(f"Plain bytes of chunk {stored.number}", low, max(high, low + 1), tuple(above), "bytes")
+    end = stored.digest_span.stop
+    file_ruler = Ruler(f"Chunk {stored.number} in the file", start, end, tuple(below), "bytes")
+    how = f"{plural(header.nblocks, 'block')}, {header.codec_name}, {_filter_text(header.filter_name)}"
+    title = f"In the chunk: {how if len(found.starts) else 'a plain copy' if header.nbytes else 'nothing'}"
+    return Ribbon(title, plain_ruler, file_ruler, tuple(bands)), len(found.starts) - len(shown)
+
+
+def _filter_text(name: str) -> str:
+    return {"shuffle": "bytes shuffled", "bitshuffle": "bits shuffled"}.get(name, "not shuffled")
+
+
+def way_figure(rows: Sequence[tuple[str, str, str, Tone]]) -> Table:
+    """From the element to the byte in its block, a column for each step.
+
+    Args:
+        rows: Of each step its heading, what came out, how, and its tone.
+    """
+    headings = tuple(heading for heading, _, _, _ in rows)
+    results = tuple(Item(text, tone=tone, doc=f"{how}.") for _, text, how, tone in rows)
+    hows = tuple(Item(how, tone=Tone.FAINT) for _, _, how, _ in rows)
+    return Table("From the key to its byte", headings, (results, hows))
+
+

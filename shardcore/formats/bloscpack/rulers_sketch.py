@@ -1,0 +1,137 @@
+"""The sketch `rulers`: from an element to its plain byte, its chunk, its block; plain bytes above, stored ones below."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from shardcore.drawing.model import Control, Drawing, Figure, Link, Tone
+from shardcore.errors import LimitExceeded
+from shardcore.formats.bloscpack.chunk_scene import ChunkScene, Placed
+from shardcore.formats.bloscpack.ruler_figures import (
+    CHUNKS,
+    WALKED,
+    blocks_figure,
+    chunks_figure,
+    slots_figure,
+    walk_figure,
+    way_figure,
+)
+from shardcore.trace import FOUND
+from shardcore.words import grouped_digits, plural
+
+
+class RulersSketch:
+    """Two rulers, plain and stored.
+
+    Args:
+        scene: The chunk.
+    """
+
+    name = "rulers"
+    title = "Rulers"
+
+    def __init__(self, scene: ChunkScene) -> None:
+        self._scene = scene
+
+    @property
+    def controls(self) -> tuple[Control, ...]:
+        """Chunk and block."""
+        return self._scene.controls()
+
+    def draw(self, values: Mapping[str, Any]) -> Drawing:
+        """The drawing; see `Sketch.draw`."""
+        scene = self._scene
+        number, block = scene.chosen(self.controls, values)
+        file = scene.file
+        if file.header.nchunks == 0 or (file.table.loaded and not len(file.table)):
+            return _nothing()
+        chunks = scene.around(number, CHUNKS)
+        chunk = next(one for one in chunks if one.number == number)
+        within = scene.within if number == scene.chunk else None
+        figures: list[Figure] = []
+        rows = self._way(chunk) if within is not None else []
+        if rows:
+            figures.append(way_figure(rows))
+        byte = None if within is None else chunk.plain + within
+        figures.append(chunks_figure(file, chunks, number, byte))
+        links, good = list[Link](), False
+        if (slots := slots_figure(file, chunks, number)) is not None:
+            figures.append(slots[0])
+            good = slots[1]
+            if good:
+                links.append(Link(f"slot {number}", f"stored {number}", tone=Tone.POINTER))
+        if not good and number:
+            ruler, arcs = walk_figure(file, scene.around(number, WALKED), number)
+            figures.append(ruler)
+            links += arcs
+        more = len(file.table) - len(chunks) if self.controls else 0
+        caption = self._caption(chunk, good=good, offsets=slots is not None)
+        try:
+            found = scene.mapped(number)
+            stored = scene.stored(number)
+        except LimitExceeded as error:
+            caption += f" {error.message[:1].upper()}{error.message[1:]}."
+        else:
+            ribbon, left = blocks_figure(stored, found, min(block, max(len(found.starts) - 1, 0)), within)
+            figures.append(ribbon)
+            more += left
+        title = f"Where chunk {number} lies"
+        if scene.trace is not None and within is not None:
+            title = f"Where {scene.trace.key} lies"
+        return Drawing(title, tuple(figures), tuple(links), caption, max(more, 0))
+
+    def _way(self, chunk: Placed) -> list[tuple[str, str, str, Tone]]:
+        """The steps from the key to the byte in its block: heading, result, how, tone."""
+        scene = self._scene
+        arrived, within = scene.arrived, scene.within
+        if arrived is None or within is None or scene.trace is None:
+            return []
+        number, inside = int(arrived.values["chunk"]), int(arrived.values["within"])
+        rows = []
+        if (element := scene.element) is not None:
+            at, size = int(element.values["element"]), int(element.values["itemsize"])
+            rows.append(("element", scene.trace.key, f"number {at}", Tone.KEY))
+            byte = int(element.values["byte"])
+            rows.append(("plain byte", str(byte), f"{at} × {size}", Tone.ONE))
+        else:
+            byte = int(scene.trace.key.removeprefix("@"))
+            rows.append(("plain byte", str(byte), "asked for", Tone.KEY))
+        size = (byte - inside) // number if number else 0
+        how = (f"{byte} // {size}", f"{byte} mod {size}") if size else ("the first", "as it is")
+        rows.append(("chunk", str(number), how[0], Tone.TWO))
+        rows.append(("byte of the chunk", str(inside), how[1], Tone.TWO))
+        if chunk.header.nblocks:
+            block, rest = divmod(within, chunk.header.blocksize)
+            rows.append(("block", str(block), f"{within} // {chunk.header.blocksize}", Tone.THREE))
+            rows.append(("byte of the block", str(rest), f"{within} mod {chunk.header.blocksize}", Tone.THREE))
+        return rows
+
+    def _caption(self, chunk: Placed, *, good: bool, offsets: bool) -> str:
+        scene = self._scene
+        trace = scene.trace
+        missing = ""
+        if trace is not None and trace.outcome != FOUND and trace.error:
+            missing = f"The key leads nowhere: {trace.error}. "
+        stored = chunk.stop - chunk.place
+        if chunk.header.nbytes >= stored:
+            gain = (
+                f"{plural(chunk.header.nbytes, 'plain byte')} of chunk {chunk.number} take {grouped_digits(stored)} "
+                "in the file"
+            )
+        else:
+            gain = (
+                f"{plural(chunk.header.nbytes, 'plain byte')} of chunk {chunk.number} take {grouped_digits(stored)} "
+                "in the file, more than they are: header and digest come with them"
+            )
+        place = "the offset says where" if good else "a reader walks from chunk to chunk"
+        if not good and offsets:
+            place = "its offset does not say where, so a reader walks from chunk to chunk"
+        if not good and not chunk.number:
+            place = "the first chunk begins right after what stands in front"
+        return f"{missing}{gain}. Stored chunks differ in length; {place}."
+
+
+def _nothing() -> Drawing:
+    """A file without chunks."""
+    return Drawing("No chunks", (), (), "The header counts no chunk, so there is nothing to place.")
