@@ -151,10 +151,13 @@ def _matrix(one: _Block, first: int, asked: int | None, *, shuffled: bool) -> tu
     order = [at for row in places for at in row]
     width = len(places[0])
     glowing = _runs([int(one.plain[at]) for at in order], len(order) if whole else width)
-    items = tuple(_cell(one, at, cell, hit=hit, here=at == asked) for cell, (at, hit) in enumerate(zip(order, glowing, strict=True)))
+    items = tuple(
+        _cell(one, at, cell, hit=hit, here=at == asked)
+        for cell, (at, hit) in enumerate(zip(order, glowing, strict=True))
+    )
     bytes_, names = tuple(f"byte {byte}" for byte in range(wide)), tuple(f"element {number}" for number in elements)
-    title = "Shuffled: first all bytes 0, then all bytes 1, …" if shuffled else "Element by element, as in memory"
-    columns, rows = (tuple(map(str, elements)), bytes_) if shuffled else (bytes_, names)
+    title = "Shuffled: first all bytes 0, then all bytes 1, …" if shuffled else "In memory: element after element"
+    columns, rows = (tuple(map(str, elements)), bytes_) if shuffled else (tuple(map(str, range(wide))), names)
     return Cells(title, len(order), items, columns=width, column_names=columns, row_names=rows), len(order)
 
 

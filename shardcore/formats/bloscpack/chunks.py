@@ -211,6 +211,10 @@ class ChunkTable:
             return int(self.places[chunk])
         return self.walked(chunk, source)
 
+    def known_at(self, chunk: int) -> int:
+        """First byte of a chunk as `load` found it; -1 before `load`, and where it found none."""
+        return int(self.places[chunk]) if chunk < len(self.places) else UNKNOWN
+
     def walked(self, chunk: int, source: Source | None = None) -> int:
         """First byte of a chunk by walking, whatever the offsets say; errors as for `place`."""
         self.walk.to(source or self.source, chunk)

@@ -70,6 +70,23 @@ def metadata_drawing(metadata: MetadataSection) -> Drawing:
     return Drawing("Past the metadata", (ruler,), (), caption)
 
 
+def element_drawing(number: int, itemsize: int, how: str) -> Drawing:
+    """From the number of an element to its first plain byte.
+
+    Args:
+        number: Its number in the order in which elements are stored.
+        itemsize: Bytes of an element.
+        how: How the number is computed, as a sentence without its point.
+    """
+    row = (
+        Item(f"element {number}", tone=Tone.KEY, doc=f"{how}."),
+        Item(f"× {itemsize}", doc=f"{plural(itemsize, 'byte')} each."),
+        Item(f"byte {number * itemsize}", tone=Tone.HIT, doc="Its first plain byte.", here=True),
+    )
+    table = Table("From the element to its first byte", ("number", "bytes each", "plain byte"), (row,))
+    return Drawing("Which byte", (table,), (), f"{how}. Chunks know nothing of elements: they hold plain bytes.")
+
+
 def chunks_drawing(header: Header, number: int, within: int) -> Drawing | None:
     """The plain content, cut into chunks; None where only the chunks say how long they are."""
     size, total = header.chunk_size, header.plain_size
@@ -105,17 +122,19 @@ def slot_drawing(slots: Slots, number: int, value: int, size: int, *, good: bool
     """One slot of the offsets, and the byte of the file that it names."""
     tone = Tone.HIT if good else Tone.MISS
     shown = window(slots.count, number, CHUNKS)
-    items = [Item("", (slots.span(n),), n, tone=Tone.EMPTY, doc=f"The slot of chunk {n}.") for n in shown if n != number]
+    items = [
+        Item("", (slots.span(n),), n, tone=Tone.EMPTY, doc=f"The slot of chunk {n}.") for n in shown if n != number
+    ]
     here = Item(str(value), (slots.span(number),), number, tone=tone, doc=f"Slot {number}.", name="slot", here=True)
     cells = Cells(f"{plural(slots.count, 'offset slot')}, 8 bytes each", len(shown), (*items, here), first=shown.start)
     if not 0 <= value < size:
         caption = "The slot does not name a byte of the file: the chunks are walked from the first."
         return Drawing("The offset slot", (cells,), (), caption)
-    mark = Item(f"byte {value}", (), value, 0, tone, "What the slot names.", "place", here=True)
-    ruler = Ruler("The file", 0, max(size, 1), (mark,), "bytes")
+    mark = Item("", (), value, 0, tone, f"Byte {value}, which the slot names.", "place", here=True)
+    ruler = Ruler(f"The file, and its byte {value}", 0, max(size, 1), (mark,), "bytes")
     caption = "One slot for each chunk: whichever is wanted, one more read brings its place."
     if not good:
-        caption = "No chunk can begin there, so the slot is not believed: the chunks are walked from the first."
+        caption = "No chunk begins there, so the slot is not believed: the chunks are walked from the first."
     return Drawing("The offset slot", (cells, ruler), (Link("slot", "place", tone=Tone.POINTER),), caption)
 
 
@@ -213,6 +232,8 @@ def byte_drawing(plain: bytes, within: int, header: ChunkHeader, spans: tuple[Sp
     cells = Cells(f"Plain bytes {first} to {last - 1} of the chunk", len(items), tuple(items), first=first)
     told: dict[str, Any] = {"none": "", "shuffle": " and its bytes put back in order"}
     undone = told.get(header.filter_name, " and its bits put back in order")
-    how = "Nothing was compressed" if header.plain_copy else f"The block is decompressed with {header.codec_name}{undone}"
+    how = (
+        "Nothing was compressed" if header.plain_copy else f"The block is decompressed with {header.codec_name}{undone}"
+    )
     caption = f"{how}: byte {within} is {plain[within]:#04x}, of element {within // size} of the chunk."
     return Drawing("The byte", (cells,), (), caption, more=len(plain) - len(items))

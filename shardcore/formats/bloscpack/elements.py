@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from shardcore.errors import KeyAbsent, UsageError
 from shardcore.formats.bloscpack.arrays import ArrayInfo
+from shardcore.formats.bloscpack.drawings import element_drawing
 from shardcore.span import Span
 from shardcore.trace import Look
 from shardcore.words import plural

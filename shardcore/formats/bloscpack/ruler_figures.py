@@ -208,5 +208,3 @@ def way_figure(rows: Sequence[tuple[str, str, str, Tone]]) -> Table:
     results = tuple(Item(text, tone=tone, doc=f"{how}.") for _, text, how, tone in rows)
     hows = tuple(Item(how, tone=Tone.FAINT) for _, _, how, _ in rows)
     return Table("From the key to its byte", headings, (results, hows))
-
-

@@ -168,10 +168,12 @@ def name_figure(pieces: Pieces, own: ShardName | None = None, *, sure: bool = Tr
         own: The name of the file that is open; None for a folder.
         sure: Whether a difference is one: where the number of bits is a guess, it is not.
     """
-    rows = [
+    rows: list[tuple[Item, ...]] = [
         (
             Item("the name", tone=Tone.FAINT),
-            Item(pieces.date, pieces.date_spans, tone=DATE, doc="When the object was made: created_at, in its own zone."),
+            Item(
+                pieces.date, pieces.date_spans, tone=DATE, doc="When the object was made: created_at, in its own zone."
+            ),
             Item(pieces.hex, pieces.hex_spans, tone=NUMBER, doc="The shard number, from the uid alone.", name="hex"),
             Item(pieces.part, tone=PART, doc="Parts are counted: a new one begins when the last is full."),
         ),
@@ -183,7 +185,7 @@ def name_figure(pieces: Pieces, own: ShardName | None = None, *, sure: bool = Tr
         ),
     ]
     if own is not None:
-        agrees = (own.date == pieces.date or pieces.date == ANY, own.hex == pieces.hex, True)
+        agrees = (pieces.date in (own.date, ANY), own.hex == pieces.hex, True)
         texts = (own.date, own.hex, f"{own.part:04}")
         tones = [Tone.HIT if good else Tone.MISS if sure else Tone.PLAIN for good in agrees]
         docs = [
@@ -210,4 +212,4 @@ def candidates_figure(names: Sequence[str], said: Sequence[tuple[str, Tone]], ti
         )
         for name, (what, tone) in zip(names, said, strict=True)
     )
-    return Table(title, ("file", "what came of it"), rows)
+    return Table(title, ("file", "what is known of it"), rows)

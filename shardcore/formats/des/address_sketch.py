@@ -296,12 +296,16 @@ class AddressSketch:
         if not scene.folder:
             return self._agreement(uid, route, found)
         if scene.n_bits is None:
-            return f"How many bits choose the file is not known, so any file may hold the uid; {route.n_bits} are drawn."
+            return (
+                f"How many bits choose the file is not known, so any file may hold the uid; {route.n_bits} are drawn."
+            )
         told = "The file is computed from the uid alone: no list of uids is kept anywhere, and no server is asked."
         if found is None:
             return f"{told} No file has that number, so the uid is in none."
         if found.row is None:
             return f"{told} Only the walk past every entry of each such file proves that the uid is not there."
+        if found.file.sidecar_error is not None:
+            return f"{told} The sidecar cannot be used, so nobody knows whether the entry was deleted."
         if found.file.tombstone(found.row) is not None:
             return f"{told} The entry is still there: what deletes it is the stamp beside the shard, and readers look."
         return f"{told} In it entries differ in length, so a reader walks from one to the next."
@@ -324,7 +328,9 @@ class AddressSketch:
                 f"the name never looks here. {route.n_bits} bits are drawn.{has}"
             )
         if own.hex != route.hex:
-            return f"The name does not agree: it says {own.hex}, the uid {route.hex}. Nobody would look for it here.{has}"
+            return (
+                f"The name does not agree: it says {own.hex}, the uid {route.hex}. Nobody would look for it here.{has}"
+            )
         return f"The name agrees: {own.hex} is what the uid leads to, so every reader comes to this file.{has}"
 
     # --- what if -----------------------------------------------------------------------------------------------------
@@ -366,5 +372,3 @@ def _of_number(names: Sequence[str], route: Route) -> list[str]:
     """The files of a folder whose names print the number of a route."""
     parsed = ((name, ShardName.parse(name.rpartition("/")[2])) for name in names)
     return sorted(name for name, own in parsed if own is not None and own.hex == route.hex)
-
-

@@ -17,6 +17,7 @@ from shardcore.format import Certainty, OpenContext, Verdict
 from shardcore.formats.des.address_sketch import AddressScene, AddressSketch
 from shardcore.formats.des.charts import numbers
 from shardcore.formats.des.content import cut, read_chunks
+from shardcore.formats.des.drawings import route_drawing
 from shardcore.formats.des.file import DesFile
 from shardcore.formats.des.layout import BIGFILES, RETENTION, SUFFIX, is_hash
 from shardcore.formats.des.meanings import MEANINGS
@@ -219,6 +220,7 @@ class DesDataSet(DataSet):
         look.step(
             "Route",
             text,
+            draw=lambda: route_drawing(key.text, route, self.date, found),
             why="The file is computed from the uid alone: every reader comes to the same one, and no server is asked.",
             **values,
             candidates=found[:100],

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import ExternalMissing, FormatError, KeyAbsent, UsageError
+from shardcore.formats.des import drawings
 from shardcore.formats.des.content import open_bigfile, stream_bigfile, stream_inline
 from shardcore.formats.des.file import DesFile
 from shardcore.formats.des.layout import CODECS, FOOTER, HEADER, INDEX_HEAD, INLINE, PLACE_V1, UID_HEAD
@@ -71,6 +72,7 @@ class DesLookup:
                 "Walk",
                 text,
                 index,
+                draw=lambda: drawings.walk_drawing(file, None),
                 why="Entries are in no order: only a walk past all of them proves that a uid is not here.",
                 entries=len(entries),
                 uid_bytes=len(key.raw),
@@ -107,6 +109,7 @@ def _tell_ends(file: DesFile, look: Look) -> None:
         "Footer",
         f"The last {FOOTER.size} bytes say that the index has {plural(declared, 'byte')}: it begins at byte {start}.",
         Span("", size - FOOTER.size, size),
+        draw=lambda: drawings.footer_drawing(file),
         why="The index is written last, when all places are known; the end of the file is where a reader finds it.",
         index_size=declared,
         index_start=start,
@@ -116,6 +119,7 @@ def _tell_ends(file: DesFile, look: Look) -> None:
         "Header",
         f"The first {HEADER.size} bytes say DES2, version {version}.",
         Span("", 0, HEADER.size),
+        draw=lambda: drawings.header_drawing(file.header),
         why="Magic and version keep a reader from taking another file for a shard.",
         version=version,
     )
@@ -124,6 +128,7 @@ def _tell_ends(file: DesFile, look: Look) -> None:
         "Count",
         f"The index has {plural(count, 'entry')}.",
         Span("", start, start + INDEX_HEAD.size),
+        draw=lambda: drawings.count_drawing(file),
         why="The count says when the walk is over, and shows whether entries were lost.",
         entry_count=count,
     )
@@ -140,6 +145,7 @@ def _tell_entry(file: DesFile, ref: ObjectRef, rows: NDArray[np.int64], look: Lo
         text,
         entry,
         uid,
+        draw=lambda: drawings.walk_drawing(file, row),
         why="Entries differ in length, so none can be jumped to: each tells where the next one begins.",
         entry=row,
         start=entry.start,
@@ -153,6 +159,7 @@ def _tell_entry(file: DesFile, ref: ObjectRef, rows: NDArray[np.int64], look: Lo
             "Flags",
             f"The flags are {int(c.flags[row])}: {kind}.",
             Span("", at, at + 1),
+            draw=lambda: drawings.flags_drawing(int(c.flags[row]), at),
             why="One bit decides how the rest of the entry is read: a place in this file, or the hash of another.",
             flags=int(c.flags[row]),
         )
@@ -164,6 +171,7 @@ def _tell_entry(file: DesFile, ref: ObjectRef, rows: NDArray[np.int64], look: Lo
             "Place",
             text,
             Span("", at + 1, meta.start),
+            draw=lambda: drawings.place_drawing(file, row, at),
             why="Very large contents are files of their own, named by what is in them, so that shards stay small.",
             hash=digest,
             size=int(c.size[row]),
@@ -175,6 +183,7 @@ def _tell_entry(file: DesFile, ref: ObjectRef, rows: NDArray[np.int64], look: Lo
             "Metadata",
             "The entry ends with metadata, a JSON object.",
             meta,
+            draw=lambda: drawings.metadata_drawing(ref.extras["meta"], meta),
             why="Facts about an object stand in the index, so that they can be read without its content.",
             meta=ref.extras["meta"],
         )
@@ -198,6 +207,7 @@ def _tell_place(file: DesFile, ref: ObjectRef, look: Look, at: int) -> None:
         "Place",
         text,
         Span("", at + skip, stop),
+        draw=lambda: drawings.place_drawing(file, row, at),
         why="With offset and length one range request brings the content, whatever the size of the shard.",
         **values,
         uncompressed_size=size,
@@ -229,10 +239,12 @@ def _tell_sidecar(file: DesFile, ref: ObjectRef, look: Look) -> None:
             if tombstone
             else "The sidecar has no tombstone for the object: it was not deleted."
         )
+        drawing = drawings.sidecar_drawing(file, ref.row)
         look.step(
             "Sidecar",
             said,
             file.sidecar.span,
+            draw=(lambda: drawing) if drawing is not None else None,
             why=SIDECAR_WHY,
             tombstone=tombstone is not None,
             checksum=checksum,
@@ -284,7 +296,16 @@ def _tell_content(file: DesFile, ref: ObjectRef, look: Look) -> None:
     for piece in pieces:
         digest.update(piece)
         size += len(piece)
-    look.step("Payload", text, *ref.spans[:1], why=PAYLOAD_WHY, size=size, sha256=digest.hexdigest())
+    spans = ref.spans[:1]
+    look.step(
+        "Payload",
+        text,
+        *spans,
+        why=PAYLOAD_WHY,
+        draw=(lambda: drawings.payload_drawing(spans[0], ref.codec, size)) if spans else None,
+        size=size,
+        sha256=digest.hexdigest(),
+    )
 
 
 def locate(key: str, *, date: str = "", n_bits: int | None = None, zones: Any = None) -> dict[str, Any]:

@@ -13,6 +13,6 @@ SAMPLES = Path(__file__).parents[4] / "resources" / "samples" / "bloscpack"
 class TestContract(DrawingContract):
     """See `DrawingContract`."""
 
-    samples = (*sorted(SAMPLES.glob("*.blp")), *sorted(DATA.glob("*.blp")), *sorted((DATA/"made").glob("*.blp")))
+    samples = (*sorted(SAMPLES.glob("*.blp")), *sorted(DATA.glob("*.blp")), *sorted((DATA / "made").glob("*.blp")))
     names = ("rulers", "block")
     absent = ("99999", "@0", "@5000")

@@ -13,6 +13,12 @@ SAMPLES = Path(__file__).parents[4] / "resources" / "samples" / "des"
 class TestContract(DrawingContract):
     """See `DrawingContract`."""
 
-    samples = (SAMPLES / "archive", *sorted((SAMPLES/"archive").glob("*.des")),  SAMPLES / "odd/20251128_2A_0000.des", *sorted(DATA.glob("*.des")), *sorted(p for p in DATA.iterdir() if p.is_dir() and p.name != "hostile"))
+    samples = (
+        SAMPLES / "archive",
+        *sorted((SAMPLES / "archive").glob("*.des")),
+        SAMPLES / "odd/20251128_2A_0000.des",
+        *sorted(DATA.glob("*.des")),
+        *sorted(p for p in DATA.iterdir() if p.is_dir() and p.name != "hostile"),
+    )
     names = ("address",)
     absent = ("no such uid", "12345678901234567890123")
