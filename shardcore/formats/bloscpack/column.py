@@ -21,16 +21,8 @@ from shardcore.formats.bloscpack.bcolz import (
 from shardcore.formats.bloscpack.dataset import BloscpackDataSet, column_fields
 from shardcore.formats.bloscpack.elements import element_at, tell_none
 from shardcore.formats.bloscpack.folder_objects import BcolzChunks, column_ref
-from shardcore.formats.bloscpack.lookup import (
-    ALL,
-    ALL_WHY,
-    COUNT_WHY,
-    PAST_WHY,
-    WHICH_WHY,
-    Asked,
-    BloscpackKey,
-    parse_key,
-)
+from shardcore.formats.bloscpack.keys import ALL, Asked, BloscpackKey, parse_key
+from shardcore.formats.bloscpack.lookup import ALL_WHY, COUNT_WHY, PAST_WHY, WHICH_WHY
 from shardcore.objects import ObjectRef
 from shardcore.record import Value
 from shardcore.shard import DEFAULT_LIMIT

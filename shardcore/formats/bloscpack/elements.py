@@ -61,6 +61,7 @@ class Element:
             self.sentence,
             *places,
             why=BYTE_WHY,
+            draw=lambda: element_drawing(self.number, self.itemsize, self.how),
             element=self.number,
             itemsize=self.itemsize,
             byte=self.byte,

@@ -13,7 +13,7 @@ from shardcore.dataset import DataSet, Member
 from shardcore.errors import KeyAbsent, ShardError
 from shardcore.finding import Depth, Report
 from shardcore.format import OpenContext
-from shardcore.formats.bloscpack.lookup import ALL
+from shardcore.formats.bloscpack.keys import ALL
 from shardcore.formats.bloscpack.meanings import MEANINGS
 from shardcore.formats.bloscpack.shard import BloscpackShard, open_shard
 from shardcore.objects import ObjectColumns, ObjectRef, Objects, State

@@ -1,26 +1,21 @@
-"""Finding a chunk, by its number, by a plain byte or by an element in it, and telling how.
-
-Keys: `5` is chunk 5; `@1000` is the chunk that holds plain byte 1000; `[3,4]` the one that holds that element of the
-array; `all` is the whole content.
-"""
+"""Finding a chunk, by its number, by a plain byte or by an element in it, and telling how."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from enum import Enum
 from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.errors import KeyAbsent, UsageError
+from shardcore.errors import KeyAbsent
 from shardcore.formats.bloscpack import drawings
 from shardcore.formats.bloscpack.arrays import array_info
 from shardcore.formats.bloscpack.blosc1 import map_chunk
 from shardcore.formats.bloscpack.content import Stored
-from shardcore.formats.bloscpack.elements import Element, element_at, element_of, index_text, parse_index, tell_none
+from shardcore.formats.bloscpack.elements import Element, element_at, element_of, tell_none
 from shardcore.formats.bloscpack.file import BloscpackFile
+from shardcore.formats.bloscpack.keys import ALL, Asked, BloscpackKey, parse_key
 from shardcore.formats.bloscpack.layout import (
     BLOCK_START,
     CHUNK_HEADER,
@@ -32,12 +27,9 @@ from shardcore.formats.bloscpack.objects import BloscpackObjects
 from shardcore.objects import ObjectRef
 from shardcore.sources.base import Source
 from shardcore.span import Span
-from shardcore.text import short
 from shardcore.trace import Look
 from shardcore.words import grouped_digits, plural
 
-ALL = "all"
-"""The key of the whole content."""
 WALK_STEPS = 20
 """Chunks that a trace tells one by one while it follows the chunks from the first."""
 
@@ -46,52 +38,6 @@ ALL_WHY = "The whole content needs no search: its chunks are read one after the 
 WHICH_WHY = "All chunks but the last have one plain size, so a division tells the chunk without a look at any."
 PAST_WHY = "The plain size follows from the header: a byte past it lies in no chunk."
 COUNT_WHY = "Chunks are numbered without gaps, so their count proves that there is no such one."
-
-
-class Asked(Enum):
-    """What a key asks for."""
-
-    CHUNK = ""
-    BYTE = "@"
-    ELEMENT = "["
-    ALL = ALL
-
-
-@dataclass(frozen=True, slots=True)
-class BloscpackKey:
-    """A key, read from its text.
-
-    Attributes:
-        asked: What it asks for.
-        number: The chunk, or the plain byte; 0 for the whole content.
-        index: Of an element, its place along each axis.
-    """
-
-    asked: Asked
-    number: int = 0
-    index: tuple[int, ...] = ()
-
-    def __str__(self) -> str:
-        if self.asked is Asked.ELEMENT:
-            return index_text(self.index)
-        return ALL if self.asked is Asked.ALL else f"{self.asked.value}{self.number}"
-
-
-def parse_key(text: str) -> BloscpackKey:
-    """The key that a text means.
-
-    Raises:
-        UsageError: It is no chunk number, no `@` and plain byte, no `[i,j]`, and not `all`.
-    """
-    if text == ALL:
-        return BloscpackKey(Asked.ALL)
-    if (index := parse_index(text)) is not None:
-        return BloscpackKey(Asked.ELEMENT, index=index)
-    digits = text.removeprefix("@")
-    if not (digits.isascii() and digits.isdigit()) or len(digits) > 20:
-        forms = "the number of a chunk, `@` and the number of a plain byte, `[i,j]` for an element, or `all`"
-        raise UsageError(f"a key of a bloscpack file is {forms}; not {short(text)}")
-    return BloscpackKey(Asked.BYTE if text.startswith("@") else Asked.CHUNK, int(digits))
 
 
 class BloscpackLookup:

@@ -20,8 +20,9 @@ from shardcore.formats.bloscpack.block_sketch import BlockSketch
 from shardcore.formats.bloscpack.chunk_scene import ChunkScene
 from shardcore.formats.bloscpack.file import BloscpackFile
 from shardcore.formats.bloscpack.header import check_slots, header_size, read_header
+from shardcore.formats.bloscpack.keys import ALL, BloscpackKey
 from shardcore.formats.bloscpack.layout import HEADERS, MAGIC, METADATA_HEADER, UNKNOWN, section
-from shardcore.formats.bloscpack.lookup import ALL, BloscpackKey, BloscpackLookup
+from shardcore.formats.bloscpack.lookup import BloscpackLookup
 from shardcore.formats.bloscpack.meanings import MEANINGS
 from shardcore.formats.bloscpack.metadata import read_metadata_section
 from shardcore.formats.bloscpack.objects import BloscpackObjects

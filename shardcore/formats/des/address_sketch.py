@@ -159,6 +159,7 @@ class AddressSketch:
 
     def __init__(self, scene: AddressScene) -> None:
         self._scene = scene
+        self._entry: Once[_Row] = Once()
 
     @property
     def controls(self) -> tuple[Control, ...]:
@@ -218,8 +219,7 @@ class AddressSketch:
             return None, error.message
         if file is None:
             return None, ""
-        rows = file.entries.rows_of([uid.raw])[0]
-        return _Row(file, int(rows[-1]) if len(rows) else None, len(rows)), ""
+        return self._entry.get(lambda: _entry_of(file, uid)), ""
 
     def _pieces(self, route: Route, found: _Row | None) -> Pieces:
         """The name by the uid, its date and the part in which it was found."""
@@ -357,6 +357,12 @@ class AddressSketch:
             caption = f"{who} would be looked for {answer}: its name would be {pieces}."
         title = f"Where {shown_uid(uid.text)} would lie"
         return Drawing(title, tuple(figures), tuple(links), caption, more, what_if=True)
+
+
+def _entry_of(file: DesFile, uid: Uid) -> _Row:
+    """The entry of a uid; of several the last, which is the one that counts."""
+    rows = file.entries.rows_of([uid.raw])[0]
+    return _Row(file, int(rows[-1]) if len(rows) else None, len(rows))
 
 
 def _uid_spans(found: _Row | None) -> tuple[Span, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ from shardcore.formats.des.drawings import route_drawing
 from shardcore.formats.des.file import DesFile
 from shardcore.formats.des.layout import BIGFILES, RETENTION, SUFFIX, is_hash
 from shardcore.formats.des.meanings import MEANINGS
-from shardcore.formats.des.retention import Copy, Retention
+from shardcore.formats.des.retention import CopiesSeen, Copy, Retention
 from shardcore.formats.des.routing import Route, ShardName, Uid, infer_n_bits, shard_date
 from shardcore.formats.des.shard import DesShard, open_shard
 from shardcore.formats.des.sidecar import shard_of_sidecar
@@ -44,24 +44,6 @@ ZONES_NAMES = ("zones.json", "zones.yaml", "zones.yml")
 
 MOST_ASKED = 64
 """So many members are opened to infer the number of bits; `load_index` asks all."""
-
-
-class CopiesSeen(Protocol):
-    """The copies that can be seen from a place; see `Retention`, which has those of one folder."""
-
-    @property
-    def days(self) -> bool:
-        """Whether there is a folder for copies."""
-
-    @property
-    def all(self) -> tuple[Copy, ...]:
-        """All copies."""
-
-    def of(self, uid: str) -> tuple[Copy, ...]:
-        """The copies of a uid."""
-
-    def open(self, name: str, *, on_demand: bool = False) -> Source | None:
-        """Opens the copy of that name; None when there is none."""
 
 
 def detect_folder(folder: Folder) -> Verdict | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Protocol
 
 from shardcore.caching import Once
 from shardcore.errors import SourceError, says_absent
@@ -57,6 +58,24 @@ class Copies:
     all: tuple[Copy, ...]
     by_uid: dict[str, tuple[Copy, ...]]
     by_name: dict[str, Copy]
+
+
+class CopiesSeen(Protocol):
+    """The copies that can be seen from a place; see `Retention`, which has those of one folder."""
+
+    @property
+    def days(self) -> bool:
+        """Whether there is a folder for copies."""
+
+    @property
+    def all(self) -> tuple[Copy, ...]:
+        """All copies."""
+
+    def of(self, uid: str) -> tuple[Copy, ...]:
+        """The copies of a uid."""
+
+    def open(self, name: str, *, on_demand: bool = False) -> Source | None:
+        """Opens the copy of that name; None when there is none."""
 
 
 class Retention:

@@ -63,7 +63,7 @@ def tape(file: DesFile, row: int | None) -> Tape:
         doc = f"{plural(count, 'entry was', 'entries were')} walked: none has this uid."
         items.append(Item("no entry", (), stop, 0, Tone.MISS, doc, "end", here=True))
         ends.append("end")
-    counts = [first, *range(first + 1, count + 1)] if first else list(range(count + 1))
+    counts = range(first, last + 2)
     links = [
         Link(a, b, grouped_digits(number) if number else "", Tone.KEY)
         for (a, b), number in zip(pairwise(ends), counts, strict=False)

@@ -1,0 +1,63 @@
+"""The keys of a Bloscpack file.
+
+`5` is chunk 5; `@1000` is the chunk that holds plain byte 1000; `[3,4]` the one that holds that element of the array;
+`all` is the whole content.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from shardcore.errors import UsageError
+from shardcore.formats.bloscpack.elements import index_text, parse_index
+from shardcore.text import short
+
+ALL = "all"
+"""The key of the whole content."""
+
+
+class Asked(Enum):
+    """What a key asks for."""
+
+    CHUNK = ""
+    BYTE = "@"
+    ELEMENT = "["
+    ALL = ALL
+
+
+@dataclass(frozen=True, slots=True)
+class BloscpackKey:
+    """A key, read from its text.
+
+    Attributes:
+        asked: What it asks for.
+        number: The chunk, or the plain byte; 0 for the whole content.
+        index: Of an element, its place along each axis.
+    """
+
+    asked: Asked
+    number: int = 0
+    index: tuple[int, ...] = ()
+
+    def __str__(self) -> str:
+        if self.asked is Asked.ELEMENT:
+            return index_text(self.index)
+        return ALL if self.asked is Asked.ALL else f"{self.asked.value}{self.number}"
+
+
+def parse_key(text: str) -> BloscpackKey:
+    """The key that a text means.
+
+    Raises:
+        UsageError: It is no chunk number, no `@` and plain byte, no `[i,j]`, and not `all`.
+    """
+    if text == ALL:
+        return BloscpackKey(Asked.ALL)
+    if (index := parse_index(text)) is not None:
+        return BloscpackKey(Asked.ELEMENT, index=index)
+    digits = text.removeprefix("@")
+    if not (digits.isascii() and digits.isdigit()) or len(digits) > 20:
+        forms = "the number of a chunk, `@` and the number of a plain byte, `[i,j]` for an element, or `all`"
+        raise UsageError(f"a key of a bloscpack file is {forms}; not {short(text)}")
+    return BloscpackKey(Asked.BYTE if text.startswith("@") else Asked.CHUNK, int(digits))
