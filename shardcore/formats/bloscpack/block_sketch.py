@@ -25,6 +25,8 @@ WIDEST = 16
 """Bytes of an element that are drawn."""
 RUN = 3
 """So many equal bytes, one after the other, are a run."""
+GAIN = 32
+"""Shuffling helps where more than one byte in so many comes to repeat the one before."""
 COUNTED = 1 << 22
 """Bytes of a block whose repetitions are counted."""
 
@@ -210,13 +212,13 @@ def _caption(one: _Block, counts: tuple[int, int, int], *, shuffled: bool) -> st
     header = one.stored.header
     if one.typesize == 1:
         why = "Elements of one byte have nothing to shuffle: both orders are the same."
-    elif counts[1] > counts[0]:
+    elif (counts[1] - counts[0]) * GAIN > counts[2]:
         why = (
             "Neighbouring numbers differ in their low bytes and agree in the high ones; shuffled, what is alike lies "
             "together in long runs, which a codec writes short."
         )
     else:
-        why = "These bytes are not more alike when they are shuffled, so shuffling gains nothing here."
+        why = "These bytes are hardly more alike when they are shuffled, so shuffling gains next to nothing here."
     if not len(one.found.starts):
         return f"{why} The chunk is a plain copy: the codec gained nothing on it."
     span = one.found.block_stop(one.number) - int(one.found.starts[one.number])

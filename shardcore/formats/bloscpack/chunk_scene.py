@@ -13,7 +13,7 @@ from shardcore.errors import FormatError, KeyAbsent, LimitExceeded
 from shardcore.formats.bloscpack.blosc1 import HEADER_SIZE, ChunkHeader, ChunkMap, map_chunk, read_chunk_header
 from shardcore.formats.bloscpack.content import Stored
 from shardcore.formats.bloscpack.file import BloscpackFile
-from shardcore.formats.bloscpack.layout import UNKNOWN
+from shardcore.formats.bloscpack.layout import UNKNOWN, Flag
 from shardcore.span import Span
 from shardcore.trace import FOUND, Step, Trace
 from shardcore.words import grouped_digits, plural
@@ -134,7 +134,8 @@ class ChunkScene:
     def shuffled(self) -> bool:
         """Whether the chunk of the lookup has its bytes shuffled; where that is not known yet, as most writers do."""
         if told := self._told("blocksize", found=False):
-            return bool(int(str(told[-1].values["flags"]), 2) & 1) and int(told[-1].values["typesize"]) > 1
+            flags = int(str(told[-1].values["flags"]), 2)
+            return flags & (Flag.BYTE_SHUFFLE | Flag.PLAIN_COPY) == Flag.BYTE_SHUFFLE and told[-1].values["typesize"] > 1
         if not self._ready() or not self.file.table.loaded or self.chunk >= len(self.file.table):
             return True
         return self.file.table.header(self.chunk).filter_name == "shuffle"
@@ -160,7 +161,7 @@ class ChunkScene:
         told = self._told("blocksize", found=False)
         if told:
             values = told[-1].values
-            copied = int(str(values["flags"]), 2) & 2
+            copied = int(str(values["flags"]), 2) & Flag.PLAIN_COPY
             return int(values["nbytes"]), 0 if copied else int(values["blocksize"])
         if not self._ready() or not self.file.table.loaded or self.chunk >= len(self.file.table):
             return None
@@ -185,7 +186,7 @@ class ChunkScene:
         else:
             raw = source.read(place, min(place + HEADER_SIZE, source.size))
             header = read_chunk_header(raw, place=Span("", place, source.size))
-        stop = min(place + max(header.ctbytes, HEADER_SIZE) + file.header.checksum.size, source.size)
+        stop = min(place + header.ctbytes + file.header.checksum.size, source.size)
         return Placed(number, place, header, stop, self._plain_start(number))
 
     def around(self, number: int, most: int) -> list[Placed]:
