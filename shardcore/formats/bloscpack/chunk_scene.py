@@ -135,7 +135,8 @@ class ChunkScene:
         """Whether the chunk of the lookup has its bytes shuffled; where that is not known yet, as most writers do."""
         if told := self._told("blocksize", found=False):
             flags = int(str(told[-1].values["flags"]), 2)
-            return flags & (Flag.BYTE_SHUFFLE | Flag.PLAIN_COPY) == Flag.BYTE_SHUFFLE and told[-1].values["typesize"] > 1
+            shuffled = flags & (Flag.BYTE_SHUFFLE | Flag.PLAIN_COPY) == Flag.BYTE_SHUFFLE
+            return shuffled and told[-1].values["typesize"] > 1
         if not self._ready() or not self.file.table.loaded or self.chunk >= len(self.file.table):
             return True
         return self.file.table.header(self.chunk).filter_name == "shuffle"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import ClassVar
 
@@ -131,7 +132,8 @@ def test_an_offset_that_leads_elsewhere() -> None:
     assert [link.start for link in drawing.links] == ["walked 0"]
     told = next(step for step in steps if step.title == "Offset slot")
     assert "not where the chunk is" in told.text
-    assert told.drawing is not None and "not believed" in told.drawing.caption
+    assert told.drawing is not None
+    assert "not believed" in told.drawing.caption
 
 
 def test_shuffling_transposes_the_matrix() -> None:
@@ -148,7 +150,8 @@ def test_shuffling_transposes_the_matrix() -> None:
         cells = b.items[7 * row : 7 * row + 7]
         if len({item.text for item in cells}) == 1:
             assert all(item.tone is Tone.HIT for item in cells)
-    assert not memory.what_if and not shuffled.what_if
+    assert not memory.what_if
+    assert not shuffled.what_if
     table = next(figure for figure in shuffled.figures if isinstance(figure, Table))
     block = plain[:4096]
     planes = block.reshape(-1, 8).T.ravel()
@@ -221,10 +224,8 @@ def test_damaged_files_are_drawn_or_refused() -> None:
             with shardcore.open(path) as shard:
                 for trace in (None, shard.trace("0")):
                     for sketch in shard.sketches(trace):
-                        try:
+                        with contextlib.suppress(ShardError):
                             assert sketch.draw({}).title
-                        except ShardError as error:
-                            assert error.message
         except ShardError:
             continue
 

@@ -82,10 +82,14 @@ def test_the_uid_becomes_a_number(uid: str, how: str, number: int, hex_: str) ->
     """Digits are the number they spell, anything else its CRC-32; the low bits are its place on the board."""
     drawing = drawn(DATA / "tiny.des", "a", uid=uid, n_bits=8)
     table, bits, board = drawing.figures[0], drawing.figures[1], drawing.figures[2]
-    assert isinstance(table, Table) and isinstance(bits, Bits) and isinstance(board, Cells)
+    assert isinstance(table, Table)
+    assert isinstance(bits, Bits)
+    assert isinstance(board, Cells)
     assert texts(table.items)[1] == how
     assert texts(table.items)[3:] == [str(number), hex_]
-    assert bits.value is not None and bits.value & 255 == number and str(bits.value) == texts(table.items)[2]
+    assert bits.value is not None
+    assert bits.value & 255 == number
+    assert str(bits.value) == texts(table.items)[2]
     assert [(item.at, item.size, item.handle) for item in bits.items] == [(0, 8, "n_bits")]
     assert (board.count, board.columns) == (256, 16)
     assert [item.at for item in board.items if item.here] == [number]
@@ -138,7 +142,8 @@ def test_of_many_entries_the_last_are_drawn() -> None:
     with shardcore.open(DATA / "paths.des") as shard:
         count = len(shard.objects)
         key = shard.objects.keys[count - 1]
-        assert key is not None and count > 9
+        assert key is not None
+        assert count > 9
         drawing = address(shard, key)
     tape = part(drawing, Ruler, "walked")
     assert isinstance(tape, Ruler)
@@ -205,7 +210,8 @@ def test_another_uid_is_a_what_if() -> None:
     other = drawn(ARCHIVE, "2090", uid="invoice-2026-017")
     assert other.what_if
     assert not any(item.spans for item in other.items)
-    assert "1 file has such a name" in other.caption and "20260105_7E_0000.des" in texts(other.items)
+    assert "1 file has such a name" in other.caption
+    assert "20260105_7E_0000.des" in texts(other.items)
     assert "no file here has" in drawn(ARCHIVE, "2090", n_bits=12).caption
     one = ARCHIVE / "20260105_2A_0000.des"
     assert "looked for in this file" in drawn(one, "298", uid="810").caption
@@ -249,7 +255,8 @@ def test_each_step_has_its_drawing() -> None:
     told = {step.title: step.drawing for step in steps}
     assert [title for title, drawing in told.items() if drawing is None] == ["Sidecar"]
     footer = told["Footer"]
-    assert footer is not None and "948 - 12 - 275 = 661" in footer.caption
+    assert footer is not None
+    assert "948 - 12 - 275 = 661" in footer.caption
     place = told["Place"]
     assert place is not None
     assert texts(place.items)[:5] == ["248", "160", "lz4", "160", "171"]
