@@ -200,7 +200,7 @@ def _same(values: Bytes) -> int:
 
 def _counts_figure(counts: tuple[int, int, int]) -> Table:
     memory, shuffled, size = counts
-    best = Tone.HIT if shuffled > memory else Tone.PLAIN
+    best = Tone.HIT if (shuffled - memory) * GAIN > size else Tone.PLAIN
     rows = (
         (Item("element by element"), Item(f"{grouped_digits(memory)} of {grouped_digits(size)}")),
         (Item("shuffled"), Item(f"{grouped_digits(shuffled)} of {grouped_digits(size)}", tone=best)),

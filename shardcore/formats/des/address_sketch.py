@@ -36,6 +36,7 @@ from shardcore.formats.des.routing import (
 )
 from shardcore.formats.des.tape_figures import stamp, tape
 from shardcore.nodes.placed import placed_span
+from shardcore.sources.names import SourceName
 from shardcore.span import Span
 from shardcore.trace import Trace
 from shardcore.words import plural
@@ -242,7 +243,8 @@ class AddressSketch:
     ) -> tuple[list[Figure], list[Link], int]:
         """From the uid to the name: what the uid alone says."""
         scene = self._scene
-        board, more = board_figure(route, present_numbers(scene.names), known=scene.folder)
+        names = scene.names
+        board, more = board_figure(route, present_numbers(names), known=scene.folder and len(names) > 0)
         own = None if scene.folder else self._own_name()
         sure = scene.n_bits is not None or own is not None
         figures: list[Figure] = [
@@ -300,6 +302,8 @@ class AddressSketch:
                 f"How many bits choose the file is not known, so any file may hold the uid; {route.n_bits} are drawn."
             )
         told = "The file is computed from the uid alone: no list of uids is kept anywhere, and no server is asked."
+        if scene.trace is not None and scene.trace.ref is not None and scene.trace.ref.kind == "copy":
+            return f"{told} No shard has the uid any more, but a copy of it was kept longer."
         if found is None:
             return f"{told} No file has that number, so the uid is in none."
         if found.row is None:
@@ -357,6 +361,14 @@ class AddressSketch:
             caption = f"{who} would be looked for {answer}: its name would be {pieces}."
         title = f"Where {shown_uid(uid.text)} would lie"
         return Drawing(title, tuple(figures), tuple(links), caption, more, what_if=True)
+
+
+def walked_last(trace: Trace) -> str:
+    """The file of a folder in which a lookup found its uid, or which it walked last; empty for none."""
+    if trace.ref is not None and trace.ref.shard:
+        return trace.ref.shard
+    spans = (span for step in reversed(trace.steps) if step.title != "Retention" for span in step.spans)
+    return next((path for span in spans if (path := SourceName.parse(span.source).path)), "")
 
 
 def _entry_of(file: DesFile, uid: Uid) -> _Row:

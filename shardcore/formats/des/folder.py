@@ -14,7 +14,7 @@ from shardcore.dataset import DataSet, Member
 from shardcore.drawing.model import Sketch
 from shardcore.errors import ExternalMissing, KeyAbsent, NotAShard, ShardError, SourceError, UsageError, says_absent
 from shardcore.format import Certainty, OpenContext, Verdict
-from shardcore.formats.des.address_sketch import AddressScene, AddressSketch
+from shardcore.formats.des.address_sketch import AddressScene, AddressSketch, walked_last
 from shardcore.formats.des.charts import numbers
 from shardcore.formats.des.content import cut, read_chunks
 from shardcore.formats.des.drawings import route_drawing
@@ -211,8 +211,8 @@ class DesDataSet(DataSet):
 
     def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
         """The address of a uid: which file it leads to, and the walk in it; of the first uid where none is given."""
-        member = trace.member if trace is not None else self.first_member
-        if not self.listed or member not in self._by_name:
+        member = self.first_member if trace is None else walked_last(trace)
+        if not self.is_open(member) and (not self.listed or member not in self._by_name):
             member = ""
         told = [step.values["n_bits"] for step in trace.steps if "n_bits" in step.values] if trace is not None else []
         scene = AddressScene(

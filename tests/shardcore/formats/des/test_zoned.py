@@ -141,3 +141,18 @@ def test_zones_without_a_place(tmp_path: Path) -> None:
         shardcore.open(tmp_path / "zones.json")
     with pytest.raises(SourceError, match="only a zones file on this machine"):
         shardcore.open(text.replace('"range"', '"path": "/etc", "range"').encode())
+
+
+def test_the_address_in_a_zone_is_drawn(zones: Path) -> None:
+    """Before anything is listed the file that the lookup came to is drawn; so is where a uid would lie in no zone."""
+    with shardcore.open(zones) as opened:
+        for key, source, absent in (("298", "zone-0/20261103_2A_0000.des", 0), ("100", "", 1), ("77", "", 1)):
+            (sketch,) = opened.sketches(opened.trace(key))
+            drawing = sketch.draw({})
+            assert {span.source for item in drawing.items for span in item.spans} <= {source}
+            walked = [item.name for item in drawing.items if item.name.startswith("walk") and item.here]
+            assert len(walked) == 1 - absent
+            assert sketch.draw({"uid": "200"}).what_if
+    with shardcore.open(zones.parent / "near") as near:
+        (sketch,) = near.sketches(near.trace("200"))
+        assert "a copy of it was kept longer" in sketch.draw({}).caption
