@@ -112,7 +112,7 @@ class RulersSketch:
         trace = scene.trace
         missing = ""
         if trace is not None and trace.outcome != FOUND and trace.error:
-            missing = f"The key leads nowhere: {trace.error}. "
+            missing = f"Nothing has this key: {trace.error}. "
         stored = chunk.stop - chunk.place
         if chunk.header.nbytes >= stored:
             gain = (
