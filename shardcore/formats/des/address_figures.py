@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import zlib
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -154,10 +153,14 @@ def board_figure(route: Route, present: Mapping[int, int], *, known: bool) -> tu
     return figure, len(others) - min(len(others), BOARD_ITEMS)
 
 
-def present_numbers(names: Sequence[str]) -> Counter[int]:
-    """How many files of a folder have each shard number."""
-    parsed = (ShardName.parse(name.rpartition("/")[2]) for name in names)
-    return Counter(name.number for name in parsed if name is not None)
+def names_by_hex(names: Sequence[str]) -> dict[str, list[str]]:
+    """The files of a folder by the shard number that their names print, each in the order in which they are asked."""
+    found: dict[str, list[str]] = {}
+    for name in sorted(names):
+        own = ShardName.parse(name.rpartition("/")[2])
+        if own is not None:
+            found.setdefault(own.hex, []).append(name)
+    return found
 
 
 def name_figure(pieces: Pieces, own: ShardName | None = None, *, sure: bool = True) -> Table:

@@ -18,7 +18,7 @@ from shardcore.formats.des.address_figures import (
     board_figure,
     candidates_figure,
     name_figure,
-    present_numbers,
+    names_by_hex,
     shown_uid,
     uid_figure,
 )
@@ -93,6 +93,7 @@ class AddressScene:
         self._names = names
         self._ready = ready
         self._bits: Once[int | None] = Once()
+        self._by_hex: Once[Mapping[str, Sequence[str]]] = Once()
         if names is not None:
             self._bits.put(n_bits)
 
@@ -107,11 +108,12 @@ class AddressScene:
         return self._file()
 
     @property
-    def names(self) -> Sequence[str]:
-        """The names of the files there are; of a single file its own."""
-        if self._names is not None:
-            return self._names()
-        return [file.source.name] if (file := self.file) is not None else []
+    def by_hex(self) -> Mapping[str, Sequence[str]]:
+        """The files there are, as far as they are known, by the number that their names print; of a file itself."""
+        if self._names is None:
+            return names_by_hex([file.source.name] if (file := self.file) is not None else [])
+        names = self._names()
+        return self._by_hex.get(lambda: names_by_hex(names)) if names else {}
 
     @property
     def n_bits(self) -> int | None:
@@ -243,8 +245,8 @@ class AddressSketch:
     ) -> tuple[list[Figure], list[Link], int]:
         """From the uid to the name: what the uid alone says."""
         scene = self._scene
-        names = scene.names
-        board, more = board_figure(route, present_numbers(names), known=scene.folder and len(names) > 0)
+        there = {int(hex_, 16): len(names) for hex_, names in scene.by_hex.items()}
+        board, more = board_figure(route, there, known=scene.folder and len(there) > 0)
         own = None if scene.folder else self._own_name()
         sure = scene.n_bits is not None or own is not None
         figures: list[Figure] = [
@@ -289,7 +291,7 @@ class AddressSketch:
             told = [step.values["candidates"] for step in scene.trace.steps if "candidates" in step.values]
             if told:
                 return list(told[0])
-        return _of_number(scene.names, route)
+        return list(scene.by_hex.get(route.hex, ()))
 
     def _caption(self, uid: Uid, route: Route, found: _Row | None, trouble: str) -> str:
         scene = self._scene
@@ -344,7 +346,7 @@ class AddressSketch:
         scene = self._scene
         pieces = Pieces(ANY, route.hex, ANY)
         figures, links, more = self._route_figures(uid, route, (), pieces)
-        names = _of_number(scene.names, route)
+        names = scene.by_hex.get(route.hex, ())
         if scene.folder and names:
             shown = names[:CANDIDATES]
             said = [("it would be looked for here", Tone.INDEX)] * len(shown)
@@ -384,9 +386,3 @@ def _uid_spans(found: _Row | None) -> tuple[Span, ...]:
     start = found.file.entries.span(found.row).start + UID_HEAD.size
     length = int(found.file.entries.columns.uid_length[found.row])
     return (Span("", start, start + length),) if length else ()
-
-
-def _of_number(names: Sequence[str], route: Route) -> list[str]:
-    """The files of a folder whose names print the number of a route."""
-    parsed = ((name, ShardName.parse(name.rpartition("/")[2])) for name in names)
-    return sorted(name for name, own in parsed if own is not None and own.hex == route.hex)
