@@ -122,7 +122,8 @@ class BlockSketch:
         thought = shuffled and one.stored.header.filter_name != "shuffle"
         figures = (matrix, _counts_figure(counts))
         caption = _caption(one, counts, shuffled=shuffled)
-        return Drawing(title, figures, (), caption, len(one.plain) - drawn, what_if=thought)
+        runs = {Tone.HIT: "equal bytes side by side"}
+        return Drawing(title, figures, (), caption, len(one.plain) - drawn, what_if=thought, legend=runs)
 
     def _opened(self, number: int, block: int) -> _Block | None:
         """The block; of a chunk with fewer blocks its last one, of a plain copy the whole chunk. None if empty."""

@@ -46,7 +46,7 @@ def header_drawing(header: Header) -> Drawing:
     if header.nchunks == UNKNOWN or "chunk_size" not in header.values or header.chunk_size == UNKNOWN:
         caption = "This header does not say how long chunks are: each chunk says so itself."
     table = Table(f"{plural(header.size, 'byte')} at the start of the file", ("byte", "field", "says"), tuple(rows))
-    return Drawing("The header", (table,), (), caption)
+    return Drawing("The header", (table,), (), caption, legend={Tone.HIT: "what places a plain byte"})
 
 
 def metadata_drawing(metadata: MetadataSection) -> Drawing:
@@ -180,7 +180,7 @@ def blosc_header_drawing(header: ChunkHeader, start: int) -> Drawing:
         f"{plural(header.nbytes, 'plain byte')} in blocks of {grouped_digits(header.blocksize)}, "
         f"{grouped_digits(header.ctbytes)} stored, this header included: enough to read the chunk without any other."
     )
-    return Drawing("The Blosc header", (table, bits), (), caption)
+    return Drawing("The Blosc header", (table, bits), (), caption, legend={Tone.HIT: "set"})
 
 
 def _field(start: int, name: str) -> Span:
@@ -204,7 +204,8 @@ def digest_drawing(stored: Stored, computed: bytes, name: str) -> Drawing:
         if same
         else "They differ, so the chunk is damaged and is not decompressed."
     )
-    return Drawing("The digest", (ruler, Table(name, ("", "digest"), rows)), (), caption)
+    verdicts = {Tone.HIT: "equal", Tone.MISS: "different"}
+    return Drawing("The digest", (ruler, Table(name, ("", "digest"), rows)), (), caption, legend=verdicts)
 
 
 def _short(digest: bytes) -> str:
