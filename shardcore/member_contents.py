@@ -186,9 +186,8 @@ def whole_taken(member: Shard, key: str | None, asked: TakenAsked) -> MemberTake
     Raises:
         ShardError: It cannot be read.
     """
-    told = whole_told(member, key)
-    held = _contents(member, told.ref, {"": ""}, MOST_HELD, unread=asked.unread)
-    return MemberTaken(1, {}, [] if held is None else [replace(told, held=held)])
+    held = _contents(member, member.find(member.views[0]), {"": ""}, MOST_HELD, unread=asked.unread)
+    return MemberTaken(1, {}, [] if held is None else [replace(whole_told(member, key), held=held)])
 
 
 def whole_told(member: Shard, key: str | None) -> Told:

@@ -146,7 +146,7 @@ class FromMembers(Taking):
     def __init__(self, shard: DataSet, asked: TakenAsked) -> None:
         super().__init__(asked)
         self._shard = shard
-        self._begun = 0
+        self._share = 0.0
 
     def misfit(self, format: str, progress: Progress) -> str:
         """See `Taking.misfit`; afterwards it is known how many objects there are, if all keys fit."""
@@ -168,23 +168,21 @@ class FromMembers(Taking):
 
     def objects(self) -> Generator[Taken]:
         """See `Taking.objects`."""
-        with closing(self._shard.each_member(self._first)) as found:
-            for number, (member, result) in enumerate(found):
+        with closing(self._shard.each_member(self._first)) as results:
+            for number, (member, result) in enumerate(results):
                 if isinstance(result, ShardError):
                     raise lost(result, member.name)
-                self._begun = number + 1
                 for what, count in result.left.items():
                     self.left[what] = self.left.get(what, 0) + count
-                for told in result.first:
-                    yield _held(told)
-                if len(result.first) < result.count:
-                    yield from self._after(number, member.name, len(result.first))
+                for place, one in enumerate(self._of(number, member.name, result)):
+                    self._share = (number + place / result.count) / len(self._shard.members)
+                    yield one
 
     def expected(self, done: int) -> int:
-        """See `Taking.expected`: by the share of the members whose turn has come."""
+        """See `Taking.expected`: by the share of the members that are done."""
         if self.total is not None:
             return self.total
-        return max(done * len(self._shard.members) // max(self._begun, 1), done + 1)
+        return max(round(done / self._share) if self._share else 0, done + 1)
 
     def _first(self, number: int, member: Shard) -> MemberTaken:
         """What of a member is held until its turn comes."""
@@ -196,7 +194,12 @@ class FromMembers(Taking):
         rows, _ = rows_taken(member, deleted=self._asked.deleted)
         yield from _in_turn(member, rows[given:], self._asked)
 
-    def _after(self, number: int, name: str, given: int) -> Iterator[Taken]:
+    def _of(self, number: int, name: str, result: MemberTaken) -> Iterator[Taken]:
+        """All objects of a member."""
+        yield from map(_held, result.first)
+        given = len(result.first)
+        if given == result.count:
+            return
         with self._shard.borrowed(name) as member, relocating(name):
             for taken in self._rest(number, member, given):
                 yield Taken(taken.told, _placed_content(taken, name))
