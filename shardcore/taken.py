@@ -37,8 +37,12 @@ from shardcore.span import Span
 from shardcore.writing.items import Content
 from shardcore.writing.writer import Data, Sized
 
-MOST_KEPT = 64
-"""A data set of at most so many members keeps them open between looking at the keys and taking the contents."""
+MOST_KEPT = 512
+"""A data set of at most so many members keeps them open: between looking at the keys and taking the contents, and from
+one plan to the next."""
+
+MOST_KEPT_BYTES = 256 << 20
+"""They have at most so many bytes together then: of an index of that size nothing more is kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +151,7 @@ class FromMembers(Taking):
         super().__init__(asked)
         self._shard = shard
         self._share = 0.0
+        self._keep = len(shard.members) <= MOST_KEPT and sum(member.size for member in shard.members) <= MOST_KEPT_BYTES
 
     def misfit(self, format: str, progress: Progress) -> str:
         """See `Taking.misfit`; afterwards it is known how many objects there are, if all keys fit."""
@@ -155,8 +160,7 @@ class FromMembers(Taking):
             return keys_seen(member, format, deleted=self._asked.deleted)
 
         count = 0
-        few = len(self._shard.members) <= MOST_KEPT
-        with closing(self._shard.each_member(seen, progress, keep=few)) as found:
+        with closing(self._shard.each_member(seen, progress, keep=self._keep)) as found:
             for member, keys in found:
                 if isinstance(keys, ShardError):
                     raise lost(keys, member.name)
@@ -168,7 +172,7 @@ class FromMembers(Taking):
 
     def objects(self) -> Generator[Taken]:
         """See `Taking.objects`."""
-        with closing(self._shard.each_member(self._first)) as results:
+        with closing(self._shard.each_member(self._first, keep=self._asked.unread and self._keep)) as results:
             for number, (member, result) in enumerate(results):
                 if isinstance(result, ShardError):
                     raise lost(result, member.name)

@@ -128,8 +128,7 @@ class Open:
         patch.setattr(DesShard, "close", ended)
 
 
-@pytest.mark.parametrize("jobs", [1, 4])
-@pytest.mark.parametrize("held", [1 << 20, 0], ids=["held", "streamed"])
+@pytest.mark.parametrize(("jobs", "held"), [(1, 1 << 20), (4, 0)], ids=["held", "streamed"])
 def test_few_members_are_open(
     many: Path, tmp_path: Path, jobs: int, held: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
