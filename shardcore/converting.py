@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
+from contextlib import closing
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from shardcore.ahead import fetched_ahead
 from shardcore.dataset import DataSet
 from shardcore.errors import Remedy, UsageError
-from shardcore.extract import ANY_SIZE, ExtractOptions
-from shardcore.extract.choice import all_rows, outer_kinds, taken_rows
 from shardcore.finding import Depth
 from shardcore.format import Format
-from shardcore.objects import ObjectRef, State
+from shardcore.member_contents import TakenAsked, Told
 from shardcore.options import Purpose
 from shardcore.packing import Packed, write_items
 from shardcore.progress import Progress, no_progress
 from shardcore.registry import format_of, writes_of
 from shardcore.shard import Shard
 from shardcore.sources.local import FileSource, LocalFolder
+from shardcore.taken import Taken, Taking, taking
 from shardcore.text import short
 from shardcore.words import plural
 from shardcore.writing.declared import KeyRule, Writes
@@ -66,8 +63,11 @@ def convert(
     verify: Depth = Depth.CONTENT,
     progress: Progress = no_progress,
     verifying: Progress | None = None,
+    checking: Progress | None = None,
 ) -> Packed:
     """Writes all objects of a shard or data set into a new one of another format, and reads it back.
+
+    Members of a data set are opened and closed one after the other, several at a time as `Shard.jobs` says.
 
     Kinds that are parts of others are left out (of mdb shards the xorbs and chunks); so are objects that were deleted.
     Parts (the fragments of a mesh) go with their object, or become objects of their own, under the names that they have
@@ -84,8 +84,10 @@ def convert(
         plan: As in `pack`.
         unread: As in `pack`.
         verify: As in `pack`.
-        progress: Called after every object.
+        progress: Called after every object. How many there are is said by the share of the members that are done
+            where a data set was not looked through before.
         verifying: As in `pack`.
+        checking: Called while the keys of a data set are looked through, where its objects may keep them.
 
     Returns:
         What was written; the notes say what was left out, and which facts have no place.
@@ -93,6 +95,7 @@ def convert(
     Raises:
         UsageError: A key or an option does not fit.
         FormatError: An object is damaged.
+        NotAShard: A member of a data set is none.
         SourceError: Bytes cannot be had or written.
     """
     try:
@@ -102,20 +105,21 @@ def convert(
         raise UsageError(f"keys are made by {known}, not {short(keys)}") from None
     found = format_of(format)
     _check_apart(shard, Path(out))
-    source = _Source(shard, found, deleted=deleted, unread=plan and unread)
-    source.decide(choice)
-    done = write_items(
-        found,
-        out,
-        source.items(),
-        options or {},
-        force=force,
-        plan=plan,
-        verify=verify,
-        total=source.total,
-        progress=progress,
-        verifying=verifying,
-    )
+    objects = taking(shard, TakenAsked(deleted, plan and unread, shard.jobs))
+    source = _Source(objects, found)
+    source.decide(choice, checking or no_progress)
+    with closing(source.items()) as items:
+        done = write_items(
+            found,
+            out,
+            items,
+            options or {},
+            force=force,
+            plan=plan,
+            verify=verify,
+            progress=lambda number, total: progress(number, max(total, objects.expected(number))),
+            verifying=verifying or progress,
+        )
     planned = replace(done.plan, exact=done.plan.exact and not source.guessed) if done.plan is not None else None
     return replace(done, plan=planned, notes=(*source.notes(), *done.notes))
 
@@ -140,27 +144,30 @@ def _check_apart(shard: Shard, out: Path) -> None:
 class _Source:
     """The objects of a shard as items for a format.
 
+    Args:
+        taking: The objects.
+        found: The format.
+
     Attributes:
-        total: How many there are; parts come on top.
         guessed: Whether keys are made up, because contents are not read.
     """
 
-    def __init__(self, shard: Shard, found: Format, *, deleted: bool, unread: bool = False) -> None:
-        self._shard = shard
-        self._unread = unread
+    def __init__(self, taking: Taking, found: Format) -> None:
+        self._taking = taking
         self.guessed = False
         self._writes: Writes = writes_of(found)
         self._format = found.name
         self._facts = {option.name: option for option in found.options_for(Purpose.FACT)}
         self._choice = KeyChoice.AS_IS
-        self._left: dict[str, int] = {}
         self._dropped: dict[str, int] = {}
         self._merged = 0
-        self._rows = self._chosen(deleted)
-        self.total = len(self._rows) if self._rows is not None else 1
 
-    def decide(self, choice: KeyChoice) -> None:
+    def decide(self, choice: KeyChoice, progress: Progress = no_progress) -> None:
         """Settles the rule for keys.
+
+        Args:
+            choice: What was chosen.
+            progress: Called while keys are looked through.
 
         Raises:
             UsageError: Keys are to stay as they are, and one does not fit.
@@ -171,27 +178,27 @@ class _Source:
         self._choice = choice or KeyChoice.AS_IS
         if choice not in (KeyChoice.USUAL, KeyChoice.AS_IS):
             return
-        for key in self._keys():
-            why = self._misfit(key)
-            if not why:
-                continue
-            if choice is KeyChoice.USUAL and self._writes.converted:
-                self._choice = KeyChoice(self._writes.converted)
-                return
+        why = self._taking.misfit(self._format, progress)
+        if not why:
+            return
+        if choice is not KeyChoice.USUAL or not self._writes.converted:
             raise UsageError(why, remedy=Remedy.KEYS)
+        self._choice = KeyChoice(self._writes.converted)
 
-    def items(self) -> Iterator[Item]:
+    def items(self) -> Generator[Item]:
         """The objects, in the order of the rows."""
         known: set[bytes] = set()
         number = 0
-        for ref in self._refs():
-            for part, name, content in self._contents(ref):
-                yield self._item(ref, part, name, content, number, known)
-                number += 1
+        with closing(self._taking.objects()) as objects:
+            for taken in objects:
+                for part, name in taken.told.names.items():
+                    if not part or part not in self._writes.parts:
+                        yield self._item(taken, part, name, number, known)
+                        number += 1
 
     def notes(self) -> list[str]:
         """What was left out or has no place, a sentence each."""
-        told = [f"left out: {plural(count, what)}" for what, count in self._left.items()]
+        told = [f"left out: {plural(count, what)}" for what, count in self._taking.left.items()]
         told += [
             f"{self._format} has no place for {name} ({plural(count, 'object')})"
             for name, count in self._dropped.items()
@@ -200,13 +207,14 @@ class _Source:
             told.append(f"{plural(self._merged, 'object')} with the content of another one became one with it")
         return told
 
-    def _item(self, ref: ObjectRef, part: str, name: str, content: Content, number: int, known: set[bytes]) -> Item:
+    def _item(self, taken: Taken, part: str, name: str, number: int, known: set[bytes]) -> Item:
+        ref, content = taken.told.ref, taken.content(part)
         old = ref.key if ref.key is not None else name
         label = f"{old} ({part})" if part else old
-        facts, rest = self._sorted_facts(ref) if not part else ({}, {})
+        facts, rest = self._sorted_facts(taken.told) if not part else ({}, {})
         told = rest | ({"part": part} if part else {})
-        parts = self._own_parts(ref) if not part else {}
-        key: str | None = name if part or self._apart(ref) else old
+        parts = self._own_parts(taken) if not part else {}
+        key: str | None = name if part or self._apart(taken.told) else old
         if self._writes.keys is KeyRule.NONE:
             return Item(None, content, label, name, parts, facts, was=old, told=told)
         if self._choice is KeyChoice.NUMBER:
@@ -225,83 +233,18 @@ class _Source:
             known.add(digest)
         return Item(key, content, label, name, parts, facts, was=old, told=told)
 
-    def _chosen(self, deleted: bool) -> Any:
-        """The rows that are taken; None where a view of the whole content is."""
-        shard = self._shard
-        if shard.views:
-            return None
-        shard.load_index()
-        objects = shard.objects
-        states = ExtractOptions(deleted=deleted).states
-        outer = outer_kinds(objects)
-        for rows in all_rows(objects):
-            columns = objects.columns(rows)
-            for code, kind in enumerate(objects.kinds):
-                if code not in outer:
-                    self._count(f"inner {kind}", int(np.count_nonzero(columns.kind == code)))
-            for state in (State.TOMBSTONED, State.DELETED):
-                if state not in states:
-                    gone = (columns.state == state) & np.isin(columns.kind, outer)
-                    self._count(f"{state.name.lower()} object", int(np.count_nonzero(gone)))
-        taken = taken_rows(objects, all_rows(objects), ExtractOptions(deleted=deleted), outer)
-        return np.concatenate([np.empty(0, np.int64), *taken])
-
-    def _count(self, what: str, count: int) -> None:
-        if count:
-            self._left[what] = self._left.get(what, 0) + count
-
-    def _refs(self) -> Iterator[ObjectRef]:
-        if self._rows is None:
-            yield self._shard.find(self._shard.views[0])
-            return
-        refs = map(self._shard.objects.ref, self._rows.tolist())
-        yield from refs if self._unread else fetched_ahead(self._shard, refs, lambda ref: ref)
-
-    def _keys(self) -> Iterator[str | None]:
-        """The keys as they would be, if they stayed."""
-        if self._rows is None:
-            yield self._shard.views[0]
-            return
-        for first in range(0, len(self._rows), 1 << 14):
-            yield from self._shard.objects.key_texts(self._rows[first : first + (1 << 14)])
-
-    def _misfit(self, key: str | None) -> str:
-        """Why a key does not fit the format; empty where it does."""
-        if key is None:
-            return "an object has a key that is no text"
-        try:
-            if self._writes.check_key is not None:
-                self._writes.check_key(key)
-        except UsageError as error:
-            return error.message
-        return ""
-
-    def _apart(self, ref: ObjectRef) -> bool:
+    def _apart(self, told: Told) -> bool:
         """Whether the parts of an object become objects of their own: the format has no place for them."""
-        return any(part and part not in self._writes.parts for part in self._shard.file_names(ref))
+        return any(part and part not in self._writes.parts for part in told.names)
 
-    def _contents(self, ref: ObjectRef) -> Iterator[tuple[str, str, Content]]:
-        """The contents that become objects: part, name as a file, content."""
-        for part, name in self._shard.file_names(ref).items():
-            if not part or part not in self._writes.parts:
-                yield part, name, self._content(ref, part)
+    def _own_parts(self, taken: Taken) -> dict[str, Content]:
+        return {part: taken.content(part) for part in taken.told.names if part and part in self._writes.parts}
 
-    def _own_parts(self, ref: ObjectRef) -> dict[str, Content]:
-        names = self._shard.file_names(ref)
-        return {part: self._content(ref, part) for part in names if part and part in self._writes.parts}
-
-    def _content(self, ref: ObjectRef, part: str) -> Content:
-        if part:
-            return lambda: self._shard.read_part(ref, part, limit=ANY_SIZE)
-        if self._unread and ref.size >= 0:
-            return Sized(ref.size)
-        return lambda: self._shard.stream(ref)
-
-    def _sorted_facts(self, ref: ObjectRef) -> tuple[dict[str, Any], dict[str, Any]]:
+    def _sorted_facts(self, told: Told) -> tuple[dict[str, Any], dict[str, Any]]:
         """The facts of an object that the format has a place for, and the others."""
         mine: dict[str, Any] = {}
         rest: dict[str, Any] = {}
-        for name, value in self._shard.facts(ref).items():
+        for name, value in told.facts.items():
             if value in NOTHING:
                 continue
             try:

@@ -127,13 +127,14 @@ class OpenMembers(Shard):
             yield shard
 
     def each_member(
-        self, work: Callable[[int, Shard], R], progress: Progress = no_progress
+        self, work: Callable[[int, Shard], R], progress: Progress = no_progress, *, keep: bool = False
     ) -> Generator[tuple[Member, R | ShardError]]:
         """Does some work with every member, several at a time; gives the results in the order of the members.
 
         Args:
             work: Called with the number of the member and the member; what it gives must not need the member.
             progress: Called after every member.
+            keep: Whether members stay open, because they are needed again soon.
 
         Yields:
             Each member, and what came out, or why nothing did.
@@ -146,6 +147,8 @@ class OpenMembers(Shard):
         def done(place: tuple[int, Member]) -> R | ShardError:
             self._check_open()
             try:
+                if keep:
+                    return work(place[0], self.member(place[1].name))
                 with self.borrowed(place[1].name) as shard:
                     return work(place[0], shard)
             except ShardError as error:

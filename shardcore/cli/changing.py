@@ -139,6 +139,7 @@ def convert(
                 plan=plan,
                 verify=Depth.INDEX if no_verify else Depth.CONTENT,
                 progress=progress,
+                checking=progress,
             )
         return sent(done, target, as_json=json)
 

@@ -78,7 +78,7 @@ def test_a_lost_server_ends_an_extraction(
 
 
 def test_members_of_a_data_set_fetch_their_objects_together(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Digests and verification of a data set cost a few requests for each member, not one for each object."""
+    """Digests, verifying and converting of a data set cost a few requests for each member, not one for each object."""
     dice = random.Random(7)
     with StoreServer() as server:
         for number in range(3):
@@ -98,6 +98,15 @@ def test_members_of_a_data_set_fetch_their_objects_together(tmp_path: Path, caps
         server.log.clear()
         assert run(["verify", *way, "--depth", "content"]) == 0
         assert len(server.log) <= 2 + 3 * 12
+        server.log.clear()
+        # Members are opened once, although all keys are looked at before the first object is written.
+        assert run(["convert", *way[:1], "des", str(tmp_path / "there"), *way[1:]]) == 0
+        assert len(server.log) <= 2 + 3 * 6
+        (tmp_path / "here").mkdir()
+        for path in tmp_path.glob("*.des"):
+            path.rename(tmp_path / "here" / path.name)
+        assert run(["convert", str(tmp_path / "here"), "des", str(tmp_path / "same")]) == 0
+        assert (tmp_path / "there").read_bytes() == (tmp_path / "same").read_bytes()
 
 
 def test_the_heads_of_a_folder_are_looked_at_together(swh: Path) -> None:
