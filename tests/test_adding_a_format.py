@@ -86,7 +86,7 @@ def test_what_needs_no_line_of_the_new_format(
         (["explain", file, "9", "--leads"], "name"),
         (["salvage", file, "--plan"], "whole"),
         (["draw", file], "nothing is drawn"),
-        (["compare", "--count", "5", "--size", "1K"], "tally"),
+        (["compare", "--count", "1", "--size", "10"], "tally"),
     ):
         assert run(command) == 0, command
         printed = capsys.readouterr()
