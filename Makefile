@@ -67,28 +67,31 @@ bench: $(VENV)/interop.stamp ## our times beside the reference implementations'
 fuzz: $(VENV)/test.stamp ## throw damaged files at every reader
 	$(BIN)/python -m tests.fuzz $(ARGS)
 
-# Each picture: its name, then what is shown in it and how.
+# Each picture: its name, then what is shown in it and how. Drawings are SVG, light and dark.
 SHOT = QT_QPA_PLATFORM=offscreen $(BIN)/shardscope --size 1440x840 --screenshot
 SAMPLES := resources/samples
-SWH_KEY := 9d0c38e7aafe062c3a6dfc561e42771ec997d9359bb3d417ac4775a303292964
+SWH_KEY := a1d4f7a74d5e156d6a3be2432c2767fc6cdc91ab95b833e0f015cf38715b7cda
+ELEMENT := '[24,40]'
+define draw
+	$(BIN)/shardcore draw $(SAMPLES)/$(2) --name $(3) --svg docs/images/$(1).svg
+	$(BIN)/shardcore draw $(SAMPLES)/$(2) --name $(3) --svg docs/images/$(1)-dark.svg --dark
+endef
 
 screenshots: $(VENV)/run.stamp ## render docs/images/ again, without a display
 	@mkdir -p docs/images
-	$(SHOT) docs/images/welcome.png
-	$(BIN)/python -m shardcore compare --count 1000 --size 1K --svg docs/images/formats.svg --force
-	$(SHOT) docs/images/swh.png $(SAMPLES)/swh/small.shard --trace $(SWH_KEY) --step 8 --show trace
+	$(call draw,parking,swh/small.shard $(SWH_KEY),parking)
+	$(call draw,displacement,swh/small.shard $(SWH_KEY),displacement)
+	$(call draw,bits,neuroglancer/worked 9,bits)
+	$(call draw,address,des/archive 2090,address)
+	$(call draw,rulers,bloscpack/array.blp $(ELEMENT),rulers)
+	$(call draw,block,bloscpack/array.blp $(ELEMENT),block)
+	$(call draw,records,xorb/chunks.xorb 1,records)
+	$(call draw,lanes,xorb/chunks.xorb 1,lanes)
+	$(BIN)/shardcore compare --count 1000 --size 1K --svg docs/images/formats.svg --force
 	$(SHOT) docs/images/drawing.png $(SAMPLES)/swh/small.shard --trace $(SWH_KEY) --step 9 --show drawing:parking
-	$(BIN)/shardcore draw $(SAMPLES)/swh/small.shard $(SWH_KEY) --name parking --svg docs/images/parking.svg
-	$(BIN)/shardcore draw $(SAMPLES)/neuroglancer/worked/0.shard 9 --name bits --svg docs/images/bits.svg
-	$(SHOT) docs/images/swh-dark.png $(SAMPLES)/swh/small.shard --select 0x48 --theme dark
-	$(SHOT:1440x840=1680x840) docs/images/fields.png $(SAMPLES)/swh/small.shard --select 0x11b9
-	$(SHOT) docs/images/mdb.png $(SAMPLES)/mdb/cache/b31c*.mdb --select 0x20
-	$(SHOT) docs/images/xorb.png $(SAMPLES)/xorb/chunks.xorb --select 0x4
-	$(SHOT) docs/images/bloscpack.png $(SAMPLES)/bloscpack/array.blp --select 0x2f6
+	$(SHOT) docs/images/drawing-dark.png $(SAMPLES)/swh/small.shard --trace $(SWH_KEY) --step 9 --show drawing:parking --theme dark
 	$(SHOT) docs/images/charts.png $(SAMPLES)/bloscpack/array.blp --select 0x2f6 --show charts
-	$(SHOT) docs/images/des.png $(SAMPLES)/des/archive --trace 2090 --show trace
-	$(SHOT) docs/images/neuroglancer.png $(SAMPLES)/neuroglancer/hashed --trace 101 --show trace
-	$(SHOT) docs/images/neuroglancer-dark.png $(SAMPLES)/neuroglancer/volume --theme dark
+	$(BIN)/python -m tests.pictures docs/images
 
 clean: ## remove caches and what was built
 	rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -72,6 +72,27 @@ def test_the_new_format_is_written_like_any_other(house: Path, tmp_path: Path) -
     assert run(["pack", "tally", str(tmp_path / "more.tally"), str(tmp_path / "in")]) == 2
 
 
+def test_what_needs_no_line_of_the_new_format(
+    house: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Charts, costs, leads, salvage and the comparison work on it; of drawings it says that there are none."""
+    (tmp_path / "in.tally").write_bytes(tally_of(CONTENTS))
+    file = str(tmp_path / "in.tally")
+    for command, told in (
+        (["chart", file], "payload"),
+        (["chart", file, "sizes"], "3 objects"),
+        (["chart", file, "entropy"], "ntropy"),
+        (["trace", file, "last", "--cold"], "request"),
+        (["explain", file, "9", "--leads"], "name"),
+        (["salvage", file, "--plan"], "whole"),
+        (["draw", file], "nothing is drawn"),
+        (["compare", "--count", "1", "--size", "10"], "tally"),
+    ):
+        assert run(command) == 0, command
+        printed = capsys.readouterr()
+        assert told in printed.out + printed.err, command
+
+
 @pytest.mark.thorough
 def test_the_new_format_passes_the_contract(house: Path) -> None:
     """The tests of the pages, run as they stand, in processes in which the format is listed."""

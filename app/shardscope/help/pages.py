@@ -158,6 +158,8 @@ def _prepared(text: str, rows: list[Row], explained: _Words) -> Iterator[str]:
             fenced = not fenced
         if fenced or not line or line.startswith(("#", "```")):
             yield line
+        elif line.startswith("<picture>"):
+            continue  # the window has the drawing itself, of the file that is open
         elif (begins := _LAYOUT.match(line)) is not None:
             layout = begins[1]
         elif line.startswith("<!--"):

@@ -247,6 +247,9 @@ class LessonPlayer(QObject):
                 return
             self._keys[uri] = stage.scene.key
             self.stage, self.trouble = stage, stage.missing
+            trace = stage.scene.trace
+            if stage.before >= 0 and trace is not None and self._session.walk.key != trace.key:
+                self._session.walk_along(Walk(trace.key, trace, step=stage.before))
             for shown in stage.shown:
                 self._show(shown, stage)
             self.changed.emit()

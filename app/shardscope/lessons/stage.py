@@ -51,6 +51,7 @@ class Stage:
         shown: What it shows.
         scene: What its values are read from.
         missing: Why it cannot be shown on this file, or empty.
+        before: The step of the lookup that an earlier step of the lesson showed last, from 0; -1 where none did.
     """
 
     number: int
@@ -60,6 +61,7 @@ class Stage:
     shown: tuple[Shown, ...]
     scene: Scene
     missing: str = ""
+    before: int = -1
 
 
 def staged(lesson: Lesson, number: int, shard: Shard, key: str) -> Stage:
@@ -85,7 +87,8 @@ def staged(lesson: Lesson, number: int, shard: Shard, key: str) -> Stage:
         scene = replace(scene, trace=_lookup(lesson, number, scene))
         question = _filled(step.question, scene) if step.question is not None else None
         shown = tuple(_found(kind, scene.fill(place), scene) for kind, place in step.shows)
-        return Stage(number, step, scene.prose(step.text), question, shown, scene)
+        before = _shown_before(lesson, number, scene)
+        return Stage(number, step, scene.prose(step.text), question, shown, scene, before=before)
     except NotHereError as error:
         return Stage(number, step, "", None, (), scene, missing=error.message)
 
@@ -114,6 +117,19 @@ def _lookup(lesson: Lesson, number: int, scene: Scene) -> Trace | None:
         if step.fresh is not None:
             break
     return None
+
+
+def _shown_before(lesson: Lesson, number: int, scene: Scene) -> int:
+    """The step of the lookup that is on show when a step begins, for somebody who goes on with a lesson there."""
+    if lesson.steps[number].lookup or scene.trace is None:
+        return -1
+    for step in reversed(lesson.steps[:number]):
+        for kind, place in step.shows:
+            if kind is Show.STEP:
+                return scene.step(scene.fill(place))
+        if step.lookup or step.fresh is not None:
+            break
+    return -1
 
 
 def _filled(question: Question, scene: Scene) -> Question:

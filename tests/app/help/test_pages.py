@@ -39,6 +39,7 @@ def test_each_row_of_a_layout_is_a_link(name: str) -> None:
         assert row.name
         assert row.doc
     assert "<!--" not in page.markdown
+    assert "<picture>" not in page.markdown, "the window has the drawing itself"
 
 
 def test_a_page_keeps_its_code() -> None:

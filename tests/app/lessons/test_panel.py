@@ -10,6 +10,7 @@ from pytestqt.qtbot import QtBot
 
 from shardcore import Span
 from shardscope.lessons.lesson import parse
+from shardscope.lessons.library import lessons, missions, sample_key
 from shardscope.lessons.panel import LessonPanel
 from shardscope.session import Session
 from shardscope.settings import Settings
@@ -140,3 +141,18 @@ def test_a_lesson_goes_on_where_it_was_left(panel: LessonPanel, settings: Settin
     panel.teach()
     card = next(card for card in panel.list.cards if card.lesson.format == "swh")
     assert "at step 4" in card.state.text()
+
+
+def test_a_lookup_is_there_again(panel: LessonPanel, session: Session, qtbot: QtBot) -> None:
+    """Who goes on with a lesson finds the lookup that it was about; each mission that has one begins with it."""
+    (lesson,) = (one for one in lessons() if one.name == "swh-2-find-a-key")
+    panel.player.start(lesson, step=5)
+    step(panel, qtbot, 5)
+    assert session.walk.key == sample_key(lesson)
+    assert session.walk.trace is not None
+    assert session.walk.trace.steps[session.walk.step].title == "The displacement"
+    for mission in missions():
+        if mission.steps[0].lookup:
+            panel.player.start(mission)
+            step(panel, qtbot, 0)
+            assert session.walk.step == 0, mission.name
