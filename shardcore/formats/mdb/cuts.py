@@ -11,6 +11,7 @@ from shardcore.drawing.model import Control, Drawing, Item, Kind, Ruler, Tone
 from shardcore.errors import ExternalMissing
 from shardcore.formats.mdb.content import read_range
 from shardcore.formats.mdb.cutting import Cut, Rule
+from shardcore.formats.mdb.geometry import FILE
 from shardcore.formats.mdb.objects import MdbObjects
 from shardcore.formats.mdb.scene import Scene
 from shardcore.words import plural
@@ -28,6 +29,7 @@ SEVERAL = 6
 SHOWN = 13
 """Pieces drawn on a ruler."""
 
+_LEGEND = {Tone.HIT: "stored already", Tone.MISS: "new: has to be stored"}
 _PLACE = Control(
     "place", "Insert at, in % of the file", Kind.SLIDER, 30, 0, 100, doc="Where the 10 bytes are inserted."
 )
@@ -57,7 +59,7 @@ class CutsSketch:
         wanted = chosen((*self._scene.ready_controls(), _PLACE), values)
         if not self._scene.index.counts[0]:
             return Drawing(self.title, (), caption="This shard lists no file: only chunks, and the xorbs they lie in.")
-        cut = self._cut(wanted["file"])
+        cut = self._cut(wanted.get(FILE, self._scene.number))
         if isinstance(cut, str):
             return Drawing(self.title, (), caption=cut)
         return cuts_drawing(cut, len(cut.data) * int(wanted["place"]) // 100)
@@ -108,7 +110,8 @@ def cuts_drawing(cut: Cut, place: int) -> Drawing:
             left_out += rest
         anew = sum(b - a for (a, b), miss in zip(pairwise((0, *then)), new, strict=True) if miss)
         told.append((sum(new), len(new), anew))
-    return Drawing("Insert 10 bytes", tuple(figures), (), _caption(told, rule, size), more=left_out, what_if=True)
+    caption = _caption(told, rule, size)
+    return Drawing("Insert 10 bytes", tuple(figures), (), caption, more=left_out, what_if=True, legend=_LEGEND)
 
 
 def _pieces(ends: Sequence[int], misses: Sequence[bool], place: int) -> tuple[tuple[Item, ...], int, int, int]:
@@ -133,8 +136,8 @@ def _caption(told: Sequence[tuple[int, int, int]], rule: Rule, size: int) -> str
     """What both ways cost, and at which limits."""
     (fixed, of_fixed, fixed_bytes), (new, of_new, new_bytes) = told
     costs = (
-        f"At fixed places {fixed} of {of_fixed} pieces are new, {fixed_bytes:,} bytes to store anew; "
-        f"by content {new} of {of_new}, {new_bytes:,} bytes: further on the same bytes make the same cuts again."
+        f"Cut at fixed places {fixed} of {of_fixed} pieces are new, {plural(fixed_bytes, 'byte')} to store; cut by "
+        f"content {new} of {of_new}, {plural(new_bytes, 'byte')}: further on the same bytes make the same cuts again."
     )
     limits = f"A cut is where the top {rule.bits} bits of a hash of the last 64 bytes are 0"
     if rule.finer > 1:

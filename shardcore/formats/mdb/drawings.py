@@ -18,6 +18,7 @@ from shardcore.xet.hashes import SIZE, to_text, truncated
 ROWS = 7
 """Rows of a table that are drawn: those around the one in question."""
 
+COMPARED = {Tone.HIT: "what the lookup arrives at", Tone.MISS: "differs"}
 _WORD = 16  # digits of the text form that are one word of the hash
 _CHUNKS = 14
 _SEGMENTS = 24
@@ -91,9 +92,8 @@ def rows_figure(table: LookupTable, first: int, rows: Sequence[dict[str, Any]], 
         lines.append(tuple(cells))
     headings = ("entry", "table key", "", "record", *(("chunk",) if chunks else ()))
     count = plural(table.count, "entry")
-    title = (
-        f"The {table.kind} lookup table, sorted by key: {shown.start + first} to {shown.stop + first - 1} of {count}"
-    )
+    which = f"{shown.start + first} to {shown.stop + first - 1} of " if len(shown) < table.count else ""
+    title = f"The {table.kind} lookup table, sorted by key: {which}{count}"
     return Table(title, headings, tuple(lines))
 
 
@@ -127,18 +127,20 @@ def compare_figure(raw: bytes, stored: bytes, place: Span, name: str = "") -> Ta
         name: How arrows call the first word of the stored one.
     """
     wanted, found = to_text(raw), to_text(stored)
-    upper, lower = [Item("looked for", tone=Tone.FAINT)], [Item("in the record", (place,), tone=Tone.FAINT)]
+    rows = []
     for number in range(SIZE // 8):
         part = slice(number * _WORD, (number + 1) * _WORD)
         span = Span("", place.start + 8 * number, place.start + 8 * number + 8)
         alike = wanted[part] == found[part]
-        what = "the same" if alike else "another"
-        upper.append(Item(wanted[part], tone=Tone.KEY))
-        doc = f"Digits {part.start + 1} to {part.stop}: {what}."
+        doc = f"Digits {part.start + 1} to {part.stop} in the record: {'the same' if alike else 'others'}."
         tone = Tone.HIT if alike else Tone.MISS
-        lower.append(Item(found[part], (span,), tone=tone, doc=doc, name=name if not number else ""))
-    headings = ("", "table key", "digits 17 to 32", "33 to 48", "49 to 64")
-    return Table("The whole hash", headings, (tuple(upper), tuple(lower)))
+        row = (
+            Item(f"{part.start + 1} to {part.stop}", tone=Tone.FAINT),
+            Item(wanted[part], tone=Tone.KEY, doc="What is looked for."),
+            Item(found[part], (span,), tone=tone, doc=doc, name=name if not number else ""),
+        )
+        rows.append(row)
+    return Table("The whole hash, 16 digits at a time", ("digits", "looked for", "in the record"), tuple(rows))
 
 
 def section_figure(kind: str, section: tuple[int, int], record: Span, text: str) -> Ruler:
@@ -164,7 +166,9 @@ def compare_drawing(kind: str, section: tuple[int, int], raw: bytes, stored: byt
         if same
         else "The first 8 bytes agree and the others do not: another object, and the next entry is tried."
     )
-    return Drawing("The whole hash decides", figures, (Link("record", "stored", tone=Tone.POINTER),), caption)
+    return Drawing(
+        "The whole hash decides", figures, (Link("record", "stored", tone=Tone.POINTER),), caption, legend=COMPARED
+    )
 
 
 def walk_drawing(kind: str, section: Span, hits: Sequence[Span], count: int) -> Drawing:
@@ -211,9 +215,9 @@ def xorb_drawing(xorb: Xorb, name: str, first: int, last: int, place: Span) -> D
         f"Xorb {name[:_WORD]}…: its chunks, as they are stored", start, max(stop, start + 1), tuple(items), "bytes"
     )
     row = (
-        Item("segment" if last - first != 1 else "record", (place,), tone=Tone.INDEX, name="segment"),
+        Item("record", (place,), tone=Tone.INDEX, doc="The record of the shard that names these chunks."),
         Item(name[:_WORD] + "…", (Span("", place.start, place.start + SIZE),), tone=Tone.KEY, doc=f"Xorb {name}."),
-        Item(f"{first}" if last == first + 1 else f"{first} to {last - 1}", (place,), tone=Tone.POINTER, name="chunks"),
+        Item(chunks_text(first, last), (place,), tone=Tone.POINTER, doc="Their numbers in the xorb.", name="chunks"),
     )
     table = Table("What the shard says", ("", "xorb", "chunks"), (row,))
     link = Link("chunks", f"chunk {max(first, shown.start)}", tone=Tone.POINTER)
@@ -221,13 +225,19 @@ def xorb_drawing(xorb: Xorb, name: str, first: int, last: int, place: Span) -> D
     return Drawing("The chunks in their xorb", (table, ruler), (link,), caption, more=count - len(shown))
 
 
+def chunks_text(first: int, last: int) -> str:
+    """The numbers of some chunks, half-open, in a few letters."""
+    return f"{first}" if last <= first + 1 else f"{first}–{last - 1}"
+
+
 def rebuilt_drawing(block: FileBlock) -> Drawing:
     """A file as the row of its segments, coloured by xorb."""
     items, at, tones = [], 0, dict[str, Tone]()
     for number, segment in enumerate(block.segment_list[:_SEGMENTS]):
         tone = tones.setdefault(segment["xorb"], _PARTS[len(tones) % len(_PARTS)])
-        doc = f"Segment {number}: chunks {segment['start']} to {segment['end'] - 1} of xorb {segment['xorb'][:_WORD]}…"
-        text = f"{segment['xorb'][:4]}… {segment['start']}–{segment['end'] - 1}"
+        chunks = plural(segment["end"] - segment["start"], "chunk")
+        doc = f"Segment {number}: {chunks} of xorb {segment['xorb'][:_WORD]}…, from chunk {segment['start']} on."
+        text = f"{segment['xorb'][:4]}… {chunks_text(segment['start'], segment['end'])}"
         items.append(Item(text, (block.entry_span(number),), at, segment["bytes"], tone, doc))
         at += segment["bytes"]
     ruler = Ruler("The file: segment after segment", 0, max(at, 1), tuple(items), "bytes")
@@ -267,6 +277,9 @@ def shards_drawing(names: Sequence[str], key: str, ended: str = "", *, found: bo
         )
         rows.append(row if found is not None else row[:2])
     headings = ("", "shard", "answer") if found is not None else ("", "shard")
-    caption = f"Nothing in {key[:_WORD]}… tells which shard lists it. Each is asked in turn; its table answers with a few bytes."
+    caption = (
+        f"Nothing in {key[:_WORD]}… tells which shard lists it: each is asked in turn, and its table answers with a "
+        "few bytes."
+    )
     table = Table("Shards in the order in which they are asked", headings, tuple(rows))
     return Drawing("Which shard", (table,), (), caption, more=len(names) - len(shown))

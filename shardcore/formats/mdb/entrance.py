@@ -74,8 +74,8 @@ class EntranceSketch:
         left_out = max(table.count - drawings.ROWS, 0)
         if place is None:
             caption = (
-                f"No entry has these 16 digits, so the {table.kind} is not in this shard: the first 8 bytes of each hash "
-                "are enough to know that."
+                f"No entry has these 16 digits, so the {table.kind} is not in this shard: 8 bytes of each hash are "
+                "enough to know that."
             )
             return Drawing("The short entrance", tuple(figures), (), caption, more=left_out)
         section, number = scene.file.geometry.section(table.kind), self._number(table.kind, place)
@@ -86,7 +86,8 @@ class EntranceSketch:
         caption = (
             "Sixteen digits find the entry, the entry names the record, the record has all 64 digits: only they decide."
         )
-        return Drawing("The short entrance", tuple(figures), links, caption, more=left_out)
+        legend = drawings.COMPARED
+        return Drawing("The short entrance", tuple(figures), links, caption, more=left_out, legend=legend)
 
     def _without(self, kind: str, raw: bytes) -> Drawing:
         """The same where the shard has no table of the kind: every record is compared."""

@@ -8,6 +8,7 @@ from typing import Any
 from shardcore.drawing.controls import chosen
 from shardcore.drawing.model import Band, Control, Drawing, Item, Ribbon, Ruler, Tone
 from shardcore.formats.mdb.chosen_files import Drawn, files_around
+from shardcore.formats.mdb.drawings import chunks_text
 from shardcore.formats.mdb.geometry import FILE
 from shardcore.formats.mdb.layout import RECORD_SIZE
 from shardcore.formats.mdb.scene import Scene, Sums
@@ -20,6 +21,13 @@ MOST_SPANS = 40
 """Segments that light with a chunk; of a chunk with more, the first ones."""
 
 MOST_PIECES = 24
+
+_LEGEND = {
+    Tone.KEY: "the file looked at",
+    Tone.ONE: "chunks that several segments use",
+    Tone.EMPTY: "chunks that no file of this shard uses",
+    Tone.MISS: "damaged",
+}
 
 
 class RibbonsSketch:
@@ -42,7 +50,7 @@ class RibbonsSketch:
 
     def draw(self, values: Mapping[str, Any]) -> Drawing:
         """The drawing; see `Sketch.draw`."""
-        number = chosen(self._scene.ready_controls(), values)[FILE]
+        number = chosen(self._scene.ready_controls(), values).get(FILE, self._scene.number)
         if not self._scene.index.counts[0]:
             return Drawing(self.title, (), caption="This shard lists no file: only chunks, and the xorbs they lie in.")
         return ribbons_drawing(self._scene, number)
@@ -71,14 +79,16 @@ def ribbons_drawing(scene: Scene, number: int) -> Drawing:
     below = [_xorb(shelf) for shelf in shelves] + [_piece(scene, piece) for piece in pieces]
     end = shelves[-1].at + shelves[-1].size if shelves else 0
     figure = Ribbon(
-        "Each band is a segment: a stretch of a file, and the chunks of a xorb that it is made of",
+        "Each band is a segment: bytes of a file, chunks of a xorb",
         Ruler("Files, their plain bytes", 0, max(at, 1), tuple(above), "bytes"),
         Ruler("Xorbs, the plain bytes of their chunks", 0, max(end, 1), tuple(below), "bytes"),
-        tuple(bands),
+        # What is looked at lies over the others.
+        tuple(sorted(bands, key=lambda band: band.item.here)),
     )
     files_left, segments_left = scene.index.counts[0] - len(files), len(scene.index.segments) - len(bands)
     caption = _caption(scene.sums, any(not shelf.listed for shelf in shelves))
-    return Drawing("What files are made of", (figure,), (), caption, more=files_left + segments_left)
+    left_out = files_left + segments_left
+    return Drawing("What files are made of", (figure,), (), caption, more=left_out, legend=_LEGEND)
 
 
 def _file(scene: Scene, drawn: Drawn, at: int, size: int, *, here: bool) -> Item:
@@ -109,7 +119,7 @@ def _band(scene: Scene, shelves: Sequence[Shelf], segment: int, above: tuple[int
         return None
     chunks = f"chunk {first}" if last == first + 1 else f"chunks {first} to {last - 1}"
     doc = f"{plural(above[1], 'byte')} of the file are {chunks} of xorb {to_text(xorb)[:16]}…"
-    tone = Tone.KEY if here else Tone.FAINT
+    tone = Tone.KEY if here else Tone.METADATA
     item = Item("", (_segment_span(scene, segment),), above[0], above[1], tone, doc, here=here)
     return Band(item, (shelf.place(first), shelf.place(last)))
 
@@ -117,7 +127,7 @@ def _band(scene: Scene, shelves: Sequence[Shelf], segment: int, above: tuple[int
 def _xorb(shelf: Shelf) -> Item:
     name = to_text(shelf.xorb)
     whole = shelf.count == shelf.last - shelf.first
-    chunks = f"{shelf.first}" if shelf.last == shelf.first + 1 else f"{shelf.first}–{shelf.last - 1}"
+    chunks = chunks_text(shelf.first, shelf.last)
     text = f"xorb {name[:4]}…" if whole else f"xorb {name[:4]}… {chunks}"
     if not shelf.listed:
         doc = f"Xorb {name}: another shard lists its chunks, so what is known of them is what the segments say."
@@ -131,7 +141,7 @@ def _piece(scene: Scene, piece: Piece) -> Item:
     """Some chunks with what uses them: pointing at it lights all of that."""
     users = piece.users
     one = piece.last == piece.first + 1
-    chunks = f"{piece.first}" if one else f"{piece.first}–{piece.last - 1}"
+    chunks = chunks_text(piece.first, piece.last)
     spans = ([piece.span] if piece.span else []) + [_segment_span(scene, number) for number in users[:MOST_SPANS]]
     if not len(users):
         doc = f"Chunk {chunks}: no file of this shard uses it."
@@ -144,17 +154,23 @@ def _piece(scene: Scene, piece: Piece) -> Item:
     shared = len(users) > 1
     doc += "; stored once." if shared and piece.span else "."
     text = f"{chunks} ×{len(users)}" if shared else chunks
-    tone = Tone.TWO if shared else Tone.DATA if piece.span else Tone.FAINT
-    return Item(text, tuple(spans), piece.at, piece.size, tone, doc)
+    tone = Tone.ONE if shared else Tone.DATA if piece.span else Tone.FAINT
+    return Item(text, tuple(spans), piece.at, piece.size, tone, doc, here=_asked(scene, piece))
+
+
+def _asked(scene: Scene, piece: Piece) -> bool:
+    """Whether the chunk that is looked for is among some."""
+    xorb, chunk = scene.place
+    return piece.xorb == xorb and piece.first <= chunk < piece.last
 
 
 def _caption(sums: Sums, elsewhere: bool) -> str:
     """What is gained over the whole shard."""
     told = (
-        f"The files of this shard are {plural(sums.described, 'byte')} of its chunks, and the chunks are "
-        f"{sums.stored:,}: what several files have in common is stored once (×2 and more)."
+        f"The files of this shard describe {plural(sums.described, 'byte')} of the xorbs that it lists, which store "
+        f"{sums.stored:,}: what is used several times (×2 and more) is stored once."
     )
     if sums.elsewhere:
-        told += f" {plural(sums.elsewhere, 'byte')} more lie in xorbs that this shard does not list"
+        told += f" {plural(sums.elsewhere, 'byte')} more lie in xorbs that another shard lists"
         told += ", drawn faintly." if elsewhere else "."
     return told

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from shardcore.drawing.model import Control, Kind
 from shardcore.formats.mdb.file import MdbFile
-from shardcore.formats.mdb.geometry import CHUNK, FILE, XORB
+from shardcore.formats.mdb.geometry import FILE
 from shardcore.formats.mdb.index import MdbIndex
 from shardcore.formats.mdb.lookup import MdbKey, MdbLookup
 from shardcore.xet.hashes import words
@@ -74,27 +74,38 @@ class Scene:
     def number(self) -> int:
         """The file that is drawn first: the one looked for, or one that uses what is looked for."""
         index, row = self.index, self.row
-        files, xorbs, _ = index.counts
+        files = index.counts[0]
         if 0 <= row < files:
             return row
         using = np.zeros(0, np.int64)
-        if row >= files and self.key is not None:
-            kind = XORB if row < files + xorbs else CHUNK
-            inside = row - index.first_row(kind)
-            xorb = inside if kind == XORB else int(np.searchsorted(index.xorbs.bounds, inside, "right")) - 1
-            name, chunk = index.xorb_headers["cas_hash"][xorb].tobytes(), inside - int(index.xorbs.bounds[xorb])
-            using = self.users(name) if kind == XORB else self.users_of(name, chunk, chunk + 1)
+        if row >= files:
+            xorb, chunk = self.place
+            name = index.xorb_headers["cas_hash"][xorb].tobytes()
+            using = self.users(name) if chunk < 0 else self.users_of(name, chunk, chunk + 1)
         if not len(using):
             using = np.arange(min(len(index.segments), 1))
         return int(self.files_of(using)[0]) if len(using) else 0
 
+    @cached_property
+    def place(self) -> tuple[int, int]:
+        """The xorb and the chunk that are looked for; -1 for what is not."""
+        index, row = self.index, self.row
+        files, xorbs, _ = index.counts
+        if row < files + xorbs:
+            return max(row - files, -1), -1
+        inside = row - files - xorbs
+        xorb = int(np.searchsorted(index.xorbs.bounds, inside, "right")) - 1
+        return xorb, inside - int(index.xorbs.bounds[xorb])
+
     @property
     def controls(self) -> tuple[Control, ...]:
-        """Which file is drawn; of a large shard there from the first drawing on."""
+        """Which file is drawn, where there are several; of a large shard there from the first drawing on."""
         known = self._ready.index if self._ready is not None else None
         if known is None or ("number" not in self.__dict__ and len(known.data) > AT_ONCE):
             return ()
-        last = max(known.counts[0] - 1, 0)
+        last = known.counts[0] - 1
+        if last < 1:
+            return ()
         doc = "Which file of the shard is drawn, in the order of their records."
         return (Control(FILE, "File", Kind.SLIDER, self.number, 0, last, doc=doc),)
 

@@ -63,6 +63,7 @@ class Piece:
     """Chunks that the same segments use.
 
     Attributes:
+        xorb: Which xorb of the shard; -1 when the shard does not list it.
         first: The first chunk.
         last: One past the last.
         at: Where they begin in the drawing.
@@ -71,6 +72,7 @@ class Piece:
         users: The segments that use them, counted over all files.
     """
 
+    xorb: int
     first: int
     last: int
     at: float
@@ -161,7 +163,7 @@ def pieces_of(scene: Scene, shelves: Sequence[Shelf], most: int) -> list[Piece]:
             if len(pieces) < most:
                 at, end = shelf.place(first), shelf.place(last)
                 same = users[(firsts <= first) & (lasts >= last)]
-                pieces.append(Piece(first, last, at, end - at, _records(scene, shelf, first, last), same))
+                pieces.append(Piece(shelf.number, first, last, at, end - at, _records(scene, shelf, first, last), same))
     return pieces
 
 
