@@ -10,7 +10,7 @@ from shardcore.drawing.controls import chosen
 from shardcore.drawing.model import Control, Drawing, Item, Kind, Ruler, Tone
 from shardcore.errors import ExternalMissing
 from shardcore.formats.mdb.content import read_range
-from shardcore.formats.mdb.cutting import Cut, Rule
+from shardcore.formats.mdb.cutting import FINEST, Cut, Rule
 from shardcore.formats.mdb.geometry import FILE
 from shardcore.formats.mdb.objects import MdbObjects
 from shardcore.formats.mdb.scene import Scene
@@ -25,6 +25,9 @@ MOST_BYTES = 1 << 20
 
 SEVERAL = 6
 """Pieces that there should be to see what becomes of them."""
+
+FEW = 3
+"""Fewer pieces show nothing."""
 
 SHOWN = 13
 """Pieces drawn on a ruler."""
@@ -79,8 +82,8 @@ class CutsSketch:
             return Cut(b"".join(read_range(file, ref, 0, min(ref.size, MOST_BYTES))), SEVERAL)
         except ExternalMissing as error:
             return (
-                "To cut a file its bytes are needed, and they lie in a xorb that is not within reach "
-                f"({error.message}). Choose the folder of the xorbs, and they are cut here."
+                f"To cut a file its bytes are needed, and they lie in a xorb that is not within reach: {error.message}. "
+                "Choose the folder of the xorbs, and they are cut here."
             )
 
 
@@ -135,14 +138,23 @@ def _mark(place: int, when: str) -> Item:
 def _caption(told: Sequence[tuple[int, int, int]], rule: Rule, size: int) -> str:
     """What both ways cost, and at which limits."""
     (fixed, of_fixed, fixed_bytes), (new, of_new, new_bytes) = told
+    part = f" Only the first {size:,} bytes of the file are looked at." if size == MOST_BYTES else ""
+    if rule.finer == FINEST and of_new < FEW:
+        return (
+            f"{plural(size, 'byte')} are too few to be cut by their content, even {rule.finer} times finer than Xet "
+            f"does. Choose a larger file.{part}"
+        )
     costs = (
-        f"Cut at fixed places {fixed} of {of_fixed} pieces are new, {plural(fixed_bytes, 'byte')} to store; cut by "
-        f"content {new} of {of_new}, {plural(new_bytes, 'byte')}: further on the same bytes make the same cuts again."
+        f"Cut at fixed places {_new(fixed, of_fixed)}, {plural(fixed_bytes, 'byte')} to store; cut by content "
+        f"{_new(new, of_new)}, {plural(new_bytes, 'byte')}: further on the same bytes make the same cuts again."
     )
     limits = f"A cut is where the top {rule.bits} bits of a hash of the last 64 bytes are 0"
     if rule.finer > 1:
         limits += f": cut {rule.finer} times finer than Xet does, so that there are several."
     else:
         limits += f", as Xet does it: chunks of {MIN_CHUNK:,} to {MAX_CHUNK:,} bytes."
-    part = f" Only the first {size:,} bytes of the file are looked at." if size == MOST_BYTES else ""
     return f"{costs} {limits}{part}"
+
+
+def _new(count: int, of: int) -> str:
+    return f"{count} of {plural(of, 'piece')} {'is' if count == 1 else 'are'} new"

@@ -214,15 +214,27 @@ def xorb_drawing(xorb: Xorb, name: str, first: int, last: int, place: Span) -> D
     ruler = Ruler(
         f"Xorb {name[:_WORD]}…: its chunks, as they are stored", start, max(stop, start + 1), tuple(items), "bytes"
     )
-    row = (
-        Item("record", (place,), tone=Tone.INDEX, doc="The record of the shard that names these chunks."),
-        Item(name[:_WORD] + "…", (Span("", place.start, place.start + SIZE),), tone=Tone.KEY, doc=f"Xorb {name}."),
-        Item(chunks_text(first, last), (place,), tone=Tone.POINTER, doc="Their numbers in the xorb.", name="chunks"),
-    )
-    table = Table("What the shard says", ("", "xorb", "chunks"), (row,))
+    table = _said(name, first, last, place)
     link = Link("chunks", f"chunk {max(first, shown.start)}", tone=Tone.POINTER)
     caption = "The shard names chunks by number; where their bytes begin and end only the xorb knows."
     return Drawing("The chunks in their xorb", (table, ruler), (link,), caption, more=count - len(shown))
+
+
+def _said(name: str, first: int, last: int, place: Span) -> Table:
+    row = (
+        Item("record", (place,), tone=Tone.INDEX, doc="The record of the shard that names these chunks."),
+        Item(name[:_WORD] + "…", (place,), tone=Tone.KEY, doc=f"Xorb {name}."),
+        Item(chunks_text(first, last), (place,), tone=Tone.POINTER, doc="Their numbers in the xorb.", name="chunks"),
+    )
+    return Table("What the shard says", ("", "xorb", "chunks"), (row,))
+
+
+def elsewhere_drawing(name: str, first: int, last: int, place: Span) -> Drawing:
+    """A record that names chunks of a xorb which is not within reach."""
+    missing = Item("not within reach", tone=Tone.EMPTY, doc=f"Xorb {name} is in none of the folders.", name="xorb")
+    figures = (_said(name, first, last, place), Table(f"Xorb {name[:_WORD]}…", ("its chunks",), ((missing,),)))
+    caption = "The recipe is here, and the content is elsewhere: with the folder of the xorbs the lookup goes on."
+    return Drawing("The xorb is elsewhere", figures, (Link("chunks", "xorb", tone=Tone.POINTER),), caption)
 
 
 def chunks_text(first: int, last: int) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from shardcore.drawing.model import Drawing
@@ -106,8 +107,10 @@ def _tell_range(file: MdbFile, text: str, first: int, last: int, place: Span, lo
         xorb = file.xorbs.get(text)
         span, unpacked = _stored_span(xorb, text, first, last, place)
     except ShardError as error:
-        look.step(OPEN, f"{error.message}.", place, why=XORB_WHY, xorb=text)
-        if isinstance(error, ExternalMissing):
+        missing = isinstance(error, ExternalMissing)
+        draw = partial(drawings.elsewhere_drawing, text, first, last, place) if missing else None
+        look.step(OPEN, f"{error.message}.", place, why=XORB_WHY, draw=draw, xorb=text)
+        if missing:
             look.elsewhere("recipe")
         return False
     chunks = f"chunk {first} is" if last == first + 1 else f"chunks {first} to {last - 1} are"

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from shardcore.drawing.controls import chosen
-from shardcore.drawing.model import Band, Control, Drawing, Item, Ribbon, Ruler, Tone
+from shardcore.drawing.model import MOST_ITEMS, Band, Control, Drawing, Item, Ribbon, Ruler, Tone
 from shardcore.formats.mdb.chosen_files import Drawn, files_around
 from shardcore.formats.mdb.drawings import chunks_text
 from shardcore.formats.mdb.geometry import FILE
@@ -65,7 +65,6 @@ def ribbons_drawing(scene: Scene, number: int) -> Drawing:
     """
     files = files_around(scene, number)
     shelves = shelves_of(scene, [segment for drawn in files for segment in drawn.segments])
-    pieces = pieces_of(scene, shelves, MOST_PIECES)
     above, bands, at = [], [], 0
     for drawn in files:
         here = drawn.number == number
@@ -76,7 +75,8 @@ def ribbons_drawing(scene: Scene, number: int) -> Drawing:
             bands += [band] if band is not None else []
             at += size
         above.append(_file(scene, drawn, begin, at - begin, here=here))
-    below = [_xorb(shelf) for shelf in shelves] + [_piece(scene, piece) for piece in pieces]
+    pieces = pieces_of(scene, shelves, min(MOST_ITEMS - len(above) - len(bands) - len(shelves), MOST_PIECES))
+    below = [_xorb(scene, shelf) for shelf in shelves] + [_piece(scene, piece) for piece in pieces]
     end = shelves[-1].at + shelves[-1].size if shelves else 0
     figure = Ribbon(
         "Each band is a segment: bytes of a file, chunks of a xorb",
@@ -124,7 +124,7 @@ def _band(scene: Scene, shelves: Sequence[Shelf], segment: int, above: tuple[int
     return Band(item, (shelf.place(first), shelf.place(last)))
 
 
-def _xorb(shelf: Shelf) -> Item:
+def _xorb(scene: Scene, shelf: Shelf) -> Item:
     name = to_text(shelf.xorb)
     whole = shelf.count == shelf.last - shelf.first
     chunks = chunks_text(shelf.first, shelf.last)
@@ -134,7 +134,8 @@ def _xorb(shelf: Shelf) -> Item:
         return Item(text, (), shelf.at, shelf.size, Tone.FAINT, doc)
     part = "" if whole else f"; only chunks {chunks} are drawn"
     doc = f"Xorb {name}: {plural(shelf.count, 'chunk')}{part}."
-    return Item(text, (shelf.span,), shelf.at, shelf.size, Tone.INDEX, doc)
+    here = scene.place == (shelf.number, -1)
+    return Item(text, (shelf.span,), shelf.at, shelf.size, Tone.INDEX, doc, here=here)
 
 
 def _piece(scene: Scene, piece: Piece) -> Item:

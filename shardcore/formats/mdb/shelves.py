@@ -17,8 +17,6 @@ from shardcore.span import Span
 WHOLE = 12
 """Xorbs of up to so many chunks are drawn whole; of others the chunks that are used."""
 
-MOST_SHELVES = 8
-
 
 @dataclass(frozen=True, slots=True)
 class Shelf:
@@ -60,7 +58,7 @@ class Shelf:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Chunks that the same segments use.
+    """Chunks that the same segments use; where there are very many cuts, some of them may use a part of them only.
 
     Attributes:
         xorb: Which xorb of the shard; -1 when the shard does not list it.
@@ -104,9 +102,8 @@ def shelves_of(scene: Scene, segments: Sequence[int]) -> list[Shelf]:
         number = number - index.first_row(XORB) if number >= 0 else -1
         for first, last in _joined(scene, number, used):
             shelf = _shelf(scene, xorb, number, (first, last), at, used)
-            if len(shelves) < MOST_SHELVES:
-                shelves.append(shelf)
-                at += shelf.size
+            shelves.append(shelf)
+            at += shelf.size
     return shelves
 
 
@@ -150,6 +147,7 @@ def pieces_of(scene: Scene, shelves: Sequence[Shelf], most: int) -> list[Piece]:
     """
     single = sum(shelf.last - shelf.first for shelf in shelves if shelf.listed) <= most
     pieces: list[Piece] = []
+    each = most // max(len(shelves), 1)
     for shelf in shelves:
         users = scene.users_of(shelf.xorb, shelf.first, shelf.last)
         firsts, lasts = (edges[users] for edges in scene.edges)
@@ -158,11 +156,11 @@ def pieces_of(scene: Scene, shelves: Sequence[Shelf], most: int) -> list[Piece]:
         else:
             inside = np.unique(np.concatenate([firsts, lasts]))
             inside = inside[(inside > shelf.first) & (inside < shelf.last)]
-            edges = [shelf.first, *inside[:most].tolist(), shelf.last]
+            edges = [shelf.first, *inside[: max(each - 1, 0)].tolist(), shelf.last]
         for first, last in pairwise(edges):
             if len(pieces) < most:
                 at, end = shelf.place(first), shelf.place(last)
-                same = users[(firsts <= first) & (lasts >= last)]
+                same = users[(firsts < last) & (lasts > first)]
                 pieces.append(Piece(shelf.number, first, last, at, end - at, _records(scene, shelf, first, last), same))
     return pieces
 

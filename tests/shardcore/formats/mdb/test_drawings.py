@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -14,6 +15,7 @@ from shardcore.drawing.model import Drawing, Ribbon, Ruler, Table, Tone
 from shardcore.errors import UsageError
 from shardcore.formats.mdb.cutting import Cut, Rule
 from shardcore.shard import Shard
+from shardcore.testing.drawing_checks import check_drawing
 from shardcore.testing.drawing_contract import DrawingContract
 from shardcore.xet.chunker import cut_ends, rolling
 
@@ -46,7 +48,7 @@ class TestDrawings(DrawingContract):
         *sorted((DATA / "cas").glob("shard*/*.mdb")),
         *sorted((DATA / "derived").glob("*.mdb")),
     ]
-    quick_samples: ClassVar[int] = 3
+    quick_samples: ClassVar[int] = 2
     names: ClassVar = ["ribbons", "cuts", "entrance"]
     absent: ClassVar = ["chunk:0970425b7defb12b691e8e3b705620733deaaddd33a760e17a4e9ba333445533"]
     most_keys: ClassVar[int] = 1
@@ -104,6 +106,30 @@ def test_another_file_is_drawn() -> None:
             drawn(shard, "ribbons", file=4)
 
 
+def test_of_many_files_those_that_share_chunks_come_first(make_shard: Callable[..., bytes]) -> None:
+    """Of 2,000 files the one asked for and some that share chunks with it are drawn; the others are counted."""
+    with shardcore.open(make_shard(3, 2000, 10, 400)) as shard:
+        key = str(shard.objects.ref(700).key)
+        drawing = drawn(shard, "ribbons", key)
+        (figure,) = drawing.figures
+        assert isinstance(figure, Ribbon)
+        names = [item.doc.split()[1].rstrip(":") for item in figure.above.items]
+        (here,) = (name for name, item in zip(names, figure.above.items, strict=True) if item.here)
+        assert here == key
+        wanted = shard.find(key).extras["segments"]
+        for name in names:
+            shared = [
+                True
+                for one in wanted
+                for other in shard.find(name).extras["segments"]
+                if one["xorb"] == other["xorb"] and one["start"] < other["end"] and other["start"] < one["end"]
+            ]
+            assert shared
+        assert len(names) == 5
+        assert drawing.more == 2000 - len(names) + 3 * (2000 - len(names))
+        check_drawing(shard, drawing)
+
+
 def test_cuts_are_those_of_the_chunker() -> None:
     """At the real limits the ends are the chunker's; after an insertion, those of the whole content hashed anew."""
     dice = random.Random(5)
@@ -132,7 +158,7 @@ def test_ten_bytes_move_fixed_cuts_and_no_others() -> None:
         new = [item.size for item in after.items if item.tone is Tone.MISS]
         assert new == [9032]
         assert "4 of 5 pieces are new, 29,392 bytes to store" in drawing.caption
-        assert "1 of 8, 9,032 bytes" in drawing.caption
+        assert "1 of 8 pieces is new, 9,032 bytes" in drawing.caption
         assert "cut 8 times finer than Xet does" in drawing.caption
         assert drawing.what_if
 
@@ -145,6 +171,8 @@ def test_without_xorbs_there_is_nothing_to_cut(tmp_path: Path) -> None:
         assert drawing.figures == ()
         assert "not within reach" in drawing.caption
         assert "Choose the folder of the xorbs" in drawing.caption
+    with shardcore.open(KEYED) as shard:
+        assert "187 bytes are too few" in drawn(shard, "cuts").caption
 
 
 def test_the_short_entrance_leads_to_the_record() -> None:
