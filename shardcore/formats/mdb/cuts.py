@@ -82,8 +82,8 @@ class CutsSketch:
             return Cut(b"".join(read_range(file, ref, 0, min(ref.size, MOST_BYTES))), SEVERAL)
         except ExternalMissing as error:
             return (
-                f"To cut a file its bytes are needed, and they lie in a xorb that is not within reach: {error.message}. "
-                "Choose the folder of the xorbs, and they are cut here."
+                "To cut a file its bytes are needed, and they lie in a xorb that is not within reach: "
+                f"{error.message}. Choose the folder of the xorbs, and they are cut here."
             )
 
 
