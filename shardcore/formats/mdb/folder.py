@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 from shardcore.dataset import DataSet, Member
+from shardcore.drawing.model import Sketch, Still
 from shardcore.errors import NotAShard, SourceError, says_absent
 from shardcore.format import Certainty, OpenContext, Verdict
+from shardcore.formats.mdb.drawings import shards_drawing
+from shardcore.formats.mdb.file import MdbFile
 from shardcore.formats.mdb.lookup import MdbKey, MdbLookup
 from shardcore.formats.mdb.meanings import MEANINGS
-from shardcore.formats.mdb.shard import MdbShard, detect, open_shard
+from shardcore.formats.mdb.scene import Scene
+from shardcore.formats.mdb.shard import MdbShard, detect, open_shard, sketches_of
 from shardcore.formats.mdb.xorbs import Xorbs
 from shardcore.shard import Part, Shard
 from shardcore.sources.base import SMALL_HEAD, Entry, Folder, Source
 from shardcore.sources.names import SourceName
 from shardcore.sources.opening import PrefetchedSource
-from shardcore.trace import Look
+from shardcore.trace import FOUND, Look, Trace
+from shardcore.xet.hashes import to_text
 
 SUFFIX = ".mdb"
 
@@ -52,6 +58,7 @@ class MdbDataSet(DataSet):
             "Ask every shard",
             f"Any of the {len(names)} shards of the folder may list a {key.kind}; each is asked in turn.",
             why="Nothing in a hash says which shard lists it; the short tables make asking all of them cheap.",
+            draw=lambda: shards_drawing(names, to_text(key.raw)),
             shards=len(names),
         )
         return names
@@ -70,6 +77,18 @@ class MdbDataSet(DataSet):
         shard = open_shard(probe, self._context.member(), self._xorbs)
         shard.shares_xorbs = True
         return shard
+
+    def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
+        """Those of the shard that a lookup ended in, and which shards were asked; without one, of the first shard."""
+        if trace is None:
+            first = self.first_member
+            return self.placed_sketches(sketches_of(Scene(lambda: self._file(first), None)), first) if first else ()
+        key, names = self.parse_key(trace.key), [member.name for member in self.members]
+        asked = shards_drawing(names, to_text(key.raw), trace.member, found=trace.outcome == FOUND)
+        return (*super().sketches(trace), Still("shards", "Shards asked", asked))
+
+    def _file(self, name: str) -> MdbFile:
+        return cast(MdbShard, self.member(name)).file
 
     def close(self) -> None:
         """Closes all members, and the xorbs."""

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.errors import FormatError, KeyAbsent, Truncated, UsageError
+from shardcore.formats.mdb import drawings
 from shardcore.formats.mdb.file import MdbFile
 from shardcore.formats.mdb.geometry import (
     CHUNK,
@@ -24,13 +25,13 @@ from shardcore.formats.mdb.geometry import (
     XORB_INFO,
     LookupTable,
     block_fault,
-    descents,
 )
 from shardcore.formats.mdb.hashes import protect, protect_many
 from shardcore.formats.mdb.index import MdbIndex
 from shardcore.formats.mdb.layout import CAS_ENTRY, CAS_HEADER, RECORD_SIZE
-from shardcore.formats.mdb.objects import BLOCK_GUESS, Read, chunk_ref, file_ref, read_file_block, xorb_ref
+from shardcore.formats.mdb.objects import BLOCK_GUESS, chunk_ref, file_ref, read_file_block, xorb_ref
 from shardcore.formats.mdb.recipe import tell_content
+from shardcore.formats.mdb.searching import Seen, search
 from shardcore.objects import ObjectRef
 from shardcore.span import Span
 from shardcore.text import short
@@ -38,13 +39,9 @@ from shardcore.trace import Look
 from shardcore.words import plural
 from shardcore.xet.hashes import SIZE, ZERO, as_rows, from_text, to_text, truncated
 
-WHOLE_TABLE = 65536
-"""Tables of up to this many bytes are read at once; of longer ones a piece of this size around the likely place."""
-
 FAR = 1 << 19
 """A chunk's record up to this many bytes after the header of its xorb is read together with it."""
 
-_GUESSES = 6  # after so many pieces in the wrong place the keys are not spread evenly: halve instead
 _MANY = 64  # entries of one key that are looked at one by one
 
 
@@ -152,6 +149,7 @@ class MdbLookup:
                 f"the hash {to_text(plain)} is stored as {to_text(raw)}.",
                 geometry.key_span,
                 why="Who has a chunk can compute its keyed hash and look it up; nobody else learns its hash.",
+                draw=lambda: drawings.hmac_drawing(plain, raw, geometry.key_span),
                 plain=to_text(plain),
                 stored=to_text(raw),
             )
@@ -178,6 +176,7 @@ def _matches(file: MdbFile, kind: str, raw: bytes, look: Look) -> Iterator[Objec
         f"Tables are sorted by the first 16 digits of each hash, read as one number: 0x{key:016x} = {key}.",
         why="Eight bytes of 32 keep the tables small, and as hashes are spread evenly, they nearly always decide.",
         inputs=(file.geometry.key_span,) if kind == CHUNK and file.geometry.key != ZERO else (),
+        draw=lambda: drawings.key_drawing(raw),
         key=key,
         hash=to_text(raw),
     )
@@ -196,7 +195,8 @@ def _matches(file: MdbFile, kind: str, raw: bytes, look: Look) -> Iterator[Objec
 
 def _from_table(file: MdbFile, table: LookupTable, raw: bytes, look: Look) -> Iterator[Hit]:
     """The entries of a lookup table that have the key."""
-    first, rows = search(lambda a, b: file.read(a, b, look), table, truncated(raw))
+    seen = Seen(lambda a, b: file.read(a, b, look), table)
+    first, rows = search(seen.read, table, truncated(raw))
     text = "No entry has this table key" if not len(rows) else f"Entry {first} has this table key"
     if len(rows) > 1:
         text = f"Entries {first} to {first + len(rows) - 1} have this table key"
@@ -205,6 +205,7 @@ def _from_table(file: MdbFile, table: LookupTable, raw: bytes, look: Look) -> It
         f"{text}; the table is sorted and has {plural(table.count, 'entry')}.",
         table.span(first, first + len(rows)),
         why="The table is sorted and hashes are spread evenly, so the key itself tells about where to look.",
+        draw=lambda: drawings.rows_drawing(table, *seen.around(first, drawings.ROWS), raw, first),
         entry=first,
         entries=len(rows),
     )
@@ -227,52 +228,6 @@ def _with_hash(index: MdbIndex, kind: str, rows: NDArray[Any], raw: bytes) -> ND
     return same
 
 
-def search(read: Read, table: LookupTable, key: int) -> tuple[int, NDArray[Any]]:
-    """The entries with a key: the number of the first (or where it would be), and their rows.
-
-    Hashes are spread evenly, so that the key tells where in a long table it must be; one piece nearly always has it.
-
-    Args:
-        read: Reads the bytes `[start, stop)` of the shard.
-        table: The table.
-        key: The key.
-
-    Raises:
-        FormatError: The table is not sorted where it was read.
-    """
-    piece = WHOLE_TABLE // table.record.size
-    low, high = 0, table.count  # the first entry with a key not below `key` has a number in [low, high]
-    low_key, high_key, tries = 0, 1 << 64, 0
-    while True:
-        first, last = low, high
-        if high - low > piece:
-            share = (high - low) * (key - low_key) // (high_key - low_key) if tries < _GUESSES else (high - low) // 2
-            first = min(max(low + share - piece // 2, low), high - piece)
-            last = first + piece
-        rows = _sorted_rows(read, table, first, last)
-        keys, tries = rows["key"], tries + 1
-        if first > low and int(keys[0]) >= key:
-            high, high_key = first, max(int(keys[0]), key + 1)
-        elif last < high and int(keys[-1]) < key:
-            low, low_key = last, int(keys[-1])
-        else:
-            break
-    number = first + int(np.searchsorted(keys, np.uint64(key), "left"))
-    found = rows[keys == np.uint64(key)]
-    while len(found) and number + len(found) == last and last < table.count:
-        more = _sorted_rows(read, table, last, min(last + piece, table.count))
-        found, last = np.concatenate([found, more[more["key"] == np.uint64(key)]]), last + len(more)
-    return number, found
-
-
-def _sorted_rows(read: Read, table: LookupTable, first: int, last: int) -> NDArray[Any]:
-    span = table.span(first, last)
-    rows = table.record.read(read(span.start, span.stop), 0, last - first, place=span)
-    if len(descents(rows)):
-        raise FormatError(f"the {table.kind} lookup table is not sorted by table key: it cannot be searched", span=span)
-    return rows
-
-
 def _from_walk(file: MdbFile, kind: str, raw: bytes, look: Look) -> Iterator[Hit]:
     """The records that a table would name, found by walking the section."""
     index = file.load(look)
@@ -290,6 +245,12 @@ def _from_walk(file: MdbFile, kind: str, raw: bytes, look: Look) -> Iterator[Hit
         f"{len(places) or 'none'} of {plural(len(known.keys), kind)} {'have' if len(places) > 1 else 'has'} this hash.",
         Span("", section.start, section.stop_byte),
         why="Records are not sorted by hash, so without a table each of them has to be compared.",
+        draw=lambda: drawings.walk_drawing(
+            kind,
+            Span("", section.start, section.stop_byte),
+            [Span("", section.byte_of(at), section.byte_of(at + 1)) for at in known.places[places].tolist()],
+            len(known.keys),
+        ),
         entries=len(places),
     )
     if section.damage is not None and not len(places):
@@ -320,12 +281,14 @@ def _compare(file: MdbFile, kind: str, raw: bytes, hit: Hit, look: Look) -> Iter
             f"{to_text(found)[:16]}",
             span=place,
         )
+    limits = file.geometry.section(kind)
     if found != raw:
         look.step(
             "Compare the whole hash",
             f"The record has the same table key but another hash, {to_text(found)}: the next entry is tried.",
             place,
             why="Different hashes may begin with the same eight bytes: only all 32 decide.",
+            draw=lambda: drawings.compare_drawing(kind, limits, raw, found, place),
             record=hit.record,
         )
         return
@@ -336,6 +299,7 @@ def _compare(file: MdbFile, kind: str, raw: bytes, hit: Hit, look: Look) -> Iter
         _meaning(kind, hit, ref),
         *dict.fromkeys((header, *ref.spans)),
         why="The table has only the first eight bytes of each hash: the record has all 32, and only they decide.",
+        draw=lambda: drawings.compare_drawing(kind, limits, raw, found, place),
         **values,
     )
     yield ref

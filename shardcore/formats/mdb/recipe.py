@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
+from shardcore.drawing.model import Drawing
 from shardcore.errors import ExternalMissing, ShardError
+from shardcore.formats.mdb import drawings
 from shardcore.formats.mdb.content import check_range, chunks_of, stream
 from shardcore.formats.mdb.file import MdbFile
 from shardcore.formats.mdb.geometry import FILE
@@ -95,7 +98,7 @@ def _tell_file(file: MdbFile, ref: ObjectRef, look: Look) -> None:
             inputs=(rest,),
         )
     if reached and ref.size <= TOLD_BYTES:
-        _tell_check(lambda: sum(map(len, stream(file, ref))), look)
+        _tell_check(lambda: sum(map(len, stream(file, ref))), look, lambda: drawings.rebuilt_drawing(block))
 
 
 def _tell_range(file: MdbFile, text: str, first: int, last: int, place: Span, look: Look) -> bool:
@@ -104,8 +107,10 @@ def _tell_range(file: MdbFile, text: str, first: int, last: int, place: Span, lo
         xorb = file.xorbs.get(text)
         span, unpacked = _stored_span(xorb, text, first, last, place)
     except ShardError as error:
-        look.step(OPEN, f"{error.message}.", place, why=XORB_WHY, xorb=text)
-        if isinstance(error, ExternalMissing):
+        missing = isinstance(error, ExternalMissing)
+        draw = partial(drawings.elsewhere_drawing, text, first, last, place) if missing else None
+        look.step(OPEN, f"{error.message}.", place, why=XORB_WHY, draw=draw, xorb=text)
+        if missing:
             look.elsewhere("recipe")
         return False
     chunks = f"chunk {first} is" if last == first + 1 else f"chunks {first} to {last - 1} are"
@@ -116,6 +121,7 @@ def _tell_range(file: MdbFile, text: str, first: int, last: int, place: Span, lo
         place,
         span,
         why=XORB_WHY,
+        draw=lambda: drawings.xorb_drawing(xorb, text, first, last, place),
         xorb=text,
         start=span.start,
         stop=span.stop,
@@ -131,7 +137,7 @@ def _stored_span(xorb: Xorb, text: str, first: int, last: int, place: Span) -> t
     return span, (start, start + int(sizes[first:last].sum()))
 
 
-def _tell_check(read: Callable[[], int], look: Look) -> None:
+def _tell_check(read: Callable[[], int], look: Look, draw: Callable[[], Drawing] | None = None) -> None:
     inputs = tuple(dict.fromkeys(span for step in look.steps if step.title == OPEN for span in step.spans))
     try:
         size = read()
@@ -144,5 +150,6 @@ def _tell_check(read: Callable[[], int], look: Look) -> None:
         f"{plural(size, 'byte')}; every hash that shard and xorb store for them agrees.",
         why=CHECK_WHY,
         inputs=inputs,
+        draw=draw,
         size=size,
     )

@@ -11,11 +11,14 @@ from numpy.typing import NDArray
 
 from shardcore.charting.budget import Share
 from shardcore.charting.load import LoadSource
+from shardcore.drawing.model import Sketch
 from shardcore.errors import FormatError, LimitExceeded, ShardError, UsageError
 from shardcore.finding import Depth, Report
 from shardcore.format import Certainty, OpenContext, Verdict
 from shardcore.formats.mdb import charts, leads
 from shardcore.formats.mdb.content import read_range, stream
+from shardcore.formats.mdb.cuts import CutsSketch
+from shardcore.formats.mdb.entrance import EntranceSketch
 from shardcore.formats.mdb.file import MdbFile, read_whole
 from shardcore.formats.mdb.geometry import SENTENCES, locate, read_footer, read_header
 from shardcore.formats.mdb.index import discover, load
@@ -24,6 +27,8 @@ from shardcore.formats.mdb.lookup import MdbKey, MdbLookup
 from shardcore.formats.mdb.meanings import MEANINGS
 from shardcore.formats.mdb.objects import RECIPE, MdbObjects
 from shardcore.formats.mdb.recipe import recipe_of
+from shardcore.formats.mdb.ribbons import RibbonsSketch
+from shardcore.formats.mdb.scene import Scene
 from shardcore.formats.mdb.tree import MdbTree, header_node
 from shardcore.formats.mdb.xorbs import Xorbs
 from shardcore.nodes.leads import Gathered
@@ -36,7 +41,7 @@ from shardcore.shard import DEFAULT_LIMIT, Part, Shard
 from shardcore.sources.base import Source
 from shardcore.sources.names import SourceName
 from shardcore.sources.opening import PrefetchedSource
-from shardcore.trace import Look
+from shardcore.trace import Look, Trace
 from shardcore.words import plural
 
 SMALL = 65536
@@ -140,6 +145,11 @@ class MdbShard(Shard):
         """Finds a key; see `Shard.lookup`. A told lookup goes on into the xorbs, as far as they are within reach."""
         return self._lookup.find(key, look)
 
+    def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
+        """Files over xorbs, a file cut in two ways, the short entrance; see `Shard.sketches`."""
+        key = self.parse_key(trace.key) if trace is not None else None
+        return sketches_of(Scene(lambda: self.file, key, self.file))
+
     def lookup_all(self, key: MdbKey) -> tuple[ObjectRef, ...]:
         """All objects with this key: a chunk may occur in several xorbs, and several times in one."""
         return self._lookup.find_all(key)
@@ -185,6 +195,11 @@ class MdbShard(Shard):
     def _part(self, name: SourceName) -> Part:
         """By `xorb:<hash>` a xorb within reach, by `xorb:<hash>@start-stop` a chunk of it unpacked."""
         return self.file.xorbs.part(name) or super()._part(name)
+
+
+def sketches_of(scene: Scene) -> tuple[Sketch, ...]:
+    """All sketches of a shard; formats of folders have them of one of their shards."""
+    return (RibbonsSketch(scene), CutsSketch(scene), EntranceSketch(scene))
 
 
 def detect(source: PrefetchedSource) -> Verdict | None:

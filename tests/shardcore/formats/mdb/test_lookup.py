@@ -14,7 +14,7 @@ import shardcore
 from shardcore.formats.mdb.geometry import LookupTable
 from shardcore.formats.mdb.hashes import protect
 from shardcore.formats.mdb.layout import CHUNK_LOOKUP, FILE_LOOKUP
-from shardcore.formats.mdb.lookup import WHOLE_TABLE, search
+from shardcore.formats.mdb.searching import WHOLE_TABLE, search
 from shardcore.formats.mdb.shard import MdbShard
 from shardcore.sources.memory import BytesSource
 from shardcore.testing import CountingSource
