@@ -24,7 +24,6 @@ from shardscope.lessons.player import LessonPlayer
 from shardscope.lessons.prose import Prose
 from shardscope.lessons.question_box import QuestionBox
 from shardscope.looks.elided import Elided
-from shardscope.looks.type import LARGE
 from shardscope.session import Session
 from shardscope.settings import Settings
 
@@ -112,7 +111,7 @@ class LessonPanel(QWidget):
         self.bar.setAccessibleName(self.tr("Progress of the lesson"))
         self.bar.setTextVisible(False)
         self.bar.setFixedHeight(4)
-        self.heading = Prose(bold=True, pixels=LARGE)
+        self.heading = Prose(bold=True, large=True)
         self.text = Prose()
         self.text.setObjectName("lessonText")
         self.trouble = Prose(tone="warning")

@@ -7,6 +7,7 @@ from PySide6.QtGui import QMouseEvent
 from PySide6.QtWidgets import QLabel, QSizePolicy
 
 from shardscope.looks import theme
+from shardscope.looks.type import LARGE
 
 _LEAST = 60
 
@@ -17,14 +18,14 @@ class Prose(QLabel):
     Args:
         tone: The name of a colour of `theme.Palette`.
         bold: In heavier type.
-        pixels: The size of the type; 0 for the usual one.
+        large: In large type: a heading.
     """
 
     clicked = Signal()
 
-    def __init__(self, *, tone: str = "text", bold: bool = False, pixels: int = 0) -> None:
+    def __init__(self, *, tone: str = "text", bold: bool = False, large: bool = False) -> None:
         super().__init__()
-        self._tone, self._bold, self._pixels = tone, bold, pixels
+        self._tone, self._bold, self._large = tone, bold, large
         self.setTextFormat(Qt.TextFormat.MarkdownText)
         self.setWordWrap(True)
         self.setTextInteractionFlags(Qt.TextInteractionFlag.NoTextInteraction)
@@ -65,7 +66,7 @@ class Prose(QLabel):
 
     def _dress(self) -> None:
         colour = getattr(theme.of(self), self._tone).name()
-        size = f"font-size: {self._pixels}px;" if self._pixels else ""
+        size = f"font-size: {LARGE}px;" if self._large else ""
         style = f"color: {colour}; {size} font-weight: {600 if self._bold else 400};"
         if style != self.styleSheet():
             self.setStyleSheet(style)
