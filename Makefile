@@ -71,6 +71,8 @@ fuzz: $(VENV)/test.stamp ## throw damaged files at every reader
 SHOT = QT_QPA_PLATFORM=offscreen $(BIN)/shardscope --size 1440x840 --screenshot
 SAMPLES := resources/samples
 SWH_KEY := a1d4f7a74d5e156d6a3be2432c2767fc6cdc91ab95b833e0f015cf38715b7cda
+MDB_SHARD := mdb/cache/b31c58f4afe1d61b870f2aea365c952c79fd311d1fe55c9f3bbebf30df872205.mdb
+MDB_KEY := 5baaad9078484f22d44f82ba555ae5892233d94389ba132c81e6421fcd4e8c68
 ELEMENT := '[24,40]'
 define draw
 	$(BIN)/shardcore draw $(SAMPLES)/$(2) --name $(3) --svg docs/images/$(1).svg
@@ -85,6 +87,8 @@ screenshots: $(VENV)/run.stamp ## render docs/images/ again, without a display
 	$(call draw,address,des/archive 2090,address)
 	$(call draw,rulers,bloscpack/array.blp $(ELEMENT),rulers)
 	$(call draw,block,bloscpack/array.blp $(ELEMENT),block)
+	$(call draw,ribbons,$(MDB_SHARD) $(MDB_KEY),ribbons)
+	$(call draw,cuts,$(MDB_SHARD) $(MDB_KEY),cuts)
 	$(call draw,records,xorb/chunks.xorb 1,records)
 	$(call draw,lanes,xorb/chunks.xorb 1,lanes)
 	$(BIN)/shardcore compare --count 1000 --size 1K --svg docs/images/formats.svg --force
