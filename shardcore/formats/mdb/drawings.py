@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Any
 
 from shardcore.drawing.model import Drawing, Item, Link, Ruler, Table, Tone
@@ -265,13 +265,16 @@ def rebuilt_drawing(block: FileBlock) -> Drawing:
     return Drawing("The file, put together", (ruler, table), (), caption, more=len(block.segments) - len(items))
 
 
-def shards_drawing(names: Sequence[str], key: str, ended: str = "", *, found: bool | None = None) -> Drawing:
+def shards_drawing(
+    names: Sequence[str], key: str, ended: str = "", damaged: Container[str] = (), *, found: bool | None = None
+) -> Drawing:
     """The shards of a folder, asked one after the other.
 
     Args:
         names: All of them, in the order in which they are asked.
         key: What is looked for.
         ended: The one in which the lookup ended.
+        damaged: Those that could not answer.
         found: Whether it has the key; None where none was asked yet.
     """
     last = -1 if found is None else names.index(ended) if found and ended in names else len(names) - 1
@@ -281,11 +284,13 @@ def shards_drawing(names: Sequence[str], key: str, ended: str = "", *, found: bo
         asked, hit = number <= last, bool(found) and number == last
         name = names[number] if len(names[number]) <= _SHORT else f"{names[number][:_WORD]}…"
         answer = "lists it" if hit else "does not list it" if asked else "not asked"
-        tone = Tone.INDEX if asked else Tone.FAINT
+        tone = Tone.HIT if hit else Tone.FAINT
+        if asked and names[number] in damaged:
+            answer, tone = "damaged", Tone.MISS
         row = (
             Item(str(number + 1)),
-            Item(name, tone=tone, doc=f"The shard {names[number]}.", here=hit),
-            Item(answer, tone=Tone.HIT if hit else Tone.FAINT),
+            Item(name, tone=Tone.INDEX if asked else Tone.FAINT, doc=f"The shard {names[number]}.", here=hit),
+            Item(answer, tone=tone),
         )
         rows.append(row if found is not None else row[:2])
     headings = ("", "shard", "answer") if found is not None else ("", "shard")
@@ -294,4 +299,4 @@ def shards_drawing(names: Sequence[str], key: str, ended: str = "", *, found: bo
         "few bytes."
     )
     table = Table("Shards in the order in which they are asked", headings, tuple(rows))
-    return Drawing("Which shard", (table,), (), caption, more=len(names) - len(shown))
+    return Drawing("Which shard", (table,), (), caption, more=len(names) - len(shown), legend={Tone.MISS: "damaged"})

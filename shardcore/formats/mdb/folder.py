@@ -25,6 +25,9 @@ from shardcore.xet.hashes import to_text
 
 SUFFIX = ".mdb"
 
+UNREADABLE = ("Damaged", "Not a shard")
+"""Titles of the steps that tell which shard could not answer: its name comes first."""
+
 PLACES = ("", "shard-cache", "shards", "xet/shard-cache", "xet/xorbs/shards")
 """Where in a folder shards are looked for; the first that has any is the data set."""
 
@@ -84,7 +87,8 @@ class MdbDataSet(DataSet):
             first = self.first_member
             return self.placed_sketches(sketches_of(Scene(lambda: self._file(first), None)), first) if first else ()
         key, names = self.parse_key(trace.key), [member.name for member in self.members]
-        asked = shards_drawing(names, to_text(key.raw), trace.member, found=trace.outcome == FOUND)
+        told = {step.text.partition(": ")[0] for step in trace.steps if step.title in UNREADABLE}
+        asked = shards_drawing(names, to_text(key.raw), trace.member, told, found=trace.outcome == FOUND)
         return (*super().sketches(trace), Still("shards", "Shards asked", asked))
 
     def _file(self, name: str) -> MdbFile:

@@ -209,3 +209,13 @@ def test_each_step_that_a_picture_explains_has_one() -> None:
         first = shard.trace(key).steps[0]
         assert first.drawing is not None
         assert first.drawing.figures[0].items[1].spans == first.spans
+
+
+def test_a_damaged_shard_is_drawn_as_such(tmp_path: Path) -> None:
+    """A shard that cannot answer does not hide the next one, and is hatched among those that were asked."""
+    for path in CACHE.glob("*.mdb"):
+        (tmp_path / path.name).write_bytes(path.read_bytes()[: 900 if path.name == ONE.name else None])
+    with shardcore.open(tmp_path) as shard:
+        (asked,) = drawn(shard, "shards", CROWDED).figures
+        assert isinstance(asked, Table)
+        assert [(row[2].text, row[2].tone) for row in asked.rows] == [("damaged", Tone.MISS), ("lists it", Tone.HIT)]
