@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QTabBar, QToolButton, QWidget
 from shardcore import Section, Span
 from shardcore.sources.names import SourceName
 from shardscope.looks.shown import shown, tip
+from shardscope.looks.words import cut_middle
 
 MOST = 8
 """Decoded sources that stay open; the oldest goes."""
@@ -73,7 +74,7 @@ class SourceTabs(QTabBar):
             return
         decoded = stored_span(source.name)
         # An ampersand before a letter would become a shortcut.
-        title = shown(title).replace("&", "&&")
+        whole, title = shown(title), cut_middle(shown(title)).replace("&", "&&")
         blocked = self.blockSignals(True)
         if decoded is None and self.sources and stored_span(self.sources[0].name) is None:
             self.sources[0] = source
@@ -85,6 +86,7 @@ class SourceTabs(QTabBar):
             number = len(self.sources) if decoded is not None else 0
             self.sources.insert(number, source)
             self.insertTab(number, title)
+        self.setTabToolTip(number, tip(whole))
         if decoded is not None:
             self.setTabToolTip(number, tip(self.tr("What the stored bytes {0} decode to").format(decoded)))
             self.setTabButton(number, QTabBar.ButtonPosition.RightSide, self._close_button(source.name))
