@@ -89,6 +89,7 @@ screenshots: $(VENV)/run.stamp ## render docs/images/ again, without a display
 	$(call draw,block,bloscpack/array.blp $(ELEMENT),block)
 	$(call draw,ribbons,$(MDB_SHARD) $(MDB_KEY),ribbons)
 	$(call draw,cuts,$(MDB_SHARD) $(MDB_KEY),cuts)
+	$(call draw,entrance,$(MDB_SHARD) $(MDB_KEY),entrance)
 	$(call draw,records,xorb/chunks.xorb 1,records)
 	$(call draw,lanes,xorb/chunks.xorb 1,lanes)
 	$(BIN)/shardcore compare --count 1000 --size 1K --svg docs/images/formats.svg --force

@@ -51,6 +51,11 @@ def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         del sys.modules[name]
 
 
+def test_the_page_stays_short() -> None:
+    """A format is added within an afternoon, and the page that says how is read in one go."""
+    assert len(PAGES[0].read_text(encoding="utf-8").splitlines()) < 327
+
+
 def test_the_new_format_is_opened_like_any_other(house: Path) -> None:
     """One line in the registry is enough: it is recognised, listed and read."""
     with shardcore.open(tally_of(CONTENTS)) as shard:
