@@ -16,6 +16,7 @@ from shiboken6 import delete
 
 from shardcore import Span
 from shardscope import assets
+from shardscope.docks.structure import StructureTree
 from shardscope.lessons.library import lessons
 from shardscope.lessons.panel import LessonPanel
 from shardscope.settings import Settings
@@ -88,6 +89,10 @@ def sandbox(window: MainWindow) -> QWidget:
     settle(window)
     window.show_part("sandbox")
     settle(window)
+    # How far the tree was scrolled depends on what was opened first, the bytes or their comparison.
+    tree = window.findChild(StructureTree)
+    assert tree is not None
+    tree.scrollTo(tree.currentIndex(), StructureTree.ScrollHint.PositionAtBottom)
     return window
 
 
