@@ -12,7 +12,7 @@ import pytest
 from PySide6.QtCore import QRect, QSize, Qt
 from PySide6.QtGui import QAction
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QToolButton, QWidget
+from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QTabBar, QToolButton, QWidget
 from pytestqt.qtbot import QtBot
 
 from shardcore import FormatError, Remedy, SectionRole, ShardError, Span
@@ -97,6 +97,16 @@ def test_one_bar_one_path_one_status_line(small: MainWindow) -> None:
     assert sum(label.text().startswith("offset ") for label in labels) == 1
     assert small.hex.status.offset.mapTo(small, small.hex.status.offset.pos()).y() > small.height() - 60
     assert [small.hex.tabs.tabText(number) for number in range(small.hex.tabs.count())] == ["Stored", "Drawing"]
+
+
+def test_every_panel_has_its_name_on_a_tab_that_is_seen(small: MainWindow) -> None:
+    """At 1440 × 840, with the docks of the first start, no tab stands behind an arrow."""
+    bars = small.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly)
+    shown = [bar for bar in bars if bar.isVisible() and bar.count()]
+    assert sum(bar.count() for bar in shown) == len(small.panels.by_name)
+    for bar in shown:
+        for number in range(bar.count()):
+            assert bar.rect().contains(bar.tabRect(number)), bar.tabText(number)
 
 
 # --- nothing moves ---
