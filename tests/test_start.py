@@ -79,3 +79,11 @@ def test_public_names_are_stated_alike() -> None:
         assert getattr(shardcore, name) is not None
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         shardcore.nothing  # noqa: B018
+
+
+def test_a_window_is_seen_before_anything_is_fetched() -> None:
+    """The window is imported without what speaks HTTP: files of this machine need none of it."""
+    code = "import sys, shardscope.window.main_window\n"
+    code += "print([name for name in ('http.client', 'urllib3', 'botocore', 'ssl') if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["[]"]

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from xml.sax.saxutils import escape
 
 import numpy as np
 
 from shardcore.charting.axes import chart_ticks, positions, ticks
 from shardcore.charting.budget import Share, Use
 from shardcore.charting.charts import Chart, Scale
+from shardcore.markup import escaped
 from shardcore.text import visible
 from shardcore.words import plural
 
@@ -119,7 +119,7 @@ def chart_svg(chart: Chart, inks: Inks = LIGHT) -> str:
     parts.append(_text(x + width / 2, HEIGHT - 12, chart.x, inks.text, "middle"))
     parts.append(
         f'<text transform="translate(16 {y + height / 2}) rotate(-90)" text-anchor="middle" fill="{inks.text}">'
-        f"{escape(visible(chart.y))}</text>"
+        f"{escaped(visible(chart.y))}</text>"
     )
     return _svg(WIDTH, HEIGHT, parts, inks)
 
@@ -151,9 +151,9 @@ def shares_svg(shares: Sequence[Share], title: str = "Byte budget", inks: Inks =
 def _frame(title: str, note: str, height: int, inks: Inks) -> list[str]:
     """The ground and the title, with as much of the note as fits on a line; all of it is the description."""
     return [
-        f"<title>{escape(visible(title))}</title><desc>{escape(visible(note))}</desc>",
+        f"<title>{escaped(visible(title))}</title><desc>{escaped(visible(note))}</desc>",
         f'<rect width="{WIDTH}" height="{height}" fill="{inks.ground}"/>',
-        f'<text x="16" y="24" font-size="15" font-weight="600" fill="{inks.text}">{escape(_cut(title, 80))}</text>',
+        f'<text x="16" y="24" font-size="15" font-weight="600" fill="{inks.text}">{escaped(_cut(title, 80))}</text>',
         _text(16, 43, _cut(note, _LINE_LETTERS), inks.muted, "start"),
     ]
 
@@ -167,7 +167,7 @@ def _svg(width: int, height: int, parts: Sequence[str], inks: Inks) -> str:
 
 
 def _text(x: float, y: float, text: str, ink: str, anchor: str) -> str:
-    return f'<text x="{x:.2f}" y="{y:.2f}" text-anchor="{anchor}" fill="{ink}">{escape(visible(text))}</text>'
+    return f'<text x="{x:.2f}" y="{y:.2f}" text-anchor="{anchor}" fill="{ink}">{escaped(visible(text))}</text>'
 
 
 def _line(x1: float, y1: float, x2: float, y2: float, ink: str) -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Mapping
 from types import MappingProxyType
-from xml.sax.saxutils import escape, quoteattr
 
 from shardcore.comparing.comparison import Comparison
 from shardcore.comparing.row import Piece, Row
 from shardcore.comparing.words import ABOUT, HEADINGS, cells, overhead_text, short_size
+from shardcore.markup import escaped, quoted
 from shardcore.nodes.sections import SectionRole
 from shardcore.text import visible
 from shardcore.words import plural
@@ -88,7 +88,7 @@ def to_svg(comparison: Comparison) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{y + 10}" viewBox="0 0 {WIDTH} {y + 10}" '
         'font-family="sans-serif" font-size="12" fill="#222">'
     )
-    title = f"<title>{escape(visible(comparison.about))}</title>"
+    title = f"<title>{escaped(visible(comparison.about))}</title>"
     return "\n".join([head, title, f'<rect width="{WIDTH}" height="{y + 10}" fill="#fff"/>', *parts, "</svg>", ""])
 
 
@@ -98,7 +98,7 @@ def _strip(row: Row, y: int, scale: float) -> list[str]:
     dial = f" · {row.dial} {row.value}" if row.dial else ""
     told = row.error or f"{about}{plural(row.size, 'byte')} · {about}{overhead_text(row)}{dial}"
     parts = [
-        f'<g class="format" data-format={quoteattr(row.format)} data-size="{row.size}">',
+        f'<g class="format" data-format={quoted(row.format)} data-size="{row.size}">',
         _text(_SIDE, y + 14, row.format, weight="bold"),
         _text(_SIDE + 104, y + 14, told, fill="#555"),
     ]
@@ -117,7 +117,7 @@ def _piece(piece: Piece, x: float, y: float, width: float) -> str:
     rect = (
         f'<rect class="section" data-role="{piece.role.value}" data-size="{piece.size}" x="{x:.3f}" y="{y}" '
         f'width="{width:.3f}" height="{_STRIP_HEIGHT}" fill="{COLOURS[piece.role]}" stroke="#fff" stroke-width="0.5">'
-        f"<title>{escape(visible(told))}</title></rect>"
+        f"<title>{escaped(visible(told))}</title></rect>"
     )
     if width < _LETTER_ROOM:
         return rect
@@ -163,4 +163,4 @@ def _broken(text: str) -> list[str]:
 def _text(x: float, y: float, text: str, *, size: int = 0, weight: str = "", anchor: str = "", fill: str = "") -> str:
     given = {"font-size": size or "", "font-weight": weight, "text-anchor": anchor, "fill": fill}
     styled = "".join(f' {name}="{value}"' for name, value in given.items() if value)
-    return f'<text x="{x:.2f}" y="{y:.1f}"{styled}>{escape(visible(text))}</text>'
+    return f'<text x="{x:.2f}" y="{y:.1f}"{styled}>{escaped(visible(text))}</text>'

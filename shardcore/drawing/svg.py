@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from xml.sax.saxutils import escape, quoteattr
 
 from shardcore.drawing.colours import LIGHT, UNFILLED, Colours
 from shardcore.drawing.model import Tone
 from shardcore.drawing.picture import NO_ITEM, Anchor, Box, Face, Ink, Path, Picture, Point, Shape, Text
+from shardcore.markup import escaped, quoted
 from shardcore.text import visible
 
 _SANS = "'DejaVu Sans', Verdana, 'Segoe UI', 'Helvetica Neue', Arial, sans-serif"
@@ -30,11 +30,11 @@ def svg(picture: Picture, colours: Colours = LIGHT) -> str:
     width, height = _n(picture.width), _n(picture.height)
     drawing = picture.drawing
     box = f'width="{width}" height="{height}" viewBox="0 0 {width} {height}" font-family="{_SANS}"'
-    label = quoteattr(visible(drawing.title))
+    label = quoted(visible(drawing.title))
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" {box} role="img" aria-label={label}>',
-        f"<title>{escape(visible(drawing.title))}</title>",
-        f"<desc>{escape(visible(drawing.caption))}</desc>",
+        f"<title>{escaped(visible(drawing.title))}</title>",
+        f"<desc>{escaped(visible(drawing.caption))}</desc>",
         _hatches(colours),
         f'<rect width="{width}" height="{height}" fill="{colours.base}"/>',
     ]
@@ -67,7 +67,7 @@ def _shape(picture: Picture, shape: Shape, colours: Colours) -> str:
     else:
         drawn = _path(shape, colours)
     told = tip_of(picture, shape.item)
-    return f"<g><title>{escape(told)}</title>{drawn}</g>" if told else drawn
+    return f"<g><title>{escaped(told)}</title>{drawn}</g>" if told else drawn
 
 
 def tip_of(picture: Picture, item: int) -> str:
@@ -86,7 +86,7 @@ def _text(text: Text, colours: Colours) -> str:
     weight = ' font-weight="600"' if text.face is Face.BOLD else ""
     return (
         f'<text x="{_n(x)}" y="{_n(y)}" font-size="{text.size}"{family}{weight}{anchor}'
-        f' fill="{colours.inks[text.ink]}">{escape(visible(text.text))}</text>'
+        f' fill="{colours.inks[text.ink]}">{escaped(visible(text.text))}</text>'
     )
 
 

@@ -160,15 +160,28 @@ class Strips(QWidget):
         painter.setFont(sized(self.font(), SMALL))
         painter.setPen(colours.text)
         text = self.tr("contents alone: {0}").format(short_size(self._content))
-        place = QRectF(x - 302, bottom + 4, 300, self._line)
-        painter.drawText(place, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, text)
+        wide = QFontMetricsF(painter.font()).horizontalAdvance(text) + 2
+        place = QRectF(x - wide - 2, bottom + 4, wide, self._line)
+        # Where the legend needs the room the words are left out; the heading above has the size, too.
+        if place.left() >= self.legend_stop:
+            painter.drawText(place, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, text)
         painter.setFont(self.font())
 
-    def _paint_legend(self, painter: QPainter, colours: theme.Palette) -> None:
+    @property
+    def _roles(self) -> list[SectionRole]:
         there = {piece.role for row in self.rows for piece in row.pieces}
+        return [role for role in SectionRole if role in there]
+
+    @property
+    def legend_stop(self) -> float:
+        """Where the legend ends, in pixels."""
+        metrics = QFontMetricsF(self.font())
+        return _SIDE + sum(_SWATCH + metrics.horizontalAdvance(role.value) + 20 for role in self._roles)
+
+    def _paint_legend(self, painter: QPainter, colours: theme.Palette) -> None:
         x, y = _SIDE, _TOP + len(self.rows) * self._step + 5
         metrics = QFontMetricsF(self.font())
-        for role in (role for role in SectionRole if role in there):
+        for role in self._roles:
             box = QRectF(x, y, _SWATCH, _SWATCH)
             paint_ground(painter, colours, role, box)
             painter.setFont(sized(self.font(), SMALL))

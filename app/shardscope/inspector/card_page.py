@@ -9,6 +9,7 @@ from PySide6.QtGui import QColor, QPainter, QTextDocument
 
 from shardcore import SectionRole
 from shardcore.nodes.card import Card
+from shardcore.text import without_marks
 from shardcore.words import plural
 from shardscope.looks import theme
 from shardscope.looks.type import LARGE, MONO, NORMAL, SMALL, TITLE, register
@@ -129,7 +130,8 @@ def _html(card: Card, source_size: int | None) -> str:
         parts.append(
             _box(
                 "note",
-                f"<b>≠ {says}:</b> {escape(card.differs.page)}.<br><b>{does}:</b> {escape(card.differs.practice)}.",
+                f"<b>≠ {says}:</b> {escape(without_marks(card.differs.page))}.<br>"
+                f"<b>{does}:</b> {escape(without_marks(card.differs.practice))}.",
             )
         )
     parts.append(f'<p class="head" style="margin-top: 12px;">{translate("Card", "Find it again")}</p>')

@@ -9,6 +9,7 @@ from shardcore.nodes.headline import headline
 from shardcore.nodes.node import Elsewhere
 from shardcore.record import Value
 from shardcore.sources.base import Source
+from shardcore.text import without_marks
 from shardcore.words import plural
 from shardscope.looks.words import grouped, source_words
 
@@ -96,8 +97,8 @@ def node_rows(node: Node, raw: bytes | None) -> list[Row]:
     if node.decoded:
         rows.append(Row("decoded", "→ the bytes it decodes to", target=Span(node.decoded, 0, 1)))
     if node.differs is not None:
-        rows.append(Row("page says", f"{node.differs.page}.", page=True))
-        rows.append(Row("in practice", f"{node.differs.practice}.", strong=True))
+        rows.append(Row("page says", f"{without_marks(node.differs.page)}.", page=True))
+        rows.append(Row("in practice", f"{without_marks(node.differs.practice)}.", strong=True))
     if node.error:
         rows.append(Row("error", grouped(node.error), tone="error"))
     return rows

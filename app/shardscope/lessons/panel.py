@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QAction, QKeySequence, QResizeEvent
+from PySide6.QtGui import QAction, QKeySequence, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
@@ -48,6 +48,7 @@ class LessonPanel(QWidget):
         self._session = session
         self._settings = settings
         self._asked: object = None
+        self._listed = False
         self.player = LessonPlayer(session, settings)
         self.list = LessonList(settings)
         self.list.chosen.connect(self._begin)
@@ -59,8 +60,8 @@ class LessonPanel(QWidget):
         column.addWidget(self.pages)
         self.player.changed.connect(self._tell)
         self.player.shown_answer.connect(self.question.show_given)
-        session.opened.connect(lambda *_: self._fill_list())
-        session.closed.connect(self._fill_list)
+        session.opened.connect(lambda *_: self._list_again())
+        session.closed.connect(self._list_again)
         self._make_room()
         self._tell()
 
@@ -81,8 +82,20 @@ class LessonPanel(QWidget):
         self._fill_list()
         QTimer.singleShot(0, self, self.list.show_missions)
 
+    def showEvent(self, event: QShowEvent) -> None:
+        """The list is read and made when it is seen first, and again when what it stands for has changed."""
+        super().showEvent(event)
+        if not self._listed:
+            self._fill_list()
+
+    def _list_again(self) -> None:
+        self._listed = False
+        if self.isVisible():
+            self._fill_list()
+
     def _fill_list(self) -> None:
         if self.player.lesson is None:
+            self._listed = True
             shard = self._session.shard
             self.list.fill(lessons(), shard.format if shard is not None else "", missions())
 
@@ -196,7 +209,7 @@ class LessonPanel(QWidget):
         self.setFocusProxy(self.list if lesson is None else self.area)
         if lesson is None:
             self._asked = None
-            self._fill_list()
+            self._list_again()
             return
         count = len(lesson.steps)
         self.title.tell(lesson.title)

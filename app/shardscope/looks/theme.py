@@ -201,8 +201,10 @@ def apply(application: QApplication, name: str) -> Palette:
     # Qt polishes every widget again for a style sheet, half a second, even when it is the same one.
     if application.property(_PROPERTY) == chosen.name and application.styleSheet() == sheet:
         return chosen
+    if application.property(_PROPERTY) is None:
+        # Another style polishes every widget, too: once is enough.
+        application.setStyle("Fusion")
     application.setProperty(_PROPERTY, chosen.name)
-    application.setStyle("Fusion")
     application.setFont(type_.sized(application.font(), type_.NORMAL))
     application.setPalette(_qt_palette(chosen))
     application.setStyleSheet(sheet)

@@ -48,7 +48,8 @@ class CostSwitch(QWidget):
         group = QButtonGroup(self)
         row = QHBoxLayout()
         row.setSpacing(4)
-        texts = (self.tr("Read &here"), self.tr("A &first reader"))
+        # Their letters are none of the menus.
+        texts = (self.tr("&Read here"), self.tr("A f&irst reader"))
         for button, text, tip in zip((self.warm, self.cold), texts, tips, strict=True):
             button.setText(text)
             button.setToolTip(tip)

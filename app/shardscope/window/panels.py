@@ -30,7 +30,7 @@ from shardscope.trace.panel import TracePanel
 
 Area = Qt.DockWidgetArea
 
-LAYOUT_VERSION = 7
+LAYOUT_VERSION = 8
 """Goes up when panels come or go: an older saved layout is not used then."""
 
 _NORMAL = 1600
@@ -82,7 +82,6 @@ PANELS = (
     Panel("inspector", "Inspector", _RIGHT, "byte", "Alt+2", lambda session, _: Inspector(session)),
     Panel("trace", "Trace", _RIGHT, "byte", "Alt+3", lambda session, _: TracePanel(session)),
     Panel("lessons", "Lessons", _RIGHT, "byte", "Alt+L", LessonPanel),
-    Panel("formatPage", "Format page", _RIGHT, "byte", "Alt+8", lambda session, _: FormatPage(session)),
     Panel("sandbox", "Sandbox", _RIGHT, "byte", "Alt+B", lambda session, _: BreakingPanel(session)),
     Panel("objects", "Objects", _LEFT, "lists", "Alt+4", ObjectPanel),
     Panel("findings", "Findings", _LEFT, "lists", "Alt+5", lambda session, _: FindingsTable(session)),
@@ -90,4 +89,5 @@ PANELS = (
     Panel("transfers", "Transfers", _LEFT, "lists", "Alt+6", Transfers),
     Panel("places", "Places", _LEFT, "file", "Alt+7", Places),
     Panel("charts", "Charts", _LEFT, "file", "Alt+0", lambda session, _: Charts(session)),
+    Panel("formatPage", "Format page", _LEFT, "file", "Alt+8", lambda session, _: FormatPage(session)),
 )

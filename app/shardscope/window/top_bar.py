@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from PySide6.QtCore import QSize, Qt
+from PySide6.QtCore import QEvent, QSize, Qt
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMainWindow, QMenu, QToolBar, QToolButton
 
@@ -48,8 +48,7 @@ class TopBar(QToolBar):
         self.toggleViewAction().setEnabled(False)
         self.toggleViewAction().setVisible(False)
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.PreventContextMenu)
-        if (row := self.layout()) is not None:
-            row.setContentsMargins(2, 2, 2, 2)
+        self._keep_low()
         self._arrow(back, Qt.ArrowType.LeftArrow, "Back")
         self._arrow(forward, Qt.ArrowType.RightArrow, "Forward")
         self.addWidget(address)
@@ -68,6 +67,17 @@ class TopBar(QToolBar):
         """Whether something is open that can be looked up in and verified."""
         self.look_up_button.setEnabled(is_open)
         self.verify_button.setEnabled(is_open)
+
+    def changeEvent(self, event: QEvent) -> None:
+        """Another theme makes nothing move."""
+        super().changeEvent(event)
+        if event.type() is QEvent.Type.StyleChange:
+            self._keep_low()
+
+    def _keep_low(self) -> None:
+        # Qt takes the margins of the style with every style that is set.
+        if (row := self.layout()) is not None:
+            row.setContentsMargins(2, 2, 2, 2)
 
     def _arrow(self, action: QAction, arrow: Qt.ArrowType, name: str) -> None:
         button = self._button("", f"top{name}", name, action)

@@ -9,13 +9,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-import urllib3
-from urllib3 import exceptions as broken
-
 from shardcore.errors import ConnectionFailed, HostUnknown, ProxyFailed, Remedy, RemoteError, TimedOut, TlsFailed
 from shardcore.sources.remote.address import Address
 
 if TYPE_CHECKING:
+    import urllib3
+
     from shardcore.sources.remote.options import RemoteOptions
 
 PIECE = 1 << 16
@@ -102,7 +101,7 @@ class Reply:
         try:
             while piece := self._raw.read1(PIECE, decode_content=False):
                 yield piece
-        except (broken.HTTPError, OSError, ValueError, AttributeError, RuntimeError) as error:
+        except (_broken(), OSError, ValueError, AttributeError, RuntimeError) as error:
             # The last three: it was closed under the reader, which is how a transfer is called off.
             raise Broken(failure(error, where)) from error
 
@@ -110,21 +109,21 @@ class Reply:
         """Reads the beginning of the body of an error, for what a store calls it."""
         if self._raw is None or self.code:
             return
-        with contextlib.suppress(broken.HTTPError, OSError, ValueError, AttributeError):
+        with contextlib.suppress(_broken(), OSError, ValueError, AttributeError):
             found = _CODE.search(self._raw.read(ERROR_BYTES, decode_content=False) or b"")
             self.code = found[1].decode("ascii") if found else ""
 
     def abort(self) -> None:
         """Calls the transfer off, from whatever thread: a read that waits ends at once."""
         if self._raw is not None:
-            with contextlib.suppress(broken.HTTPError, OSError, ValueError, AttributeError, RuntimeError):
+            with contextlib.suppress(_broken(), OSError, ValueError, AttributeError, RuntimeError):
                 self._raw.shutdown()
 
     def close(self, *, whole: bool = False) -> None:
         """Releases the connection: for further requests where the body was read to its end, else it is closed."""
         if self._raw is None:
             return
-        with contextlib.suppress(broken.HTTPError, OSError, ValueError, AttributeError):
+        with contextlib.suppress(_broken(), OSError, ValueError, AttributeError):
             if not whole:
                 self._raw.close()
             self._raw.release_conn()
@@ -191,6 +190,13 @@ class ListingRefused(Exception):
         self.reply = reply
 
 
+def _broken() -> type[Exception]:
+    """What urllib3 raises, which is imported with the first answer: a window is seen before."""
+    from urllib3.exceptions import HTTPError
+
+    return HTTPError
+
+
 def close_pools(manager: urllib3.PoolManager) -> None:
     """Closes all connections, also where something, such as the trace of an error, still refers to their pool."""
     for key in manager.pools.keys():  # noqa: SIM118 - it is no mapping that can be walked
@@ -201,6 +207,8 @@ def close_pools(manager: urllib3.PoolManager) -> None:
 
 def timeout(options: RemoteOptions) -> urllib3.Timeout:
     """How long servers may take."""
+    import urllib3
+
     return urllib3.Timeout(connect=options.connect_timeout, read=options.stall_timeout)
 
 

@@ -335,3 +335,12 @@ def test_a_card_is_copied_shown_and_written(
         assert (tmp_path / name).read_bytes().startswith(first)
     assert not sheet.view.write(tmp_path / "no folder" / "card.svg")
     sheet.close()
+
+
+def test_marks_of_the_documentation_are_not_shown(
+    inspector: Inspector, session: Session, qtbot: QtBot, data: Path
+) -> None:
+    """What practice differs in is told in plain text, without the back-ticks of the page."""
+    open_in(session, qtbot, data / "des/none.des")
+    select(session, qtbot, 0)
+    assert text(inspector, "in practice") == "DES2 stands in files of version 1, too."

@@ -156,3 +156,17 @@ def test_a_lookup_is_there_again(panel: LessonPanel, session: Session, qtbot: Qt
             panel.player.start(mission)
             step(panel, qtbot, 0)
             assert session.walk.step == 0, mission.name
+
+
+def test_the_list_is_made_when_it_is_seen(session: Session, settings: Settings, qtbot: QtBot, data: Path) -> None:
+    """A panel behind a tab makes no cards, whatever is opened; in front it has those of what is open first."""
+    panel = LessonPanel(session, settings)
+    qtbot.addWidget(panel)
+    open_in(session, qtbot, data / "swh/small.shard")
+    assert not panel.list.cards
+    panel.show()
+    assert panel.list.cards[0].lesson.format == "swh"
+    cards = panel.list.cards
+    panel.hide()
+    panel.show()
+    assert panel.list.cards is cards

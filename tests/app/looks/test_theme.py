@@ -5,7 +5,10 @@ from __future__ import annotations
 from itertools import combinations
 
 import pytest
+from PySide6.QtCore import QEvent
 from PySide6.QtGui import QColor
+from PySide6.QtWidgets import QApplication, QWidget
+from pytestqt.qtbot import QtBot
 
 from shardcore import FieldRole, SectionRole
 from shardscope.looks import theme
@@ -94,3 +97,23 @@ def test_oklch_gives_known_colours() -> None:
     assert from_oklch(0.628, 0.2577, 29.23) == pytest.approx((1, 0, 0), abs=0.08)
     assert distance(from_oklch(0.7, 0.4, 150), from_oklch(0.7, 0.1, 150)) < 0.15
     assert contrast((1, 1, 1), (0, 0, 0)) == pytest.approx(21)
+
+
+def test_another_theme_restyles_each_widget_once(qapp: QApplication, qtbot: QtBot) -> None:
+    """Every pass over all widgets is a quarter of a second in a full window: there is one, for the style sheet."""
+    theme.apply(qapp, "light")
+    passes: list[QEvent.Type] = []
+
+    class Counting(QWidget):
+        def changeEvent(self, event: QEvent) -> None:
+            if event.type() is QEvent.Type.StyleChange:
+                passes.append(event.type())
+            super().changeEvent(event)
+
+    widget = Counting()
+    qtbot.addWidget(widget)
+    widget.show()
+    passes.clear()
+    theme.apply(qapp, "dark")
+    theme.apply(qapp, "light")
+    assert len(passes) == 2

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QRect, QSize, Qt
-from PySide6.QtGui import QAction
+from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QToolButton, QWidget
+from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QLineEdit, QTabBar, QToolButton, QWidget
 from pytestqt.qtbot import QtBot
 
 from shardcore import FormatError, Remedy, SectionRole, ShardError, Span
@@ -99,6 +99,16 @@ def test_one_bar_one_path_one_status_line(small: MainWindow) -> None:
     assert [small.hex.tabs.tabText(number) for number in range(small.hex.tabs.count())] == ["Stored", "Drawing"]
 
 
+def test_every_panel_has_its_name_on_a_tab_that_is_seen(small: MainWindow) -> None:
+    """At 1440 × 840, with the docks of the first start, no tab stands behind an arrow."""
+    bars = small.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly)
+    shown = [bar for bar in bars if bar.isVisible() and bar.count()]
+    assert sum(bar.count() for bar in shown) == len(small.panels.by_name)
+    for bar in shown:
+        for number in range(bar.count()):
+            assert bar.rect().contains(bar.tabRect(number)), bar.tabText(number)
+
+
 # --- nothing moves ---
 
 
@@ -117,6 +127,22 @@ def test_no_message_moves_a_dock(small: MainWindow, qtbot: QtBot) -> None:
     small.hex.search.close_bar()
     qtbot.wait(30)
     assert docks(small) == before
+
+
+def test_no_theme_moves_a_dock(small: MainWindow) -> None:
+    """Another theme, and back: the bar and each dock stay as high as they are."""
+    before = docks(small)
+    for name in ("dark", "light"):
+        small.set_theme(name)
+        settle(small)
+        assert docks(small) == before
+
+
+def test_no_button_takes_the_letter_of_a_menu(small: MainWindow) -> None:
+    """Alt and a letter opens a menu of the window, whatever panel is in front."""
+    menus = {QKeySequence.mnemonic(action.text()).toString() for action in small.menuBar().actions()}
+    buttons = {button.text() for button in small.findChildren(QAbstractButton) if button.window() is small}
+    assert not {text for text in buttons if text and QKeySequence.mnemonic(text).toString() in menus - {""}}
 
 
 @pytest.mark.parametrize("content", [b"", b"Dear reader, this is not a shard. " * 20, b"SWHShard" + b"\xff" * 300])
