@@ -128,6 +128,7 @@ class LessonStep:
         text: Markdown, with values in braces.
         lookup: The key that is looked up before, with values in braces; empty to keep the lookup there is.
         shows: What is shown, in order.
+        reveals: What is shown once the answer is right.
         question: What is asked, or None.
         fresh: A fresh file, which is made and opened for this step and those that follow; None for none.
         line: Where it begins in the text, from 1.
@@ -137,6 +138,7 @@ class LessonStep:
     text: str
     lookup: str = ""
     shows: tuple[tuple[Show, str], ...] = ()
+    reveals: tuple[tuple[Show, str], ...] = ()
     question: Question | None = None
     fresh: Fresh | None = None
     line: int = 0
@@ -240,6 +242,8 @@ def _step(lines: list[str], number: int) -> LessonStep:
             step = _done(step, word, which, rest, place)
     if question is not None:
         _check(question, number)
+    elif step.reveals:
+        raise LessonError("`- reveal:` shows something after the right answer, and this step asks nothing", number)
     return replace(step, text="\n".join(text).strip(), question=question)
 
 
@@ -248,16 +252,19 @@ _QUESTION_WORDS = ("ask", "answer", "choice", "hint", "wrong", "right")
 
 def _done(step: LessonStep, word: str, which: str, rest: str, place: int) -> LessonStep:
     """A step with what one line more does."""
-    if word == "show":
+    if word in ("show", "reveal"):
         kind = which or Show.NODE
         if kind not in tuple(Show):
-            raise LessonError(f"`show` is one of {', '.join(Show)}; not {kind}", place)
-        return replace(step, shows=(*step.shows, (Show(kind), rest)))
+            raise LessonError(f"`{word}` is one of {', '.join(Show)}; not {kind}", place)
+        what = (Show(kind), rest)
+        if word == "reveal":
+            return replace(step, reveals=(*step.reveals, what))
+        return replace(step, shows=(*step.shows, what))
     if word == "lookup":
         return replace(step, lookup=rest)
     if word == "fresh":
         return replace(step, fresh=_fresh(rest, place))
-    known = ", ".join(("show", "lookup", "fresh", *_QUESTION_WORDS))
+    known = ", ".join(("show", "reveal", "lookup", "fresh", *_QUESTION_WORDS))
     raise LessonError(f"`- {word}:` is not known; there are {known}", place)
 
 

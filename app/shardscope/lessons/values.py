@@ -189,11 +189,15 @@ def _outermost(text: str) -> Iterator[tuple[int, int]]:
                 yield start, at
 
 
+def escaped(text: str) -> str:
+    """A text that is read in Markdown as it is."""
+    return _SPECIAL.sub(r"\\\1", shown(text))
+
+
 def _said(value: str, before: str) -> str:
     """A value in Markdown, so that it is read as it is."""
-    plain = shown(value)
     in_code = before.count("`") % 2 == 1
-    return plain.replace("`", "'") if in_code else _SPECIAL.sub(r"\\\1", plain)
+    return shown(value).replace("`", "'") if in_code else escaped(value)
 
 
 def _plain(value: object) -> str:
