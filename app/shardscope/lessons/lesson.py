@@ -130,6 +130,7 @@ class LessonStep:
         shows: What is shown, in order.
         reveals: What is shown once the answer is right.
         question: What is asked, or None.
+        sample_only: Whether it holds for the sample alone, and is left out on other files.
         fresh: A fresh file, which is made and opened for this step and those that follow; None for none.
         line: Where it begins in the text, from 1.
     """
@@ -140,6 +141,7 @@ class LessonStep:
     shows: tuple[tuple[Show, str], ...] = ()
     reveals: tuple[tuple[Show, str], ...] = ()
     question: Question | None = None
+    sample_only: bool = False
     fresh: Fresh | None = None
     line: int = 0
 
@@ -262,9 +264,13 @@ def _done(step: LessonStep, word: str, which: str, rest: str, place: int) -> Les
         return replace(step, shows=(*step.shows, what))
     if word == "lookup":
         return replace(step, lookup=rest)
+    if word == "only":
+        if rest != "sample":
+            raise LessonError("`- only:` is followed by `sample`", place)
+        return replace(step, sample_only=True)
     if word == "fresh":
         return replace(step, fresh=_fresh(rest, place))
-    known = ", ".join(("show", "reveal", "lookup", "fresh", *_QUESTION_WORDS))
+    known = ", ".join(("show", "reveal", "lookup", "only", "fresh", *_QUESTION_WORDS))
     raise LessonError(f"`- {word}:` is not known; there are {known}", place)
 
 

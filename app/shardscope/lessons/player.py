@@ -9,13 +9,14 @@ from tempfile import TemporaryDirectory, mkdtemp
 from PySide6.QtCore import QObject, Signal
 
 from shardcore import Shard, ShardError
+from shardcore.reading import at_most
 from shardscope import assets
 from shardscope.jobs import Job, Pool, Priority
 from shardscope.lessons.answers import Given, NotHereError, Verdict, judged, solution
 from shardscope.lessons.fresh import FRESH, make_fresh
 from shardscope.lessons.lesson import Answer, Lesson, Show
 from shardscope.lessons.library import sample_key
-from shardscope.lessons.stage import Shown, Stage, pick_key, staged
+from shardscope.lessons.stage import MOST_INDEX, Shown, Stage, pick_key, staged
 from shardscope.looks.remedies import plain_words
 from shardscope.opening import OpenRequest
 from shardscope.selection import Selection
@@ -316,11 +317,14 @@ class LessonPlayer(QObject):
     def _stage(self, lesson: Lesson, number: int) -> None:
         uri, random = self._session.request.uri, self._random if self._fresh_at(lesson, number) is not None else None
         known = self._keys.get(uri, "")
+        own = bool(self._own) and random is None
         if not known and not self._own and random is None:
             known = sample_key(lesson)
 
         def work(shard: Shard, _: Job) -> Stage:
-            return staged(lesson, number, shard, known or pick_key(shard, random))
+            with at_most(MOST_INDEX):
+                key = known or pick_key(shard, random)
+            return staged(lesson, number, shard, key, own=own)
 
         def take(stage: Stage) -> None:
             if self.lesson is not lesson or self.number != number:

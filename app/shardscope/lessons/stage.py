@@ -72,7 +72,7 @@ class Stage:
     before: int = -1
 
 
-def staged(lesson: Lesson, number: int, shard: Shard, key: str) -> Stage:
+def staged(lesson: Lesson, number: int, shard: Shard, key: str, *, own: bool = False) -> Stage:
     """Finds in a file what a step of a lesson is about.
 
     Args:
@@ -80,6 +80,7 @@ def staged(lesson: Lesson, number: int, shard: Shard, key: str) -> Stage:
         number: The number of the step, from 0.
         shard: The file.
         key: The key of the lesson; empty to pick one.
+        own: Whether the file is one of the user's, and not the sample.
 
     Returns:
         The stage; where the file has not what the step needs, with the reason.
@@ -89,6 +90,8 @@ def staged(lesson: Lesson, number: int, shard: Shard, key: str) -> Stage:
     """
     step = lesson.steps[number]
     scene = Scene(shard, key)
+    if own and step.sample_only:
+        return Stage(number, step, "", None, (), (), scene, missing="it is about the sample of the lesson")
     try:
         with at_most(MOST_INDEX):
             if not shard.loaded and shard.index_bytes <= MOST_INDEX:

@@ -12,14 +12,16 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from itertools import islice
+from pathlib import Path
 
-from shardcore import Node, Shard, ShardError, Trace
+from shardcore import DataSet, Node, Shard, ShardError, Trace
 from shardscope.goto import GotoError, calculate
 from shardscope.looks.shown import shown
 
 MOST_CHILDREN = 4096
 """Of a long list, this many nodes are looked at for a name; others are named by their number, `[5]`."""
 MOST_NESTED = 8
+MOST_MEMBERS = 3
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~&:])")
 _NUMBER = re.compile(r"\[(\d+)\]")
@@ -144,9 +146,19 @@ class Scene:
         """
         names = path.strip().split("/")
         found = self._below((self.shard.tree,), names)
+        if found is None and "." in names[0]:
+            found = self._elsewhere(names[1:])
         if found is None:
             raise NotHereError(f"this file has no {path.strip()}")
         return found
+
+    def _elsewhere(self, names: Sequence[str]) -> tuple[Node, ...] | None:
+        """What a lesson tells of a member of its sample: in a file of one, in the file; else in a first member."""
+        root = self.shard.tree
+        if not isinstance(self.shard, DataSet):
+            return self._below((root,), names)
+        some = islice((node for node in root.children if Path(node.name).suffix), MOST_MEMBERS)
+        return next((found for node in some if (found := self._below((root, node), names)) is not None), None)
 
     def _below(self, path: tuple[Node, ...], names: Sequence[str]) -> tuple[Node, ...] | None:
         """The first path that goes on by some names; several nodes may fit one of them."""
