@@ -16,7 +16,8 @@ MOST_LETTERS = 100_000
 """A lesson is read by people: a text that is longer is none."""
 
 _FACT = re.compile(r"^(?P<name>[a-z ]+?):\s*(?P<value>.*)$")
-_LINE = re.compile(r"^- (?P<word>[a-z]+)(?: (?P<which>\{.*?\}|\S+?))?:\s+(?P<rest>.*)$")
+_LINE = re.compile(r"^- (?P<word>[a-z]+)(?: (?P<which>\{.*?\}|\S+?|(?<=wrong ).+?))?:\s+(?P<rest>.*)$")
+_ALMOST = re.compile(r"^- (?:ask|answer|choice|hint|wrong|show|reveal|lookup|fresh|only)\b")
 
 
 class LessonError(Exception):
@@ -233,6 +234,8 @@ def _step(lines: list[str], number: int) -> LessonStep:
     for place, line in enumerate(lines[1:], number + 1):
         found = _LINE.match(line)
         if found is None:
+            if _ALMOST.match(line):
+                raise LessonError("after the colon something is missing, or the colon", place)
             text.append(line)
             continue
         word, which, rest = found["word"], found["which"] or "", found["rest"].strip()

@@ -22,6 +22,10 @@ MOST_CHILDREN = 4096
 """Of a long list, this many nodes are looked at for a name; others are named by their number, `[5]`."""
 MOST_NESTED = 8
 MOST_MEMBERS = 3
+LONG = 24
+"""Values of so many letters without a blank, hashes above all, may be broken over lines."""
+
+_BREAK, _PIECE = "\u200b", 8
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~&:])")
 _NUMBER = re.compile(r"\[(\d+)\]")
@@ -209,7 +213,10 @@ def escaped(text: str) -> str:
 def _said(value: str, before: str) -> str:
     """A value in Markdown, so that it is read as it is."""
     in_code = before.count("`") % 2 == 1
-    return shown(value).replace("`", "'") if in_code else escaped(value)
+    said = shown(value).replace("`", "'") if in_code else escaped(value)
+    if len(value) < LONG or " " in value:
+        return said
+    return _BREAK.join(said[at : at + _PIECE] for at in range(0, len(said), _PIECE)) if in_code else said
 
 
 def _plain(value: object) -> str:
