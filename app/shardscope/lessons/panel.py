@@ -191,6 +191,9 @@ class LessonPanel(QWidget):
         if self.player.last:
             self.player.finish()
         else:
+            if self.next.hasFocus():
+                # Where Next is not to be had, the keyboard would go to Back.
+                self.area.setFocus()
             self.player.go(self.player.number + 1)
 
     # --- telling ---

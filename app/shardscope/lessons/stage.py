@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
@@ -19,6 +19,9 @@ from shardscope.walk import traced
 
 MOST_INDEX = 4 << 20
 """An index of up to so many bytes is read for a lesson: the tree names all objects then."""
+
+_FRESH = 1000
+"""Rows of a fresh file that are chosen from."""
 
 _LOOKED_AT = 20
 """Rows that are looked at for one with a key."""
@@ -120,7 +123,10 @@ def _staged(lesson: Lesson, number: int, scene: Scene) -> Stage:
             scene.node(scene.fill(question.answer))
         elif question.answer:
             scene.fill(question.answer)
-    before = _shown_before(lesson, number, scene)
+    try:
+        before = _shown_before(lesson, number, scene)
+    except NotHereError:
+        before = -1  # the lookup of this file took another way
     return Stage(number, step, scene.prose(step.text), question, shown, revealed, scene, before=before)
 
 
@@ -131,10 +137,18 @@ def pick_key(shard: Shard, random: Random | None = None) -> str:
         shard: The file.
         random: Where the choice comes from; without it, always the same one.
     """
-    count = len(shard.objects)
-    first = random.randrange(count) if random is not None and count else count // 3
-    keys = (*shard.objects.keys[first : first + _LOOKED_AT], *shard.objects.keys[:_LOOKED_AT])
-    return next((str(key) for key in keys if key), "")
+    objects = shard.objects
+    if random is not None:
+        return random.choice([*_plain_keys(shard, objects.keys[:_FRESH])] or [""])
+    first = len(objects) // 3
+    rows = (*objects.keys[first : first + _LOOKED_AT], *objects.keys[:_LOOKED_AT])
+    return next(_plain_keys(shard, rows), "")
+
+
+def _plain_keys(shard: Shard, keys: Sequence[object]) -> Iterator[str]:
+    """Those that are keys, and of no other kind than people ask for: `chunk:…` is part of what others hold."""
+    kinds = shard.objects.kinds
+    return (str(key) for key in keys if key and str(key).partition(":")[0] not in kinds)
 
 
 def _lookup(lesson: Lesson, number: int, scene: Scene) -> Trace | None:

@@ -137,6 +137,9 @@ class Teaching(QObject):
     def _wanted(self, shown: Shown) -> None:
         if shown.kind is Show.PANEL and shown.name in self._panels.by_name:
             self._panels.show(shown.name)
+            if not self._panels.in_front(PANEL):
+                # They share a place; without the lesson nobody knows what is asked.
+                self._panels.raise_(PANEL)
         elif shown.kind is Show.DRAWING and not shown.name:
             self._put_away()
         elif shown.kind is Show.DRAWING:

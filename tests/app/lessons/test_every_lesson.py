@@ -117,3 +117,17 @@ def test_a_damaged_file_teaches_what_is_left_of_it(sample: assets.Sample) -> Non
                 if stage.question is not None:
                     assert judged(stage.question, solution(stage.question, stage.scene), stage.scene).right
             assert number_of_left >= 1, lesson.name
+
+
+@pytest.mark.parametrize("name", ["mdb-2-find-a-key", "swh-2-find-a-key"])
+def test_any_key_of_a_fresh_file_will_do(name: str, tmp_path: Path) -> None:
+    """Whichever is picked, the last question can be asked: it is a key of what the lesson is about."""
+    lesson = next(lesson for lesson in LESSONS if lesson.name == name)
+    number = len(lesson.steps) - 1
+    fresh = lesson.steps[number].fresh
+    assert fresh is not None
+    with shardcore.open(str(make_fresh(fresh, lesson.format, tmp_path, Random(1)))) as shard:
+        keys = {pick_key(shard, Random(seed)) for seed in range(20)}
+        assert len(keys) > 5
+        for key in keys:
+            assert not staged(lesson, number, shard, key).missing
