@@ -72,9 +72,7 @@ def test_the_new_format_is_written_like_any_other(house: Path, tmp_path: Path) -
     assert run(["pack", "tally", str(tmp_path / "more.tally"), str(tmp_path / "in")]) == 2
 
 
-def test_what_needs_no_line_of_the_new_format(
-    house: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_needs_no_line_of_the_new_format(house: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Charts, costs, leads, salvage and the comparison work on it; of drawings it says that there are none."""
     (tmp_path / "in.tally").write_bytes(tally_of(CONTENTS))
     file = str(tmp_path / "in.tally")

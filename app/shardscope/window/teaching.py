@@ -100,11 +100,13 @@ class Teaching(QObject):
         self._fronts = [name for name in self._panels.by_name if name != PANEL and self._panels.in_front(name)]
 
     def _left(self) -> None:
-        """Panels and bytes are as they were before the lesson."""
+        """Panels and bytes are as they were before the lesson; where it was is the list, with what comes next."""
         self._put_away()
         for name in self._fronts:
             if not self._panels.folded and not self._panels.in_front(name):
                 self._panels.raise_(name)
+        if self._fronts:
+            self._panels.raise_(PANEL)
         self._fronts = []
 
     def _put_away(self) -> None:
