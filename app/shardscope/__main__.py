@@ -32,6 +32,7 @@ def parser() -> argparse.ArgumentParser:
     )
     made.add_argument("--format", help="the format, instead of recognising it")
     made.add_argument("--theme", help="system, light, dark, light-safe or dark-safe, for this time; pictures are light")
+    made.add_argument("--lesson", type=Path, metavar="FILE.md", help="walk through a lesson of your own; see the docs")
     made.add_argument("--version", action="store_true", help="print the version and end")
     add_reach_flags(made)
     picture = made.add_argument_group("pictures without a display")
@@ -114,6 +115,8 @@ def _window(options: argparse.ArgumentParser, given: argparse.Namespace) -> int:
         window.show()
     if given.uri:
         window.open(given.uri, given.format, given.remote, given.place)
+    if given.lesson is not None:
+        window.help.teaching.try_lesson(given.lesson, own=bool(given.uri))
     code = application.exec()
     interrupts.end()
     _end(application, window)

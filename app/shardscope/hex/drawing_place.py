@@ -41,7 +41,7 @@ class DrawingPlace(QObject):
     remembered_changed = Signal(object)
     """The sketches that were looked at last, by format."""
     item_chosen = Signal(str, str)
-    """The name of a sketch, and of the item that somebody chose in it; items without names are not told."""
+    """The name of a sketch, and of the item that somebody chose in it; empty where it has none."""
     drawn = Signal()
     """Another drawing is shown."""
 
@@ -224,7 +224,7 @@ class DrawingPlace(QObject):
         return shard.format if shard is not None else ""
 
     def _item_chosen(self, item: Item) -> None:
-        if item.name and self.panel is not None:
+        if self.panel is not None:
             self.item_chosen.emit(self.panel.name, item.name)
 
     def _remember(self, name: str) -> None:

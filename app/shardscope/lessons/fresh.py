@@ -10,6 +10,9 @@ from shardcore.packing import pack
 from shardcore.registry import format_of
 from shardscope.lessons.lesson import Fresh
 
+FRESH = "shardscope-lesson-"
+"""The name of the folder of fresh files begins so."""
+
 _WORDS = (
     "shard",
     "index",
@@ -26,6 +29,11 @@ _WORDS = (
 )
 _MOST_WORDS = 60
 _PIECE = 4096
+
+
+def is_fresh(uri: str) -> bool:
+    """Whether something is a fresh file of a lesson, which goes when the lesson ends."""
+    return any(part.startswith(FRESH) for part in Path(uri).parts)
 
 
 def make_fresh(fresh: Fresh, format: str, folder: Path, random: Random) -> Path:

@@ -16,7 +16,8 @@ MOST_LETTERS = 100_000
 """A lesson is read by people: a text that is longer is none."""
 
 _FACT = re.compile(r"^(?P<name>[a-z ]+?):\s*(?P<value>.*)$")
-_LINE = re.compile(r"^- (?P<word>[a-z]+)(?: (?P<which>\{.*?\}|\S+?))?:\s+(?P<rest>.*)$")
+_LINE = re.compile(r"^- (?P<word>[a-z]+)(?: (?P<which>\{.*?\}|\S+?|(?<=wrong ).+?))?:\s+(?P<rest>.*)$")
+_ALMOST = re.compile(r"^- (?:ask|answer|choice|hint|wrong|show|reveal|lookup|fresh|only)\b")
 
 
 class LessonError(Exception):
@@ -128,7 +129,9 @@ class LessonStep:
         text: Markdown, with values in braces.
         lookup: The key that is looked up before, with values in braces; empty to keep the lookup there is.
         shows: What is shown, in order.
+        reveals: What is shown once the answer is right.
         question: What is asked, or None.
+        sample_only: Whether it holds for the sample alone, and is left out on other files.
         fresh: A fresh file, which is made and opened for this step and those that follow; None for none.
         line: Where it begins in the text, from 1.
     """
@@ -137,7 +140,9 @@ class LessonStep:
     text: str
     lookup: str = ""
     shows: tuple[tuple[Show, str], ...] = ()
+    reveals: tuple[tuple[Show, str], ...] = ()
     question: Question | None = None
+    sample_only: bool = False
     fresh: Fresh | None = None
     line: int = 0
 
@@ -229,6 +234,8 @@ def _step(lines: list[str], number: int) -> LessonStep:
     for place, line in enumerate(lines[1:], number + 1):
         found = _LINE.match(line)
         if found is None:
+            if _ALMOST.match(line):
+                raise LessonError("after the colon something is missing, or the colon", place)
             text.append(line)
             continue
         word, which, rest = found["word"], found["which"] or "", found["rest"].strip()
@@ -240,6 +247,8 @@ def _step(lines: list[str], number: int) -> LessonStep:
             step = _done(step, word, which, rest, place)
     if question is not None:
         _check(question, number)
+    elif step.reveals:
+        raise LessonError("`- reveal:` shows something after the right answer, and this step asks nothing", number)
     return replace(step, text="\n".join(text).strip(), question=question)
 
 
@@ -248,16 +257,23 @@ _QUESTION_WORDS = ("ask", "answer", "choice", "hint", "wrong", "right")
 
 def _done(step: LessonStep, word: str, which: str, rest: str, place: int) -> LessonStep:
     """A step with what one line more does."""
-    if word == "show":
+    if word in ("show", "reveal"):
         kind = which or Show.NODE
         if kind not in tuple(Show):
-            raise LessonError(f"`show` is one of {', '.join(Show)}; not {kind}", place)
-        return replace(step, shows=(*step.shows, (Show(kind), rest)))
+            raise LessonError(f"`{word}` is one of {', '.join(Show)}; not {kind}", place)
+        what = (Show(kind), rest)
+        if word == "reveal":
+            return replace(step, reveals=(*step.reveals, what))
+        return replace(step, shows=(*step.shows, what))
     if word == "lookup":
         return replace(step, lookup=rest)
+    if word == "only":
+        if rest != "sample":
+            raise LessonError("`- only:` is followed by `sample`", place)
+        return replace(step, sample_only=True)
     if word == "fresh":
         return replace(step, fresh=_fresh(rest, place))
-    known = ", ".join(("show", "lookup", "fresh", *_QUESTION_WORDS))
+    known = ", ".join(("show", "reveal", "lookup", "only", "fresh", *_QUESTION_WORDS))
     raise LessonError(f"`- {word}:` is not known; there are {known}", place)
 
 

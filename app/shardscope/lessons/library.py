@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from shardscope import assets
-from shardscope.lessons.lesson import Lesson, parse
+from shardscope.lessons.lesson import Lesson, LessonError, parse
 
 FOLDER = "lessons"
 MISSIONS = "missions"
@@ -33,13 +34,19 @@ def missions() -> tuple[Lesson, ...]:
 
 
 def read_lesson(path: Path) -> Lesson:
-    """The lesson in a file.
+    """The lesson in a file. Its sample may lie beside it, too.
 
     Raises:
         OSError: It cannot be read.
         LessonError: It is no lesson.
     """
-    return parse(path.read_text("utf-8"), path.stem)
+    try:
+        text = path.read_text("utf-8")
+    except UnicodeDecodeError as error:
+        raise LessonError("the file is no text in UTF-8", 1) from error
+    lesson = parse(text, path.stem)
+    beside = path.parent / lesson.sample
+    return replace(lesson, sample=str(beside.absolute())) if lesson.sample and beside.exists() else lesson
 
 
 def lessons_of(format: str) -> tuple[Lesson, ...]:

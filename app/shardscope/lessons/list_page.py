@@ -63,6 +63,12 @@ class LessonList(QScrollArea):
                 self.cards.append(card)
         column.addStretch(1)
         self.setWidget(inside)
+        # What is made last would come last with Tab, after all other panels.
+        before: QWidget = self
+        for card in self.cards:
+            for button in (card.own, card.start):
+                self.setTabOrder(before, button)
+                before = button
 
     def show_missions(self) -> None:
         """Scrolls to the missions, and gives the keyboard to the first of them."""
@@ -95,12 +101,14 @@ class LessonCard(QWidget):
         step = settings.lesson_step(lesson.name)
         self.start = QPushButton(self.tr("Go on") if step > 0 else self.tr("Start"))
         self.start.setAccessibleName(f"{self.start.text()}: {lesson.title}")
+        self.start.setObjectName(f"start-{lesson.name}")
         self.start.clicked.connect(lambda: self.chosen.emit(False))
         self.own = QPushButton(self.tr("On this file"))
         self.own.setAccessibleName(f"{self.own.text()}: {lesson.title}")
         self.own.setToolTip(
             self.tr("Walk through the lesson on the file that is open; steps that do not fit are left out")
         )
+        self.own.setObjectName(f"own-{lesson.name}")
         self.own.clicked.connect(lambda: self.chosen.emit(True))
         row = QHBoxLayout()
         row.setContentsMargins(0, 0, 0, 0)

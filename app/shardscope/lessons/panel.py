@@ -23,6 +23,7 @@ from shardscope.lessons.list_page import LessonList
 from shardscope.lessons.player import LessonPlayer
 from shardscope.lessons.prose import Prose
 from shardscope.lessons.question_box import QuestionBox
+from shardscope.lessons.values import escaped
 from shardscope.looks.elided import Elided
 from shardscope.session import Session
 from shardscope.settings import Settings
@@ -129,6 +130,9 @@ class LessonPanel(QWidget):
         self.text.setObjectName("lessonText")
         self.trouble = Prose(tone="warning")
         self.trouble.setObjectName("lessonTrouble")
+        self.on = QPushButton(self.tr("Back to the lesson's file"))
+        self.on.setObjectName("lessonReturn")
+        self.on.clicked.connect(lambda: self.player.go(self.player.number))
         self.question = QuestionBox()
         self.question.given.connect(self.player.answer)
         inside = QWidget()
@@ -136,6 +140,7 @@ class LessonPanel(QWidget):
         body.setSpacing(12)
         for widget in (self.heading, self.text, self.trouble, self.question):
             body.addWidget(widget)
+        body.insertWidget(3, self.on, 0, Qt.AlignmentFlag.AlignLeft)
         body.addStretch(1)
         self.area = QScrollArea()
         self.area.setObjectName("lessonScroll")
@@ -198,6 +203,9 @@ class LessonPanel(QWidget):
         if self.player.last:
             self.player.finish()
         else:
+            if self.next.hasFocus():
+                # Where Next is not to be had, the keyboard would go to Back.
+                self.area.setFocus()
             self.player.go(self.player.number + 1)
 
     # --- telling ---
@@ -218,12 +226,28 @@ class LessonPanel(QWidget):
         self.bar.setValue(player.number + 1)
         self.heading.tell(lesson.steps[player.number].title)
         stage = player.stage
-        self.text.tell(stage.text if stage is not None else self.tr("Looking …"))
-        self.trouble.tell(self.tr("This step is left out here: {0}.").format(player.trouble) if player.trouble else "")
+        waiting = stage is None and not player.trouble and not player.astray
+        self.text.tell(self.tr("Looking …") if waiting else stage.text if stage is not None else "")
+        self.trouble.tell(self._trouble(lesson))
+        self.on.setVisible(bool(player.astray))
         self._tell_question()
         self.back.setEnabled(player.number > 0)
         self.next.setEnabled(player.solved)
         self.next.setText(self.tr("Finish") if player.last else self.tr("Next"))
+
+    def _trouble(self, lesson: Lesson) -> str:
+        """Why the step is not shown, or empty."""
+        player = self.player
+        if player.astray:
+            return self.tr("{0} is open now, and the lesson is about another file. Go back to it, or leave it.").format(
+                escaped(player.astray)
+            )
+        if not player.trouble:
+            return ""
+        why = escaped(player.trouble.rstrip("."))
+        if player.trying:
+            return self.tr("Line {0} of the lesson: {1}.").format(lesson.steps[player.number].line, why)
+        return self.tr("This step is left out here: {0}. Go on with the next one.").format(why)
 
     def _tell_question(self) -> None:
         player = self.player

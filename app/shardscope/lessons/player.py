@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from pathlib import Path
 from random import Random, SystemRandom
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, mkdtemp
 
 from PySide6.QtCore import QObject, Signal
 
 from shardcore import Shard, ShardError
+from shardcore.reading import at_most
 from shardscope import assets
 from shardscope.jobs import Job, Pool, Priority
 from shardscope.lessons.answers import Given, NotHereError, Verdict, judged, solution
-from shardscope.lessons.fresh import make_fresh
-from shardscope.lessons.lesson import Answer, Fresh, Lesson, Show
+from shardscope.lessons.fresh import FRESH, make_fresh
+from shardscope.lessons.lesson import Answer, Lesson, Show
 from shardscope.lessons.library import sample_key
-from shardscope.lessons.stage import Shown, Stage, pick_key, staged
+from shardscope.lessons.stage import MOST_INDEX, Shown, Stage, pick_key, staged
 from shardscope.looks.remedies import plain_words
+from shardscope.opening import OpenRequest
 from shardscope.selection import Selection
-from shardscope.session import Session
+from shardscope.session import OpenFailure, Session
 from shardscope.settings import Settings
 from shardscope.walk import Walk
 
@@ -33,12 +35,18 @@ class LessonPlayer(QObject):
         verdict: What was said to the last answer; None before there is one.
         hints: How many hints were given.
         trouble: Why the step cannot be shown, or empty.
+        astray: What was opened in the middle of the lesson that is not its file; empty while its file is open.
+        trying: Whether somebody tries a text of their own: troubles tell its lines.
     """
 
     changed = Signal()
     """Anything of the above is another."""
     wanted = Signal(object)
-    """A `Shown` that the window must do: a drawing, a panel."""
+    """A `Shown` that the window must do: a drawing, a panel; a drawing without a name is to go."""
+    began = Signal()
+    """A lesson begins, after none."""
+    left = Signal()
+    """A lesson ended."""
 
     def __init__(self, session: Session, settings: Settings, random: Random | None = None) -> None:
         super().__init__(session)
@@ -51,37 +59,80 @@ class LessonPlayer(QObject):
         self.verdict: Verdict | None = None
         self.hints = 0
         self.trouble = ""
+        self.astray = ""
+        self.trying = False
         self._own = ""
+        self._before: OpenRequest | None = None
         self._made: dict[int, Path] = {}
         self._keys: dict[str, str] = {}
         self._folder: TemporaryDirectory[str] | None = None
+        self._old: list[TemporaryDirectory[str]] = []
         session.opened.connect(self._opened)
         session.closed.connect(self._closed)
+        session.failed.connect(self._not_opened)
         session.selection_changed.connect(self._selected)
 
     # --- going ---
 
-    def start(self, lesson: Lesson, *, own: bool = False, step: int = 0) -> None:
-        """Begins a lesson.
+    def start(self, lesson: Lesson, *, own: bool = False, step: int = 0, trying: bool = False) -> None:
+        """Begins a lesson; one that is walked through makes room for it.
 
         Args:
             lesson: The lesson.
             own: Whether it is walked through on the file that is open, and not on its sample.
             step: The first step, from 0.
+            trying: Whether somebody tries a text of their own.
         """
-        self.leave()
-        self.lesson = lesson
+        before = self._before if self.lesson is not None and not self.astray else self._open_now()
+        if own and self.lesson is not None and not self.astray:
+            own = False  # what is open is the file of another lesson
+        first = self.lesson is None
+        self._end()
+        self.lesson, self._before, self.trying = lesson, before, trying
+        if first:
+            self.began.emit()
         self._own = self._session.request.uri if own else ""
         self.go(min(max(step, 0), len(lesson.steps) - 1))
 
     def leave(self) -> None:
-        """Ends the lesson; fresh files go."""
-        self.lesson, self.stage, self.verdict = None, None, None
-        self._made, self._keys = {}, {}
-        if self._folder is not None:
-            self._folder.cleanup()
-            self._folder = None
+        """Ends the lesson; what was open before it is open again, and fresh files go."""
+        if self.lesson is None:
+            return
+        back = self._way_back()
+        self._end()
+        self.left.emit()
         self.changed.emit()
+        if back is None:
+            self._clean()
+        else:
+            self._session.open(back)
+
+    def _end(self) -> None:
+        self.lesson, self.stage, self.verdict, self.astray = None, None, None, ""
+        self._made, self._keys, self._before = {}, {}, None
+        if self._folder is not None:
+            # What is open may be in it: it goes when something else is.
+            self._old.append(self._folder)
+            self._folder = None
+
+    def _clean(self) -> None:
+        """Removes fresh files that nobody needs any more."""
+        old, self._old = self._old, []
+        for folder in old:
+            folder.cleanup()
+
+    def _open_now(self) -> OpenRequest | None:
+        return self._session.request if self._session.shard is not None else None
+
+    def _way_back(self) -> OpenRequest | None:
+        """What is opened after the lesson; None to stay with what is open, which somebody chose or broke."""
+        lesson, now = self.lesson, self._open_now()
+        if lesson is None or now is None or self.astray or now.sandbox:
+            return None
+        back = self._before
+        if back is None and self._fresh_at(lesson, self.number) is not None and lesson.sample:
+            back = OpenRequest(self._sample(lesson))
+        return back if back is not None and back.uri != now.uri else None
 
     def go(self, number: int) -> None:
         """Goes to a step, on the file that it is about; nothing when there is no such step."""
@@ -89,8 +140,9 @@ class LessonPlayer(QObject):
         if lesson is None or not 0 <= number < len(lesson.steps):
             return
         self.number = number
-        self.stage, self.verdict, self.hints, self.trouble = None, None, 0, ""
-        self._settings.set_lesson_step(lesson.name, number)
+        self.stage, self.verdict, self.hints, self.trouble, self.astray = None, None, 0, "", ""
+        if not self.trying:
+            self._settings.set_lesson_step(lesson.name, number)
         self.changed.emit()
         place = self._place(lesson, number)
         if place is None:
@@ -108,13 +160,15 @@ class LessonPlayer(QObject):
     @property
     def solved(self) -> bool:
         """Whether nothing is asked any more in this step."""
+        if self.astray:
+            return False
         if self.trouble or (self.stage is not None and self.stage.question is None):
             return True
         return self.verdict is not None and self.verdict.right
 
     def finish(self) -> None:
         """The last step was done."""
-        if self.lesson is not None:
+        if self.lesson is not None and not self.trying:
             self._settings.set_lesson_done(self.lesson.name)
             self._settings.set_lesson_step(self.lesson.name, 0)
         self.leave()
@@ -185,6 +239,9 @@ class LessonPlayer(QObject):
         if self.stage is stage:
             self.verdict = verdict
             self.changed.emit()
+            if verdict.right:
+                for shown in stage.revealed:
+                    self._show(shown, stage)
 
     # --- the file ---
 
@@ -198,6 +255,9 @@ class LessonPlayer(QObject):
             return str(self._made[fresh]) if fresh in self._made else None
         if self._own or not lesson.sample:
             return self._own or self._session.request.uri
+        return self._sample(lesson)
+
+    def _sample(self, lesson: Lesson) -> str:
         return str(assets.resources() / "samples" / lesson.sample)
 
     def _make(self, lesson: Lesson, number: int) -> None:
@@ -207,40 +267,64 @@ class LessonPlayer(QObject):
         if at is None or fresh is None:
             return
         if self._folder is None:
-            self._folder = TemporaryDirectory(prefix="shardscope-lesson-")
-        folder = Path(self._folder.name) / str(at)
+            self._folder = TemporaryDirectory(prefix=FRESH, ignore_cleanup_errors=True)
+        folder = self._folder.name
 
         def work(_: Job) -> Path:
-            return _made(fresh, lesson.format, folder, self._random)
+            return make_fresh(fresh, lesson.format, Path(mkdtemp(dir=folder)), self._random)
 
         def done(place: Path | None, error: BaseException | None) -> None:
             if self.lesson is not lesson:
                 return
-            if place is None:
+            here = self._fresh_at(lesson, self.number) == at
+            if place is not None:
+                self._made[at] = place
+                if here and not self.astray:
+                    self._session.open(str(place))
+            elif here:
                 self._failed(error or ShardError("no file was made"))
-                return
-            self._made[at] = place
-            self._session.open(str(place))
 
         self._session.jobs.submit(work, key=("lesson file", self), pool=Pool.CPU, lasting=True, done=done)
 
     def _opened(self, *_: object) -> None:
-        if self.lesson is not None:
-            self.stage, self.verdict = None, None
+        self._clean()
+        if self.lesson is None:
+            return
+        self.stage, self.verdict = None, None
+        if self._session.request.uri == self._place(self.lesson, self.number):
+            self.astray = ""
             self._stage(self.lesson, self.number)
+        else:
+            # Whoever opens something else decides whether the lesson is over.
+            self.astray = self._session.request.name
+            self.trouble = ""
+            self.changed.emit()
+
+    def _not_opened(self, failure: OpenFailure) -> None:
+        if self.lesson is not None and failure.request.uri == self._place(self.lesson, self.number):
+            self._failed(failure.error)
 
     def _closed(self) -> None:
-        if self.lesson is not None and not self._session.replacing:
-            self.leave()
+        if self._session.replacing:
+            return
+        ended = self.lesson is not None
+        self._end()
+        self._clean()
+        if ended:
+            self.left.emit()
+            self.changed.emit()
 
     def _stage(self, lesson: Lesson, number: int) -> None:
         uri, random = self._session.request.uri, self._random if self._fresh_at(lesson, number) is not None else None
         known = self._keys.get(uri, "")
+        own = bool(self._own) and random is None
         if not known and not self._own and random is None:
             known = sample_key(lesson)
 
         def work(shard: Shard, _: Job) -> Stage:
-            return staged(lesson, number, shard, known or pick_key(shard, random))
+            with at_most(MOST_INDEX):
+                key = known or pick_key(shard, random)
+            return staged(lesson, number, shard, key, own=own)
 
         def take(stage: Stage) -> None:
             if self.lesson is not lesson or self.number != number:
@@ -250,6 +334,7 @@ class LessonPlayer(QObject):
             trace = stage.scene.trace
             if stage.before >= 0 and trace is not None and self._session.walk.key != trace.key:
                 self._session.walk_along(Walk(trace.key, trace, step=stage.before))
+            self._prepare(stage)
             for shown in stage.shown:
                 self._show(shown, stage)
             self.changed.emit()
@@ -257,6 +342,16 @@ class LessonPlayer(QObject):
         self._session.ask(
             work, take, failed=self._failed, key=("lesson", self), priority=Priority.SCREEN, pool=Pool.CPU
         )
+
+    def _prepare(self, stage: Stage) -> None:
+        """A drawing is there as long as steps show it; what it draws is the lookup of the lesson."""
+        drawings = [shown for shown in stage.shown if shown.kind is Show.DRAWING]
+        if not drawings:
+            self.wanted.emit(Shown(Show.DRAWING))
+        trace = stage.scene.trace
+        walked = self._session.walk.trace
+        if drawings and trace is not None and (walked is None or walked.key != trace.key):
+            self._session.walk_along(Walk(trace.key, trace))
 
     def _show(self, shown: Shown, stage: Stage) -> None:
         if shown.kind is Show.NODE:
@@ -272,8 +367,3 @@ class LessonPlayer(QObject):
     def _failed(self, error: BaseException) -> None:
         self.trouble = error.message if isinstance(error, NotHereError) else plain_words(error)
         self.changed.emit()
-
-
-def _made(fresh: Fresh, format: str, folder: Path, random: Random) -> Path:
-    folder.mkdir(parents=True)
-    return make_fresh(fresh, format, folder, random)

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
-from shardcore import Node, Shard, ShardError, Span, Trace
+from shardcore import Node, Shard, ShardError, SourceError, Span, Trace, UsageError
+from shardcore.drawing.controls import value_from
+from shardcore.drawing.model import Drawing, Sketch, Still
+from shardcore.errors import LargeRead
+from shardcore.reading import at_most
+from shardscope.drawings.room import STEP
 from shardscope.goto import GotoError, calculate
-from shardscope.lessons.lesson import Lesson, LessonStep, Question, Show
+from shardscope.lessons.lesson import Answer, Lesson, LessonStep, Question, Show
 from shardscope.lessons.values import NotHereError, Scene
 from shardscope.walk import traced
 
 MOST_INDEX = 4 << 20
 """An index of up to so many bytes is read for a lesson: the tree names all objects then."""
+
+_FRESH = 1000
+"""Rows of a fresh file that are chosen from."""
 
 _LOOKED_AT = 20
 """Rows that are looked at for one with a key."""
@@ -49,6 +58,7 @@ class Stage:
         text: Its text with values, as Markdown.
         question: Its question with values in prompt, choices and hints; None when it asks nothing.
         shown: What it shows.
+        revealed: What it shows once the answer is right.
         scene: What its values are read from.
         missing: Why it cannot be shown on this file, or empty.
         before: The step of the lookup that an earlier step of the lesson showed last, from 0; -1 where none did.
@@ -59,12 +69,13 @@ class Stage:
     text: str
     question: Question | None
     shown: tuple[Shown, ...]
+    revealed: tuple[Shown, ...]
     scene: Scene
     missing: str = ""
     before: int = -1
 
 
-def staged(lesson: Lesson, number: int, shard: Shard, key: str) -> Stage:
+def staged(lesson: Lesson, number: int, shard: Shard, key: str, *, own: bool = False) -> Stage:
     """Finds in a file what a step of a lesson is about.
 
     Args:
@@ -72,6 +83,7 @@ def staged(lesson: Lesson, number: int, shard: Shard, key: str) -> Stage:
         number: The number of the step, from 0.
         shard: The file.
         key: The key of the lesson; empty to pick one.
+        own: Whether the file is one of the user's, and not the sample.
 
     Returns:
         The stage; where the file has not what the step needs, with the reason.
@@ -79,18 +91,43 @@ def staged(lesson: Lesson, number: int, shard: Shard, key: str) -> Stage:
     Raises:
         SourceError: The bytes cannot be had.
     """
-    if not shard.loaded and shard.index_bytes <= MOST_INDEX:
-        shard.load_index()
     step = lesson.steps[number]
-    scene = Scene(shard, key or pick_key(shard))
+    scene = Scene(shard, key)
+    if own and step.sample_only:
+        return Stage(number, step, "", None, (), (), scene, missing="it is about the sample of the lesson")
     try:
-        scene = replace(scene, trace=_lookup(lesson, number, scene))
-        question = _filled(step.question, scene) if step.question is not None else None
-        shown = tuple(_found(kind, scene.fill(place), scene) for kind, place in step.shows)
+        with at_most(MOST_INDEX):
+            if not shard.loaded and shard.index_bytes <= MOST_INDEX:
+                shard.load_index()
+            scene = Scene(shard, key or pick_key(shard))
+            return _staged(lesson, number, scene)
+    except (NotHereError, LargeRead) as error:
+        return Stage(number, step, "", None, (), (), scene, missing=error.message)
+    except SourceError:
+        raise
+    except ShardError as error:
+        # Damage, or more bytes than anybody asked for.
+        return Stage(number, step, "", None, (), (), scene, missing=error.message)
+
+
+def _staged(lesson: Lesson, number: int, scene: Scene) -> Stage:
+    step = lesson.steps[number]
+    scene = replace(scene, trace=_lookup(lesson, number, scene))
+    shown = tuple(_found(kind, scene.fill(place), scene, shows=step.shows) for kind, place in step.shows)
+    revealed = tuple(_found(kind, scene.fill(place), scene, shows=step.reveals) for kind, place in step.reveals)
+    question = _filled(step.question, scene) if step.question is not None else None
+    if question is not None:
+        if question.kind is Answer.ITEM:
+            _check_item(scene.fill(question.answer), shown, scene, step)
+        elif question.kind is Answer.NODE:
+            scene.node(scene.fill(question.answer))
+        elif question.answer:
+            scene.fill(question.answer)
+    try:
         before = _shown_before(lesson, number, scene)
-        return Stage(number, step, scene.prose(step.text), question, shown, scene, before=before)
-    except NotHereError as error:
-        return Stage(number, step, "", None, (), scene, missing=error.message)
+    except NotHereError:
+        before = -1  # the lookup of this file took another way
+    return Stage(number, step, scene.prose(step.text), question, shown, revealed, scene, before=before)
 
 
 def pick_key(shard: Shard, random: Random | None = None) -> str:
@@ -100,10 +137,18 @@ def pick_key(shard: Shard, random: Random | None = None) -> str:
         shard: The file.
         random: Where the choice comes from; without it, always the same one.
     """
-    count = len(shard.objects)
-    first = random.randrange(count) if random is not None and count else count // 3
-    keys = (*shard.objects.keys[first : first + _LOOKED_AT], *shard.objects.keys[:_LOOKED_AT])
-    return next((str(key) for key in keys if key), "")
+    objects = shard.objects
+    if random is not None:
+        return random.choice([*_plain_keys(shard, objects.keys[:_FRESH])] or [""])
+    first = len(objects) // 3
+    rows = (*objects.keys[first : first + _LOOKED_AT], *objects.keys[:_LOOKED_AT])
+    return next(_plain_keys(shard, rows), "")
+
+
+def _plain_keys(shard: Shard, keys: Sequence[object]) -> Iterator[str]:
+    """Those that are keys, and of no other kind than people ask for: `chunk:…` is part of what others hold."""
+    kinds = shard.objects.kinds
+    return (str(key) for key in keys if key and str(key).partition(":")[0] not in kinds)
 
 
 def _lookup(lesson: Lesson, number: int, scene: Scene) -> Trace | None:
@@ -133,16 +178,21 @@ def _shown_before(lesson: Lesson, number: int, scene: Scene) -> int:
 
 
 def _filled(question: Question, scene: Scene) -> Question:
-    """A question with the values that are read before it is answered; the answer stays as it is written."""
+    """A question with the values that are read before it is answered; the answer stays as it is written.
+
+    Choices stand in an order of their own, so that nobody learns where the right one stands.
+    """
+    choices = list(question.choices)
+    Random(question.prompt).shuffle(choices)
     return replace(
         question,
         prompt=scene.prose(question.prompt),
-        choices=tuple(replace(choice, text=scene.prose(choice.text)) for choice in question.choices),
+        choices=tuple(replace(choice, text=scene.prose(choice.text)) for choice in choices),
         hints=tuple(map(scene.prose, question.hints)),
     )
 
 
-def _found(kind: Show, place: str, scene: Scene) -> Shown:
+def _found(kind: Show, place: str, scene: Scene, *, shows: Sequence[tuple[Show, str]]) -> Shown:
     if kind is Show.NODE:
         path = scene.node(place)
         return Shown(kind, path=path, span=path[-1].span)
@@ -151,7 +201,61 @@ def _found(kind: Show, place: str, scene: Scene) -> Shown:
     if kind is Show.BYTES:
         return Shown(kind, span=_span(place))
     name, *values = place.split()
-    return Shown(kind, name, values=tuple((one.partition("=")[0], one.partition("=")[2]) for one in values))
+    shown = Shown(kind, name, values=tuple((one.partition("=")[0], one.partition("=")[2]) for one in values))
+    if kind is Show.DRAWING:
+        titles = [scene.fill(title) for one, title in shows if one is Show.STEP]
+        drawn(shown, scene, step=scene.step(titles[-1]) if titles else 0)
+    return shown
+
+
+def drawn(shown: Shown, scene: Scene, step: int = 0) -> Drawing:
+    """The drawing that a step shows.
+
+    Args:
+        shown: Its name, and values of its controls.
+        scene: What it is drawn of.
+        step: The step of the lookup whose drawing is called `step`, from 0.
+
+    Raises:
+        NotHereError: There is none of that name here, or a value is none of its controls.
+        ShardError: What it needs cannot be read.
+    """
+    sketch = _sketch(shown.name, scene, step)
+    sketch.draw({})  # where a value has to be read, its control is there from the first drawing on
+    controls = {control.name: control for control in sketch.controls}
+    for name, _ in shown.values:
+        if name not in controls:
+            there = ", ".join(controls) or "nothing"
+            raise NotHereError(f"in the drawing “{shown.name}” {name} cannot be set; what can be: {there}")
+    try:
+        return sketch.draw({name: value_from(controls[name], text) for name, text in shown.values})
+    except UsageError as error:
+        raise NotHereError(f"the drawing “{shown.name}” cannot be shown so: {error.message}") from error
+
+
+def _sketch(name: str, scene: Scene, step: int) -> Sketch:
+    sketches = scene.shard.sketches(scene.trace)
+    if name == STEP:
+        drawing = scene.trace.steps[step].drawing if scene.trace is not None else None
+        if drawing is not None:
+            return Still(STEP, STEP, drawing)
+    found = next((one for one in sketches if one.name == name), None)
+    if found is None:
+        there = ", ".join(one.name for one in sketches) or "none"
+        raise NotHereError(f"there is no drawing “{name}” of this file; there is {there}")
+    return found
+
+
+def _check_item(answer: str, shown: Sequence[Shown], scene: Scene, step: LessonStep) -> None:
+    """Whether the item that is the answer can be clicked in the drawing as it is shown."""
+    name, _, sketch = (part.strip() for part in answer.partition(" of "))
+    drawing = next((one for one in shown if one.kind is Show.DRAWING and one.name == sketch), None)
+    if drawing is None:
+        raise NotHereError(f"the step asks for a click in the drawing “{sketch}”, and does not show it")
+    titles = [scene.fill(title) for one, title in step.shows if one is Show.STEP]
+    items = drawn(drawing, scene, scene.step(titles[-1]) if titles else 0).items
+    if name not in {item.name for item in items}:
+        raise NotHereError(f"there is no {name} in the drawing “{sketch}”")
 
 
 def _span(text: str) -> Span:

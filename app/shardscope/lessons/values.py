@@ -12,14 +12,20 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from itertools import islice
+from pathlib import Path
 
-from shardcore import Node, Shard, ShardError, Trace
+from shardcore import DataSet, Node, Shard, ShardError, Trace
 from shardscope.goto import GotoError, calculate
 from shardscope.looks.shown import shown
 
 MOST_CHILDREN = 4096
 """Of a long list, this many nodes are looked at for a name; others are named by their number, `[5]`."""
 MOST_NESTED = 8
+MOST_MEMBERS = 3
+LONG = 24
+"""Values of so many letters without a blank, hashes above all, may be broken over lines."""
+
+_BREAK, _PIECE = "\u200b", 8
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~&:])")
 _NUMBER = re.compile(r"\[(\d+)\]")
@@ -144,9 +150,19 @@ class Scene:
         """
         names = path.strip().split("/")
         found = self._below((self.shard.tree,), names)
+        if found is None and "." in names[0]:
+            found = self._elsewhere(names[1:])
         if found is None:
             raise NotHereError(f"this file has no {path.strip()}")
         return found
+
+    def _elsewhere(self, names: Sequence[str]) -> tuple[Node, ...] | None:
+        """What a lesson tells of a member of its sample: in a file of one, in the file; else in a first member."""
+        root = self.shard.tree
+        if not isinstance(self.shard, DataSet):
+            return self._below((root,), names)
+        some = islice((node for node in root.children if Path(node.name).suffix), MOST_MEMBERS)
+        return next((found for node in some if (found := self._below((root, node), names)) is not None), None)
 
     def _below(self, path: tuple[Node, ...], names: Sequence[str]) -> tuple[Node, ...] | None:
         """The first path that goes on by some names; several nodes may fit one of them."""
@@ -189,11 +205,18 @@ def _outermost(text: str) -> Iterator[tuple[int, int]]:
                 yield start, at
 
 
+def escaped(text: str) -> str:
+    """A text that is read in Markdown as it is."""
+    return _SPECIAL.sub(r"\\\1", shown(text))
+
+
 def _said(value: str, before: str) -> str:
     """A value in Markdown, so that it is read as it is."""
-    plain = shown(value)
     in_code = before.count("`") % 2 == 1
-    return plain.replace("`", "'") if in_code else _SPECIAL.sub(r"\\\1", plain)
+    said = shown(value).replace("`", "'") if in_code else escaped(value)
+    if len(value) < LONG or " " in value:
+        return said
+    return _BREAK.join(said[at : at + _PIECE] for at in range(0, len(said), _PIECE)) if in_code else said
 
 
 def _plain(value: object) -> str:

@@ -21,6 +21,7 @@ from shardscope.docks.structure import StructureTree
 from shardscope.docks.transfers import Transfers
 from shardscope.hex.panel import HexPanel
 from shardscope.jobs import Jobs
+from shardscope.lessons.fresh import is_fresh
 from shardscope.lights import Question
 from shardscope.looks.shown import shown
 from shardscope.looks.spoken import install_roles
@@ -192,6 +193,7 @@ class MainWindow(PartCommands):
         session.history_changed.connect(self._history_changed)
         session.question_changed.connect(self._question_changed)
         session.message.connect(self.line.say_for_a_while)
+        self.help.teaching.refused.connect(self.bar.tell)
         self.objects.actions_.trace_requested.connect(self.trace_key)
         self.hex.address.key_chosen.connect(lambda _: self.show_part("trace"))
         self.panels.panel(Charts).filter_wanted.connect(self.filter_objects)
@@ -263,7 +265,8 @@ class MainWindow(PartCommands):
     def _opened(self, shard: Shard) -> None:
         self.line.say("")
         self.bar.clear()
-        self.settings.add_recent(self.session.uri)
+        if not is_fresh(self.session.uri):
+            self.settings.add_recent(self.session.uri)
         self._refresh_recent()
         name = shard.source.name if shard.source is not None else Path(self.session.uri).name or self.session.uri
         sandbox = self.tr(" (sandbox)") if self.session.request.sandbox else ""

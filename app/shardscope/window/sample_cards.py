@@ -71,6 +71,7 @@ class SampleCard(QAbstractButton):
         self.setAccessibleName(self.tr("Open the sample {0}: {1}").format(sample.title, sample.about))
         self.setToolTip(sample.about)
         self.learn = QToolButton(self)
+        self.learn.setObjectName(f"learn-{sample.format}")
         self.learn.setText(self.tr("Learn"))
         self.learn.setAccessibleName(self.tr("Learn the format of the sample {0}").format(sample.title))
         self.learn.setToolTip(self.tr("Walks through the sample, byte by byte, with questions"))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QObject
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QAction, QKeySequence
 
 from shardscope.hex.drawing_place import DrawingPlace
-from shardscope.lessons.lesson import Show
-from shardscope.lessons.library import lessons, lessons_of, missions
+from shardscope.lessons.lesson import Lesson, Show
+from shardscope.lessons.library import lessons, lessons_of, missions, read_lesson
 from shardscope.lessons.panel import LessonPanel
 from shardscope.lessons.stage import Shown
 from shardscope.session import Session
@@ -20,9 +22,12 @@ class Teaching(QObject):
     """Leads to lessons.
 
     Attributes:
+        refused: Carries why a text is no lesson.
         all: Lists all lessons.
         this_file: Teaches what is open, on the file itself.
     """
+
+    refused = Signal(str)
 
     def __init__(self, session: Session, panels: PanelDocks, drawings: DrawingPlace, parent: QObject) -> None:
         super().__init__(parent)
@@ -35,7 +40,12 @@ class Teaching(QObject):
         self.this_file.triggered.connect(self._teach_file)
         self.this_file.setEnabled(False)
         session.closed.connect(lambda: self.this_file.setEnabled(False))
+        self._brought = False
+        self._fronts: list[str] = []
+        self._trying: Lesson | None = None
         self._panel.player.wanted.connect(self._wanted)
+        self._panel.player.began.connect(self._began)
+        self._panel.player.left.connect(self._left)
         drawings.item_chosen.connect(self._panel.player.choose_item)
 
     def show(self) -> None:
@@ -60,12 +70,57 @@ class Teaching(QObject):
             self._panel.player.start(found[0])
         return bool(found)
 
+    def try_lesson(self, path: Path, *, own: bool) -> None:
+        """Begins a lesson that somebody wrote, from its file; what is wrong with the text is told with its line.
+
+        Args:
+            path: The text.
+            own: Whether it is walked through on what is being opened, not on its sample.
+        """
+
+        def done(lesson: Lesson | None, error: BaseException | None) -> None:
+            if lesson is None:
+                said = error.strerror or str(error) if isinstance(error, OSError) else str(error)
+                self.refused.emit(self.tr("{0} cannot be walked through: {1}").format(path.name, said))
+            elif not own:
+                self._panel.player.start(lesson, trying=True)
+                self._panels.show(PANEL, focus=True)
+            elif self._session.shard is None:
+                self._trying = lesson
+            else:
+                self._try_here(lesson)
+
+        self._session.jobs.submit(lambda _: read_lesson(path), lasting=True, done=done)
+
+    def _try_here(self, lesson: Lesson) -> None:
+        self._trying = None
+        self._panel.player.start(lesson, own=True, trying=True)
+
+    def _began(self) -> None:
+        self._fronts = [name for name in self._panels.by_name if name != PANEL and self._panels.in_front(name)]
+
+    def _left(self) -> None:
+        """Panels and bytes are as they were before the lesson; where it was is the list, with what comes next."""
+        self._put_away()
+        for name in self._fronts:
+            if not self._panels.folded and not self._panels.in_front(name):
+                self._panels.raise_(name)
+        if self._fronts:
+            self._panels.raise_(PANEL)
+        self._fronts = []
+
+    def _put_away(self) -> None:
+        """A drawing that a step brought goes; one that somebody looked at before stays."""
+        if self._brought:
+            self._brought = False
+            self._drawings.hide()
+
     def _teach_file(self) -> None:
         shard = self._session.shard
         if shard is None:
             return
         found = lessons_of(shard.format)
-        if found and self._panel.player.lesson is None:
+        if found and (self._panel.player.lesson is None or self._panel.player.astray):
             self._panel.player.start(found[0], own=True)
         self._panels.show(PANEL, focus=True)
 
@@ -76,13 +131,21 @@ class Teaching(QObject):
             front: Whether it comes there; not where a sandbox opens the same file with other changes.
         """
         self.this_file.setEnabled(True)
+        if self._trying is not None:
+            self._try_here(self._trying)
         if self._panel.player.lesson is not None and front:
             self._panels.show(PANEL)
 
     def _wanted(self, shown: Shown) -> None:
         if shown.kind is Show.PANEL and shown.name in self._panels.by_name:
             self._panels.show(shown.name)
+            if not self._panels.in_front(PANEL):
+                # They share a place; without the lesson nobody knows what is asked.
+                self._panels.raise_(PANEL)
+        elif shown.kind is Show.DRAWING and not shown.name:
+            self._put_away()
         elif shown.kind is Show.DRAWING:
+            self._brought = self._brought or not self._drawings.in_front
             values = dict(shown.values)
             item = values.pop("item", "")
             self._drawings.show(shown.name, values, item)

@@ -124,9 +124,9 @@ class RecordsSketch:
             tone, span, here = _SCHEMES.get(scheme, Tone.MISS), records.span(one), one == number
             codec = CODECS[scheme] if scheme < len(CODECS) else f"scheme {scheme}"
             doc = f"Chunk {one}: {plural(stop - start, 'plain byte')} stored in {span.size - HEADER_SIZE:,}, {codec}."
-            upper.append(Item(str(one), (), start, stop - start, tone, doc, here=here))
+            upper.append(Item(str(one), (), start, stop - start, tone, doc, f"chunk {one}", here))
             bands.append(Band(Item("", (span,), start, stop - start, tone, doc), (span.start, span.stop)))
-            lower.append(Item(codec, (span,), span.start, span.size, tone, doc, here=here))
+            lower.append(Item(codec, (span,), span.start, span.size, tone, doc, f"stored {one}", here))
         figure = Ribbon(
             "What chunks are, and what is stored of them",
             Ruler("Plain bytes", plain[0], max(plain[-1], plain[0] + 1), tuple(upper), "bytes"),
@@ -201,7 +201,15 @@ class LanesSketch:
 def _in_order(data: bytes, place: Place) -> Cells:
     """Bytes in the order of the file, each in the colour of its lane."""
     items = tuple(
-        Item(f"{byte:02x}", place(at), at, 1, _LANES[at % GROUPS], f"Byte {at % GROUPS} of number {at // GROUPS}.")
+        Item(
+            f"{byte:02x}",
+            place(at),
+            at,
+            1,
+            _LANES[at % GROUPS],
+            f"Byte {at % GROUPS} of number {at // GROUPS}.",
+            name=f"byte {at}",
+        )
         for at, byte in enumerate(data)
     )
     title = "As they are: numbers of four bytes, one after the other"
@@ -218,7 +226,8 @@ def _in_lanes(data: bytes, place: Place) -> Cells:
             alike = byte in (*run[max(column - 1, 0) : column], *run[column + 1 : column + 2])
             doc = f"Byte {lane} of number {column}{': like its neighbour' if alike else ''}."
             at, tone = lane * columns + column, Tone.HIT if alike else _LANES[lane]
-            items.append(Item(f"{byte:02x}", place(column * GROUPS + lane), at, 1, tone, doc))
+            of = column * GROUPS + lane
+            items.append(Item(f"{byte:02x}", place(of), at, 1, tone, doc, f"lane byte {of}"))
     names = tuple(f"lane {lane}" for lane in range(GROUPS))
     title = "In four lanes: all first bytes, then all second ones …"
     return Cells(title, GROUPS * columns, tuple(items), columns=columns, numbered=False, row_names=names)

@@ -3,8 +3,8 @@
 Hands and eyes of a test stay outside: the mouse and the keys are those of the display. What is asked here is what a
 person sees: where a part is on the screen, and what state the window is in.
 
-Questions: `state`; `where PART`, which is `byte:OFFSET`, `row:NUMBER`, `drop:PLACE`, `button:TEXT` or the name of a
-widget; `picture PATH`.
+Questions: `state`; `where PART`, which is `byte:OFFSET`, `row:NUMBER`, `drop:PLACE`, `choice:NUMBER`, `button:TEXT` or
+the name of a widget; `picture PATH`.
 """
 
 from __future__ import annotations
@@ -15,9 +15,11 @@ import threading
 from typing import Any
 
 from PySide6.QtCore import QObject, QPoint, QRect, Qt, Signal
-from PySide6.QtWidgets import QAbstractButton, QApplication, QWidget
+from PySide6.QtWidgets import QAbstractButton, QApplication, QRadioButton, QWidget
 
 from shardscope.__main__ import main
+from shardscope.lessons.lesson import Answer
+from shardscope.lessons.panel import LessonPanel
 from shardscope.trace.panel import TracePanel
 from shardscope.window.drop_places import DropPlace
 from shardscope.window.main_window import MainWindow
@@ -64,6 +66,25 @@ def state() -> dict[str, Any]:
         "search": shown.hex.search.status.text(),
         "results": shown.results.toolTip() if shown.results.isVisible() else "",
         "busy": bool(shown.jobs.open_jobs),
+        **_lesson(shown),
+    }
+
+
+def _lesson(shown: MainWindow) -> dict[str, Any]:
+    """Where a lesson is, and what answers its question."""
+    panel = shown.panels.panel(LessonPanel)
+    player = panel.player
+    question = player.stage.question if player.stage is not None else None
+    rights = [choice.right for choice in question.choices] if question is not None else []
+    typed = question is not None and question.kind in (Answer.NUMBER, Answer.TEXT)
+    return {
+        "lesson": player.lesson.name if player.lesson is not None else "",
+        "lesson_step": player.number,
+        "staged": player.stage is not None and not player.trouble,
+        "asks": question is not None,
+        "choices": [rights.index(False), rights.index(True)] if rights else [-1, -1],
+        "typed": player.stage.scene.fill(question.answer) if typed and player.stage is not None and question else "",
+        "verdict": panel.question.verdict.text(),
     }
 
 
@@ -80,6 +101,9 @@ def where(part: str) -> dict[str, Any]:
         table = shown.objects.table
         place = table.visualRect(table.objects.index(int(name), KEY))
         return _middle(table.viewport(), QRect(place.left(), place.top(), 60, place.height()))
+    if kind == "choice":
+        found = shown.panels.panel(LessonPanel).question.findChildren(QRadioButton)
+        return _middle(found[int(name)], found[int(name)].rect()) if int(name) < len(found) else {}
     if kind == "drop":
         places = shown.drop_places
         return _middle(places, places.rect_of(DropPlace[name]).toRect()) if places.isVisible() else {}
@@ -88,8 +112,12 @@ def where(part: str) -> dict[str, Any]:
         found = [one for one in top.findChildren(QAbstractButton) if one.text().replace("&", "") == name]
     else:
         found = top.findChildren(QWidget, part)
-    visible = [one for one in found if one.isVisible() and one.isEnabled()]
+    visible = [one for one in found if one.isVisible() and one.isEnabled() and not _scrolled_away(one)]
     return _middle(visible[0], visible[0].rect()) if visible else {}
+
+
+def _scrolled_away(widget: QWidget) -> bool:
+    return isinstance(widget, QAbstractButton) and not widget.visibleRegion().contains(widget.rect().center())
 
 
 def _middle(widget: QWidget, place: QRect) -> dict[str, Any]:

@@ -76,7 +76,9 @@ def step(panel: LessonPanel, qtbot: QtBot, number: int) -> None:
     qtbot.waitUntil(lambda: panel.player.number == number and panel.player.stage is not None, timeout=10_000)
 
 
-def test_a_lesson_is_walked_through(panel: LessonPanel, session: Session, settings: Settings, qtbot: QtBot) -> None:
+def test_a_lesson_is_walked_through(
+    panel: LessonPanel, session: Session, settings: Settings, qtbot: QtBot, data: Path
+) -> None:
     """Every kind of question, with wrong answers that explain, hints, *Show me*, and a fresh file at the end."""
     player = panel.player
     player.start(LESSON, own=True)
@@ -123,7 +125,8 @@ def test_a_lesson_is_walked_through(panel: LessonPanel, session: Session, settin
     panel.next.click()
     assert settings.is_lesson_done("small")
     assert panel.pages.currentWidget() is panel.list
-    assert not made.exists()
+    qtbot.waitUntil(lambda: not made.exists())
+    assert session.request.uri == str(data / "swh/small.shard"), "what was open before the lesson"
 
 
 def test_a_lesson_goes_on_where_it_was_left(panel: LessonPanel, settings: Settings, qtbot: QtBot) -> None:

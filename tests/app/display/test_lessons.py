@@ -1,0 +1,125 @@
+"""A lesson in the hands of a person, in a real X display: once by the mouse, once by the keyboard alone."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from shardcore.testing import sampled
+from shardscope.lessons.lesson import Lesson
+from shardscope.lessons.library import lessons
+from tests.app.display.person import Person, State
+from tests.app.display.program import running
+
+HERE = Path(__file__).parent
+LESSONS = [lesson for lesson in lessons() if lesson.name.endswith("-2-find-a-key")]
+
+
+@pytest.fixture(params=sampled(LESSONS, 1), ids=lambda lesson: lesson.format)
+def lesson(request: pytest.FixtureRequest) -> Lesson:
+    """*Find a key by hand*, of one format."""
+    found: Lesson = request.param
+    return found
+
+
+@pytest.fixture
+def person(x_display: dict[str, str], lesson: Lesson, tmp_path: Path) -> Iterator[Person]:
+    """Somebody before the window of the command, nothing open."""
+    environment = {**x_display, "XDG_CONFIG_HOME": str(tmp_path / "config"), "TMPDIR": str(tmp_path)}
+    pictures = Path(os.environ.get("SHARDSCOPE_PICTURES", tmp_path)) / f"lesson-{lesson.format}"
+    pictures.mkdir(parents=True, exist_ok=True)
+    with ExitStack() as stack:
+        errors = stack.enter_context((tmp_path / "errors.txt").open("w"))
+        program = stack.enter_context(running(HERE / "watched.py", ("--theme", "light"), environment, errors))
+        made = Person(program, program, environment, pictures, (0, 0))
+        made.until(lambda state: state["title"] == "Shardscope", "the window")
+        yield made
+        assert (tmp_path / "errors.txt").read_text() == ""
+
+
+@pytest.mark.display("xdotool")
+def test_a_lesson_is_walked_through(person: Person, lesson: Lesson, tmp_path: Path) -> None:
+    """From the welcome card by the mouse to the end; then from the menu by keys. Fresh files are gone in the end."""
+    person.look("welcome")
+    person.click(f"learn-{lesson.format}")
+    at(person, 0)
+    # The card begins the first lesson on the format; the second one is begun from the list.
+    person.click("lessonLeave")
+    person.until(lambda state: state["lesson"] == "", "the list")
+    person.look("list")
+    person.mouse.go(*person.find("lessonList"))
+    for _ in range(80):
+        if person.ask(f"where start-{lesson.name}").get("x"):
+            break
+        person.mouse.do("click", "5")
+    person.click(f"start-{lesson.name}")
+    for number in range(len(lesson.steps)):
+        by_mouse(person, lesson, number)
+    person.until(lambda state: state["lesson"] == "", "the end")
+    person.look("finished")
+
+    person.take_keyboard()
+    person.press("alt+l")
+    person.until(lambda state: state["focus"] == "lessonList", "the list")
+    tab_to(person, f"start-{lesson.name}")
+    person.press("space")
+    for number in range(len(lesson.steps)):
+        by_keys(person, lesson, number)
+    person.until(lambda state: state["lesson"] == "", "the end")
+    person.press("ctrl+q")
+    assert person.program.process.wait(30) == 0
+    assert not list(tmp_path.glob("shardscope-lesson-*"))
+
+
+def tab_to(person: Person, name: str) -> None:
+    """Presses Tab until something has the keyboard."""
+    for _ in range(80):
+        if person.ask("state")["focus"] == name:
+            return
+        person.press("Tab")
+    pytest.fail(f"Tab does not lead to {name}")
+
+
+def at(person: Person, number: int) -> State:
+    """Waits until a step is there."""
+    return person.until(lambda state: state["lesson_step"] == number and state["staged"], f"step {number}")
+
+
+def by_mouse(person: Person, lesson: Lesson, number: int) -> None:
+    """Looks at a step, answers a choice wrong and then right, has other answers shown, and goes on."""
+    state = at(person, number)
+    person.look(f"step-{number}")
+    if state["asks"]:
+        wrong, right = state["choices"]
+        if wrong >= 0:
+            person.click(f"choice:{wrong}")
+            person.until(lambda state: state["verdict"].startswith("✗"), "a word to the wrong answer")
+            person.click(f"choice:{right}")
+        else:
+            person.click("lessonShowMe")
+        person.until(lambda state: state["verdict"].startswith("✓"), "a word to the right answer")
+        person.look(f"answered-{number}")
+    person.click("lessonNext")
+
+
+def by_keys(person: Person, lesson: Lesson, number: int) -> None:
+    """Types what is a number or a text, has the rest shown, and goes on; the mouse is not touched."""
+    state = at(person, number)
+    if state["asks"] and state["typed"]:
+        person.until(lambda state: state["focus"] == "lessonAnswer", "the field")
+        person.type("-7")
+        person.press("Return")
+        person.until(lambda state: state["verdict"].startswith("✗"), "a word to the wrong answer")
+        person.type(state["typed"])
+        person.press("Return")
+        person.until(lambda state: state["verdict"].startswith("✓"), "a word to the right answer")
+    elif state["asks"]:
+        person.press("alt+l")
+        tab_to(person, "lessonShowMe")
+        person.press("space")
+        person.until(lambda state: state["verdict"].startswith("✓"), "the answer")
+    person.press("alt+l", "ctrl+Page_Down")
