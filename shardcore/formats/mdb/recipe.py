@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from shardcore.errors import ExternalMissing, ShardError
@@ -11,6 +12,7 @@ from shardcore.formats.mdb.file import MdbFile
 from shardcore.formats.mdb.geometry import FILE
 from shardcore.formats.mdb.layout import CAS_ENTRY, RECORD_SIZE
 from shardcore.formats.mdb.objects import block_of
+from shardcore.formats.mdb.segments import AT_ONCE
 from shardcore.formats.mdb.xorbs import SPAN_PREFIX, Xorb
 from shardcore.objects import ObjectRef
 from shardcore.span import Span
@@ -44,6 +46,23 @@ def recipe_of(file: MdbFile, ref: ObjectRef) -> dict[str, Any]:
     hashes = to_texts(rows["chunk_hash"])
     chunks = [{"hash": h, "start": a, "size": n, "flags": f} for h, a, n, f in zip(hashes, *columns, strict=True)]
     return {"xorb": ref.extras["xorb"], "size": ref.size, "chunks": chunks}
+
+
+def recipe_pieces(file: MdbFile, ref: ObjectRef) -> Iterator[bytes]:
+    """The recipe as JSON, in pieces: a file can have hundreds of thousands of segments."""
+    if ref.kind != FILE or len(ref.extras["segments"]) <= AT_ONCE:
+        yield json.dumps(recipe_of(file, ref), indent=1).encode() + b"\n"
+        return
+    block = block_of(file, ref)
+    head = json.dumps({"file": ref.key, "size": ref.size, "sha256": ref.extras["sha256"], "segments": []}, indent=1)
+    yield head.removesuffix("]\n}").encode()
+    count = len(block.segments)
+    for first in range(0, count, AT_ONCE):
+        last = min(first + AT_ONCE, count)
+        ranges = [None] * (last - first) if block.ranges is None else to_texts(block.ranges[first:last])
+        rows = [s | {"range_hash": r} for s, r in zip(block.segment_list[first:last], ranges, strict=True)]
+        text = json.dumps({"segments": rows}, indent=1).partition("[")[2].removesuffix("\n ]\n}")
+        yield (text + ("," if last < count else "\n ]\n}\n")).encode()
 
 
 def tell_content(file: MdbFile, ref: ObjectRef, look: Look) -> None:
