@@ -66,7 +66,9 @@ def _has_content(shard: MdbShard, ref: ObjectRef, away: set[str]) -> bool:
         away: Xorbs that are known to be missing; more are added.
     """
     segments = ref.extras["segments"]
-    first = segments[0]["xorb"] if len(segments) else ""
+    if not len(segments):
+        return True
+    first = segments[0]["xorb"]
     if first in away:
         return False
     try:

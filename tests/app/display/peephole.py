@@ -18,6 +18,7 @@ from PySide6.QtCore import QObject, QPoint, QRect, Qt, Signal
 from PySide6.QtWidgets import QAbstractButton, QApplication, QWidget
 
 from shardscope.__main__ import main
+from shardscope.lessons.panel import LessonPanel
 from shardscope.trace.panel import TracePanel
 from shardscope.window.drop_places import DropPlace
 from shardscope.window.main_window import MainWindow
@@ -41,6 +42,7 @@ def state() -> dict[str, Any]:
     if shown is None:
         return {"title": ""}
     session = shown.session
+    sandbox, player = shown.breaking.sandbox, shown.panels.panel(LessonPanel).player
     span, walk = session.selection.span, session.walk
     focus, sheet = QApplication.focusWidget(), QApplication.activeModalWidget()
     return {
@@ -63,6 +65,15 @@ def state() -> dict[str, Any]:
         "trace_in_front": shown.panels.panel(TracePanel).isVisible(),
         "search": shown.hex.search.status.text(),
         "results": shown.results.toolTip() if shown.results.isVisible() else "",
+        "sandbox": sandbox.on,
+        "changes": [change.what for change in sandbox.changes],
+        "compared": sandbox.impact is not None,
+        "news": shown.breaking.panel.news.text,
+        "lesson": player.lesson.name if player.lesson is not None else "",
+        "step": player.number,
+        "staged": player.stage is not None,
+        "solved": player.solved,
+        "told": shown.bar.text,
         "busy": bool(shown.jobs.open_jobs),
     }
 
