@@ -154,6 +154,7 @@ class Found:
         why: Why it is damaged or lost, where that is known beforehand.
         without_index: Whether it was found without the index.
         raw: Whether it is a stretch that belongs to nothing, and no object.
+        looks: Looks that it costs, besides those that were taken to find it.
     """
 
     key: str | None
@@ -164,6 +165,7 @@ class Found:
     why: str = ""
     without_index: bool = False
     raw: bool = False
+    looks: int = EACH_FOUND
 
 
 Checked = Callable[[ObjectRef], str]

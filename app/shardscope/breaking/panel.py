@@ -285,6 +285,8 @@ class BreakingPanel(QWidget):
             return self.tr("▲ {0} not served any more; nobody gets wrong bytes.").format(
                 plural(len(lost), "object is", "objects are")
             )
+        if not impact.counts:
+            return self.tr("● No object is served, neither on disk nor here: only checks can notice.")
         if any(check.notices for check in impact.checks):
             return self.tr("✓ A check noticed it, and every object is served as before.")
         return self.tr("✓ Every object is served as before, and no check warns.")

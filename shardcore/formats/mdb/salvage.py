@@ -22,6 +22,8 @@ from shardcore.sources.patched import Change, PatchedSource
 
 _BY_HASHES = "the hashes of its ranges and of the file"
 _FOOTER = 200
+_LOOKS = 8
+"""Looks that a recipe costs: it is put together from several records, and written as JSON."""
 
 
 def salvage(damaged: Damaged) -> Iterator[Found]:
@@ -54,7 +56,7 @@ def _records(damaged: Damaged, shard: MdbShard, *, without_index: bool) -> Itera
             pieces, by = partial(bounded, shard, ref, damaged.limit), _BY_HASHES
         else:
             pieces, by, name = partial(_recipe, shard, ref), "", f"{name.replace(':', '-')}.recipe.json"
-        yield Found(ref.key, name, ref.spans, pieces, by, without_index=without_index)
+        yield Found(ref.key, name, ref.spans, pieces, by, without_index=without_index, looks=_LOOKS)
 
 
 def _has_content(shard: MdbShard, ref: ObjectRef, away: set[str]) -> bool:
