@@ -57,8 +57,8 @@ def lz4_end(read: Read, start: int, stop: int, most: int = MOST_BLOCKS) -> int |
     head = read(start, min(start + 7, stop))
     if len(head) < 7 or head[:4] != LZ4_MAGIC:
         return None
-    flags, most = head[4], _LZ4_SIZES.get(head[5] >> 4 & 7)
-    if flags >> 6 != 1 or flags & 2 or most is None or head[5] & 0x8F:
+    flags, largest = head[4], _LZ4_SIZES.get(head[5] >> 4 & 7)
+    if flags >> 6 != 1 or flags & 2 or largest is None or head[5] & 0x8F:
         return None
     at = start + 6 + (8 if flags & 8 else 0) + (4 if flags & 1 else 0) + 1
     while at + 4 <= stop and most > 0:
@@ -69,7 +69,7 @@ def lz4_end(read: Read, start: int, stop: int, most: int = MOST_BLOCKS) -> int |
             at += 4 if flags & 4 else 0
             return at if at <= stop else None
         size &= 0x7FFFFFFF
-        if size > most:
+        if size > largest:
             return None
         at += size + (4 if flags & 16 else 0)
     return None

@@ -125,6 +125,7 @@ class Damaged:
         effort: What the search may still cost.
         notes: What a reader of the report has to know of this file, a sentence each; searches add to them.
         raw: Whether stretches that nobody claims are wanted, too.
+        unclaimed: The stretches that there are, half-open, where a format can have plain payloads in them.
     """
 
     source: Source
@@ -135,6 +136,7 @@ class Damaged:
     effort: Effort = field(default_factory=lambda: Effort(0))
     notes: list[str] = field(default_factory=list)
     raw: bool = False
+    unclaimed: list[tuple[int, int]] = field(default_factory=list)
 
     def looks(self, at: int, looks: int = 1) -> bool:
         """Whether the search may go on at a place; if not, it is noted that it ended there."""
@@ -240,6 +242,7 @@ def unclaimed(damaged: Damaged, gaps: Iterable[tuple[int, int]]) -> Iterator[Fou
         gaps: The stretches, half-open, ascending.
     """
     found = [(start, stop) for start, stop in gaps if stop > start]
+    damaged.unclaimed.extend(found)
     if not damaged.raw:
         if found:
             many = plural(sum(stop - start for start, stop in found), "byte")

@@ -93,6 +93,7 @@ class Salvage:
         items: What was found, in the order in which it was.
         folder: Where files were written; None where it was only looked.
         notes: What was left out, a sentence each.
+        unclaimed: Bytes that belong to nothing, and may be payloads that are stored plain.
     """
 
     format: str
@@ -100,6 +101,7 @@ class Salvage:
     items: tuple[Saved, ...]
     folder: Path | None = None
     notes: tuple[str, ...] = field(default=())
+    unclaimed: int = 0
 
     def count(self, condition: Condition) -> int:
         """How many objects are in a condition; stretches that belong to nothing are none."""
@@ -173,7 +175,8 @@ def salvage(
             damaged = search.damaged(one, shard)
             items = tuple(saver.save(found, damaged.effort) for found in _found(one, damaged))
         notes = (*damaged.notes, *damaged.effort.notes, *saver.notes)
-        done = Salvage(one.name, opens, items, target, notes)
+        unclaimed = sum(stop - start for start, stop in damaged.unclaimed)
+        done = Salvage(one.name, opens, items, target, notes, unclaimed)
         if target is not None:
             _write_report(target, source, done)
         return done
@@ -298,7 +301,11 @@ class _Saver:
         """Reads one thing to its end, and writes it where it is whole or nothing speaks against it."""
 
         def saved(condition: Condition, **more: Any) -> Saved:
-            facts = {"why": found.why, "spans": found.spans[:_MOST_SPANS], "without_index": found.without_index}
+            facts: dict[str, Any] = {
+                "why": found.why,
+                "spans": found.spans[:_MOST_SPANS],
+                "without_index": found.without_index,
+            }
             return Saved(found.key, found.name, condition, **(facts | {"raw": found.raw} | more))
 
         if found.pieces is None:

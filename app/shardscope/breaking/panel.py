@@ -236,7 +236,7 @@ class BreakingPanel(QWidget):
         sandbox = self.sandbox
         self._pages.setCurrentIndex(int(sandbox.on))
         self.begin.setEnabled(not sandbox.why_not)
-        self.begin.setToolTip(sandbox.why_not)
+        self.begin.setToolTip(self.actions_.switch.toolTip())
         self.salvage_button.setEnabled(self.actions_.salvage.isEnabled())
         if sandbox.on:
             self._selected(self._session.selection)
