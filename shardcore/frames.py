@@ -18,10 +18,15 @@ Read = Callable[[int, int], bytes]
 _ZSTD_BLOCK = 1 << 17
 _LZ4_SIZES = {4: 1 << 16, 5: 1 << 18, 6: 1 << 20, 7: 1 << 22}
 _FEED = 1 << 18
+MOST_BLOCKS = 1 << 20
+"""Blocks of one frame that are followed: hostile ones may have no bytes."""
 
 
-def zstd_end(read: Read, start: int, stop: int) -> int | None:
-    """One past the last byte of the zstd frame that begins at `start`; None where none ends before `stop`."""
+def zstd_end(read: Read, start: int, stop: int, most: int = MOST_BLOCKS) -> int | None:
+    """One past the last byte of the zstd frame that begins at `start`; None where none ends before `stop`.
+
+    One of more than `most` blocks is not followed to its end.
+    """
     head = read(start, min(start + 18, stop))
     if len(head) < 6 or head[:4] != ZSTD_MAGIC:
         return None
@@ -31,7 +36,8 @@ def zstd_end(read: Read, start: int, stop: int) -> int | None:
     single = bool(descriptor & 0x20)
     content = (1 if single else 0, 2, 4, 8)[descriptor >> 6]
     at = start + 5 + (0 if single else 1) + (0, 1, 2, 4)[descriptor & 3] + content
-    while at + 3 <= stop:
+    while at + 3 <= stop and most > 0:
+        most -= 1
         block = int.from_bytes(read(at, at + 3), "little")
         kind, size = block >> 1 & 3, block >> 3
         if kind == 3 or size > _ZSTD_BLOCK:
@@ -43,23 +49,27 @@ def zstd_end(read: Read, start: int, stop: int) -> int | None:
     return None
 
 
-def lz4_end(read: Read, start: int, stop: int) -> int | None:
-    """One past the last byte of the LZ4 frame that begins at `start`; None where none ends before `stop`."""
+def lz4_end(read: Read, start: int, stop: int, most: int = MOST_BLOCKS) -> int | None:
+    """One past the last byte of the LZ4 frame that begins at `start`; None where none ends before `stop`.
+
+    One of more than `most` blocks is not followed to its end.
+    """
     head = read(start, min(start + 7, stop))
     if len(head) < 7 or head[:4] != LZ4_MAGIC:
         return None
-    flags, most = head[4], _LZ4_SIZES.get(head[5] >> 4 & 7)
-    if flags >> 6 != 1 or flags & 2 or most is None or head[5] & 0x8F:
+    flags, largest = head[4], _LZ4_SIZES.get(head[5] >> 4 & 7)
+    if flags >> 6 != 1 or flags & 2 or largest is None or head[5] & 0x8F:
         return None
     at = start + 6 + (8 if flags & 8 else 0) + (4 if flags & 1 else 0) + 1
-    while at + 4 <= stop:
+    while at + 4 <= stop and most > 0:
+        most -= 1
         size = int.from_bytes(read(at, at + 4), "little")
         at += 4
         if not size:
             at += 4 if flags & 4 else 0
             return at if at <= stop else None
         size &= 0x7FFFFFFF
-        if size > most:
+        if size > largest:
             return None
         at += size + (4 if flags & 16 else 0)
     return None

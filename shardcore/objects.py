@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import Any, overload
@@ -209,6 +209,14 @@ class Objects(ABC):
             SourceError: The bytes cannot be had.
         """
 
+    def refs(self, rows: NDArray[np.int64]) -> Iterator[ObjectRef]:
+        """Some rows as objects; formats with small objects make many of them at once.
+
+        Args:
+            rows: Row numbers, shape `(n,)`.
+        """
+        return map(self.ref, rows.tolist())
+
     @property
     def orders(self) -> tuple[str, ...]:
         """The orders that `order` knows now; `slot` always, others after `Shard.load_index`."""
@@ -329,6 +337,10 @@ class LazyObjects(Objects):
     def ref(self, row: int) -> ObjectRef:
         """See `Objects.ref`."""
         return self._load().ref(row)
+
+    def refs(self, rows: NDArray[np.int64]) -> Iterator[ObjectRef]:
+        """See `Objects.refs`."""
+        return self._load().refs(rows)
 
     @property
     def orders(self) -> tuple[str, ...]:

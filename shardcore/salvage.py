@@ -9,12 +9,13 @@ nothing does. Nothing is allocated from a declared count; what is decompressed i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shardcore.errors import DEFAULT_LIMIT, ShardError, UsageError, ends_reading
 from shardcore.objects import ObjectRef, State
@@ -22,15 +23,76 @@ from shardcore.progress import Progress, no_progress
 from shardcore.shard import Shard, bounded
 from shardcore.sources.base import Source
 from shardcore.span import Span
+from shardcore.words import plural
 
 MOST_FOUND = 1_000_000
 """Things that are listed of one file; a hostile one may look like a million empty objects."""
 
-MOST_TRIES = 200_000
-"""Places that are looked at in vain for something that may begin there."""
+LOOKS = 100_000
+"""Looks that any file is worth: a place where something may begin is one, reading and checking what is there some."""
+
+LOOKS_BYTES = 32
+"""A larger file is worth one more look for so many bytes."""
+
+EACH_FOUND = 4
+"""Looks that a thing costs that was found, whatever is in it."""
 
 WINDOW = 1 << 20
 """Bytes that are searched at a time."""
+
+_NEAR = 1 << 18
+
+
+class Effort:
+    """What the search in one file may cost, in looks: a hostile one may look like objects everywhere.
+
+    Args:
+        size: Bytes of the file.
+    """
+
+    def __init__(self, size: int) -> None:
+        self.most = self.left = LOOKS + size // LOOKS_BYTES
+        self._ended: list[str] = []
+
+    def takes(self, looks: int, otherwise: str) -> bool:
+        """Whether there are as many looks left; if not, it is noted what was left out.
+
+        Args:
+            looks: How many.
+            otherwise: What is left out without them, as a sentence.
+        """
+        self.left -= looks
+        if self.left >= 0:
+            return True
+        if otherwise not in self._ended:
+            self._ended.append(otherwise)
+        return False
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was left out, a sentence each."""
+        return tuple(f"{one}: {self.most:,} looks are what a file of its size is worth" for one in self._ended)
+
+
+class Near:
+    """Reads small pieces of a source, one close to the other, without asking it for each.
+
+    Args:
+        source: The source.
+    """
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._start, self._data = 0, b""
+
+    def __call__(self, start: int, stop: int) -> bytes:
+        """The bytes `[start, stop)`, which are in the source."""
+        at = start - self._start
+        if at < 0 or stop - self._start > len(self._data):
+            self._start = start
+            self._data = self._source.read(start, max(stop, min(start + _NEAR, self._source.size)))
+            at = 0
+        return self._data[at : at + stop - start]
 
 
 def _nobody(source: Source) -> Shard:
@@ -60,6 +122,10 @@ class Damaged:
         limit: Most plain bytes of one object.
         progress: Called with the bytes searched, and all; may raise `Cancelled`.
         reopen: Opens other bytes as the format, and gives what is left of them: of the file with its frame mended.
+        effort: What the search may still cost.
+        notes: What a reader of the report has to know of this file, a sentence each; searches add to them.
+        raw: Whether stretches that nobody claims are wanted, too.
+        unclaimed: The stretches that there are, half-open, where a format can have plain payloads in them.
     """
 
     source: Source
@@ -67,6 +133,14 @@ class Damaged:
     reopen: Callable[[Source], Shard] = _nobody
     limit: int = DEFAULT_LIMIT
     progress: Progress = no_progress
+    effort: Effort = field(default_factory=lambda: Effort(0))
+    notes: list[str] = field(default_factory=list)
+    raw: bool = False
+    unclaimed: list[tuple[int, int]] = field(default_factory=list)
+
+    def looks(self, at: int, looks: int = 1) -> bool:
+        """Whether the search may go on at a place; if not, it is noted that it ended there."""
+        return self.effort.takes(looks, f"the search ended at byte {at}, and what begins after it is not listed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +155,8 @@ class Found:
         checked_by: What vouches for the content when `pieces` comes to its end; empty where nothing does.
         why: Why it is damaged or lost, where that is known beforehand.
         without_index: Whether it was found without the index.
+        raw: Whether it is a stretch that belongs to nothing, and no object.
+        looks: Looks that it costs, besides those that were taken to find it.
     """
 
     key: str | None
@@ -90,6 +166,8 @@ class Found:
     checked_by: str = ""
     why: str = ""
     without_index: bool = False
+    raw: bool = False
+    looks: int = EACH_FOUND
 
 
 Checked = Callable[[ObjectRef], str]
@@ -126,18 +204,18 @@ def refs(damaged: Damaged, kinds: frozenset[str] | None = None) -> Iterator[Obje
         if ends_reading(error):
             raise
         return
-    for row in _rows(shard, count):
-        ref = shard.objects.ref(row)
-        if kinds is None or ref.kind in kinds:
-            yield ref
+    for rows in _rows(shard, count, kinds):
+        yield from shard.objects.refs(rows)
 
 
-def _rows(shard: Shard, count: int) -> Iterator[int]:
-    """The rows of objects; those that are unused or deleted are left out a thousand at a time."""
+def _rows(shard: Shard, count: int, kinds: frozenset[str] | None) -> Iterator[NDArray[np.int64]]:
+    """The rows of objects of some kinds, a thousand at a time without those that are unused or deleted."""
+    wanted = [number for number, kind in enumerate(shard.objects.kinds) if kinds is None or kind in kinds]
     for first in range(0, min(count, MOST_FOUND), 1000):
         rows = np.arange(first, min(first + 1000, count), dtype=np.int64)
-        states = shard.objects.columns(rows).state
-        yield from rows[~np.isin(states, (State.UNUSED, State.DELETED, State.TOMBSTONED))].tolist()
+        columns = shard.objects.columns(rows)
+        gone = np.isin(columns.state, (State.UNUSED, State.DELETED, State.TOMBSTONED))
+        yield rows[~gone & np.isin(columns.kind, wanted)]
 
 
 def occurrences(
@@ -154,6 +232,31 @@ def occurrences(
             yield at + here
             here = window.find(pattern, here + 1)
         at = end
+
+
+def unclaimed(damaged: Damaged, gaps: Iterable[tuple[int, int]]) -> Iterator[Found]:
+    """Stretches that belong to nothing, as they lie there, where they are wanted; else it is noted that there are some.
+
+    Args:
+        damaged: The file.
+        gaps: The stretches, half-open, ascending.
+    """
+    found = [(start, stop) for start, stop in gaps if stop > start]
+    damaged.unclaimed.extend(found)
+    if not damaged.raw:
+        if found:
+            many = plural(sum(stop - start for start, stop in found), "byte")
+            where = plural(len(found), "stretch", "stretches")
+            damaged.notes.append(f"{many} in {where} belong to nothing that was found; raw stretches can be asked for")
+        return
+    for start, stop in found:
+        if not damaged.looks(start):
+            return
+        pieces = partial(pieces_of, damaged.source, start, stop)
+        why = "bytes that nobody claims: stored plain, damaged, or no object at all"
+        yield Found(
+            None, f"raw-{start}-{stop}", (Span("", start, stop),), pieces, why=why, without_index=True, raw=True
+        )
 
 
 def pieces_of(source: Source, start: int, stop: int) -> Iterator[bytes]:

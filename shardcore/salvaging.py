@@ -17,7 +17,7 @@ from shardcore.format import Format
 from shardcore.progress import Progress, no_progress
 from shardcore.registry import all_formats, format_of
 from shardcore.registry import open as open_shard
-from shardcore.salvage import MOST_FOUND, Condition, Damaged, Found, indexed
+from shardcore.salvage import EACH_FOUND, Condition, Damaged, Effort, Found, indexed
 from shardcore.shard import Shard
 from shardcore.sources.base import Folder, Source
 from shardcore.sources.remote.options import RemoteOptions
@@ -51,6 +51,7 @@ class Saved:
         why: Why it is damaged or lost, or was not written.
         spans: Where its stored bytes are; the first of them.
         without_index: Whether it was found without the index.
+        raw: Whether it is a stretch that belongs to nothing, and no object.
     """
 
     key: str | None
@@ -63,6 +64,7 @@ class Saved:
     why: str = ""
     spans: tuple[Span, ...] = ()
     without_index: bool = False
+    raw: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """The JSON form of the command line."""
@@ -77,6 +79,7 @@ class Saved:
             "why": self.why or None,
             "spans": [span.to_json() for span in self.spans],
             "without_index": self.without_index,
+            "raw": self.raw,
         }
 
 
@@ -90,6 +93,7 @@ class Salvage:
         items: What was found, in the order in which it was.
         folder: Where files were written; None where it was only looked.
         notes: What was left out, a sentence each.
+        unclaimed: Bytes that belong to nothing, and may be payloads that are stored plain.
     """
 
     format: str
@@ -97,21 +101,30 @@ class Salvage:
     items: tuple[Saved, ...]
     folder: Path | None = None
     notes: tuple[str, ...] = field(default=())
+    unclaimed: int = 0
 
     def count(self, condition: Condition) -> int:
-        """How many things are in a condition."""
-        return sum(one.condition is condition for one in self.items)
+        """How many objects are in a condition; stretches that belong to nothing are none."""
+        return sum(one.condition is condition and not one.raw for one in self.items)
+
+    @property
+    def raw(self) -> int:
+        """How many stretches that belong to nothing were taken."""
+        return sum(one.raw for one in self.items)
 
     @property
     def without_key(self) -> int:
         """How many can be taken out that have no key."""
         there = (Condition.WHOLE, Condition.UNCHECKED)
-        return sum(one.key is None and one.condition in there for one in self.items)
+        return sum(one.key is None and one.condition in there and not one.raw for one in self.items)
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many things are in each condition, and how many have no key."""
-        return {one.value: self.count(one) for one in Condition} | {"without_key": self.without_key}
+        """How many things are in each condition, how many have no key, and how many are raw stretches."""
+        return {one.value: self.count(one) for one in Condition} | {
+            "without_key": self.without_key,
+            "raw": self.raw,
+        }
 
     def summary(self) -> dict[str, Any]:
         """The JSON form of the command line, without the items."""
@@ -124,6 +137,7 @@ def salvage(
     *,
     format: str | None = None,
     limit: int = DEFAULT_LIMIT,
+    raw: bool = False,
     progress: Progress = no_progress,
     remote: RemoteOptions | None = None,
     **options: Any,
@@ -137,6 +151,7 @@ def salvage(
         folder: Where the files go; None to look only.
         format: The name of the format; None to recognise it, by what can be found where its beginning is damaged.
         limit: Most plain bytes of one object.
+        raw: Whether stretches that belong to nothing are taken, too, where a format can have plain payloads there.
         progress: Called often; may raise `Cancelled`.
         remote: How remote things are reached.
         **options: Options for opening, as of `shardcore.open`.
@@ -152,12 +167,16 @@ def salvage(
     try:
         target = _made(folder)
         lent = _Lent(source)
-        name = format or _format_of(lent, limit, progress, options)
+        search = _Search(lent, limit, raw, progress, options)
+        name = format or _format_of(search)
         saver = _Saver(source, target, limit, progress)
         with _opened(lent, name, options) as shard:
             one, opens = format_of(name), str(shard.damage) if shard.damage else ""
-            items = tuple(saver.save(found) for found in _found(one, lent, shard, limit, progress, options))
-        done = Salvage(one.name, opens, items, target, saver.notes)
+            damaged = search.damaged(one, shard)
+            items = tuple(saver.save(found, damaged.effort) for found in _found(one, damaged))
+        notes = (*damaged.notes, *damaged.effort.notes, *saver.notes)
+        unclaimed = sum(stop - start for start, stop in damaged.unclaimed)
+        done = Salvage(one.name, opens, items, target, notes, unclaimed)
         if target is not None:
             _write_report(target, source, done)
         return done
@@ -188,25 +207,49 @@ class _Lent(WrapperSource):
         """Leaves it open."""
 
 
-def _format_of(source: Source, limit: int, progress: Progress, options: dict[str, Any]) -> str:
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """What a search is made with."""
+
+    source: Source
+    limit: int
+    raw: bool
+    progress: Progress
+    options: dict[str, Any]
+
+    def damaged(self, one: Format, shard: Shard) -> Damaged:
+        """The file as the format takes it."""
+        effort = Effort(self.source.size)
+
+        def reopen(other: Source) -> Shard:
+            return _opened(other, one.name, self.options)
+
+        return Damaged(self.source, shard, reopen, self.limit, self.progress, effort, raw=self.raw)
+
+
+def _format_of(search: _Search) -> str:
     """The format that opens it; where none does, the one that finds the most.
 
     Raises:
         UsageError: None finds anything.
     """
+    source, options = search.source, search.options
     with _opened(source, None, options) as shard:
         if shard.format != "unknown":
             return shard.format
     fitting = [one for one in all_formats() if any(fnmatchcase(source.name.lower(), f"*{s}") for s in one.suffixes)]
+    if len(fitting) == 1:
+        return fitting[0].name
     worth: dict[str, int] = {}
     for one in fitting or all_formats():
         try:
             shard = _opened(source, one.name, options)
         except UsageError:
             continue
-        saver = _Saver(source, None, limit, progress)
+        saver = _Saver(source, None, search.limit, search.progress)
         with shard:
-            found = [saver.save(item) for item in _found(one, source, shard, limit, progress, options)]
+            damaged = replace(search, raw=False).damaged(one, shard)
+            found = [saver.save(item, damaged.effort) for item in _found(one, damaged)]
         sizes = [item.size * (2 if item.condition is Condition.WHOLE else 1) for item in found if item.size > 0]
         worth[one.name] = sum(sizes)
     best = max(worth, key=lambda name: worth[name], default="")
@@ -220,13 +263,11 @@ def _opened(source: Source, name: str | None, options: dict[str, Any]) -> Shard:
     return open_shard(source, format=name, partial=True, **options)
 
 
-def _found(
-    one: Format, source: Source, shard: Shard, limit: int, progress: Progress, options: dict[str, Any]
-) -> Iterator[Found]:
-    damaged = Damaged(source, shard, lambda other: _opened(other, one.name, options), limit, progress)
+def _found(one: Format, damaged: Damaged) -> Iterator[Found]:
+    """What the format finds, as long as there are looks left."""
     found = one.salvage(damaged) if one.salvage is not None else indexed(damaged, lambda _: "")
     for number, item in enumerate(found):
-        if number >= MOST_FOUND:
+        if not damaged.effort.takes(item.looks, f"only the first {plural(number, 'thing is', 'things are')} listed"):
             return
         yield item
 
@@ -256,18 +297,23 @@ class _Saver:
         many = plural(self._over, "object was", "objects were")
         return (f"{many} not read: together they have far more bytes than the file",) if self._over else ()
 
-    def save(self, found: Found) -> Saved:
+    def save(self, found: Found, effort: Effort) -> Saved:
         """Reads one thing to its end, and writes it where it is whole or nothing speaks against it."""
-        spans = found.spans[:_MOST_SPANS]
-        plain = Saved(
-            found.key, found.name, Condition.LOST, spans=spans, why=found.why, without_index=found.without_index
-        )
+
+        def saved(condition: Condition, **more: Any) -> Saved:
+            facts: dict[str, Any] = {
+                "why": found.why,
+                "spans": found.spans[:_MOST_SPANS],
+                "without_index": found.without_index,
+            }
+            return Saved(found.key, found.name, condition, **(facts | {"raw": found.raw} | more))
+
         if found.pieces is None:
             there = any(span.size for span in found.spans)
-            return replace(plain, condition=Condition.DAMAGED if there else Condition.LOST)
+            return saved(Condition.DAMAGED if there else Condition.LOST)
         if self._left <= 0:
             self._over += 1
-            return replace(plain, condition=Condition.UNCHECKED, why="not read: too many bytes in all")
+            return saved(Condition.UNCHECKED, why="not read: too many bytes in all")
         condition = Condition.WHOLE if found.checked_by else Condition.UNCHECKED
         digest, size = hashlib.sha256(), 0
 
@@ -284,7 +330,7 @@ class _Saver:
         def pieces() -> Iterator[bytes]:
             nonlocal size
             for piece in stored():
-                self._progress(max(self._size - 1, 0), self._size)
+                self._progress(max(self._size - 1, 0), max(self._size, 1))
                 digest.update(piece)
                 size += len(piece)
                 self._left -= len(piece)
@@ -304,15 +350,9 @@ class _Saver:
             # What cannot be written is no damage of the file.
             if error not in fault or ends_reading(error):
                 raise
-            return replace(plain, condition=Condition.DAMAGED, why=error.message)
-        return replace(
-            plain,
-            condition=condition,
-            path=path,
-            size=size,
-            sha256=digest.hexdigest(),
-            checked_by=found.checked_by,
-        )
+            effort.left -= EACH_FOUND  # saying why takes longer than reading
+            return saved(Condition.DAMAGED, why=error.message)
+        return saved(condition, path=path, size=size, sha256=digest.hexdigest(), checked_by=found.checked_by)
 
     def _write(self, found: Found, condition: Condition, pieces: Iterator[bytes]) -> str:
         assert self._folder is not None

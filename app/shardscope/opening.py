@@ -128,12 +128,13 @@ class OpenRequest:
                 len(shard.members)
         return shard
 
-    def salvage(self, folder: Path | None, progress: Progress) -> Salvage:
+    def salvage(self, folder: Path | None, progress: Progress, *, raw: bool = False) -> Salvage:
         """Takes out what is whole, of the changed bytes in a sandbox.
 
         Args:
             folder: Where it goes; None to look only.
             progress: Is told how far it is.
+            raw: Whether stretches that belong to nothing are taken, too.
 
         Raises:
             ShardError: Nothing is found, or files cannot be written.
@@ -144,6 +145,7 @@ class OpenRequest:
                 where,
                 folder,
                 format=self.format,
+                raw=raw,
                 progress=progress,
                 remote=self.remote,
                 isolated=True,

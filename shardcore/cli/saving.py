@@ -26,6 +26,9 @@ def salvage(
     plan: Annotated[
         bool, typer.Option("--plan", help="Only report: nothing is written, and DIR is not needed.")
     ] = False,
+    raw: Annotated[
+        bool, typer.Option("--raw", help="Also stretches that nobody claims, as they lie there (des).")
+    ] = False,
     limit_bytes: Limit = DEFAULT_LIMIT,
     json: Json = False,
     how: Opening = USUAL,
@@ -42,6 +45,7 @@ def salvage(
             None if plan else folder,
             format=how.format,
             limit=limit_bytes or ANY_SIZE,
+            raw=raw,
             progress=progress,
             remote=how.remote,
             **how.options,
@@ -62,7 +66,9 @@ def salvage(
 def _tell(one: Saved) -> None:
     """One line about one thing that was found."""
     name = visible(one.path or one.key or one.name)
-    if one.sha256:
+    if one.raw:
+        tell_line(f"{'raw':9}  {name}  {one.size}  {one.sha256}  ({visible(one.why)})")
+    elif one.sha256:
         by = f"checked by {one.checked_by}" if one.checked_by else "nothing vouches for it"
         key = "" if one.key is not None else "; found without a key"
         tell_line(f"{one.condition.value:9}  {name}  {one.size}  {one.sha256}  ({by}{key})")
@@ -75,7 +81,8 @@ def _sum_up(done: Salvage) -> None:
     counts = done.counts
     parts = [f"{counts[name]:,} {name}" for name in ("whole", "unchecked", "damaged", "lost")]
     keyless = f"; {counts['without_key']:,} of them without a key" if counts["without_key"] else ""
-    tell_line(f"{done.format}: {plural(len(done.items), 'object')}: {', '.join(parts)}{keyless}")
+    stretches = f"; {plural(done.raw, 'stretch', 'stretches')} that nobody claims" if done.raw else ""
+    tell_line(f"{done.format}: {plural(len(done.items) - done.raw, 'object')}: {', '.join(parts)}{keyless}{stretches}")
     if done.opens:
         warn(f"the file does not open as a whole: {done.opens}")
     for note in done.notes:

@@ -57,6 +57,7 @@ def commands_of(one: Hostile, path: Path, folder: Path) -> list[Command]:
         Command(("verify", uri), expands=one.sparse, at_end=True),
         Command(("verify", uri, "--depth", "index", "--json"), at_end=True),
         Command(("extract", uri, str(folder / "taken"), "--limit-bytes", "1000000"), expands=True),
+        Command(("salvage", uri, "--plan", "--limit-bytes", "1000000"), expands=one.sparse, at_end=True),
     ]
     for key in one.keys:
         found.append(Command(("trace", uri, "--", key)))

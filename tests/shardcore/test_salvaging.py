@@ -112,6 +112,31 @@ def test_des_index_is_found_again_without_its_footer(tmp_path: Path) -> None:
     assert sorted(without(frames)) == sorted(expected.values())
 
 
+def test_des_plain_payloads_without_an_index_are_raw_stretches(tmp_path: Path) -> None:
+    """Nobody knows where one ends: what stands between known frames is taken as it is, when it is asked for."""
+    path = tmp_path / "20260101_00_0000.des"
+    with shardcore.create(path, format="des") as writer:
+        for number in range(3):
+            writer.add(f"uid-{number}", f"plain {number} ".encode() * 5)
+    with shardcore.open(path) as shard:
+        start = next(section.start for section in shard.sections if section.name == "index")
+    cut = Change.cut(start, path.stat().st_size)
+    plain = saved(path, cut, format="des")
+    assert plain.items == ()
+    assert any("belong to nothing" in note for note in plain.notes)
+    (one,) = saved(path, cut, format="des", raw=True).items
+    assert one.raw
+    assert one.condition is Condition.UNCHECKED
+    assert one.size == plain.unclaimed == start - 8
+
+
+def test_a_search_without_end_says_where_it_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What looks like a frame everywhere is looked at as often as the size of the file is worth; the report says so."""
+    monkeypatch.setattr("shardcore.salvage.LOOKS", 50)
+    done = salvage(BytesSource(b"DES2" + b"\x28\xb5\x2f\xfd\x08" * 2000), None, format="des")
+    assert any("the search ended at byte" in note for note in done.notes)
+
+
 def test_des_what_was_deleted_is_not_saved() -> None:
     """A tombstone holds: neither by its uid nor as a frame without one is the content taken out."""
     path = SAMPLES / "des" / "archive" / "20260105_88_0000.des"

@@ -9,7 +9,7 @@ from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QAction, QKeySequence
 
 from shardscope.breaking.sandbox import Sandbox
-from shardscope.looks.shown import tip
+from shardscope.looks.shown import shown, tip
 
 
 class BreakActions(QObject):
@@ -77,7 +77,10 @@ class BreakActions(QObject):
         sandbox, why_not = self._sandbox, self._sandbox.why_not
         self.switch.setEnabled(sandbox.on or not why_not)
         self.switch.setChecked(sandbox.on)
-        self.switch.setToolTip(tip(why_not or self.tr("Changes in memory only: the file on disk is not changed")))
+        safe = self.tr("Changes in memory only: the file on disk is not changed")
+        if sandbox.member:
+            safe = self.tr("Opens {0} by itself. {1}").format(shown(sandbox.member), safe)
+        self.switch.setToolTip(tip(why_not or safe))
         first = self.tr("Choose Break it safely first")
         for action in (*self.inside, *self.bits):
             action.setEnabled(sandbox.on)
@@ -94,5 +97,6 @@ class BreakActions(QObject):
             else self.tr("&Undo the last change")
         )
         self.save.setEnabled(sandbox.on and bool(sandbox.changes))
-        self.salvage.setEnabled(not why_not)
-        self.salvage.setToolTip(tip(why_not or self.tr("Also what no index leads to, where the format allows it")))
+        no_file = self.tr("Of a folder, open one of its files first") if sandbox.member else why_not
+        self.salvage.setEnabled(not no_file)
+        self.salvage.setToolTip(tip(no_file or self.tr("Also what no index leads to, where the format allows it")))

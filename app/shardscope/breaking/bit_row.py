@@ -25,6 +25,7 @@ class BitRow(QWidget):
         self.keys: dict[int, QToolButton] = {}
         for bit in BITS:
             key = QToolButton(self)
+            key.setObjectName(f"bit{bit}")
             key.setFocusPolicy(Qt.FocusPolicy.TabFocus)
             key.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
             key.setMinimumWidth(18)

@@ -236,7 +236,7 @@ class BreakingPanel(QWidget):
         sandbox = self.sandbox
         self._pages.setCurrentIndex(int(sandbox.on))
         self.begin.setEnabled(not sandbox.why_not)
-        self.begin.setToolTip(sandbox.why_not)
+        self.begin.setToolTip(self.actions_.switch.toolTip())
         self.salvage_button.setEnabled(self.actions_.salvage.isEnabled())
         if sandbox.on:
             self._selected(self._session.selection)
@@ -285,6 +285,8 @@ class BreakingPanel(QWidget):
             return self.tr("▲ {0} not served any more; nobody gets wrong bytes.").format(
                 plural(len(lost), "object is", "objects are")
             )
+        if not impact.counts:
+            return self.tr("● No object is served, neither on disk nor here: only checks can notice.")
         if any(check.notices for check in impact.checks):
             return self.tr("✓ A check noticed it, and every object is served as before.")
         return self.tr("✓ Every object is served as before, and no check warns.")

@@ -8,6 +8,7 @@ from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtGui import QKeySequence
 from PySide6.QtWidgets import (
     QAbstractItemView,
+    QCheckBox,
     QDialog,
     QDialogButtonBox,
     QFileDialog,
@@ -54,6 +55,7 @@ class SalvageSheet(QDialog):
     """
 
     wanted = Signal()
+    again = Signal()
     place_chosen = Signal(object)
 
     def __init__(self, name: str, *, sandbox: bool, parent: QWidget | None = None) -> None:
@@ -83,6 +85,10 @@ class SalvageSheet(QDialog):
         self.rows.header().setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
         self.rows.itemClicked.connect(self._chosen)
         self.rows.itemActivated.connect(self._chosen)
+        self.raw = QCheckBox(self.tr("Also the &bytes that nobody claims, as they lie there"), self)
+        self.raw.setToolTip(self.tr("They may be objects that are stored plain: nothing says where each begins"))
+        self.raw.toggled.connect(lambda _: self.again.emit())
+        self.raw.hide()
         self.buttons = QDialogButtonBox(self)
         self.take = self.buttons.addButton(self.tr("&Extract to a folder…"), QDialogButtonBox.ButtonRole.ActionRole)
         self.take.setEnabled(False)
@@ -93,7 +99,7 @@ class SalvageSheet(QDialog):
         column = QVBoxLayout(self)
         column.setContentsMargins(16, 12, 16, 12)
         column.setSpacing(10)
-        for part in (heading, self.title, self.busy, self.rows, self.buttons):
+        for part in (heading, self.title, self.busy, self.rows, self.raw, self.buttons):
             column.addWidget(part)
         self.resize(760, 460)
 
@@ -126,7 +132,8 @@ class SalvageSheet(QDialog):
         for column in range(3):
             self.rows.resizeColumnToContents(column)
             self.rows.setColumnWidth(column, min(self.rows.columnWidth(column), 280))
-        self.take.setEnabled(bool(counts["whole"] + counts["unchecked"]) and done.folder is None)
+        self.raw.setVisible(bool(done.unclaimed) and done.folder is None)
+        self.take.setEnabled(bool(counts["whole"] + counts["unchecked"] + counts["raw"]) and done.folder is None)
 
     def tell_trouble(self, text: str) -> None:
         """Says why nothing was found, or not written."""
@@ -136,12 +143,12 @@ class SalvageSheet(QDialog):
 
     def _row(self, one: Saved) -> QTreeWidgetItem:
         why = one.why or one.checked_by or self.tr("nothing")
-        where = self.tr("; found without the index") if one.without_index and one.sha256 else ""
+        where = self.tr("; found without the index") if one.without_index and one.sha256 and not one.raw else ""
         name = one.path or one.name
         size = size_text(one.size) if one.size >= 0 else ""
         item = QTreeWidgetItem(
             [
-                f"{_SIGNS[one.condition]} {one.condition.value}",
+                self.tr("● raw") if one.raw else f"{_SIGNS[one.condition]} {one.condition.value}",
                 cut_middle(shown(name), 44),
                 size,
                 grouped(shown(why + where)),
@@ -187,6 +194,7 @@ class Salvaging(QObject):
         request = self._session.request
         sheet = self.sheet = SalvageSheet(request.name, sandbox=request.sandbox, parent=self._window)
         sheet.wanted.connect(self._ask_folder)
+        sheet.again.connect(lambda: self._run(None))
         sheet.place_chosen.connect(self._session.select_span)
         sheet.finished.connect(lambda _: self._closed(sheet))
         sheet.show()
@@ -211,6 +219,7 @@ class Salvaging(QObject):
         sheet, request = self.sheet, self._session.request
         if sheet is None:
             return None
+        raw = sheet.raw.isChecked()
         sheet.busy.show()
         sheet.take.setEnabled(False)
 
@@ -227,7 +236,7 @@ class Salvaging(QObject):
 
         title = self.tr("Look for what is whole") if folder is None else self.tr("Extract what is whole")
         return self._session.ask(
-            lambda _, job: request.salvage(folder, job.progress),
+            lambda _, job: request.salvage(folder, job.progress, raw=raw),
             take,
             failed=failed,
             key=("salvage", self),

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
-from shardcore import Cancelled, Depth, Report, Shard, ShardError, Span, UsageError
+from shardcore import Cancelled, DataSet, Depth, Report, Shard, ShardError, Span, UsageError
 from shardcore.impact import MOST_BYTES, Before, Impact, before, compare
 from shardcore.salvage import pieces_of
+from shardcore.sources.names import SourceName
 from shardcore.sources.patched import Change, PatchedSource, check_room
 from shardcore.writing.temporary import write_whole
 from shardscope.jobs import Job, Pool, Priority
 from shardscope.looks.remedies import plain_words
 from shardscope.models.sandboxed import Sandboxed
+from shardscope.opening import members_at_hand
 from shardscope.session import Session
 
 
@@ -53,7 +56,9 @@ class Sandbox(QObject):
         self._saved: tuple[Change, ...] = ()
         self._was: Before | None = None
         self.leaving = False
+        self._member = self._begin_at = ""
         self._wanted: tuple[tuple[Change, ...], tuple[Change, ...]] = ((), ())
+        session.selection_changed.connect(lambda _: self._selected())
         session.opened.connect(self._opened)
         session.closed.connect(self._closed)
         session.failed.connect(lambda _: self._not_opened())
@@ -66,9 +71,18 @@ class Sandbox(QObject):
         shard = self._session.shard
         if shard is None:
             return self.tr("Open a file first")
-        if shard.source is None:
-            return self.tr("A folder cannot be broken: open one of its files")
+        if shard.source is None and not self.member:
+            return self.tr("A folder cannot be broken: select bytes of one of its files")
         return ""
+
+    @property
+    def member(self) -> str:
+        """The file of a data set whose bytes are selected; empty where none is."""
+        shard, span = self._session.shard, self._session.selection.span
+        if not isinstance(shard, DataSet) or span is None:
+            return ""
+        name = SourceName.parse(span.source).path
+        return name if any(member.name == name for member in members_at_hand(shard)) else ""
 
     @property
     def source(self) -> PatchedSource | None:
@@ -93,7 +107,9 @@ class Sandbox(QObject):
         """Lays a sandbox over the file, or takes it away with its changes: whoever asks has been asked."""
         if on == self.on:
             return
-        if on and not self.why_not:
+        if on and self.member:
+            self._open_member()
+        elif on and not self.why_not:
             source = self._session.shard.source if self._session.shard is not None else None
             assert source is not None
             self._expects = source.identity
@@ -102,6 +118,22 @@ class Sandbox(QObject):
             self.leaving = True
             self.reopening.emit()
             self._session.open(self._session.request.unbroken(), select=self._inside(self._session.selection.span))
+
+    def _open_member(self) -> None:
+        """Opens the file of the data set by itself; the sandbox begins once it is there."""
+        span, shard = self._session.selection.span, self._session.shard
+        assert span is not None
+        assert isinstance(shard, DataSet)
+        stored = not SourceName.parse(span.source).stretches
+        self._begin_at = f"{shard.folder.uri.rstrip('/')}/{self.member}"
+        request = replace(self._session.request, uri=self._begin_at)
+        self._session.open(request, select=Span("", span.start, span.stop) if stored else None)
+
+    def _selected(self) -> None:
+        """In a data set, the file that can be broken is the one whose bytes are selected."""
+        if (member := self.member) != self._member:
+            self._member = member
+            self.changed.emit()
 
     def drop(self) -> None:
         """Forgets the changes, so that nobody is asked about them."""
@@ -208,10 +240,13 @@ class Sandbox(QObject):
             self.leaving = False
         else:
             self.changed.emit()
+            if request.uri == self._begin_at:
+                QTimer.singleShot(0, self, lambda: self.switch(True))
+        self._begin_at = ""
 
     def _not_opened(self) -> None:
         """What was open stays, with the changes it had."""
-        self.leaving = False
+        self.leaving, self._begin_at = False, ""
         if self.on:
             self.changed.emit()
 

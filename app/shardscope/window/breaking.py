@@ -45,7 +45,7 @@ class Breaking(QObject):
     ) -> None:
         super().__init__(window)
         self._session = session
-        self._panel = panel
+        self.panel = panel
         self._bytes = bytes_
         self._bar = bar
         self._show = show

@@ -9,19 +9,23 @@ from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shardcore.errors import FormatError, LimitExceeded
-from shardcore.formats.bloscpack.blosc1 import HEADER_SIZE, check_chunk, read_chunk_header
+from shardcore.formats.bloscpack.blosc1 import HEADER_SIZE, check_chunk
 from shardcore.formats.bloscpack.checksums import CHECKSUMS, Checksum
 from shardcore.formats.bloscpack.decode import decompress
 from shardcore.formats.bloscpack.shard import BloscpackShard
 from shardcore.objects import ObjectRef
-from shardcore.salvage import MOST_TRIES, WINDOW, Covered, Damaged, Found, indexed
+from shardcore.salvage import WINDOW, Covered, Damaged, Found, Near, indexed
 from shardcore.sources.base import Source
 from shardcore.span import Span
 
 _MOST_CHUNK = 1 << 28
 """Stored bytes of one chunk that is read to be looked at."""
+_SMALL = 1 << 12
+_LOOK = 1 << 14
+"""Bytes of a chunk that cost one look."""
 
 
 def salvage(damaged: Damaged) -> Iterator[Found]:
@@ -49,15 +53,14 @@ def salvage(damaged: Damaged) -> Iterator[Found]:
 
 def _chunks(damaged: Damaged, start: int, stop: int, checksum: Checksum | None) -> Iterator[Found]:
     """The chunks in bytes that nothing leads to."""
-    source, at, tries = damaged.source, start, 0
-    for place in _candidates(damaged, start, stop):
+    source, at, near = damaged.source, start, Near(damaged.source)
+    for place, size in _candidates(damaged, start, stop):
         if place < at:
             continue
-        chunk = _chunk_at(source, place, stop)
+        if not damaged.looks(place, 1 + size // _LOOK):
+            return
+        chunk = _chunk_at(source, near, place, size)
         if chunk is None:
-            tries += 1
-            if tries > MOST_TRIES:
-                return
             continue
         at = place + len(chunk)
         digest = _digest_after(source, chunk, at, checksum)
@@ -68,26 +71,35 @@ def _chunks(damaged: Damaged, start: int, stop: int, checksum: Checksum | None) 
         yield Found(None, f"chunk-at-{place}", (span,), pieces, by, without_index=True)
 
 
-def _candidates(damaged: Damaged, start: int, stop: int) -> Iterator[int]:
-    """Where a Blosc header may stand."""
+def _candidates(damaged: Damaged, start: int, stop: int) -> Iterator[tuple[int, int]]:
+    """Where a Blosc header may stand whose chunk ends in the file, and how many bytes the chunk has by it."""
     for first in range(start, stop - HEADER_SIZE + 1, WINDOW):
         damaged.progress(first, stop)
         data = damaged.source.read(first, min(first + WINDOW + HEADER_SIZE - 1, stop))
         raw = np.frombuffer(data, np.uint8)
         count = len(raw) - HEADER_SIZE + 1
-        version, lz, flags, size = (raw[n : n + count] for n in range(4))
-        fits = ((version == 1) | (version == 2)) & (lz == 1) & (flags & 8 == 0) & (size > 0) & (flags >> 5 < 5)
-        yield from (first + np.flatnonzero(fits)).tolist()
+        version, lz, flags, typesize = (raw[n : n + count] for n in range(4))
+        fits = ((version == 1) | (version == 2)) & (lz == 1) & (flags & 8 == 0) & (typesize > 0) & (flags >> 5 < 5)
+        places = np.flatnonzero(fits & ((flags & 5) != 5))
+        nbytes, block, stored = (_u32(raw, places + at) for at in (4, 8, 12))
+        fits = (stored >= HEADER_SIZE) & (stored <= np.minimum(stop - first - places, _MOST_CHUNK))
+        plain = (flags[places] & 2) != 0
+        fits &= np.where(plain, stored == nbytes + HEADER_SIZE, (block > 0) & (block <= nbytes))
+        # Of what is compressed, each block has at least its place and one stream.
+        fits &= plain | (-(-nbytes // np.maximum(block, 1)) * 4 + HEADER_SIZE <= stored)
+        yield from zip((first + places[fits]).tolist(), stored[fits].tolist(), strict=True)
 
 
-def _chunk_at(source: Source, place: int, stop: int) -> bytes | None:
+def _u32(raw: NDArray[np.uint8], places: NDArray[np.int64]) -> NDArray[np.int64]:
+    found = np.zeros(len(places), np.int64)
+    for number in range(4):
+        found |= raw[places + number].astype(np.int64) << 8 * number
+    return found
+
+
+def _chunk_at(source: Source, near: Near, place: int, size: int) -> bytes | None:
     """The stored bytes of the chunk that begins at a place; None where none does."""
-    header = read_chunk_header(source.read(place, place + HEADER_SIZE))
-    if not HEADER_SIZE <= header.ctbytes <= min(stop - place, _MOST_CHUNK):
-        return None
-    if not header.nbytes and header.ctbytes > HEADER_SIZE:
-        return None
-    chunk = source.read(place, place + header.ctbytes)
+    chunk = near(place, place + size) if size <= _SMALL else source.read(place, place + size)
     try:
         check_chunk(chunk)
     except (FormatError, LimitExceeded):

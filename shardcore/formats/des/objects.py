@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -65,23 +66,27 @@ class DesObjects(Objects):
         """One row as an object; `extras` has the metadata, and for an undecodable uid its bytes in hex."""
         if not 0 <= row < len(self):
             raise IndexError(row)
-        columns = self.columns(np.array([row], np.int64))
-        key = self._entries.uids(columns.row)[0]
-        meta, error = self._meta(row)
-        error = self._entries.problem(row) or ("" if key is not None else "the uid is not UTF-8") or error
-        state = State(int(columns.state[0]))
-        return ObjectRef(
-            key,
-            row,
-            self._spans(row, columns),
-            int(columns.size[0]),
-            int(columns.stored_size[0]),
-            self.codecs[columns.codec[0]],
-            state,
-            self.kinds[columns.kind[0]],
-            error=error,
-            extras=self._extras(row, key, meta),
-        )
+        return next(self.refs(np.array([row], np.int64)))
+
+    def refs(self, rows: NDArray[np.int64]) -> Iterator[ObjectRef]:
+        """Some rows as objects; see `ref`."""
+        columns, keys = self.columns(rows), self._entries.uids(rows)
+        faulty = self._entries.unreadable(rows)
+        for number, (row, key) in enumerate(zip(rows.tolist(), keys, strict=True)):
+            meta, error = self._meta(row)
+            problem = self._entries.problem(row) if faulty[number] else ""
+            yield ObjectRef(
+                key,
+                row,
+                self._spans(row, int(columns.start[number]), int(columns.stop[number]), int(columns.size[number])),
+                int(columns.size[number]),
+                int(columns.stored_size[number]),
+                self.codecs[columns.codec[number]],
+                State(int(columns.state[number])),
+                self.kinds[columns.kind[number]],
+                error=problem or ("" if key is not None else "the uid is not UTF-8") or error,
+                extras=self._extras(row, key, meta),
+            )
 
     @property
     def orders(self) -> tuple[str, ...]:
@@ -108,13 +113,13 @@ class DesObjects(Objects):
         states[lost | self._entries.bad_texts(rows)] = State.DAMAGED
         return states
 
-    def _spans(self, row: int, columns: ObjectColumns) -> tuple[Span, ...]:
+    def _spans(self, row: int, start: int, stop: int, size: int) -> tuple[Span, ...]:
         entry = self._entries.span(row)
+        if start >= 0:
+            return Span("", start, stop), entry
         digest = self._entries.hash(row)
-        if columns.start[0] >= 0:
-            return Span("", int(columns.start[0]), int(columns.stop[0])), entry
-        if is_hash(digest) and columns.size[0] >= 0:
-            return Span(bigfile_name(digest), 0, int(columns.size[0])), entry
+        if is_hash(digest) and size >= 0:
+            return Span(bigfile_name(digest), 0, size), entry
         return Span("", entry.start, entry.start), entry
 
     def _meta(self, row: int) -> tuple[dict[str, Any], str]:

@@ -1,7 +1,8 @@
 """What can be taken out of a damaged DES shard: by its index, which is found again without the footer, or by frames.
 
-Payloads lie one after the other with nothing between them. Those that are stored plain cannot be told apart without
-the index; zstd and LZ4 frames begin with a magic number, and their blocks say where they end.
+Payloads lie one after the other with nothing between them. zstd and LZ4 frames begin with a magic number, and their
+blocks say where they end. Those that are stored plain cannot be told apart without the index: what stands between known
+frames can be taken as it is, and nobody knows how many payloads it was.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from dataclasses import replace
 from functools import partial
 from heapq import merge
 
+import numpy as np
+
 from shardcore.errors import FormatError
 from shardcore.formats.des.entries import Entries
 from shardcore.formats.des.layout import FOOTER, FOOTER_MAGIC, HEADER, INDEX_HEAD, MAGIC, UID_HEAD
@@ -19,7 +22,7 @@ from shardcore.formats.des.shard import DesShard
 from shardcore.frames import LZ4_MAGIC, ZSTD_MAGIC, lz4_end, zstd_end
 from shardcore.objects import ObjectRef, State
 from shardcore.payload import decompress_stream
-from shardcore.salvage import MOST_TRIES, Covered, Damaged, Found, indexed, occurrences, pieces_of
+from shardcore.salvage import Covered, Damaged, Found, Near, indexed, occurrences, pieces_of, unclaimed
 from shardcore.sources.base import Source
 from shardcore.sources.memory import BytesSource
 from shardcore.sources.patched import Change, PatchedSource
@@ -29,8 +32,14 @@ from shardcore.span import Span
 _BY_SIZE = "the plain size that its entry states"
 _BY_DIGEST = "the sha256 that its entry states"
 _MOST_INDEX = 1 << 28
-_MOST_CANDIDATES = 64
-"""Places that are tried as the beginning of an index."""
+_MOST_UID = 1024
+_LEAST_ENTRY = UID_HEAD.size + 1
+_INDEX_LOOK = 1000
+"""Bytes of an index that cost one look."""
+_FIRST = 1 << 12
+"""Bytes by which the beginning of an index is judged before all of it is read."""
+_BLOCKS = 16
+"""Blocks of a frame that cost one look."""
 
 
 def salvage(damaged: Damaged) -> Iterator[Found]:
@@ -45,8 +54,12 @@ def salvage(damaged: Damaged) -> Iterator[Found]:
             with closing(damaged.reopen(mended)) as again:
                 if isinstance(again, DesShard):
                     yield from _listed(damaged, again, covered, again=True)
+    near = Near(damaged.source)
     for start, stop in list(covered.gaps(HEADER.size, damaged.source.size)):
-        yield from _frames(damaged, start, stop)
+        for found in _frames(damaged, near, start, stop):
+            covered.add(found.spans[0].start, found.spans[0].stop)
+            yield found
+    yield from unclaimed(damaged, list(covered.gaps(HEADER.size, damaged.source.size)))
 
 
 def _listed(damaged: Damaged, shard: DesShard, covered: Covered, *, again: bool) -> Iterator[Found]:
@@ -100,44 +113,71 @@ def _index(damaged: Damaged) -> tuple[int, int] | None:
     source, size = damaged.source, damaged.source.size
     pattern = b"\0" + HEADER.size.to_bytes(8, "little")  # the flags of the first entry, and its offset
     best: tuple[int, int, int] | None = None
-    for tried, place in enumerate(occurrences(source, pattern, HEADER.size, size, damaged.progress)):
-        if tried >= _MOST_CANDIDATES:
+    near = Near(source)
+    for place in occurrences(source, pattern, HEADER.size, size, damaged.progress):
+        if not damaged.looks(place):
             break
-        for start in _starts(source, place):
-            index = source.read(start, min(size, start + _MOST_INDEX))
-            try:
-                entries = Entries(index, 2, start)
-            except FormatError:
+        for start, declared in _starts(near, place):
+            # The cheap questions first: room for so many entries, and a first one that is possible.
+            stop = min(size, start + _MOST_INDEX)
+            if declared * _LEAST_ENTRY > stop - start or not _entries(near(start, min(start + _FIRST, stop)), start):
                 continue
-            count = len(entries)
-            if count and (best is None or count > best[0]):
-                best = count, start, start + entries.walk.end
+            if not damaged.looks(place, 1 + (stop - start) // _INDEX_LOOK):
+                break
+            entries = _entries(source.read(start, stop), start)
+            if entries is not None and (best is None or len(entries) > best[0]):
+                best = len(entries), start, start + entries.walk.end
+            if best is not None and best[0] == declared:
+                return best[1:]
     return None if best is None else best[1:]
 
 
-def _starts(source: Source, place: int) -> Iterator[int]:
-    """Where an index may begin whose first entry has its flags at a place: the length of the uid has to fit."""
-    first = max(HEADER.size, place - INDEX_HEAD.size - UID_HEAD.size - 1024)
-    window = source.read(first, place)
-    for length in range(min(1024, len(window) - INDEX_HEAD.size - UID_HEAD.size) + 1):
-        at = len(window) - length - UID_HEAD.size
-        if at >= INDEX_HEAD.size and int.from_bytes(window[at : at + 2], "little") == length:
-            count = int.from_bytes(window[at - INDEX_HEAD.size : at], "little")
-            if count:
-                yield first + at - INDEX_HEAD.size
+def _entries(index: bytes, start: int) -> Entries | None:
+    """The entries of what may be an index; None where the first of them is not possible."""
+    try:
+        entries = Entries(index, 2, start)
+        return entries if len(entries) and not entries.problem(0) else None
+    except FormatError:
+        return None
 
 
-def _frames(damaged: Damaged, start: int, stop: int) -> Iterator[Found]:
+def _starts(near: Near, place: int) -> Iterator[tuple[int, int]]:
+    """Where an index may begin whose first entry has its flags at a place, and how many entries it says it has.
+
+    The length of the uid has to fit.
+    """
+    first = max(HEADER.size, place - INDEX_HEAD.size - UID_HEAD.size - _MOST_UID)
+    window = near(first, place)
+    ends = len(window) - UID_HEAD.size - np.arange(min(_MOST_UID, len(window) - INDEX_HEAD.size - UID_HEAD.size) + 1)
+    if not len(ends):
+        return
+    raw = np.frombuffer(window, np.uint8).astype(np.int64)
+    fits = raw[ends] | raw[ends + 1] << 8 == np.arange(len(ends))
+    for at in ends[fits].tolist():
+        count = int.from_bytes(window[at - INDEX_HEAD.size : at], "little")
+        if count:
+            yield first + at - INDEX_HEAD.size, count
+
+
+def _frames(damaged: Damaged, near: Near, start: int, stop: int) -> Iterator[Found]:
     """Frames that nothing leads to."""
-    source, at = damaged.source, start
+    at = start
     ends = {ZSTD_MAGIC: zstd_end, LZ4_MAGIC: lz4_end}
-    tries = 0
+    blocks = 0
+
+    def read(first: int, last: int) -> bytes:
+        nonlocal blocks
+        blocks += 1
+        return near(first, last)
+
     for place, magic in merge(*(_places(damaged, magic, start, stop) for magic in ends)):
-        if place < at or tries > MOST_TRIES:
+        if place < at:
             continue
-        end = ends[magic](source.read, place, stop)
+        blocks = 0
+        end = ends[magic](read, place, stop, max(damaged.effort.left, 0) * _BLOCKS)
+        if not damaged.looks(place, 1 + blocks // _BLOCKS):
+            return
         if end is None:
-            tries += 1
             continue
         codec = "zstd" if magic == ZSTD_MAGIC else "lz4"
         span = Span("", place, end)

@@ -24,7 +24,6 @@ from shardcore.formats.mdb.layout import (
     RECORD_SIZE,
     ChunkFlag,
     FileFlag,
-    file_steps,
 )
 from shardcore.formats.mdb.segments import Segments
 from shardcore.objects import ObjectColumns, ObjectRef, Objects, State
@@ -39,6 +38,9 @@ CODEC = "xorb"
 
 BLOCK_GUESS = 65536
 """Bytes that are read at once for the records of a file."""
+
+# The operators of an enumeration cost microseconds, and every file needs two.
+_VERIFIED, _METADATA = int(FileFlag.WITH_VERIFICATION), int(FileFlag.WITH_METADATA_EXT)
 
 Read = Callable[[int, int], bytes]
 """Reads the bytes `[start, stop)` of the shard."""
@@ -111,20 +113,21 @@ def read_file_block(read: Read, start: int, limit: int) -> FileBlock:
     """
     data = read(start, max(min(start + BLOCK_GUESS, limit), start))
     rows = FILE_HEADER.read(data, place=Span("", start, start + len(data)))
-    records = int(file_steps(rows)[0])
+    header = FILE_HEADER.values(rows[0])
+    count, flags = header["num_entries"], header["file_flags"]
+    verified, metadata = bool(flags & _VERIFIED), bool(flags & _METADATA)
+    records = 1 + count * (1 + verified) + metadata
     if fault := block_fault(FILE, records, (limit - start) // RECORD_SIZE):
         raise Truncated(fault, span=Span("", start, limit))
     stop = start + records * RECORD_SIZE
     if stop > start + len(data):
         data += read(start + len(data), stop)
-    header = FILE_HEADER.values(rows[0])
-    count, flags = header["num_entries"], header["file_flags"]
     at = RECORD_SIZE * (1 + count)
     ranges = None
-    if flags & FileFlag.WITH_VERIFICATION:
+    if verified:
         ranges = FILE_VERIFICATION.read(data, at, count)["range_hash"]
     last = stop - start - RECORD_SIZE
-    sha256 = FILE_METADATA.read_one(data, last)["sha256"] if flags & FileFlag.WITH_METADATA_EXT else None
+    sha256 = FILE_METADATA.read_one(data, last)["sha256"] if metadata else None
     return FileBlock(start, header, FILE_ENTRY.read(data, RECORD_SIZE, count), ranges, sha256)
 
 
@@ -283,7 +286,7 @@ class MdbObjects(Objects):
                 section.byte_of(int(section.headers[row])),
                 section.byte_of(int(section.ends[row])),
             )
-            return file_ref(row, block, index.file_fault(row))
+            return file_ref(row, block, index.file_fault(row) if index.damaged_files[row] else "")
         if row < files + xorbs:
             number = row - files
             start = index.xorbs.byte_of(int(index.xorbs.headers[number]))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -13,7 +14,8 @@ from shardcore.formats.mdb.content import check_range, chunks_of, stream
 from shardcore.formats.mdb.file import MdbFile
 from shardcore.formats.mdb.geometry import FILE
 from shardcore.formats.mdb.layout import CAS_ENTRY, RECORD_SIZE
-from shardcore.formats.mdb.objects import block_of
+from shardcore.formats.mdb.objects import FileBlock, block_of
+from shardcore.formats.mdb.segments import AT_ONCE
 from shardcore.formats.mdb.xorbs import SPAN_PREFIX, Xorb
 from shardcore.objects import ObjectRef
 from shardcore.span import Span
@@ -37,16 +39,44 @@ def recipe_of(file: MdbFile, ref: ObjectRef) -> dict[str, Any]:
     """How a file or xorb is put together, ready for JSON."""
     if ref.kind == FILE:
         block = block_of(file, ref)
-        ranges = [None] * len(block.segments) if block.ranges is None else to_texts(block.ranges)
-        segments = [s | {"range_hash": r} for s, r in zip(block.segment_list, ranges, strict=True)]
+        segments = _segments(block, 0, len(block.segments))
         return {"file": ref.key, "size": ref.size, "sha256": ref.extras["sha256"], "segments": segments}
-    start = ref.spans[0].start + RECORD_SIZE
-    count = ref.extras["chunks"]
-    rows = CAS_ENTRY.read(file.read(start, ref.spans[0].stop), count=count)
+    chunks = _chunks(file, ref, 0, ref.extras["chunks"])
+    return {"xorb": ref.extras["xorb"], "size": ref.size, "chunks": chunks}
+
+
+def _segments(block: FileBlock, first: int, last: int) -> list[dict[str, Any]]:
+    rows = block.segment_list[first:last]
+    ranges = [None] * len(rows) if block.ranges is None else to_texts(block.ranges[first:last])
+    return [row | {"range_hash": found} for row, found in zip(rows, ranges, strict=True)]
+
+
+def _chunks(file: MdbFile, ref: ObjectRef, first: int, last: int) -> list[dict[str, Any]]:
+    start = ref.spans[0].start + RECORD_SIZE * (1 + first)
+    rows = CAS_ENTRY.read(file.read(start, start + RECORD_SIZE * (last - first)), count=last - first)
     columns = (rows[name].tolist() for name in ("chunk_byte_range_start", "unpacked_segment_bytes", "flags"))
     hashes = to_texts(rows["chunk_hash"])
-    chunks = [{"hash": h, "start": a, "size": n, "flags": f} for h, a, n, f in zip(hashes, *columns, strict=True)]
-    return {"xorb": ref.extras["xorb"], "size": ref.size, "chunks": chunks}
+    return [{"hash": h, "start": a, "size": n, "flags": f} for h, a, n, f in zip(hashes, *columns, strict=True)]
+
+
+def recipe_pieces(file: MdbFile, ref: ObjectRef) -> Iterator[bytes]:
+    """The recipe as JSON, in pieces: a file can have hundreds of thousands of segments, and a xorb as many chunks."""
+    name, count = ("segments", len(ref.extras["segments"])) if ref.kind == FILE else ("chunks", ref.extras["chunks"])
+    if count <= AT_ONCE:
+        yield json.dumps(recipe_of(file, ref), indent=1).encode() + b"\n"
+        return
+    if ref.kind == FILE:
+        block = block_of(file, ref)
+        head = {"file": ref.key, "size": ref.size, "sha256": ref.extras["sha256"], name: []}
+        parts = (_segments(block, first, first + AT_ONCE) for first in range(0, count, AT_ONCE))
+    else:
+        head = {"xorb": ref.extras["xorb"], "size": ref.size, name: []}
+        parts = (_chunks(file, ref, first, min(first + AT_ONCE, count)) for first in range(0, count, AT_ONCE))
+    yield json.dumps(head, indent=1).removesuffix("]\n}").encode()
+    for number, rows in enumerate(parts):
+        text = json.dumps({name: rows}, indent=1).partition("[")[2].removesuffix("\n ]\n}")
+        yield (("," if number else "") + text).encode()
+    yield b"\n ]\n}\n"
 
 
 def tell_content(file: MdbFile, ref: ObjectRef, look: Look) -> None:

@@ -13,7 +13,7 @@ from functools import partial
 from shardcore.errors import ExternalMissing, ShardError, SourceError
 from shardcore.formats.mdb.geometry import CHUNK, FILE
 from shardcore.formats.mdb.layout import HEADER, HEADER_VERSION, TAG
-from shardcore.formats.mdb.objects import RECIPE
+from shardcore.formats.mdb.recipe import recipe_pieces
 from shardcore.formats.mdb.shard import MdbShard
 from shardcore.objects import ObjectRef
 from shardcore.salvage import Damaged, Found, refs
@@ -22,6 +22,8 @@ from shardcore.sources.patched import Change, PatchedSource
 
 _BY_HASHES = "the hashes of its ranges and of the file"
 _FOOTER = 200
+_LOOKS = 8
+"""Looks that a recipe costs: it is put together from several records, and written as JSON."""
 
 
 def salvage(damaged: Damaged) -> Iterator[Found]:
@@ -43,24 +45,39 @@ def salvage(damaged: Damaged) -> Iterator[Found]:
 
 def _records(damaged: Damaged, shard: MdbShard, *, without_index: bool) -> Iterator[Found]:
     kinds = frozenset(kind for kind in shard.objects.kinds if kind != CHUNK)
+    away: set[str] = set()
     for ref in refs(replace(damaged, shard=shard), kinds):
         name = ref.key or f"row-{ref.row}"
         if ref.error:
             yield Found(ref.key, name, ref.spans, why=ref.error, without_index=without_index)
             continue
-        content = ref.kind == FILE and _has_content(shard, ref)
+        content = ref.kind == FILE and _has_content(shard, ref, away)
         if content:
             pieces, by = partial(bounded, shard, ref, damaged.limit), _BY_HASHES
         else:
             pieces, by, name = partial(_recipe, shard, ref), "", f"{name.replace(':', '-')}.recipe.json"
-        yield Found(ref.key, name, ref.spans, pieces, by, without_index=without_index)
+        yield Found(ref.key, name, ref.spans, pieces, by, without_index=without_index, looks=_LOOKS)
 
 
-def _has_content(shard: MdbShard, ref: ObjectRef) -> bool:
-    """Whether the xorbs of a file are within reach; what is wrong with them is told when it is read."""
+def _has_content(shard: MdbShard, ref: ObjectRef, away: set[str]) -> bool:
+    """Whether the xorbs of a file are within reach; what is wrong with them is told when it is read.
+
+    Args:
+        shard: The shard.
+        ref: The file.
+        away: Xorbs that are known to be missing; more are added.
+    """
+    segments = ref.extras["segments"]
+    if not len(segments):
+        return True
+    first = segments[0]["xorb"]
+    if first in away:
+        return False
     try:
         next(shard.stream(ref), b"")
     except (ExternalMissing, SourceError):
+        if len(segments) == 1:
+            away.add(first)
         return False
     except ShardError:
         return True
@@ -68,4 +85,4 @@ def _has_content(shard: MdbShard, ref: ObjectRef) -> bool:
 
 
 def _recipe(shard: MdbShard, ref: ObjectRef) -> Iterator[bytes]:
-    yield shard.read_part(ref, RECIPE)
+    yield from recipe_pieces(shard.file, ref)

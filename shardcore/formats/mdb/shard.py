@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -26,7 +25,7 @@ from shardcore.formats.mdb.layout import FOOTER_SIZE, FOOTER_VERSION, HEADER, TA
 from shardcore.formats.mdb.lookup import MdbKey, MdbLookup
 from shardcore.formats.mdb.meanings import MEANINGS
 from shardcore.formats.mdb.objects import RECIPE, MdbObjects
-from shardcore.formats.mdb.recipe import recipe_of
+from shardcore.formats.mdb.recipe import recipe_pieces
 from shardcore.formats.mdb.ribbons import RibbonsSketch
 from shardcore.formats.mdb.scene import Scene
 from shardcore.formats.mdb.tree import MdbTree, header_node
@@ -174,7 +173,7 @@ class MdbShard(Shard):
         """The recipe of a file or xorb, as JSON; it needs no xorbs."""
         if part != RECIPE or part not in ref.parts:
             return super().read_part(ref, part, limit=limit)
-        return json.dumps(recipe_of(self.file, ref), indent=1).encode() + b"\n"
+        return b"".join(recipe_pieces(self.file, ref))
 
     def verify(self, depth: Depth | str = Depth.CONTENT, progress: Progress = no_progress) -> Report:
         """Checks the shard; see `docs/formats/mdb.md` for what each depth does."""

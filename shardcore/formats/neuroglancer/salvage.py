@@ -56,6 +56,11 @@ def salvage(damaged: Damaged) -> Iterator[Found]:
         _cover_indices(shard, covered)
     base = spec.index_size if spec is not None else 0
     members = list(_members(damaged, list(covered.gaps(base, source.size))))
+    if spec is None:
+        damaged.notes.append(
+            "minishard indices that are stored plain are not looked for: that needs the specification (--spec, or an "
+            "info file beside the shard)"
+        )
     indices = [one for member in members if (one := _index_in(damaged, member, spec)) is not None]
     if spec is not None and spec.minishard_index_encoding == "raw":
         for gap in list(covered.gaps(base, source.size))[:_MOST_GAPS]:
@@ -88,8 +93,10 @@ def _members(damaged: Damaged, gaps: list[tuple[int, int]]) -> Iterator[Span]:
     for start, stop in gaps:
         at = start
         for place in occurrences(damaged.source, GZIP_MAGIC, start, stop, damaged.progress):
-            if place < at or left <= 0:
+            if place < at:
                 continue
+            if left <= 0 or not damaged.looks(place):
+                break
             found = gzip_end(damaged.source.read, place, stop, min(left, damaged.limit))
             if found is None:
                 left -= _TRY

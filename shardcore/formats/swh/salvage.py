@@ -7,7 +7,7 @@ has. Where a length cannot be right, the walk goes on at the next place from whi
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
@@ -15,7 +15,7 @@ import numpy as np
 
 from shardcore.finding import Work
 from shardcore.formats.swh.layout import HEADER, NO_OBJECT, OBJECT, SLOT
-from shardcore.salvage import MOST_FOUND, Covered, Damaged, Found, occurrences, pieces_of
+from shardcore.salvage import MOST_FOUND, Covered, Damaged, Found, Near, occurrences, pieces_of
 from shardcore.sources.base import Source
 from shardcore.span import Span
 
@@ -25,8 +25,6 @@ _CHAIN = 16
 """Objects that have to follow each other for a place to be believed."""
 _FEW = 2
 """Objects that suffice where the file ends in the next one."""
-_MOST_TRIES = 200_000
-"""Places that are tried as the beginning of a chain."""
 _WINDOW = 1 << 16
 _BY_KEY = "its sha256, which is its key"
 
@@ -148,42 +146,43 @@ def _digest(source: Source, span: Span) -> str:
 def _walk(damaged: Damaged, layout: _Layout, start: int, stop: int) -> Iterator[Span]:
     """The objects in bytes that no slot leads to; what is zero was deleted, or is empty: nobody can tell."""
     source, at = damaged.source, start
-    tries = _MOST_TRIES
     while at + OBJECT.size <= stop:
         damaged.progress(at, max(layout.stop, 1))
         span = _content_at(source, at, stop)
-        if span is not None and span.size and (span.stop == stop or _is_chained(source, span.stop, stop, layout.whole)):
+        if (
+            span is not None
+            and span.size
+            and (span.stop == stop or _is_chained(source.read, span.stop, stop, layout.whole))
+        ):
             yield span
             at = span.stop
             continue
-        at, used = _next_chain(source, at + 1, stop, layout.whole, tries)
-        tries -= used
+        at = _next_chain(damaged, at + 1, stop, layout.whole)
 
 
-def _next_chain(source: Source, start: int, stop: int, whole: int, most: int) -> tuple[int, int]:
-    """The next place from which a chain of objects leads on, or `stop`; and how many places were tried."""
-    tried = 0
+def _next_chain(damaged: Damaged, start: int, stop: int, whole: int) -> int:
+    """The next place from which a chain of objects leads on, or `stop`."""
+    source, near = damaged.source, Near(damaged.source)
     for first in range(start, stop - OBJECT.size + 1, _WINDOW):
         raw = np.frombuffer(source.read(first, min(first + _WINDOW + OBJECT.size - 1, stop)), np.uint8)
         lengths = np.ascontiguousarray(np.lib.stride_tricks.sliding_window_view(raw, OBJECT.size)).view(">u8").ravel()
         room = np.maximum(stop - OBJECT.size - first - np.arange(len(lengths)), 0).astype(np.uint64)
         for place in np.flatnonzero((lengths > 0) & (lengths <= room)).tolist():
-            tried += 1
-            if tried > most:
-                return stop, tried
-            if _is_chained(source, first + place, stop, whole):
-                return first + place, tried
-    return stop, tried
+            if not damaged.looks(first + place):
+                return stop
+            if _is_chained(near, first + place, stop, whole):
+                return first + place
+    return stop
 
 
-def _is_chained(source: Source, at: int, stop: int, whole: int) -> bool:
+def _is_chained(read: Callable[[int, int], bytes], at: int, stop: int, whole: int) -> bool:
     """Whether objects follow each other from a place on: some of them, or all to the end."""
     for number in range(_CHAIN):
         if at == stop:
             return True
         if at > stop - OBJECT.size:
             return number >= _FEW and whole > stop
-        length = int.from_bytes(source.read(at, at + OBJECT.size), "big")
+        length = int.from_bytes(read(at, at + OBJECT.size), "big")
         if length > stop - at - OBJECT.size:
             # The file may have been cut inside of it.
             return number >= _FEW and length <= whole - at - OBJECT.size

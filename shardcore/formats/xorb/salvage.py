@@ -13,7 +13,7 @@ from shardcore.errors import FormatError
 from shardcore.formats.xorb.shard import XorbShard
 from shardcore.frames import LZ4_MAGIC
 from shardcore.objects import ObjectRef
-from shardcore.salvage import MOST_TRIES, Covered, Damaged, Found, indexed, occurrences
+from shardcore.salvage import Covered, Damaged, Found, indexed, occurrences
 from shardcore.span import Span
 from shardcore.xet.chunk import read_chunk
 from shardcore.xet.hashes import chunk_hash, to_text
@@ -46,8 +46,7 @@ def _records(damaged: Damaged, start: int, stop: int) -> Iterator[Found]:
     """Records one after the other; where one cannot be right, from the next LZ4 frame on."""
     source, at = damaged.source, start
     frames = occurrences(source, LZ4_MAGIC, start, stop, damaged.progress)
-    tries = 0
-    while at + HEADER_SIZE < stop and tries < MOST_TRIES:
+    while at + HEADER_SIZE < stop and damaged.looks(at):
         if source.read(at, min(at + len(IDENT), stop)) == IDENT:
             return
         chunk = _chunk_at(damaged, at, stop)
@@ -58,7 +57,6 @@ def _records(damaged: Damaged, start: int, stop: int) -> Iterator[Found]:
             yield Found(None, name, (span,), partial(_again, damaged, at, stop), without_index=True)
             at = end
             continue
-        tries += 1
         at = next((place - HEADER_SIZE for place in frames if place - HEADER_SIZE > at), stop)
 
 

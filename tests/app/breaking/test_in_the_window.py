@@ -194,16 +194,30 @@ def test_a_file_that_changes_on_disk_ends_the_sandbox_in_words(own: MainWindow, 
     assert len(window.breaking.sandbox.changes) == 1
 
 
-def test_missions_are_reached_and_a_folder_says_why_it_cannot_be_broken(one: MainWindow) -> None:
-    """The menu leads to the missions; a data set has no bytes of its own."""
-    one.open(str(assets.resources() / "samples" / "neuroglancer" / "worked"))
+def test_a_file_of_a_folder_is_broken_where_it_is_shown(one: MainWindow) -> None:
+    """Of a data set the file whose bytes are selected is opened by itself, at the same byte; the menu has missions."""
+    folder = assets.resources() / "samples" / "neuroglancer" / "worked"
+    one.open(str(folder))
     settle(one, 40)
-    assert not one.breaking.actions.switch.isEnabled()
-    assert "one of its files" in one.breaking.actions.switch.toolTip()
     one.breaking.actions.missions.trigger()
     settle(one, 20)
     cards = one.panels.panel(LessonPanel).list.cards
     assert sum(card.lesson.name.startswith("mission-") for card in cards) == 6
+    sandbox, switch = one.breaking.sandbox, one.breaking.actions.switch
+    one.session.select_span(Span("info", 0, 1))
+    settle(one, 0)
+    assert not switch.isEnabled()
+    assert "one of its files" in switch.toolTip()
+    one.session.select_span(Span("1.shard", 5, 7))
+    settle(one, 0)
+    assert "1.shard" in switch.toolTip()
+    assert not one.breaking.actions.salvage.isEnabled()
+    switch.trigger()
+    until(lambda: sandbox.on and sandbox.impact is not None)
+    settle(one, 0)
+    assert one.session.uri == str(folder / "1.shard")
+    assert one.session.selection.span == Span("", 5, 7)
+    sandbox.drop()
     one.session.close()
     settle(one, 0)
 

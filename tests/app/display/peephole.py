@@ -43,6 +43,7 @@ def state() -> dict[str, Any]:
     if shown is None:
         return {"title": ""}
     session = shown.session
+    sandbox, player = shown.breaking.sandbox, shown.panels.panel(LessonPanel).player
     span, walk = session.selection.span, session.walk
     focus, sheet = QApplication.focusWidget(), QApplication.activeModalWidget()
     return {
@@ -65,6 +66,14 @@ def state() -> dict[str, Any]:
         "trace_in_front": shown.panels.panel(TracePanel).isVisible(),
         "search": shown.hex.search.status.text(),
         "results": shown.results.toolTip() if shown.results.isVisible() else "",
+        "sandbox": sandbox.on,
+        "changes": [change.what for change in sandbox.changes],
+        "compared": sandbox.impact is not None,
+        "news": shown.breaking.panel.news.text,
+        "step": player.number,
+        "staged": player.stage is not None,
+        "solved": player.solved,
+        "told": shown.bar.text,
         "busy": bool(shown.jobs.open_jobs),
         **_lesson(shown),
     }

@@ -1,0 +1,137 @@
+"""A mission and a sandbox in the hands of a person, in a real X display."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from shardcore.testing import sampled
+from shardscope import assets
+from shardscope.lessons.lesson import Lesson
+from shardscope.lessons.library import missions
+from tests.app.display.person import Person
+from tests.app.display.program import Program, running
+
+HERE = Path(__file__).parent
+SHELF = (1480, 300, 320, 320)
+MIDDLE = (1640, 460)
+DARK = ("mdb", "bloscpack", "neuroglancer")
+"""Formats that are tried in the dark theme; the others in the light one."""
+BYTE, BIT = 40, 3
+
+
+@pytest.fixture(params=sampled(list(missions()), 1), ids=lambda one: one.format)
+def mission(request: pytest.FixtureRequest) -> Lesson:
+    """One of the missions."""
+    found: Lesson = request.param
+    return found
+
+
+@pytest.fixture
+def errors_of(tmp_path: Path) -> Path:
+    """What the program says aside."""
+    return tmp_path / "errors.txt"
+
+
+@pytest.fixture
+def person(x_display: dict[str, str], mission: Lesson, tmp_path: Path, errors_of: Path) -> Iterator[Person]:
+    """Somebody before the window with a copy of the damaged sample."""
+    sample = assets.resources() / "samples" / mission.sample
+    copy = tmp_path / sample.name
+    copy.write_bytes(sample.read_bytes())
+    environment = {**x_display, "XDG_CONFIG_HOME": str(tmp_path / "config"), "TMPDIR": str(tmp_path)}
+    pictures = Path(os.environ.get("SHARDSCOPE_PICTURES", tmp_path)) / f"mission-{mission.format}"
+    pictures.mkdir(parents=True, exist_ok=True)
+    theme = "dark" if mission.format in DARK else "light"
+    with ExitStack() as stack:
+        errors = stack.enter_context(errors_of.open("w"))
+        shelf: Program = stack.enter_context(running(HERE / "shelf.py", SHELF, environment))
+        program = stack.enter_context(running(HERE / "watched.py", ("--theme", theme, copy), environment, errors))
+        made = Person(program, shelf, environment, pictures, MIDDLE)
+        made.until(lambda state: copy.name in state["title"], "the file")
+        yield made
+
+
+@pytest.mark.display("xdotool")
+def test_a_person_finishes_a_mission_and_breaks_a_file(
+    person: Person, mission: Lesson, tmp_path: Path, errors_of: Path
+) -> None:
+    """Hints and solutions lead to the end; flip, overwrite, cut, undo, redo, start over and a copy; then it is left."""
+    finish(person, mission)
+    break_it(person, tmp_path / "copy.bin")
+    assert person.program.process.wait(30) == 0
+    assert errors_of.read_text() == ""
+
+
+def finish(person: Person, mission: Lesson) -> None:
+    """Begins by keys, walks by the mouse."""
+    number = [one.name for one in missions()].index(mission.name)
+    person.take_keyboard()
+    person.press("ctrl+alt+m")
+    person.until(lambda state: not state["busy"], "the missions")
+    person.look("missions")
+    person.press(*["Tab"] * number, "space")
+    person.until(lambda state: state["lesson"] == mission.name, "the mission")
+    for step, told in enumerate(mission.steps):
+        person.until(lambda state, step=step: state["step"] == step and state["staged"], f"step {step}")
+        assert told.question is not None
+        if told.question.hints:
+            person.click("lessonHint")
+        person.look(f"step-{step}")
+        person.click("lessonShowMe")
+        person.until(lambda state: bool(state["solved"]), f"the solution of step {step}")
+        person.look(f"step-{step}-solved")
+        person.click("lessonNext")
+    person.until(lambda state: state["lesson"] == "", "the end of the mission")
+
+
+def break_it(person: Person, copy: Path) -> None:
+    """Every change once, by the mouse or by its keys."""
+    person.take_keyboard()
+    person.press("ctrl+alt+b")
+    person.until(lambda state: state["sandbox"] and state["compared"], "the sandbox")
+    person.look("sandbox")
+    person.click("addressField")
+    person.type(str(BYTE))
+    person.press("Return")
+    person.until(lambda state: state["span"] is not None and state["span"][0] == BYTE, "the byte")
+    person.click(f"bit{BIT}")
+    done(person, 1)
+    person.look("flipped")
+    for keys, count in (("ctrl+z", 0), ("ctrl+shift+z", 1)):
+        person.press(keys)
+        done(person, count)
+    person.press("ctrl+alt+o")
+    person.until(lambda state: state["focus"] == "overwriteField", "the field")
+    person.type("de ad")
+    person.press("Return")
+    done(person, 2)
+    person.press("ctrl+alt+x")
+    done(person, 3)
+    person.look("cut")
+    person.press("ctrl+alt+z")
+    done(person, 0)
+    person.press("ctrl+shift+z")
+    state = done(person, 1)
+    assert state["changes"] == [f"bit {BIT} of byte {BYTE} flipped"]
+    person.press("ctrl+alt+s")
+    person.until(lambda state: state["sheet"] == "saveSandbox", "the dialog")
+    person.take_keyboard()
+    person.type(str(copy))
+    person.look("saving")
+    person.press("Return")
+    person.until(lambda state: copy.is_file() and not state["busy"], "the copy")
+    person.look("saved")
+    person.take_keyboard()
+    person.press("ctrl+alt+b")
+    person.until(lambda state: not state["sandbox"], "nothing asked: the copy has the changes")
+    person.press("ctrl+q")
+
+
+def done(person: Person, count: int) -> dict[str, object]:
+    """Waits for so many changes, and for what they do."""
+    return person.until(lambda state: len(state["changes"]) == count and state["compared"], f"{count} changes")
