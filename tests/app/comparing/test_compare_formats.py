@@ -233,6 +233,7 @@ def test_the_newest_wins(qtbot: QtBot, window: MainWindow, monkeypatch: pytest.M
     assert all(row.exact for row in sheet.desk.rows.values())
 
 
+@pytest.mark.thorough
 def test_every_size_and_theme(qtbot: QtBot, window: MainWindow) -> None:
     """From 600 pixels on nothing is wider than the sheet; strips, letters and lines are drawn in light and dark."""
     sheet = window.comparing.show()

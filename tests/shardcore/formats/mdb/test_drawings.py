@@ -48,7 +48,7 @@ class TestDrawings(DrawingContract):
         *sorted((DATA / "cas").glob("shard*/*.mdb")),
         *sorted((DATA / "derived").glob("*.mdb")),
     ]
-    quick_samples: ClassVar[int] = 2
+    quick_samples: ClassVar[int] = 1
     names: ClassVar = ["ribbons", "cuts", "entrance"]
     absent: ClassVar = ["chunk:0970425b7defb12b691e8e3b705620733deaaddd33a760e17a4e9ba333445533"]
     most_keys: ClassVar[int] = 1

@@ -21,7 +21,7 @@ class TestDrawings(DrawingContract):
     """Every rectangle stands for bytes of the tree, or is computed; every control can be set."""
 
     samples: ClassVar = [SAMPLES / "chunks.xorb", SAMPLES / "odd.xorb", DATA / "lz4.xorb"]
-    quick_samples: ClassVar[int] = 2
+    quick_samples: ClassVar[int] = 1
     names: ClassVar = ["records", "lanes"]
     absent: ClassVar = ["99"]
 
