@@ -103,6 +103,8 @@ class LessonPanel(QWidget):
     def _begin(self, lesson: Lesson, own: bool) -> None:
         step = self._settings.lesson_step(lesson.name)
         self.player.start(lesson, own=own, step=max(step, 0))
+        # The button that began it is gone: the keyboard stays here.
+        self.setFocus()
 
     # --- one lesson ---
 
