@@ -5,6 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QAction, QKeySequence, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import (
+    QApplication,
     QFrame,
     QHBoxLayout,
     QProgressBar,
@@ -50,6 +51,7 @@ class LessonPanel(QWidget):
         self._settings = settings
         self._asked: object = None
         self._listed = False
+        self._keyboard = False
         self.player = LessonPlayer(session, settings)
         self.list = LessonList(settings)
         self.list.chosen.connect(self._begin)
@@ -103,6 +105,9 @@ class LessonPanel(QWidget):
     def _begin(self, lesson: Lesson, own: bool) -> None:
         step = self._settings.lesson_step(lesson.name)
         self.player.start(lesson, own=own, step=max(step, 0))
+        # The button that began it is gone: the keyboard stays here.
+        self.setFocus()
+        self._keyboard = True
 
     # --- one lesson ---
 
@@ -203,6 +208,8 @@ class LessonPanel(QWidget):
         if self.player.last:
             self.player.finish()
         else:
+            # Files that are opened on the way take the keyboard; it comes back with the question.
+            self._keyboard = self.isAncestorOf(QApplication.focusWidget() or self.window())
             if self.next.hasFocus():
                 # Where Next is not to be had, the keyboard would go to Back.
                 self.area.setFocus()
@@ -262,6 +269,9 @@ class LessonPanel(QWidget):
             self._asked = player.stage
             self.question.ask(question)
             self.area.verticalScrollBar().setValue(0)
+            if self._keyboard:
+                self.setFocus()
+                self._keyboard = False
             if question.kind not in (Answer.NODE, Answer.ITEM) and self.hasFocus():
                 self.question.take_keyboard()
         self.question.tell(player.verdict)
