@@ -34,7 +34,7 @@ LOOKS = 100_000
 LOOKS_BYTES = 32
 """A larger file is worth one more look for so many bytes."""
 
-EACH_FOUND = 4
+EACH_FOUND = 5
 """Looks that a thing costs that was found, whatever is in it."""
 
 WINDOW = 1 << 20
@@ -247,7 +247,7 @@ def unclaimed(damaged: Damaged, gaps: Iterable[tuple[int, int]]) -> Iterator[Fou
         if found:
             many = plural(sum(stop - start for start, stop in found), "byte")
             where = plural(len(found), "stretch", "stretches")
-            damaged.notes.append(f"{many} in {where} belong to nothing that was found; raw stretches can be asked for")
+            damaged.notes.append(f"nothing that was found claims {many} in {where}; raw stretches can be asked for")
         return
     for start, stop in found:
         if not damaged.looks(start):
