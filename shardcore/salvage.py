@@ -186,7 +186,8 @@ def indexed(damaged: Damaged, checked: Checked, *, kinds: frozenset[str] | None 
         assert damaged.shard is not None
         name = ref.key if ref.key is not None else f"row-{ref.row}"
         if ref.error or ref.state is State.DAMAGED:
-            yield Found(ref.key, name, ref.spans, why=ref.error or "what leads to it cannot be right")
+            why = ref.error or "what leads to it cannot be right"
+            yield Found(ref.key, name, ref.spans, why=why, looks=3 * EACH_FOUND)
         else:
             pieces = partial(bounded, damaged.shard, ref, damaged.limit)
             yield Found(ref.key, name, ref.spans, pieces, checked(ref))
