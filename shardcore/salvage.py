@@ -34,7 +34,7 @@ LOOKS = 100_000
 LOOKS_BYTES = 32
 """A larger file is worth one more look for so many bytes."""
 
-EACH_FOUND = 4
+EACH_FOUND = 5
 """Looks that a thing costs that was found, whatever is in it."""
 
 WINDOW = 1 << 20
@@ -186,7 +186,8 @@ def indexed(damaged: Damaged, checked: Checked, *, kinds: frozenset[str] | None 
         assert damaged.shard is not None
         name = ref.key if ref.key is not None else f"row-{ref.row}"
         if ref.error or ref.state is State.DAMAGED:
-            yield Found(ref.key, name, ref.spans, why=ref.error or "what leads to it cannot be right")
+            why = ref.error or "what leads to it cannot be right"
+            yield Found(ref.key, name, ref.spans, why=why, looks=3 * EACH_FOUND)
         else:
             pieces = partial(bounded, damaged.shard, ref, damaged.limit)
             yield Found(ref.key, name, ref.spans, pieces, checked(ref))
@@ -247,7 +248,7 @@ def unclaimed(damaged: Damaged, gaps: Iterable[tuple[int, int]]) -> Iterator[Fou
         if found:
             many = plural(sum(stop - start for start, stop in found), "byte")
             where = plural(len(found), "stretch", "stretches")
-            damaged.notes.append(f"{many} in {where} belong to nothing that was found; raw stretches can be asked for")
+            damaged.notes.append(f"nothing that was found claims {many} in {where}; raw stretches can be asked for")
         return
     for start, stop in found:
         if not damaged.looks(start):

@@ -70,10 +70,7 @@ def state() -> dict[str, Any]:
         "changes": [change.what for change in sandbox.changes],
         "compared": sandbox.impact is not None,
         "news": shown.breaking.panel.news.text,
-        "step": player.number,
-        "staged": player.stage is not None,
         "solved": player.solved,
-        "told": shown.bar.text,
         "busy": bool(shown.jobs.open_jobs),
         **_lesson(shown),
     }

@@ -77,7 +77,7 @@ def finish(person: Person, mission: Lesson) -> None:
     person.press(*["Tab"] * number, "space")
     person.until(lambda state: state["lesson"] == mission.name, "the mission")
     for step, told in enumerate(mission.steps):
-        person.until(lambda state, step=step: state["step"] == step and state["staged"], f"step {step}")
+        person.until(lambda state, step=step: state["lesson_step"] == step and state["staged"], f"step {step}")
         assert told.question is not None
         if told.question.hints:
             person.click("lessonHint")
