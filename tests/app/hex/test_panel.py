@@ -297,7 +297,7 @@ def test_decoded_bytes_have_a_tab(qtbot: QtBot, session: Session, panel: HexPane
     qtbot.waitUntil(lambda: panel.view.state.name.startswith("@64-"))
     stored = stored_span(panel.view.state.name)
     assert stored is not None
-    assert panel.tabs.count() == 2
+    assert len(panel.tabs.sources) == 2
     assert panel.tabs.currentIndex() == 1
     assert session.shard is not None
     assert panel.view.state.sections == session.shard.sections_of(panel.view.state.name)
@@ -311,9 +311,9 @@ def test_decoded_bytes_have_a_tab(qtbot: QtBot, session: Session, panel: HexPane
     panel.actions_.decoded.trigger()
     assert panel.view.state.selection.span == stored
     panel.tabs.close_source(1)
-    assert panel.tabs.count() == 1
+    assert len(panel.tabs.sources) == 1
     panel.tabs.close_source(0)
-    assert panel.tabs.count() == 1
+    assert len(panel.tabs.sources) == 1
 
 
 def test_the_breadcrumb_leads_up(qtbot: QtBot, swh: HexPanel, session: Session) -> None:
