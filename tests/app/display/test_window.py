@@ -91,10 +91,10 @@ def test_the_window_of_the_command(shown: Shown) -> None:
 
 @pytest.mark.display("xdotool")
 def test_every_sample_in_the_hands_of_a_person(shown: Shown, tmp_path: Path) -> None:
-    """Each sample is opened by its path, clicked in, searched, its first object extracted, in one window."""
+    """The sample of each format is opened by its path, clicked in, searched, its first object extracted, in one window."""
     title = "small.shard — Shardscope"
     shown.until(lambda: shown.title_is(title))
-    for number, sample in enumerate(sampled(assets.samples(), 2)):
+    for number, sample in enumerate(sampled(assets.main_samples(), 2)):
         shown.focus(title)
         shown.mouse.do("key", "ctrl+shift+o")
         shown.until(lambda: shown.title_is("Open with"))
