@@ -91,7 +91,7 @@ def test_the_window_of_the_command(shown: Shown) -> None:
 
 @pytest.mark.display("xdotool")
 def test_every_sample_in_the_hands_of_a_person(shown: Shown, tmp_path: Path) -> None:
-    """The sample of each format is opened by its path, clicked in, searched, its first object extracted, in one window."""
+    """A sample of each format is opened by its path, clicked in, searched, an object extracted, in one window."""
     title = "small.shard — Shardscope"
     shown.until(lambda: shown.title_is(title))
     for number, sample in enumerate(sampled(assets.main_samples(), 2)):
