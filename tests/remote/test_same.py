@@ -73,8 +73,8 @@ def _same(said: Any, local: str, remote: str, flags: list[str], tmp_path: Path) 
         assert here == there, (command, remote)
         if command[0] == "ls":
             keys = [line["key"] for line in here[1] if line.get("key") and "error" not in line][:3]
-    if not keys:
-        return  # all that it holds was deleted
+            # A file without a key to ask for has nothing but what was deleted.
+            assert keys or not any(line["state"] == "live" for line in here[1])
     for key in keys[:1]:
         here = said("trace", local, "--json", "--", key)
         assert here[0] == 0
