@@ -10,7 +10,7 @@ from shardcore.comparing.comparison import Comparison
 from shardcore.comparing.row import Piece, Row
 from shardcore.comparing.words import ABOUT, HEADINGS, cells, overhead_text, short_size
 from shardcore.markup import escaped, quoted
-from shardcore.nodes.sections import SectionRole
+from shardcore.nodes.sections import SECTION_LETTERS, SectionRole
 from shardcore.text import visible
 from shardcore.words import plural
 
@@ -28,21 +28,6 @@ COLOURS: Mapping[SectionRole, str] = MappingProxyType(
     }
 )
 """The colours of sections: those of the light theme of the window."""
-
-LETTERS: Mapping[SectionRole, str] = MappingProxyType(
-    {
-        SectionRole.HEADER: "H",
-        SectionRole.INDEX: "I",
-        SectionRole.LOOKUP: "L",
-        SectionRole.DATA: "D",
-        SectionRole.METADATA: "M",
-        SectionRole.FOOTER: "F",
-        SectionRole.PADDING: "P",
-        SectionRole.TRAILING: "T",
-        SectionRole.UNKNOWN: "?",
-    }
-)
-"""The letters of sections, as in the window."""
 
 WIDTH = 1200
 _SIDE = 24
@@ -121,7 +106,7 @@ def _piece(piece: Piece, x: float, y: float, width: float) -> str:
     )
     if width < _LETTER_ROOM:
         return rect
-    return rect + _text(x + width / 2, y + 14.5, LETTERS[piece.role], anchor="middle", fill="#000")
+    return rect + _text(x + width / 2, y + 14.5, SECTION_LETTERS[piece.role], anchor="middle", fill="#000")
 
 
 def _legend(comparison: Comparison, y: int) -> list[str]:
@@ -130,7 +115,7 @@ def _legend(comparison: Comparison, y: int) -> list[str]:
     parts, x = [], _SIDE
     for role in (role for role in SectionRole if role in there):
         parts.append(f'<rect x="{x}" y="{y - 11}" width="14" height="14" fill="{COLOURS[role]}"/>')
-        parts.append(_text(x + 7, y, LETTERS[role], anchor="middle", fill="#000", size=10))
+        parts.append(_text(x + 7, y, SECTION_LETTERS[role], anchor="middle", fill="#000", size=10))
         parts.append(_text(x + 20, y, role.value))
         x += 36 + 7 * len(role.value)
     return parts

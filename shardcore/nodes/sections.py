@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import pairwise
+from types import MappingProxyType
 
 MAX_SECTIONS = 64
 
@@ -23,6 +24,22 @@ class SectionRole(Enum):
     PADDING = "padding"
     TRAILING = "trailing"
     UNKNOWN = "unknown"
+
+
+SECTION_LETTERS: Mapping[SectionRole, str] = MappingProxyType(
+    {
+        SectionRole.HEADER: "H",
+        SectionRole.INDEX: "I",
+        SectionRole.LOOKUP: "L",
+        SectionRole.DATA: "D",
+        SectionRole.METADATA: "M",
+        SectionRole.FOOTER: "F",
+        SectionRole.PADDING: "P",
+        SectionRole.TRAILING: "T",
+        SectionRole.UNKNOWN: "?",
+    }
+)
+"""A letter for each role: what the colour of a section says, for eyes that do not see it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from PySide6.QtGui import QColor, QFont, QPalette
 from PySide6.QtWidgets import QApplication, QWidget
 
 from shardcore import FieldRole, SectionRole
+from shardcore.nodes.sections import SECTION_LETTERS as SECTION_LETTERS  # noqa: PLC0414 - painters take it from here
 from shardscope.looks import type as type_
 from shardscope.looks.oklch import from_oklch
 from shardscope.looks.stylesheet import stylesheet
@@ -25,20 +26,6 @@ NAMES = ("light", "dark", "light-safe", "dark-safe")
 """The palettes; `-safe` ones keep sections apart for colour-blind eyes by lightness, too."""
 
 _PROPERTY = "shardscopeTheme"
-
-SECTION_LETTERS: Mapping[SectionRole, str] = MappingProxyType(
-    {
-        SectionRole.HEADER: "H",
-        SectionRole.INDEX: "I",
-        SectionRole.LOOKUP: "L",
-        SectionRole.DATA: "D",
-        SectionRole.METADATA: "M",
-        SectionRole.FOOTER: "F",
-        SectionRole.PADDING: "P",
-        SectionRole.TRAILING: "T",
-        SectionRole.UNKNOWN: "?",
-    }
-)
 
 FIELD_LETTERS: Mapping[FieldRole, str] = MappingProxyType(
     {

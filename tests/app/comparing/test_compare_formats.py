@@ -19,8 +19,9 @@ from pytestqt.qtbot import QtBot
 
 from shardcore import SectionRole
 from shardcore.comparing import ACTIONS, COLUMNS, compared_formats
-from shardcore.comparing.drawing import COLOURS, LETTERS
+from shardcore.comparing.drawing import COLOURS
 from shardcore.comparing.words import HEADINGS
+from shardcore.nodes.sections import SECTION_LETTERS
 from shardcore.testing import FULL
 from shardscope.comparing import desk as desk_module
 from shardscope.comparing.sheet import CompareSheet
@@ -266,4 +267,4 @@ def test_the_picture_looks_as_the_window() -> None:
     """Pictures have the colours of the light theme, and the letters of all."""
     light = theme.palette("light")
     assert {role: light.section(role).name() for role in SectionRole} == dict(COLOURS)
-    assert dict(theme.SECTION_LETTERS) == dict(LETTERS)
+    assert dict(theme.SECTION_LETTERS) == dict(SECTION_LETTERS)

@@ -14,8 +14,9 @@ import pytest
 from shardcore import SectionRole, SourceError, UsageError
 from shardcore.comparing import BUILT_IN, COLUMNS, Comparison, Cost, How, compare, to_csv, to_json, to_svg
 from shardcore.comparing.comparison import write_text
-from shardcore.comparing.drawing import COLOURS, LETTERS, WIDTH
+from shardcore.comparing.drawing import COLOURS, WIDTH
 from shardcore.comparing.words import HEADINGS, cells, cost_text, overhead_text, short_size
+from shardcore.nodes.sections import SECTION_LETTERS
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -47,7 +48,7 @@ def test_the_picture_has_the_numbers_of_the_strips(found: Comparison) -> None:
             assert float(one.get("width", "")) == pytest.approx(piece.size * scale, abs=0.01)
             x += piece.size * scale
         assert x <= WIDTH - 24 + 0.1
-    assert set(COLOURS) == set(LETTERS) == set(SectionRole)
+    assert set(COLOURS) == set(SECTION_LETTERS) == set(SectionRole)
     assert all(row.cannot.split()[0] in text for row in found.rows)
 
 
