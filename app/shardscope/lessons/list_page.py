@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QEvent, QRectF, Qt, Signal
+from PySide6.QtCore import QEvent, QObject, QRectF, Qt, Signal
 from PySide6.QtGui import QAccessible, QEnterEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QScrollArea, QVBoxLayout, QWidget
 
@@ -18,9 +18,13 @@ from shardscope.settings import Settings
 
 
 class LessonList(QScrollArea):
-    """`chosen` carries a `Lesson`, and whether it is to be walked through on the file that is open."""
+    """`chosen` carries a `Lesson`, and whether it is to be walked through on the file that is open.
+
+    `seen` tells that the list is painted: docks that are moved are shown for a moment, and are not painted then.
+    """
 
     chosen = Signal(object, bool)
+    seen = Signal()
 
     def __init__(self, settings: Settings, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -32,6 +36,25 @@ class LessonList(QScrollArea):
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self._settings = settings
         self.cards: list[LessonCard] = []
+        self._made: dict[str, LessonCard] = {}
+        self._headings: list[Prose] = []
+        self._inside = QWidget()
+        self._column = QVBoxLayout(self._inside)
+        self._column.setContentsMargins(12, 12, 12, 12)
+        self._column.setSpacing(8)
+        self._column.addStretch(1)
+        self.setWidget(self._inside)
+        self._inside.installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Tells when what is inside is painted."""
+        if event.type() == QEvent.Type.Paint and watched is self._inside:
+            self.seen.emit()
+        return super().eventFilter(watched, event)
+
+    def again(self) -> None:
+        """Is painted once more, where it can be seen: `seen` tells."""
+        self._inside.update()
 
     def fill(self, lessons: Sequence[Lesson], format: str, missions: Sequence[Lesson] = ()) -> None:
         """Lists lessons, and below them the missions.
@@ -41,13 +64,9 @@ class LessonList(QScrollArea):
             format: The format of what is open; empty when nothing is.
             missions: What is walked through like a lesson, on a damaged sample.
         """
-        inside = QWidget()
-        column = QVBoxLayout(inside)
-        column.setContentsMargins(12, 12, 12, 12)
-        column.setSpacing(8)
+        self._clear()
         first = [lesson for lesson in lessons if lesson.format == format and format]
         others = [lesson for lesson in lessons if lesson not in first]
-        self.cards = []
         broken = self.tr("Missions: somebody broke a file. Find out what, and mend it in the sandbox")
         groups = ((self.tr("About this file's format"), first), (self.tr("All lessons"), others), (broken, missions))
         for title, group in groups:
@@ -55,20 +74,39 @@ class LessonList(QScrollArea):
                 continue
             heading = Prose(tone="muted")
             heading.tell(title)
-            column.addWidget(heading)
+            self._column.addWidget(heading)
+            self._headings.append(heading)
             for lesson in group:
-                card = LessonCard(lesson, self._settings, own=bool(first) and lesson in first)
-                card.chosen.connect(lambda own, lesson=lesson: self.chosen.emit(lesson, own))
-                column.addWidget(card)
+                card = self._card(lesson)
+                card.restate(own=lesson in first)
+                self._column.addWidget(card)
                 self.cards.append(card)
-        column.addStretch(1)
-        self.setWidget(inside)
+        self._column.addStretch(1)
+        for name in self._made.keys() - {card.lesson.name for card in self.cards}:
+            self._made.pop(name).deleteLater()
         # What is made last would come last with Tab, after all other panels.
         before: QWidget = self
         for card in self.cards:
             for button in (card.own, card.start):
                 self.setTabOrder(before, button)
                 before = button
+
+    def _clear(self) -> None:
+        while self._column.takeAt(0) is not None:
+            pass
+        for heading in self._headings:
+            heading.deleteLater()
+        self._headings, self.cards = [], []
+
+    def _card(self, lesson: Lesson) -> LessonCard:
+        """The card of a lesson: making one takes milliseconds, and most stay as they are."""
+        card = self._made.get(lesson.name)
+        if card is None or card.lesson != lesson:
+            if card is not None:
+                card.deleteLater()
+            card = self._made[lesson.name] = LessonCard(lesson, self._settings)
+            card.chosen.connect(lambda own: self.chosen.emit(lesson, own))
+        return card
 
     def show_missions(self) -> None:
         """Scrolls to the missions, and gives the keyboard to the first of them."""
@@ -85,22 +123,20 @@ class LessonCard(QWidget):
     chosen = Signal(bool)
     spoken_role = QAccessible.Role.Grouping
 
-    def __init__(self, lesson: Lesson, settings: Settings, *, own: bool) -> None:
+    def __init__(self, lesson: Lesson, settings: Settings) -> None:
         super().__init__()
         self.setObjectName(f"lesson-{lesson.name}")
         self.setAccessibleName(shown(lesson.title))
         self.setAccessibleDescription(shown(lesson.about))
         self.lesson = lesson
+        self._settings = settings
         self._hover = False
         self.title = Prose(bold=True)
         self.title.tell(f"{format_of(lesson.format).title}: {lesson.title}" if lesson.format else lesson.title)
         self.about = Prose()
         self.about.tell(lesson.about)
         self.state = Prose(tone="muted")
-        self.state.tell(self._state(settings))
-        step = settings.lesson_step(lesson.name)
-        self.start = QPushButton(self.tr("Go on") if step > 0 else self.tr("Start"))
-        self.start.setAccessibleName(f"{self.start.text()}: {lesson.title}")
+        self.start = QPushButton()
         self.start.setObjectName(f"start-{lesson.name}")
         self.start.clicked.connect(lambda: self.chosen.emit(False))
         self.own = QPushButton(self.tr("On this file"))
@@ -121,13 +157,20 @@ class LessonCard(QWidget):
         column.addWidget(self.title)
         column.addWidget(self.about)
         column.addLayout(row)
+
+    def restate(self, *, own: bool) -> None:
+        """Says how far one has come, and offers the file that is open where the lesson can be walked through on it."""
+        self.state.tell(self._state())
+        going = self._settings.lesson_step(self.lesson.name) > 0
+        self.start.setText(self.tr("Go on") if going else self.tr("Start"))
+        self.start.setAccessibleName(f"{self.start.text()}: {self.lesson.title}")
         self.own.setVisible(own)
 
-    def _state(self, settings: Settings) -> str:
+    def _state(self) -> str:
         steps = plural(len(self.lesson.steps), "step")
-        if settings.is_lesson_done(self.lesson.name):
+        if self._settings.is_lesson_done(self.lesson.name):
             return self.tr("✓ done · {0}").format(steps)
-        step = settings.lesson_step(self.lesson.name)
+        step = self._settings.lesson_step(self.lesson.name)
         if step > 0:
             return self.tr("at step {0} of {1}").format(step + 1, len(self.lesson.steps))
         return self.tr("{0} · about {1} min").format(steps, self.lesson.minutes)
