@@ -79,6 +79,7 @@ class Seen:
         connection: The number of the connection on which it came.
         began: When it had been read; seconds of `time.monotonic`.
         ended: When the answer was sent, or broke off; 0 while it is under way.
+        last: When its last bytes were about to be sent: before that no client can have all of it.
         status: The status sent; 0 for none.
         sent: Bytes of the body that were sent.
     """
@@ -87,6 +88,7 @@ class Seen:
     connection: int
     began: float
     ended: float = 0.0
+    last: float = 0.0
     status: int = 0
     sent: int = 0
 
@@ -119,12 +121,15 @@ class Log:
 
     @property
     def rounds(self) -> int:
-        """Round trips: the longest row of requests none of which began before the last one had ended."""
+        """Round trips: the longest row of requests none of which began before the answer to the last one was sent.
+
+        A client may ask again before the server has noted that its answer is through: `last` counts, not `ended`.
+        """
         self.settle()
         count, free_at = 0, 0.0
-        for one in sorted(self, key=lambda one: one.ended or float("inf")):
+        for one in sorted(self, key=lambda one: one.last if one.ended else float("inf")):
             if one.began >= free_at:
-                count, free_at = count + 1, one.ended or float("inf")
+                count, free_at = count + 1, one.last if one.ended else float("inf")
         return count
 
     def settle(self) -> None:
@@ -305,6 +310,7 @@ class _Handler(BaseHTTPRequestHandler):
         for name, value in headers.items():
             self.send_header(name, value)
         self.close_connection = headers.get("Connection", "").lower() == "close"
+        seen.last = time.monotonic()
         self.end_headers()
         if self.command == "HEAD":
             return
@@ -316,12 +322,14 @@ class _Handler(BaseHTTPRequestHandler):
         if answer.cut is not None:
             raise _Cut
         if chunked:
+            seen.last = time.monotonic()
             self.wfile.write(b"0\r\n\r\n")
 
     def _send_piece(self, piece: bytes, answer: Answer, seen: Seen, chunked: bool) -> None:
         room = min((limit - seen.sent for limit in (answer.cut, answer.stall) if limit is not None), default=len(piece))
         part = piece[: max(room, 0)]
         if part:
+            seen.last = time.monotonic()
             self.wfile.write(b"%x\r\n%s\r\n" % (len(part), part) if chunked else part)
             seen.sent += len(part)
         if len(part) == len(piece):
