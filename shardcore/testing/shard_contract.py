@@ -34,19 +34,21 @@ class ShardContract:
         find_ranges: How many ranges finding one key may read after that.
         mutations: How many seeded damages are tried on each sample; `python -m tests.fuzz` tries more.
         quick_mutations: How many of them a quick run tries.
-        quick_cuts: How many cuts of each sample a quick run tries, besides those at the edges of sections.
+        cuts: How many cuts of each sample are tried, besides those at the edges of sections.
+        quick_cuts: How many of them a quick run tries.
         most_keys: How many keys of a sample are looked up.
         alone: Titles of steps that compute with the key alone, or with what the caller gave.
     """
 
     samples: ClassVar[Sequence[Path]] = ()
-    quick_samples: ClassVar[int] = 8
+    quick_samples: ClassVar[int] = 6
     absent: ClassVar[Sequence[str]] = ()
     open_ranges: ClassVar[int] = 2
     find_ranges: ClassVar[int] = 4
     mutations: ClassVar[int] = 150
-    quick_mutations: ClassVar[int] = 8
-    quick_cuts: ClassVar[int] = 10
+    quick_mutations: ClassVar[int] = 5
+    cuts: ClassVar[int] = 1000
+    quick_cuts: ClassVar[int] = 5
     most_keys: ClassVar[int] = 60
     alone: ClassVar[Sequence[str]] = ()
 
@@ -203,7 +205,7 @@ class ShardContract:
         with self.opened(sample) as shard:
             shard.load_index()
             edges = [place for section in shard.sections for place in (section.start, section.stop)]
-            cuts = sampled(places(shard, len(data)), self.quick_cuts, keep=edges)
+            cuts = sampled(places(shard, len(data)), rounds(self.cuts, self.quick_cuts), keep=edges, full=False)
         for cut in cuts:
             exercise(lambda **o: self.opened(self.damaged(data[:cut], sample), **o), thorough=False)  # noqa: B023
 

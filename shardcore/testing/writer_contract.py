@@ -251,6 +251,7 @@ class WriterContract:
             writer.add(key, _Failing(), label="in/bad.txt", **self.facts(0))
         assert _names(tmp_path) == []
 
+    @pytest.mark.thorough
     def test_a_disk_that_is_full(self, tmp_path: Path) -> None:
         """When no more bytes can be written the error names the file, and nothing stays."""
         code = (

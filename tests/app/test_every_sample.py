@@ -43,6 +43,9 @@ BARE = {"bare_shard"}
 QUICK = 1
 """Samples of each pattern in a quick run."""
 
+QUICK_IN_ALL = 8
+"""Samples of all patterns together in a quick run."""
+
 REST = 20
 NODES = 60
 """Nodes of the tree that are looked for decoded bytes."""
@@ -58,7 +61,7 @@ def samples() -> list[str]:
             found += sampled(names, QUICK)
     bundled = [str(one.path.relative_to(DATA.parent.parent)) for one in assets.samples()]
     found += sampled([f"../../{name}" for name in bundled], QUICK)
-    return list(dict.fromkeys(found))
+    return sampled(list(dict.fromkeys(found)), QUICK_IN_ALL)
 
 
 def _other(path: Path) -> bool:

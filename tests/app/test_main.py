@@ -55,7 +55,7 @@ def test_no_display() -> None:
 
 @pytest.mark.parametrize(
     ("theme", "scale", "size"),
-    sampled([("light", 1, (1440, 900)), ("light-safe", 1.5, (1200, 800)), ("dark", 2, (1100, 760))], 2),
+    sampled([("light", 1, (1440, 900)), ("light-safe", 1.5, (1200, 800)), ("dark", 2, (1100, 760))], 1),
 )
 def test_screenshot(data: Path, tmp_path: Path, theme: str, scale: float, size: tuple[int, int]) -> None:
     """A picture of the window on a sample: its size is what was asked for, times the scale, and it is not empty."""
@@ -84,6 +84,7 @@ def test_screenshot_of_a_trace(data: Path, tmp_path: Path) -> None:
     assert QImage(str(plain)) != QImage(str(traced))
 
 
+@pytest.mark.thorough
 def test_the_welcome_page_can_be_pictured(tmp_path: Path) -> None:
     """Without a file the welcome page is shown."""
     target = tmp_path / "welcome.png"
@@ -93,7 +94,7 @@ def test_the_welcome_page_can_be_pictured(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    sampled([("--size", "big"), ("--scale", "9"), ("--theme", "pink"), ("--select", "first"), ("--verify", "all")], 2),
+    sampled([("--size", "big"), ("--scale", "9"), ("--theme", "pink"), ("--select", "first"), ("--verify", "all")], 1),
 )
 def test_usage(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     """Options that make no sense are refused with exit code 2 and the reason."""
@@ -102,6 +103,7 @@ def test_usage(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     assert arguments[0] in done.stderr
 
 
+@pytest.mark.thorough
 def test_a_picture_that_cannot_be_made(tmp_path: Path) -> None:
     """A file that is not there: one line, exit code 1, no picture."""
     done = command("--screenshot", tmp_path / "out.png", tmp_path / "nothing.shard")
@@ -128,7 +130,7 @@ def test_what_is_not_there_cannot_be_pictured(data: Path, tmp_path: Path, argume
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are another matter there")
 @pytest.mark.parametrize(
-    ("number", "sample"), sampled(list(product((signal.SIGINT, signal.SIGTERM), ("", "small.shard"))), 2)
+    ("number", "sample"), sampled(list(product((signal.SIGINT, signal.SIGTERM), ("", "small.shard"))), 1)
 )
 def test_a_signal_closes_the_window(data: Path, tmp_path: Path, number: int, sample: str) -> None:
     """Ctrl+C and `kill` end the program like its close button: the layout is saved, nothing is printed, exit code 0."""

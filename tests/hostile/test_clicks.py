@@ -45,6 +45,7 @@ def fault(click: Click) -> str:
     return ""
 
 
+@pytest.mark.thorough
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("one", sampled(ALL, rounds(FULL_FILES, QUICK_FILES), full=False), ids=str)
 def test_every_click_stays_within_the_bounds(one: Hostile, tmp_path: Path) -> None:

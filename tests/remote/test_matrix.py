@@ -206,7 +206,7 @@ IN_TURN = [(*place, FORMATS[number % len(FORMATS)]) for number, place in enumera
 # In a full run every trouble meets every format; a quick run tries some troubles. What a transport makes of a trouble
 # is the same for all formats, so that further transports meet one format each.
 EVERY = [(trouble, trouble.over[0], sample) for trouble in TROUBLES for sample in FORMATS]
-CELLS = list(dict.fromkeys(EVERY + IN_TURN)) if FULL else sampled(IN_TURN, 36)
+CELLS = list(dict.fromkeys(EVERY + IN_TURN)) if FULL else sampled(IN_TURN, 18)
 
 
 @pytest.mark.parametrize(

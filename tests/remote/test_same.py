@@ -93,7 +93,7 @@ def _same(said: Any, local: str, remote: str, flags: list[str], tmp_path: Path) 
     ]
 
 
-@pytest.mark.parametrize("name", sampled(FILES, 3))
+@pytest.mark.parametrize("name", sampled(FILES, 1))
 def test_a_file_on_a_web_server(name: str, web: str, said: Any, tmp_path: Path) -> None:
     """Each sample reads over HTTP as it does here: info, ls, verify, trace, get, extract."""
     _same(said, str(SAMPLES / name), web + name, [], tmp_path)
@@ -119,6 +119,7 @@ def test_a_data_set_on_a_web_server(web: str, said: Any) -> None:
     assert said("get", local, keys[0]) == said("get", f"precomputed://{remote.rstrip('/')}", keys[0])
 
 
+@pytest.mark.thorough
 def test_samples_in_motos_s3(s3: Place, said: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same over a whole S3 with signed requests: every sample opens and lists as it does here."""
     for name, value in s3.environment().items():

@@ -183,6 +183,7 @@ def test_changes_are_dropped_only_after_a_question(own: MainWindow, file: Path) 
     assert window.hex.state.sandboxed is None
 
 
+@pytest.mark.thorough
 def test_a_file_that_changes_on_disk_ends_the_sandbox_in_words(own: MainWindow, file: Path) -> None:
     """Changes count from the bytes that were there: with others underneath nothing is made up."""
     window = own

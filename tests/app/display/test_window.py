@@ -89,6 +89,7 @@ def test_the_window_of_the_command(shown: Shown) -> None:
     assert (shown.process.returncode, output, errors) == (0, "", "")
 
 
+@pytest.mark.thorough
 @pytest.mark.display("xdotool")
 def test_every_sample_in_the_hands_of_a_person(shown: Shown, tmp_path: Path) -> None:
     """A sample of each format is opened by its path, clicked in, searched, an object extracted, in one window."""

@@ -5,12 +5,15 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import pytest
+
 from shardscope.editing.sheet import LEAST
 from shardscope.window.main_window import MainWindow
 from shardscope.window.screenshot import settle
 from tests.app.editing.test_in_the_window import CASES, SWH, apply, sheet_of, show
 
 
+@pytest.mark.thorough
 def test_the_sheet_fits_the_smallest_window(window: MainWindow, tmp_path: Path) -> None:
     """It is never larger than the window; what has no room in it scrolls, and the buttons are always seen."""
     path = SWH.copied(tmp_path / "a")

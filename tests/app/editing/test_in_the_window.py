@@ -223,6 +223,7 @@ def test_old_and_new_are_seen_in_the_bytes(window: MainWindow, tmp_path: Path) -
     assert path.read_bytes() == data
 
 
+@pytest.mark.thorough
 def test_one_button_takes_an_edit_back(window: MainWindow, tmp_path: Path) -> None:
     """The bar puts back the last edit, then that before can be; rows without an object are left out, and it is said."""
     path = SWH.copied(tmp_path / "a")
@@ -248,6 +249,7 @@ def test_one_button_takes_an_edit_back(window: MainWindow, tmp_path: Path) -> No
         assert "is again what it was" in window.bar.text
 
 
+@pytest.mark.thorough
 def test_a_takedown_keeps_nothing(window: MainWindow, tmp_path: Path) -> None:
     """With the tick no journal is written, which the sheet says first; no undo is offered then."""
     path = SWH.copied(tmp_path / "a")

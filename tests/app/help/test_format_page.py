@@ -115,6 +115,7 @@ def test_nothing_is_fetched(panel: FormatPage) -> None:
             assert panel.view.loadResource(kind.value, QUrl(name)) is None
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["light", "dark"])
 def test_a_page_has_the_colours_of_the_theme(
     qtbot: QtBot, session: Session, panel: FormatPage, data: Path, name: str

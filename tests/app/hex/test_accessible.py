@@ -99,6 +99,7 @@ def test_interfaces_that_are_not_there_are_null(view: HexView) -> None:
         assert ask() is None
 
 
+@pytest.mark.thorough
 def test_the_interface_goes_with_its_view(qtbot: QtBot, pages: PageCache) -> None:
     """Views come and go with a screen reader running; none takes the process along."""
     QAccessible.setActive(True)

@@ -411,6 +411,7 @@ def test_an_empty_source_is_shown(qtbot: QtBot, view: HexView) -> None:
     assert not view.grab().isNull()
 
 
+@pytest.mark.thorough
 def test_a_new_theme_is_painted(view: HexView) -> None:
     """A change of the application's theme reaches the painted bytes."""
     application = QApplication.instance()

@@ -99,6 +99,7 @@ def test_oklch_gives_known_colours() -> None:
     assert contrast((1, 1, 1), (0, 0, 0)) == pytest.approx(21)
 
 
+@pytest.mark.thorough
 def test_another_theme_restyles_each_widget_once(qapp: QApplication, qtbot: QtBot) -> None:
     """Every pass over all widgets is a quarter of a second in a full window: there is one, for the style sheet."""
     theme.apply(qapp, "light")

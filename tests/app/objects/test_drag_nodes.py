@@ -84,6 +84,7 @@ def test_a_field_is_its_bytes(window: MainWindow, qtbot: QtBot, data: Path) -> N
     assert path.read_bytes() == (data / "swh" / "small.shard").read_bytes()[40:48]
 
 
+@pytest.mark.thorough
 def test_a_section_is_its_bytes(window: MainWindow, qtbot: QtBot, data: Path) -> None:
     """A whole section, too; its name becomes a safe one."""
     (path,) = drag(window, qtbot, find(window, qtbot, "hash function"))
@@ -116,6 +117,7 @@ def test_clicks_still_select_and_expand(window: MainWindow, qtbot: QtBot) -> Non
     assert window.tree.isExpanded(index) != was
 
 
+@pytest.mark.thorough
 def test_a_slot_is_its_bytes(window: MainWindow, qtbot: QtBot) -> None:
     """What only points to an object is dragged as what it is."""
     index = find(window, qtbot, "index", "*")

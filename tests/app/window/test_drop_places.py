@@ -87,6 +87,7 @@ def middle(window: MainWindow, place: DropPlace) -> QPoint:
     return window.drop_places.rect_of(place).center().toPoint()
 
 
+@pytest.mark.thorough
 def test_one_place_without_a_file(window: MainWindow, qtbot: QtBot, data: Path) -> None:
     """With nothing open a drop anywhere opens."""
     drag = Dragging(window, mime_of(data / "swh" / "one.shard"))
@@ -133,6 +134,7 @@ def test_places_go_with_the_drag(window: MainWindow, qtbot: QtBot, data: Path) -
     assert [dock.size() for dock in window.panels.by_name.values()] == sizes
 
 
+@pytest.mark.thorough
 def test_other_drags_show_nothing(window: MainWindow, qtbot: QtBot, data: Path) -> None:
     """Text, and addresses elsewhere, are not taken."""
     open_in(window.session, qtbot, data / "swh" / "small.shard")
@@ -162,6 +164,7 @@ def test_several_files_are_packed(window: MainWindow, qtbot: QtBot, data: Path) 
         qtbot.waitUntil(lambda: window.findChild(PackSheet) is None)
 
 
+@pytest.mark.thorough
 def test_the_place_under_the_pointer_is_lit(window: MainWindow, qtbot: QtBot, data: Path) -> None:
     """It is told apart by more than its colour: its frame is thick and closed."""
     open_in(window.session, qtbot, data / "swh" / "small.shard")

@@ -148,6 +148,7 @@ def test_a_far_data_set(qtbot: QtBot, window: MainWindow, server: RangeServer) -
     assert fetching.index_size(shard) is not None
 
 
+@pytest.mark.thorough
 def test_a_file_that_changed_on_the_server(qtbot: QtBot, window: MainWindow, server: RangeServer, data: Path) -> None:
     """The bar says so and offers to reload; the button shows the new one, and the old bytes are never mixed in."""
     content = (data / "swh" / "medium.shard").read_bytes()
@@ -213,6 +214,7 @@ def test_a_data_set_tells_that_its_server_is_lost(far: MainWindow) -> None:
     session._set_trouble(None)
 
 
+@pytest.mark.thorough
 def test_scrolling_over_a_slow_line(qtbot: QtBot, window: MainWindow, server: RangeServer, data: Path) -> None:
     """At 100 ms for each answer the window goes on painting; what left the view is not fetched; it shows as loading."""
     head = (data / "swh" / "medium.shard").read_bytes()
@@ -301,6 +303,7 @@ def test_a_large_index_is_read_when_it_is_asked_for(
     assert len(session.listing) == 3000
 
 
+@pytest.mark.thorough
 def test_an_extraction_goes_on_after_the_line_broke(
     qtbot: QtBot, window: MainWindow, server: RangeServer, tmp_path: Path
 ) -> None:

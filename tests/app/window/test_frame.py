@@ -219,6 +219,7 @@ def test_small_windows_fold_and_unfold(small: MainWindow, qtbot: QtBot) -> None:
     qtbot.waitUntil(lambda: docks(small) == before)
 
 
+@pytest.mark.thorough
 def test_scale_two_fits_the_screen(tmp_path: Path, data: Path) -> None:
     """At scale 2 on a screen of 1280 × 800 the window is no larger than the screen."""
     config = tmp_path / "screen.json"
@@ -322,6 +323,7 @@ def test_lines_leave_the_keys_of_menus_alone(small: MainWindow, qtbot: QtBot, li
     assert field.text() == "abc"
 
 
+@pytest.mark.thorough
 def test_full_screen_and_back(small: MainWindow) -> None:
     """F11 fills the screen, Escape leaves it."""
     assert small.actions_.full_screen.shortcut().toString() == "F11"
@@ -331,6 +333,7 @@ def test_full_screen_and_back(small: MainWindow) -> None:
     assert not small.isFullScreen()
 
 
+@pytest.mark.thorough
 def test_focus_never_selects(small: MainWindow, qtbot: QtBot) -> None:
     """Going to a part by its key leaves the selection as it is."""
     small.session.select_span(Span("", 700, 701))
@@ -346,6 +349,7 @@ def test_focus_never_selects(small: MainWindow, qtbot: QtBot) -> None:
 # --- texts ---
 
 
+@pytest.mark.thorough
 def test_long_texts_are_cut_in_the_middle(small: MainWindow, qtbot: QtBot) -> None:
     """The status line shows both ends of a long text, and copies the whole."""
     small.session.message.emit("begins " + "and goes on " * 60 + "ends")

@@ -139,6 +139,7 @@ def test_bytes_are_found(window: MainWindow, hands: Hands) -> None:
     assert hands.at.objectName() == "hexView"
 
 
+@pytest.mark.thorough
 def test_the_file_is_verified(window: MainWindow, hands: Hands) -> None:
     """Verify the content; the result is in front, and Alt+5 goes there."""
     hands.press("Ctrl+3")
@@ -169,6 +170,7 @@ def test_help_is_at_hand(window: MainWindow, hands: Hands) -> None:
     assert window.session.selection.path
 
 
+@pytest.mark.thorough
 def test_a_format_is_learnt_from_its_sample(window: MainWindow) -> None:
     """Tab goes from a card to its *Learn*; the sample opens, and the first lesson on its format begins."""
     hands = Hands(window)
@@ -180,6 +182,7 @@ def test_a_format_is_learnt_from_its_sample(window: MainWindow) -> None:
     assert window.panels.in_front("lessons")
 
 
+@pytest.mark.thorough
 def test_objects_are_extracted(window: MainWindow, hands: Hands, tmp_path: Path) -> None:
     """Ctrl+E on a row opens the sheet; a folder typed, Return: the file is there, and the sheet is gone."""
     hands.press("Alt+4")
@@ -199,6 +202,7 @@ def test_objects_are_extracted(window: MainWindow, hands: Hands, tmp_path: Path)
     assert hands.at.objectName() == "objectTable"
 
 
+@pytest.mark.thorough
 def test_the_role_of_a_byte_opens_its_row(window: MainWindow, hands: Hands) -> None:
     """In the inspector Tab goes to the role, Return to the row of the field on the page of its format."""
     window.session.select_span(Span("", 72, 73))

@@ -40,6 +40,7 @@ def window(qtbot: QtBot, settings: Settings, application: QApplication, data: Pa
     made.close()
 
 
+@pytest.mark.thorough
 def test_the_choice_is_remembered(qtbot: QtBot, settings: Settings, window: MainWindow) -> None:
     """*Reduced motion* is off at first, and what was chosen holds at the next start."""
     assert not window.actions_.reduced_motion.isChecked()
@@ -81,6 +82,7 @@ def test_play_goes_one_step(window: MainWindow, qtbot: QtBot) -> None:
     settle(window, 40)
 
 
+@pytest.mark.thorough
 def test_a_bar_without_an_end_stands_still(window: MainWindow) -> None:
     """The bar of a verification that does not know its length yet does not run to and fro."""
     window.actions_.reduced_motion.setChecked(True)

@@ -140,6 +140,7 @@ def test_help_whose_reader_is_gone() -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(sys.platform == "win32", reason="pipes break otherwise there")
 @pytest.mark.parametrize("form", [[], ["--json"]])
 def test_a_reader_that_leaves_ends_the_printing_only(form: list[str], tmp_path: Path) -> None:

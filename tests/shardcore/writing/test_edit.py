@@ -138,6 +138,7 @@ class KilledUndoingSecond(KilledSecond):
         journals.undo(target)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("case", [KilledSecond, KilledUndoingSecond])
 def test_killed_with_an_earlier_journal(tmp_path: Path, case: type[KilledSecond]) -> None:
     """Killed at any moment, the journal of the edit before is still there and still holds."""

@@ -213,6 +213,7 @@ class KilledRewriting(Killed):
     options: ClassVar[dict[str, Any]] = {"chunk_size": 4000, "spare": 0}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("case", [Killed, KilledRewriting])
 def test_an_append_that_is_killed(tmp_path: Path, case: type[Killed]) -> None:
     """At every moment the file is the old one, or the journal makes it the old one again."""

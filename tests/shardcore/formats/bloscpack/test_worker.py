@@ -65,6 +65,7 @@ def test_a_dead_process_is_an_error_and_replaced(worker: Worker) -> None:
     assert pid(worker) != first
 
 
+@pytest.mark.thorough
 def test_a_process_that_died_in_between_is_replaced(worker: Worker) -> None:
     """A process found dead is not the fault of the next chunk."""
     chunk = make_chunk(sample(5000))
@@ -77,6 +78,7 @@ def test_a_process_that_died_in_between_is_replaced(worker: Worker) -> None:
     assert pid(worker) != first
 
 
+@pytest.mark.thorough
 def test_a_process_that_hangs_is_killed() -> None:
     """A chunk that takes too long is a FormatError, and its process is gone."""
     with Worker(timeout=0.5) as worker:

@@ -264,7 +264,7 @@ def place_slowly(members: dict[int, list[tuple[int, int]]], n: int, displacement
     return True
 
 
-@pytest.mark.parametrize("number", sampled(range(120), 40))
+@pytest.mark.parametrize("number", sampled(range(120), 8))
 def test_building_equals_the_plain_loop(number: int) -> None:
     """Trying many displacements at once gives what the plain loop gives, retries and stale values included."""
     keys = random_keys(1 + number if number < 100 else 40 * number, seed=number)
@@ -302,6 +302,7 @@ def test_failed_seeds_are_followed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert last >= 3, "or the last probe was not"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("budget", [1, 100, 400_000, 10**8])
 def test_the_size_of_a_step_does_not_matter(monkeypatch: pytest.MonkeyPatch, budget: int) -> None:
     """One probe at a time or thousands: the function is the same."""

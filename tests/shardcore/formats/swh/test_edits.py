@@ -147,11 +147,13 @@ class KilledTruncating(Killed):
         return "fine" if readable and same else "wrong"
 
 
+@pytest.mark.thorough
 def test_a_truncation_that_is_killed(tmp_path: Path) -> None:
     """At every moment the shard is sound, and the undo file brings back what followed it."""
     assert set(killed.at_moments(KilledTruncating, "run", tmp_path / "x.shard", 40)) == {"fine"}
 
 
+@pytest.mark.thorough
 def test_a_deletion_that_is_killed(tmp_path: Path) -> None:
     """At every moment the other objects can be found, and the undo file puts all back."""
     assert set(killed.at_moments(Killed, "run", tmp_path / "x.shard", 40)) == {"fine"}

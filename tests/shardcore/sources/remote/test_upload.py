@@ -72,6 +72,7 @@ def test_commands_write_to_a_bucket(
     assert run(["pack", "swh", "https://example.org/x.shard", str(tmp_path / "a.txt")]) == 2
 
 
+@pytest.mark.thorough
 def test_rekey_writes_to_a_bucket_and_specifications_come_from_one(
     s3: Place, flags: list[str], client: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
