@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QEvent, QObject, QRectF, Qt, Signal
+from PySide6.QtCore import QEvent, QRectF, Qt, Signal
 from PySide6.QtGui import QAccessible, QEnterEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QScrollArea, QVBoxLayout, QWidget
 
@@ -18,13 +18,9 @@ from shardscope.settings import Settings
 
 
 class LessonList(QScrollArea):
-    """`chosen` carries a `Lesson`, and whether it is to be walked through on the file that is open.
-
-    `seen` tells that the list is painted: docks that are moved are shown for a moment, and are not painted then.
-    """
+    """`chosen` carries a `Lesson`, and whether it is to be walked through on the file that is open."""
 
     chosen = Signal(object, bool)
-    seen = Signal()
 
     def __init__(self, settings: Settings, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -38,23 +34,12 @@ class LessonList(QScrollArea):
         self.cards: list[LessonCard] = []
         self._made: dict[str, LessonCard] = {}
         self._headings: list[Prose] = []
-        self._inside = QWidget()
-        self._column = QVBoxLayout(self._inside)
+        inside = QWidget()
+        self._column = QVBoxLayout(inside)
         self._column.setContentsMargins(12, 12, 12, 12)
         self._column.setSpacing(8)
         self._column.addStretch(1)
-        self.setWidget(self._inside)
-        self._inside.installEventFilter(self)
-
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Tells when what is inside is painted."""
-        if event.type() == QEvent.Type.Paint and watched is self._inside:
-            self.seen.emit()
-        return super().eventFilter(watched, event)
-
-    def again(self) -> None:
-        """Is painted once more, where it can be seen: `seen` tells."""
-        self._inside.update()
+        self.setWidget(inside)
 
     def fill(self, lessons: Sequence[Lesson], format: str, missions: Sequence[Lesson] = ()) -> None:
         """Lists lessons, and below them the missions.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QAction, QKeySequence, QResizeEvent
+from PySide6.QtGui import QAction, QKeySequence, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import (
     QApplication,
     QFrame,
@@ -52,14 +52,9 @@ class LessonPanel(QWidget):
         self._asked: object = None
         self._listed = False
         self._keyboard = False
-        self._list_soon = QTimer(self)
-        self._list_soon.setSingleShot(True)
-        self._list_soon.setInterval(0)
-        self._list_soon.timeout.connect(self._list_if_seen)
         self.player = LessonPlayer(session, settings)
         self.list = LessonList(settings)
         self.list.chosen.connect(self._begin)
-        self.list.seen.connect(self._see)
         self.pages = QStackedWidget()
         self.pages.addWidget(self.list)
         self.pages.addWidget(self._built_lesson())
@@ -90,17 +85,15 @@ class LessonPanel(QWidget):
         self._fill_list()
         QTimer.singleShot(0, self, self.list.show_missions)
 
-    def _see(self) -> None:
+    def showEvent(self, event: QShowEvent) -> None:
         """The list is read and made when it is seen first, and again when what it stands for has changed."""
+        super().showEvent(event)
         if not self._listed:
-            self._list_soon.start()
+            self._fill_list()
 
     def _list_again(self) -> None:
         self._listed = False
-        self.list.again()
-
-    def _list_if_seen(self) -> None:
-        if self.isVisible() and not self._listed:
+        if self.isVisible():
             self._fill_list()
 
     def _fill_list(self) -> None:
@@ -231,8 +224,7 @@ class LessonPanel(QWidget):
         self.setFocusProxy(self.list if lesson is None else self.area)
         if lesson is None:
             self._asked = None
-            self._listed = False
-            self._list_if_seen()
+            self._list_again()
             return
         count = len(lesson.steps)
         self.title.tell(lesson.title)

@@ -79,6 +79,8 @@ class PanelDocks(QObject):
             dock.dockLocationChanged.connect(self._titles_soon.start)
             dock.topLevelChanged.connect(self._titles_soon.start)
             dock.visibilityChanged.connect(self._titles_soon.start)
+            # Qt keeps docks behind a tab shown, outside of the window: their parts would work for nobody.
+            dock.visibilityChanged.connect(part.setVisible)
 
     @property
     def parts(self) -> Iterator[QWidget]:

@@ -168,10 +168,8 @@ def test_the_list_is_made_when_it_is_seen(session: Session, settings: Settings, 
     open_in(session, qtbot, data / "swh/small.shard")
     assert not panel.list.cards
     panel.show()
-    qtbot.waitUntil(lambda: bool(panel.list.cards))
     assert panel.list.cards[0].lesson.format == "swh"
     cards = panel.list.cards
     panel.hide()
     panel.show()
-    qtbot.waitExposed(panel)
     assert panel.list.cards is cards
