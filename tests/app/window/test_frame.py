@@ -23,6 +23,7 @@ from shardscope.settings import Settings
 from shardscope.window.error_bar import Tone
 from shardscope.window.main_window import LEAST, MainWindow
 from shardscope.window.screenshot import settle
+from shardscope.window.still import Still
 
 NORMAL = QSize(1440, 840)
 ROOT = Path(__file__).parents[3]
@@ -107,6 +108,18 @@ def test_every_panel_has_its_name_on_a_tab_that_is_seen(small: MainWindow) -> No
     for bar in shown:
         for number in range(bar.count()):
             assert bar.rect().contains(bar.tabRect(number)), bar.tabText(number)
+
+
+def test_what_stands_behind_a_tab_is_hidden(small: MainWindow) -> None:
+    """Qt takes docks behind a tab for visible; their parts are not, so that they read, list and draw for nobody."""
+    for name in ("lessons", "transfers"):
+        small.panels.raise_(name)
+        settle(small, 20)
+        assert small.panels.in_front(name)
+        for other, dock in small.panels.by_name.items():
+            part = dock.widget()
+            assert isinstance(part, Still)
+            assert part.part.isVisible() == small.panels.in_front(other), other
 
 
 # --- nothing moves ---
