@@ -154,9 +154,39 @@ class BreakingPanel(QWidget):
         column.addWidget(self.trouble)
         column.addLayout(waiting)
         column.addWidget(self.busy)
-        column.addWidget(self.report, 1)
-        self.report.setMinimumHeight(130)
+        column.addWidget(self._made_results(), 1)
         return _scrolled(page, self.tr("Changes of the sandbox"))
+
+    def _made_results(self) -> QWidget:
+        """What the changes do; before there are any, how one is made."""
+        self.guide = WrapText(tone="muted")
+        self.guide.setObjectName("sandboxGuide")
+        empty = QWidget()
+        inside = QVBoxLayout(empty)
+        inside.setContentsMargins(0, 8, 0, 0)
+        inside.addWidget(self.guide)
+        inside.addStretch(1)
+        self._results = QStackedWidget()
+        self._results.addWidget(empty)
+        self._results.addWidget(self.report)
+        self._results.setMinimumHeight(130)
+        return self._results
+
+    def _guide(self) -> None:
+        """Says what to do where there is nothing to tell of changes."""
+        there = self.report.topLevelItemCount() > 0
+        self._results.setCurrentIndex(int(there))
+        if self.sandbox.changes:
+            self.guide.set_text(self.tr("Who noticed the change stands here once the objects are compared."))
+        else:
+            self.guide.set_text(
+                self.tr(
+                    "Select a byte of the file. Then press one of its eight bits above, or type new bytes and press "
+                    "Overwrite, or cut something out.\n\n"
+                    "Here it then stands which checks noticed, which objects are lost or served wrong, and what other "
+                    "readers do. Ctrl+Z takes a change back."
+                )
+            )
 
     # --- what others call ---
 
@@ -253,13 +283,14 @@ class BreakingPanel(QWidget):
         elif impact is not None:
             self.report.clear()
             served = sum(impact.counts.values())
-            words = self.tr("{0} compared. Change a byte: what notices it stands here.")
-            self.news.set_text(words.format(plural(served, "object")))
+            words = self.tr("Nothing is changed yet: {0} served as on disk.")
+            self.news.set_text(words.format(plural(served, "object is", "objects are")))
         elif job is not None:
             self.news.set_text(self.tr("Comparing with the file as it was …"))
         elif sandbox.error:
             self.report.clear()
             self.news.set_text(self.tr("Not compared: {0}").format(sandbox.error))
+        self._guide()
 
     def _headline(self) -> str:
         """The worst of it, in one sentence."""

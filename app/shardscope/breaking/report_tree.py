@@ -18,6 +18,7 @@ from PySide6.QtWidgets import (
 from shardcore import Finding, Severity, Span
 from shardcore.impact import Check, Fate, Impact, Object
 from shardcore.peers import Answer, Peer
+from shardcore.text import without_marks
 from shardcore.words import plural
 from shardscope.looks.shown import shown, tip
 from shardscope.looks.words import cut_middle, grouped
@@ -180,8 +181,8 @@ class ReportTree(QTreeWidget):
         return item
 
     def _line(self, parent: QTreeWidgetItem, title: str, words: str) -> QTreeWidgetItem:
-        text = grouped(shown(words))
-        apart = "  " if len(title) == 1 else ": "
+        text = grouped(shown(without_marks(words)))
+        apart = " " if len(title) == 1 else ": "
         item = QTreeWidgetItem([f"{title}{apart}{text}" if text else title])
         item.setToolTip(0, tip(item.text(0)))
         parent.addChild(item)

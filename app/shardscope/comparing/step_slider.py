@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QSlider, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from shardscope.looks import theme
 from shardscope.looks.elided import Elided
 from shardscope.looks.shown import tip
+from shardscope.looks.ticked_slider import TickedSlider
 
 
 class StepSlider(QWidget):
@@ -30,11 +31,9 @@ class StepSlider(QWidget):
         font = self.said.font()
         font.setBold(True)
         self.said.setFont(font)
-        self.slider = QSlider(Qt.Orientation.Horizontal, self)
+        self.slider = TickedSlider(self)
         self.slider.setObjectName(name)
         self.slider.setPageStep(1)
-        self.slider.setTickPosition(QSlider.TickPosition.TicksBelow)
-        self.slider.setTickInterval(1)
         self._values: tuple[object, ...] = ()
         self._texts: tuple[str, ...] = ()
         head = QHBoxLayout()

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from functools import partial
 
-from PySide6.QtCore import QCoreApplication, QObject, QSize, Qt
+from PySide6.QtCore import QCoreApplication, QObject, QSize, Qt, Signal
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QSizePolicy, QToolButton, QWidget
 
+from shardcore.words import plural
 from shardcore.writing.verbs import REKEY, VERBS, Takes, Verb
 from shardscope.editing.editor import Editor, title_of
 from shardscope.editing.switch import EditSwitch
@@ -111,16 +112,21 @@ class EditActions(QObject):
 class EditChip(QToolButton):
     """Says in the status line whether the file may be changed; pressed, it lets that be, or not.
 
+    Where a sandbox is shown it says that, and how many changes it has; `sandbox_wanted` tells that it was pressed then.
+
     Args:
         switch: Whether it may.
         actions: What it presses.
         parent: The status line.
     """
 
+    sandbox_wanted = Signal()
+
     def __init__(self, switch: EditSwitch, actions: EditActions, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._switch = switch
         self._allow = actions.allow
+        self._changes: int | None = None
         self.setObjectName("editChip")
         self.setCheckable(True)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
@@ -130,10 +136,24 @@ class EditChip(QToolButton):
         switch.changed.connect(self._update)
         self._update()
 
+    def tell_sandbox(self, changes: int | None) -> None:
+        """Says that what is shown is a sandbox.
+
+        Args:
+            changes: How many there are; None where there is no sandbox.
+        """
+        self._changes = changes
+        self.updateGeometry()
+        self._update()
+
+    def _in_memory(self, changes: int) -> str:
+        return self.tr("▨ Sandbox copy · {0}").format(plural(changes, "change"))
+
     def sizeHint(self) -> QSize:
-        """As large as the longer of its texts: no state changes the line it stands in."""
+        """As large as the longest of its texts: neither a permission nor a change moves the line it stands in."""
         metrics = self.fontMetrics()
-        widest = max(metrics.horizontalAdvance(one) for one in self._texts.values())
+        texts = list(self._texts.values()) if self._changes is None else [self._in_memory(max(self._changes, 99))]
+        widest = max(metrics.horizontalAdvance(one) for one in texts)
         return QSize(widest + 2 * ROOM, metrics.height() + 1)
 
     def minimumSizeHint(self) -> QSize:
@@ -141,12 +161,17 @@ class EditChip(QToolButton):
         return self.sizeHint()
 
     def _clicked(self, _: bool) -> None:
-        if self._allow.isEnabled():
+        if self._changes is not None:
+            self.sandbox_wanted.emit()
+        elif self._allow.isEnabled():
             self._allow.trigger()
         self._update()
 
     def _update(self) -> None:
         allowed = self._switch.allowed
+        if self._changes is not None:
+            self._show_sandbox(self._changes)
+            return
         text = self._texts[allowed]
         self.setText(text)
         self.setChecked(allowed)
@@ -157,3 +182,11 @@ class EditChip(QToolButton):
             why_not = self._switch.standing.why_not
             words = why_not or self.tr("This file is not changed: press to allow it, or choose Edit > Allow changes")
         self.setToolTip(tip(words))
+
+    def _show_sandbox(self, changes: int) -> None:
+        text = self._in_memory(changes)
+        self.setText(text)
+        self.setChecked(False)
+        self.setAccessibleName(text[2:])
+        words = self.tr("A copy in memory is shown, with {0}: the file on disk is as it was. Press for the sandbox.")
+        self.setToolTip(tip(words.format(plural(changes, "change"))))

@@ -6,6 +6,7 @@ import re
 
 from shardcore import Node
 from shardcore.sources.names import SourceName
+from shardcore.text import without_marks
 from shardcore.words import plural
 
 LONGEST_NAME = 22
@@ -45,6 +46,17 @@ def grouped(sentence: str) -> str:
         return match[0] if is_key and not counted else f"{int(match[0]):,}"
 
     return _ALONE.sub(with_commas, sentence)
+
+
+def sentence(text: str) -> str:
+    """What the library says of an error, as a sentence that stands alone: without back-ticks, begun and ended.
+
+    What begins with a key or the name of a field keeps its first letter.
+    """
+    said = without_marks(text).strip()
+    if re.match(r"[a-z]+(?=[\s,])", said):
+        said = said[0].upper() + said[1:]
+    return said if not said or said[-1] in ".!?…" else f"{said}."
 
 
 def source_words(name: str) -> str:

@@ -13,7 +13,7 @@ from shardcore.trace import ABSENT, DAMAGED, ELSEWHERE, FOUND
 from shardcore.words import plural
 from shardscope.looks import theme
 from shardscope.looks.shown import shown
-from shardscope.looks.words import grouped
+from shardscope.looks.words import grouped, sentence
 from shardscope.looks.wrap_text import WrapText
 from shardscope.trace.costs import cost_text
 from shardscope.trace.parts import Sign
@@ -155,4 +155,4 @@ def verdict(trace: Trace) -> str:
         return f"{trace.key}{told} · {steps}."
     if trace.outcome == ABSENT:
         return f"{trace.key} is not in this shard; the last step proves it · {steps}."
-    return f"{grouped(str(trace.error))} · {steps}."
+    return f"{sentence(grouped(str(trace.error)))} {steps[0].upper()}{steps[1:]}."

@@ -22,6 +22,7 @@ from shardcore import Span, Trace
 from shardscope.looks import motion, theme
 from shardscope.looks.remedies import plain_words
 from shardscope.looks.shown import shown
+from shardscope.looks.words import sentence
 from shardscope.looks.wrap_text import WrapText
 from shardscope.selection import Selection
 from shardscope.session import Session
@@ -129,14 +130,14 @@ class TracePanel(QWidget):
             if (self.field.text(), walk.key) != self._filled:
                 self._fill(walk.key)
             self.band.tell(None)
-            self._message("Looking it up …")
+            self._message(self.tr("Looking it up …"))
             return
         self._set_trace(walk.trace)
         if walk.trace is not None:
             word = walk.trace.ending.capitalize() if walk.trace.described else ""
             self.band.tell(outcome_of(walk.trace), verdict(walk.trace), word=word)
         else:
-            self.band.tell(FAILED, plain_words(walk.error))
+            self.band.tell(FAILED, sentence(plain_words(walk.error)))
             self._message(self._teach())
         self._compare_key()
 
@@ -174,7 +175,7 @@ class TracePanel(QWidget):
         cold = walk.cold if wanted else None
         if wanted and cold is None and walk.cold_error is None:
             self._session.measure_cost()
-        self.costs.tell(cold, plain_words(walk.cold_error) if wanted and walk.cold_error is not None else "")
+        self.costs.tell(cold, sentence(plain_words(walk.cold_error)) if wanted and walk.cold_error is not None else "")
         for number, card in enumerate(self.cards):
             same = cold is not None and number < len(cold.steps)
             card.set_cold(cold.steps[number] if cold is not None and same else None)

@@ -31,6 +31,9 @@ LONG_NAME = 14
 BESIDE = 12
 """Letters of the longest name and the longest value beside which there is room for what they mean."""
 
+_KEYS = frozenset({"key", "uid", "id", "hash"})
+"""Names of values that are keys, even where they are numbers: they are read as they are typed."""
+
 _LINES = 3
 """Lines of the grid for each value: its name, the value where it stands below the name, its meaning."""
 
@@ -38,6 +41,15 @@ _LINES = 3
 def value_text(value: Any) -> str:
     """A value that a step produced, as text."""
     return said(value, MOST_LETTERS)
+
+
+def with_commas(value: Any) -> str:
+    """A value as the window shows it: of numbers, alone or in a row, with commas."""
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1 << 64:
+        return f"{value:,}"
+    if isinstance(value, (list, tuple)) and value and all(type(one) is int for one in value[:LONGEST_VALUE]):
+        return said([f"{one:,}" for one in value[:LONGEST_VALUE]], MOST_LETTERS)
+    return value_text(value)
 
 
 def values_of(step: Step) -> QWidget | None:
@@ -78,7 +90,8 @@ class _Row:
     @staticmethod
     def of(name: str, value: Any, meaning: Meaning | None) -> _Row:
         copied = value_text(value)
-        cut = copied if len(copied) <= LONGEST_VALUE else copied[:LONGEST_VALUE] + "…"
+        seen = copied if name in _KEYS else with_commas(value)
+        cut = seen if len(seen) <= LONGEST_VALUE else seen[:LONGEST_VALUE] + "…"
         if meaning is None:
             return _Row(name, cut, copied, "", "")
         return _Row(name, f"{cut} {meaning.unit_of(value)}".rstrip(), copied, grouped(meaning.text), meaning.unit)

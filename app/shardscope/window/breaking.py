@@ -15,6 +15,7 @@ from shardcore.words import plural
 from shardscope.breaking.banner import SandboxBanner, SandboxFrame
 from shardscope.breaking.panel import BreakingPanel
 from shardscope.breaking.salvaging import Salvaging
+from shardscope.editing.actions import EditChip
 from shardscope.hex.panel import HexPanel
 from shardscope.looks.remedies import plain_words
 from shardscope.opening import OpenRequest
@@ -107,6 +108,12 @@ class Breaking(QObject):
             explained: tuple[QAction, ...] = (self.actions.switch, self.actions.salvage)
             return watched.actionAt(event.pos()) not in explained
         return super().eventFilter(watched, event)
+
+    def tell_in(self, chip: EditChip) -> None:
+        """Lets the sign in the status line say that a sandbox is shown; pressed, it leads to the panel."""
+        sandbox = self.sandbox
+        sandbox.changed.connect(lambda: chip.tell_sandbox(len(sandbox.changes) if sandbox.on else None))
+        chip.sandbox_wanted.connect(self._show)
 
     # --- the bytes ---
 

@@ -211,6 +211,7 @@ class MainWindow(PartCommands):
         self.welcome.learn_requested.connect(self.learn)
         self.places.chosen.connect(self.open)
         self.help.lead_to(self.breaking.actions.missions)
+        self.breaking.tell_in(self.changing.chip)
         self._history_changed()
 
     # --- opening ---
