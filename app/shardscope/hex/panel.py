@@ -80,6 +80,7 @@ class HexPanel(QWidget):
         self.address = AddressBar(self.naming.known)
         self.rows = RowChoice(self.state)
         self.decoded_button = QToolButton()
+        self._about = QWidget()
         self.searching = Searching(session, self.state, self.overview)
         self.search = self.searching.bar
         self.legend = Legend()
@@ -101,14 +102,18 @@ class HexPanel(QWidget):
         self.decoded_button.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Ignored)
         self.decoded_button.hide()
         self.search.hide()
-        line = QHBoxLayout()
+        about = QHBoxLayout(self._about)
+        about.setContentsMargins(0, 0, 0, 0)
+        about.setSpacing(10)
+        about.addWidget(self.breadcrumb, 1)
+        about.addWidget(self.decoded_button)
+        about.addWidget(self.rows.chip)
+        about.addWidget(self.rows.box)
+        line = self._line = QHBoxLayout()
         line.setContentsMargins(10, 2, 10, 0)
         line.setSpacing(10)
         line.addWidget(self.tabs)
-        line.addWidget(self.breadcrumb, 1)
-        line.addWidget(self.decoded_button)
-        line.addWidget(self.rows.chip)
-        line.addWidget(self.rows.box)
+        line.addWidget(self._about, 1)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
@@ -117,6 +122,15 @@ class HexPanel(QWidget):
         column.addWidget(self.search)
         column.addWidget(self.drawings.splitter, 1)
         column.addWidget(self.legend)
+
+    def add_beside_tabs(self, line: QWidget, last: QWidget) -> None:
+        """Adds what stands beside the tabs, in the place of what is told of the bytes, and what comes last there."""
+        self._line.addWidget(line, 1)
+        self._line.addWidget(last)
+
+    def tell_about(self, shown: bool) -> None:
+        """Shows the path of the selected bytes and the width of rows, or not: nobody sees the bytes."""
+        self._about.setVisible(shown)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """In a low window the bytes come first."""

@@ -53,7 +53,10 @@ class LessonList(QScrollArea):
         first = [lesson for lesson in lessons if lesson.format == format and format]
         others = [lesson for lesson in lessons if lesson not in first]
         broken = self.tr("Missions: somebody broke a file. Find out what, and mend it in the sandbox")
-        groups = ((self.tr("About this file's format"), first), (self.tr("All lessons"), others), (broken, missions))
+        about = self.tr("About this file's format")
+        if first:
+            about = f"{about}: {format_of(format).title}"
+        groups = ((about, first), (self.tr("All lessons"), others), (broken, missions))
         for title, group in groups:
             if not group:
                 continue
@@ -117,7 +120,9 @@ class LessonCard(QWidget):
         self._settings = settings
         self._hover = False
         self.title = Prose(bold=True)
-        self.title.tell(f"{format_of(lesson.format).title}: {lesson.title}" if lesson.format else lesson.title)
+        self.title.tell(
+            f"{format_of(lesson.format).title}: {lesson.title}" if lesson.format and not own else lesson.title
+        )
         self.about = Prose()
         self.about.tell(lesson.about)
         self.state = Prose(tone="muted")
@@ -158,7 +163,7 @@ class LessonCard(QWidget):
         step = self._settings.lesson_step(self.lesson.name)
         if step > 0:
             return self.tr("at step {0} of {1}").format(step + 1, len(self.lesson.steps))
-        return self.tr("{0} · about {1} min").format(steps, self.lesson.minutes)
+        return self.tr("{0} · {1} min").format(steps, self.lesson.minutes)
 
     def enterEvent(self, event: QEnterEvent) -> None:
         """Lights the card."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from PySide6.QtCore import QEvent, QSize, Qt, Signal
 from PySide6.QtGui import QMouseEvent
 from PySide6.QtWidgets import QLabel, QSizePolicy
@@ -10,6 +12,9 @@ from shardscope.looks import theme
 from shardscope.looks.type import LARGE
 
 _LEAST = 60
+
+_FORMULA = re.compile(r"(?<=\b\w) (=|·|mod|//) (?=\w{1,2}\b)")
+"""A sign between two names of one or two letters: a formula is broken over lines at another place."""
 
 
 class Prose(QLabel):
@@ -36,7 +41,7 @@ class Prose(QLabel):
 
     def tell(self, text: str) -> None:
         """Shows another text."""
-        self.setText(text)
+        self.setText(_FORMULA.sub("\u00a0\\1\u00a0", text))
         if not text:
             self.hide()
         elif self.parentWidget() is not None:

@@ -27,6 +27,9 @@ LONG = 24
 
 _BREAK, _PIECE = "\u200b", 8
 
+_COUNT = re.compile(r"[1-9]\d{3,18}")
+_KEYS = frozenset({"key", "uid", "hash"})
+
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~&:])")
 _NUMBER = re.compile(r"\[(\d+)\]")
 
@@ -63,7 +66,7 @@ class Scene:
         Raises:
             NotHereError: One of them is not in this file.
         """
-        return self._filled(text, lambda value, before: value)
+        return self._filled(text, _as_it_is)
 
     def prose(self, text: str) -> str:
         """A text in Markdown with its values, which stay what they are: nothing in a file becomes a link or a picture.
@@ -73,14 +76,14 @@ class Scene:
         """
         return self._filled(text, _said)
 
-    def _filled(self, text: str, said: Callable[[str, str], str], depth: int = 0) -> str:
+    def _filled(self, text: str, said: Callable[[str, str, str], str], depth: int = 0) -> str:
         if depth > MOST_NESTED:
             raise NotHereError("braces stand in braces too deeply")
         whole, at = "", 0
         for start, stop in _outermost(text):
             whole += text[at:start]
-            inner = self._filled(text[start + 1 : stop], lambda value, before: value, depth + 1)
-            whole += said(self.value(inner.strip()), whole)
+            name = self._filled(text[start + 1 : stop], _as_it_is, depth + 1).strip()
+            whole += said(self.value(name), name, whole)
             at = stop + 1
         return whole + text[at:]
 
@@ -210,13 +213,24 @@ def escaped(text: str) -> str:
     return _SPECIAL.sub(r"\\\1", shown(text))
 
 
-def _said(value: str, before: str) -> str:
-    """A value in Markdown, so that it is read as it is."""
+def _as_it_is(value: str, name: str, before: str) -> str:
+    return value
+
+
+def _said(value: str, name: str, before: str) -> str:
+    """A value in Markdown, so that it is read as it is; of numbers, but for keys, with commas."""
     in_code = before.count("`") % 2 == 1
-    said = shown(value).replace("`", "'") if in_code else escaped(value)
-    if len(value) < LONG or " " in value:
-        return said
-    return _BREAK.join(said[at : at + _PIECE] for at in range(0, len(said), _PIECE)) if in_code else said
+    if not in_code and _COUNT.fullmatch(value) and not _is_key(name):
+        return f"{int(value):,}"
+    breaks = len(value) >= LONG and " " not in value
+    pieces = [value[at : at + _PIECE] for at in range(0, len(value), _PIECE)] if breaks else [value]
+    return _BREAK.join(shown(one).replace("`", "'") if in_code else escaped(one) for one in pieces)
+
+
+def _is_key(name: str) -> bool:
+    """Whether a value is typed or read letter by letter: a key, or a text."""
+    last = name.partition(" in ")[0].rpartition("/")[2]
+    return last in _KEYS or name.startswith("text of ")
 
 
 def _plain(value: object) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from string import Template
 
 from shardscope import assets
+from shardscope.looks.type import SMALL
 
 _SHEET = Template("""
 QToolTip { background: $raised; color: $text; border: 1px solid $border; padding: 5px 7px; }
@@ -74,6 +75,8 @@ QTabWidget::pane { border: none; border-top: 1px solid $border; }
 QTabBar { qproperty-drawBase: 0; }
 QTabBar::tab { background: transparent; color: $muted; padding: 6px 12px; border: none;
     border-bottom: 2px solid transparent; }
+QTabBar[tight="true"] { font-size: ${small}px; }
+QTabBar[tight="true"]::tab { padding: 6px 4px; }
 QTabBar::tab:selected { color: $text; border-bottom-color: $accent; }
 QTabBar::tab:hover { color: $text; }
 QTabBar:focus { border: 2px solid $accent; }
@@ -111,4 +114,4 @@ def stylesheet(colours: Mapping[str, str]) -> str:
         colours: `window`, `base`, `raised`, `border`, `text`, `muted`, `faint` and `accent` as `#rrggbb`.
     """
     # A combo box that has a border of ours has no arrow of Qt's.
-    return _SHEET.substitute(colours, down=assets.path("icons/down.svg").as_posix())
+    return _SHEET.substitute(colours, small=SMALL, down=assets.path("icons/down.svg").as_posix())

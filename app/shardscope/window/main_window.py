@@ -44,6 +44,7 @@ from shardscope.window.connecting.connecting import Connecting
 from shardscope.window.drop_places import DropPlace, DropPlaces
 from shardscope.window.error_bar import ErrorBar
 from shardscope.window.file_dialogs import FileDialogs
+from shardscope.window.giving_way import GivingWay
 from shardscope.window.help_menu import HelpMenu
 from shardscope.window.job_status import JobStatus
 from shardscope.window.layout_memory import LayoutMemory
@@ -212,6 +213,7 @@ class MainWindow(PartCommands):
         self.places.chosen.connect(self.open)
         self.help.lead_to(self.breaking.actions.missions)
         self.breaking.tell_in(self.changing.chip)
+        self.giving_way = GivingWay(session, self.panels, self.hex, self)
         self._history_changed()
 
     # --- opening ---
@@ -384,6 +386,7 @@ class MainWindow(PartCommands):
     def _fit(self) -> None:
         if self.pages.currentWidget() is self.hex:
             self.panels.fit(self.size())
+            self.giving_way.fit()
 
     def save_picture(self) -> None:
         """Asks where a picture of the window goes, and writes it."""

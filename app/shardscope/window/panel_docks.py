@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence, Set
 from typing import TypeVar
 
-from PySide6.QtCore import QByteArray, QEvent, QObject, QSize, Qt, QTimer
+from PySide6.QtCore import QByteArray, QEvent, QObject, QSize, Qt, QTimer, Signal
+from PySide6.QtGui import QFontMetrics
 from PySide6.QtWidgets import QApplication, QDockWidget, QMainWindow, QTabBar, QTabWidget, QWidget
 
 from shardscope.session import Session
@@ -22,7 +23,12 @@ LOW = 560
 FOLDED_SHARE = 0.36
 """Of the height of the window, for the panels that share one place."""
 
+TAB_ROOM = 24
+"""Pixels of a tab beside its name, as the style sheet has it."""
+
 _EQUAL = 100
+
+_ANY_HEIGHT = (1 << 24) - 1
 
 LEAST = QSize(120, 48)
 """The smallest panel."""
@@ -34,7 +40,13 @@ class PanelDocks(QObject):
     Attributes:
         by_name: The docks, in the order of the table.
         folded: Whether the window is too small for more than one place: all docks are tabs of it.
+        lowered: Whether of that place only the tabs are left.
     """
+
+    asked_for = Signal(str, bool)
+    """Somebody wants to see a panel: its name, and whether it takes the keyboard."""
+    tab_pressed = Signal(bool)
+    """A tab was pressed; whether it is the one in front."""
 
     def __init__(self, window: QMainWindow, panels: Sequence[Panel], session: Session, settings: Settings) -> None:
         super().__init__(window)
@@ -45,7 +57,9 @@ class PanelDocks(QObject):
         self._titles_soon.setInterval(0)
         self._titles_soon.timeout.connect(self._name)
         self.by_name: dict[str, QDockWidget] = {}
-        self.folded = False
+        self.folded = self.lowered = False
+        self._last = ""
+        self._tabs_of: QTabBar | None = None
         self._unfolded = QByteArray()
         self._closed_before: frozenset[str] = frozenset()
         self._calm = QByteArray()
@@ -78,6 +92,7 @@ class PanelDocks(QObject):
             self.by_name[panel.name] = dock
             dock.dockLocationChanged.connect(self._titles_soon.start)
             dock.topLevelChanged.connect(self._titles_soon.start)
+            dock.topLevelChanged.connect(lambda _, dock=dock: _free(dock))
             dock.visibilityChanged.connect(self._titles_soon.start)
             # Qt keeps docks behind a tab shown, outside of the window: their parts would work for nobody.
             dock.visibilityChanged.connect(part.setVisible)
@@ -111,6 +126,7 @@ class PanelDocks(QObject):
 
     def arrange(self) -> None:
         """Puts all docks where they stand at the first start, folded where the window is small."""
+        self.lower(False)
         self.folded = False
         self._calm = QByteArray()
         for dock in self.by_name.values():
@@ -169,13 +185,40 @@ class PanelDocks(QObject):
             self.folded = True
             self._fold(size)
         elif not small and self.folded:
+            self.lower(False)
             closed = self.closed - self._closed_before
             self.folded = False
             self._settle_soon.stop()
             self._window.restoreState(self._unfolded, LAYOUT_VERSION)
             self._close(closed)
+        self._fit_names()
+
+    def lower(self, lowered: bool) -> None:
+        """Leaves only the tabs of the panels that share one place, or gives the place its height again."""
+        if lowered is self.lowered or (lowered and not self.folded):
+            return
+        self.lowered = lowered
+        for dock in self.by_name.values():
+            if lowered and not dock.isFloating():
+                dock.setFixedHeight(0)
+            else:
+                _free(dock)
+        if not lowered and (front := self._front()) is not None:
+            self._bring([(front, QSize(self._window.width(), self._folded_height(self._window.size())))])
+
+    def _front(self) -> QDockWidget | None:
+        """The dock whose tab is in front in the place that all share."""
+        bar = self._tabs_of
+        title = bar.tabText(bar.currentIndex()) if bar is not None else ""
+        return next((dock for dock in self.by_name.values() if dock.windowTitle() == title), None)
+
+    @staticmethod
+    def _folded_height(size: QSize) -> int:
+        return round(size.height() * FOLDED_SHARE)
 
     def _fold(self, size: QSize) -> None:
+        # Of all that were seen side by side, what was asked for last stays in front.
+        asked = self.by_name.get(self._last) if self._last and self.in_front(self._last) else None
         shown = [dock for dock in self.by_name.values() if not dock.isHidden() and not dock.isFloating()]
         for dock in shown:
             self._window.removeDockWidget(dock)
@@ -185,7 +228,7 @@ class PanelDocks(QObject):
                 self._window.tabifyDockWidget(shown[0], dock)
             dock.show()
         if shown:
-            self._bring([(shown[0], QSize(size.width(), round(size.height() * FOLDED_SHARE)))])
+            self._bring([(asked if asked in shown else shown[0], QSize(size.width(), self._folded_height(size)))])
 
     def state(self) -> QByteArray:
         """Where the docks are, or would be in a larger window: the names of closed ones, then what Qt says."""
@@ -195,6 +238,7 @@ class PanelDocks(QObject):
     def restore(self, state: QByteArray) -> bool:
         """Puts the docks where they were; False when the state is of another version."""
         names, _, places = bytes(state.data()).partition(b"\n")
+        self.lower(False)
         self.folded = False
         self._calm = QByteArray(places)
         restored = self._window.restoreState(places, LAYOUT_VERSION)
@@ -219,9 +263,10 @@ class PanelDocks(QObject):
             name: One of `by_name`.
             focus: Whether its panel takes the keyboard.
         """
-        dock = self.by_name[name]
+        dock, self._last = self.by_name[name], name
         dock.show()
         self.raise_(name)
+        self.asked_for.emit(name, focus)
         if focus:
             dock.widget().setFocus(Qt.FocusReason.ShortcutFocusReason)
             now = QApplication.focusWidget()
@@ -253,6 +298,10 @@ class PanelDocks(QObject):
             # Names are whole; those that have no room are reached by arrows.
             bar.setElideMode(Qt.TextElideMode.ElideNone)
             bar.setUsesScrollButtons(True)
+            bar.tabBarClicked.connect(self._pressed, Qt.ConnectionType.UniqueConnection)
+            if bar.isVisible():
+                self._tabs_of = bar
+        self._fit_names()
         for dock in self.by_name.values():
             tabbed = bool(self._window.tabifiedDockWidgets(dock)) and not dock.isFloating()
             bare = dock.titleBarWidget() is not None
@@ -260,6 +309,28 @@ class PanelDocks(QObject):
                 dock.setTitleBarWidget(QWidget(dock))
             elif bare and not tabbed:
                 dock.setTitleBarWidget(None)  # type: ignore[arg-type]
+
+    def _pressed(self, tab: int) -> None:
+        bar = self.sender()
+        if isinstance(bar, QTabBar) and tab >= 0 and self.folded:
+            self.tab_pressed.emit(tab == bar.currentIndex())
+
+    def _fit_names(self) -> None:
+        """Names that share one place stand closer together, in small type, where they have no room otherwise."""
+        metrics = QFontMetrics(self._window.font())
+        for bar in self._window.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly):
+            wide = sum(metrics.horizontalAdvance(bar.tabText(tab)) + TAB_ROOM for tab in range(bar.count()))
+            tight = self.folded and wide > self._window.width()
+            if bool(bar.property("tight")) is not tight:
+                bar.setProperty("tight", tight)
+                bar.style().unpolish(bar)
+                bar.style().polish(bar)
+
+
+def _free(dock: QDockWidget) -> None:
+    """Lets a dock have any height."""
+    dock.setMinimumHeight(0)
+    dock.setMaximumHeight(_ANY_HEIGHT)
 
 
 def _is_small(size: QSize) -> bool:

@@ -51,7 +51,7 @@ class PartCommands(QMainWindow):
 
     def to_trace(self) -> None:
         """Puts the caret into the key of the trace."""
-        self.show_part("trace")
+        self.show_part("trace", focus=True)
         self.trace.start()
 
     def look_up(self) -> None:
