@@ -29,7 +29,7 @@ from shardcore.words import plural
 from shardscope.around.overview_scale import StripScale
 from shardscope.around.picture import add_picture
 from shardscope.around.strip_lights import paint_strip_arrows, paint_strip_lights
-from shardscope.around.strip_paint import LABEL_GAP, STRIP_HEIGHT, paint_changed, paint_strip
+from shardscope.around.strip_paint import LABEL_GAP, STRIP_HEIGHT, paint_changed, paint_names, paint_strip
 from shardscope.lights import Arrow, Light, arrows_in, lights_in
 from shardscope.looks import theme
 from shardscope.looks.words import grouped, share_text, size_text
@@ -203,13 +203,16 @@ class Overview(QWidget):
         painter.fillRect(self.rect(), colours.window)
         if self._size:
             strip = self._strip()
-            self._paint_sections(painter, colours, strip)
+            arrows = arrows_in(self._arrows, self.name)
+            self._paint_sections(painter, colours, strip, labelled=not arrows)
             self._paint_loaded(painter, colours, strip)
             self._paint_hits(painter, colours, strip)
             self._paint_marks(painter, colours, strip)
             self._paint_view(painter, colours, strip)
             paint_strip_lights(painter, colours, strip, self.x_of, lights_in(self._lights, self.name))
-            paint_strip_arrows(painter, colours, strip, self.x_of, arrows_in(self._arrows, self.name))
+            if arrows:
+                paint_strip_arrows(painter, colours, strip, self.x_of, arrows)
+                paint_names(painter, colours, self._scale, strip)
             if self.name == "":
                 paint_changed(painter, colours, strip, [(self.x_of(a), self.x_of(b)) for a, b in self._changed])
         if self.hasFocus():
@@ -218,8 +221,10 @@ class Overview(QWidget):
             painter.drawRect(self.rect().adjusted(1, 1, -2, -2))
         painter.end()
 
-    def _paint_sections(self, painter: QPainter, colours: theme.Palette, strip: QRectF) -> None:
-        paint_strip(painter, colours, self._scale, strip, self.label)
+    def _paint_sections(
+        self, painter: QPainter, colours: theme.Palette, strip: QRectF, *, labelled: bool = True
+    ) -> None:
+        paint_strip(painter, colours, self._scale, strip, self.label if labelled else None)
 
     def _paint_loaded(self, painter: QPainter, colours: theme.Palette, strip: QRectF) -> None:
         top = strip.bottom() + LABEL_GAP

@@ -10,7 +10,7 @@ from PySide6.QtGui import QBrush, QColor, QFontMetricsF, QPainter, QPen
 from shardcore import Section, SectionRole
 from shardscope.around.overview_scale import StripScale
 from shardscope.looks import theme
-from shardscope.looks.words import size_text
+from shardscope.looks.words import cut_end, size_text
 
 STRIP_HEIGHT = 20.0
 LABEL_GAP = 5.0
@@ -18,9 +18,12 @@ LABEL_GAP = 5.0
 LABELS_APART = 12.0
 """Pixels between two labels."""
 
+_SHORT = 14
+"""Letters of a name that stands among bows."""
+
 
 def paint_strip(
-    painter: QPainter, colours: theme.Palette, scale: StripScale, strip: QRectF, label: Callable[[Section], str]
+    painter: QPainter, colours: theme.Palette, scale: StripScale, strip: QRectF, label: Callable[[Section], str] | None
 ) -> None:
     """Paints sections.
 
@@ -29,24 +32,56 @@ def paint_strip(
         colours: The theme.
         scale: Where each section is, from the left edge of the strip.
         strip: The place of the strip; labels stand above it.
-        label: A section in words; of a long text as much is painted as fits.
+        label: A section in words; of a long text as much is painted as fits. None for no labels.
     """
     metrics = QFontMetricsF(painter.font())
-    above = strip.top() - LABEL_GAP - metrics.height()
     for number, section in enumerate(scale.sections):
         left, right = strip.left() + scale.edges[number], strip.left() + scale.edges[number + 1]
         body = QRectF(left, strip.top(), right - left, strip.height())
         paint_ground(painter, colours, section.role, body)
         if number + 1 not in scale.breaks:
             painter.fillRect(QRectF(right - 1, strip.top(), 1, strip.height()), colours.window)
-        place = QRectF(left, above, right - left - LABELS_APART, metrics.height())
-        if text := fitting_label(label(section), section, metrics, place.width()):
-            painter.setPen(colours.text)
-            painter.drawText(place, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, text)
         if body.width() > metrics.horizontalAdvance(theme.SECTION_LETTERS[section.role]) + 4:
             paint_letter(painter, colours, section.role, body)
     for number in scale.breaks:
         _paint_break(painter, colours, strip.left() + scale.edges[number], strip)
+    if label is not None:
+
+        def fitting(section: Section, room: float) -> str:
+            return fitting_label(label(section), section, metrics, room)
+
+        _paint_labels(painter, colours, scale, strip, fitting)
+
+
+def paint_names(painter: QPainter, colours: theme.Palette, scale: StripScale, strip: QRectF) -> None:
+    """Writes the names of sections, short, over bows that would strike them through; see `paint_strip`."""
+    metrics = QFontMetricsF(painter.font())
+
+    def short(section: Section, room: float) -> str:
+        return fitting_label(cut_end(section.name, _SHORT), section, metrics, room)
+
+    _paint_labels(painter, colours, scale, strip, short, grounded=True)
+
+
+def _paint_labels(
+    painter: QPainter,
+    colours: theme.Palette,
+    scale: StripScale,
+    strip: QRectF,
+    words: Callable[[Section, float], str],
+    *,
+    grounded: bool = False,
+) -> None:
+    metrics = QFontMetricsF(painter.font())
+    above = strip.top() - LABEL_GAP - metrics.height()
+    painter.setPen(colours.text)
+    for number, section in enumerate(scale.sections):
+        left, right = strip.left() + scale.edges[number], strip.left() + scale.edges[number + 1]
+        place = QRectF(left, above, right - left - LABELS_APART, metrics.height())
+        if text := words(section, place.width()):
+            if grounded:
+                painter.fillRect(QRectF(left, above, metrics.horizontalAdvance(text), metrics.height()), colours.window)
+            painter.drawText(place, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, text)
 
 
 def paint_ground(painter: QPainter, colours: theme.Palette, role: SectionRole, body: QRectF) -> None:

@@ -112,17 +112,20 @@ def _style(colours: theme.Palette) -> str:
 def _html(card: Card, source_size: int | None) -> str:
     file = escape(cut_middle(card.file, LONGEST_FILE))
     file += f" · {plural(source_size, 'byte')}" if source_size is not None else ""
-    above = " › ".join(escape(name) for name in card.path[1:-1])
+    # The number of an entry says nothing without what it is an entry of.
+    alone = card.name.startswith("[") and len(card.path) > 2
+    name = f"{card.path[-2]} {card.name}" if alone else card.name
+    above = " › ".join(escape(name) for name in card.path[1 : -2 if alone else -1])
     parts = [
         f'<p class="path">{file}{" › " + above if above else ""}</p>',
-        f'<p class="name" style="margin-top: 4px;">{escape(card.name)}</p>',
+        f'<p class="name" style="margin-top: 4px;">{escape(name)}</p>',
     ]
     if card.value:
         kind = "value" if len(card.value) <= 40 else "long"
         adds = f' <span class="muted">= {escape(card.adds)}</span>' if card.adds else ""
         parts.append(f'<p class="{kind}" style="margin-top: 6px;">{escape(card.value)}{adds}</p>')
     if card.meaning:
-        parts.append(f'<p style="margin-top: 6px;">{escape(grouped(card.meaning))}</p>')
+        parts.append(f'<p style="margin-top: 6px;">{escape(grouped(without_marks(card.meaning)))}</p>')
     parts.append(_facts(card))
     if card.differs is not None:
         says = translate("Card", "The page says")

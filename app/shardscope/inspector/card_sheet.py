@@ -57,6 +57,11 @@ class CardView(QWidget):
     def _document(self, colours: theme.Palette) -> QTextDocument:
         return card_document(self._card, colours, self._size)
 
+    def tell_role(self, role: SectionRole) -> None:
+        """Says which section the bytes lie in, once that is known."""
+        self._role = role
+        self.update()
+
     def paintEvent(self, event: QPaintEvent) -> None:
         """Paints it in the theme of the window."""
         painter = QPainter(self)

@@ -17,8 +17,9 @@ from PySide6.QtWidgets import (
     QVBoxLayout,
     QWidget,
 )
+from shiboken6 import isValid
 
-from shardcore import Node, Shard, Span
+from shardcore import Node, Section, Shard, Span
 from shardcore.nodes.card import Card, card_of, markdown
 from shardcore.nodes.headline import headline, sum_text
 from shardcore.nodes.node import Elsewhere
@@ -366,7 +367,19 @@ class Inspector(QScrollArea):
         size = source.size if source is not None else None
         sheet = CardSheet(card, section.role if section is not None else None, size, self.window())
         sheet.open()
+        if section is None and node.span.source:
+            self._ask_role(node.span, sheet)
         return sheet
+
+    def _ask_role(self, span: Span, sheet: CardSheet) -> None:
+        """Tells a card in which section of a member, or of what bytes decode to, it lies."""
+
+        def take(sections: tuple[Section, ...]) -> None:
+            section = section_at(sections, span.start)
+            if section is not None and isValid(sheet):
+                sheet.view.tell_role(section.role)
+
+        self._session.ask(lambda shard, _: shard.sections_of(span.source), take, key=("role", self))
 
     def _build_fold(self) -> None:
         self.numbers = Numbers()
