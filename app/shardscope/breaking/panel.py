@@ -77,9 +77,9 @@ class BreakingPanel(QWidget):
     def _make_off(self) -> QWidget:
         page = QWidget()
         page.setObjectName("sandboxOff")
+        what = WrapText(self.tr("Break this file, and see who notices."), bold=True)
         self.why = WrapText(
             self.tr(
-                "Break this file, and see who notices.\n\n"
                 "A sandbox lies over the file: flip a bit, overwrite bytes, cut some out. Structure, findings and "
                 "objects follow at once, and this panel tells what noticed the change, what did not, and which reader "
                 "would be served wrong bytes. The file on disk is not changed."
@@ -95,9 +95,16 @@ class BreakingPanel(QWidget):
         column = QVBoxLayout(page)
         column.setContentsMargins(14, 14, 14, 14)
         column.setSpacing(10)
+        # First what is done: in a low panel only that is seen.
+        column.addWidget(what)
+        row = QHBoxLayout()
+        row.setSpacing(8)
+        for button in (self.begin, self.mission_button):
+            row.addWidget(button)
+        row.addStretch(1)
+        column.addLayout(row)
         column.addWidget(self.why)
-        for button in (self.begin, self.mission_button, self.salvage_button):
-            column.addWidget(button, 0, Qt.AlignmentFlag.AlignLeft)
+        column.addWidget(self.salvage_button, 0, Qt.AlignmentFlag.AlignLeft)
         column.addStretch(1)
         return _scrolled(page, self.tr("About the sandbox"))
 

@@ -120,9 +120,6 @@ class LessonCard(QWidget):
         self._settings = settings
         self._hover = False
         self.title = Prose(bold=True)
-        self.title.tell(
-            f"{format_of(lesson.format).title}: {lesson.title}" if lesson.format and not own else lesson.title
-        )
         self.about = Prose()
         self.about.tell(lesson.about)
         self.state = Prose(tone="muted")
@@ -150,6 +147,10 @@ class LessonCard(QWidget):
 
     def restate(self, *, own: bool) -> None:
         """Says how far one has come, and offers the file that is open where the lesson can be walked through on it."""
+        lesson = self.lesson
+        # Over its own group stands which format it is about.
+        about = f"{format_of(lesson.format).title}: " if lesson.format and not own else ""
+        self.title.tell(f"{about}{lesson.title}")
         self.state.tell(self._state())
         going = self._settings.lesson_step(self.lesson.name) > 0
         self.start.setText(self.tr("Go on") if going else self.tr("Start"))

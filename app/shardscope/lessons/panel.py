@@ -184,6 +184,7 @@ class LessonPanel(QWidget):
         """In a low panel the room goes to the text."""
         super().resizeEvent(event)
         self._make_room()
+        self._tell_titles()
 
     def _make_room(self) -> None:
         low = self.height() < LOW
@@ -227,11 +228,10 @@ class LessonPanel(QWidget):
             self._list_again()
             return
         count = len(lesson.steps)
-        self.title.tell(lesson.title)
+        self._tell_titles()
         self.counter.tell(self.tr("{0} of {1}").format(player.number + 1, count))
         self.bar.setRange(0, count)
         self.bar.setValue(player.number + 1)
-        self.heading.tell(lesson.steps[player.number].title)
         stage = player.stage
         waiting = stage is None and not player.trouble and not player.astray
         self.text.tell(self.tr("Looking …") if waiting else stage.text if stage is not None else "")
@@ -241,6 +241,19 @@ class LessonPanel(QWidget):
         self.back.setEnabled(player.number > 0)
         self.next.setEnabled(player.solved)
         self.next.setText(self.tr("Finish") if player.last else self.tr("Next"))
+
+    def _tell_titles(self) -> None:
+        """In a low panel the title of the step stands in the place of the lesson's: the room goes to the text."""
+        lesson = self.player.lesson
+        if lesson is None:
+            return
+        step, low = lesson.steps[self.player.number].title, self.height() < LOW
+        self.title.tell(step if low else lesson.title)
+        font = self.title.font()
+        if font.bold() is not low:
+            font.setBold(low)
+            self.title.setFont(font)
+        self.heading.tell("" if low else step)
 
     def _trouble(self, lesson: Lesson) -> str:
         """Why the step is not shown, or empty."""

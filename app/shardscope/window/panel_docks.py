@@ -59,7 +59,6 @@ class PanelDocks(QObject):
         self.by_name: dict[str, QDockWidget] = {}
         self.folded = self.lowered = False
         self._last = ""
-        self._tabs_of: QTabBar | None = None
         self._unfolded = QByteArray()
         self._closed_before: frozenset[str] = frozenset()
         self._calm = QByteArray()
@@ -186,11 +185,13 @@ class PanelDocks(QObject):
             self._fold(size)
         elif not small and self.folded:
             self.lower(False)
-            closed = self.closed - self._closed_before
+            closed, front = self.closed - self._closed_before, self._front()
             self.folded = False
             self._settle_soon.stop()
             self._window.restoreState(self._unfolded, LAYOUT_VERSION)
             self._close(closed)
+            if front is not None:
+                front.raise_()
         self._fit_names()
 
     def lower(self, lowered: bool) -> None:
@@ -208,8 +209,8 @@ class PanelDocks(QObject):
 
     def _front(self) -> QDockWidget | None:
         """The dock whose tab is in front in the place that all share."""
-        bar = self._tabs_of
-        title = bar.tabText(bar.currentIndex()) if bar is not None else ""
+        bars = self._window.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly)
+        title = next((bar.tabText(bar.currentIndex()) for bar in bars if bar.isVisible()), "")
         return next((dock for dock in self.by_name.values() if dock.windowTitle() == title), None)
 
     @staticmethod
@@ -299,8 +300,6 @@ class PanelDocks(QObject):
             bar.setElideMode(Qt.TextElideMode.ElideNone)
             bar.setUsesScrollButtons(True)
             bar.tabBarClicked.connect(self._pressed, Qt.ConnectionType.UniqueConnection)
-            if bar.isVisible():
-                self._tabs_of = bar
         self._fit_names()
         for dock in self.by_name.values():
             tabbed = bool(self._window.tabifiedDockWidgets(dock)) and not dock.isFloating()

@@ -20,6 +20,7 @@ from shardscope.docks.hits import HitsTable
 from shardscope.docks.places import Places
 from shardscope.docks.structure import StructureTree
 from shardscope.docks.transfers import Transfers
+from shardscope.drawings.room import LEAST_WIDTH
 from shardscope.help.format_page import FormatPage
 from shardscope.inspector.panel import Inspector
 from shardscope.lessons.panel import LessonPanel
@@ -36,17 +37,28 @@ LAYOUT_VERSION = 8
 _NORMAL = 1600
 """Up to this width of the window what it has more goes to the bytes: to the fields beside them."""
 
+_EDGES = 10
+"""Pixels of the lines between the sides and the bytes."""
+
+_NARROW_LISTS = 340
+"""Of the structure and of the objects, where the window is narrow."""
+
 _WIDTHS = MappingProxyType({Area.LeftDockWidgetArea: (420, 640, 0.25), Area.RightDockWidgetArea: (340, 480, 0.15)})
 
 
 def default_widths(window: int) -> dict[Area, int]:
     """Widths of the sides at the first start; wider windows give them some of their room.
 
+    In a narrower one the lists give way, so that a drawing has its least width, or nearly that.
+
     Args:
         window: Its width.
     """
     more = max(window - _NORMAL, 0)
-    return {area: min(round(least + share * more), most) for area, (least, most, share) in _WIDTHS.items()}
+    widths = {area: min(round(least + share * more), most) for area, (least, most, share) in _WIDTHS.items()}
+    room = window - widths[Area.RightDockWidgetArea] - LEAST_WIDTH - _EDGES
+    widths[Area.LeftDockWidgetArea] = min(widths[Area.LeftDockWidgetArea], max(room, _NARROW_LISTS))
+    return widths
 
 
 @dataclass(frozen=True, slots=True)

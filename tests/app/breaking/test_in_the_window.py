@@ -113,6 +113,8 @@ def test_a_sandbox_moves_no_dock_and_says_what_it_is(one: MainWindow, file: Path
     assert one.breaking.banner.isVisible()
     assert "the file on disk is not changed" in one.breaking.banner.label.text()
     assert one.breaking.frame.isVisible()
+    assert one.changing.chip.text().endswith("Sandbox copy · 0 changes")
+    assert one.breaking.panel.guide.isVisible()
     assert "(sandbox)" in one.windowTitle()
     assert {name: dock.size() for name, dock in one.panels.by_name.items()} == docks
     assert not one.objects.actions_.extract_all.isEnabled()
@@ -128,6 +130,7 @@ def test_a_sandbox_moves_no_dock_and_says_what_it_is(one: MainWindow, file: Path
     until(lambda: not one.session.request.sandbox)
     settle(one, 0)
     assert not one.breaking.banner.isVisible()
+    assert "Read-only" in one.changing.chip.text()
     assert one.objects.actions_.extract_all.isEnabled()
     assert {name: dock.size() for name, dock in one.panels.by_name.items()} == docks
     one.session.close()
@@ -139,6 +142,7 @@ def test_a_copy_has_the_changes_and_nothing_is_replaced_unasked(own: MainWindow,
     window = own
     select(window, 1500, 1501)
     changed(window, lambda: window.breaking.sandbox.flip(0))
+    assert window.changing.chip.accessibleName() == "Sandbox copy · 1 change"
     expected = bytearray(file.read_bytes())
     expected[1500] ^= 1
     copy = file.parent / "copy.shard"

@@ -10,6 +10,7 @@ from shardscope.looks.words import (
     grouped,
     known_size,
     node_name,
+    sentence,
     share_text,
     short_name,
     short_size,
@@ -68,8 +69,16 @@ def test_long_names_lose_their_middle() -> None:
     assert cut_end("sentences", 8) == "sentenc…"
 
 
+def test_errors_are_sentences() -> None:
+    """What the library says begins with a capital letter and ends; keys and names of fields stay what they are."""
+    assert sentence("a key is a number, or `all`") == "A key is a number, or all."
+    assert sentence("'xyz' is no key") == "'xyz' is no key."
+    assert sentence("footer_offset says 7.") == "footer_offset says 7."
+    assert sentence("") == ""
+
+
 @pytest.mark.parametrize(
-    ("sentence", "shown"),
+    ("text", "shown"),
     [
         ("it begins at 1684; the file ends at 1700 (bytes 1684..1700)", "1,684 1,700 1,684..1,700"),
         ("the chunk has 4,294,967,295 bytes; only 1604 are there.", "4,294,967,295 1,604"),
@@ -87,13 +96,13 @@ def test_long_names_lose_their_middle() -> None:
         ("reserved 00001234", "00001234"),
     ],
 )
-def test_numbers_in_sentences_have_commas(sentence: str, shown: str) -> None:
+def test_numbers_in_sentences_have_commas(text: str, shown: str) -> None:
     """A sentence of shardcore is shown with the commas that tables have; keys, digests and dates stay as they are."""
-    told = grouped(sentence)
+    told = grouped(text)
     for part in shown.split():
         assert part in told
     assert grouped(told) == told
-    assert told.replace(",", "") == sentence.replace(",", "")
+    assert told.replace(",", "") == text.replace(",", "")
 
 
 @pytest.mark.parametrize(

@@ -104,9 +104,26 @@ def test_not_a_key(panel: TracePanel, qtbot: QtBot) -> None:
     panel.field.setText("xyz")
     qtbot.keyClick(panel.field, Qt.Key.Key_Return)
     qtbot.waitUntil(lambda: panel.band.outcome.text == "Not looked up")
-    assert "64 hex digits" in panel.band.verdict.text
+    assert panel.band.verdict.text == "A key of a swh shard is 64 hex digits, not 'xyz'."
     assert panel.trace is None
     assert panel.cards == []
+
+
+def test_values_have_commas_and_copies_have_none(qtbot: QtBot) -> None:
+    """A number that a step produced is read with commas, and copied as it is; a key is read as it is typed."""
+    values = {"position": 4625, "box": [1000, 20], "key": 72057594037927936, "magic": "4625", "there": True}
+    card = StepCard(1, Step("The slot", "where it begins.", (), values))
+    qtbot.addWidget(card)
+    assert card.values is not None
+    texts = {part.text: part.copied for part in card.values.findChildren(WrapText)}
+    for seen, copied in (
+        ("4,625", "4625"),
+        ("1,000, 20", "1000, 20"),
+        ("72057594037927936", "72057594037927936"),
+        ("4625", "4625"),
+        ("yes", "yes"),
+    ):
+        assert texts[seen] == copied
 
 
 def test_pasted_with_blanks(panel: TracePanel, qtbot: QtBot) -> None:

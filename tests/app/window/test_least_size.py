@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QTabBar
 from pytestqt.qtbot import QtBot
 
 from shardcore import Span
+from shardscope.drawings.room import LEAST_HEIGHT, LEAST_WIDTH
 from shardscope.settings import Settings
 from shardscope.window.main_window import MainWindow
 from shardscope.window.screenshot import settle
+
+KEY = "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb"
 
 
 def test_nothing_that_counts_is_cut(qtbot: QtBot, settings: Settings, data: Path) -> None:
@@ -37,4 +41,41 @@ def test_nothing_that_counts_is_cut(qtbot: QtBot, settings: Settings, data: Path
         for bar in bars:
             wide = [bar.fontMetrics().horizontalAdvance(bar.tabText(tab)) for tab in range(bar.count())]
             assert all(bar.tabRect(tab).width() > least for tab, least in enumerate(wide))
+            assert bar.tabRect(bar.count() - 1).right() < window.width(), "no arrows to reach a panel"
+    _a_drawing_has_room(window, qtbot)
     window.close()
+
+
+def _a_drawing_has_room(window: MainWindow, qtbot: QtBot) -> None:
+    """In the smallest window a drawing gets the room of the panels, and one line walks through the lookup."""
+    window.resize(640, 420)
+    window.show_part("trace")
+    window.session.look_up(KEY)
+    window.hex.drawings.show()
+    settle(window, 60)
+    panel, giving, panels = window.hex.drawings.panel, window.giving_way, window.panels
+    assert panel is not None
+    assert panels.lowered
+    assert (panel.width(), panel.height()) >= (LEAST_WIDTH, LEAST_HEIGHT)
+    assert panel.height() >= LEAST_HEIGHT
+    window.session.go_to_step(3)
+    assert giving.line.counter.text() == "4 of 11"
+    giving.line.next.click()
+    assert window.session.walk.step == 4
+    window.show_part("trace")
+    assert panels.lowered, "the line tells the step"
+    giving.toggle.click()
+    settle(window, 20)
+    assert not panels.lowered
+    assert panels.in_front("trace")
+    assert panels.by_name["trace"].height() > 100
+    bar = next(bar for bar in window.findChildren(QTabBar) if bar.accessibleName() == "Panels" and bar.isVisible())
+    place = bar.tabRect(bar.currentIndex()).center()
+    qtbot.mouseClick(bar, Qt.MouseButton.LeftButton, pos=place)
+    qtbot.waitUntil(lambda: panels.lowered)
+    window.show_part("findings")
+    qtbot.waitUntil(lambda: not panels.lowered)
+    window.hex.drawings.hide()
+    settle(window, 20)
+    assert not giving.line.isVisible()
+    assert not giving.toggle.isVisible()
