@@ -20,6 +20,7 @@ from shardcore.sources.base import Source
 from shardcore.sources.names import SourceName
 from shardcore.sources.wrapped import MeteredSource
 from shardcore.span import Span
+from shardcore.text import visible
 
 COMPUTED = "computed, no bytes"
 """What is said of a step that looks at no bytes."""
@@ -55,6 +56,19 @@ Meanings = Mapping[str, Meaning]
 NO_MEANINGS: Meanings = MappingProxyType({})
 
 
+def _brief(member: str) -> str:
+    """The name of a member in a sentence; of one that is a hash, its beginning."""
+    return visible(member if len(member) <= _LONG_NAME else f"{member[:16]}…")
+
+
+def _sentence(message: str) -> str:
+    """What an error says, as a sentence; names of files and fields stay as they are."""
+    first, _, rest = message.partition(" ")
+    start = first.capitalize() if first.isalpha() and first.islower() else first
+    return f"{start} {rest}".rstrip(" .") + "."
+
+
+_LONG_NAME = 40
 _DAMAGED_WHY = "A reader that went on from here would serve wrong bytes; so it stops and says where."
 
 
@@ -177,6 +191,8 @@ class Look:
         size = sum(meter.bytes for meter in self._meters.values())
         found = {name: self._meanings.get(f"{title}: {name}") or self._meanings.get(name) for name in values}
         told = {name: meaning for name, meaning in found.items() if meaning is not None}
+        # Of an empty content there is nothing to light, and nothing to number.
+        spans = tuple(span for span in spans if span.size) or spans
         self.steps.append(
             Step(
                 title,
@@ -197,16 +213,25 @@ class Look:
         """Tells that the content is in files out of reach, and what was found in its place: `recipe`."""
         self.described = described
 
-    def place(self, first: int, member: str) -> None:
-        """Tells the steps from number `first` on, which a member of a data set told, in the words of the data set."""
-        self.steps[first:] = [placed_step(step, member) for step in self.steps[first:]]
+    def place(self, first: int, member: str, *, said: bool = False) -> None:
+        """Tells the steps from number `first` on, which a member of a data set told, in the words of the data set.
+
+        Args:
+            first: The number of the first of them.
+            member: The member.
+            said: Whether the first of them says which member it is; where several are asked, one after the other.
+        """
+        steps = [placed_step(step, member) for step in self.steps[first:]]
+        if said and steps and not steps[0].text.startswith(member):
+            steps[0] = replace(steps[0], text=f"In {_brief(member)}: {steps[0].text}")
+        self.steps[first:] = steps
 
     def damaged(self, error: ShardError, text: str = "") -> None:
         """Tells, as a step, where a lookup met damage, or a file that is no shard; the same error is told once."""
         if self.telling and error not in self._told_damage:
             self._told_damage.append(error)
             title = "Not a shard" if isinstance(error, NotAShard) else "Damaged"
-            self.step(title, text or error.message, *([error.span] if error.span else []), why=_DAMAGED_WHY)
+            self.step(title, text or _sentence(error.message), *([error.span] if error.span else []), why=_DAMAGED_WHY)
 
 
 def tell(
