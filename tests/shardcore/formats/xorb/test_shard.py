@@ -300,7 +300,7 @@ def test_where_page_and_practice_differ_is_told() -> None:
 
 
 def test_steps_light_the_entries_they_read() -> None:
-    """The end of the file leads to the block; an absent number to the count, a chunk to two ends, a hash to its entry."""
+    """The end leads to the block; an absent number to the count, a chunk to two ends, a hash to its entry."""
     with shardcore.open(PAIR) as shard:
         block, end = 23, 199
         first, count = shard.trace("2").steps
