@@ -93,13 +93,21 @@ def tell_content(file: MdbFile, ref: ObjectRef, look: Look) -> None:
         _tell_elsewhere(ref, look)
 
 
+def _records_of(ref: ObjectRef) -> tuple[Span, ...]:
+    """The header of an object, and the records after it, as they were looked at."""
+    span = ref.spans[0]
+    cut = min(span.start + RECORD_SIZE, span.stop)
+    parts = (Span(span.source, span.start, cut), Span(span.source, cut, span.stop))
+    return tuple(part for part in parts if part.size)
+
+
 def _tell_elsewhere(ref: ObjectRef, look: Look) -> None:
     """The last step where xorbs are missing: what was found is no content."""
     look.step(
         "Content elsewhere",
         f"The {look.described} is found; the bytes lie in xorbs that are not within reach.",
         why="A shard only says how content is put together: whoever wants the bytes has to fetch the xorbs as well.",
-        inputs=ref.spans[:1],
+        inputs=_records_of(ref),
     )
 
 
@@ -110,7 +118,7 @@ def _tell_file(file: MdbFile, ref: ObjectRef, look: Look) -> None:
             "Rebuild the file",
             "The file is empty: it has no segments, and its hash is zero.",
             why="A file without bytes needs no xorb: its record says everything.",
-            inputs=ref.spans[:1],
+            inputs=_records_of(ref),
             size=0,
         )
         return
