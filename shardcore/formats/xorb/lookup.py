@@ -209,12 +209,13 @@ class XorbLookup:
     def _chunk(self, number: int, look: Look) -> ObjectRef:
         """A chunk by its number, from where its record ends."""
         span = self.file.records.span(number)
-        begin = f"byte {span.start}, where the one before it ends," if number else "byte 0, as it is the first,"
+        begin = f"at byte {span.start}, where the one before it ends" if number else "at byte 0, as it is the first"
         walked = "" if self.file.info is not None else "No list of ends: the headers are followed from byte 0 on. "
-        ends = [self._listed("stored ends", one) for one in ((number - 1, number) if number else (number,))]
+        # Its own end comes first: the object that it belongs to is the one that is shown.
+        ends = [self._listed("stored ends", one) for one in ((number, number - 1) if number else (number,))]
         look.step(
             "Place of the chunk",
-            f"{walked}Chunk {number}: its record lies from {begin} to byte {span.stop}.",
+            f"{walked}Chunk {number}: its record ends at byte {span.stop}, and begins {begin}.",
             *([Span("", 0, span.stop)] if walked else ends),
             why="Records differ in length and follow each other: where one ends, the next begins.",
             chunk=number,
