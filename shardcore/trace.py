@@ -15,12 +15,12 @@ from shardcore.drawing.model import Drawing
 from shardcore.drawing.moved import moved
 from shardcore.errors import FormatError, KeyAbsent, LimitExceeded, NotAShard, ShardError
 from shardcore.nodes.placed import placed_span
-from shardcore.objects import ObjectRef
+from shardcore.objects import ObjectRef, State
 from shardcore.sources.base import Source
 from shardcore.sources.names import SourceName
 from shardcore.sources.wrapped import MeteredSource
 from shardcore.span import Span
-from shardcore.text import visible
+from shardcore.text import sentence, visible
 
 COMPUTED = "computed, no bytes"
 """What is said of a step that looks at no bytes."""
@@ -28,6 +28,8 @@ COMPUTED = "computed, no bytes"
 FOUND = "found"
 ELSEWHERE = "{} found, content elsewhere"
 """How a lookup ends that came to what describes an object, and not to its bytes: they are in files out of reach."""
+TOMBSTONED = "found, tombstoned"
+"""How a lookup ends that came to what a sidecar says was deleted; its bytes are still there."""
 ABSENT = "absent"
 DAMAGED = "damaged"
 
@@ -59,13 +61,6 @@ NO_MEANINGS: Meanings = MappingProxyType({})
 def _brief(member: str) -> str:
     """The name of a member in a sentence; of one that is a hash, its beginning."""
     return visible(member if len(member) <= _LONG_NAME else f"{member[:16]}…")
-
-
-def _sentence(message: str) -> str:
-    """What an error says, as a sentence; names of files and fields stay as they are."""
-    first, _, rest = message.partition(" ")
-    start = first.capitalize() if first.isalpha() and first.islower() else first
-    return f"{start} {rest}".rstrip(" .") + "."
 
 
 _LONG_NAME = 40
@@ -128,8 +123,12 @@ class Trace:
 
     @property
     def ending(self) -> str:
-        """The outcome as it is told: of a recipe whose content is out of reach, that it is no more than that."""
-        return ELSEWHERE.format(self.described) if self.described and self.outcome == FOUND else self.outcome
+        """The outcome as it is told: of a recipe whose content is out of reach, and of what was deleted, no more."""
+        if self.outcome != FOUND:
+            return self.outcome
+        if self.ref is not None and self.ref.state is State.TOMBSTONED:
+            return TOMBSTONED
+        return ELSEWHERE.format(self.described) if self.described else self.outcome
 
     @property
     def member(self) -> str:
@@ -231,7 +230,7 @@ class Look:
         if self.telling and error not in self._told_damage:
             self._told_damage.append(error)
             title = "Not a shard" if isinstance(error, NotAShard) else "Damaged"
-            self.step(title, text or _sentence(error.message), *([error.span] if error.span else []), why=_DAMAGED_WHY)
+            self.step(title, text or sentence(error.message), *([error.span] if error.span else []), why=_DAMAGED_WHY)
 
 
 def tell(

@@ -19,6 +19,7 @@ from shardcore.formats.mdb.segments import AT_ONCE
 from shardcore.formats.mdb.xorbs import SPAN_PREFIX, Xorb
 from shardcore.objects import ObjectRef
 from shardcore.span import Span
+from shardcore.text import sentence
 from shardcore.trace import Look
 from shardcore.words import plural
 from shardcore.xet.hashes import to_texts
@@ -147,7 +148,7 @@ def _tell_range(file: MdbFile, text: str, first: int, last: int, place: Span, lo
     except ShardError as error:
         missing = isinstance(error, ExternalMissing)
         draw = partial(drawings.elsewhere_drawing, text, first, last, place) if missing else None
-        look.step(OPEN, f"{error.message}.", place, why=XORB_WHY, draw=draw, xorb=text)
+        look.step(OPEN, sentence(error.message), place, why=XORB_WHY, draw=draw, xorb=text)
         if missing:
             look.elsewhere("recipe")
         return False
