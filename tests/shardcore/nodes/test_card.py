@@ -119,3 +119,32 @@ def test_lines_open_it_as_it_was_opened() -> None:
     with contextlib.redirect_stdout(told):
         exec(whole.python, {})  # noqa: S102 - these are the lines that a card gives
     assert told.getvalue().startswith("44 45 53 32")
+
+
+BUNDLED = DATA.parents[1] / "resources" / "samples"
+TARGETS = (
+    *("swh/small.shard", "mdb/cache", "xorb/chunks.xorb", "bloscpack/array.blp", "des/archive", "neuroglancer/worked"),
+    *("swh/odd.shard", "mdb/odd", "xorb/odd.xorb", "bloscpack/odd.blp", "des/odd", "neuroglancer/volume"),
+)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("target", TARGETS)
+def test_every_line_of_a_card_runs(target: str) -> None:
+    """Of an object of any sample, of a file of a data set too: it is explained, written out, and its bytes printed."""
+    path = BUNDLED / target
+    with shardcore.open(path) as shard:
+        shard.load_index()
+        key = next(key for row in range(len(shard.objects)) if (key := shard.objects.keys[row]))
+        ref = shard.find(key)
+        span = ref.spans[0]
+        raw = shard.bytes_of(span.source).read(span.start, span.stop)
+        card = card_of(shard.explain(span.start, span.source), raw, str(path), key=key, chosen=span)
+        content = shard.read(ref)
+    explained, got = (CliRunner().invoke(app, shlex.split(line)[1:]) for line in (card.command, card.get))
+    assert (explained.exit_code, got.exit_code) == (0, 0), (explained.output[-200:], got.output[-200:])
+    assert got.stdout_bytes == content
+    told = io.StringIO()
+    with contextlib.redirect_stdout(told):
+        exec(card.python, {})  # noqa: S102 - these are the lines that a card gives
+    assert told.getvalue().rstrip("\n") in (raw.hex(" "), str(raw), str(card.value))
