@@ -179,7 +179,7 @@ class DataSet(CountedFiles, OpenMembers):
             except ShardError as error:
                 raise placed_error(error, name) from error
             finally:
-                look.place(before, name)
+                look.place(before, name, said=len(names) > 1)
             return located(ref, name, self.first_row_of(name))
         if damage is None and len(names) != 1:
             where = f"in none of the {len(names)} files that may hold it" if names else "no file here may hold it"

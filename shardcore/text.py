@@ -115,3 +115,10 @@ def letters_of(raw: bytes) -> str:
 def without_marks(sentence: str) -> str:
     """A sentence of the documentation without the back-ticks around its names, for places that show plain text."""
     return sentence.replace("`", "")
+
+
+def sentence(message: str) -> str:
+    """What an error says, as a sentence; names of files and fields stay as they are."""
+    first, _, rest = message.partition(" ")
+    start = first.capitalize() if first.isalpha() and first.islower() else first
+    return f"{start} {rest}".rstrip(" .") + "."

@@ -15,11 +15,12 @@ from shardcore.drawing.model import Drawing
 from shardcore.drawing.moved import moved
 from shardcore.errors import FormatError, KeyAbsent, LimitExceeded, NotAShard, ShardError
 from shardcore.nodes.placed import placed_span
-from shardcore.objects import ObjectRef
+from shardcore.objects import ObjectRef, State
 from shardcore.sources.base import Source
 from shardcore.sources.names import SourceName
 from shardcore.sources.wrapped import MeteredSource
 from shardcore.span import Span
+from shardcore.text import sentence, visible
 
 COMPUTED = "computed, no bytes"
 """What is said of a step that looks at no bytes."""
@@ -27,6 +28,8 @@ COMPUTED = "computed, no bytes"
 FOUND = "found"
 ELSEWHERE = "{} found, content elsewhere"
 """How a lookup ends that came to what describes an object, and not to its bytes: they are in files out of reach."""
+TOMBSTONED = "found, tombstoned"
+"""How a lookup ends that came to what a sidecar says was deleted; its bytes are still there."""
 ABSENT = "absent"
 DAMAGED = "damaged"
 
@@ -55,6 +58,12 @@ Meanings = Mapping[str, Meaning]
 NO_MEANINGS: Meanings = MappingProxyType({})
 
 
+def _brief(member: str) -> str:
+    """The name of a member in a sentence; of one that is a hash, its beginning."""
+    return visible(member if len(member) <= _LONG_NAME else f"{member[:16]}…")
+
+
+_LONG_NAME = 40
 _DAMAGED_WHY = "A reader that went on from here would serve wrong bytes; so it stops and says where."
 
 
@@ -114,8 +123,12 @@ class Trace:
 
     @property
     def ending(self) -> str:
-        """The outcome as it is told: of a recipe whose content is out of reach, that it is no more than that."""
-        return ELSEWHERE.format(self.described) if self.described and self.outcome == FOUND else self.outcome
+        """The outcome as it is told: of a recipe whose content is out of reach, and of what was deleted, no more."""
+        if self.outcome != FOUND:
+            return self.outcome
+        if self.ref is not None and self.ref.state is State.TOMBSTONED:
+            return TOMBSTONED
+        return ELSEWHERE.format(self.described) if self.described else self.outcome
 
     @property
     def member(self) -> str:
@@ -177,6 +190,8 @@ class Look:
         size = sum(meter.bytes for meter in self._meters.values())
         found = {name: self._meanings.get(f"{title}: {name}") or self._meanings.get(name) for name in values}
         told = {name: meaning for name, meaning in found.items() if meaning is not None}
+        # Of an empty content there is nothing to light, and nothing to number.
+        spans = tuple(span for span in spans if span.size) or spans
         self.steps.append(
             Step(
                 title,
@@ -197,16 +212,25 @@ class Look:
         """Tells that the content is in files out of reach, and what was found in its place: `recipe`."""
         self.described = described
 
-    def place(self, first: int, member: str) -> None:
-        """Tells the steps from number `first` on, which a member of a data set told, in the words of the data set."""
-        self.steps[first:] = [placed_step(step, member) for step in self.steps[first:]]
+    def place(self, first: int, member: str, *, said: bool = False) -> None:
+        """Tells the steps from number `first` on, which a member of a data set told, in the words of the data set.
+
+        Args:
+            first: The number of the first of them.
+            member: The member.
+            said: Whether the first of them says which member it is; where several are asked, one after the other.
+        """
+        steps = [placed_step(step, member) for step in self.steps[first:]]
+        if said and steps and not steps[0].text.startswith(member):
+            steps[0] = replace(steps[0], text=f"In {_brief(member)}: {steps[0].text}")
+        self.steps[first:] = steps
 
     def damaged(self, error: ShardError, text: str = "") -> None:
         """Tells, as a step, where a lookup met damage, or a file that is no shard; the same error is told once."""
         if self.telling and error not in self._told_damage:
             self._told_damage.append(error)
             title = "Not a shard" if isinstance(error, NotAShard) else "Damaged"
-            self.step(title, text or error.message, *([error.span] if error.span else []), why=_DAMAGED_WHY)
+            self.step(title, text or sentence(error.message), *([error.span] if error.span else []), why=_DAMAGED_WHY)
 
 
 def tell(

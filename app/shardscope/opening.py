@@ -10,6 +10,7 @@ from typing import Any
 
 import shardcore
 from shardcore import DataSet, Folder, Member, RemoteOptions, Shard, Source, SourceError, Tape, UsageError
+from shardcore.nodes.again import OPEN_SAID, Again
 from shardcore.progress import Progress
 from shardcore.salvaging import Salvage, salvage
 from shardcore.sources.patched import Change, PatchedSource
@@ -67,6 +68,15 @@ class OpenRequest:
     def name(self) -> str:
         """The last part of the address."""
         return name_of(self.uri)
+
+    def again(self, *, partial: bool = False) -> Again:
+        """The same choices for lines that people run; without keys and tokens.
+
+        Args:
+            partial: Whether it opened only in part.
+        """
+        remote = {name: getattr(self.remote, name) for name in OPEN_SAID} if self.remote is not None else {}
+        return Again(self.format, self.options, remote, partial)
 
     @property
     def deleted(self) -> bool:

@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from shardcore.nodes.again import AS_IT_IS, Again
 from shardcore.nodes.forms import explain_command
 from shardcore.nodes.headline import headline, sum_text
 from shardcore.nodes.node import Node, nearest_row
@@ -66,7 +67,7 @@ class Card:
 
 
 def card_of(
-    path: Sequence[Node], raw: bytes, uri: str, format: str | None = None, key: str = "", chosen: Span | None = None
+    path: Sequence[Node], raw: bytes, uri: str, how: Again = AS_IT_IS, key: str = "", chosen: Span | None = None
 ) -> Card:
     """The card of the last node of a path.
 
@@ -74,7 +75,7 @@ def card_of(
         path: From the root of the shard's tree down to it; not empty.
         raw: Its first bytes, as far as they were read.
         uri: What is open, as it is opened again; without what is secret.
-        format: The name of the format, where it was given and not recognised.
+        how: What was chosen when it was opened.
         key: The key of the object that it belongs to, or empty.
         chosen: The bytes that were selected, where they are some of those of the node.
     """
@@ -105,23 +106,24 @@ def card_of(
         shown,
         next((each.differs for each in reversed(path[-2:]) if each.differs is not None), None),
         key,
-        explain_command(uri, span, format) if span.size else "",
-        _get_command(uri, key, format) if key else "",
-        _python(path, part, uri, format),
-        link_command(uri, span),
+        explain_command(uri, span, how) if span.size else "",
+        _get_command(uri, key, how) if key else "",
+        _python(path, part, uri, how),
+        link_command(uri, span, how),
     )
 
 
-def link_command(uri: str, span: Span) -> str:
+def link_command(uri: str, span: Span, how: Again = AS_IT_IS) -> str:
     """The line for a shell that opens the window with some bytes selected."""
     where = f"{span.start}-{span.stop}" if span.size > 1 else f"{span.start}"
     source = f"{span.source}:" if span.source else ""
-    return shlex.join(["shardscope", f"{uri}#{source}{where}"])
+    # How a store is reached, the window knows or asks.
+    return shlex.join(["shardscope", f"{uri}#{source}{where}", *(["--format", how.format] if how.format else [])])
 
 
-def _get_command(uri: str, key: str, format: str | None) -> str:
+def _get_command(uri: str, key: str, how: Again) -> str:
     """The line for a shell that writes an object to standard output."""
-    words = ["shardcore", "get", uri, *(["--format", format] if format else [])]
+    words = ["shardcore", "get", uri, *how.words]
     return shlex.join([*words, *(["--"] if key.startswith("-") else []), key])
 
 
@@ -150,10 +152,9 @@ def markdown(card: Card) -> str:
     return "\n".join(lines)
 
 
-def _python(path: Sequence[Node], part: Span | None, uri: str, format: str | None) -> str:
+def _python(path: Sequence[Node], part: Span | None, uri: str, how: Again) -> str:
     """Lines that print the value; of some of its bytes, or of a node without a value, the bytes."""
     node = path[-1]
-    how = f", format={format!r}" if format else ""
     span = part or node.span
     source = f", {span.source!r}" if span.source else ""
     if node.value is not None and node.bits is None and span.size and part is None:
@@ -165,7 +166,7 @@ def _python(path: Sequence[Node], part: Span | None, uri: str, format: str | Non
             line = f"shard.load_index()\n    {line}"
     else:
         line = f"print(shard.bytes_of({span.source!r}).read({span.start:#x}, {span.stop:#x}).hex(' '))"
-    return f"import shardcore\n\nwith shardcore.open({uri!r}{how}) as shard:\n    {line}\n"
+    return f"import shardcore\n\nwith shardcore.open({uri!r}{how.arguments}) as shard:\n    {line}\n"
 
 
 def _cut(text: str) -> str:

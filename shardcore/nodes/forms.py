@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import Any
 
+from shardcore.nodes.again import AS_IT_IS, Again
 from shardcore.nodes.node import Node
 from shardcore.span import Span
 
@@ -25,38 +26,35 @@ def node_json(node: Node) -> dict[str, Any]:
     return found
 
 
-def explain_command(uri: str, span: Span, format: str | None = None) -> str:
+def explain_command(uri: str, span: Span, how: Again = AS_IT_IS) -> str:
     """The command that explains the first of some bytes, quoted for a shell.
 
     Args:
         uri: What is open.
         span: The bytes.
-        format: The name of the format, where it was given and not recognised.
+        how: What was chosen when it was opened.
     """
     words = ["shardcore", "explain", uri, f"{span.start:#x}"]
     words += ["--in", span.source] if span.source else []
-    words += ["--format", format] if format else []
-    return shlex.join(words)
+    return shlex.join([*words, *how.words])
 
 
-def explain_line(uri: str, span: Span, format: str | None = None) -> str:
+def explain_line(uri: str, span: Span, how: Again = AS_IT_IS) -> str:
     """The line of Python that gives the path to the first of some bytes; see `explain_command`."""
-    how = f", format={format!r}" if format else ""
     where = f"{span.start:#x}, {span.source!r}" if span.source else f"{span.start:#x}"
-    return f"shardcore.open({uri!r}{how}).explain({where})"
+    return f"shardcore.open({uri!r}{how.arguments}).explain({where})"
 
 
-def read_lines(uri: str, span: Span, format: str | None = None) -> str:
+def read_lines(uri: str, span: Span, how: Again = AS_IT_IS) -> str:
     """The lines of Python that read some bytes; see `explain_command`."""
-    how = f", format={format!r}" if format else ""
     return (
         "import shardcore\n\n"
-        f"with shardcore.open({uri!r}{how}) as shard:\n"
+        f"with shardcore.open({uri!r}{how.arguments}) as shard:\n"
         f"    data = shard.bytes_of({span.source!r}).read({span.start:#x}, {span.stop:#x})\n"
     )
 
 
-def curl_command(uri: str, span: Span, format: str | None = None) -> str:
+def curl_command(uri: str, span: Span, how: Again = AS_IT_IS) -> str:
     """The command that fetches some bytes of a file of the web; empty where they have no address there."""
     if span.source or not span.size or not uri.startswith(("http://", "https://")):
         return ""

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.record import Field, FieldRole, Record
+from shardcore.record import Differs, Field, FieldRole, Record
 from shardcore.words import plural
 from shardcore.xet.hashes import SIZE
 
@@ -67,6 +67,23 @@ def _version(doc: str, default: int = 0) -> Field:
     return Field("version", "u1", FieldRole.VERSION, doc, default)
 
 
+_STORED_SIZE = Differs(
+    "a chunk that compression would make larger is stored as it is, so at most 128 KiB follow",
+    "readers take up to 256 KiB here, as stored bytes may be more than plain ones",
+)
+_FRAME = Differs(
+    "1 and 2 are standard LZ4 compression", "it is one LZ4 frame, with magic and end mark, not a bare LZ4 block"
+)
+_BLOCK = Differs(
+    "a xorb is a series of chunks, and nothing else",
+    "on disk this block and its length follow them; on upload they are left out",
+)
+_CHUNK_COUNT = Differs(
+    "there is no explicit limit on the number of chunks, only one of 64 MiB on the bytes",
+    "writers put at most 8,192 chunks into a xorb",
+)
+
+
 CHUNK_HEADER = Record(
     "chunk header",
     source="xorb, chunk records",
@@ -77,8 +94,15 @@ CHUNK_HEADER = Record(
             ("u1", 3),
             FieldRole.SIZE,
             "Stored bytes that follow this header; 24 bits, little-endian.",
+            differs=_STORED_SIZE,
         ),
-        Field("compression_type", "u1", FieldRole.CODEC, "0 none, 1 LZ4 frame, 2 LZ4 frame of the byte-grouped chunk."),
+        Field(
+            "compression_type",
+            "u1",
+            FieldRole.CODEC,
+            "0 none, 1 LZ4 frame, 2 LZ4 frame of the byte-grouped chunk.",
+            differs=_FRAME,
+        ),
         Field(
             "uncompressed_size",
             ("u1", 3),
@@ -92,7 +116,14 @@ INFO_HEADER = Record(
     "info header",
     source="xorb, info block",
     fields=(
-        Field("ident", ("u1", 7), FieldRole.MAGIC, "XETBLOB: the chunk records end, the info block begins.", IDENT),
+        Field(
+            "ident",
+            ("u1", 7),
+            FieldRole.MAGIC,
+            "XETBLOB: the chunk records end, the info block begins.",
+            IDENT,
+            differs=_BLOCK,
+        ),
         _version("Version of the info block: 1, or 0 in old files.", 1),
         Field("cas_hash", ("u1", SIZE), FieldRole.KEY, "Hash of the xorb: the tree root over its chunks."),
     ),
@@ -104,7 +135,7 @@ HASHES_HEADER = Record(
     fields=(
         Field("ident_hash_section", ("u1", 7), FieldRole.MAGIC, "XBLBHSH: the chunk hashes follow.", IDENT_HASHES),
         Field("hashes_version", "u1", FieldRole.VERSION, "Version of the list; 0."),
-        Field("num_chunks", "<u4", FieldRole.COUNT, "Number of chunks."),
+        Field("num_chunks", "<u4", FieldRole.COUNT, "Number of chunks.", differs=_CHUNK_COUNT),
     ),
 )
 
@@ -127,7 +158,7 @@ BOUNDARIES_HEADER = Record(
 COUNT = Record(
     "count",
     source="xorb, info block version 0",
-    fields=(Field("num_chunks", "<u4", FieldRole.COUNT, "Number of chunks."),),
+    fields=(Field("num_chunks", "<u4", FieldRole.COUNT, "Number of chunks.", differs=_CHUNK_COUNT),),
 )
 
 CHUNK_HASH = Record(

@@ -114,12 +114,15 @@ def _copying(menu: QMenu, session: Session, path: tuple[Node, ...]) -> None:
     forms = menu.addMenu(translate("NodeMenu", "Copy &as"))
     add(forms, "&JSON", lambda: json.dumps(node_json(node), indent=2, ensure_ascii=False))
     if node.span.size and not request.sandbox:
+        how = request.again()
         # Of a sandbox, a line would read the file on disk.
         add(
             forms,
             translate("NodeMenu", "&shardcore command"),
-            lambda: explain_command(request.shown, node.span, request.format),
+            lambda: explain_command(request.shown, node.span, how),
         )
         add(
-            forms, translate("NodeMenu", "&Python line"), lambda: explain_line(request.shown, node.span, request.format)
+            forms,
+            translate("NodeMenu", "&Python line"),
+            lambda: explain_line(request.shown, node.span, request.again()),
         )

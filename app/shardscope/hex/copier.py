@@ -8,6 +8,7 @@ from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QGuiApplication
 
 from shardcore import Cancelled, Source, Span
+from shardcore.nodes.again import Again
 from shardcore.words import plural
 from shardscope.copying import CopyAs, TooMuchToCopy, check_size, copied
 from shardscope.hex.state import HexState
@@ -15,7 +16,7 @@ from shardscope.jobs import Job
 from shardscope.looks.remedies import plain_words
 from shardscope.looks.shown import shown
 
-LineForm = Callable[[str, Span, str | None], str]
+LineForm = Callable[[str, Span, Again], str]
 """Bytes as a command or as lines of a program: from where they are, which they are, and the name of the format."""
 
 
@@ -53,9 +54,9 @@ class HexCopier(QObject):
 
         self._state.pages.read(span.source, work, key=("copy", id(self)), title="", done=done)
 
-    def copy_line(self, form: LineForm, uri: str, format: str | None) -> None:
+    def copy_line(self, form: LineForm, uri: str, how: Again) -> None:
         """Puts on the clipboard what somebody types to get at the selected bytes."""
-        if text := form(uri, self._state.selection.span, format):
+        if text := form(uri, self._state.selection.span, how):
             QGuiApplication.clipboard().setText(text)
             self.message.emit(self.tr("{0} copied").format(shown(text.splitlines()[-1].strip())))
 

@@ -430,7 +430,7 @@ class HexPanel(QWidget):
             told = self.tr("A line would read the file on disk, not the sandbox: save it as a copy, and open that")
             self._session.message.emit(told)
             return
-        self.copier.copy_line(form, request.shown, request.format)
+        self.copier.copy_line(form, request.shown, request.again())
 
     # --- the menu ---
 

@@ -350,7 +350,8 @@ class Inspector(QScrollArea):
         where = (
             self.tr("{0} (sandbox: not the file on disk)").format(request.name) if request.sandbox else request.shown
         )
-        return card_of(self._path, raw, where, request.format, key, self._session.selection.span)
+        how = request.again(partial=self._session.shard.damage is not None)
+        return card_of(self._path, raw, where, how, key, self._session.selection.span)
 
     def _copy_card(self) -> None:
         if (card := self.card()) is not None:

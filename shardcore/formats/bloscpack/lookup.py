@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ from shardcore.formats.bloscpack.blosc1 import map_chunk
 from shardcore.formats.bloscpack.content import Stored
 from shardcore.formats.bloscpack.elements import Element, element_at, element_of, tell_none
 from shardcore.formats.bloscpack.file import BloscpackFile
+from shardcore.formats.bloscpack.header import Header
 from shardcore.formats.bloscpack.keys import ALL, Asked, BloscpackKey, parse_key
 from shardcore.formats.bloscpack.layout import (
     BLOCK_START,
@@ -38,6 +40,20 @@ ALL_WHY = "The whole content needs no search: its chunks are read one after the 
 WHICH_WHY = "All chunks but the last have one plain size, so a division tells the chunk without a look at any."
 PAST_WHY = "The plain size follows from the header: a byte past it lies in no chunk."
 COUNT_WHY = "Chunks are numbered without gaps, so their count proves that there is no such one."
+
+
+def _header_values(header: Header) -> dict[str, Any]:
+    """What the header says of the chunks, as far as its version does."""
+    if header.version == 1:
+        return {"nchunks": header.nchunks}
+    return {
+        "options": header.options,
+        "checksum": header.checksum.name,
+        "chunk_size": header.chunk_size,
+        "last_chunk": header.last_chunk,
+        "nchunks": header.nchunks,
+        "max_app_chunks": header.max_app_chunks,
+    }
 
 
 class BloscpackLookup:
@@ -120,13 +136,10 @@ class BloscpackLookup:
             "Header fields",
             f"{self._chunk_sizes()} {self._digests()}",
             Span("", 5, header.size),
-            why="All chunks but the last have as many plain bytes: these few numbers place any byte in its chunk.",
-            options=header.options,
-            checksum=header.checksum.name,
-            chunk_size=header.chunk_size,
-            last_chunk=header.last_chunk,
-            nchunks=header.nchunks,
-            max_app_chunks=header.max_app_chunks,
+            why="All chunks but the last have the same plain size: these few numbers place any byte in its chunk."
+            if header.version > 1
+            else "Version 1 has only their number here: how long each one is, stands at its own beginning.",
+            **_header_values(header),
             draw=lambda: drawings.header_drawing(header),
         )
         if (metadata := self._file.metadata) is not None:

@@ -253,9 +253,9 @@ def metadata_drawing(meta: Mapping[str, Any], span: Span) -> Drawing:
     return Drawing("The metadata", (Table(title, ("name", "value"), rows),), (), caption, len(meta) - len(shown))
 
 
-def sidecar_drawing(file: DesFile, row: int) -> Drawing | None:
-    """The stamp of the sidecar on an entry; None where it has none."""
-    mark = stamp(file, row)
+def sidecar_drawing(file: DesFile, row: int, place: Span) -> Drawing | None:
+    """The stamp of the sidecar on an entry, which stands in some place; None where it has none."""
+    mark = stamp(file, row, place)
     if mark is None:
         return None
     entry = file.entries.span(row)

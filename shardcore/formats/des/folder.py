@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -190,9 +191,14 @@ class DesDataSet(DataSet):
                 candidates=found[:100],
             )
             return found
-        why = "read as a number" if route.rule == "digits" else "hashed with CRC-32"
+        digits = route.rule == "digits"
+        read = "read as a number" if digits else f"hashed with CRC-32 ({zlib.crc32(key.raw)})"
+        source = "the zones file says" if self.zones is not None else "names and uids of the files show"
         zone = self.zones.zone_of(route.number) if self.zones else None
-        text = f"The uid, {why}, modulo 2^{route.n_bits} gives shard number {route.number}, printed {route.hex}"
+        text = (
+            f"Shard numbers have {route.n_bits} bits, as {source}. The uid, {read}, modulo 2^{route.n_bits} = "
+            f"{1 << route.n_bits} is {route.number}, in hexadecimal {route.hex}"
+        )
         text += f", of zone {zone.name}" if zone else ", which no zone has" if self.zones else ""
         text += f"; the date is {self.date}" if self.date else ""
         all_of_them = len(self.members) if self.listed else None

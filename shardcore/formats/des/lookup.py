@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -16,12 +17,14 @@ from shardcore.formats.des.file import DesFile
 from shardcore.formats.des.layout import CODECS, FOOTER, HEADER, INDEX_HEAD, INLINE, PLACE_V1, UID_HEAD
 from shardcore.formats.des.objects import DesObjects
 from shardcore.formats.des.routing import DEFAULT_BITS, Uid, shard_date
+from shardcore.formats.des.tombstone_place import tombstone_span
 from shardcore.formats.des.walk import ShapeV2
 from shardcore.formats.des.zones import MAX_TEXT, Zones
 from shardcore.objects import ObjectRef
 from shardcore.sources.local import FileSource
 from shardcore.sources.names import SourceName
 from shardcore.span import Span
+from shardcore.text import sentence
 from shardcore.trace import Look
 from shardcore.words import plural
 
@@ -81,9 +84,11 @@ class DesLookup:
                 message = f"not among the entries that can be read; the index is damaged: {entries.walk.error}"
                 raise FormatError(message, span=entries.lost_span)
             raise KeyAbsent(key.text, span=index)
+        if look.telling:
+            _tell_entry(file, rows, look)
+        # What an object is, its sidecar says, too: that is read now.
         ref = self._objects.ref(int(rows[-1]))
         if look.telling:
-            _tell_entry(file, ref, rows, look)
             _tell_sidecar(file, ref, look)
             _tell_content(file, ref, look)
         return ref
@@ -134,8 +139,9 @@ def _tell_ends(file: DesFile, look: Look) -> None:
     )
 
 
-def _tell_entry(file: DesFile, ref: ObjectRef, rows: NDArray[np.int64], look: Look) -> None:
-    c, row, entry = file.entries.columns, ref.row, file.entries.span(ref.row)
+def _tell_entry(file: DesFile, rows: NDArray[np.int64], look: Look) -> None:
+    row = int(rows[-1])
+    c, entry = file.entries.columns, file.entries.span(row)
     text = f"Entries differ in length, so they are walked one by one, up to entry {row}: it has this uid."
     if len(rows) > 1:
         text += f" {plural(len(rows), 'entry has', 'entries have')} it, and the last one counts."
@@ -165,7 +171,7 @@ def _tell_entry(file: DesFile, ref: ObjectRef, rows: NDArray[np.int64], look: Lo
         )
     meta = Span("", file.entries.data_stop + int(c.meta_start[row]), entry.stop)
     if big:
-        digest = str(ref.extras["hash"])
+        digest = file.entries.hash(row).decode("ascii", "backslashreplace")
         text = f"The content is the external file {digest}, {plural(c.size[row], 'byte')}."
         look.step(
             "Place",
@@ -177,20 +183,23 @@ def _tell_entry(file: DesFile, ref: ObjectRef, rows: NDArray[np.int64], look: Lo
             size=int(c.size[row]),
         )
     else:
-        _tell_place(file, ref, look, at)
+        _tell_place(file, row, look, at)
     if meta.size:
+        facts: dict[str, Any] = {}
+        with suppress(FormatError):
+            facts = file.entries.meta(row)
         look.step(
             "Metadata",
             "The entry ends with metadata, a JSON object.",
             meta,
-            draw=lambda: drawings.metadata_drawing(ref.extras["meta"], meta),
+            draw=lambda: drawings.metadata_drawing(facts, meta),
             why="Facts about an object stand in the index, so that they can be read without its content.",
-            meta=ref.extras["meta"],
+            meta=facts,
         )
 
 
-def _tell_place(file: DesFile, ref: ObjectRef, look: Look, at: int) -> None:
-    c, row = file.entries.columns, ref.row
+def _tell_place(file: DesFile, row: int, look: Look, at: int) -> None:
+    c = file.entries.columns
     skip, record = (1, INLINE) if isinstance(file.entries.shape, ShapeV2) else (0, PLACE_V1)
     stop = min(at + record.offsets["uncompressed_size"] + 8, file.entries.span(row).stop)
     offset, length, size = int(c.offset[row]), int(c.length[row]), int(c.size[row])
@@ -239,11 +248,12 @@ def _tell_sidecar(file: DesFile, ref: ObjectRef, look: Look) -> None:
             if tombstone
             else "The sidecar has no tombstone for the object: it was not deleted."
         )
-        drawing = drawings.sidecar_drawing(file, ref.row)
+        place = tombstone_span(file, file.sidecar, tombstone) if tombstone else file.sidecar.span
+        drawing = drawings.sidecar_drawing(file, ref.row, place)
         look.step(
             "Sidecar",
             said,
-            file.sidecar.span,
+            place,
             draw=(lambda: drawing) if drawing is not None else None,
             why=SIDECAR_WHY,
             tombstone=tombstone is not None,
@@ -270,14 +280,14 @@ def _tell_content(file: DesFile, ref: ObjectRef, look: Look) -> None:
         text = f"{plural(ref.size, 'byte')}: too many to read along."
         look.step("Payload", text, *ref.spans[:1], why=PAYLOAD_WHY)
         return
-    entries, row = file.entries, ref.row
+    entries, row, why = file.entries, ref.row, PAYLOAD_WHY
     if entries.columns.big[row]:
         try:
             open_bigfile(file.source.folder, entries, row).close()
         except ExternalMissing as error:
             look.step(
                 "Payload",
-                f"{error.message}.",
+                sentence(error.message),
                 *ref.spans[:1],
                 why="The entry says only what the content is called; without that file there is nothing to serve.",
             )
@@ -285,6 +295,7 @@ def _tell_content(file: DesFile, ref: ObjectRef, look: Look) -> None:
             return
         pieces = stream_bigfile(file.source.folder, entries, row)
         text = "The external file has the size and the sha256 that the entry says."
+        why = "The content has a file of its own, called by its hash: its hash proves it."
     else:
         pieces = stream_inline(look.meter(file.source), entries, row)
         text = (
@@ -301,7 +312,7 @@ def _tell_content(file: DesFile, ref: ObjectRef, look: Look) -> None:
         "Payload",
         text,
         *spans,
-        why=PAYLOAD_WHY,
+        why=why,
         draw=(lambda: drawings.payload_drawing(spans[0], ref.codec, size)) if spans else None,
         size=size,
         sha256=digest.hexdigest(),

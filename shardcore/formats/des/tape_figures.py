@@ -82,12 +82,12 @@ def _entry_item(file: DesFile, row: int, *, here: bool) -> Item:
     return Item(text, (span,), span.start, span.size, tone, doc, f"walk {row}", here=here)
 
 
-def stamp(file: DesFile, row: int) -> Table | None:
-    """The tombstone of an entry; None where it was not deleted."""
+def stamp(file: DesFile, row: int, place: Span | None = None) -> Table | None:
+    """The tombstone of an entry, in a place that is looked for where it is not known; None where it was not deleted."""
     sidecar, tombstone = file.sidecar, file.tombstone(row)
     if sidecar is None or tombstone is None:
         return None
-    spans = (tombstone_span(file, sidecar, tombstone),)
+    spans = (place or tombstone_span(file, sidecar, tombstone),)
     facts = list(tombstone.facts.items())[:FACTS]
     doc = f"It stands in {visible(sidecar.name)}: the bytes of the shard itself did not change."
     row_items = (

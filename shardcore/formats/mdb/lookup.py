@@ -197,14 +197,14 @@ def _from_table(file: MdbFile, table: LookupTable, raw: bytes, look: Look) -> It
     """The entries of a lookup table that have the key."""
     seen = Seen(lambda a, b: file.read(a, b, look), table)
     first, rows = search(seen.read, table, truncated(raw))
-    text = "No entry has this table key" if not len(rows) else f"Entry {first} has this table key"
-    if len(rows) > 1:
-        text = f"Entries {first} to {first + len(rows) - 1} have this table key"
+    text, spans = _searched(table, first, len(rows))
     look.step(
         f"Search the {table.kind} lookup table",
         f"{text}; the table is sorted and has {plural(table.count, 'entry')}.",
-        table.span(first, first + len(rows)),
-        why="The table is sorted and hashes are spread evenly, so the key itself tells about where to look.",
+        *spans,
+        why="The table is sorted and hashes are spread evenly, so the key itself tells about where to look."
+        if len(rows)
+        else "The table is sorted: between two neighbours there is no other place where the key could stand.",
         draw=lambda: drawings.rows_drawing(table, *seen.around(first, drawings.ROWS), raw, first),
         entry=first,
         entries=len(rows),
@@ -215,6 +215,22 @@ def _from_table(file: MdbFile, table: LookupTable, raw: bytes, look: Look) -> It
         rows, numbers = rows[same], numbers[same]
     chunks = rows["chunk"].tolist() if table.kind == CHUNK else [-1] * len(rows)
     return (Hit(*found) for found in zip(rows["index"].tolist(), chunks, numbers.tolist(), strict=True))
+
+
+def _searched(table: LookupTable, first: int, count: int) -> tuple[str, list[Span]]:
+    """What a search came to, and the entries that prove it: those with the key, or the two it would stand between."""
+    if count > 1:
+        return f"Entries {first} to {first + count - 1} have this table key", [table.span(first, first + count)]
+    if count:
+        return f"Entry {first} has this table key", [table.span(first, first + 1)]
+    near = [at for at in (first - 1, first) if 0 <= at < table.count]
+    where = f"between entries {first - 1} and {first}"
+    if not first:
+        where = "before entry 0"
+    elif first == table.count:
+        where = f"after entry {first - 1}, the last"
+    text = f"No entry has this table key: it would stand {where}" if near else "No entry has this table key"
+    return text, [table.span(at, at + 1) for at in near]
 
 
 def _with_hash(index: MdbIndex, kind: str, rows: NDArray[Any], raw: bytes) -> NDArray[np.int64]:
@@ -297,12 +313,18 @@ def _compare(file: MdbFile, kind: str, raw: bytes, hit: Hit, look: Look) -> Iter
     look.step(
         "Compare the whole hash",
         _meaning(kind, hit, ref),
-        *dict.fromkeys((header, *ref.spans)),
+        header,
+        *(rest for span in ref.spans if (rest := _after(span, header)).size),
         why="The table has only the first eight bytes of each hash: the record has all 32, and only they decide.",
         draw=lambda: drawings.compare_drawing(kind, limits, raw, found, place),
         **values,
     )
     yield ref
+
+
+def _after(span: Span, header: Span) -> Span:
+    """What of an object's records follows its header; all of those that do not begin with it."""
+    return Span(span.source, header.stop, span.stop) if span.start == header.start else span
 
 
 def _records(file: MdbFile, kind: str, header: Span, place: Span, look: Look) -> tuple[bytes, bytes]:

@@ -10,10 +10,10 @@ MEANINGS: Meanings = MappingProxyType(
     {
         "plain": Meaning("the hash of the chunk's plain bytes"),
         "stored": Meaning("the hash as the shard stores it, keyed by the HMAC key"),
-        "key": Meaning("the first 8 bytes of the hash, as a little-endian number"),
+        "key": Meaning("the first 16 digits of the hash, as a number; stored as 8 bytes, the lowest first"),
         "hash": Meaning("the hash that is looked for in the tables"),
-        "entry": Meaning("the number of the first entry with this table key"),
-        "entries": Meaning("how many entries there are to look at", "entries"),
+        "entry": Meaning("where the first entry with this table key stands, or would stand"),
+        "entries": Meaning("how many entries have this table key", "entries"),
         "record": Meaning("position of the header in its section", "records"),
         "chunk": Meaning("the number of the chunk in its xorb"),
         "xorb": Meaning("the hash of the xorb, which is its name, too"),

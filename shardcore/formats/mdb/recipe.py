@@ -19,6 +19,7 @@ from shardcore.formats.mdb.segments import AT_ONCE
 from shardcore.formats.mdb.xorbs import SPAN_PREFIX, Xorb
 from shardcore.objects import ObjectRef
 from shardcore.span import Span
+from shardcore.text import sentence
 from shardcore.trace import Look
 from shardcore.words import plural
 from shardcore.xet.hashes import to_texts
@@ -93,13 +94,21 @@ def tell_content(file: MdbFile, ref: ObjectRef, look: Look) -> None:
         _tell_elsewhere(ref, look)
 
 
+def _records_of(ref: ObjectRef) -> tuple[Span, ...]:
+    """The header of an object, and the records after it, as they were looked at."""
+    span = ref.spans[0]
+    cut = min(span.start + RECORD_SIZE, span.stop)
+    parts = (Span(span.source, span.start, cut), Span(span.source, cut, span.stop))
+    return tuple(part for part in parts if part.size)
+
+
 def _tell_elsewhere(ref: ObjectRef, look: Look) -> None:
     """The last step where xorbs are missing: what was found is no content."""
     look.step(
         "Content elsewhere",
         f"The {look.described} is found; the bytes lie in xorbs that are not within reach.",
         why="A shard only says how content is put together: whoever wants the bytes has to fetch the xorbs as well.",
-        inputs=ref.spans[:1],
+        inputs=_records_of(ref),
     )
 
 
@@ -110,7 +119,7 @@ def _tell_file(file: MdbFile, ref: ObjectRef, look: Look) -> None:
             "Rebuild the file",
             "The file is empty: it has no segments, and its hash is zero.",
             why="A file without bytes needs no xorb: its record says everything.",
-            inputs=ref.spans[:1],
+            inputs=_records_of(ref),
             size=0,
         )
         return
@@ -139,7 +148,7 @@ def _tell_range(file: MdbFile, text: str, first: int, last: int, place: Span, lo
     except ShardError as error:
         missing = isinstance(error, ExternalMissing)
         draw = partial(drawings.elsewhere_drawing, text, first, last, place) if missing else None
-        look.step(OPEN, f"{error.message}.", place, why=XORB_WHY, draw=draw, xorb=text)
+        look.step(OPEN, sentence(error.message), place, why=XORB_WHY, draw=draw, xorb=text)
         if missing:
             look.elsewhere("recipe")
         return False

@@ -143,23 +143,30 @@ def tell_route(place: Place, origin: Origin, look: Look) -> None:
         draw=lambda: drawings.spec_drawing(origin, place),
         **spec.to_json(),
     )
-    dropped = plural(spec.preshift_bits, "bit is", "bits are")
-    text = f"The low {dropped} dropped, so neighbouring keys stay together: {place.key} >> {spec.preshift_bits}"
-    text = f"{text} = {place.shifted}." if spec.preshift_bits else "preshift_bits is 0: no bit of the key is dropped."
+    shift = spec.preshift_bits
+    dropped = "The lowest bit is" if shift == 1 else f"The lowest {shift} bits are"
+    text = f"{dropped} dropped: {place.key} // 2^{shift} = {place.shifted}, with the remainder forgotten."
+    if not shift:
+        text = f"preshift_bits is 0: no bit of the key is dropped, it stays {place.key}."
     look.step(
         "Drop low bits",
         text,
-        why="Neighbouring keys differ in their low bits; dropping these keeps neighbours together, under one index.",
+        why="Neighbouring keys differ in their low bits; dropping these keeps neighbours together, under one index."
+        if shift
+        else "Dropping low bits would keep neighbouring keys in one minishard; this writer chose to part them.",
         inputs=origin.fields_at("preshift_bits"),
         key=str(place.key),
         shifted=str(place.shifted),
         draw=lambda: drawings.dropped_drawing(spec, place),
     )
-    hashed = "The shifted key itself is" if spec.hash == IDENTITY else "MurmurHash3 of the shifted key's 8 bytes gives"
+    same = spec.hash == IDENTITY
+    hashed = "The hash is `identity`, so that the key itself is" if same else "MurmurHash3 of the key's 8 bytes gives"
     look.step(
         "Hash",
         f"{hashed} the hash: {place.hashed:#018x}.",
-        why="Keys often come in clusters: a hash spreads them evenly over the minishards, the identity does not.",
+        why="Without a hash the order of the keys is kept: a reader of many neighbours opens few minishards."
+        if same
+        else "Keys often come in clusters: a hash spreads them evenly, so that no minishard gets most of them.",
         inputs=origin.fields_at("hash"),
         input=place.shifted.to_bytes(8, "little").hex(),
         hash=f"{place.hashed:#018x}",
@@ -171,8 +178,8 @@ def tell_route(place: Place, origin: Origin, look: Look) -> None:
     name = spec.shard_name(place.shard)
     look.step(
         "Split",
-        f"The low {plural(spec.minishard_bits, 'bit')} of the hash say minishard {place.minishard}, "
-        f"the next {plural(spec.shard_bits, 'bit')} say shard {place.shard}: the file {name}.",
+        f"{_says('lowest', spec.minishard_bits, 'minishard', place.minishard)}, "
+        f"{_says('next', spec.shard_bits, 'shard', place.shard)}: the file {name}.",
         why="Two fields of one number replace a directory: every reader computes the place, and no server is asked.",
         inputs=origin.fields_at("minishard_bits", "shard_bits"),
         minishard=place.minishard,
@@ -180,6 +187,17 @@ def tell_route(place: Place, origin: Origin, look: Look) -> None:
         file=name,
         draw=lambda: drawings.split_drawing(spec, place),
     )
+
+
+def _says(which: str, count: int, what: str, number: int) -> str:
+    """What bits of the hash say; with no bits there is only one number to say."""
+    start = {"lowest": "The lowest", "next": "the next"}[which]
+    if not count:
+        text = f"no bit says the {what}, which is always {number}"
+        return text[0].upper() + text[1:] if which == "lowest" else text
+    end = " of the hash" if which == "lowest" else ""
+    bits = f"bit{end} says" if count == 1 else f"{count} bits{end} say"
+    return f"{start} {bits} {what} {number}"
 
 
 def spec_text(spec: ShardingSpec) -> str:
@@ -209,8 +227,8 @@ def _pair(file: NeuroglancerFile, place: Place, source: Source, look: Look) -> t
         raise KeyAbsent(str(place.key), message, span=span)
     look.step(
         "Shard index entry",
-        f"Its index is at {start - base} to {stop - base}, counted from the end of the shard index, {base}: "
-        f"bytes {start} to {stop} of the file.",
+        f"The index of minishard {place.minishard} is at {start - base} to {stop - base}, counted from byte {base}, "
+        f"where the shard index ends: bytes {start} to {stop} of the file.",
         span,
         why="The file begins with one pair of offsets for each minishard: 16 bytes at a place that is computed.",
         start_offset=start - base,
@@ -244,8 +262,8 @@ def _position(file: NeuroglancerFile, entries: Entries, place: Place, rows: tupl
         near = int(np.searchsorted(entries.ids, np.uint64(place.key)))
         look.step(
             "Keys",
-            f"Each key is stored as the difference from the one before; none of "
-            f"{plural(len(entries), 'running sum')} is {place.key}: the key is not here{hint}.",
+            f"Each key is stored as the difference from the one before; summed up, {_none_of(len(entries))} "
+            f"{'is not' if len(entries) == 1 else 'is'} {place.key}: the key is not here{hint}.",
             rows[0],
             why="A key can lie in this minishard only, and all its keys were compared: that proves it absent.",
             draw=lambda: drawings.keys_drawing(entries, rows, near, found=False),
@@ -265,6 +283,10 @@ def _position(file: NeuroglancerFile, entries: Entries, place: Place, rows: tupl
         draw=lambda: drawings.keys_drawing(entries, rows, at, found=True),
     )
     return at
+
+
+def _none_of(count: int) -> str:
+    return "the one key here is another one: it" if count == 1 else f"none of the {count:,} keys"
 
 
 def _tell_place(entries: Entries, at: int, rows: tuple[Span, Span, Span], base: int, look: Look) -> None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from shardcore.errors import KeyAbsent, UsageError
 from shardcore.formats.swh import chd, drawings
-from shardcore.formats.swh.displacement import bucket_places, displacements
+from shardcore.formats.swh.displacement import Place, bucket_places, displacements
 from shardcore.formats.swh.file import SwhFile
 from shardcore.formats.swh.layout import HASH_HEAD, HASH_TAIL, HEADER, OBJECT, SLOT
 from shardcore.formats.swh.objects import key_bytes, live_ref
@@ -51,6 +51,40 @@ def parse_key(text: str) -> SwhKey:
         UsageError: It is not 64 hex digits.
     """
     return SwhKey(key_bytes(text))
+
+
+def _ends_text(bucket: int, place: Place, low: int) -> str:
+    """How the ends of two values are put together from unary and low bits."""
+
+    def end(number: int, which: int) -> str:
+        at = place.positions[which]
+        return f"({at} - {number}) · 2^{low} + {place.lows[which]} = {((at - number) << low) + place.lows[which]}"
+
+    stop = place.start + place.length
+    if not bucket:
+        return (
+            "Values are packed one after the other; that of bucket 0 begins at store bit 0. One-bit 0 stands at bit "
+            f"{place.positions[1]} of the unary bits; with its low bits, {place.lows[1]}, the value ends at store bit "
+            f"{stop}, as {end(0, 1)}"
+        )
+    return (
+        "Values are packed one after the other, and the end of each is kept, in two parts. "
+        f"One-bits {bucket - 1} and {bucket} stand at bits {place.positions[0]} and {place.positions[1]} of the unary "
+        f"bits; with their low bits, {place.lows[0]} and {place.lows[1]}, values {bucket - 1} and {bucket} end at "
+        f"store bits {place.start} and {stop}, as {end(bucket - 1, 0)} and {end(bucket, 1)}"
+    )
+
+
+def _value_text(place: Place, displacement: int) -> str:
+    """How the stored bits become the displacement."""
+    if not place.length:
+        return "The value takes no bits, and a value of no bits is 0: d = 0"
+    least = (1 << place.length) - 1
+    return (
+        f"The {plural(place.length, 'bit')} from store bit {place.start} on are the number {displacement - least}. "
+        f"Values of {plural(place.length, 'bit')} count from 2^{place.length} - 1 = {least} on, where shorter ones "
+        f"end: d = {displacement - least} + {least} = {displacement}"
+    )
 
 
 class SwhLookup:
@@ -190,8 +224,8 @@ class SwhLookup:
             "(first_slot + step · p0 + p1) mod n = "
             f"({first} + {step} · {probes} + {turns}) mod {parts.slots} = {slot}. "
             f"Slot {slot} of the index begins at byte {span.start}.",
-            span,
             why="The writer moved each bucket until all its keys were in free slots; a reader repeats the move.",
+            inputs=(Span("", parts.stop - HASH_TAIL.size, parts.stop),),
             slot=slot,
             position=span.start,
             draw=lambda: drawings.slot_drawing(self._geometry, first, step, displacement, slot),
@@ -226,22 +260,10 @@ class SwhLookup:
         buckets = [bucket] if companion is None else [bucket, companion.bucket]
         places = bucket_places(hashes, parts, buckets)
         place = places[0]
-        end = place.start + place.length
-        if bucket == 0:
-            text = (
-                "Values are packed one after the other; that of bucket 0 begins at store bit 0. One-bit 0 stands at "
-                f"bit {place.positions[1]} of the unary bits; with its low bits, the value ends at store bit {end}"
-            )
-        else:
-            text = (
-                "Values are packed one after the other, and the end of each is kept. "
-                f"One-bits {bucket - 1} and {bucket} stand at bits {place.positions[0]} and {place.positions[1]} of "
-                f"the unary bits; with their low bits, values {bucket - 1} and {bucket} end at store bits "
-                f"{place.start} and {end}"
-            )
         look.step(
             f"Where bucket {bucket}'s displacement is stored",
-            f"{text}: first_bit = {place.start}, length = {plural(place.length, 'bit')}.",
+            f"{_ends_text(bucket, place, parts.low_width)}: first_bit = {place.start}, "
+            f"length = {plural(place.length, 'bit')}.",
             *place.spans,
             why="Most displacements are small, so each takes only the bits it needs, and its end is kept, too.",
             P_before=place.positions[0],
@@ -257,11 +279,11 @@ class SwhLookup:
         turns, probes = divmod(displacement, parts.slots)
         look.step(
             "The displacement",
-            f"It is kept in {plural(place.length, 'bit')} from store bit {place.start} on, and k bits count from "
-            f"2^k - 1: stored {displacement - (1 << place.length) + 1} + 2^{place.length} - 1 = {displacement}; "
-            f"p1 = {displacement} // {parts.slots} = {turns}, p0 = {displacement} mod {parts.slots} = {probes}.",
-            span,
+            f"{_value_text(place, displacement)}; p1 = {displacement} // {parts.slots} = {turns}, "
+            f"p0 = {displacement} mod {parts.slots} = {probes}.",
+            *((span,) if span.size else ()),
             why="This one number for a whole bucket is all that the index keeps in place of a table of keys.",
+            inputs=() if span.size else place.spans,
             d=displacement,
             p0=probes,
             p1=turns,

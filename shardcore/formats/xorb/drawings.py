@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from shardcore.drawing.controls import chosen
-from shardcore.drawing.model import Band, Cells, Control, Drawing, Item, Kind, Link, Ribbon, Ruler, Tone
+from shardcore.drawing.model import Band, Cells, Control, Drawing, Item, Kind, Link, Ribbon, Ruler, Table, Tone
 from shardcore.drawing.windows import window
 from shardcore.formats.xorb.file import XorbFile
 from shardcore.formats.xorb.objects import CODECS
@@ -18,7 +18,7 @@ from shardcore.sources.names import decoded_name
 from shardcore.span import Span
 from shardcore.words import plural
 from shardcore.xet.chunk import GROUPS
-from shardcore.xet.xorb_layout import CHUNK_HEADER, HEADER_SIZE, Scheme
+from shardcore.xet.xorb_layout import CHUNK_HEADER, HEADER_SIZE, INFO_LENGTH, Scheme
 
 SHOWN = 18
 """Chunks that are drawn at once: each is on both rulers, and has a band between them."""
@@ -64,6 +64,38 @@ def record_drawing(records: Records, number: int, ref: ObjectRef) -> Drawing:
 
 def _tone(name: str) -> Tone:
     return Tone.SIZE if name.endswith("_size") else Tone.HEADER
+
+
+def info_drawing(file: XorbFile) -> Drawing:
+    """The whole file: records, info block, and the length at the end that leads to it."""
+    block = file.info_span
+    at = block.stop - INFO_LENGTH.size
+    length = Item(
+        "length",
+        (Span("", at, block.stop),),
+        at,
+        INFO_LENGTH.size,
+        Tone.SIZE,
+        "Bytes of the info block.",
+        "info_length",
+    )
+    records = Span("", 0, block.start)
+    items = (
+        Item("chunk records", (records,), 0, records.size, Tone.DATA, "Header and stored bytes of each chunk."),
+        Item(
+            "info block", (Span("", block.start, at),), block.start, at - block.start, Tone.HIT, here=True, name="info"
+        ),
+        length,
+    )
+    shown = tuple(item for item in items if item.size)
+    figures = (
+        Table(
+            "The end of the file", ("info_length",), ((Item(str(at - block.start), (length.spans[0],), name="says"),),)
+        ),
+        Ruler("The file", 0, block.stop, shown, "bytes"),
+    )
+    caption = "Read from its end: four bytes say how long the info block before them is."
+    return Drawing("Where the info block lies", figures, (Link("says", "info", tone=Tone.SIZE),), caption)
 
 
 def place_drawing(file: XorbFile, number: int) -> Drawing:

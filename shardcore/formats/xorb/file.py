@@ -18,7 +18,7 @@ from shardcore.sources.base import Source
 from shardcore.span import Span
 from shardcore.words import plural
 from shardcore.xet.hashes import ZERO, HashArray, as_rows, chunk_hash
-from shardcore.xet.xorb_info import Info
+from shardcore.xet.xorb_info import Info, InfoPart, info_parts
 from shardcore.xet.xorb_layout import CHUNK_HEADER, CHUNKS, IDENT, INFO_BLOCK, SENTENCES
 
 HEADERS_AT_ONCE = 1024
@@ -84,6 +84,12 @@ class XorbFile:
     def info_span(self) -> Span:
         """Where the info block and its length lie; empty without one."""
         return next((Span("", s.start, s.stop) for s in self.sections if s.name == INFO_BLOCK), Span("", 0, 0))
+
+    def info_part(self, name: str) -> tuple[InfoPart, Span] | None:
+        """A part of the info block and its bytes in the file; None where there is no such part."""
+        parts = info_parts(self.info.version, self.info.count) if self.info is not None else ()
+        start = self.info_span.start
+        return next(((one, Span("", start + one.start, start + one.stop)) for one in parts if one.name == name), None)
 
     @property
     def headers(self) -> NDArray[Any] | None:

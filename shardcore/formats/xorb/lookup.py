@@ -18,12 +18,13 @@ from shardcore.text import short
 from shardcore.trace import Look
 from shardcore.words import plural
 from shardcore.xet.hashes import from_text, to_text
-from shardcore.xet.xorb_layout import HEADER_SIZE
+from shardcore.xet.xorb_layout import HEADER_SIZE, INFO_LENGTH
 
 ALL = "all"
 """The key of all chunks, one after the other."""
 
 _MOST_DIGITS = 9
+_COUNT_BYTES = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,16 +84,16 @@ class XorbLookup:
         """
         if key == XorbKey():
             return self._all(look)
+        self._tell_info(look)
         number = key.number
         if key.raw is not None:
             number = next(iter(self._with_hash(key.raw, look)), None)
         if number is None or number >= self.file.records.count:
             if key.number is not None:
-                text = (
-                    f"The xorb has {plural(self.file.records.count, 'chunk')}, counted from 0: no number {key.number}."
-                )
+                count = self.file.records.count
+                text = f"The xorb has {plural(count, 'chunk')}, numbered from 0: there is no number {key.number}."
                 why = "Chunks are numbered without gaps, so their count proves that there is no such one."
-                look.step("Count the chunks", text, self._ends_span, why=why)
+                look.step("Count the chunks", text, self._count_span, why=why, chunks=count)
                 self._check_end()
                 raise KeyAbsent(str(key), f"there is no chunk {key}; there are {self.file.records.count}")
             raise KeyAbsent(str(key))
@@ -119,9 +120,44 @@ class XorbLookup:
         return rows
 
     @property
-    def _ends_span(self) -> Span:
-        """What says where the records end: the info block, or without one the records themselves."""
-        return self.file.info_span if self.file.info is not None else Span("", 0, self.file.records.stop)
+    def _walked(self) -> Span:
+        """What says where the records are when nothing else does: the records themselves."""
+        return Span("", 0, self.file.records.stop)
+
+    @property
+    def _count_span(self) -> Span:
+        """Where the number of chunks stands: in the info block, or nowhere, so that all records are counted."""
+        part = self.file.info_part("hashes") or self.file.info_part("count")
+        if part is None:
+            return self._walked
+        stop = part[1].stop
+        return Span("", stop - _COUNT_BYTES, stop)
+
+    def _listed(self, name: str, number: int) -> Span:
+        """The entry of a chunk in a list of the info block; without one, all the records."""
+        part = self.file.info_part(name)
+        if part is None:  # nothing lists it
+            return self._walked
+        start = part[1].start + number * part[0].record.size
+        return Span("", start, start + part[0].record.size)
+
+    def _tell_info(self, look: Look) -> None:
+        """The way to the info block, which was gone when the file was opened."""
+        block = self.file.info_span
+        if not block.size:
+            return
+        length = block.size - INFO_LENGTH.size
+        look.step(
+            "Find the info block",
+            f"The last {INFO_LENGTH.size} bytes say that the info block has {plural(length, 'byte')}: it begins at "
+            f"byte {block.start}, where the chunk records end.",
+            Span("", block.stop - INFO_LENGTH.size, block.stop),
+            Span("", block.start, block.stop - INFO_LENGTH.size),
+            why="Hashes and ends are known only when all chunks are written, so they stand last: read from the end.",
+            info_length=length,
+            info_start=block.start,
+            draw=lambda: drawings.info_drawing(self.file),
+        )
 
     def _all(self, look: Look) -> ObjectRef:
         records = self.file.records
@@ -149,7 +185,11 @@ class XorbLookup:
         else:
             text = f"No info block lists hashes, so all were computed: {plural(len(hashes), 'chunk')}; {found}."
         title = "Search the chunk hashes" if listed else "Compute the chunk hashes"
-        look.step(title, text, self._ends_span, why=why)
+        part = self.file.info_part("chunk hashes")
+        spans = [part[1] if part is not None and listed else self._walked]
+        if same and listed:
+            spans.append(self._listed("chunk hashes", same[0]))
+        look.step(title, text, *spans, why=why, hashes=len(hashes), same=len(same))
         if not listed and not same:
             self._check_absence(hashes, look.meter(self.file.source))
         return same
@@ -169,10 +209,14 @@ class XorbLookup:
     def _chunk(self, number: int, look: Look) -> ObjectRef:
         """A chunk by its number, from where its record ends."""
         span = self.file.records.span(number)
+        begin = f"at byte {span.start}, where the one before it ends" if number else "at byte 0, as it is the first"
+        walked = "" if self.file.info is not None else "No list of ends: the headers are followed from byte 0 on. "
+        # Its own end comes first: the object that it belongs to is the one that is shown.
+        ends = [self._listed("stored ends", one) for one in ((number, number - 1) if number else (number,))]
         look.step(
             "Place of the chunk",
-            f"Chunk {number}: its record lies from byte {span.start}, where the one before it ends, to {span.stop}.",
-            self._ends_span,
+            f"{walked}Chunk {number}: its record ends at byte {span.stop}, and begins {begin}.",
+            *([Span("", 0, span.stop)] if walked else ends),
             why="Records differ in length and follow each other: where one ends, the next begins.",
             chunk=number,
             start=span.start,
@@ -182,11 +226,13 @@ class XorbLookup:
         ref = self.objects.ref_at(number, look.meter(self.file.source).read)
         look.step(
             "Read the record's header",
-            f"{plural(ref.size, 'plain byte')} stored in {ref.stored_size:,}, codec {ref.codec}.",
+            f"The record begins with a header of {HEADER_SIZE} bytes: {plural(ref.size, 'plain byte')} are stored in "
+            f"{ref.stored_size:,}, codec {ref.codec}.",
             Span("", span.start, min(span.start + HEADER_SIZE, span.stop)),
             ref.spans[0],
             why="Eight bytes say how the chunk is compressed and how long it gets, so it can be decompressed alone.",
             codec=ref.codec,
+            stored_size=ref.stored_size,
             size=ref.size,
             draw=lambda: drawings.record_drawing(self.file.records, number, ref),
         )

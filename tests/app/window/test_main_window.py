@@ -191,7 +191,7 @@ def test_a_key_of_the_table_is_traced(small: MainWindow, qtbot: QtBot) -> None:
     settle(small, 40)
     assert small.trace.trace is not None
     assert small.trace.trace.outcome == "found"
-    number = next(n for n, step in enumerate(small.trace.trace.steps) if step.title == "The slot")
+    number = next(n for n, step in enumerate(small.trace.trace.steps) if step.title == "Is it really this key?")
     small.session.go_to_step(number)
     settle(small, 40)
     assert small.hex.view.state.selection.span == small.trace.trace.steps[number].spans[0]

@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 import shardcore
 from shardcore import Node, Shard, Span
 from shardcore.cli.program import app
+from shardcore.nodes.again import Again
 from shardcore.nodes.card import card_of, markdown
 from shardcore.nodes.children import Children
 
@@ -99,3 +100,51 @@ def test_a_card_of_some_bytes() -> None:
     with contextlib.redirect_stdout(told):
         exec(card.python, {})  # noqa: S102 - these are the lines that a card gives
     assert told.getvalue() == "48 53 68 61\n"
+
+
+def test_lines_open_it_as_it_was_opened() -> None:
+    """Format, options and store stand in the lines, no key does; lines of a damaged file open what is left of it."""
+    path = DATA.parents[1] / "resources" / "samples" / "des" / "damaged" / "20260105_2A_0000.des"
+    store = {"endpoint_url": "http://store", "anonymous": True, "region": None}
+    with shardcore.open(str(path), partial=True) as shard:
+        nodes = (shard.tree, shard.tree.children[0])
+        card = card_of(nodes, b"", "s3://b/a", Again("des", {"date": "2026-01-05"}, store), key="7")
+        whole = card_of(nodes, b"", str(path), Again(partial=True))
+    flags = "--format des --date 2026-01-05 --endpoint-url http://store --no-sign-request"
+    assert card.get == f"shardcore get s3://b/a {flags} 7"
+    assert card.command.endswith(flags)
+    assert "remote=shardcore.RemoteOptions(endpoint_url='http://store', anonymous=True)" in card.python
+    assert card.link.endswith(" --format des")
+    told = io.StringIO()
+    with contextlib.redirect_stdout(told):
+        exec(whole.python, {})  # noqa: S102 - these are the lines that a card gives
+    assert told.getvalue().startswith("44 45 53 32")
+
+
+BUNDLED = DATA.parents[1] / "resources" / "samples"
+TARGETS = (
+    *("swh/small.shard", "mdb/cache", "xorb/chunks.xorb", "bloscpack/array.blp", "des/archive", "neuroglancer/worked"),
+    *("swh/odd.shard", "mdb/odd", "xorb/odd.xorb", "bloscpack/odd.blp", "des/odd", "neuroglancer/volume"),
+)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("target", TARGETS)
+def test_every_line_of_a_card_runs(target: str) -> None:
+    """Of an object of any sample, of a file of a data set too: it is explained, written out, and its bytes printed."""
+    path = BUNDLED / target
+    with shardcore.open(path) as shard:
+        shard.load_index()
+        key = next(key for row in range(len(shard.objects)) if (key := shard.objects.keys[row]))
+        ref = shard.find(key)
+        span = ref.spans[0]
+        raw = shard.bytes_of(span.source).read(span.start, span.stop)
+        card = card_of(shard.explain(span.start, span.source), raw, str(path), key=key, chosen=span)
+        content = shard.read(ref)
+    explained, got = (CliRunner().invoke(app, shlex.split(line)[1:]) for line in (card.command, card.get))
+    assert (explained.exit_code, got.exit_code) == (0, 0), (explained.output[-200:], got.output[-200:])
+    assert got.stdout_bytes == content
+    told = io.StringIO()
+    with contextlib.redirect_stdout(told):
+        exec(card.python, {})  # noqa: S102 - these are the lines that a card gives
+    assert told.getvalue().rstrip("\n") in (raw.hex(" "), str(raw), str(card.value))

@@ -13,6 +13,8 @@ import shardcore
 from shardcore.cli.program import run
 from shardcore.finding import Depth
 from shardcore.formats.xorb.shard import XorbShard
+from shardcore.nodes.differing import differing
+from shardcore.nodes.node import Node
 from shardcore.objects import State
 from shardcore.testing import CountingSource, check_explained
 from shardcore.xet.chunk import write_chunk
@@ -282,3 +284,29 @@ def test_nodes_say_to_which_chunk_they_belong() -> None:
         for name in ("@0-5", "@9-10@1-2", "sibling", "sibling@8-20"):
             with pytest.raises(shardcore.UsageError):
                 shard.part(name)
+
+
+def test_where_page_and_practice_differ_is_told() -> None:
+    """Nodes of both versions of the block carry what the page says and what is so; each field is told once."""
+
+    def named(node: Node) -> list[str]:
+        return [node.name] * (node.differs is not None) + [name for child in node.children for name in named(child)]
+
+    records = ["compressed_size", "compression_type"]
+    for version in (0, 1):
+        with shardcore.open(made([b"abc", b"defg"], version=version)) as shard:
+            assert named(differing(shard.tree)) == [*records, "ident", "num_chunks"]
+            assert shard.explain(4)[-1].differs is not None
+
+
+def test_steps_light_the_entries_they_read() -> None:
+    """The end leads to the block; an absent number to the count, a chunk to two ends, a hash to its entry."""
+    with shardcore.open(PAIR) as shard:
+        block, end = 23, 199
+        first, count = shard.trace("2").steps
+        assert [str(span) for span in first.spans] == [f"{end - 4}..{end}", f"{block}..{end - 4}"]
+        assert [str(span) for span in count.spans] == [f"{block + 48}..{block + 52}"]
+        assert [span.start for span in shard.trace("1").steps[1].spans] == [block + 132, block + 128]
+        assert len(shard.trace("0").steps[1].spans) == 1
+        hashes = shard.trace(to_text(chunk_hash(b"defg"))).steps[1]
+        assert [str(span) for span in hashes.spans] == [f"{block + 52}..{block + 116}", f"{block + 84}..{block + 116}"]
