@@ -17,6 +17,7 @@ MOST_LETTERS = 100_000
 
 _FACT = re.compile(r"^(?P<name>[a-z ]+?):\s*(?P<value>.*)$")
 _LINE = re.compile(r"^- (?P<word>[a-z]+)(?: (?P<which>\{.*?\}|\S+?|(?<=wrong ).+?))?:\s+(?P<rest>.*)$")
+_CONDITION = re.compile(r"^(?P<left>.+?) (?P<sign>[>=]) (?P<right>[^>=]+|\{=.*\})$")
 _ALMOST = re.compile(r"^- (?:ask|answer|choice|hint|wrong|show|reveal|lookup|fresh|only)\b")
 
 
@@ -121,6 +122,23 @@ class Fresh:
 
 
 @dataclass(frozen=True, slots=True)
+class Condition:
+    """What has to hold in a file, or a step of a lesson does not fit it.
+
+    Attributes:
+        left: A number, with values in braces.
+        sign: `>` or `=`.
+        right: A number, with values in braces.
+        otherwise: What is told where it does not hold: half a sentence.
+    """
+
+    left: str
+    sign: str
+    right: str
+    otherwise: str
+
+
+@dataclass(frozen=True, slots=True)
 class LessonStep:
     """One step of a lesson.
 
@@ -132,6 +150,7 @@ class LessonStep:
         reveals: What is shown once the answer is right.
         question: What is asked, or None.
         sample_only: Whether it holds for the sample alone, and is left out on other files.
+        conditions: What has to hold in a file, or it is left out.
         fresh: A fresh file, which is made and opened for this step and those that follow; None for none.
         line: Where it begins in the text, from 1.
     """
@@ -143,6 +162,7 @@ class LessonStep:
     reveals: tuple[tuple[Show, str], ...] = ()
     question: Question | None = None
     sample_only: bool = False
+    conditions: tuple[Condition, ...] = ()
     fresh: Fresh | None = None
     line: int = 0
 
@@ -160,6 +180,8 @@ class Lesson:
         key: Which key of the sample `{key}` is: `typical`, `crowded`, `absent`.
         minutes: How long it takes.
         steps: In order.
+        own_keys: What `{key}` is on other files, with values in braces: the first of them that is found there. Empty
+            for a key of any of its objects.
     """
 
     name: str
@@ -170,6 +192,7 @@ class Lesson:
     key: str
     minutes: int
     steps: tuple[LessonStep, ...]
+    own_keys: tuple[str, ...] = ()
 
 
 def parse(text: str, name: str) -> Lesson:
@@ -207,10 +230,11 @@ def parse(text: str, name: str) -> Lesson:
         facts.get("key", "typical"),
         int(minutes),
         steps,
+        tuple(key.strip() for key in facts.get("own key", "").split(" | ") if key.strip()),
     )
 
 
-_FACTS = ("about", "format", "sample", "key", "minutes")
+_FACTS = ("about", "format", "sample", "key", "own key", "minutes")
 
 
 def _facts(lines: list[str]) -> dict[str, str]:
@@ -268,13 +292,22 @@ def _done(step: LessonStep, word: str, which: str, rest: str, place: int) -> Les
     if word == "lookup":
         return replace(step, lookup=rest)
     if word == "only":
-        if rest != "sample":
-            raise LessonError("`- only:` is followed by `sample`", place)
-        return replace(step, sample_only=True)
+        if rest == "sample":
+            return replace(step, sample_only=True)
+        return replace(step, conditions=(*step.conditions, _condition(rest, place)))
     if word == "fresh":
         return replace(step, fresh=_fresh(rest, place))
     known = ", ".join(("show", "reveal", "lookup", "only", "fresh", *_QUESTION_WORDS))
     raise LessonError(f"`- {word}:` is not known; there are {known}", place)
+
+
+def _condition(text: str, place: int) -> Condition:
+    """`{value of header/nchunks} > 1 | the file has one chunk`."""
+    condition, bar, otherwise = text.partition(" | ")
+    found = _CONDITION.match(condition)
+    if found is None or not bar or not otherwise.strip():
+        raise LessonError("`- only: sample`, or `- only: NUMBER > NUMBER | WHY NOT`, with `>` or `=`", place)
+    return Condition(found["left"], found["sign"], found["right"], otherwise.strip().rstrip("."))
 
 
 def _fresh(text: str, place: int) -> Fresh:

@@ -13,7 +13,7 @@ from shardcore.errors import LargeRead
 from shardcore.reading import at_most
 from shardscope.drawings.room import STEP
 from shardscope.goto import GotoError, calculate
-from shardscope.lessons.lesson import Answer, Lesson, LessonStep, Question, Show
+from shardscope.lessons.lesson import Answer, Condition, Lesson, LessonStep, Question, Show
 from shardscope.lessons.values import NotHereError, Scene
 from shardscope.walk import traced
 
@@ -82,7 +82,7 @@ def staged(lesson: Lesson, number: int, shard: Shard, key: str, *, own: bool = F
         lesson: The lesson.
         number: The number of the step, from 0.
         shard: The file.
-        key: The key of the lesson; empty to pick one.
+        key: The key of the lesson; empty to take the lesson's own key for other files, or to pick one.
         own: Whether the file is one of the user's, and not the sample.
 
     Returns:
@@ -99,7 +99,7 @@ def staged(lesson: Lesson, number: int, shard: Shard, key: str, *, own: bool = F
         with at_most(MOST_INDEX):
             if not shard.loaded and shard.index_bytes <= MOST_INDEX:
                 shard.load_index()
-            scene = Scene(shard, key or pick_key(shard))
+            scene = Scene(shard, key or (own and _own_key(lesson, shard)) or pick_key(shard))
             return _staged(lesson, number, scene)
     except (NotHereError, LargeRead) as error:
         return Stage(number, step, "", None, (), (), scene, missing=error.message)
@@ -113,6 +113,8 @@ def staged(lesson: Lesson, number: int, shard: Shard, key: str, *, own: bool = F
 def _staged(lesson: Lesson, number: int, scene: Scene) -> Stage:
     step = lesson.steps[number]
     scene = replace(scene, trace=_lookup(lesson, number, scene))
+    for condition in step.conditions:
+        _check_condition(condition, scene)
     shown = tuple(_found(kind, scene.fill(place), scene, shows=step.shows) for kind, place in step.shows)
     revealed = tuple(_found(kind, scene.fill(place), scene, shows=step.reveals) for kind, place in step.reveals)
     question = _filled(step.question, scene) if step.question is not None else None
@@ -123,11 +125,45 @@ def _staged(lesson: Lesson, number: int, scene: Scene) -> Stage:
             scene.node(scene.fill(question.answer))
         elif question.answer:
             scene.fill(question.answer)
+        _check_words(question, scene)
     try:
         before = _shown_before(lesson, number, scene)
     except NotHereError:
         before = -1  # the lookup of this file took another way
     return Stage(number, step, scene.prose(step.text), question, shown, revealed, scene, before=before)
+
+
+def past_sample(lesson: Lesson, number: int, *, forward: bool) -> tuple[int, tuple[str, ...]]:
+    """Where to go on a file of the user: past steps that are about the sample alone.
+
+    Args:
+        lesson: The lesson.
+        number: The step somebody wants to go to, from 0.
+        forward: Whether they come from a step before it, or begin there.
+
+    Returns:
+        The step, and the titles of those that are passed over on the way forward.
+    """
+    steps, at = lesson.steps, number
+    while 0 <= at < len(steps) and steps[at].sample_only:
+        at += 1 if forward else -1
+    if not 0 <= at < len(steps):
+        return number, ()
+    return at, tuple(step.title for step in steps[number:at])
+
+
+def _own_key(lesson: Lesson, shard: Shard) -> str:
+    """What the lesson asks for in files that are not its sample: the first of its keys that is found there, or empty."""
+    for text in lesson.own_keys:
+        try:
+            key = Scene(shard).fill(text)
+            if traced(shard, key).outcome == "found":
+                return key
+        except SourceError:
+            raise
+        except (NotHereError, ShardError):
+            continue
+    return ""
 
 
 def pick_key(shard: Shard, random: Random | None = None) -> str:
@@ -180,6 +216,8 @@ def _shown_before(lesson: Lesson, number: int, scene: Scene) -> int:
 def _filled(question: Question, scene: Scene) -> Question:
     """A question with the values that are read before it is answered; the answer stays as it is written.
 
+    Wrong answers that are about something else than this file has are no mistakes here.
+
     Choices stand in an order of their own, so that nobody learns where the right one stands.
     """
     choices = list(question.choices)
@@ -189,7 +227,31 @@ def _filled(question: Question, scene: Scene) -> Question:
         prompt=scene.prose(question.prompt),
         choices=tuple(replace(choice, text=scene.prose(choice.text)) for choice in choices),
         hints=tuple(map(scene.prose, question.hints)),
+        wrong=tuple(wrong for wrong in question.wrong if _sayable(wrong, scene)),
     )
+
+
+def _check_condition(condition: Condition, scene: Scene) -> None:
+    numbers = [scene.fill(f"{{= {scene.fill(side)}}}") for side in (condition.left, condition.right)]
+    left, right = map(int, numbers)
+    if not (left > right if condition.sign == ">" else left == right):
+        raise NotHereError(scene.fill(condition.otherwise))
+
+
+def _check_words(question: Question, scene: Scene) -> None:
+    """Whether all that is said to answers can be said here: nobody is told so after the answer."""
+    for text in (question.right, *(choice.why for choice in question.choices)):
+        scene.fill(text)
+
+
+def _sayable(wrong: tuple[str, str], scene: Scene) -> bool:
+    """Whether a wrong answer and its sentence are about something that is in this file."""
+    try:
+        for text in wrong:
+            scene.fill(text)
+    except NotHereError:
+        return False
+    return True
 
 
 def _found(kind: Show, place: str, scene: Scene, *, shows: Sequence[tuple[Show, str]]) -> Shown:
