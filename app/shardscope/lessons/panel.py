@@ -124,26 +124,7 @@ class LessonPanel(QWidget):
     # --- one lesson ---
 
     def _built_lesson(self) -> QWidget:
-        self.title = Elided(greedy=True)
-        self.counter = Elided()
-        self.leave = QToolButton()
-        self.leave.setObjectName("lessonLeave")
-        self.leave.setText(self.tr("✕"))
-        self.leave.setAutoRaise(True)
-        self.leave.setToolTip(self.tr("Leave the lesson; you can go on later"))
-        self.leave.setAccessibleName(self.tr("Leave the lesson"))
-        self.leave.clicked.connect(self.player.leave)
-        self.reload = QToolButton()
-        self.reload.setObjectName("lessonReload")
-        self.reload.setText(self.tr("Reload lesson"))
-        self.reload.setAutoRaise(True)
-        self.reload.setToolTip(self.tr("Read the text of the lesson again; that happens by itself when it is saved"))
-        self.reload.clicked.connect(self.reload_wanted)
-        top = self._top = QHBoxLayout()
-        top.addWidget(self.title, 1)
-        top.addWidget(self.counter)
-        top.addWidget(self.reload)
-        top.addWidget(self.leave)
+        top = self._built_top()
         self.bar = QProgressBar()
         self.bar.setObjectName("lessonProgress")
         self.bar.setAccessibleName(self.tr("Progress of the lesson"))
@@ -185,6 +166,29 @@ class LessonPanel(QWidget):
         column.addWidget(self.area, 1)
         column.addLayout(self._built_buttons())
         return page
+
+    def _built_top(self) -> QHBoxLayout:
+        self.title = Elided(greedy=True)
+        self.counter = Elided()
+        self.leave = QToolButton()
+        self.leave.setObjectName("lessonLeave")
+        self.leave.setText(self.tr("✕"))
+        self.leave.setAutoRaise(True)
+        self.leave.setToolTip(self.tr("Leave the lesson; you can go on later"))
+        self.leave.setAccessibleName(self.tr("Leave the lesson"))
+        self.leave.clicked.connect(self.player.leave)
+        self.reload = QToolButton()
+        self.reload.setObjectName("lessonReload")
+        self.reload.setText(self.tr("Reload lesson"))
+        self.reload.setAutoRaise(True)
+        self.reload.setToolTip(self.tr("Read the text of the lesson again; that happens by itself when it is saved"))
+        self.reload.clicked.connect(self.reload_wanted)
+        top = self._top = QHBoxLayout()
+        top.addWidget(self.title, 1)
+        top.addWidget(self.counter)
+        top.addWidget(self.reload)
+        top.addWidget(self.leave)
+        return top
 
     def _built_buttons(self) -> QHBoxLayout:
         self.back = self._button(self.tr("Back"), "lessonBack", lambda: self.player.go(self.player.number - 1))
@@ -276,7 +280,8 @@ class LessonPanel(QWidget):
             return ""
         why = escaped(player.trouble.rstrip("."))
         if player.trying:
-            return self.tr("Line {0} of the lesson: {1}.").format(lesson.steps[player.number].line, why)
+            line = player.stage.line if player.stage is not None else 0
+            return self.tr("Line {0} of the lesson: {1}.").format(line or lesson.steps[player.number].line, why)
         return self.tr("This step is left out here: {0}. Go on with the next one.").format(why)
 
     def _skipped(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from random import Random
 
@@ -62,6 +63,7 @@ class Stage:
         scene: What its values are read from.
         missing: Why it cannot be shown on this file, or empty.
         before: The step of the lookup that an earlier step of the lesson showed last, from 0; -1 where none did.
+        line: The line of the text that does not fit this file, from 1; 0 where all do.
     """
 
     number: int
@@ -73,6 +75,7 @@ class Stage:
     scene: Scene
     missing: str = ""
     before: int = -1
+    line: int = 0
 
 
 def staged(lesson: Lesson, number: int, shard: Shard, key: str, *, own: bool = False) -> Stage:
@@ -101,31 +104,28 @@ def staged(lesson: Lesson, number: int, shard: Shard, key: str, *, own: bool = F
                 shard.load_index()
             scene = Scene(shard, key or (own and _own_key(lesson, shard)) or pick_key(shard))
             return _staged(lesson, number, scene)
-    except (NotHereError, LargeRead) as error:
-        return Stage(number, step, "", None, (), (), scene, missing=error.message)
-    except SourceError:
-        raise
+    except NotHereError as error:
+        return Stage(number, step, "", None, (), (), scene, missing=error.message, line=error.line or step.line)
     except ShardError as error:
+        if isinstance(error, SourceError) and not isinstance(error, LargeRead):
+            raise
         # Damage, or more bytes than anybody asked for.
-        return Stage(number, step, "", None, (), (), scene, missing=error.message)
+        return Stage(number, step, "", None, (), (), scene, missing=error.message, line=step.line)
 
 
 def _staged(lesson: Lesson, number: int, scene: Scene) -> Stage:
     step = lesson.steps[number]
-    scene = replace(scene, trace=_lookup(lesson, number, scene))
+    with _at(step, step.lookup):
+        scene = replace(scene, trace=_lookup(lesson, number, scene))
     for condition in step.conditions:
-        _check_condition(condition, scene)
-    shown = tuple(_found(kind, scene.fill(place), scene, shows=step.shows) for kind, place in step.shows)
-    revealed = tuple(_found(kind, scene.fill(place), scene, shows=step.reveals) for kind, place in step.reveals)
-    question = _filled(step.question, scene) if step.question is not None else None
+        with _at(step, condition.line):
+            _check_condition(condition, scene)
+    shown = tuple(_found(kind, place, scene, step, step.shows) for kind, place in step.shows)
+    revealed = tuple(_found(kind, place, scene, step, step.reveals) for kind, place in step.reveals)
+    question = _filled(step.question, scene, step) if step.question is not None else None
     if question is not None:
-        if question.kind is Answer.ITEM:
-            _check_item(scene.fill(question.answer), shown, scene, step)
-        elif question.kind is Answer.NODE:
-            scene.node(scene.fill(question.answer))
-        elif question.answer:
-            scene.fill(question.answer)
-        _check_words(question, scene)
+        with _at(step, question.answer):
+            _check_answer(question, shown, scene, step)
     try:
         before = _shown_before(lesson, number, scene)
     except NotHereError:
@@ -144,25 +144,24 @@ def past_sample(lesson: Lesson, number: int, *, forward: bool) -> tuple[int, tup
     Returns:
         The step, and the titles of those that are passed over on the way forward.
     """
-    steps, at = lesson.steps, number
-    while 0 <= at < len(steps) and steps[at].sample_only:
-        at += 1 if forward else -1
-    if not 0 <= at < len(steps):
-        return number, ()
-    return at, tuple(step.title for step in steps[number:at])
+    fitting = [at for at, step in enumerate(lesson.steps) if not step.sample_only]
+    ahead, before = [at for at in fitting if at >= number], [at for at in fitting if at <= number]
+    if before and (not forward or not ahead):
+        return before[-1], ()
+    at = ahead[0] if ahead else number
+    return at, tuple(step.title for step in lesson.steps[number:at])
 
 
 def _own_key(lesson: Lesson, shard: Shard) -> str:
-    """What the lesson asks for in files that are not its sample: the first of its keys that is found there, or empty."""
+    """What the lesson asks for in other files than its sample: the first of its keys that is found, or empty."""
     for text in lesson.own_keys:
         try:
             key = Scene(shard).fill(text)
             if traced(shard, key).outcome == "found":
                 return key
-        except SourceError:
-            raise
-        except (NotHereError, ShardError):
-            continue
+        except (NotHereError, ShardError) as error:
+            if isinstance(error, SourceError) and not isinstance(error, LargeRead):
+                raise
     return ""
 
 
@@ -213,7 +212,7 @@ def _shown_before(lesson: Lesson, number: int, scene: Scene) -> int:
     return -1
 
 
-def _filled(question: Question, scene: Scene) -> Question:
+def _filled(question: Question, scene: Scene, step: LessonStep) -> Question:
     """A question with the values that are read before it is answered; the answer stays as it is written.
 
     Wrong answers that are about something else than this file has are no mistakes here.
@@ -222,6 +221,10 @@ def _filled(question: Question, scene: Scene) -> Question:
     """
     choices = list(question.choices)
     Random(question.prompt).shuffle(choices)
+    # What is said to answers has to be sayable before: nobody is told after the answer that it was none.
+    for text in (question.prompt, *question.hints, question.right, *(choice.why for choice in question.choices)):
+        with _at(step, text):
+            scene.fill(text)
     return replace(
         question,
         prompt=scene.prose(question.prompt),
@@ -238,10 +241,23 @@ def _check_condition(condition: Condition, scene: Scene) -> None:
         raise NotHereError(scene.fill(condition.otherwise))
 
 
-def _check_words(question: Question, scene: Scene) -> None:
-    """Whether all that is said to answers can be said here: nobody is told so after the answer."""
-    for text in (question.right, *(choice.why for choice in question.choices)):
-        scene.fill(text)
+@contextmanager
+def _at(step: LessonStep, text: str) -> Iterator[None]:
+    """Whatever is not here is missed in the line of the lesson where a part of a step stands."""
+    try:
+        yield
+    except NotHereError as error:
+        error.line = error.line or step.line_of(text)
+        raise
+
+
+def _check_answer(question: Question, shown: Sequence[Shown], scene: Scene, step: LessonStep) -> None:
+    """Whether the answer can be given here."""
+    answer = scene.fill(question.answer)
+    if question.kind is Answer.ITEM:
+        _check_item(answer, shown, scene, step)
+    elif question.kind is Answer.NODE:
+        scene.node(answer)
 
 
 def _sayable(wrong: tuple[str, str], scene: Scene) -> bool:
@@ -254,7 +270,12 @@ def _sayable(wrong: tuple[str, str], scene: Scene) -> bool:
     return True
 
 
-def _found(kind: Show, place: str, scene: Scene, *, shows: Sequence[tuple[Show, str]]) -> Shown:
+def _found(kind: Show, text: str, scene: Scene, step: LessonStep, shows: Sequence[tuple[Show, str]]) -> Shown:
+    with _at(step, text):
+        return _shown_at(kind, scene.fill(text), scene, shows)
+
+
+def _shown_at(kind: Show, place: str, scene: Scene, shows: Sequence[tuple[Show, str]]) -> Shown:
     if kind is Show.NODE:
         path = scene.node(place)
         return Shown(kind, path=path, span=path[-1].span)

@@ -36,11 +36,13 @@ class NotHereError(Exception):
 
     Attributes:
         message: What is not there, in one sentence.
+        line: The line of the lesson that needs it, from 1; 0 where that is not known.
     """
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
         self.message = message
+        self.line = 0
 
 
 @dataclass(frozen=True)
