@@ -92,6 +92,8 @@ class LessonPanel(QWidget):
         super().showEvent(event)
         if not self._listed:
             self._fill_list()
+        for card in self.list.cards:
+            card.tell()  # another window may have gone on with a lesson
 
     def _list_again(self) -> None:
         self._listed = False

@@ -44,9 +44,11 @@ def files() -> Iterator[Path]:
     """All files and data sets of the test data, hostile ones as well, and all samples."""
     yield from (sample.path for sample in assets.samples())
     for path in sorted(DATA.rglob("*")):
-        if path.is_file() and path.suffix not in {".md", ".py", ".json"}:
-            yield path
-        elif path.is_dir() and any(one.suffix in MEMBERS or one.name == "info" for one in path.iterdir()):
+        if path.is_dir():
+            shard = any(one.suffix in MEMBERS or one.name == "info" for one in path.iterdir())
+        else:
+            shard = path.suffix not in {".md", ".py", ".json"}
+        if shard:
             yield path
 
 
