@@ -348,7 +348,7 @@ class LessonPlayer(QObject):
 
         def work(shard: Shard, _: Job) -> Stage:
             with at_most(MOST_INDEX):
-                key = known or pick_key(shard, random)
+                key = known or (pick_key(shard, random) if random is not None else "")
             return staged(lesson, number, shard, key, own=own)
 
         def take(stage: Stage) -> None:

@@ -188,3 +188,20 @@ def test_the_list_is_made_when_it_is_seen(session: Session, settings: Settings, 
     panel.hide()
     panel.show()
     assert panel.list.cards is cards
+
+
+@pytest.mark.thorough
+def test_a_file_without_the_keys_of_the_sample(session: Session, settings: Settings, qtbot: QtBot, data: Path) -> None:
+    """What is about the sample is passed over and named; a key of the file's own takes the place of the sample's."""
+    panel = LessonPanel(session, settings)
+    qtbot.addWidget(panel)
+    open_in(session, qtbot, data / "bloscpack/codec_lz4_1.blp")
+    (lesson,) = (one for one in lessons() if one.name == "bloscpack-2-find-a-key")
+    panel.begin(lesson, own=True)
+    step(panel, qtbot, 2)
+    assert "From rows to a row" in panel.skipped.text()
+    assert panel.player.stage is not None
+    assert panel.player.stage.question is not None
+    assert "plain byte 5,500" in panel.player.stage.question.prompt.replace("\\", "")
+    panel.back.click()
+    step(panel, qtbot, 2)
