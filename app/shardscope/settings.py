@@ -10,6 +10,8 @@ from PySide6.QtCore import QByteArray, QSettings
 from shardcore.sources.remote.address import is_address
 
 MAX_RECENT = 12
+MAX_LESSONS = 40
+"""Of so many lessons on files of the user the step is remembered."""
 
 THEMES = ("system", "light", "dark", "light-safe", "dark-safe")
 
@@ -138,14 +140,43 @@ class Settings:
     def price(self, name: str) -> None:
         self._store.setValue("price", name)
 
-    def lesson_step(self, name: str) -> int:
-        """The step of a lesson that was seen last, from 0; -1 when it was never begun."""
+    def lesson_step(self, name: str, uri: str = "") -> int:
+        """The step of a lesson that was seen last, from 0; -1 when it was never begun.
+
+        Args:
+            name: The lesson.
+            uri: The file of the user that it is walked through on; empty for its sample.
+        """
+        if uri:
+            return self._lessons_on_files().get(f"{name} {uri}", -1)
         value = str(self._store.value(f"lessons/{name}", ""))
         return int(value) if value.isdecimal() else -1
 
-    def set_lesson_step(self, name: str, step: int) -> None:
-        """Remembers a step of a lesson."""
-        self._store.setValue(f"lessons/{name}", step)
+    def set_lesson_step(self, name: str, step: int, uri: str = "") -> None:
+        """Remembers a step of a lesson; of lessons on files of the user, the latest of them."""
+        if not uri:
+            self._store.setValue(f"lessons/{name}", step)
+            return
+        place = f"{name} {uri}"
+        others = [(other, at) for other, at in self._lessons_on_files().items() if other != place]
+        self._store.setValue("lessons_on_files", json.dumps(dict([*others, (place, step)][-MAX_LESSONS:])))
+
+    def _lessons_on_files(self) -> dict[str, int]:
+        """Steps by lesson and file, the latest last."""
+        value = self._store.value("lessons_on_files", "")
+        try:
+            found = json.loads(value) if isinstance(value, str) and value else {}
+        except ValueError:
+            found = {}
+        some = found.items() if isinstance(found, dict) else ()
+        return {str(place): step for place, step in some if isinstance(step, int) and step >= 0}
+
+    def forget_lesson(self, name: str) -> None:
+        """A lesson is as if nobody had begun it, on its sample and on all files."""
+        self._store.remove(f"lessons/{name}")
+        self._store.remove(f"lessons_done/{name}")
+        kept = {place: at for place, at in self._lessons_on_files().items() if not place.startswith(f"{name} ")}
+        self._store.setValue("lessons_on_files", json.dumps(kept))
 
     def is_lesson_done(self, name: str) -> bool:
         """Whether a lesson was gone through to its end."""

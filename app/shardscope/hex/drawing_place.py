@@ -50,6 +50,7 @@ class DrawingPlace(QObject):
         self._session, self._tabs, self._actions, self._view = session, tabs, actions, view
         self._sketches: tuple[Sketch, ...] = ()
         self._wish: Wish | None = None
+        self._learning = False
         self._to_front = False
         self.panel: DrawingPanel | None = None
         self.remembered: dict[str, str] = {}
@@ -95,7 +96,7 @@ class DrawingPlace(QObject):
         self._forget()
 
     def _forget(self) -> None:
-        self._sketches = ()
+        self._sketches, self._learning = (), False
         if self.panel is not None:
             self.panel.clear()
         self._bring(False)
@@ -106,11 +107,19 @@ class DrawingPlace(QObject):
         trace = self._session.walk.trace
 
         def take(sketches: tuple[Sketch, ...]) -> None:
-            self._sketches = sketches
+            self._sketches, self._learning = sketches, False
             self._refresh()
 
+        def failed(_: BaseException) -> None:
+            self._learning = False
+
+        self._learning = True
         self._session.ask(
-            lambda shard, _: shard.sketches(trace), take, key=("sketches", self), priority=Priority.SELECTED
+            lambda shard, _: shard.sketches(trace),
+            take,
+            failed=failed,
+            key=("sketches", self),
+            priority=Priority.SELECTED,
         )
 
     def _step_changed(self, walk: Walk) -> None:
@@ -168,6 +177,8 @@ class DrawingPlace(QObject):
         panel = self.made()
         panel.show_sketches(self.sketches, "" if panel.name else self.remembered.get(self._format, ""))
         self._bring(True)
+        if self._learning:
+            return  # the same sketch of another lookup has other controls: what is wanted waits for it
         if self._wish is not None and self._wish.name in [sketch.name for sketch in self.sketches]:
             wish, self._wish = self._wish, None
             panel.fulfil(wish)

@@ -28,6 +28,8 @@ _WORDS = (
     "key",
 )
 _MOST_WORDS = 60
+_NAMES = range(2_000, 60_000)
+"""Names of objects are numbers that somebody can divide on paper; where names are keys, they are looked up."""
 _PIECE = 4096
 
 
@@ -58,9 +60,9 @@ def make_fresh(fresh: Fresh, format: str, folder: Path, random: Random) -> Path:
         numbers = [random.randrange(1000) for _ in range(fresh.objects * _PIECE // 8)]
         (inputs / "numbers").write_bytes(struct.pack(f"<{len(numbers)}q", *numbers))
     else:
-        for _ in range(fresh.objects):
+        for name in random.sample(_NAMES, fresh.objects):
             words = " ".join(random.choices(_WORDS, k=random.randrange(1, _MOST_WORDS)))
-            (inputs / str(random.getrandbits(48))).write_text(words)
+            (inputs / str(name)).write_text(words)
     out = folder / ("fresh" if fresh.folder else f"fresh{next(iter(found.suffixes), '')}")
     pack(found.name, f"{out}/" if fresh.folder else out, sorted(inputs.iterdir()), options=dict(fresh.options))
     return out

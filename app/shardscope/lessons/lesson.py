@@ -10,6 +10,8 @@ import shlex
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from shardcore.registry import FORMATS
+
 MOST_STEPS = 40
 MOST_OBJECTS = 1000
 MOST_LETTERS = 100_000
@@ -17,7 +19,10 @@ MOST_LETTERS = 100_000
 
 _FACT = re.compile(r"^(?P<name>[a-z ]+?):\s*(?P<value>.*)$")
 _LINE = re.compile(r"^- (?P<word>[a-z]+)(?: (?P<which>\{.*?\}|\S+?|(?<=wrong ).+?))?:\s+(?P<rest>.*)$")
-_ALMOST = re.compile(r"^- (?:ask|answer|choice|hint|wrong|show|reveal|lookup|fresh|only)\b")
+_CONDITION = re.compile(r"^(?P<left>.+?) (?P<sign>[>=]) (?P<right>[^>=]+|\{=.*\})$")
+_KEYS = ("typical", "crowded", "absent")
+_WORDS = "ask|answer|choice|hint|wrong|right|show|reveal|lookup|fresh|only"
+_ALMOST = re.compile(rf"^(?:- (?:{_WORDS.replace('right|', '')})\b|(?:-|[*+] ?)(?:{_WORDS})\b[^:]*:)")
 
 
 class LessonError(Exception):
@@ -121,6 +126,25 @@ class Fresh:
 
 
 @dataclass(frozen=True, slots=True)
+class Condition:
+    """What has to hold in a file, or a step of a lesson does not fit it.
+
+    Attributes:
+        left: A number, with values in braces.
+        sign: `>` or `=`.
+        right: A number, with values in braces.
+        otherwise: What is told where it does not hold: half a sentence.
+        line: As it is written.
+    """
+
+    left: str
+    sign: str
+    right: str
+    otherwise: str
+    line: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class LessonStep:
     """One step of a lesson.
 
@@ -132,8 +156,10 @@ class LessonStep:
         reveals: What is shown once the answer is right.
         question: What is asked, or None.
         sample_only: Whether it holds for the sample alone, and is left out on other files.
+        conditions: What has to hold in a file, or it is left out.
         fresh: A fresh file, which is made and opened for this step and those that follow; None for none.
         line: Where it begins in the text, from 1.
+        places: What stands after the words of its lines, with the lines.
     """
 
     title: str
@@ -143,8 +169,14 @@ class LessonStep:
     reveals: tuple[tuple[Show, str], ...] = ()
     question: Question | None = None
     sample_only: bool = False
+    conditions: tuple[Condition, ...] = ()
     fresh: Fresh | None = None
     line: int = 0
+    places: tuple[tuple[str, int], ...] = ()
+
+    def line_of(self, text: str) -> int:
+        """The line where a part of the step stands, from 1; that of the step where it is not known."""
+        return dict(self.places).get(text, self.line)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +192,8 @@ class Lesson:
         key: Which key of the sample `{key}` is: `typical`, `crowded`, `absent`.
         minutes: How long it takes.
         steps: In order.
+        own_keys: What `{key}` is on other files, with values in braces: the first of them that is found there. Empty
+            for a key of any of its objects.
     """
 
     name: str
@@ -170,6 +204,7 @@ class Lesson:
     key: str
     minutes: int
     steps: tuple[LessonStep, ...]
+    own_keys: tuple[str, ...] = ()
 
 
 def parse(text: str, name: str) -> Lesson:
@@ -193,11 +228,9 @@ def parse(text: str, name: str) -> Lesson:
     if len(starts) > MOST_STEPS:
         raise LessonError(f"there are over {MOST_STEPS} steps", starts[MOST_STEPS] + 1)
     facts = _facts(lines[1 : starts[0]])
+    _check_facts(facts, lines)
     stops = [*starts[1:], len(lines)]
     steps = tuple(_step(lines[start:stop], start + 1) for start, stop in zip(starts, stops, strict=True))
-    minutes = facts.get("minutes", "10")
-    if not minutes.isdecimal():
-        raise LessonError(f"minutes is a number, not {minutes}", 2)
     return Lesson(
         name,
         lines[0][2:].strip(),
@@ -205,12 +238,13 @@ def parse(text: str, name: str) -> Lesson:
         facts.get("format", ""),
         facts.get("sample", ""),
         facts.get("key", "typical"),
-        int(minutes),
+        int(facts.get("minutes", "10")),
         steps,
+        tuple(key.strip() for key in facts.get("own key", "").split(" | ") if key.strip()),
     )
 
 
-_FACTS = ("about", "format", "sample", "key", "minutes")
+_FACTS = ("about", "format", "sample", "key", "own key", "minutes")
 
 
 def _facts(lines: list[str]) -> dict[str, str]:
@@ -226,19 +260,42 @@ def _facts(lines: list[str]) -> dict[str, str]:
     return found
 
 
+def _check_facts(facts: dict[str, str], lines: list[str]) -> None:
+    """Whether what stands before the first step can be so."""
+    known = {
+        "minutes": ("a number", str.isdecimal),
+        "key": (f"one of {', '.join(_KEYS)}", _KEYS.__contains__),
+        "format": (f"one of {', '.join(FORMATS)}", ("", *FORMATS).__contains__),
+    }
+    for name, (what, fits) in known.items():
+        if name in facts and not fits(facts[name]):
+            raise LessonError(f"{name} is {what}, not {facts[name]}", line_of_fact(lines, name))
+
+
+def line_of_fact(lines: list[str], name: str) -> int:
+    """The line of a text where a fact of the lesson stands, from 1."""
+    return next((number for number, line in enumerate(lines, 1) if line.startswith(f"{name}:")), 1)
+
+
 def _step(lines: list[str], number: int) -> LessonStep:
     """A step from its lines, the first of which is its title."""
     step = LessonStep(lines[0][3:].strip(), "", line=number)
     text: list[str] = []
+    places: list[tuple[str, int]] = []
+    asked = number
     question: Question | None = None
     for place, line in enumerate(lines[1:], number + 1):
         found = _LINE.match(line)
         if found is None:
             if _ALMOST.match(line):
-                raise LessonError("after the colon something is missing, or the colon", place)
+                raise LessonError("such a line is `- WORD: …`, with a blank after `-` and text after the colon", place)
             text.append(line)
+            _check_braces(line, place)
             continue
         word, which, rest = found["word"], found["which"] or "", found["rest"].strip()
+        _check_braces(line, place)
+        places.append((rest, place))
+        asked = place if word == "ask" else asked
         if not rest:
             raise LessonError(f"after `- {word}:` something is missing", place)
         if word in _QUESTION_WORDS:
@@ -246,10 +303,16 @@ def _step(lines: list[str], number: int) -> LessonStep:
         else:
             step = _done(step, word, which, rest, place)
     if question is not None:
-        _check(question, number)
+        _check(question, asked)
     elif step.reveals:
         raise LessonError("`- reveal:` shows something after the right answer, and this step asks nothing", number)
-    return replace(step, text="\n".join(text).strip(), question=question)
+    return replace(step, text="\n".join(text).strip(), question=question, places=tuple(places))
+
+
+def _check_braces(line: str, place: int) -> None:
+    """Whether every brace that is opened in a line is closed there."""
+    if line.count("{") != line.count("}"):
+        raise LessonError("a brace is opened and not closed in this line, or the other way round", place)
 
 
 _QUESTION_WORDS = ("ask", "answer", "choice", "hint", "wrong", "right")
@@ -268,13 +331,22 @@ def _done(step: LessonStep, word: str, which: str, rest: str, place: int) -> Les
     if word == "lookup":
         return replace(step, lookup=rest)
     if word == "only":
-        if rest != "sample":
-            raise LessonError("`- only:` is followed by `sample`", place)
-        return replace(step, sample_only=True)
+        if rest == "sample":
+            return replace(step, sample_only=True)
+        return replace(step, conditions=(*step.conditions, _condition(rest, place)))
     if word == "fresh":
         return replace(step, fresh=_fresh(rest, place))
     known = ", ".join(("show", "reveal", "lookup", "only", "fresh", *_QUESTION_WORDS))
     raise LessonError(f"`- {word}:` is not known; there are {known}", place)
+
+
+def _condition(text: str, place: int) -> Condition:
+    """`{value of header/nchunks} > 1 | the file has one chunk`."""
+    condition, bar, otherwise = text.partition(" | ")
+    found = _CONDITION.match(condition)
+    if found is None or not bar or not otherwise.strip():
+        raise LessonError("`- only: sample`, or `- only: NUMBER > NUMBER | WHY NOT`, with `>` or `=`", place)
+    return Condition(found["left"], found["sign"], found["right"], otherwise.strip().rstrip("."), text)
 
 
 def _fresh(text: str, place: int) -> Fresh:
@@ -298,7 +370,7 @@ def _asked(question: Question | None, word: str, which: str, rest: str, place: i
     """A question with one line more."""
     if word == "ask":
         if question is not None:
-            raise LessonError("a step asks one question", place)
+            raise LessonError("a step asks one question; the next step begins with `## ` and its title", place)
         return Question(rest, Answer.CHOICE)
     if question is None:
         raise LessonError(f"`- {word}:` comes after `- ask:`", place)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from shardscope import assets
-from shardscope.lessons.lesson import Lesson, LessonError, parse
+from shardscope.lessons.lesson import Lesson, LessonError, line_of_fact, parse
 
 FOLDER = "lessons"
 MISSIONS = "missions"
@@ -46,7 +46,12 @@ def read_lesson(path: Path) -> Lesson:
         raise LessonError("the file is no text in UTF-8", 1) from error
     lesson = parse(text, path.stem)
     beside = path.parent / lesson.sample
-    return replace(lesson, sample=str(beside.absolute())) if lesson.sample and beside.exists() else lesson
+    if lesson.sample and beside.exists():
+        return replace(lesson, sample=str(beside.absolute()))
+    if lesson.sample and not (assets.resources() / "samples" / lesson.sample).exists():
+        line = line_of_fact(text.splitlines(), "sample")
+        raise LessonError(f"there is no {lesson.sample}, neither beside this text nor among the samples", line)
+    return lesson
 
 
 def lessons_of(format: str) -> tuple[Lesson, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QEvent, QRectF, Qt, Signal
 from PySide6.QtGui import QAccessible, QEnterEvent, QPainter, QPaintEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QScrollArea, QToolButton, QVBoxLayout, QWidget
 
 from shardcore.registry import format_of
 from shardcore.words import plural
@@ -41,13 +41,14 @@ class LessonList(QScrollArea):
         self._column.addStretch(1)
         self.setWidget(inside)
 
-    def fill(self, lessons: Sequence[Lesson], format: str, missions: Sequence[Lesson] = ()) -> None:
+    def fill(self, lessons: Sequence[Lesson], format: str, missions: Sequence[Lesson] = (), uri: str = "") -> None:
         """Lists lessons, and below them the missions.
 
         Args:
             lessons: All of them.
             format: The format of what is open; empty when nothing is.
             missions: What is walked through like a lesson, on a damaged sample.
+            uri: What is open, for which steps are remembered, too; empty when nothing is.
         """
         self._clear()
         first = [lesson for lesson in lessons if lesson.format == format and format]
@@ -66,7 +67,7 @@ class LessonList(QScrollArea):
             self._headings.append(heading)
             for lesson in group:
                 card = self._card(lesson)
-                card.restate(own=lesson in first)
+                card.restate(uri if lesson in first else "")
                 self._column.addWidget(card)
                 self.cards.append(card)
         self._column.addStretch(1)
@@ -75,7 +76,7 @@ class LessonList(QScrollArea):
         # What is made last would come last with Tab, after all other panels.
         before: QWidget = self
         for card in self.cards:
-            for button in (card.own, card.start):
+            for button in (card.again, card.own, card.start):
                 self.setTabOrder(before, button)
                 before = button
 
@@ -117,7 +118,7 @@ class LessonCard(QWidget):
         self.setAccessibleName(shown(lesson.title))
         self.setAccessibleDescription(shown(lesson.about))
         self.lesson = lesson
-        self._settings = settings
+        self._settings, self._uri = settings, ""
         self._hover = False
         self.title = Prose(bold=True)
         self.about = Prose()
@@ -126,16 +127,25 @@ class LessonCard(QWidget):
         self.start = QPushButton()
         self.start.setObjectName(f"start-{lesson.name}")
         self.start.clicked.connect(lambda: self.chosen.emit(False))
-        self.own = QPushButton(self.tr("On this file"))
-        self.own.setAccessibleName(f"{self.own.text()}: {lesson.title}")
+        self.own = QPushButton()
         self.own.setToolTip(
             self.tr("Walk through the lesson on the file that is open; steps that do not fit are left out")
         )
         self.own.setObjectName(f"own-{lesson.name}")
         self.own.clicked.connect(lambda: self.chosen.emit(True))
+        self.again = QToolButton()
+        self.again.setText(self.tr("↺"))
+        self.again.setObjectName(f"again-{lesson.name}")
+        self.again.setAutoRaise(True)
+        self.again.setAccessibleName(self.tr("Forget how far you came: {0}").format(lesson.title))
+        self.again.setToolTip(
+            self.tr("Forget how far you came, here and on other files, so that it begins at its first step")
+        )
+        self.again.clicked.connect(self._forget)
         row = QHBoxLayout()
         row.setContentsMargins(0, 0, 0, 0)
         row.addWidget(self.state, 1)
+        row.addWidget(self.again)
         row.addWidget(self.own)
         row.addWidget(self.start)
         column = QVBoxLayout(self)
@@ -145,26 +155,53 @@ class LessonCard(QWidget):
         column.addWidget(self.about)
         column.addLayout(row)
 
-    def restate(self, *, own: bool) -> None:
-        """Says how far one has come, and offers the file that is open where the lesson can be walked through on it."""
-        lesson = self.lesson
-        # Over its own group stands which format it is about.
-        about = f"{format_of(lesson.format).title}: " if lesson.format and not own else ""
-        self.title.tell(f"{about}{lesson.title}")
-        self.state.tell(self._state())
-        going = self._settings.lesson_step(self.lesson.name) > 0
-        self.start.setText(self.tr("Go on") if going else self.tr("Start"))
-        self.start.setAccessibleName(f"{self.start.text()}: {self.lesson.title}")
-        self.own.setVisible(own)
+    def restate(self, uri: str) -> None:
+        """Says how far one has come, and offers the file that is open where the lesson can be walked through on it.
 
-    def _state(self) -> str:
+        Args:
+            uri: The file; empty where it is of another format, or none is open.
+        """
+        self._uri = uri
+        # Over its own group stands which format it is about.
+        about = f"{format_of(self.lesson.format).title}: " if self.lesson.format and not uri else ""
+        self.title.tell(f"{about}{self.lesson.title}")
+        self.own.setVisible(bool(uri))
+        self.tell()
+
+    def tell(self) -> None:
+        """Tells how far one has come, in this window or in another."""
+        step, here = self._steps()
+        self.state.tell(self._state(step, here))
+        self.start.setText(self.tr("Go on") if step > 0 else self.tr("Start"))
+        self.start.setAccessibleName(f"{self.start.text()}: {self.lesson.title}")
+        self.own.setText(self.tr("Go on with this file") if here > 0 else self.tr("On this file"))
+        self.own.setAccessibleName(f"{self.own.text()}: {self.lesson.title}")
+        self.again.setVisible(max(step, here) > 0 or self._settings.is_lesson_done(self.lesson.name))
+
+    def _steps(self) -> tuple[int, int]:
+        """The step on the sample and that on the file that is open, from 0; -1 where none was begun."""
+        name = self.lesson.name
+        return self._settings.lesson_step(name), self._settings.lesson_step(name, self._uri) if self._uri else -1
+
+    def _state(self, step: int, here: int) -> str:
         steps = plural(len(self.lesson.steps), "step")
+        said = []
         if self._settings.is_lesson_done(self.lesson.name):
-            return self.tr("✓ done · {0}").format(steps)
-        step = self._settings.lesson_step(self.lesson.name)
+            said.append(self.tr("✓ done"))
         if step > 0:
-            return self.tr("at step {0} of {1}").format(step + 1, len(self.lesson.steps))
-        return self.tr("{0} · {1} min").format(steps, self.lesson.minutes)
+            said.append(self.tr("at step {0} of {1}").format(step + 1, len(self.lesson.steps)))
+        if here > 0:
+            said.append(self.tr("on this file at step {0}").format(here + 1))
+        if not said:
+            return self.tr("{0} · {1} min").format(steps, self.lesson.minutes)
+        return " · ".join(said if step > 0 else [*said, steps])
+
+    def _forget(self) -> None:
+        had = self.again.hasFocus()
+        self._settings.forget_lesson(self.lesson.name)
+        self.tell()
+        if had:
+            self.start.setFocus()
 
     def enterEvent(self, event: QEnterEvent) -> None:
         """Lights the card."""

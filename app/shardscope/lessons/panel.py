@@ -42,6 +42,8 @@ class LessonPanel(QWidget):
 
     answering = Signal()
     """A question was answered by a click elsewhere: the keyboard may stay there."""
+    reload_wanted = Signal()
+    """The text that is tried is to be read again."""
 
     def __init__(self, session: Session, settings: Settings, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -54,7 +56,7 @@ class LessonPanel(QWidget):
         self._keyboard = False
         self.player = LessonPlayer(session, settings)
         self.list = LessonList(settings)
-        self.list.chosen.connect(self._begin)
+        self.list.chosen.connect(self._chosen)
         self.pages = QStackedWidget()
         self.pages.addWidget(self.list)
         self.pages.addWidget(self._built_lesson())
@@ -90,6 +92,8 @@ class LessonPanel(QWidget):
         super().showEvent(event)
         if not self._listed:
             self._fill_list()
+        for card in self.list.cards:
+            card.tell()  # another window may have gone on with a lesson
 
     def _list_again(self) -> None:
         self._listed = False
@@ -100,11 +104,21 @@ class LessonPanel(QWidget):
         if self.player.lesson is None:
             self._listed = True
             shard = self._session.shard
-            self.list.fill(lessons(), shard.format if shard is not None else "", missions())
+            open_now = self._session.request.uri if shard is not None else ""
+            self.list.fill(lessons(), shard.format if shard is not None else "", missions(), open_now)
 
-    def _begin(self, lesson: Lesson, own: bool) -> None:
-        step = self._settings.lesson_step(lesson.name)
+    def begin(self, lesson: Lesson, *, own: bool = False) -> None:
+        """Begins a lesson, or goes on where it was left.
+
+        Args:
+            lesson: The lesson.
+            own: Whether it is walked through on the file that is open, and not on its sample.
+        """
+        step = self._settings.lesson_step(lesson.name, self._session.request.uri if own else "")
         self.player.start(lesson, own=own, step=max(step, 0))
+
+    def _chosen(self, lesson: Lesson, own: bool) -> None:
+        self.begin(lesson, own=own)
         # The button that began it is gone: the keyboard stays here.
         self.setFocus()
         self._keyboard = True
@@ -112,24 +126,14 @@ class LessonPanel(QWidget):
     # --- one lesson ---
 
     def _built_lesson(self) -> QWidget:
-        self.title = Elided(greedy=True)
-        self.counter = Elided()
-        self.leave = QToolButton()
-        self.leave.setObjectName("lessonLeave")
-        self.leave.setText(self.tr("✕"))
-        self.leave.setAutoRaise(True)
-        self.leave.setToolTip(self.tr("Leave the lesson; you can go on later"))
-        self.leave.setAccessibleName(self.tr("Leave the lesson"))
-        self.leave.clicked.connect(self.player.leave)
-        top = self._top = QHBoxLayout()
-        top.addWidget(self.title, 1)
-        top.addWidget(self.counter)
-        top.addWidget(self.leave)
+        top = self._built_top()
         self.bar = QProgressBar()
         self.bar.setObjectName("lessonProgress")
         self.bar.setAccessibleName(self.tr("Progress of the lesson"))
         self.bar.setTextVisible(False)
         self.bar.setFixedHeight(4)
+        self.skipped = Prose(tone="muted")
+        self.skipped.setObjectName("lessonSkipped")
         self.heading = Prose(bold=True, large=True)
         self.text = Prose()
         self.text.setObjectName("lessonText")
@@ -143,9 +147,9 @@ class LessonPanel(QWidget):
         inside = QWidget()
         body = self._body = QVBoxLayout(inside)
         body.setSpacing(12)
-        for widget in (self.heading, self.text, self.trouble, self.question):
+        for widget in (self.skipped, self.heading, self.text, self.trouble, self.question):
             body.addWidget(widget)
-        body.insertWidget(3, self.on, 0, Qt.AlignmentFlag.AlignLeft)
+        body.insertWidget(4, self.on, 0, Qt.AlignmentFlag.AlignLeft)
         body.addStretch(1)
         self.area = QScrollArea()
         self.area.setObjectName("lessonScroll")
@@ -164,6 +168,29 @@ class LessonPanel(QWidget):
         column.addWidget(self.area, 1)
         column.addLayout(self._built_buttons())
         return page
+
+    def _built_top(self) -> QHBoxLayout:
+        self.title = Elided(greedy=True)
+        self.counter = Elided()
+        self.leave = QToolButton()
+        self.leave.setObjectName("lessonLeave")
+        self.leave.setText(self.tr("✕"))
+        self.leave.setAutoRaise(True)
+        self.leave.setToolTip(self.tr("Leave the lesson; you can go on later"))
+        self.leave.setAccessibleName(self.tr("Leave the lesson"))
+        self.leave.clicked.connect(self.player.leave)
+        self.reload = QToolButton()
+        self.reload.setObjectName("lessonReload")
+        self.reload.setText(self.tr("Reload lesson"))
+        self.reload.setAutoRaise(True)
+        self.reload.setToolTip(self.tr("Read the text of the lesson again; that happens by itself when it is saved"))
+        self.reload.clicked.connect(self.reload_wanted)
+        top = self._top = QHBoxLayout()
+        top.addWidget(self.title, 1)
+        top.addWidget(self.counter)
+        top.addWidget(self.reload)
+        top.addWidget(self.leave)
+        return top
 
     def _built_buttons(self) -> QHBoxLayout:
         self.back = self._button(self.tr("Back"), "lessonBack", lambda: self.player.go(self.player.number - 1))
@@ -230,12 +257,14 @@ class LessonPanel(QWidget):
         count = len(lesson.steps)
         self._tell_titles()
         self.counter.tell(self.tr("{0} of {1}").format(player.number + 1, count))
+        self.reload.setVisible(player.trying)
         self.bar.setRange(0, count)
         self.bar.setValue(player.number + 1)
         stage = player.stage
         waiting = stage is None and not player.trouble and not player.astray
         self.text.tell(self.tr("Looking …") if waiting else stage.text if stage is not None else "")
         self.trouble.tell(self._trouble(lesson))
+        self.skipped.tell(self._skipped())
         self.on.setVisible(bool(player.astray))
         self._tell_question()
         self.back.setEnabled(player.number > 0)
@@ -266,8 +295,14 @@ class LessonPanel(QWidget):
             return ""
         why = escaped(player.trouble.rstrip("."))
         if player.trying:
-            return self.tr("Line {0} of the lesson: {1}.").format(lesson.steps[player.number].line, why)
+            line = player.stage.line if player.stage is not None else 0
+            return self.tr("Line {0} of the lesson: {1}.").format(line or lesson.steps[player.number].line, why)
         return self.tr("This step is left out here: {0}. Go on with the next one.").format(why)
+
+    def _skipped(self) -> str:
+        """Which steps were passed over, or empty."""
+        titles = " · ".join(map(escaped, self.player.skipped))
+        return self.tr("Left out here, as only the lesson's sample has it: {0}.").format(titles) if titles else ""
 
     def _tell_question(self) -> None:
         player = self.player

@@ -16,7 +16,7 @@ from shardscope.lessons.answers import Given, NotHereError, Verdict, judged, sol
 from shardscope.lessons.fresh import FRESH, make_fresh
 from shardscope.lessons.lesson import Answer, Lesson, Show
 from shardscope.lessons.library import sample_key
-from shardscope.lessons.stage import MOST_INDEX, Shown, Stage, pick_key, staged
+from shardscope.lessons.stage import MOST_INDEX, Shown, Stage, past_sample, pick_key, staged
 from shardscope.looks.remedies import plain_words
 from shardscope.opening import OpenRequest
 from shardscope.selection import Selection
@@ -37,6 +37,7 @@ class LessonPlayer(QObject):
         trouble: Why the step cannot be shown, or empty.
         astray: What was opened in the middle of the lesson that is not its file; empty while its file is open.
         trying: Whether somebody tries a text of their own: troubles tell its lines.
+        skipped: The titles of the steps just passed over, as they are about the sample alone.
     """
 
     changed = Signal()
@@ -61,6 +62,7 @@ class LessonPlayer(QObject):
         self.trouble = ""
         self.astray = ""
         self.trying = False
+        self.skipped: tuple[str, ...] = ()
         self._own = ""
         self._before: OpenRequest | None = None
         self._made: dict[int, Path] = {}
@@ -93,6 +95,26 @@ class LessonPlayer(QObject):
             self.began.emit()
         self._own = self._session.request.uri if own else ""
         self.go(min(max(step, 0), len(lesson.steps) - 1))
+
+    def replace(self, lesson: Lesson) -> None:
+        """Goes on with another text of the lesson that is tried, at the same step.
+
+        Fresh files stay where the text still asks for the same ones, so that what was found out about them holds.
+        """
+        before = self.lesson
+        if before is None or not self.trying:
+            return
+        steps = lesson.steps
+        self._made = {
+            at: place
+            for at, place in self._made.items()
+            if at < len(steps) and steps[at].fresh == before.steps[at].fresh
+        }
+        if lesson.key != before.key or lesson.own_keys != before.own_keys:
+            self._keys = {}
+        self.lesson = lesson
+        if not self.astray:
+            self.go(min(self.number, len(steps) - 1))
 
     def leave(self) -> None:
         """Ends the lesson; what was open before it is open again, and fresh files go."""
@@ -139,10 +161,13 @@ class LessonPlayer(QObject):
         lesson = self.lesson
         if lesson is None or not 0 <= number < len(lesson.steps):
             return
+        self.skipped = ()
+        if self._own and not self.trying:  # who tries a text sees every step of it
+            number, self.skipped = past_sample(lesson, number, forward=number >= self.number)
         self.number = number
         self.stage, self.verdict, self.hints, self.trouble, self.astray = None, None, 0, "", ""
         if not self.trying:
-            self._settings.set_lesson_step(lesson.name, number)
+            self._settings.set_lesson_step(lesson.name, number, self._own)
         self.changed.emit()
         place = self._place(lesson, number)
         if place is None:
@@ -170,7 +195,7 @@ class LessonPlayer(QObject):
         """The last step was done."""
         if self.lesson is not None and not self.trying:
             self._settings.set_lesson_done(self.lesson.name)
-            self._settings.set_lesson_step(self.lesson.name, 0)
+            self._settings.set_lesson_step(self.lesson.name, 0, self._own)
         self.leave()
 
     # --- answering ---
@@ -323,7 +348,7 @@ class LessonPlayer(QObject):
 
         def work(shard: Shard, _: Job) -> Stage:
             with at_most(MOST_INDEX):
-                key = known or pick_key(shard, random)
+                key = known or (pick_key(shard, random) if random is not None else "")
             return staged(lesson, number, shard, key, own=own)
 
         def take(stage: Stage) -> None:

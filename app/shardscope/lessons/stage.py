@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from random import Random
 
@@ -13,7 +14,7 @@ from shardcore.errors import LargeRead
 from shardcore.reading import at_most
 from shardscope.drawings.room import STEP
 from shardscope.goto import GotoError, calculate
-from shardscope.lessons.lesson import Answer, Lesson, LessonStep, Question, Show
+from shardscope.lessons.lesson import Answer, Condition, Lesson, LessonStep, Question, Show
 from shardscope.lessons.values import NotHereError, Scene
 from shardscope.walk import traced
 
@@ -62,6 +63,7 @@ class Stage:
         scene: What its values are read from.
         missing: Why it cannot be shown on this file, or empty.
         before: The step of the lookup that an earlier step of the lesson showed last, from 0; -1 where none did.
+        line: The line of the text that does not fit this file, from 1; 0 where all do.
     """
 
     number: int
@@ -73,6 +75,7 @@ class Stage:
     scene: Scene
     missing: str = ""
     before: int = -1
+    line: int = 0
 
 
 def staged(lesson: Lesson, number: int, shard: Shard, key: str, *, own: bool = False) -> Stage:
@@ -82,7 +85,7 @@ def staged(lesson: Lesson, number: int, shard: Shard, key: str, *, own: bool = F
         lesson: The lesson.
         number: The number of the step, from 0.
         shard: The file.
-        key: The key of the lesson; empty to pick one.
+        key: The key of the lesson; empty to take the lesson's own key for other files, or to pick one.
         own: Whether the file is one of the user's, and not the sample.
 
     Returns:
@@ -99,35 +102,67 @@ def staged(lesson: Lesson, number: int, shard: Shard, key: str, *, own: bool = F
         with at_most(MOST_INDEX):
             if not shard.loaded and shard.index_bytes <= MOST_INDEX:
                 shard.load_index()
-            scene = Scene(shard, key or pick_key(shard))
+            scene = Scene(shard, key or (own and _own_key(lesson, shard)) or pick_key(shard))
             return _staged(lesson, number, scene)
-    except (NotHereError, LargeRead) as error:
-        return Stage(number, step, "", None, (), (), scene, missing=error.message)
-    except SourceError:
-        raise
+    except NotHereError as error:
+        return Stage(number, step, "", None, (), (), scene, missing=error.message, line=error.line or step.line)
     except ShardError as error:
+        if isinstance(error, SourceError) and not isinstance(error, LargeRead):
+            raise
         # Damage, or more bytes than anybody asked for.
-        return Stage(number, step, "", None, (), (), scene, missing=error.message)
+        return Stage(number, step, "", None, (), (), scene, missing=error.message, line=step.line)
 
 
 def _staged(lesson: Lesson, number: int, scene: Scene) -> Stage:
     step = lesson.steps[number]
-    scene = replace(scene, trace=_lookup(lesson, number, scene))
-    shown = tuple(_found(kind, scene.fill(place), scene, shows=step.shows) for kind, place in step.shows)
-    revealed = tuple(_found(kind, scene.fill(place), scene, shows=step.reveals) for kind, place in step.reveals)
-    question = _filled(step.question, scene) if step.question is not None else None
+    with _at(step, step.lookup):
+        scene = replace(scene, trace=_lookup(lesson, number, scene))
+    for condition in step.conditions:
+        with _at(step, condition.line):
+            _check_condition(condition, scene)
+    shown = tuple(_found(kind, place, scene, step, step.shows) for kind, place in step.shows)
+    revealed = tuple(_found(kind, place, scene, step, step.reveals) for kind, place in step.reveals)
+    question = _filled(step.question, scene, step) if step.question is not None else None
     if question is not None:
-        if question.kind is Answer.ITEM:
-            _check_item(scene.fill(question.answer), shown, scene, step)
-        elif question.kind is Answer.NODE:
-            scene.node(scene.fill(question.answer))
-        elif question.answer:
-            scene.fill(question.answer)
+        with _at(step, question.answer):
+            _check_answer(question, shown, scene, step)
     try:
         before = _shown_before(lesson, number, scene)
     except NotHereError:
         before = -1  # the lookup of this file took another way
     return Stage(number, step, scene.prose(step.text), question, shown, revealed, scene, before=before)
+
+
+def past_sample(lesson: Lesson, number: int, *, forward: bool) -> tuple[int, tuple[str, ...]]:
+    """Where to go on a file of the user: past steps that are about the sample alone.
+
+    Args:
+        lesson: The lesson.
+        number: The step somebody wants to go to, from 0.
+        forward: Whether they come from a step before it, or begin there.
+
+    Returns:
+        The step, and the titles of those that are passed over on the way forward.
+    """
+    fitting = [at for at, step in enumerate(lesson.steps) if not step.sample_only]
+    ahead, before = [at for at in fitting if at >= number], [at for at in fitting if at <= number]
+    if before and (not forward or not ahead):
+        return before[-1], ()
+    at = ahead[0] if ahead else number
+    return at, tuple(step.title for step in lesson.steps[number:at])
+
+
+def _own_key(lesson: Lesson, shard: Shard) -> str:
+    """What the lesson asks for in other files than its sample: the first of its keys that is found, or empty."""
+    for text in lesson.own_keys:
+        try:
+            key = Scene(shard).fill(text)
+            if traced(shard, key).outcome == "found":
+                return key
+        except (NotHereError, ShardError) as error:
+            if isinstance(error, SourceError) and not isinstance(error, LargeRead):
+                raise
+    return ""
 
 
 def pick_key(shard: Shard, random: Random | None = None) -> str:
@@ -177,22 +212,70 @@ def _shown_before(lesson: Lesson, number: int, scene: Scene) -> int:
     return -1
 
 
-def _filled(question: Question, scene: Scene) -> Question:
+def _filled(question: Question, scene: Scene, step: LessonStep) -> Question:
     """A question with the values that are read before it is answered; the answer stays as it is written.
+
+    Wrong answers that are about something else than this file has are no mistakes here.
 
     Choices stand in an order of their own, so that nobody learns where the right one stands.
     """
     choices = list(question.choices)
     Random(question.prompt).shuffle(choices)
+    # What is said to answers has to be sayable before: nobody is told after the answer that it was none.
+    for text in (question.prompt, *question.hints, question.right, *(choice.why for choice in question.choices)):
+        with _at(step, text):
+            scene.fill(text)
     return replace(
         question,
         prompt=scene.prose(question.prompt),
         choices=tuple(replace(choice, text=scene.prose(choice.text)) for choice in choices),
         hints=tuple(map(scene.prose, question.hints)),
+        wrong=tuple(wrong for wrong in question.wrong if _sayable(wrong, scene)),
     )
 
 
-def _found(kind: Show, place: str, scene: Scene, *, shows: Sequence[tuple[Show, str]]) -> Shown:
+def _check_condition(condition: Condition, scene: Scene) -> None:
+    numbers = [scene.fill(f"{{= {scene.fill(side)}}}") for side in (condition.left, condition.right)]
+    left, right = map(int, numbers)
+    if not (left > right if condition.sign == ">" else left == right):
+        raise NotHereError(scene.fill(condition.otherwise))
+
+
+@contextmanager
+def _at(step: LessonStep, text: str) -> Iterator[None]:
+    """Whatever is not here is missed in the line of the lesson where a part of a step stands."""
+    try:
+        yield
+    except NotHereError as error:
+        error.line = error.line or step.line_of(text)
+        raise
+
+
+def _check_answer(question: Question, shown: Sequence[Shown], scene: Scene, step: LessonStep) -> None:
+    """Whether the answer can be given here."""
+    answer = scene.fill(question.answer)
+    if question.kind is Answer.ITEM:
+        _check_item(answer, shown, scene, step)
+    elif question.kind is Answer.NODE:
+        scene.node(answer)
+
+
+def _sayable(wrong: tuple[str, str], scene: Scene) -> bool:
+    """Whether a wrong answer and its sentence are about something that is in this file."""
+    try:
+        for text in wrong:
+            scene.fill(text)
+    except NotHereError:
+        return False
+    return True
+
+
+def _found(kind: Show, text: str, scene: Scene, step: LessonStep, shows: Sequence[tuple[Show, str]]) -> Shown:
+    with _at(step, text):
+        return _shown_at(kind, scene.fill(text), scene, shows)
+
+
+def _shown_at(kind: Show, place: str, scene: Scene, shows: Sequence[tuple[Show, str]]) -> Shown:
     if kind is Show.NODE:
         path = scene.node(place)
         return Shown(kind, path=path, span=path[-1].span)

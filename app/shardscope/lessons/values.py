@@ -25,10 +25,7 @@ MOST_MEMBERS = 3
 LONG = 24
 """Values of so many letters without a blank, hashes above all, may be broken over lines."""
 
-_BREAK, _PIECE = "\u200b", 8
-
-_COUNT = re.compile(r"[1-9]\d{3,18}")
-_KEYS = frozenset({"key", "uid", "hash"})
+_BREAK, _PIECE, _WORD = "\u200b", 8, 8
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~&:])")
 _NUMBER = re.compile(r"\[(\d+)\]")
@@ -39,11 +36,13 @@ class NotHereError(Exception):
 
     Attributes:
         message: What is not there, in one sentence.
+        line: The line of the lesson that needs it, from 1; 0 where that is not known.
     """
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
         self.message = message
+        self.line = 0
 
 
 @dataclass(frozen=True)
@@ -66,29 +65,31 @@ class Scene:
         Raises:
             NotHereError: One of them is not in this file.
         """
-        return self._filled(text, _as_it_is)
+        return self._filled(text, lambda value, before: _plain(value))
 
     def prose(self, text: str) -> str:
         """A text in Markdown with its values, which stay what they are: nothing in a file becomes a link or a picture.
+
+        Numbers have commas, as everywhere in the window; keys and what stands in the monospaced face have none.
 
         Raises:
             NotHereError: One of them is not in this file.
         """
         return self._filled(text, _said)
 
-    def _filled(self, text: str, said: Callable[[str, str, str], str], depth: int = 0) -> str:
+    def _filled(self, text: str, said: Callable[[object, str], str], depth: int = 0) -> str:
         if depth > MOST_NESTED:
             raise NotHereError("braces stand in braces too deeply")
         whole, at = "", 0
         for start, stop in _outermost(text):
             whole += text[at:start]
-            name = self._filled(text[start + 1 : stop], _as_it_is, depth + 1).strip()
-            whole += said(self.value(name), name, whole)
+            inner = self._filled(text[start + 1 : stop], lambda value, before: _plain(value), depth + 1)
+            whole += said(self.value(inner.strip()), whole)
             at = stop + 1
         return whole + text[at:]
 
-    def value(self, name: str) -> str:
-        """One value, without its braces.
+    def value(self, name: str) -> object:
+        """One value, without its braces: an `int` where it is a number, else what its text is made of.
 
         Raises:
             NotHereError: It is not in this file.
@@ -105,31 +106,31 @@ class Scene:
             return self._told(named.strip(), title.strip())
         raise NotHereError(f"a lesson has no value called {{{name}}}")
 
-    def _whole(self, name: str) -> str | None:
+    def _whole(self, name: str) -> str | int | None:
         """A value of the whole file."""
         if name == "key":
             if not self.key:
                 raise NotHereError("there is no key to look up in this file")
             return self.key
         if name == "size of file":
-            return str(self.shard.source.size) if self.shard.source is not None else ""
+            return self.shard.source.size if self.shard.source is not None else ""
         if name == "count of objects":
-            return str(len(self.shard.objects))
+            return len(self.shard.objects)
         return None
 
-    def _calculated(self, text: str) -> str:
+    def _calculated(self, text: str) -> int:
         try:
-            return str(calculate(text))
+            return calculate(text)
         except GotoError as error:
             raise NotHereError(f"{text.strip()} cannot be calculated: {error.message}") from error
 
-    def _told(self, name: str, title: str) -> str:
+    def _told(self, name: str, title: str) -> object:
         """A value of the lookup."""
         number = self.step(title)
         values = self.trace.steps[number].values if self.trace is not None else {}
         if name not in values:
             raise NotHereError(f"the step “{title}” has no value called {name}; it has {', '.join(values) or 'none'}")
-        return _plain(values[name])
+        return values[name]
 
     def step(self, title: str) -> int:
         """The number of a step of the lookup, from 0, by its title; `*` stands for any letters.
@@ -213,24 +214,15 @@ def escaped(text: str) -> str:
     return _SPECIAL.sub(r"\\\1", shown(text))
 
 
-def _as_it_is(value: str, name: str, before: str) -> str:
-    return value
-
-
-def _said(value: str, name: str, before: str) -> str:
-    """A value in Markdown, so that it is read as it is; of numbers, but for keys, with commas."""
+def _said(told: object, before: str) -> str:
+    """A value in Markdown, so that it is read as it is."""
     in_code = before.count("`") % 2 == 1
-    if not in_code and _COUNT.fullmatch(value) and not _is_key(name):
-        return f"{int(value):,}"
+    if isinstance(told, int) and not in_code:
+        return escaped(f"{told:,}")
+    value = _plain(told)
     breaks = len(value) >= LONG and " " not in value
     pieces = [value[at : at + _PIECE] for at in range(0, len(value), _PIECE)] if breaks else [value]
     return _BREAK.join(shown(one).replace("`", "'") if in_code else escaped(one) for one in pieces)
-
-
-def _is_key(name: str) -> bool:
-    """Whether a value is typed or read letter by letter: a key, or a text."""
-    last = name.partition(" in ")[0].rpartition("/")[2]
-    return last in _KEYS or name.startswith("text of ")
 
 
 def _plain(value: object) -> str:
@@ -239,11 +231,18 @@ def _plain(value: object) -> str:
     return value.hex() if isinstance(value, bytes) else str(value)
 
 
-_OF_NODE: dict[str, Callable[[Node], str]] = {
-    "value": lambda node: node.text if node.value is None else _plain(node.value),
+def _value_of(node: Node) -> object:
+    """What a field holds; numbers of three bytes are kept as bytes, and their text is the number."""
+    if isinstance(node.value, bytes) and len(node.value) <= _WORD and node.text.isdecimal():
+        return int(node.text)
+    return node.text if node.value is None else node.value
+
+
+_OF_NODE: dict[str, Callable[[Node], object]] = {
+    "value": _value_of,
     "text": lambda node: node.text,
-    "start": lambda node: str(node.span.start),
-    "stop": lambda node: str(node.span.stop),
-    "size": lambda node: str(node.span.size),
+    "start": lambda node: node.span.start,
+    "stop": lambda node: node.span.stop,
+    "size": lambda node: node.span.size,
     "source": lambda node: node.span.source,
 }

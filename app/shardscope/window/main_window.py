@@ -194,7 +194,7 @@ class MainWindow(PartCommands):
         session.history_changed.connect(self._history_changed)
         session.question_changed.connect(self._question_changed)
         session.message.connect(self.line.say_for_a_while)
-        self.help.teaching.refused.connect(self.bar.tell)
+        self.help.teaching.refused.connect(lambda text: self.bar.tell(text) if text else self.bar.clear())
         self.objects.actions_.trace_requested.connect(self.trace_key)
         self.hex.address.key_chosen.connect(lambda _: self.show_part("trace"))
         self.panels.panel(Charts).filter_wanted.connect(self.filter_objects)

@@ -9,9 +9,10 @@ from PySide6.QtGui import QAction, QKeySequence
 
 from shardscope.hex.drawing_place import DrawingPlace
 from shardscope.lessons.lesson import Lesson, Show
-from shardscope.lessons.library import lessons, lessons_of, missions, read_lesson
+from shardscope.lessons.library import lessons, lessons_of, missions
 from shardscope.lessons.panel import LessonPanel
 from shardscope.lessons.stage import Shown
+from shardscope.lessons.trial import LessonTrial
 from shardscope.session import Session
 from shardscope.window.panel_docks import PanelDocks
 
@@ -22,7 +23,8 @@ class Teaching(QObject):
     """Leads to lessons.
 
     Attributes:
-        refused: Carries why a text is no lesson.
+        refused: Carries why a text is no lesson; empty when it is one again.
+        trial: The text that somebody tries.
         all: Lists all lessons.
         this_file: Teaches what is open, on the file itself.
     """
@@ -43,6 +45,12 @@ class Teaching(QObject):
         self._brought = False
         self._fronts: list[str] = []
         self._trying: Lesson | None = None
+        self._own_trial = False
+        self._refusal = ""
+        self.trial = LessonTrial(session.jobs, self)
+        self.trial.read.connect(self._read)
+        self.trial.refused.connect(self._refuse)
+        self._panel.reload_wanted.connect(self.trial.reload)
         self._panel.player.wanted.connect(self._wanted)
         self._panel.player.began.connect(self._began)
         self._panel.player.left.connect(self._left)
@@ -51,7 +59,7 @@ class Teaching(QObject):
     def show(self) -> None:
         """Shows the lessons; on the welcome page the first one begins, as there are no panels."""
         if self._session.shard is None:
-            self._panel.player.start(lessons()[0])
+            self._panel.begin(lessons()[0])
         self._panel.teach()
         self._panels.show(PANEL, focus=True)
 
@@ -67,30 +75,40 @@ class Teaching(QObject):
         """Begins the first lesson of a format on its sample; False where there is none."""
         found = lessons_of(format)
         if found:
-            self._panel.player.start(found[0])
+            self._panel.begin(found[0])
         return bool(found)
 
     def try_lesson(self, path: Path, *, own: bool) -> None:
         """Begins a lesson that somebody wrote, from its file; what is wrong with the text is told with its line.
 
+        When the file is written, the lesson goes on with the new text, at the same step.
+
         Args:
             path: The text.
             own: Whether it is walked through on what is being opened, not on its sample.
         """
+        self._own_trial, self._trying = own, None
+        self.trial.start(path)
 
-        def done(lesson: Lesson | None, error: BaseException | None) -> None:
-            if lesson is None:
-                said = error.strerror or str(error) if isinstance(error, OSError) else str(error)
-                self.refused.emit(self.tr("{0} cannot be walked through: {1}").format(path.name, said))
-            elif not own:
-                self._panel.player.start(lesson, trying=True)
-                self._panels.show(PANEL, focus=True)
-            elif self._session.shard is None:
-                self._trying = lesson
-            else:
-                self._try_here(lesson)
+    def _read(self, lesson: Lesson) -> None:
+        """The text that is tried is a lesson: it begins, or what is walked through goes on with it."""
+        player = self._panel.player
+        if self._refusal:
+            self._refusal = ""
+            self.refused.emit("")
+        if player.trying and player.lesson is not None and player.lesson.name == lesson.name:
+            player.replace(lesson)
+        elif not self._own_trial:
+            player.start(lesson, trying=True)
+            self._panels.show(PANEL, focus=True)
+        elif self._session.shard is None:
+            self._trying = lesson
+        else:
+            self._try_here(lesson)
 
-        self._session.jobs.submit(lambda _: read_lesson(path), lasting=True, done=done)
+    def _refuse(self, why: str) -> None:
+        self._refusal = why
+        self.refused.emit(why)
 
     def _try_here(self, lesson: Lesson) -> None:
         self._trying = None
@@ -101,6 +119,8 @@ class Teaching(QObject):
 
     def _left(self) -> None:
         """Panels and bytes are as they were before the lesson; where it was is the list, with what comes next."""
+        self.trial.stop()
+        self._refusal = ""
         self._put_away()
         for name in self._fronts:
             if not self._panels.folded and not self._panels.in_front(name):
@@ -121,7 +141,7 @@ class Teaching(QObject):
             return
         found = lessons_of(shard.format)
         if found and (self._panel.player.lesson is None or self._panel.player.astray):
-            self._panel.player.start(found[0], own=True)
+            self._panel.begin(found[0], own=True)
         self._panels.show(PANEL, focus=True)
 
     def opened(self, *, front: bool = True) -> None:
@@ -131,6 +151,8 @@ class Teaching(QObject):
             front: Whether it comes there; not where a sandbox opens the same file with other changes.
         """
         self.this_file.setEnabled(True)
+        if self._refusal:
+            self.refused.emit(self._refusal)  # what is opened clears the bar, and the text is none yet
         if self._trying is not None:
             self._try_here(self._trying)
         if self._panel.player.lesson is not None and front:

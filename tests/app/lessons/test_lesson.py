@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from shardscope.lessons.lesson import Answer, Fresh, LessonError, Show, parse
+from shardscope.lessons.library import read_lesson
 
 TEXT = """# A title
 
@@ -66,7 +69,14 @@ def test_a_lesson_is_read_line_by_line() -> None:
     ("line", "instead", "message"),
     [
         ("# A title", "A title", "line 1: a lesson begins"),
-        ("minutes: 5", "minutes: five", "minutes is a number"),
+        ("minutes: 5", "minutes: five", "line 6: minutes is a number"),
+        ("format: swh", "format: shw", "line 4: format is one of swh,"),
+        ("minutes: 5", "key: usual", "line 6: key is one of typical,"),
+        ("- lookup: {key}", "- lookup: {key", "line 12: a brace"),
+        ("- hint: All of them.", "-hint: All of them.", "line 22: such a line is"),
+        ("- answer number: {value", "* answer number: {value", "line 20: such a line is"),
+        ("- show: header/magic", "- only: {value of header/version} > 0", "line 13: `- only: sample`, or"),
+        ("- ask: Which?", "- ask: Which?\n- ask: What?", "the next step begins with `## `"),
         ("format: swh", "fromat: swh", "line 4: before the first step"),
         ("- show step: The seed", "- show stop: The seed", "line 14: `show` is one of"),
         ("- lookup: {key}", "- look: {key}", "line 12: `- look:` is not known"),
@@ -82,3 +92,10 @@ def test_what_is_wrong_is_told_with_its_line(line: str, instead: str, message: s
     with pytest.raises(LessonError) as caught:
         parse(TEXT.replace(line, instead, 1), "title")
     assert message in str(caught.value)
+
+
+def test_a_sample_that_is_not_there_is_told_with_its_line(tmp_path: Path) -> None:
+    """Neither beside the text nor among the samples: nobody waits for the first step to learn that."""
+    (tmp_path / "mine.md").write_text(TEXT)
+    with pytest.raises(LessonError, match=r"line 5: there is no swh\.shard"):
+        read_lesson(tmp_path / "mine.md")

@@ -129,21 +129,36 @@ def test_a_lesson_is_walked_through(
     assert session.request.uri == str(data / "swh/small.shard"), "what was open before the lesson"
 
 
-def test_a_lesson_goes_on_where_it_was_left(panel: LessonPanel, settings: Settings, qtbot: QtBot) -> None:
-    """The step is remembered; *Leave* returns to the list, which says how far one has come."""
+def test_a_lesson_goes_on_where_it_was_left(
+    panel: LessonPanel, session: Session, settings: Settings, qtbot: QtBot
+) -> None:
+    """The step is remembered, for each file; *Leave* returns to the list, which says how far one has come."""
     panel.player.start(LESSON, own=True)
     step(panel, qtbot, 0)
     panel.next.click()
     step(panel, qtbot, 1)
     panel.leave.click()
-    assert settings.lesson_step("small") == 1
+    here = session.request.uri
+    assert (settings.lesson_step("small", here), settings.lesson_step("small")) == (1, -1)
     assert panel.pages.currentWidget() is panel.list
     card = next(card for card in panel.list.cards if card.lesson.format == "swh")
     assert card.own.isVisibleTo(panel)
+    assert card.again.isHidden()
     settings.set_lesson_step(card.lesson.name, 3)
+    settings.set_lesson_step(card.lesson.name, 2, here)
+    settings.set_lesson_step(card.lesson.name, 5, "another.shard")
+    card.tell()  # as when the panel is shown again: another window may have gone on
+    assert card.state.text().startswith("at step 4 of")
+    assert "on this file at step 3" in card.state.text()
+    assert card.own.text() == "Go on with this file"
     panel.teach()
     card = next(card for card in panel.list.cards if card.lesson.format == "swh")
     assert "at step 4" in card.state.text()
+    card.again.click()
+    assert card.again.isHidden()
+    assert card.start.text() == "Start"
+    assert [settings.lesson_step(card.lesson.name, uri) for uri in ("", here, "another.shard")] == [-1, -1, -1]
+    assert settings.lesson_step("small", here) == 1
 
 
 def test_a_lookup_is_there_again(panel: LessonPanel, session: Session, qtbot: QtBot) -> None:
@@ -173,3 +188,20 @@ def test_the_list_is_made_when_it_is_seen(session: Session, settings: Settings, 
     panel.hide()
     panel.show()
     assert panel.list.cards is cards
+
+
+@pytest.mark.thorough
+def test_a_file_without_the_keys_of_the_sample(session: Session, settings: Settings, qtbot: QtBot, data: Path) -> None:
+    """What is about the sample is passed over and named; a key of the file's own takes the place of the sample's."""
+    panel = LessonPanel(session, settings)
+    qtbot.addWidget(panel)
+    open_in(session, qtbot, data / "bloscpack/codec_lz4_1.blp")
+    (lesson,) = (one for one in lessons() if one.name == "bloscpack-2-find-a-key")
+    panel.begin(lesson, own=True)
+    step(panel, qtbot, 2)
+    assert "From rows to a row" in panel.skipped.text()
+    assert panel.player.stage is not None
+    assert panel.player.stage.question is not None
+    assert "plain byte 5,500" in panel.player.stage.question.prompt.replace("\\", "")
+    panel.back.click()
+    step(panel, qtbot, 2)

@@ -91,6 +91,18 @@ def test_what_a_lesson_does_to_the_window(
     panel.next.click()
     qtbot.waitUntil(lambda: player.number == 1 and player.stage is not None and not drawings.in_front)
 
+    # The text is watched: a mistake is told with its line, the mended text goes on at the same step.
+    own.write_text(TEXT.replace("- show: header/version", "- shew: header/version\n\nNew words."))
+    qtbot.waitUntil(lambda: "line 18" in window.bar.text)
+    assert player.stage is not None, "what was read before is still there"
+    own.write_text(TEXT.replace("- show: header/version", "New words.\n\n- show: header/nothing"))
+    qtbot.waitUntil(lambda: panel.trouble.text().startswith("Line 20"))
+    assert player.number == 1
+    own.write_text(TEXT.replace("- show: header/version", "New words."))
+    panel.reload.click()
+    qtbot.waitUntil(lambda: panel.text.text() == "New words.")
+    assert not window.bar.text
+
     other = str(data / "xorb/bare_chunks.xorb")
     window.open(other)
     qtbot.waitUntil(lambda: player.astray == "bare_chunks.xorb")
