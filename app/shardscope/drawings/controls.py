@@ -91,7 +91,9 @@ class Controls(QWidget):
     @property
     def stops(self) -> list[QWidget]:
         """What takes the keyboard, from left to right."""
-        found = [one for part in self._parts for one in part.findChildren(QWidget)]
+        # Not what is below them: the list of a box is a window of its own.
+        direct = Qt.FindChildOption.FindDirectChildrenOnly
+        found = [one for part in self._parts for one in part.findChildren(QWidget, options=direct)]
         return [*(one for one in found if one.focusPolicy() & Qt.FocusPolicy.TabFocus), self.reset]
 
     def _made(self, control: Control) -> QWidget:

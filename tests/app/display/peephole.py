@@ -3,8 +3,8 @@
 Hands and eyes of a test stay outside: the mouse and the keys are those of the display. What is asked here is what a
 person sees: where a part is on the screen, and what state the window is in.
 
-Questions: `state`; `where PART`, which is `byte:OFFSET`, `row:NUMBER`, `drop:PLACE`, `choice:NUMBER`, `button:TEXT`, one
-of the kinds of `teaching_eyes`, or the name of a widget; `picture PATH`.
+Questions: `state`; `where PART`, which is `byte:OFFSET`, `row:NUMBER`, `drop:PLACE`, `choice:NUMBER`, `button:TEXT`,
+one of the kinds of `teaching_eyes`, or the name of a widget; `picture PATH`.
 """
 
 from __future__ import annotations

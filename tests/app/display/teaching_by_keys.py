@@ -20,8 +20,6 @@ def by_keys(person: Person, sample: Sample, folder: Path) -> None:
     """All that teaches, once more; files go to a folder."""
     folder.mkdir()
     person.take_keyboard()
-    person.press("ctrl+w")
-    person.until(lambda state: state["title"] == "Shardscope", "nothing open")
     tab_until(person, lambda state: state["spoken"].startswith(f"Open the sample {sample.title}:"), "the sample")
     person.press("Return")
     person.until(lambda state: state["title"].startswith(sample.path.name) and not state["busy"], "the sample")

@@ -91,7 +91,7 @@ def light_both_ways(person: Person) -> None:
     spans = state["items"][number]
     person.until(lambda state: state["lights"] == spans, f"the light of {spans}")
     person.click(f"item:{number}")
-    source, start, _ = spans[0]
+    start = spans[0][1]
     person.until(lambda state: state["span"] and state["span"][0] == start, "the bytes of the item")
     person.look("item")
     if person.sees(f"byte:{start}"):

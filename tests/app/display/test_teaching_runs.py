@@ -52,10 +52,23 @@ def person(x_display: dict[str, str], sample: Sample, tmp_path: Path, errors_of:
 
 @pytest.mark.thorough
 @pytest.mark.display("xdotool")
-def test_a_person_studies_a_format(person: Person, sample: Sample, tmp_path: Path, errors_of: Path) -> None:
-    """Lookup, drawings, leads, charts, card, comparison, sandbox, salvage: by the mouse, then by keys."""
-    by_mouse(person, sample, tmp_path / "by mouse")
-    by_keys(person, sample, tmp_path / "by keys")
+def test_a_format_is_studied_by_the_mouse(person: Person, sample: Sample, tmp_path: Path, errors_of: Path) -> None:
+    """Lookup, drawings, leads, charts, card and its link, comparison, sandbox, salvage; then the window is closed."""
+    by_mouse(person, sample, tmp_path / "saved")
+    leave(person, errors_of)
+
+
+@pytest.mark.thorough
+@pytest.mark.display("xdotool")
+def test_a_format_is_studied_by_keys(person: Person, sample: Sample, tmp_path: Path, errors_of: Path) -> None:
+    """The same, and the mouse is not touched; whatever has the keyboard on the way says what it is."""
+    by_keys(person, sample, tmp_path / "saved")
+    leave(person, errors_of)
+
+
+def leave(person: Person, errors_of: Path) -> None:
+    """Closes the window: it ends, and has said nothing aside."""
+    person.take_keyboard()
     person.press("ctrl+q")
     assert person.program.process.wait(30) == 0
     assert errors_of.read_text() == ""
