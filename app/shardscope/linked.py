@@ -3,13 +3,36 @@
 from __future__ import annotations
 
 import re
+import shlex
+from contextlib import suppress
 from pathlib import Path
 
 from shardcore import Span
 from shardcore.sources.remote.address import is_address
 
+_COMMAND = "shardscope "
 _NUMBER = r"(?:0[xX][0-9a-fA-F]+|\d+)"
 _LINK = re.compile(rf"(?P<file>.+)#(?:(?P<source>[^#]+):)?(?P<start>{_NUMBER})(?:-(?P<stop>{_NUMBER}))?", re.DOTALL)
+
+
+def pasted_link(text: str) -> tuple[str, Span | None]:
+    """The same of what somebody pasted: also of the whole line for a shell that a card gives.
+
+    It looks whether files are there: call it in a job.
+
+    Args:
+        text: As it was pasted.
+    """
+    if text.startswith(_COMMAND) and not _is_there(text):
+        with suppress(ValueError):
+            words = shlex.split(text)
+            text = words[1] if len(words) == 2 else text
+    return split_link(text)
+
+
+def may_be_link(text: str) -> bool:
+    """Whether a text may have more than a path or address in it."""
+    return "#" in text or text.startswith(_COMMAND)
 
 
 def split_link(text: str) -> tuple[str, Span | None]:

@@ -9,7 +9,7 @@ import pytest
 
 from shardcore import Span
 from shardcore.nodes.card import link_command
-from shardscope.linked import split_link
+from shardscope.linked import pasted_link, split_link
 
 
 @pytest.mark.parametrize(
@@ -51,4 +51,7 @@ def test_links_of_cards_lead_back(tmp_path: Path, span: Span) -> None:
     path.touch()
     program, link = shlex.split(link_command(str(path), span))
     assert program == "shardscope"
-    assert split_link(link) == (str(path), Span(span.source, span.start, max(span.stop, span.start + 1)))
+    there = (str(path), Span(span.source, span.start, max(span.stop, span.start + 1)))
+    assert split_link(link) == there
+    assert pasted_link(link_command(str(path), span)) == there, "the whole line, as it was copied"
+    assert pasted_link("shardscope 'unclosed") == ("shardscope 'unclosed", None)

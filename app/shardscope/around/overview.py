@@ -76,7 +76,7 @@ class Overview(QWidget):
         self._view = (0, 0)
         self._selection = (0, 0)
         self._marks = Marks()
-        self._lights: tuple[Light, ...] = ()
+        self.lights: tuple[Light, ...] = ()
         self._arrows: tuple[Arrow, ...] = ()
         self._fetched: tuple[tuple[int, int], ...] = ()
         self._hits: Sequence[int] = ()
@@ -119,7 +119,7 @@ class Overview(QWidget):
 
     def set_lights(self, lights: Sequence[Light], arrows: Sequence[Arrow]) -> None:
         """Marks what is lit, and what leads where; those of other sources are seen there."""
-        self._lights, self._arrows = tuple(lights), tuple(arrows)
+        self.lights, self._arrows = tuple(lights), tuple(arrows)
         self.update()
 
     def set_fetched(self, ranges: Iterable[tuple[int, int]]) -> None:
@@ -209,7 +209,7 @@ class Overview(QWidget):
             self._paint_hits(painter, colours, strip)
             self._paint_marks(painter, colours, strip)
             self._paint_view(painter, colours, strip)
-            paint_strip_lights(painter, colours, strip, self.x_of, lights_in(self._lights, self.name))
+            paint_strip_lights(painter, colours, strip, self.x_of, lights_in(self.lights, self.name))
             if arrows:
                 paint_strip_arrows(painter, colours, strip, self.x_of, arrows)
                 paint_names(painter, colours, self._scale, strip)

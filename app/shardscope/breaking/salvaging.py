@@ -198,6 +198,10 @@ class Salvaging(QObject):
         sheet.place_chosen.connect(self._session.select_span)
         sheet.finished.connect(lambda _: self._closed(sheet))
         sheet.show()
+        # Not every desktop gives the keyboard to a new window by itself.
+        sheet.raise_()
+        sheet.activateWindow()
+        sheet.rows.setFocus(Qt.FocusReason.OtherFocusReason)
         size = self._session.shard.source.size
         self._session.when_agreed(self.tr("Looking at every byte"), size, lambda: self._run(None))
         return sheet

@@ -43,6 +43,7 @@ class SaveButton(QToolButton):
 
     def __init__(self, ask: Callable[[str], object], parent: QWidget) -> None:
         super().__init__(parent)
+        self.setObjectName("chartSave")
         self.setText(self.tr("Save"))
         self.setAccessibleName(self.tr("Save the chart"))
         self.setToolTip(self.tr("Writes the chart as numbers or as a picture"))

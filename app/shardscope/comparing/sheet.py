@@ -104,6 +104,10 @@ class CompareSheet(QDialog):
         self.built_in.setAutoDefault(False)
         self.built_in.clicked.connect(lambda: self.desk.use(BUILT_IN))
         self.built_in.setEnabled(False)
+        self.close_button = QPushButton(self.tr("&Close"), self)
+        self.close_button.setObjectName("compareClose")
+        self.close_button.setAutoDefault(False)
+        self.close_button.clicked.connect(self.reject)
 
     def _lay_out(self) -> None:
         font = sized(self.headline.font(), LARGE)
@@ -112,7 +116,7 @@ class CompareSheet(QDialog):
         below_sliders = QHBoxLayout()
         below_sliders.setSpacing(8)
         below_sliders.addWidget(self.line, 1)
-        for button in (self.buttons[0], self.built_in, *self.buttons[1:]):
+        for button in (self.buttons[0], self.built_in, *self.buttons[1:], self.close_button):
             below_sliders.addWidget(button)
         sliders = QHBoxLayout()
         sliders.setSpacing(24)

@@ -95,6 +95,17 @@ class DrawingView(QGraphicsView):
         self._again.setSingleShot(True)
         self._again.timeout.connect(self._place)
 
+    @property
+    def pointed_at(self) -> int:
+        """The number of the item under the pointer, or where the keyboard is; `NO_ITEM` where there is none."""
+        return self._hover
+
+    @property
+    def handle(self) -> str:
+        """The control whose handle has the keyboard; empty where none has."""
+        stop = self._stops[self._stop] if 0 <= self._stop < len(self._stops) else None
+        return stop.grip.control if stop is not None and stop.grip is not None else ""
+
     # --- what is shown ---
 
     def show_drawing(self, drawing: Drawing | None) -> None:

@@ -148,8 +148,11 @@ class CardSheet(QDialog):
         row.addWidget(self.said, 1)
         self.copy_text = self._button(self.tr("&Copy as Markdown"), self._copy_text)
         self.copy_picture = self._button(self.tr("Copy &picture"), self._copy_picture)
+        self.copy_link = self._button(self.tr("Copy &link"), self._copy_link)
+        self.copy_link.setToolTip(self.tr("Copies the line that opens these bytes again: in a shell, or in Open with…"))
         self.save = self._button(self.tr("&Save…"), self.ask_save)
-        for button in (self.copy_text, self.copy_picture, self.save, self._button(self.tr("Close"), self.accept)):
+        close = self._button(self.tr("Close"), self.accept)
+        for button in (self.copy_text, self.copy_picture, self.copy_link, self.save, close):
             row.addWidget(button)
         column = QVBoxLayout(self)
         column.addWidget(area, 1)
@@ -169,6 +172,10 @@ class CardSheet(QDialog):
 
     def _copy_picture(self) -> None:
         QGuiApplication.clipboard().setImage(self.view.picture())
+        self.said.setText(self.tr("Copied."))
+
+    def _copy_link(self) -> None:
+        QGuiApplication.clipboard().setText(self._card.link)
         self.said.setText(self.tr("Copied."))
 
     def ask_save(self) -> QFileDialog:

@@ -59,6 +59,8 @@ QComboBox:editable:focus { padding: 1px 0 1px 2px; }
 QComboBox::drop-down { border: none; background: transparent; width: 20px; }
 QComboBox::down-arrow { image: url("$down"); width: 12px; height: 12px; }
 QComboBox:disabled { color: $faint; }
+QSlider { border: 2px solid transparent; border-radius: 5px; }
+QSlider:focus { border-color: $accent; }
 QCheckBox:focus { border: 2px solid $accent; border-radius: 5px; }
 QComboBox QAbstractItemView { background: $raised; border: 1px solid $border; outline: none; }
 QComboBox QLineEdit { border: none; background: transparent; padding: 0; }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QRectF, Qt, Signal
-from PySide6.QtGui import QMouseEvent, QPainter, QPaintEvent
+from PySide6.QtGui import QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
 from shardcore import Step
@@ -39,6 +39,7 @@ class StepCard(QWidget):
         self.progress = Progress.AHEAD
         self._number = number
         self._cold: Cost | None = None
+        self._keyboard = False
         self.sign = Sign(str(number), "faint", filled=False)
         self.title = WrapText(grouped(step.title), bold=True)
         self.sentence = WrapText(grouped(without_marks(step.text)))
@@ -85,6 +86,15 @@ class StepCard(QWidget):
         self.setCursor(Qt.CursorShape.ArrowCursor if current else Qt.CursorShape.PointingHandCursor)
         self.update()
 
+    def set_keyboard(self, here: bool) -> None:
+        """Whether the list of the steps has the keyboard: its arrows walk on from the current step.
+
+        Args:
+            here: Whether it has.
+        """
+        self._keyboard = here
+        self.update()
+
     def set_cold(self, cold: Cost | None) -> None:
         """Shows what a first reader pays for the step, whether or not it is the current one; None shows what was paid.
 
@@ -115,7 +125,7 @@ class StepCard(QWidget):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         colours = theme.of(self)
         ground = QRectF(self.rect()).adjusted(4.5, 0.5, -4.5, -0.5)
-        painter.setPen(colours.border)
+        painter.setPen(QPen(colours.accent, 2) if self._keyboard else colours.border)
         painter.setBrush(colours.raised)
         painter.drawRoundedRect(ground, 7, 7)
         painter.setPen(Qt.PenStyle.NoPen)

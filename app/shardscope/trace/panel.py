@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 
 from PySide6.QtCore import QEvent, QObject, QSize, Qt, QTimer
 from PySide6.QtGui import QAction, QKeyEvent, QKeySequence, QPalette, QResizeEvent
@@ -161,8 +162,13 @@ class TracePanel(QWidget):
             card.chosen.connect(lambda number=number: self._choose(number))
             card.followed.connect(self._show_span)
             card.installEventFilter(self)
+            card.set_keyboard(self.area.hasFocus())
             self._column.insertWidget(number, card)
             self.cards.append(card)
+        self._order()
+        if self.cards and any(link.hasFocus() for link in self.offers.links):
+            # What was chosen there is not shown any more.
+            self.area.setFocus(Qt.FocusReason.OtherFocusReason)
         self.costs.setVisible(bool(self.cards))
         self._show_costs()
         self.pages.setCurrentIndex(0 if self.cards else 1)
@@ -296,7 +302,8 @@ class TracePanel(QWidget):
         top = QHBoxLayout()
         top.setSpacing(8)
         top.addWidget(self.field, 1)
-        top.addWidget(KeyMenu(self.offers))
+        self._keys = KeyMenu(self.offers)
+        top.addWidget(self._keys)
         top.addWidget(self.look)
         self._top, self._band_place = top, QVBoxLayout()
         column = QVBoxLayout(self)
@@ -312,6 +319,16 @@ class TracePanel(QWidget):
         column.addWidget(line)
         column.addWidget(self._built_footer())
         self._make_room()
+        self.offers.changed.connect(self._order)
+        self._order()
+
+    def _order(self) -> None:
+        """Tab goes from the top down: what is made anew would come last."""
+        links = [link for card in self.cards for link in card.places.links]
+        parts = [self.field, self._keys, self.look, *self.offers.links, self.band.show_object]
+        parts += [self.costs.warm, self.costs.cold, self.area, *links, *self._buttons]
+        for before, after in pairwise(parts):
+            self.setTabOrder(before, after)
 
     def _built_pages(self) -> QWidget:
         steps = QWidget()
@@ -364,11 +381,13 @@ class TracePanel(QWidget):
         row = self._controls = QHBoxLayout(self.footer)
         row.setSpacing(4)
         self.counter = WrapText(tone="muted")
+        self._buttons: list[QWidget] = []
         for action, icon in ((self.previous_step, "◀ Previous"), (self.play, "▶ Play"), (self.next_step, "Next ▶")):
             button = QToolButton()
             button.setDefaultAction(action)
             button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
             action.setIconText(icon)
+            self._buttons.append(button)
             row.addWidget(button)
         row.addSpacing(4)
         row.addWidget(self.counter, 1, Qt.AlignmentFlag.AlignVCenter)
@@ -402,6 +421,9 @@ class TracePanel(QWidget):
         """With the keyboard in the list: up and down walk, space plays. The current step stays in view."""
         if event.type() == QEvent.Type.Resize:
             self._settling.start()
+        if watched is self.area and event.type() in (QEvent.Type.FocusIn, QEvent.Type.FocusOut):
+            for card in self.cards:
+                card.set_keyboard(event.type() == QEvent.Type.FocusIn)
         if watched is self.area and isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
             keys = {Qt.Key.Key_Up: self._back, Qt.Key.Key_Down: self._on, Qt.Key.Key_Space: self._toggle}
             act = keys.get(Qt.Key(event.key()))

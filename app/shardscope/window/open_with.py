@@ -23,12 +23,13 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from shardcore import Cancelled, Depth, Report, Severity, Shard
+from shardcore import Cancelled, Depth, Report, Severity, Shard, Span
 from shardcore.format import Format
 from shardcore.options import Option, OptionType, Purpose
 from shardcore.registry import all_formats
 from shardcore.words import plural
 from shardscope.jobs import Job, Priority
+from shardscope.linked import may_be_link, pasted_link
 from shardscope.looks.remedies import plain_words
 from shardscope.looks.words import grouped
 from shardscope.opening import OpenRequest
@@ -68,7 +69,7 @@ class OpenWith(QDialog):
         self._labels: dict[str, QLabel] = {}
         self._asked_for = request
         self.path = QLineEdit(request.shown, self)
-        self.path.setPlaceholderText(self.tr("A file or folder of shards"))
+        self.path.setPlaceholderText(self.tr("A file or folder of shards, or the link of a passport"))
         self.format = QComboBox(self)
         self.format.addItem(self.tr("Recognise it"), None)
         for one in formats:
@@ -206,8 +207,23 @@ class OpenWays(QObject):
         return self._session.jobs.submit(work, key=("formats", self), priority=Priority.SCREEN, done=done)
 
     def _chosen(self, request: OpenRequest) -> None:
+        """Opens it; where the text has the bytes of a link in it, too, they are selected."""
+        if not may_be_link(request.uri):
+            self._open(request)
+            return
+
+        def done(found: tuple[str, Span | None] | None, error: BaseException | None) -> None:
+            uri, span = found if found is not None else (request.uri, None)
+            if not isinstance(error, Cancelled):
+                self._open(replace(request, uri=uri), span)
+
+        self._session.jobs.submit(
+            lambda _: pasted_link(request.uri), key=("link", self), priority=Priority.SCREEN, done=done
+        )
+
+    def _open(self, request: OpenRequest, place: Span | None = None) -> None:
         same = request.uri == self._session.request.uri and self._session.shard is not None
-        self._session.open(request, select=self._session.selection.span if same else None)
+        self._session.open(request, select=place or (self._session.selection.span if same else None))
 
     def check_given(self, shard: Shard) -> None:
         """Finds out, in a job, whether a specification that somebody gave fits the bytes; says so where it does not."""

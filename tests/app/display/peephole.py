@@ -3,8 +3,8 @@
 Hands and eyes of a test stay outside: the mouse and the keys are those of the display. What is asked here is what a
 person sees: where a part is on the screen, and what state the window is in.
 
-Questions: `state`; `where PART`, which is `byte:OFFSET`, `row:NUMBER`, `drop:PLACE`, `choice:NUMBER`, `button:TEXT` or
-the name of a widget; `picture PATH`.
+Questions: `state`; `where PART`, which is `byte:OFFSET`, `row:NUMBER`, `drop:PLACE`, `choice:NUMBER`, `button:TEXT`,
+one of the kinds of `teaching_eyes`, or the name of a widget; `picture PATH`.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from shardscope.lessons.panel import LessonPanel
 from shardscope.trace.panel import TracePanel
 from shardscope.window.drop_places import DropPlace
 from shardscope.window.main_window import MainWindow
+from tests.app.display.teaching_eyes import KINDS, on_screen, place_of, taught
 
 KEY = 1
 """The column of the key: there always."""
@@ -73,6 +74,7 @@ def state() -> dict[str, Any]:
         "solved": player.solved,
         "busy": bool(shown.jobs.open_jobs),
         **_lesson(shown),
+        **taught(shown),
     }
 
 
@@ -100,6 +102,8 @@ def where(part: str) -> dict[str, Any]:
     if shown is None:
         return {}
     kind, _, name = part.partition(":")
+    if kind in KINDS:
+        return place_of(shown, kind, name)
     if kind == "byte":
         view = shown.hex.view
         return _middle(view.viewport(), view.state.byte_rect(int(name)).toRect())
@@ -108,22 +112,19 @@ def where(part: str) -> dict[str, Any]:
         place = table.visualRect(table.objects.index(int(name), KEY))
         return _middle(table.viewport(), QRect(place.left(), place.top(), 60, place.height()))
     if kind == "choice":
-        found = shown.panels.panel(LessonPanel).question.findChildren(QRadioButton)
-        return _middle(found[int(name)], found[int(name)].rect()) if int(name) < len(found) else {}
+        rings = shown.panels.panel(LessonPanel).question.findChildren(QRadioButton)
+        return _middle(rings[int(name)], rings[int(name)].rect()) if int(name) < len(rings) else {}
     if kind == "drop":
         places = shown.drop_places
         return _middle(places, places.rect_of(DropPlace[name]).toRect()) if places.isVisible() else {}
     top = QApplication.activeModalWidget() or shown
+    found: list[QWidget]
     if kind == "button":
         found = [one for one in top.findChildren(QAbstractButton) if one.text().replace("&", "") == name]
     else:
         found = top.findChildren(QWidget, part)
-    visible = [one for one in found if one.isVisible() and one.isEnabled() and not _scrolled_away(one)]
-    return _middle(visible[0], visible[0].rect()) if visible else {}
-
-
-def _scrolled_away(widget: QWidget) -> bool:
-    return isinstance(widget, QAbstractButton) and not widget.visibleRegion().contains(widget.rect().center())
+    seen = [on_screen(one, one.rect()) for one in found if one.isVisible() and one.isEnabled()]
+    return next((place for place in seen if "x" in place), next(filter(None, seen), {}))
 
 
 def _middle(widget: QWidget, place: QRect) -> dict[str, Any]:

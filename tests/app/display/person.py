@@ -60,14 +60,24 @@ class Person:
         return state
 
     def find(self, part: str) -> tuple[int, int]:
-        """Where a part is on the screen."""
+        """Where a part is on the screen, at rest; the wheel brings it there where it is scrolled away."""
         deadline = time.monotonic() + SECONDS
-        while not (place := self.ask(f"where {part}")).get("x"):
+        before: State = {}
+        while not (place := self.ask(f"where {part}")).get("x") or place != before:
+            before = place
             if time.monotonic() > deadline:
                 self.look("stuck")
-                pytest.fail(f"{part} cannot be seen")
+                pytest.fail(f"{part} cannot be seen; {self.ask('state')}")
+            if "wheel" in place:
+                x, y, turn = place["wheel"]
+                self.mouse.go(x, y)
+                self.mouse.do("click", turn)
             time.sleep(BLINK)
         return place["x"], place["y"]
+
+    def sees(self, part: str) -> bool:
+        """Whether a part is on the screen now."""
+        return bool(self.ask(f"where {part}").get("x"))
 
     def look(self, name: str) -> None:
         """Keeps what is on the screen, once the window has come to rest."""
@@ -82,12 +92,27 @@ class Person:
         """Clicks a part."""
         self.mouse.click(*self.find(part))
 
-    def take_keyboard(self) -> None:
-        """Gives the keyboard to the window: there is no window manager that does."""
+    def hover(self, part: str) -> None:
+        """Moves the pointer onto a part; X tells only of a pointer that moves."""
+        x, y = self.find(part)
+        self.mouse.go(x + 1, y)
+        self.mouse.go(x, y)
+
+    def drag(self, part: str, across: int) -> None:
+        """Drags a part to the side."""
+        x, y = self.find(part)
+        self.mouse.go(x, y)
+        self.mouse.down()
+        self.mouse.go(x + across // 2, y)
+        self.mouse.go(x + across, y)
+        self.mouse.up()
+
+    def take_keyboard(self, title: str = "Shardscope$") -> None:
+        """Gives the keyboard to the window, or another one: there is no window manager that does."""
         for _ in range(TRIES):
             if self.ask("state")["active"]:
                 return
-            self.mouse.do("search", "--onlyvisible", "--name", "Shardscope$", "windowfocus")
+            self.mouse.do("search", "--onlyvisible", "--name", title, "windowfocus")
         self.until(lambda state: bool(state["active"]), "the keyboard")
 
     def press(self, *keys: str) -> None:

@@ -325,6 +325,21 @@ def test_the_breadcrumb_leads_up(qtbot: QtBot, swh: HexPanel, session: Session) 
     assert swh.view.state.selection.span == section(session, SectionRole.INDEX)
 
 
+def test_keys_go_along_the_breadcrumb(qtbot: QtBot, swh: HexPanel, session: Session) -> None:
+    """It is one stop of Tab, at its last part; left goes up, Return follows, Shift+Tab leaves."""
+    swh.view.state.move_caret(section(session, SectionRole.INDEX).start + 3)
+    qtbot.waitUntil(lambda: swh.breadcrumb.plain.endswith("key"))
+    with qtbot.waitActive(swh):
+        swh.activateWindow()
+    swh.breadcrumb.setFocus(Qt.FocusReason.TabFocusReason)
+    assert swh.breadcrumb.accessibleDescription() == "key"
+    for key in (Qt.Key.Key_Home, Qt.Key.Key_Right, Qt.Key.Key_Return):
+        qtbot.keyClick(swh.breadcrumb, key)
+    assert session.selection.span == section(session, SectionRole.INDEX)
+    qtbot.keyClick(swh.breadcrumb, Qt.Key.Key_Backtab)
+    assert not swh.breadcrumb.hasFocus()
+
+
 def test_a_click_on_the_strip_goes_there(qtbot: QtBot, swh: HexPanel, session: Session) -> None:
     """The overview scrolls the bytes, and the byte there becomes the selection."""
     index = section(session, SectionRole.INDEX)

@@ -1,0 +1,74 @@
+"""Every format studied by a person, in a real X display: once by the mouse, once by the keyboard alone."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from shardcore.testing import sampled
+from shardscope import assets
+from shardscope.assets import Sample
+from tests.app.display.person import Person
+from tests.app.display.program import running
+from tests.app.display.teaching_by_keys import by_keys
+from tests.app.display.teaching_by_mouse import by_mouse
+
+HERE = Path(__file__).parent
+DARK = ("mdb", "bloscpack", "neuroglancer")
+"""Formats that are tried in the dark theme; the others in the light one."""
+
+
+@pytest.fixture(params=sampled(assets.main_samples(), 1), ids=lambda sample: sample.format)
+def sample(request: pytest.FixtureRequest) -> Sample:
+    """The main sample of a format."""
+    found: Sample = request.param
+    return found
+
+
+@pytest.fixture
+def errors_of(tmp_path: Path) -> Path:
+    """What the program says aside."""
+    return tmp_path / "errors.txt"
+
+
+@pytest.fixture
+def person(x_display: dict[str, str], sample: Sample, tmp_path: Path, errors_of: Path) -> Iterator[Person]:
+    """Somebody before the window of the command, nothing open."""
+    environment = {**x_display, "XDG_CONFIG_HOME": str(tmp_path / "config"), "TMPDIR": str(tmp_path)}
+    pictures = Path(os.environ.get("SHARDSCOPE_PICTURES", tmp_path)) / f"teaching-{sample.format}"
+    pictures.mkdir(parents=True, exist_ok=True)
+    theme = "dark" if sample.format in DARK else "light"
+    with ExitStack() as stack:
+        errors = stack.enter_context(errors_of.open("w"))
+        program = stack.enter_context(running(HERE / "watched.py", ("--theme", theme), environment, errors))
+        made = Person(program, program, environment, pictures, (0, 0))
+        made.until(lambda state: state["title"] == "Shardscope", "the window")
+        yield made
+
+
+@pytest.mark.thorough
+@pytest.mark.display("xdotool")
+def test_a_format_is_studied_by_the_mouse(person: Person, sample: Sample, tmp_path: Path, errors_of: Path) -> None:
+    """Lookup, drawings, leads, charts, card and its link, comparison, sandbox, salvage; then the window is closed."""
+    by_mouse(person, sample, tmp_path / "saved")
+    leave(person, errors_of)
+
+
+@pytest.mark.thorough
+@pytest.mark.display("xdotool")
+def test_a_format_is_studied_by_keys(person: Person, sample: Sample, tmp_path: Path, errors_of: Path) -> None:
+    """The same, and the mouse is not touched; whatever has the keyboard on the way says what it is."""
+    by_keys(person, sample, tmp_path / "saved")
+    leave(person, errors_of)
+
+
+def leave(person: Person, errors_of: Path) -> None:
+    """Closes the window: it ends, and has said nothing aside."""
+    person.take_keyboard()
+    person.press("ctrl+q")
+    assert person.program.process.wait(30) == 0
+    assert errors_of.read_text() == ""
