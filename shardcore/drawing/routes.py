@@ -82,9 +82,9 @@ def _route(
 
 
 def _away(sheet: Sheet, item: int, y: float, towards: float, track: int) -> list[Point]:
-    """From an item down to `y`: from its lower side, or from the side of its row in a table."""
+    """From an item down to `y`: from its lower side, or from the side of its row in a table that goes on below."""
     box, row = sheet.bounds[item], sheet.rows.get(item)
-    if row is None:
+    if row is None or item in sheet.feet:
         x = _leave(sheet, box, box.bottom, y, towards)
         return [(x, box.bottom + 1)]
     x = min(row.right + _ASIDE + _NEXT * track, sheet.width - 3)
@@ -94,7 +94,10 @@ def _away(sheet: Sheet, item: int, y: float, towards: float, track: int) -> list
 def _arrive(sheet: Sheet, item: int, y: float, x: float, track: int) -> list[Point]:
     """From `(x, y)` to an item: to its upper side, or to the side of its row in a table."""
     box, row = sheet.bounds[item], sheet.rows.get(item)
-    if row is not None and box.x <= row.x + 2:
+    if row is not None and row.x + 2 < box.x and box.right < row.right - 2:
+        if (down := _under_heading(sheet, item, y, x)) is not None:
+            return down
+    if row is not None and (box.x <= row.x + 2 or (box.right < row.right - 2 and x < row.middle[0])):
         at = max(row.x - _ASIDE - _NEXT * track, 3.0)
         return [(at, y), (at, row.middle[1]), (row.x - 1, row.middle[1])]
     if row is not None:
@@ -112,6 +115,23 @@ def _arrive(sheet: Sheet, item: int, y: float, x: float, track: int) -> list[Poi
     clear = _clear(sheet, y, box.y, entry, (2.0, sheet.width - 2), _ROOM)
     low = box.y - _ENTRY
     return [(clear, y), (clear, low), (entry, low), end]
+
+
+def _under_heading(sheet: Sheet, item: int, y: float, x: float) -> list[Point] | None:
+    """Down to an item of the first row of a table: past the title, then beside the heading of its column.
+
+    None for items of other rows, and where the heading leaves no room.
+    """
+    if item not in sheet.heads:
+        return None
+    box, low = sheet.bounds[item], sheet.heads[item]
+    entry = _leave(sheet, box, low, box.y, x)
+    if _meets(sheet, entry, low, box.y):
+        return None
+    if not _meets(sheet, entry, y, low):
+        return [(entry, y), (entry, box.y - 1)]
+    clear = _clear(sheet, y, low, entry, (2.0, sheet.width - 2), _ROOM)
+    return [(clear, y), (clear, low), (entry, low), (entry, box.y - 1)]
 
 
 def _within_table(sheet: Sheet, upper: int, lower: int, tracks: list[int], figure: int) -> list[Point]:

@@ -119,7 +119,7 @@ def _cells(sheet: Sheet, figure: Bits, row: _Row, y: float, fields: Sequence[Ite
             sheet.write(middle, letter[0], size=SMALL, face=Face.MONO, anchor=Anchor.MIDDLE)
         elif figure.value is not None:
             digit, inside = str(figure.value >> bit & 1), bit in covered
-            ink = Ink.TEXT if inside else Ink.FAINT
+            ink = Ink.TEXT if inside else Ink.MUTED
             sheet.write(middle, digit, size=SMALL, face=Face.MONO, ink=ink, anchor=Anchor.MIDDLE)
 
 
@@ -129,5 +129,5 @@ def _numbers(sheet: Sheet, figure: Bits, row: _Row, y: float) -> float:
     for bit in dict.fromkeys(wanted):
         text = str(bit)
         x = sheet.within(row.x(bit + 0.5), sheet.measure(text, SMALL, Face.SANS))
-        sheet.write((x, y + 11), text, size=SMALL, ink=Ink.FAINT, anchor=Anchor.MIDDLE)
+        sheet.write((x, y + 11), text, size=SMALL, ink=Ink.MUTED, anchor=Anchor.MIDDLE)
     return y + 20

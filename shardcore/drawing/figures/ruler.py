@@ -167,7 +167,7 @@ def place_axis(sheet: Sheet, scale: Scale, y: float, *, up: bool = False, clear:
         middle = max(min(x, sheet.right - wide / 2), sheet.left + wide / 2)
         near = any(abs(other.middle[0] - middle) < (other.w + wide) / 2 + _APART for other in written)
         if not near and all(abs(line - middle) > wide / 2 + 3 for line in clear):
-            found = sheet.write((middle, y + sign * 13), text, size=SMALL, ink=Ink.FAINT, anchor=Anchor.MIDDLE)
+            found = sheet.write((middle, y + sign * 13), text, size=SMALL, ink=Ink.MUTED, anchor=Anchor.MIDDLE)
             written += [found] if found is not None else []
     return y + sign * AXIS
 

@@ -165,7 +165,7 @@ def cars_figure(cars: Sequence[Car], bucket: int, displacement: int, slots: int)
             Item(
                 f"({car.first} + {car.step} · {probes} + {turns}) mod {slots}", doc="f + h · p0 + p1, around the ring."
             ),
-            Item(str(car.slot), tone=Tone.HIT if car.fits else Tone.MISS, doc=f"Slot {car.slot}."),
+            Item(str(car.slot), tone=_tone_of((car,)), doc=f"Slot {car.slot}."),
             Item(car.verdict, tone=Tone.PLAIN if car.fits else Tone.MISS),
         )
         for car in cars
@@ -193,15 +193,21 @@ def slot_item(geometry: Geometry, slot: int, held: Held, cars: Sequence[Car]) ->
     span = (geometry.slot_span(slot),)
     name, sought = f"slot {slot}", any(car.sought for car in here)
     if here:
-        tone = Tone.HIT if all(car.fits for car in here) else Tone.MISS
         stranger = not here[0].spans  # with a key that is not there what lies in the slot is compared
         text = _short(held.key if stranger and held.key is not None else here[0].key)
         doc = f"Slot {slot}: " + "; ".join(f"{tag(car.key)}… {car.verdict}" for car in here) + "."
-        return Item(text, span, slot, tone=tone, doc=doc, name=name, here=sought)
+        return Item(text, span, slot, tone=_tone_of(here), doc=doc, name=name, here=sought)
     if held.key is None or held.moving:
         doc = f"Slot {slot} is unused." if held.key is None else f"Slot {slot} is kept for {tag(held.key)}…"
         return Item("", span, slot, tone=Tone.EMPTY, doc=doc, name=name)
     return Item(_short(held.key), span, slot, tone=Tone.FAINT, doc=f"Slot {slot} holds {held.key.hex()}.", name=name)
+
+
+def _tone_of(cars: Sequence[Car]) -> Tone:
+    """What keys on one slot are: in each other's way, the one that is looked at, or others of its bucket."""
+    if not all(car.fits for car in cars):
+        return Tone.MISS
+    return Tone.HIT if any(car.sought for car in cars) else Tone.KEY
 
 
 def path_of(first: int, step: int, displacement: int, slots: int) -> tuple[list[tuple[int, str]], bool]:
@@ -253,7 +259,7 @@ def long_ring_figure(
             links.append(Link(f"jump {number - 1}", f"jump {number}", text, Tone.KEY))
     for car in cars:
         if not car.sought:
-            tone = Tone.HIT if car.fits else Tone.MISS
+            tone = _tone_of((car,))
             doc = f"{tag(car.key)}…, of the same bucket, {car.verdict}: slot {car.slot}."
             items.append(Item(tag(car.key), (geometry.slot_span(car.slot),), car.slot, 0, tone, doc))
     title = f"All {grouped_digits(geometry.slots)} slots, a ring: after the last comes the first"

@@ -245,7 +245,7 @@ def _in_order(data: bytes, place: Place) -> Cells:
         for at, byte in enumerate(data)
     )
     title = "As they are: numbers of four bytes, one after the other"
-    return Cells(title, len(data), items, columns=2 * _COLUMNS, numbered=False)
+    return Cells(title, len(data), items, columns=4 * GROUPS, numbered=False)
 
 
 def _in_lanes(data: bytes, place: Place) -> Cells:
