@@ -17,6 +17,8 @@ _MOST_LEVELS = 8
 _WORDS = 16.0
 _ASIDE = 3.0
 _EDGE = 4.0
+_PLACES = ((0.5, -8), (0.5, 9), *((share, down) for share in (0.4, 0.6, 0.3, 0.7) for down in (-8, 10)))
+"""Where the text of an arc may stand: a share of its way, and pixels below its top."""
 _BEYOND = 1e9
 
 Ends = tuple[int, int, Link]
@@ -69,9 +71,9 @@ def arcs_of(links: Sequence[Ends], at: Mapping[int, float], *, ring: bool = Fals
     Args:
         links: What is joined.
         at: Where each end is, in any unit along the row.
-        ring: Whether the row is a whole ring, on which all arrows go onwards: those to the left go around.
+        ring: Whether the row is a whole ring: arrows to the left go around, but for dashed ones.
     """
-    around = tuple(ring and at[stop] < at[start] for start, stop, _ in links)
+    around = tuple(ring and at[stop] < at[start] and not _dashed(link) for start, stop, link in links)
     reaches = {n: _reach(at[start], at[stop], around[n]) for n, (start, stop, _) in enumerate(links)}
     levels = dict.fromkeys(reaches, 0)
     done: list[int] = []
@@ -99,7 +101,11 @@ def ink_of(link: Link) -> Ink:
         return Ink.ERROR
     if link.tone is Tone.HIT:
         return Ink.ACCENT
-    return Ink.FAINT if link.tone in (Tone.FAINT, Tone.DEAD, Tone.EMPTY) else Ink.MUTED
+    return Ink.FAINT if link.tone in (Tone.DEAD, Tone.EMPTY) else Ink.MUTED
+
+
+def _dashed(link: Link) -> bool:
+    return link.tone in (Tone.FAINT, Tone.DEAD, Tone.EMPTY)
 
 
 def _arc(sheet: Sheet, start: Rect, stop: Rect, link: Link, height: float) -> None:
@@ -112,8 +118,7 @@ def _arc(sheet: Sheet, start: Rect, stop: Rect, link: Link, height: float) -> No
     lift = (y0 + y1) / 2 - ((y0 + y1) / 2 - top) / 0.75
     lean = (x1 - x0) * 0.12
     move = Move((x1, y1), ((x0 + lean, lift), (x1 - lean, lift)))
-    dashed = link.tone in (Tone.FAINT, Tone.DEAD, Tone.EMPTY)
-    sheet.lines.append(Path((x0, y0), (move,), ink_of(link), 1.5, dashed, arrow=True))
+    sheet.lines.append(Path((x0, y0), (move,), ink_of(link), 1.5, _dashed(link), arrow=True))
 
 
 def _arc_around(sheet: Sheet, start: Rect, stop: Rect, link: Link, height: float) -> None:
@@ -123,9 +128,8 @@ def _arc_around(sheet: Sheet, start: Rect, stop: Rect, link: Link, height: float
     out, back = right - x0, x1 - left
     leaves = Move((right, top), ((x0 + out * 0.1, top), (x0 + out * 0.5, top)))
     comes = Move((x1, stop.y - 2), ((x1 - back * 0.5, top), (x1 - back * 0.1, top)))
-    dashed = link.tone in (Tone.FAINT, Tone.DEAD, Tone.EMPTY)
-    sheet.lines.append(Path((x0, start.y - 1), (leaves,), ink_of(link), 1.5, dashed))
-    sheet.lines.append(Path((left, top), (comes,), ink_of(link), 1.5, dashed, arrow=True))
+    sheet.lines.append(Path((x0, start.y - 1), (leaves,), ink_of(link), 1.5))
+    sheet.lines.append(Path((left, top), (comes,), ink_of(link), 1.5, arrow=True))
 
 
 def _words_around(sheet: Sheet, start: Rect, stop: Rect, link: Link, height: float) -> None:
@@ -148,7 +152,8 @@ def _words(sheet: Sheet, start: Rect, stop: Rect, link: Link, height: float) -> 
         return
     wide = sheet.measure(link.text, SMALL, Face.SANS)
     top, x0, x1 = min(start.y, stop.y) - height, start.middle[0], stop.middle[0]
-    for share, y in ((0.5, top - 8), (0.5, top + 9), (0.4, top - 8), (0.6, top - 8), (0.4, top + 10), (0.6, top + 10)):
+    for share, down in _PLACES:
+        y = top + down
         x = sheet.within(x0 + (x1 - x0) * share, wide)
         # A little lower than the line: its own arc passes at the lower edge.
         room = Rect(x - wide / 2 - 1, y - 8, wide + 2, 15)

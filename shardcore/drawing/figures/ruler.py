@@ -65,7 +65,7 @@ def place_ruler(sheet: Sheet, figure: Ruler, first: int, top: float) -> float:
     scale = scale_of(sheet, figure)
     lanes = lanes_of_items(figure.items)
     at = {n: item.at + item.size / 2 for n, item in enumerate(figure.items, first)}
-    arcs = arcs_of([ends for ends in sheet.links if ends[0] in at and ends[1] in at], at)
+    arcs = arcs_of([ends for ends in sheet.links if ends[0] in at and ends[1] in at], at, ring=figure.ring)
     names = names_of(sheet, scale, figure.items, first)
     y += lanes_of(names) * LANE
     reach = arcs.height + (_MARK + 2 if any(item.size == 0 for item in figure.items) or names else 0)

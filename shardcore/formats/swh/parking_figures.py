@@ -23,6 +23,8 @@ JUMPS = 8
 """Jumps that are drawn one by one; of more, the first ones."""
 
 FIRST_JUMPS = 3
+MANY = "…"
+"""What the text of several jumps begins with: their arrow is dashed."""
 ROUND_ROWS = ("start", "after w0, w1, w2", "after w3, w4, w5", "after w6, w7, 32")
 
 
@@ -220,7 +222,7 @@ def path_of(first: int, step: int, displacement: int, slots: int) -> tuple[list[
         path.append((at % slots, f"+{step}" if at < slots else f"+{step} - {slots}"))
     if not whole:
         left = probes - FIRST_JUMPS
-        path.append(((first + step * probes) % slots, f"… {grouped_digits(left)} more jumps"))
+        path.append(((first + step * probes) % slots, f"{MANY} {grouped_digits(left)} more jumps"))
     if turns:
         path.append(((path[-1][0] + turns) % slots, f"+{turns} (p1)"))
     return path, whole
@@ -239,7 +241,8 @@ def ring_links(path: Sequence[tuple[int, str]]) -> list[Link]:
     links = [Link("f", f"slot {path[0][0]}", "start", Tone.KEY)]
     for (before, _), (after, text) in itertools.pairwise(path):
         if before != after:
-            links.append(Link(f"slot {before}", f"slot {after}", text, Tone.KEY))
+            tone = Tone.FAINT if text.startswith(MANY) else Tone.KEY
+            links.append(Link(f"slot {before}", f"slot {after}", text, tone))
     return links
 
 
@@ -256,14 +259,15 @@ def long_ring_figure(
         doc = f"The key begins at slot {slot}." if not number else f"{text}: slot {slot}."
         items.append(Item(word, (geometry.slot_span(slot),), slot, 0, tone, doc, name=f"jump {number}", here=last))
         if number:
-            links.append(Link(f"jump {number - 1}", f"jump {number}", text, Tone.KEY))
+            many = text.startswith(MANY)
+            links.append(Link(f"jump {number - 1}", f"jump {number}", text, Tone.FAINT if many else Tone.KEY))
     for car in cars:
         if not car.sought:
             tone = _tone_of((car,))
             doc = f"{tag(car.key)}…, of the same bucket, {car.verdict}: slot {car.slot}."
             items.append(Item(tag(car.key), (geometry.slot_span(car.slot),), car.slot, 0, tone, doc))
     title = f"All {grouped_digits(geometry.slots)} slots, a ring: after the last comes the first"
-    return Ruler(title, 0, geometry.slots, tuple(items), "slots"), links
+    return Ruler(title, 0, geometry.slots, tuple(items), "slots", ring=True), links
 
 
 def around_figure(geometry: Geometry, shown: range, held: Sequence[Held], cars: Sequence[Car]) -> Cells:
