@@ -100,7 +100,7 @@ def _arrive(sheet: Sheet, item: int, y: float, x: float, track: int) -> list[Poi
         down = _under_heading(sheet, item, y, x)
         if down is not None:
             return down
-    if row is not None and (box.x <= row.x + 2 or (box.right < row.right - 2 and x < row.middle[0])):
+    if row is not None and (box.x <= row.x + 2 or x < row.middle[0]):
         at = max(row.x - _ASIDE - _NEXT * track, 3.0)
         return [(at, y), (at, row.middle[1]), (row.x - 1, row.middle[1])]
     if row is not None:

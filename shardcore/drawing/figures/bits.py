@@ -13,6 +13,8 @@ from shardcore.drawing.picture import Anchor, Box, Face, Ink, Rect
 from shardcore.drawing.sheet import Sheet
 
 _LEAST = 7.8
+_EASY = 10.5
+"""Pixels of a bit in a single row: narrower, digits and handles run into each other."""
 """Pixels of a cell in which a digit can be read; rows are broken before cells become narrower."""
 _WIDEST = 20.0
 _WIDEST_OF_FEW = 30.0
@@ -54,7 +56,7 @@ def place_bits(sheet: Sheet, figure: Bits, first: int, top: float) -> float:
 
 def _rows(sheet: Sheet, figure: Bits) -> list[_Row]:
     each = max(figure.width, 1)
-    while sheet.room / each < _LEAST and each > _BYTE:
+    while sheet.room / each < (_EASY if each == figure.width else _LEAST) and each > _BYTE:
         each = -(-each // 2)
     cell = min(_WIDEST_OF_FEW if figure.width <= _FEW else _WIDEST, sheet.room / each)
     rows = []
