@@ -51,6 +51,7 @@ class DrawingPlace(QObject):
         self._sketches: tuple[Sketch, ...] = ()
         self._wish: Wish | None = None
         self._to_front = False
+        self._uri = ""
         self.panel: DrawingPanel | None = None
         self.remembered: dict[str, str] = {}
         # The bytes get their new height one after the other with everything else.
@@ -85,13 +86,23 @@ class DrawingPlace(QObject):
         return self._tabs.drawing_in_front
 
     def opened(self) -> None:
-        """Something else is open: the tabs are gone; drawings that were in front come back where there are any."""
-        self._to_front = self._to_front or (self.panel is not None and not self.panel.isHidden())
-        self._forget()
+        """Something is open, and the tabs are gone. Where it is the same file, with other bytes, drawings stay."""
+        before, self._uri = self._uri, self._session.request.uri
+        again = self._uri == before
+        if again and self.panel is not None and not self.panel.isHidden():
+            self._sketches, self._to_front = (), True
+            self._tabs.set_drawing(True)
+            self._bring(True)
+        else:
+            self._to_front = self._to_front and (again or not before)
+            self._forget()
         self._learn()
 
     def _closed(self) -> None:
-        self._to_front = False
+        if self._session.replacing:
+            # What comes instead may be the same file: `opened` knows.
+            return
+        self._to_front, self._uri = False, ""
         self._forget()
 
     def _forget(self) -> None:

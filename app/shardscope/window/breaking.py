@@ -20,6 +20,7 @@ from shardscope.hex.panel import HexPanel
 from shardscope.looks.remedies import plain_words
 from shardscope.opening import OpenRequest
 from shardscope.session import Session
+from shardscope.walk import Walk
 from shardscope.window.error_bar import ErrorBar, Tone
 
 
@@ -52,6 +53,7 @@ class Breaking(QObject):
         self._show = show
         self._window = window
         self._top = 0
+        self._walk = Walk()
         self._question: QMessageBox | None = None
         self.sandbox, self.actions = panel.sandbox, panel.actions_
         self.banner = SandboxBanner(self.sandbox, self.actions, bytes_)
@@ -62,7 +64,7 @@ class Breaking(QObject):
         session.may_leave = self._may_leave
         self.sandbox.changed.connect(self._changed)
         self.sandbox.reopening.connect(self._keep_place)
-        self.sandbox.reopened.connect(lambda: bytes_.state.scroll_to(self._top))
+        self.sandbox.reopened.connect(self._back_in_place)
         self.sandbox.saved.connect(self._saved)
         actions = self.actions
         actions.leave_wanted.connect(lambda: self.sandbox.switch(False))
@@ -126,6 +128,14 @@ class Breaking(QObject):
 
     def _keep_place(self) -> None:
         self._top = max(self._bytes.state.visible_bytes[0], 0)
+        walk = self._session.walk
+        if walk.steps or walk.key != self._walk.key:
+            self._walk = walk
+
+    def _back_in_place(self) -> None:
+        """What was in view is in view, and the lookup is made again: what the same key finds in the changed bytes."""
+        self._bytes.state.scroll_to(self._top)
+        self._session.look_up_again(self._walk)
 
     def _show_panel(self, _: bool) -> None:
         if self.sandbox.on or not self.sandbox.why_not:

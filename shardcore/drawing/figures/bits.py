@@ -12,9 +12,9 @@ from shardcore.drawing.names import LANE, Wanted, in_lanes, lanes_of, write_name
 from shardcore.drawing.picture import Anchor, Box, Face, Ink, Rect
 from shardcore.drawing.sheet import Sheet
 
-_LEAST = 7.8
 _EASY = 10.5
-"""Pixels of a bit in a single row: narrower, digits and handles run into each other."""
+"""Pixels of a cell in a row that is not broken: in narrower ones handles run into each other."""
+_LEAST = 7.8
 """Pixels of a cell in which a digit can be read; rows are broken before cells become narrower."""
 _WIDEST = 20.0
 _WIDEST_OF_FEW = 30.0
