@@ -51,6 +51,7 @@ class DrawingPlace(QObject):
         self._sketches: tuple[Sketch, ...] = ()
         self._wish: Wish | None = None
         self._to_front = False
+        self._known = False
         self._uri = ""
         self.panel: DrawingPanel | None = None
         self.remembered: dict[str, str] = {}
@@ -90,7 +91,7 @@ class DrawingPlace(QObject):
         before, self._uri = self._uri, self._session.request.uri
         again = self._uri == before
         if again and self.panel is not None and not self.panel.isHidden():
-            self._sketches, self._to_front = (), True
+            self._sketches, self._known, self._to_front = (), False, True
             self._tabs.set_drawing(True)
             self._bring(True)
         else:
@@ -106,26 +107,31 @@ class DrawingPlace(QObject):
         self._forget()
 
     def _forget(self) -> None:
-        self._sketches = ()
+        self._sketches, self._known = (), False
         if self.panel is not None:
             self.panel.clear()
         self._bring(False)
         self._enable()
 
     def _learn(self, *_: object) -> None:
-        """Asks what can be drawn, in a job."""
+        """Asks what can be drawn, in a job; while a key is looked up, nothing but that lookup is waited for."""
+        if self._session.walk.waits:
+            return
         trace = self._session.walk.trace
 
         def take(sketches: tuple[Sketch, ...]) -> None:
-            self._sketches = sketches
-            self._refresh()
+            if not self._session.walk.waits:
+                self._sketches, self._known = sketches, True
+                self._refresh()
 
         self._session.ask(
             lambda shard, _: shard.sketches(trace), take, key=("sketches", self), priority=Priority.SELECTED
         )
 
     def _step_changed(self, walk: Walk) -> None:
-        self._refresh()
+        # The drawing of a step alone would come to the front before those that it stands beside are known.
+        if self._known:
+            self._refresh()
 
     def _refresh(self) -> None:
         there = bool(self.sketches)
