@@ -132,7 +132,7 @@ def _level(sheet: Sheet, ends: tuple[float, float], above: float, y: float) -> f
 def _name_of(sheet: Sheet, item: int) -> Rect | None:
     """Where the name of a mark stands, above it at the end of its leader: an arrow comes to it. None without."""
     box = sheet.bounds[item]
-    names = (text.rect for text in sheet.texts if text.item == item and text.rect.bottom < box.y - _NUMBERS)
+    names = (text.rect for text in sheet.texts if text.item == item and text.rect.bottom < box.y + _ENTRY)
     return next((name for name in names if box.w <= _NARROW and name.x - 2 <= box.middle[0] <= name.right + 2), None)
 
 
