@@ -68,7 +68,7 @@ fuzz: $(VENV)/test.stamp ## throw damaged files at every reader
 	$(BIN)/python -m tests.fuzz $(ARGS)
 
 # Each picture: its name, then what is shown in it and how. Drawings are SVG, light and dark.
-SHOT = QT_QPA_PLATFORM=offscreen $(BIN)/shardscope --size 1440x840 --screenshot
+SHOT = QT_QPA_PLATFORM=offscreen $(BIN)/shardscope --size 1440x$(or $(1),840) --screenshot
 SAMPLES := resources/samples
 SWH_KEY := a1d4f7a74d5e156d6a3be2432c2767fc6cdc91ab95b833e0f015cf38715b7cda
 MDB_SHARD := mdb/cache/b31c58f4afe1d61b870f2aea365c952c79fd311d1fe55c9f3bbebf30df872205.mdb
@@ -93,9 +93,9 @@ screenshots: $(VENV)/run.stamp ## render docs/images/ again, without a display
 	$(call draw,records,xorb/chunks.xorb 1,records)
 	$(call draw,lanes,xorb/chunks.xorb 1,lanes)
 	$(BIN)/shardcore compare --count 1000 --size 1K --svg docs/images/formats.svg --force
-	$(SHOT) docs/images/drawing.png $(SAMPLES)/swh/small.shard --trace $(SWH_KEY) --step 9 --show drawing:parking
-	$(SHOT) docs/images/drawing-dark.png $(SAMPLES)/swh/small.shard --trace $(SWH_KEY) --step 9 --show drawing:parking --theme dark
-	$(SHOT) docs/images/charts.png $(SAMPLES)/bloscpack/array.blp --select 0x2f6 --show charts
+	$(call SHOT,920) docs/images/drawing.png $(SAMPLES)/swh/small.shard --trace $(SWH_KEY) --step 9 --show drawing:parking
+	$(call SHOT,920) docs/images/drawing-dark.png $(SAMPLES)/swh/small.shard --trace $(SWH_KEY) --step 9 --show drawing:parking --theme dark
+	$(call SHOT) docs/images/charts.png $(SAMPLES)/bloscpack/array.blp --select 0x2f6 --show charts
 	$(BIN)/python -m tests.pictures docs/images
 
 clean: ## remove caches and what was built

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from PySide6.QtCore import QObject, Signal
@@ -231,8 +231,23 @@ class Session(Opened):
 
     def look_up(self, key: str) -> None:
         """Traces a key, in a job; the newest wins. Its first step is the current one then."""
-        if self.shard is None or not key:
+        if self.shard is not None and key:
+            self._trace(key, lambda: self.go_to_step(0))
+
+    def look_up_again(self, walk: Walk) -> None:
+        """Traces the key of a lookup in the bytes that are open now; its step stays, and so does the selection."""
+        if self.shard is None or not walk.key:
             return
+
+        def stay() -> None:
+            if self.walk.steps:
+                self.walk = replace(self.walk, step=min(max(walk.step, 0), self.walk.steps - 1))
+                self.step_changed.emit(self.walk)
+                self._light(self.walk.lights, self.arrows)
+
+        self._trace(walk.key, stay)
+
+    def _trace(self, key: str, then: Callable[[], None]) -> None:
         self.walk = Walk(key)
         self._light((), self.arrows)
         self.walk_changed.emit(self.walk)
@@ -240,7 +255,7 @@ class Session(Opened):
         def take(walk: Walk) -> None:
             self.walk = walk
             self.walk_changed.emit(walk)
-            self.go_to_step(0)
+            then()
 
         def failed(error: BaseException) -> None:
             if not isinstance(error, ShardError):

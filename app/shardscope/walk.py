@@ -36,6 +36,11 @@ class Walk:
         return len(self.trace.steps) if self.trace is not None else 0
 
     @property
+    def waits(self) -> bool:
+        """Whether a key is being looked up."""
+        return bool(self.key) and self.trace is None and self.error is None
+
+    @property
     def lights(self) -> tuple[Light, ...]:
         """What the current step lights."""
         return lights_of(self.trace.steps[self.step]) if self.trace is not None and self.step >= 0 else ()

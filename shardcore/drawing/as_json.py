@@ -59,7 +59,7 @@ def _figure(figure: Figure) -> dict[str, Any]:
 
 
 def _ruler(figure: Ruler) -> dict[str, Any]:
-    ends = {"start": figure.start, "stop": figure.stop, "unit": figure.unit}
+    ends = {"start": figure.start, "stop": figure.stop, "unit": figure.unit, "ring": figure.ring}
     return {"kind": "ruler", "title": figure.title, **ends, "items": [_item(item) for item in figure.items]}
 
 

@@ -109,6 +109,7 @@ class Ruler:
         stop: One past its last; greater than `start`.
         items: Stretches, and marks (`size` 0). Those that overlap are drawn in lanes.
         unit: What it counts: `bytes`.
+        ring: Whether its end is followed by its start: arrows to the left go around, but for dashed ones.
     """
 
     title: str
@@ -116,6 +117,7 @@ class Ruler:
     stop: float
     items: tuple[Item, ...] = ()
     unit: str = ""
+    ring: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +130,7 @@ class Cells:
         items: What stands in some of them: `at` is the cell; `size` is 1.
         columns: Cells in a row; 0 puts as many side by side as there is room for.
         first: The number of the first cell drawn, when those before are left out.
-        ring: Whether the last cell is followed by the first.
+        ring: Whether the last cell is followed by the first: arrows to the left go around, but for dashed ones.
         numbered: Whether cells tell their numbers.
         column_names: A name over each column; empty for none.
         row_names: A name before each row; empty for none.

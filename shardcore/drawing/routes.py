@@ -25,6 +25,8 @@ _ASIDE = 9.0
 _NEXT = 5.0
 _NUMBERS = 22.0
 _UNDER = 10.0
+_NARROW = 12.0
+"""Pixels: marks, not boxes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +84,9 @@ def _route(
 
 
 def _away(sheet: Sheet, item: int, y: float, towards: float, track: int) -> list[Point]:
-    """From an item down to `y`: from its lower side, or from the side of its row in a table."""
+    """From an item down to `y`: from its lower side, or from the side of its row in a table that goes on below."""
     box, row = sheet.bounds[item], sheet.rows.get(item)
-    if row is None:
+    if row is None or item in sheet.feet:
         x = _leave(sheet, box, box.bottom, y, towards)
         return [(x, box.bottom + 1)]
     x = min(row.right + _ASIDE + _NEXT * track, sheet.width - 3)
@@ -94,13 +96,18 @@ def _away(sheet: Sheet, item: int, y: float, towards: float, track: int) -> list
 def _arrive(sheet: Sheet, item: int, y: float, x: float, track: int) -> list[Point]:
     """From `(x, y)` to an item: to its upper side, or to the side of its row in a table."""
     box, row = sheet.bounds[item], sheet.rows.get(item)
-    if row is not None and box.x <= row.x + 2:
+    if row is not None and row.x + 2 < box.x and box.right < row.right - 2:
+        down = _under_heading(sheet, item, y, x)
+        if down is not None:
+            return down
+    if row is not None and (box.x <= row.x + 2 or x < row.middle[0]):
         at = max(row.x - _ASIDE - _NEXT * track, 3.0)
         return [(at, y), (at, row.middle[1]), (row.x - 1, row.middle[1])]
     if row is not None:
         at = min(row.right + _ASIDE + _NEXT * track, sheet.width - 3)
         at = _clear(sheet, y, row.middle[1], at, (at, sheet.width - 3), _ROOM)
         return [(at, y), (at, row.middle[1]), (row.right + 2, row.middle[1])]
+    box = _name_of(sheet, item) or box
     entry = _leave(sheet, box, y, box.y, x)
     end = (entry, box.y - 2)
     if not _meets(sheet, entry, y, box.y):
@@ -110,8 +117,40 @@ def _arrive(sheet: Sheet, item: int, y: float, x: float, track: int) -> list[Poi
         side = sheet.left - _ASIDE - _NEXT * min(track, 1)
         return [(side, y), (side, box.middle[1]), (box.x - 2, box.middle[1])]
     clear = _clear(sheet, y, box.y, entry, (2.0, sheet.width - 2), _ROOM)
-    low = box.y - _ENTRY
+    low = _level(sheet, (clear, entry), y, box.y - _ENTRY)
     return [(clear, y), (clear, low), (entry, low), end]
+
+
+def _level(sheet: Sheet, ends: tuple[float, float], above: float, y: float) -> float:
+    """The height nearest to `y` where a level line meets no text; `y` itself where there is none below `above`."""
+    left, right = min(ends) - _CLEAR, max(ends) + _CLEAR
+    band = [text.rect for text in sheet.texts if text.rect.x < right and left < text.rect.right]
+    heights = sorted([y, *(rect.y - _CLEAR for rect in band if above < rect.y < y)], reverse=True)
+    return next((one for one in heights if all(not rect.y - 1 < one < rect.bottom + 1 for rect in band)), y)
+
+
+def _name_of(sheet: Sheet, item: int) -> Rect | None:
+    """Where the name of a mark stands, above it at the end of its leader: an arrow comes to it. None without."""
+    box = sheet.bounds[item]
+    names = (text.rect for text in sheet.texts if text.item == item and text.rect.bottom < box.y + _ENTRY)
+    return next((name for name in names if box.w <= _NARROW and name.x - 2 <= box.middle[0] <= name.right + 2), None)
+
+
+def _under_heading(sheet: Sheet, item: int, y: float, x: float) -> list[Point] | None:
+    """Down to an item of the first row of a table: past the title, then beside the heading of its column.
+
+    None for items of other rows, and where the heading leaves no room.
+    """
+    if item not in sheet.heads:
+        return None
+    box, low = sheet.bounds[item], sheet.heads[item]
+    entry = _leave(sheet, box, low, box.y, x)
+    if _meets(sheet, entry, low, box.y):
+        return None
+    if not _meets(sheet, entry, y, low):
+        return [(entry, y), (entry, box.y - 1)]
+    clear = _clear(sheet, y, low, entry, (2.0, sheet.width - 2), _ROOM)
+    return [(clear, y), (clear, low), (entry, low), (entry, box.y - 1)]
 
 
 def _within_table(sheet: Sheet, upper: int, lower: int, tracks: list[int], figure: int) -> list[Point]:

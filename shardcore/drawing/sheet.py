@@ -31,7 +31,9 @@ class Sheet:
         measure: How wide texts are.
         links: The arrows within the figure that is placed, as pairs of item numbers; figures draw those they can.
         bounds: Where each item is, for arrows.
-        rows: The rows of tables that items stand in: arrows come to them from the side.
+        rows: The rows of tables that items stand in: arrows come to them from the side, if not from above.
+        heads: The items of the first rows of tables, with the height between title and headings.
+        feet: The items of the last rows: arrows leave them downwards.
     """
 
     width: float
@@ -39,6 +41,8 @@ class Sheet:
     links: list[tuple[int, int, Link]] = field(default_factory=list)
     bounds: dict[int, Rect] = field(default_factory=dict)
     rows: dict[int, Rect] = field(default_factory=dict)
+    heads: dict[int, float] = field(default_factory=dict)
+    feet: set[int] = field(default_factory=set)
     areas: list[Area] = field(default_factory=list)
     grips: list[Grip] = field(default_factory=list)
     fills: list[Path] = field(default_factory=list)

@@ -57,6 +57,7 @@ class DrawingPanel(QWidget):
         self._known: dict[str, dict[str, Control]] = {}
         self._grabbed: dict[str, Any] = {}
         self._item_wanted = ""
+        self._drawn: Sketch | None = None
         self.name = ""
         self.drawing: Drawing | None = None
         self.tabs = QTabBar()
@@ -239,6 +240,7 @@ class DrawingPanel(QWidget):
 
     def _take(self, drawing: Drawing | None) -> None:
         self.notice.hide()
+        self._drawn = self._sketch
         if drawing is not None and self._sketch is not None:
             # Where a value has to be read, a control is there from the first drawing on.
             self._forget_changed(self._sketch)
@@ -250,6 +252,9 @@ class DrawingPanel(QWidget):
         self.drawn.emit()
 
     def _failed(self, error: BaseException) -> None:
+        if self._drawn is not self._sketch:
+            # What is shown is of another sketch, or of other bytes.
+            self._take(None)
         self.notice.set_text(self.tr("This cannot be drawn: {0}").format(plain_words(error)))
         self.notice.show()
 

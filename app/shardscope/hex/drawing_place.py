@@ -52,6 +52,8 @@ class DrawingPlace(QObject):
         self._wish: Wish | None = None
         self._learning = False
         self._to_front = False
+        self._known = False
+        self._uri = ""
         self.panel: DrawingPanel | None = None
         self.remembered: dict[str, str] = {}
         # The bytes get their new height one after the other with everything else.
@@ -86,29 +88,43 @@ class DrawingPlace(QObject):
         return self._tabs.drawing_in_front
 
     def opened(self) -> None:
-        """Something else is open: the tabs are gone; drawings that were in front come back where there are any."""
-        self._to_front = self._to_front or (self.panel is not None and not self.panel.isHidden())
-        self._forget()
+        """Something is open, and the tabs are gone. Where it is the same file, with other bytes, drawings stay."""
+        before, self._uri = self._uri, self._session.request.uri
+        again = self._uri == before
+        if again and self.panel is not None and not self.panel.isHidden():
+            self._sketches, self._known, self._to_front = (), False, True
+            self._tabs.set_drawing(True)
+            self._bring(True)
+        else:
+            self._to_front = self._to_front and (again or not before)
+            self._forget()
         self._learn()
 
     def _closed(self) -> None:
-        self._to_front = False
+        if self._session.replacing:
+            # What comes instead may be the same file: `opened` knows.
+            return
+        self._to_front, self._uri = False, ""
         self._forget()
 
     def _forget(self) -> None:
-        self._sketches, self._learning = (), False
+        self._sketches, self._known, self._learning = (), False, False
         if self.panel is not None:
             self.panel.clear()
         self._bring(False)
         self._enable()
 
     def _learn(self, *_: object) -> None:
-        """Asks what can be drawn, in a job."""
+        """Asks what can be drawn, in a job; while a key is looked up, nothing but that lookup is waited for."""
+        if self._session.walk.waits:
+            return
         trace = self._session.walk.trace
 
         def take(sketches: tuple[Sketch, ...]) -> None:
-            self._sketches, self._learning = sketches, False
-            self._refresh()
+            self._learning = False
+            if not self._session.walk.waits:
+                self._sketches, self._known = sketches, True
+                self._refresh()
 
         def failed(_: BaseException) -> None:
             self._learning = False
@@ -123,7 +139,9 @@ class DrawingPlace(QObject):
         )
 
     def _step_changed(self, walk: Walk) -> None:
-        self._refresh()
+        # The drawing of a step alone would come to the front before those that it stands beside are known.
+        if self._known:
+            self._refresh()
 
     def _refresh(self) -> None:
         there = bool(self.sketches)

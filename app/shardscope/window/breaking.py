@@ -20,6 +20,7 @@ from shardscope.hex.panel import HexPanel
 from shardscope.looks.remedies import plain_words
 from shardscope.opening import OpenRequest
 from shardscope.session import Session
+from shardscope.walk import Walk
 from shardscope.window.error_bar import ErrorBar, Tone
 
 
@@ -52,6 +53,8 @@ class Breaking(QObject):
         self._show = show
         self._window = window
         self._top = 0
+        self._walk = Walk()
+        self._again = False
         self._question: QMessageBox | None = None
         self.sandbox, self.actions = panel.sandbox, panel.actions_
         self.banner = SandboxBanner(self.sandbox, self.actions, bytes_)
@@ -63,6 +66,8 @@ class Breaking(QObject):
         self.sandbox.changed.connect(self._changed)
         self.sandbox.reopening.connect(self._keep_place)
         self.sandbox.reopened.connect(lambda: bytes_.state.scroll_to(self._top))
+        session.opened.connect(lambda _: self._opened())
+        session.failed.connect(lambda _: setattr(self, "_again", False))
         self.sandbox.saved.connect(self._saved)
         actions = self.actions
         actions.leave_wanted.connect(lambda: self.sandbox.switch(False))
@@ -126,6 +131,15 @@ class Breaking(QObject):
 
     def _keep_place(self) -> None:
         self._top = max(self._bytes.state.visible_bytes[0], 0)
+        walk, self._again = self._session.walk, True
+        if walk.steps or walk.key != self._walk.key:
+            self._walk = walk
+
+    def _opened(self) -> None:
+        """The lookup is made again: what the same key finds in the changed bytes."""
+        again, self._again = self._again, False
+        if again:
+            self._session.look_up_again(self._walk)
 
     def _show_panel(self, _: bool) -> None:
         if self.sandbox.on or not self.sandbox.why_not:

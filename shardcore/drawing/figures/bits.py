@@ -12,6 +12,8 @@ from shardcore.drawing.names import LANE, Wanted, in_lanes, lanes_of, write_name
 from shardcore.drawing.picture import Anchor, Box, Face, Ink, Rect
 from shardcore.drawing.sheet import Sheet
 
+_EASY = 10.5
+"""Pixels of a cell in a row that is not broken: in narrower ones handles run into each other."""
 _LEAST = 7.8
 """Pixels of a cell in which a digit can be read; rows are broken before cells become narrower."""
 _WIDEST = 20.0
@@ -54,7 +56,7 @@ def place_bits(sheet: Sheet, figure: Bits, first: int, top: float) -> float:
 
 def _rows(sheet: Sheet, figure: Bits) -> list[_Row]:
     each = max(figure.width, 1)
-    while sheet.room / each < _LEAST and each > _BYTE:
+    while sheet.room / each < (_EASY if each == figure.width else _LEAST) and each > _BYTE:
         each = -(-each // 2)
     cell = min(_WIDEST_OF_FEW if figure.width <= _FEW else _WIDEST, sheet.room / each)
     rows = []
@@ -119,7 +121,7 @@ def _cells(sheet: Sheet, figure: Bits, row: _Row, y: float, fields: Sequence[Ite
             sheet.write(middle, letter[0], size=SMALL, face=Face.MONO, anchor=Anchor.MIDDLE)
         elif figure.value is not None:
             digit, inside = str(figure.value >> bit & 1), bit in covered
-            ink = Ink.TEXT if inside else Ink.FAINT
+            ink = Ink.TEXT if inside else Ink.MUTED
             sheet.write(middle, digit, size=SMALL, face=Face.MONO, ink=ink, anchor=Anchor.MIDDLE)
 
 
@@ -129,5 +131,5 @@ def _numbers(sheet: Sheet, figure: Bits, row: _Row, y: float) -> float:
     for bit in dict.fromkeys(wanted):
         text = str(bit)
         x = sheet.within(row.x(bit + 0.5), sheet.measure(text, SMALL, Face.SANS))
-        sheet.write((x, y + 11), text, size=SMALL, ink=Ink.FAINT, anchor=Anchor.MIDDLE)
+        sheet.write((x, y + 11), text, size=SMALL, ink=Ink.MUTED, anchor=Anchor.MIDDLE)
     return y + 20

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from shardcore.drawing.arcs import arcs_of
 from shardcore.drawing.figures.ruler import write_in
 from shardcore.drawing.lettering import NORMAL, SMALL, common_face
-from shardcore.drawing.model import Cells, Item
-from shardcore.drawing.picture import Anchor, Face, Ink, Move, Path, Rect
+from shardcore.drawing.model import Cells, Item, Tone
+from shardcore.drawing.picture import Anchor, Box, Face, Ink, Move, Path, Rect
 from shardcore.drawing.sheet import Sheet, plain_box
 
 _HEIGHT = 28.0
@@ -118,12 +119,19 @@ def _place_row(
 ) -> float:
     cells = range(row * grid.columns, min((row + 1) * grid.columns, figure.count))
     here = {n: float(cell) for cell in cells for n, _ in by_cell.get(cell, ())}
-    arcs = arcs_of([ends for ends in sheet.links if ends[0] in here and ends[1] in here], here)
+    within = [ends for ends in sheet.links if ends[0] in here and ends[1] in here]
+    arcs = arcs_of(within, here, ring=figure.ring and grid.rows == 1)
     y += arcs.height
     tops.append(y)
     bounds: dict[int, Rect] = {}
     face = common_face(item.text for item in figure.items)
     large = all(sheet.measure(item.text, NORMAL, face) <= grid.wide - 8 for item in figure.items)
+    joined = _runs(cells, by_cell)
+    for run in joined:
+        (_, item) = by_cell[run.start][0]
+        wide = len(run) * grid.wide - _GAP
+        sheet.boxes.append(Box(Rect(grid.x(run.start), y, wide, grid.height), item.tone, item.computed, round=4))
+    alike = {cell for run in joined for cell in run}
     for cell in cells:
         rect = Rect(grid.x(cell), y, grid.wide - _GAP, grid.height)
         inside = by_cell.get(cell, [])
@@ -132,13 +140,36 @@ def _place_row(
         for k, (n, item) in enumerate(inside):
             share = rect.w / len(inside)
             bounds[n] = Rect(rect.x + k * share, rect.y, share - (1 if k + 1 < len(inside) else 0), rect.h)
-            sheet.box(bounds[n], item, n, radius=2)
+            if cell in alike:
+                sheet.area(bounds[n], n)
+            else:
+                sheet.box(bounds[n], item, n, radius=2)
             write_in(sheet, bounds[n], item, n, face=face, large=large)
     arcs.draw(sheet, bounds)
     _row_name(sheet, figure, grid, row, y)
     if grid.board:
         return y + grid.height + _GAP
     return _numbers(sheet, figure, grid, cells, y + grid.height) + (_ROW_GAP if row + 1 < grid.rows else 0)
+
+
+def _runs(cells: range, by_cell: Mapping[int, Sequence[tuple[int, Item]]]) -> list[range]:
+    """Neighbours that are hits and say the same: one box goes around them, so that a run is seen as one."""
+    found, start = list[range](), cells.start
+    for cell in range(cells.start + 1, cells.stop + 1):
+        if cell < cells.stop and _alike(by_cell.get(start, ()), by_cell.get(cell, ())):
+            continue
+        if cell - start > 1:
+            found.append(range(start, cell))
+        start = cell
+    return found
+
+
+def _alike(ours: Sequence[tuple[int, Item]], theirs: Sequence[tuple[int, Item]]) -> bool:
+    if len(ours) != 1 or len(theirs) != 1:
+        return False
+    (_, a), (_, b) = ours[0], theirs[0]
+    same = a.text == b.text and a.computed is b.computed
+    return same and a.tone is b.tone is Tone.HIT and not (a.here or b.here)
 
 
 def _row_name(sheet: Sheet, figure: Cells, grid: _Grid, row: int, y: float) -> None:
@@ -161,7 +192,7 @@ def _numbers(sheet: Sheet, figure: Cells, grid: _Grid, cells: range, y: float) -
         number = figure.first + cell
         if number % each == 0 or cell == cells[0]:
             middle = (grid.x(cell) + (grid.wide - _GAP) / 2, y + 10)
-            sheet.write(middle, f"{number:,}", size=SMALL, ink=Ink.FAINT, anchor=Anchor.MIDDLE)
+            sheet.write(middle, f"{number:,}", size=SMALL, ink=Ink.MUTED, anchor=Anchor.MIDDLE)
     return y + _NUMBERS
 
 

@@ -92,9 +92,11 @@ def _band(sheet: Sheet, band: Band, n: int, scales: tuple[Scale, Scale], ys: tup
     sheet.bounds.setdefault(n, Rect(min(a0, b0), y0, max(a1, b1) - min(a0, b0), y1 - y0))
     room = min(a1 - a0, b1 - b0, (a1 + b1 - a0 - b0) / 2) - 12
     face = face_of(item.text)
+    if sheet.measure(item.text, SMALL, face) > room:
+        return
     for share in (0.5, 0.3, 0.7, 0.15, 0.85):
         weight = 3 * share**2 - 2 * share**3
         x = ((a0 + a1) * (1 - weight) + (b0 + b1) * weight) / 2
         place = (x, y0 + (y1 - y0) * share)
-        if room > 0 and sheet.write(place, item.text, size=SMALL, face=face, anchor=Anchor.MIDDLE, room=room, item=n):
+        if sheet.write(place, item.text, size=SMALL, face=face, anchor=Anchor.MIDDLE, room=room, item=n):
             return

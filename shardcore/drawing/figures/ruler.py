@@ -65,7 +65,7 @@ def place_ruler(sheet: Sheet, figure: Ruler, first: int, top: float) -> float:
     scale = scale_of(sheet, figure)
     lanes = lanes_of_items(figure.items)
     at = {n: item.at + item.size / 2 for n, item in enumerate(figure.items, first)}
-    arcs = arcs_of([ends for ends in sheet.links if ends[0] in at and ends[1] in at], at)
+    arcs = arcs_of([ends for ends in sheet.links if ends[0] in at and ends[1] in at], at, ring=figure.ring)
     names = names_of(sheet, scale, figure.items, first)
     y += lanes_of(names) * LANE
     reach = arcs.height + (_MARK + 2 if any(item.size == 0 for item in figure.items) or names else 0)
@@ -167,7 +167,7 @@ def place_axis(sheet: Sheet, scale: Scale, y: float, *, up: bool = False, clear:
         middle = max(min(x, sheet.right - wide / 2), sheet.left + wide / 2)
         near = any(abs(other.middle[0] - middle) < (other.w + wide) / 2 + _APART for other in written)
         if not near and all(abs(line - middle) > wide / 2 + 3 for line in clear):
-            found = sheet.write((middle, y + sign * 13), text, size=SMALL, ink=Ink.FAINT, anchor=Anchor.MIDDLE)
+            found = sheet.write((middle, y + sign * 13), text, size=SMALL, ink=Ink.MUTED, anchor=Anchor.MIDDLE)
             written += [found] if found is not None else []
     return y + sign * AXIS
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from shardcore.drawing.lettering import NORMAL, SMALL, face_of, is_number
 from shardcore.drawing.model import Table, Tone
 from shardcore.drawing.picture import Anchor, Face, Ink, Rect
-from shardcore.drawing.sheet import Sheet
+from shardcore.drawing.sheet import TITLE_GAP, Sheet
 
 _ROW = 25.0
 _HEAD = 22.0
@@ -36,6 +36,10 @@ def place_table(sheet: Sheet, figure: Table, first: int, top: float) -> float:
             else:
                 sheet.area(rect, n)
             sheet.rows[n] = Rect(sheet.left, y, right - sheet.left, _ROW)
+            if count == 0:
+                sheet.heads[n] = y - _HEAD - TITLE_GAP / 2
+            if count + 1 == len(figure.rows):
+                sheet.feet.add(n)
             _write(sheet, rect, item.text, number, item=n)
             n += 1
         y += _ROW

@@ -98,13 +98,13 @@ class RulersSketch:
             byte = int(scene.trace.key.removeprefix("@"))
             rows.append(("plain byte", str(byte), "asked for", Tone.KEY))
         size = (byte - inside) // number if number else 0
-        how = (f"{byte} // {size}", f"{byte} mod {size}") if size else ("the first", "as it is")
+        how = (f"// {size}", f"mod {size}") if size else ("the first", "as it is")
         rows.append(("chunk", str(number), how[0], Tone.TWO))
-        rows.append(("byte of the chunk", str(inside), how[1], Tone.TWO))
+        rows.append(("byte of it", str(inside), how[1], Tone.TWO))
         if chunk.header.nblocks:
             block, rest = divmod(within, chunk.header.blocksize)
-            rows.append(("block", str(block), f"{within} // {chunk.header.blocksize}", Tone.THREE))
-            rows.append(("byte of the block", str(rest), f"{within} mod {chunk.header.blocksize}", Tone.THREE))
+            rows.append(("block", str(block), f"// {chunk.header.blocksize}", Tone.THREE))
+            rows.append(("byte of it", str(rest), f"mod {chunk.header.blocksize}", Tone.THREE))
         return rows
 
     def _caption(self, chunk: Placed, *, good: bool, offsets: bool) -> str:

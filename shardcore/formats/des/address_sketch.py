@@ -359,8 +359,8 @@ class AddressSketch:
         else:
             own = self._own_name()
             same = own is not None and own.hex == route.hex
-            answer = "in this file" if same else "not in this file"
-            caption = f"{who} would be looked for {answer}: its name would be {pieces}."
+            would = "would" if same else "would not"
+            caption = f"{who} {would} be looked for in this file: the name of its file is {pieces}."
         title = f"Where {shown_uid(uid.text)} would lie"
         return Drawing(title, tuple(figures), tuple(links), caption, more, what_if=True)
 

@@ -32,7 +32,7 @@ FEW = 3
 SHOWN = 13
 """Pieces drawn on a ruler."""
 
-_LEGEND = {Tone.HIT: "stored already", Tone.MISS: "new: has to be stored"}
+_LEGEND = {Tone.DATA: "stored already", Tone.MISS: "new: has to be stored"}
 _PLACE = Control(
     "place", "Insert at, in % of the file", Kind.SLIDER, 30, 0, 100, doc="Where the 10 bytes are inserted."
 )
@@ -126,7 +126,7 @@ def _pieces(ends: Sequence[int], misses: Sequence[bool], place: int) -> tuple[tu
     for n in range(first, min(first + SHOWN, len(ends))):
         size, miss = ends[n] - starts[n], misses[n]
         doc = f"Piece {n}, {plural(size, 'byte')}: " + ("it is new and has to be stored." if miss else "it is stored.")
-        items.append(Item(f"{size:,}", (), starts[n], size, Tone.MISS if miss else Tone.HIT, doc))
+        items.append(Item(f"{size:,}", (), starts[n], size, Tone.MISS if miss else Tone.DATA, doc))
     return tuple(items), starts[first], ends[first + len(items) - 1], len(ends) - len(items)
 
 

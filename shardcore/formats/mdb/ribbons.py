@@ -86,7 +86,8 @@ def ribbons_drawing(scene: Scene, number: int) -> Drawing:
         tuple(sorted(bands, key=lambda band: band.item.here)),
     )
     files_left, segments_left = scene.index.counts[0] - len(files), len(scene.index.segments) - len(bands)
-    caption = _caption(scene.sums, any(not shelf.listed for shelf in shelves))
+    caption = "Nothing in this shard has the key looked for. " if scene.key is not None and scene.row < 0 else ""
+    caption += _caption(scene.sums, any(not shelf.listed for shelf in shelves))
     left_out = files_left + segments_left
     return Drawing("What files are made of", (figure,), (), caption, more=left_out, legend=_LEGEND)
 

@@ -126,7 +126,7 @@ def ends_figure(parts: HashParts, bucket: int, place: Place) -> Table:
     if bucket:
         rows.insert(0, _end_row(bucket - 1, place.positions[0], place.lows[0], r, place.start, "before"))
     headings = ("bucket", "its one-bit at", "zeros before it: high", "low", f"value ends: high × {1 << r} + low")
-    return Table("4 · A value begins where the one before it ends", headings, tuple(rows))
+    return Table("4 · Where values end", headings, tuple(rows))
 
 
 def _end_row(bucket: int, position: int, low: int, r: int, end: int, which: str = "") -> tuple[Item, ...]:

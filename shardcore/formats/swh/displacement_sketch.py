@@ -67,8 +67,8 @@ class DisplacementSketch:
         )
         caption = (
             f"Each of the {plural(parts.buckets, 'displacement')} takes only as many bits as it needs, "
-            f"{parts.store_bits} in all, so the place of one has to be found. The file keeps where each value ends: "
-            "the high part as one-bits among zeros, the low part beside."
+            f"{parts.store_bits} in all, so the place of one has to be found. The file keeps where each value "
+            "ends, and the next begins there: the high part as one-bits among zeros, the low part beside."
         )
         return Drawing(
             f"From bits to the displacement of bucket {hashed.bucket}", figures, links_between(figures), caption

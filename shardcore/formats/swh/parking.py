@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from shardcore.drawing.controls import chosen
@@ -115,6 +116,7 @@ class ParkingSketch:
             caption_of(geometry, hashed, tried, street, few=self._scene.hashing.few),
             more=geometry.slots - shown,
             what_if=tried != hashed.displacement,
+            legend=MappingProxyType({Tone.KEY: "a key of the bucket"}),
         )
 
     def _street(self, hashed: Hashed, tried: int) -> Street:

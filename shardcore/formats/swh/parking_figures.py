@@ -23,6 +23,8 @@ JUMPS = 8
 """Jumps that are drawn one by one; of more, the first ones."""
 
 FIRST_JUMPS = 3
+MANY = "…"
+"""What the text of several jumps begins with: their arrow is dashed."""
 ROUND_ROWS = ("start", "after w0, w1, w2", "after w3, w4, w5", "after w6, w7, 32")
 
 
@@ -165,7 +167,7 @@ def cars_figure(cars: Sequence[Car], bucket: int, displacement: int, slots: int)
             Item(
                 f"({car.first} + {car.step} · {probes} + {turns}) mod {slots}", doc="f + h · p0 + p1, around the ring."
             ),
-            Item(str(car.slot), tone=Tone.HIT if car.fits else Tone.MISS, doc=f"Slot {car.slot}."),
+            Item(str(car.slot), tone=_tone_of((car,)), doc=f"Slot {car.slot}."),
             Item(car.verdict, tone=Tone.PLAIN if car.fits else Tone.MISS),
         )
         for car in cars
@@ -193,15 +195,21 @@ def slot_item(geometry: Geometry, slot: int, held: Held, cars: Sequence[Car]) ->
     span = (geometry.slot_span(slot),)
     name, sought = f"slot {slot}", any(car.sought for car in here)
     if here:
-        tone = Tone.HIT if all(car.fits for car in here) else Tone.MISS
         stranger = not here[0].spans  # with a key that is not there what lies in the slot is compared
         text = _short(held.key if stranger and held.key is not None else here[0].key)
         doc = f"Slot {slot}: " + "; ".join(f"{tag(car.key)}… {car.verdict}" for car in here) + "."
-        return Item(text, span, slot, tone=tone, doc=doc, name=name, here=sought)
+        return Item(text, span, slot, tone=_tone_of(here), doc=doc, name=name, here=sought)
     if held.key is None or held.moving:
         doc = f"Slot {slot} is unused." if held.key is None else f"Slot {slot} is kept for {tag(held.key)}…"
         return Item("", span, slot, tone=Tone.EMPTY, doc=doc, name=name)
     return Item(_short(held.key), span, slot, tone=Tone.FAINT, doc=f"Slot {slot} holds {held.key.hex()}.", name=name)
+
+
+def _tone_of(cars: Sequence[Car]) -> Tone:
+    """What keys on one slot are: in each other's way, the one that is looked at, or others of its bucket."""
+    if not all(car.fits for car in cars):
+        return Tone.MISS
+    return Tone.HIT if any(car.sought for car in cars) else Tone.KEY
 
 
 def path_of(first: int, step: int, displacement: int, slots: int) -> tuple[list[tuple[int, str]], bool]:
@@ -214,7 +222,7 @@ def path_of(first: int, step: int, displacement: int, slots: int) -> tuple[list[
         path.append((at % slots, f"+{step}" if at < slots else f"+{step} - {slots}"))
     if not whole:
         left = probes - FIRST_JUMPS
-        path.append(((first + step * probes) % slots, f"… {grouped_digits(left)} more jumps"))
+        path.append(((first + step * probes) % slots, f"{MANY} {grouped_digits(left)} more jumps"))
     if turns:
         path.append(((path[-1][0] + turns) % slots, f"+{turns} (p1)"))
     return path, whole
@@ -233,7 +241,8 @@ def ring_links(path: Sequence[tuple[int, str]]) -> list[Link]:
     links = [Link("f", f"slot {path[0][0]}", "start", Tone.KEY)]
     for (before, _), (after, text) in itertools.pairwise(path):
         if before != after:
-            links.append(Link(f"slot {before}", f"slot {after}", text, Tone.KEY))
+            tone = Tone.FAINT if text.startswith(MANY) else Tone.KEY
+            links.append(Link(f"slot {before}", f"slot {after}", text, tone))
     return links
 
 
@@ -250,14 +259,15 @@ def long_ring_figure(
         doc = f"The key begins at slot {slot}." if not number else f"{text}: slot {slot}."
         items.append(Item(word, (geometry.slot_span(slot),), slot, 0, tone, doc, name=f"jump {number}", here=last))
         if number:
-            links.append(Link(f"jump {number - 1}", f"jump {number}", text, Tone.KEY))
+            many = text.startswith(MANY)
+            links.append(Link(f"jump {number - 1}", f"jump {number}", text, Tone.FAINT if many else Tone.KEY))
     for car in cars:
         if not car.sought:
-            tone = Tone.HIT if car.fits else Tone.MISS
+            tone = _tone_of((car,))
             doc = f"{tag(car.key)}…, of the same bucket, {car.verdict}: slot {car.slot}."
             items.append(Item(tag(car.key), (geometry.slot_span(car.slot),), car.slot, 0, tone, doc))
     title = f"All {grouped_digits(geometry.slots)} slots, a ring: after the last comes the first"
-    return Ruler(title, 0, geometry.slots, tuple(items), "slots"), links
+    return Ruler(title, 0, geometry.slots, tuple(items), "slots", ring=True), links
 
 
 def around_figure(geometry: Geometry, shown: range, held: Sequence[Held], cars: Sequence[Car]) -> Cells:

@@ -126,6 +126,7 @@ class RecordsSketch:
     Args:
         file: The xorb.
         number: The chunk that is looked at.
+        absent: A sentence where the chunk looked for is not there, and this one is drawn in its stead.
 
     Attributes:
         controls: Which chunk is in the middle.
@@ -134,8 +135,9 @@ class RecordsSketch:
     name = "records"
     title = "Records"
 
-    def __init__(self, file: XorbFile, number: int = 0) -> None:
+    def __init__(self, file: XorbFile, number: int = 0, absent: str = "") -> None:
         self._file = file
+        self._absent = absent
         last = max(file.records.count - 1, 0)
         self.controls = (
             Control("chunk", "Chunk", Kind.SLIDER, min(number, last), 0, last, doc="Which chunk is looked at."),
@@ -153,7 +155,7 @@ class RecordsSketch:
         plain = [int(ends[one - 1]) if one else 0 for one in range(shown.start, shown.stop + 1)]
         upper, bands, lower = [], [], []
         for one, scheme, start, stop in zip(shown, schemes, plain, plain[1:], strict=False):
-            tone, span, here = _SCHEMES.get(scheme, Tone.MISS), records.span(one), one == number
+            tone, span, here = _SCHEMES.get(scheme, Tone.MISS), records.span(one), one == number and not self._absent
             codec = CODECS[scheme] if scheme < len(CODECS) else f"scheme {scheme}"
             doc = f"Chunk {one}: {plural(stop - start, 'plain byte')} stored in {span.size - HEADER_SIZE:,}, {codec}."
             upper.append(Item(str(one), (), start, stop - start, tone, doc, f"chunk {one}", here))
@@ -166,8 +168,8 @@ class RecordsSketch:
             tuple(bands),
         )
         caption = (
-            "Each chunk is stored in the way that makes it smallest: as it is, as LZ4, or as LZ4 of its bytes in four "
-            "lanes (bg4). Wide above and narrow below is what compression gained."
+            f"{self._absent}Each chunk is stored in the way that makes it smallest: as it is, as LZ4, or as LZ4 of its "
+            "bytes in four lanes (bg4). Wide above and narrow below is what compression gained."
         )
         return Drawing(self.title, (figure,), (), caption, more=records.count - len(shown))
 
@@ -178,6 +180,7 @@ class LanesSketch:
     Args:
         file: The xorb.
         number: The chunk that is looked at.
+        absent: A sentence where the chunk looked for is not there, and this one is drawn in its stead.
 
     Attributes:
         controls: Which chunk, and which numbers of it.
@@ -186,8 +189,9 @@ class LanesSketch:
     name = "lanes"
     title = "Four lanes"
 
-    def __init__(self, file: XorbFile, number: int = 0) -> None:
+    def __init__(self, file: XorbFile, number: int = 0, absent: str = "") -> None:
         self._file = file
+        self._absent = absent
         last = max(file.records.count - 1, 0)
         self.controls = (
             Control("chunk", "Chunk", Kind.SLIDER, min(number, last), 0, last, doc="Whose bytes are drawn."),
@@ -214,8 +218,8 @@ class LanesSketch:
         figures = (_in_order(part, place), _in_lanes(part, place)) if part else ()
         used = "It is stored so." if scheme == Scheme.BG4_LZ4 else "It is not stored so: another way was smaller."
         caption = (
-            "Bytes at the same place of neighbouring numbers are alike (the sign and exponent of floats above all), "
-            f"so a lane has long runs, and LZ4 makes runs short. {used}"
+            f"{self._absent}Bytes at the same place of neighbouring numbers are alike (the sign and exponent of floats "
+            f"above all), so a lane has long runs, and LZ4 makes runs short. {used}"
         )
         more = max(len(data) - len(part), 0)
         runs = {Tone.HIT: "equal bytes side by side"}
@@ -245,7 +249,7 @@ def _in_order(data: bytes, place: Place) -> Cells:
         for at, byte in enumerate(data)
     )
     title = "As they are: numbers of four bytes, one after the other"
-    return Cells(title, len(data), items, columns=2 * _COLUMNS, numbered=False)
+    return Cells(title, len(data), items, columns=4 * GROUPS, numbered=False)
 
 
 def _in_lanes(data: bytes, place: Place) -> Cells:

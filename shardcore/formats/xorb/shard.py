@@ -160,7 +160,8 @@ class XorbShard(Shard):
     def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
         """The records, and the lanes of one chunk; see `Shard.sketches`."""
         number = max(trace.ref.row, 0) if trace is not None and trace.ref is not None else 0
-        return (RecordsSketch(self.file, number), LanesSketch(self.file, number))
+        absent = "Nothing has this key. " if trace is not None and trace.ref is None else ""
+        return (RecordsSketch(self.file, number, absent), LanesSketch(self.file, number, absent))
 
     def stream(self, ref: ObjectRef) -> Iterator[bytes]:
         """The chunk; for `all`, all chunks. Hashes are compared where the info block lists them."""

@@ -17,6 +17,7 @@ from PySide6.QtWidgets import QApplication, QMessageBox, QPushButton
 from shardcore import Span
 from shardcore.impact import Fate
 from shardcore.salvaging import REPORT
+from shardcore.trace import ABSENT
 from shardscope import assets
 from shardscope.breaking.new_bytes import new_bytes
 from shardscope.breaking.panel import BreakingPanel
@@ -350,6 +351,35 @@ def the_bits_say_what_they_are(window: MainWindow, file: Path) -> None:
     assert panel.bits.mapTo(window, QPoint(0, 0)).x() > 0
 
 
+def the_lookup_and_its_drawing_follow_the_bytes(window: MainWindow, file: Path) -> None:
+    """One bit of a displacement: the same key is looked up again, and the drawing in front shows where it comes to now.
+
+    It takes the old drawing's place, and what is selected stays; taken back, the key lives where it did.
+    """
+    key, drawings = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", window.hex.drawings
+    window.session.look_up(key)
+    until(lambda: window.session.walk.trace is not None)
+    window.session.go_to_step(2)
+    drawings.show("parking")
+
+    def drawn(title: str) -> bool:
+        drawing = drawings.panel.drawing if drawings.panel is not None else None
+        return drawings.in_front and drawing is not None and drawing.title == title
+
+    until(lambda: drawn("Why the key e3b0… lives in slot 1"))
+    select(window, 5052, 5053)
+    changed(window, lambda: window.breaking.sandbox.flip(0))
+    until(lambda: drawn("The key e3b0… comes to slot 3, and is not there"))
+    trace = window.session.walk.trace
+    assert trace is not None
+    assert trace.outcome == ABSENT
+    assert window.session.walk.step == 2
+    assert window.session.selection.span == Span("", 5052, 5053)
+    changed(window, window.breaking.actions.undo.trigger)
+    until(lambda: drawn("Why the key e3b0… lives in slot 1"))
+    drawings.hide()
+
+
 PROMISES = (
     bytes_are_changed_in_memory_and_the_report_tells_who_noticed,
     new_bytes_are_shown_as_changed_and_not_by_colour_alone,
@@ -357,6 +387,7 @@ PROMISES = (
     by_keyboard_alone,
     what_is_whole_is_listed_and_extracted,
     the_bits_say_what_they_are,
+    the_lookup_and_its_drawing_follow_the_bytes,
 )
 
 

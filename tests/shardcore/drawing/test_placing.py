@@ -11,7 +11,7 @@ import pytest
 
 from shardcore.drawing.as_text import as_text
 from shardcore.drawing.lettering import measured
-from shardcore.drawing.model import Bits, Drawing, Item, Link, Ruler, Tone
+from shardcore.drawing.model import Bits, Cells, Drawing, Item, Link, Ruler, Table, Tone
 from shardcore.drawing.picture import Box, Face, Path, Picture, Rect, Text
 from shardcore.drawing.placing import placed
 from shardcore.testing.drawing_checks import WIDTHS, check_picture
@@ -83,6 +83,43 @@ def test_what_if_is_framed() -> None:
     real, thought = placed(replace(parking(), what_if=False)), placed(parking())
     framed = [shape for shape in thought.shapes if shape not in real.shapes and isinstance(shape, Path)]
     assert any(frame.dashed and len(frame.moves) == 4 for frame in framed)
+
+
+def test_a_ring_is_gone_around() -> None:
+    """On a ring an arrow to the left leaves the page at the right and comes in at the left; a dashed one does not."""
+    items = tuple(Item(text, (), at, name=text) for at, text in enumerate("abc"))
+    for figure in (Cells("", 3, items, ring=True), Ruler("", 0, 3, items, ring=True)):
+        picture = placed(Drawing("", (figure,), (Link("c", "a"), Link("c", "b", tone=Tone.FAINT))))
+        lines = [shape for shape in picture.shapes if isinstance(shape, Path)]
+        assert any(not line.arrow and line.moves[-1].to[0] > picture.width - 5 for line in lines)
+        assert any(line.arrow and line.start[0] < 5 for line in lines)
+        assert sum(line.dashed and line.arrow for line in lines) == 1
+
+
+def test_equal_hits_are_one_run() -> None:
+    """Neighbours that are hits and say the same have one box; each can be pointed at."""
+    items = tuple(Item(text, (), at, tone=Tone.HIT) for at, text in enumerate(("00", "00", "00", "6a")))
+    picture = placed(Drawing("", (Cells("", 4, items),)))
+    run, last = [shape.rect for shape in picture.shapes if isinstance(shape, Box) and shape.tone is Tone.HIT][:2]
+    assert run.w > 2.5 * last.w
+    assert {area.item for area in picture.areas} == {0, 1, 2, 3}
+
+
+def test_arrows_join_cells_of_tables() -> None:
+    """An arrow leaves the last row of a table under its own cell, and comes to a first row over its own column."""
+    tables = [
+        Table("A title", ("one", "two", "three"), ((Item("1"), Item("2000000", name=name), Item("3")),))
+        for name in "ab"
+    ]
+    picture = placed(Drawing("", tuple(tables), (Link("a", "b"),)))
+    (arrow,) = [shape for shape in picture.shapes if isinstance(shape, Path) and shape.arrow]
+    upper, lower = picture.area_of(1), picture.area_of(4)
+    assert upper is not None
+    assert lower is not None
+    assert upper.x < arrow.start[0] < upper.right
+    assert abs(arrow.start[1] - upper.bottom) < 3
+    assert lower.x < arrow.moves[-1].to[0] < lower.right
+    assert abs(arrow.moves[-1].to[1] - lower.y) < 3
 
 
 def test_handles() -> None:

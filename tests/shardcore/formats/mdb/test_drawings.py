@@ -152,8 +152,8 @@ def test_ten_bytes_move_fixed_cuts_and_no_others() -> None:
         before, fixed, content, after = drawing.figures
         for figure in drawing.figures:
             assert isinstance(figure, Ruler)
-        assert [item.tone for item in before.items[:-1]] == [Tone.HIT] * 5
-        assert [item.tone for item in fixed.items[:-1]] == [Tone.HIT, *[Tone.MISS] * 4]
+        assert [item.tone for item in before.items[:-1]] == [Tone.DATA] * 5
+        assert [item.tone for item in fixed.items[:-1]] == [Tone.DATA, *[Tone.MISS] * 4]
         assert sum(item.size for item in content.items) == size
         new = [item.size for item in after.items if item.tone is Tone.MISS]
         assert new == [9032]
