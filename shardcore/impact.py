@@ -17,6 +17,7 @@ import numpy as np
 
 from shardcore.errors import ExternalMissing, KeyAbsent, ShardError, SourceError, ends_reading
 from shardcore.finding import Depth, Finding, Severity
+from shardcore.known import Known, kind_of
 from shardcore.objects import ObjectRef, State
 from shardcore.progress import Progress, check_stopped, no_progress
 from shardcore.shard import Shard, bounded
@@ -74,13 +75,13 @@ class Before:
     """A shard as it was: what its checks say, and what it serves.
 
     Attributes:
-        opens: Why it does not open; empty where it does.
+        faults: Why it does not open, or cannot be verified, as kinds of faults; empty where it can.
         findings: What verification says, content and all.
         served: What a reader gets for each key.
         left_out: How many objects are not compared.
     """
 
-    opens: str
+    faults: frozenset[str]
     findings: tuple[Finding, ...]
     served: dict[str, Served]
     left_out: int = 0
@@ -94,7 +95,7 @@ class Object:
         key: Its key.
         fate: What became of it.
         why: The error, or what is served instead.
-        noticed: Codes of new findings that are about this object.
+        noticed: Codes of findings that are about this object, known or new.
         place: Where its stored bytes are now, as `(source, start, stop)`; None where nothing leads to them.
     """
 
@@ -175,8 +176,8 @@ def before(shard: Shard, progress: Progress = no_progress) -> Before:
         if one is not None:
             served[key] = one
     findings, error = _verified(shard, Depth.CONTENT)
-    opens = str(shard.damage) if shard.damage is not None else error
-    return Before(opens, findings, served, total - len(served))
+    faults = frozenset(kind_of(fault) for fault in (shard.damage, error) if fault is not None)
+    return Before(faults, findings, served, total - len(served))
 
 
 def compare(was: Before, shard: Shard, progress: Progress = no_progress) -> Impact:
@@ -192,7 +193,7 @@ def compare(was: Before, shard: Shard, progress: Progress = no_progress) -> Impa
     """
     steps = len(was.served) + len(Depth) + 1
     checks, findings, gone = _checks(was, shard, lambda done: progress(done, steps))
-    fresh = [one for check in checks for one in check.new if one.severity is not Severity.NOTE]
+    told = [one for one in findings if one.severity is not Severity.NOTE]
     counts: Counter[Fate] = Counter()
     objects: list[Object] = []
     room = _Room(MOST_BYTES * 2)
@@ -206,7 +207,7 @@ def compare(was: Before, shard: Shard, progress: Progress = no_progress) -> Impa
         fate, why = _fate(old, now)
         counts[fate] += 1
         if fate is not Fate.SAME:
-            objects.append(_object(shard, key, fate, why, fresh))
+            objects.append(_object(shard, key, fate, why, told))
     appeared, more = _appeared(was, shard)
     progress(steps, steps)
     return Impact(checks, gone, dict(counts), tuple(objects), appeared, more, left_out, findings)
@@ -216,24 +217,18 @@ def _checks(
     was: Before, shard: Shard, progress: Callable[[int], None]
 ) -> tuple[tuple[Check, ...], tuple[Finding, ...], tuple[Finding, ...]]:
     """What each depth says that is new; all findings; those that are gone."""
-    damage = str(shard.damage) if shard.damage is not None else ""
-    checks = [Check("opening", error=damage if damage != was.opens else "")]
-    known = Counter(_same(one) for one in was.findings)
+    known = Known(was.findings, shard.source)
+
+    def told(error: ShardError | None) -> str:
+        return "" if error is None or kind_of(error) in was.faults else str(error)
+
+    checks = [Check("opening", error=told(shard.damage))]
     findings: tuple[Finding, ...] = ()
     for number, depth in enumerate(Depth):
         progress(number)
         findings, error = _verified(shard, depth)
-        new = []
-        seen: Counter[tuple[str, str | None, str]] = Counter()
-        for one in findings:
-            seen[_same(one)] += 1
-            if seen[_same(one)] > known[_same(one)]:
-                new.append(one)
-        known |= seen
-        checks.append(Check(depth.value, tuple(new), error))
-    now = Counter(_same(one) for one in findings)
-    gone = tuple(one for one in was.findings if not now[_same(one)])
-    return tuple(checks), findings, gone
+        checks.append(Check(depth.value, known.fresh(findings), told(error)))
+    return tuple(checks), findings, known.gone(was.findings, findings)
 
 
 class _Room:
@@ -243,18 +238,14 @@ class _Room:
         self.left = left
 
 
-def _same(finding: Finding) -> tuple[str, str | None, str]:
-    return finding.code, finding.key, finding.message
-
-
-def _verified(shard: Shard, depth: Depth) -> tuple[tuple[Finding, ...], str]:
+def _verified(shard: Shard, depth: Depth) -> tuple[tuple[Finding, ...], ShardError | None]:
     """What verification says, and why it could not come to its end."""
     try:
-        return shard.verify(depth, lambda done, total: check_stopped()).findings, ""
+        return shard.verify(depth, lambda done, total: check_stopped()).findings, None
     except ShardError as error:
         if ends_reading(error):
             raise
-        return (), str(error)
+        return (), error
 
 
 def _some_keys(shard: Shard) -> tuple[list[str], int]:
@@ -347,7 +338,7 @@ def _fate(old: Served, now: Served) -> tuple[Fate, str]:
     return (Fate.SAME, "") if not old.digest else (Fate.REFUSED, now.error)
 
 
-def _object(shard: Shard, key: str, fate: Fate, why: str, fresh: list[Finding]) -> Object:
+def _object(shard: Shard, key: str, fate: Fate, why: str, told: list[Finding]) -> Object:
     place = None
     spans: tuple[tuple[str, int, int], ...] = ()
     if fate is not Fate.LOST:
@@ -359,7 +350,7 @@ def _object(shard: Shard, key: str, fate: Fate, why: str, fresh: list[Finding]) 
             all_spans = (*ref.spans, *((ref.record,) if ref.record is not None else ()))
             spans = tuple((one.source, one.start, one.stop) for one in all_spans)
             place = spans[0] if spans else None
-    codes = (one.code for one in fresh if one.key == key or _touches(one, spans))
+    codes = (one.code for one in told if one.key == key or _touches(one, spans))
     return Object(key, fate, visible(why), tuple(dict.fromkeys(codes)), place)
 
 

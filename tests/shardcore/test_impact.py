@@ -10,11 +10,15 @@ import pytest
 import shardcore
 from shardcore import impact as comparing
 from shardcore.errors import Cancelled
+from shardcore.finding import Finding, Severity
 from shardcore.impact import Impact, before, compare
+from shardcore.known import Known
 from shardcore.peers import Answer, peers_about
 from shardcore.registry import all_formats, format_of
 from shardcore.sources.local import FileSource
+from shardcore.sources.memory import BytesSource
 from shardcore.sources.patched import Change, PatchedSource
+from shardcore.span import Span
 
 SAMPLES = Path(__file__).parents[2] / "resources" / "samples"
 
@@ -172,3 +176,52 @@ def test_what_is_known_of_other_readers_is_about_findings_that_exist() -> None:
             for code in peer.codes:
                 assert f'"{code}"' in codes or code.removeprefix(f"{one.name}.") in codes, code
             assert peer.says.endswith(".")
+
+
+def test_a_cut_that_moves_what_was_known_is_not_newly_noticed() -> None:
+    """Findings are held against each other by kind and place: other numbers in the sentence are no news."""
+    source = PatchedSource(BytesSource(bytes(100), "x"), [Change.cut(10, 14), Change.cut(50, 60)])
+
+    def said(place: Span | None, text: str, key: str | None = None) -> Finding:
+        return Finding(Severity.ERROR, "x.y", place, text, key)
+
+    was = [
+        said(Span("", 12, 20), "12"),
+        said(Span("", 40, 90), "40"),
+        said(Span("@64-70", 1, 2), "64"),
+        said(None, "3"),
+    ]
+    known = Known(was, source)
+    moved = [
+        said(Span("", 10, 16), "10"),
+        said(Span("", 36, 76), "36"),
+        said(Span("@50-56", 1, 2), "50"),
+        said(None, "2"),
+    ]
+    assert known.gone(was, moved) == ()
+    assert known.fresh(moved) == ()
+    more = said(Span("", 40, 90), "40")
+    assert known.fresh([*moved, more, said(None, "2"), said(None, "2", "k")]) == (
+        more,
+        said(None, "2"),
+        said(None, "2", "k"),
+    )
+    assert known.fresh([*moved, more]) == ()
+    assert known.gone(was, moved[1:]) == (was[0],)
+
+
+def test_the_same_trouble_after_another_cut_is_no_news() -> None:
+    """A file that lost its end and loses more says what it said before, with other numbers: that is no news."""
+    path = SAMPLES / "bloscpack" / "array.blp"
+    data = path.read_bytes() + b"trailing"
+    with shardcore.open(BytesSource(data, "a.blp")) as shard:
+        was = before(shard)
+    with shardcore.open(PatchedSource(BytesSource(data, "a.blp"), [Change.cut(len(data) - 3, len(data))])) as shard:
+        impact = compare(was, shard)
+    assert (impact.codes, impact.gone) == ((), ())
+    short = BytesSource(path.read_bytes()[:2000], "a.blp")
+    with shardcore.open(short, partial=True) as shard:
+        was = before(shard)
+    with shardcore.open(PatchedSource(short, [Change.cut(1990, 2000)]), partial=True) as shard:
+        impact = compare(was, shard)
+    assert checks(impact) == []
