@@ -151,9 +151,14 @@ class Impact:
     findings: tuple[Finding, ...] = ()
 
     @property
+    def new(self) -> tuple[Finding, ...]:
+        """The findings that were not there before."""
+        return tuple(one for check in self.checks for one in check.new)
+
+    @property
     def codes(self) -> tuple[str, ...]:
         """Codes of the new findings, each once."""
-        return tuple(dict.fromkeys(one.code for check in self.checks for one in check.new))
+        return tuple(dict.fromkeys(one.code for one in self.new))
 
     @property
     def silent(self) -> tuple[Object, ...]:
