@@ -68,7 +68,7 @@ def commands_of(one: Hostile, path: Path, folder: Path) -> list[Command]:
         Command(("verify", uri, "--depth", "index", "--json"), at_end=True),
         Command(("extract", uri, str(folder / "taken"), "--limit-bytes", "1000000"), expands=True),
         Command(("salvage", uri, "--plan", "--limit-bytes", "1000000"), expands=one.sparse, at_end=True),
-        Command(("salvage", uri, "--plan", "--raw", "--json"), expands=one.sparse, at_end=True),
+        Command(("salvage", uri, "--plan", "--raw"), expands=one.sparse, at_end=True),
         Command(("compare", uri), expands=True),
         *(Command(("chart", uri, what), at_end=True) for what in ("budget", "sizes", "entropy", "load")),
         *(Command(("draw", uri, "--name", name), at_end=True) for name in DRAWINGS[one.format]),
