@@ -1,8 +1,10 @@
-"""What can be taken out of a damaged DES shard: by its index, which is found again without the footer, or by frames.
+"""What can be taken out of a damaged DES shard: by its index, by single entries of it, by the sidecar, or by frames.
 
-Payloads lie one after the other with nothing between them. zstd and LZ4 frames begin with a magic number, and their
-blocks say where they end. Those that are stored plain cannot be told apart without the index: what stands between known
-frames can be taken as it is, and nobody knows how many payloads it was.
+The index is found again without the footer, by its first entry; where the walk through it breaks off, or its beginning
+is gone, entries are found one by one (`loose`). A sidecar repeats the whole index, with a sha256 for each content
+(`vouched`). Payloads lie one after the other with nothing between them: zstd and LZ4 frames begin with a magic number,
+and their blocks say where they end. Those that are stored plain cannot be told apart by themselves: where no
+entry and no sidecar tells of them, they can be taken as they lie there, and nobody knows how many they were.
 """
 
 from __future__ import annotations
@@ -18,11 +20,21 @@ import numpy as np
 from shardcore.errors import FormatError
 from shardcore.formats.des.entries import Entries
 from shardcore.formats.des.layout import FOOTER, FOOTER_MAGIC, HEADER, INDEX_HEAD, MAGIC, UID_HEAD
+from shardcore.formats.des.loose import Loose, loose_entries
 from shardcore.formats.des.shard import DesShard
+from shardcore.formats.des.sidecar import Sidecar
+from shardcore.formats.des.vouched import (
+    BY_SIDECAR,
+    Pieces,
+    by_sidecar,
+    checksum_in,
+    held_against,
+    plain_pieces,
+    sidecar_of,
+)
 from shardcore.frames import LZ4_MAGIC, ZSTD_MAGIC, lz4_end, zstd_end
 from shardcore.objects import ObjectRef, State
-from shardcore.payload import decompress_stream
-from shardcore.salvage import Covered, Damaged, Found, Near, indexed, occurrences, pieces_of, unclaimed
+from shardcore.salvage import Covered, Damaged, Found, Near, indexed, occurrences, unclaimed
 from shardcore.sources.base import Source
 from shardcore.sources.memory import BytesSource
 from shardcore.sources.patched import Change, PatchedSource
@@ -43,42 +55,82 @@ _BLOCKS = 16
 
 
 def salvage(damaged: Damaged) -> Iterator[Found]:
-    """What an index leads to, and frames in what is left."""
-    covered = Covered()
-    shard = damaged.shard
+    """What an index leads to, entries that are found one by one, what a sidecar tells, and frames in what is left."""
+    covered, listed = Covered(), set[str]()
+    shard, sidecar = damaged.shard, sidecar_of(damaged)
     if isinstance(shard, DesShard):
-        yield from _listed(damaged, shard, covered, again=shard.damage is not None)
+        yield from _listed(damaged, shard, covered, listed, again=shard.damage is not None)
     else:
         mended = _mended(damaged)
         if mended is not None:
             with closing(damaged.reopen(mended)) as again:
                 if isinstance(again, DesShard):
-                    yield from _listed(damaged, again, covered, again=True)
+                    yield from _listed(damaged, again, covered, listed, again=True)
+    size = damaged.source.size
+    for entry in loose_entries(damaged, list(covered.gaps(HEADER.size, size)), _version(damaged)):
+        covered.add(entry.span.start, entry.span.stop)
+        covered.add(entry.start, entry.stop)
+        if sidecar is None or sidecar.tombstone(entry.uid, entry.created_at) is None:
+            listed.add(entry.uid)
+            yield _of_entry(damaged, entry, sidecar)
+    if sidecar is not None:
+        for found in by_sidecar(damaged, sidecar, listed):
+            if found.pieces is not None:
+                covered.add(found.spans[0].start, found.spans[0].stop)
+            yield found
     near = Near(damaged.source)
-    for start, stop in list(covered.gaps(HEADER.size, damaged.source.size)):
+    for start, stop in list(covered.gaps(HEADER.size, size)):
         for found in _frames(damaged, near, start, stop):
             covered.add(found.spans[0].start, found.spans[0].stop)
             yield found
-    yield from unclaimed(damaged, list(covered.gaps(HEADER.size, damaged.source.size)))
+    yield from unclaimed(damaged, list(covered.gaps(HEADER.size, size)))
 
 
-def _listed(damaged: Damaged, shard: DesShard, covered: Covered, *, again: bool) -> Iterator[Found]:
-    def checked(ref: ObjectRef) -> str:
-        if ref.spans and ref.spans[0].source:
-            return _BY_DIGEST
-        return _BY_SIZE if ref.codec in ("zstd", "lz4") else ""
+def _version(damaged: Damaged) -> int | None:
+    """The layout of entries, where the header says it."""
+    head = damaged.source.read(0, min(HEADER.size, damaged.source.size))
+    known = head.startswith(MAGIC) and head[len(MAGIC) :][:1] in (b"\1", b"\2")
+    return head[len(MAGIC)] if known else None
 
-    covered.add(shard.file.entries.data_stop, damaged.source.size)
+
+def _listed(damaged: Damaged, shard: DesShard, covered: Covered, listed: set[str], *, again: bool) -> Iterator[Found]:
+    entries = shard.file.entries
+    covered.add(entries.data_stop, entries.data_stop + entries.walk.end)
+    covered.add(max(damaged.source.size - FOOTER.size, 0), damaged.source.size)
     columns = shard.objects[:]
     gone = (columns.state == State.TOMBSTONED) & (columns.stop > columns.start)
     for start, stop in zip(columns.start[gone].tolist(), columns.stop[gone].tolist(), strict=True):
         covered.add(start, stop)  # what was deleted is not found again as a frame
+    checksums: dict[str | None, str] = {}
+
+    def checked(ref: ObjectRef) -> str:
+        checksums[ref.key] = checksum_in(ref.extras)
+        if ref.spans and ref.spans[0].source:
+            return _BY_DIGEST
+        return BY_SIDECAR if checksums[ref.key] else _BY_SIZE if ref.codec in ("zstd", "lz4") else ""
+
     within = replace(damaged, shard=shard)
     for found in indexed(within, checked):
         for span in found.spans:
             if not span.source and found.pieces is not None:
                 covered.add(span.start, span.stop)
-        yield Found(found.key, found.name, found.spans, found.pieces, found.checked_by, found.why, again)
+        if found.key is not None:
+            listed.add(found.key)
+        checksum, pieces = checksums.pop(found.key, ""), found.pieces
+        if checksum and pieces is not None:
+            pieces = partial(held_against, pieces, checksum, found.spans[0])
+        yield replace(found, pieces=pieces, without_index=again)
+
+
+def _of_entry(damaged: Damaged, entry: Loose, sidecar: Sidecar | None) -> Found:
+    """What an entry leads to that was found by itself."""
+    span = Span("", entry.start, entry.stop)
+    pieces: Pieces = partial(plain_pieces, damaged, entry.codec, span, entry.size)
+    checksum = checksum_in(sidecar.entry(entry.uid, entry.created_at)) if sidecar is not None else ""
+    by = BY_SIDECAR if checksum else _BY_SIZE if entry.codec != "none" else ""
+    if checksum:
+        pieces = partial(held_against, pieces, checksum, span)
+    return Found(entry.uid, entry.uid, (span, entry.span), pieces, by, without_index=True)
 
 
 def _mended(damaged: Damaged) -> Source | None:
@@ -181,7 +233,7 @@ def _frames(damaged: Damaged, near: Near, start: int, stop: int) -> Iterator[Fou
             continue
         codec = "zstd" if magic == ZSTD_MAGIC else "lz4"
         span = Span("", place, end)
-        pieces = partial(_plain, damaged, codec, span)
+        pieces = partial(plain_pieces, damaged, codec, span, None)
         yield Found(None, f"{codec}-frame-at-{place}", (span,), pieces, without_index=True)
         at = end
 
@@ -189,8 +241,3 @@ def _frames(damaged: Damaged, near: Near, start: int, stop: int) -> Iterator[Fou
 def _places(damaged: Damaged, magic: bytes, start: int, stop: int) -> Iterator[tuple[int, bytes]]:
     for place in occurrences(damaged.source, magic, start, stop, damaged.progress):
         yield place, magic
-
-
-def _plain(damaged: Damaged, codec: str, span: Span) -> Iterator[bytes]:
-    stored = pieces_of(damaged.source, span.start, span.stop)
-    return decompress_stream(codec, stored, limit=damaged.limit, span=span)

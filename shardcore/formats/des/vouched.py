@@ -1,0 +1,122 @@
+"""What a sidecar says of contents, for a file that is damaged: where they were, and the sha256 of each."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+from shardcore.errors import BadChecksum, ShardError, ends_reading
+from shardcore.formats.des.layout import CODECS, HEADER
+from shardcore.formats.des.sidecar import Sidecar, created_at_of, read_sidecar, sidecar_name
+from shardcore.payload import decompress_stream
+from shardcore.salvage import Damaged, Found, pieces_of
+from shardcore.span import Span
+
+BY_SIDECAR = "the sha256 in its sidecar"
+_SHA256 = 64
+
+Pieces = Callable[[], Iterator[bytes]]
+
+
+def sidecar_of(damaged: Damaged) -> Sidecar | None:
+    """The sidecar beside a file, as far as it can be understood; else it is noted why not."""
+    name, folder = sidecar_name(damaged.source.name), damaged.source.folder
+    if folder is None or not name:
+        return None
+    sidecar, error = read_sidecar(folder, name)
+    if error is not None:
+        if ends_reading(error):
+            raise error
+        damaged.notes.append(f"the sidecar is of no help: {error.message}")
+    return sidecar
+
+
+def checksum_in(said: dict[str, Any] | None) -> str:
+    """The sha256 that a sidecar states for an entry, in lower-case hex; empty for none."""
+    checksum = said.get("checksum") if said else None
+    if not said or said.get("checksum_algo", "sha256") != "sha256" or not isinstance(checksum, str):
+        return ""
+    return checksum.lower() if len(checksum) == _SHA256 else ""
+
+
+def held_against(pieces: Pieces, checksum: str, span: Span | None) -> Iterator[bytes]:
+    """A content that has to have the sha256 of the sidecar when it comes to its end.
+
+    Raises:
+        BadChecksum: It has another one.
+    """
+    digest = hashlib.sha256()
+    for piece in pieces():
+        digest.update(piece)
+        yield piece
+    if digest.hexdigest() != checksum:
+        raise BadChecksum(f"sha256: computed {digest.hexdigest()}, in the sidecar {checksum}", span=span)
+
+
+def plain_pieces(damaged: Damaged, codec: str, span: Span, expected: int | None) -> Iterator[bytes]:
+    """What the bytes of a payload decompress to."""
+    stored = pieces_of(damaged.source, span.start, span.stop)
+    return decompress_stream(codec, stored, limit=damaged.limit, expected=expected, span=span)
+
+
+def by_sidecar(damaged: Damaged, sidecar: Sidecar, listed: set[str]) -> Iterator[Found]:
+    """The contents that the sidecar alone tells of: at their place, or as much earlier as bytes are missing."""
+    size = sidecar.fields.get("shard_size")
+    missing = size - damaged.source.size if isinstance(size, int) and not isinstance(size, bool) else 0
+    for key, said in sidecar.index.items():
+        uid = said.get("uid")
+        uid = uid if isinstance(uid, str) else key
+        created_at = created_at_of(said["meta"]) if isinstance(said.get("meta"), dict) else ""
+        if uid in listed or sidecar.tombstone(uid, created_at) is not None:
+            continue
+        place = _place(said)
+        if place is None:
+            continue
+        if not damaged.looks(place[0]):
+            return
+        yield _found(damaged, uid, said, place, missing)
+
+
+def _place(said: dict[str, Any]) -> tuple[int, int] | None:
+    """Where a payload was, by the sidecar; None for BigFiles, and where it does not say."""
+    start, length = said.get("offset"), said.get("length")
+    numbers = all(isinstance(one, int) and not isinstance(one, bool) for one in (start, length))
+    if not numbers or said.get("codec") not in CODECS or not isinstance(start, int) or not isinstance(length, int):
+        return None
+    return (start, length) if start >= HEADER.size and length >= 0 else None
+
+
+def _found(damaged: Damaged, uid: str, said: dict[str, Any], place: tuple[int, int], missing: int) -> Found:
+    start, length = place
+    checksum, codec = checksum_in(said), str(said["codec"])
+    size = said.get("uncompressed_size")
+    expected = size if isinstance(size, int) and 0 <= size < 1 << 63 else None
+    spans = [
+        Span("", at, at + length)
+        for at in dict.fromkeys((start, start - missing))
+        if HEADER.size <= at and at + length <= damaged.source.size
+    ]
+    for span in spans:
+        pieces = partial(plain_pieces, damaged, codec, span, expected)
+        if not checksum:
+            return Found(uid, uid, (span,), pieces, without_index=True)
+        if _agrees(damaged, pieces, checksum, span):
+            whole = partial(held_against, pieces, checksum, span)
+            return Found(uid, uid, (span,), whole, BY_SIDECAR, without_index=True)
+    why = "its bytes are not in the file any more" if not spans else "what stands at its place has another sha256"
+    return Found(uid, uid, tuple(spans), why=why, without_index=True)
+
+
+def _agrees(damaged: Damaged, pieces: Pieces, checksum: str, span: Span) -> bool:
+    if not damaged.looks(span.start, 1 + span.size // 1000):
+        return False
+    try:
+        for _ in held_against(pieces, checksum, span):
+            pass
+    except ShardError as error:
+        if ends_reading(error):
+            raise
+        return False
+    return True
