@@ -27,6 +27,7 @@ from shardcore.formats.des.layout import (
 from shardcore.formats.des.sidecar import created_at_of
 from shardcore.record import Record
 from shardcore.salvage import Damaged, Near
+from shardcore.sources.base import Source
 from shardcore.span import Span
 
 _WINDOW = 1 << 18
@@ -151,9 +152,16 @@ def _of_one_index(damaged: Damaged, found: list[Loose]) -> list[Loose]:
         last = max(last, entry.stop)
         kept.append(entry)
     kept.reverse()
-    if kept:
-        # The index of a shard that is a payload itself counts from where that shard begins.
-        begins = kept[0].span.start - INDEX_HEAD.size - last
-        if begins > 0 and damaged.source.read(begins, begins + len(MAGIC)) == MAGIC:
-            return []
-    return kept
+    return [] if kept and is_nested(damaged.source, kept[0].span.start - INDEX_HEAD.size, last) else kept
+
+
+def is_nested(source: Source, index: int, last: int) -> bool:
+    """Whether an index is that of a shard which is a payload itself: it counts from where that shard begins.
+
+    Args:
+        source: The file.
+        index: Where the index begins.
+        last: Where the last of its payloads ends, as it counts.
+    """
+    begins = index - last
+    return begins > 0 and source.read(begins, begins + len(MAGIC)) == MAGIC

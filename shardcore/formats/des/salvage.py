@@ -3,8 +3,10 @@
 The index is found again without the footer, by its first entry; where the walk through it breaks off, or its beginning
 is gone, entries are found one by one (`loose`). A sidecar repeats the whole index, with a sha256 for each content
 (`vouched`). Payloads lie one after the other with nothing between them: zstd and LZ4 frames begin with a magic number,
-and their blocks say where they end. Those that are stored plain cannot be told apart by themselves: where no
-entry and no sidecar tells of them, they can be taken as they lie there, and nobody knows how many they were.
+and their blocks say where they end; that they decompress to the size in their entry proves no byte, so only a
+sidecar, or the hash of a BigFile, makes a content whole. Those that are stored plain cannot be told apart by
+themselves: where no entry and no sidecar tells of them, they can be taken as they lie there, and nobody knows how many
+they were.
 """
 
 from __future__ import annotations
@@ -19,8 +21,8 @@ import numpy as np
 
 from shardcore.errors import FormatError
 from shardcore.formats.des.entries import Entries
-from shardcore.formats.des.layout import FOOTER, FOOTER_MAGIC, HEADER, INDEX_HEAD, MAGIC, UID_HEAD
-from shardcore.formats.des.loose import Loose, loose_entries
+from shardcore.formats.des.layout import CODECS, FOOTER, FOOTER_MAGIC, HEADER, INDEX_HEAD, MAGIC, UID_HEAD
+from shardcore.formats.des.loose import Loose, is_nested, loose_entries
 from shardcore.formats.des.shard import DesShard
 from shardcore.formats.des.sidecar import Sidecar
 from shardcore.formats.des.vouched import (
@@ -28,21 +30,24 @@ from shardcore.formats.des.vouched import (
     Pieces,
     by_sidecar,
     checksum_in,
+    comes_to_its_end,
     held_against,
     plain_pieces,
     sidecar_of,
 )
 from shardcore.frames import LZ4_MAGIC, ZSTD_MAGIC, lz4_end, zstd_end
 from shardcore.objects import ObjectRef, State
-from shardcore.salvage import Covered, Damaged, Found, Near, indexed, occurrences, unclaimed
+from shardcore.salvage import EACH_FOUND, Covered, Damaged, Found, Near, occurrences, refs, unclaimed
+from shardcore.shard import bounded
 from shardcore.sources.base import Source
 from shardcore.sources.memory import BytesSource
 from shardcore.sources.patched import Change, PatchedSource
 from shardcore.sources.wrapped import ConcatSource
 from shardcore.span import Span
+from shardcore.words import plural
 
-_BY_SIZE = "the plain size that its entry states"
 _BY_DIGEST = "the sha256 that its entry states"
+_SIZE_ONLY = "it has the plain size that its entry states; nothing vouches for its bytes"
 _MOST_INDEX = 1 << 28
 _MOST_UID = 1024
 _LEAST_ENTRY = UID_HEAD.size + 1
@@ -101,25 +106,58 @@ def _listed(damaged: Damaged, shard: DesShard, covered: Covered, listed: set[str
     gone = (columns.state == State.TOMBSTONED) & (columns.stop > columns.start)
     for start, stop in zip(columns.start[gone].tolist(), columns.stop[gone].tolist(), strict=True):
         covered.add(start, stop)  # what was deleted is not found again as a frame
-    checksums: dict[str | None, str] = {}
-
-    def checked(ref: ObjectRef) -> str:
-        checksums[ref.key] = checksum_in(ref.extras)
-        if ref.spans and ref.spans[0].source:
-            return _BY_DIGEST
-        return BY_SIDECAR if checksums[ref.key] else _BY_SIZE if ref.codec in ("zstd", "lz4") else ""
-
-    within = replace(damaged, shard=shard)
-    for found in indexed(within, checked):
+    missing = _missing(entries)
+    if missing:
+        damaged.notes.append(
+            f"{plural(missing, 'byte')} of the payloads are gone: where something vouches for contents, they are also "
+            "looked for so much earlier; the place of others is that of their entry"
+        )
+    for ref in refs(replace(damaged, shard=shard)):
+        found = replace(_of_ref(damaged, shard, ref, missing), without_index=again)
         for span in found.spans:
             if not span.source and found.pieces is not None:
                 covered.add(span.start, span.stop)
         if found.key is not None:
             listed.add(found.key)
-        checksum, pieces = checksums.pop(found.key, ""), found.pieces
-        if checksum and pieces is not None:
-            pieces = partial(held_against, pieces, checksum, found.spans[0])
-        yield replace(found, pieces=pieces, without_index=again)
+        yield found
+
+
+def _missing(entries: Entries) -> int:
+    """How many bytes were taken out of the payloads: the last one ends where the index begins, in all written files."""
+    c, last = entries.columns, len(entries) - 1
+    if last < 0 or c.big[last]:
+        return 0
+    missing = int(c.offset[last]) + int(c.length[last]) - entries.data_stop
+    return missing if 0 < missing < int(c.offset[last]) else 0
+
+
+def _of_ref(damaged: Damaged, shard: DesShard, ref: ObjectRef, missing: int) -> Found:
+    """What an entry of the index leads to."""
+    name = ref.key if ref.key is not None else f"row-{ref.row}"
+    outside = bool(ref.spans and ref.spans[0].source)
+    checksum = checksum_in(ref.extras)
+    by = BY_SIDECAR if checksum else _BY_DIGEST if outside else ""
+    if missing and not outside:
+        # Bytes are gone: what stands at the place may be another content, and the right one so much earlier.
+        c, row = shard.file.entries.columns, ref.row
+        codec, length, size = (int(column[row]) for column in (c.codec, c.length, c.size))
+        if codec < len(CODECS) and (checksum or codec):
+            ends = shard.file.entries.data_stop
+            for at in (int(c.offset[row]), int(c.offset[row]) - missing):
+                span = Span("", at, at + length) if HEADER.size <= at and at + length <= ends else None
+                if span is not None:
+                    pieces: Pieces = partial(plain_pieces, damaged, CODECS[codec], span, size)
+                    pieces = partial(held_against, pieces, checksum, span) if checksum else pieces
+                    if comes_to_its_end(damaged, pieces, span):
+                        why = "" if by else _SIZE_ONLY
+                        return Found(ref.key, name, (span, *ref.spans[1:]), pieces, by, why)
+    if ref.error or ref.state is State.DAMAGED:
+        why = ref.error or "what leads to it cannot be right"
+        return Found(ref.key, name, ref.spans, why=why, looks=3 * EACH_FOUND)
+    pieces = partial(bounded, shard, ref, damaged.limit)
+    if checksum:
+        pieces = partial(held_against, pieces, checksum, ref.spans[0])
+    return Found(ref.key, name, ref.spans, pieces, by, "" if by or ref.codec == "none" else _SIZE_ONLY)
 
 
 def _of_entry(damaged: Damaged, entry: Loose, sidecar: Sidecar | None) -> Found:
@@ -127,10 +165,11 @@ def _of_entry(damaged: Damaged, entry: Loose, sidecar: Sidecar | None) -> Found:
     span = Span("", entry.start, entry.stop)
     pieces: Pieces = partial(plain_pieces, damaged, entry.codec, span, entry.size)
     checksum = checksum_in(sidecar.entry(entry.uid, entry.created_at)) if sidecar is not None else ""
-    by = BY_SIDECAR if checksum else _BY_SIZE if entry.codec != "none" else ""
     if checksum:
         pieces = partial(held_against, pieces, checksum, span)
-    return Found(entry.uid, entry.uid, (span, entry.span), pieces, by, without_index=True)
+    by = BY_SIDECAR if checksum else ""
+    why = "" if by or entry.codec == "none" else _SIZE_ONLY
+    return Found(entry.uid, entry.uid, (span, entry.span), pieces, by, why, without_index=True)
 
 
 def _mended(damaged: Damaged) -> Source | None:
@@ -177,11 +216,20 @@ def _index(damaged: Damaged) -> tuple[int, int] | None:
             if not damaged.looks(place, 1 + (stop - start) // _INDEX_LOOK):
                 break
             entries = _entries(source.read(start, stop), start)
-            if entries is not None and (best is None or len(entries) > best[0]):
+            if entries is None or is_nested(source, start, _last_end(entries)):
+                continue
+            if best is None or len(entries) > best[0]:
                 best = len(entries), start, start + entries.walk.end
             if best is not None and best[0] == declared:
                 return best[1:]
     return None if best is None else best[1:]
+
+
+def _last_end(entries: Entries) -> int:
+    """Where the last of the payloads ends."""
+    c = entries.columns
+    inside = ~c.big & (c.offset < entries.data_stop) & (c.length <= entries.data_stop)
+    return int((c.offset[inside] + c.length[inside]).max(initial=0))
 
 
 def _entries(index: bytes, start: int) -> Entries | None:

@@ -102,18 +102,19 @@ def _found(damaged: Damaged, uid: str, said: dict[str, Any], place: tuple[int, i
         pieces = partial(plain_pieces, damaged, codec, span, expected)
         if not checksum:
             return Found(uid, uid, (span,), pieces, without_index=True)
-        if _agrees(damaged, pieces, checksum, span):
-            whole = partial(held_against, pieces, checksum, span)
+        whole = partial(held_against, pieces, checksum, span)
+        if comes_to_its_end(damaged, whole, span):
             return Found(uid, uid, (span,), whole, BY_SIDECAR, without_index=True)
     why = "its bytes are not in the file any more" if not spans else "what stands at its place has another sha256"
     return Found(uid, uid, tuple(spans), why=why, without_index=True)
 
 
-def _agrees(damaged: Damaged, pieces: Pieces, checksum: str, span: Span) -> bool:
+def comes_to_its_end(damaged: Damaged, pieces: Pieces, span: Span) -> bool:
+    """Whether a content can be had from some bytes, all of it."""
     if not damaged.looks(span.start, 1 + span.size // 1000):
         return False
     try:
-        for _ in held_against(pieces, checksum, span):
+        for _ in pieces():
             pass
     except ShardError as error:
         if ends_reading(error):
