@@ -69,6 +69,17 @@ def test_swh_objects_behind_a_gap_are_found_again() -> None:
     assert sum(one.without_index for one in done.items) == 1
 
 
+def test_xorb_hashes_vouch_where_the_info_block_is_cut() -> None:
+    """The list of chunk hashes has a mark of its own: what is left of it still vouches for chunks."""
+    path = SAMPLES / "xorb" / "chunks.xorb"
+    size = path.stat().st_size
+    good = set(whole(saved(path)).values())
+    assert good
+    for change in (Change.cut(size - 4, size), Change.cut(size - 60, size)):
+        done = saved(path, change)
+        assert {one.sha256 for one in done.items if one.condition is Condition.WHOLE} == good
+
+
 # --- bloscpack ---
 
 
@@ -92,7 +103,7 @@ def test_xorb_chunks_are_walked_without_the_info_block() -> None:
     plain = saved(path)
     expected = set(whole(plain).values())
     size = path.stat().st_size
-    damaged = saved(path, Change.cut(size - 60, size), Change.overwrite(0, b"\xff" * 8))
+    damaged = saved(path, Change.cut(size - 330, size), Change.overwrite(0, b"\xff" * 8))
     assert {one.condition for one in damaged.items if one.sha256} == {Condition.UNCHECKED}
     assert {one.sha256 for one in damaged.items if one.sha256} <= expected
     assert len(damaged.items) == len(plain.items) - 1

@@ -100,6 +100,9 @@ def _version(damaged: Damaged) -> int | None:
 
 def _listed(damaged: Damaged, shard: DesShard, covered: Covered, listed: set[str], *, again: bool) -> Iterator[Found]:
     entries = shard.file.entries
+    if is_nested(damaged.source, entries.data_stop, _last_end(entries)):
+        damaged.notes.append("the index at the end of the file is that of a shard which is a payload itself")
+        return
     covered.add(entries.data_stop, entries.data_stop + entries.walk.end)
     covered.add(max(damaged.source.size - FOOTER.size, 0), damaged.source.size)
     columns = shard.objects[:]
@@ -220,7 +223,7 @@ def _index(damaged: Damaged) -> tuple[int, int] | None:
                 continue
             if best is None or len(entries) > best[0]:
                 best = len(entries), start, start + entries.walk.end
-            if best is not None and best[0] == declared:
+            if best[0] == declared:
                 return best[1:]
     return None if best is None else best[1:]
 
