@@ -9,11 +9,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shardcore.errors import ExternalMissing, KeyAbsent, ShardError, SourceError, ends_reading
 from shardcore.finding import Depth, Finding, Severity
@@ -21,6 +22,7 @@ from shardcore.known import Known, kind_of
 from shardcore.objects import ObjectRef, State
 from shardcore.progress import Progress, check_stopped, no_progress
 from shardcore.shard import Shard, bounded
+from shardcore.sources.patched import PatchedSource
 from shardcore.text import visible
 
 MOST_OBJECTS = 3000
@@ -32,7 +34,14 @@ MOST_BYTES = 256 << 20
 MOST_APPEARED = 20
 """Keys that were not there before, listed; the others are counted."""
 
+MOST_TOUCHED = 100
+"""Places of changes whose objects are compared, whatever else is."""
+
+MOST_LISTED = 100_000
+"""Rows of a shard whose keys are listed to choose from; of more, rows spread over all are taken."""
+
 _ROWS_AT_ONCE = 1000
+_COUNTED_AT_ONCE = 1 << 17
 _SERVED = (State.LIVE, State.EXTERNAL, State.DAMAGED)
 
 
@@ -185,6 +194,44 @@ def before(shard: Shard, progress: Progress = no_progress) -> Before:
     return Before(faults, findings, served, total - len(served))
 
 
+def touched(was: Before, shard: Shard) -> tuple[str, ...]:
+    """Keys of objects whose bytes were changed, and of which nothing was noted: there were too many objects.
+
+    Args:
+        was: What `before` said.
+        shard: The shard with its bytes changed.
+    """
+    source = shard.source
+    if not was.left_out or not isinstance(source, PatchedSource):
+        return ()
+    places = [*(at for start, stop in source.new_ranges for at in {start, stop - 1}), *(at for at, _ in source.cuts)]
+    found: dict[str, None] = {}
+    for place in places[:MOST_TOUCHED]:
+        try:
+            shard.load_index()
+            rows = [node.row for node in shard.explain(min(place, max(source.size - 1, 0))) if node.row is not None]
+            keys = [shard.objects.ref(row).key for row in dict.fromkeys(rows)]
+        except ShardError as error:
+            if ends_reading(error):
+                raise
+            continue
+        found.update((key, None) for key in keys if key is not None and key not in was.served)
+    return tuple(found)
+
+
+def noting(was: Before, shard: Shard, keys: Iterable[str]) -> Before:
+    """The same, with what the shard serves for some more keys.
+
+    Args:
+        was: What `before` said.
+        shard: The shard as it was.
+        keys: The keys.
+    """
+    room = _Room(MOST_BYTES)
+    more = {key: one for key in keys if (one := _serve(shard, key, room)) is not None and not one.absent}
+    return replace(was, served=was.served | more, left_out=max(was.left_out - len(more), 0))
+
+
 def compare(was: Before, shard: Shard, progress: Progress = no_progress) -> Impact:
     """Compares a shard with what it was.
 
@@ -262,8 +309,10 @@ def _some_keys(shard: Shard) -> tuple[list[str], int]:
         if ends_reading(error):
             raise
         return [], 0
+    if count > MOST_LISTED:
+        return _spread_keys(shard, count)
     found: dict[str, None] = {}
-    for key in _keys(shard, count):
+    for key in _keys(shard, np.arange(count, dtype=np.int64)):
         found[key] = None
     keys = list(found)
     if len(keys) > MOST_OBJECTS:
@@ -272,11 +321,22 @@ def _some_keys(shard: Shard) -> tuple[list[str], int]:
     return keys, len(keys)
 
 
-def _keys(shard: Shard, count: int) -> Iterator[str]:
-    """The keys of all objects that are there."""
-    for first in range(0, min(count, MOST_OBJECTS * 100), _ROWS_AT_ONCE):
+def _spread_keys(shard: Shard, count: int) -> tuple[list[str], int]:
+    """The keys of rows spread over all, at most `MOST_OBJECTS`; and how many objects are there."""
+    total = 0
+    for first in range(0, count, _COUNTED_AT_ONCE):
         check_stopped()
-        rows = np.arange(first, min(first + _ROWS_AT_ONCE, count), dtype=np.int64)
+        states = shard.objects.columns(np.arange(first, min(first + _COUNTED_AT_ONCE, count), dtype=np.int64)).state
+        total += int(np.isin(states, _SERVED).sum())
+    rows = np.linspace(0, count - 1, MOST_OBJECTS).astype(np.int64)
+    return list(dict.fromkeys(_keys(shard, rows))), total
+
+
+def _keys(shard: Shard, wanted: NDArray[np.int64]) -> Iterator[str]:
+    """The keys of those of some rows that are there."""
+    for first in range(0, len(wanted), _ROWS_AT_ONCE):
+        check_stopped()
+        rows = wanted[first : first + _ROWS_AT_ONCE]
         states = shard.objects.columns(rows).state
         for key, state in zip(shard.objects.key_texts(rows), states.tolist(), strict=True):
             if key is not None and state in _SERVED:

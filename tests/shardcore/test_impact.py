@@ -11,7 +11,7 @@ import shardcore
 from shardcore import impact as comparing
 from shardcore.errors import Cancelled
 from shardcore.finding import Finding, Severity
-from shardcore.impact import Impact, before, compare
+from shardcore.impact import Fate, Impact, before, compare, noting, touched
 from shardcore.known import Known
 from shardcore.peers import SILENT, Answer, peers_about
 from shardcore.registry import all_formats, format_of
@@ -132,6 +132,26 @@ def test_what_is_compared_is_bounded_and_counted(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(comparing, "MOST_BYTES", 10)
     impact = impact_of(SAMPLES / "swh" / "small.shard", Change.overwrite(200, b"x"))
     assert impact.left_out > 5
+
+
+def test_what_was_changed_is_compared_whatever_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of more objects than the bound, rows spread over all are noted; the object whose bytes change is, besides."""
+    monkeypatch.setattr(comparing, "MOST_OBJECTS", 4)
+    monkeypatch.setattr(comparing, "MOST_LISTED", 5)
+    path = SAMPLES / "swh" / "small.shard"
+    with shardcore.open(path) as shard:
+        was = before(shard)
+        rows = [shard.objects.ref(row) for row in range(len(shard.objects))]
+        other = next(ref for ref in rows if ref.key and ref.key not in was.served and ref.size > 2)
+    assert len(was.served) + was.left_out == 12
+    place = other.spans[0].start
+    change = Change.flip(place, 0, path.read_bytes()[place])
+    with shardcore.open(PatchedSource(FileSource(path), [change])) as shard, shardcore.open(path) as original:
+        keys = touched(was, shard)
+        assert keys == (other.key,)
+        impact = compare(noting(was, original, keys), shard)
+    assert [(one.key, one.fate) for one in impact.objects] == [(other.key, Fate.WRONG)]
+    assert impact.left_out == was.left_out - 1
 
 
 def test_comparing_can_be_stopped() -> None:
