@@ -34,6 +34,8 @@ _WINDOW = 1 << 18
 _MOST_UID = 4096
 _MOST_META = 1 << 20
 _WORD = 8
+_LOOKS = 5
+"""Looks that a place costs where an entry may be: its uid is looked for before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +100,7 @@ def _inside(damaged: Damaged, near: Near, start: int, stop: int, version: int) -
         for place in (first + np.flatnonzero(fits)).tolist():
             if place < end or place - UID_HEAD.size <= start:
                 continue
-            if not damaged.looks(place):
+            if not damaged.looks(place, _LOOKS):
                 return
             entry = _entry(near, start, place, stop, record)
             if entry is not None:

@@ -28,6 +28,7 @@ from shardcore.formats.des.sidecar import Sidecar
 from shardcore.formats.des.vouched import (
     BY_SIDECAR,
     Pieces,
+    Trials,
     by_sidecar,
     checksum_in,
     comes_to_its_end,
@@ -51,6 +52,10 @@ _SIZE_ONLY = "it has the plain size that its entry states; nothing vouches for i
 _MOST_INDEX = 1 << 28
 _MOST_UID = 1024
 _LEAST_ENTRY = UID_HEAD.size + 1
+_ENTRY_LOOK = 48
+"""Bytes of an entry, its metadata among them, that cost one look more."""
+_PLACE_LOOKS = 4
+"""Looks that a place costs where the first entry may be: the beginning of its index is looked for before it."""
 _INDEX_LOOK = 1000
 """Bytes of an index that cost one look."""
 _FIRST = 1 << 12
@@ -61,16 +66,16 @@ _BLOCKS = 16
 
 def salvage(damaged: Damaged) -> Iterator[Found]:
     """What an index leads to, entries that are found one by one, what a sidecar tells, and frames in what is left."""
-    covered, listed = Covered(), set[str]()
+    covered, listed, trials = Covered(), set[str](), Trials(damaged.source.size)
     shard, sidecar = damaged.shard, sidecar_of(damaged)
     if isinstance(shard, DesShard):
-        yield from _listed(damaged, shard, covered, listed, again=shard.damage is not None)
+        yield from _listed(damaged, shard, covered, listed, trials, again=shard.damage is not None)
     else:
         mended = _mended(damaged)
         if mended is not None:
             with closing(damaged.reopen(mended)) as again:
                 if isinstance(again, DesShard):
-                    yield from _listed(damaged, again, covered, listed, again=True)
+                    yield from _listed(damaged, again, covered, listed, trials, again=True)
     size = damaged.source.size
     for entry in loose_entries(damaged, list(covered.gaps(HEADER.size, size)), _version(damaged)):
         covered.add(entry.span.start, entry.span.stop)
@@ -79,7 +84,7 @@ def salvage(damaged: Damaged) -> Iterator[Found]:
             listed.add(entry.uid)
             yield _of_entry(damaged, entry, sidecar)
     if sidecar is not None:
-        for found in by_sidecar(damaged, sidecar, listed):
+        for found in by_sidecar(damaged, sidecar, listed, trials):
             if found.pieces is not None:
                 covered.add(found.spans[0].start, found.spans[0].stop)
             yield found
@@ -98,7 +103,9 @@ def _version(damaged: Damaged) -> int | None:
     return head[len(MAGIC)] if known else None
 
 
-def _listed(damaged: Damaged, shard: DesShard, covered: Covered, listed: set[str], *, again: bool) -> Iterator[Found]:
+def _listed(
+    damaged: Damaged, shard: DesShard, covered: Covered, listed: set[str], trials: Trials, *, again: bool
+) -> Iterator[Found]:
     entries = shard.file.entries
     if is_nested(damaged.source, entries.data_stop, _last_end(entries)):
         damaged.notes.append("the index at the end of the file is that of a shard which is a payload itself")
@@ -116,7 +123,8 @@ def _listed(damaged: Damaged, shard: DesShard, covered: Covered, listed: set[str
             "looked for so much earlier; the place of others is that of their entry"
         )
     for ref in refs(replace(damaged, shard=shard)):
-        found = replace(_of_ref(damaged, shard, ref, missing), without_index=again)
+        looks = EACH_FOUND + ref.spans[-1].size // _ENTRY_LOOK
+        found = replace(_of_ref(damaged, shard, ref, missing, trials), without_index=again, looks=looks)
         for span in found.spans:
             if not span.source and found.pieces is not None:
                 covered.add(span.start, span.stop)
@@ -134,13 +142,13 @@ def _missing(entries: Entries) -> int:
     return missing if 0 < missing < int(c.offset[last]) else 0
 
 
-def _of_ref(damaged: Damaged, shard: DesShard, ref: ObjectRef, missing: int) -> Found:
+def _of_ref(damaged: Damaged, shard: DesShard, ref: ObjectRef, missing: int, trials: Trials) -> Found:
     """What an entry of the index leads to."""
     name = ref.key if ref.key is not None else f"row-{ref.row}"
     outside = bool(ref.spans and ref.spans[0].source)
     checksum = checksum_in(ref.extras)
     by = BY_SIDECAR if checksum else _BY_DIGEST if outside else ""
-    if missing and not outside:
+    if missing and not outside and trials.left > 0:
         # Bytes are gone: what stands at the place may be another content, and the right one so much earlier.
         c, row = shard.file.entries.columns, ref.row
         codec, length, size = (int(column[row]) for column in (c.codec, c.length, c.size))
@@ -151,7 +159,7 @@ def _of_ref(damaged: Damaged, shard: DesShard, ref: ObjectRef, missing: int) -> 
                 if span is not None:
                     pieces: Pieces = partial(plain_pieces, damaged, CODECS[codec], span, size)
                     pieces = partial(held_against, pieces, checksum, span) if checksum else pieces
-                    if comes_to_its_end(damaged, pieces, span):
+                    if comes_to_its_end(trials, pieces):
                         why = "" if by else _SIZE_ONLY
                         return Found(ref.key, name, (span, *ref.spans[1:]), pieces, by, why)
     if ref.error or ref.state is State.DAMAGED:
@@ -209,7 +217,7 @@ def _index(damaged: Damaged) -> tuple[int, int] | None:
     best: tuple[int, int, int] | None = None
     near = Near(source)
     for place in occurrences(source, pattern, HEADER.size, size, damaged.progress):
-        if not damaged.looks(place):
+        if not damaged.looks(place, _PLACE_LOOKS):
             break
         for start, declared in _starts(near, place):
             # The cheap questions first: room for so many entries, and a first one that is possible.

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from shardcore.errors import BadChecksum, ShardError, ends_reading
+from shardcore.finding import Work
 from shardcore.formats.des.layout import CODECS, HEADER
 from shardcore.formats.des.sidecar import Sidecar, created_at_of, read_sidecar, sidecar_name
 from shardcore.payload import decompress_stream
@@ -16,6 +17,8 @@ from shardcore.span import Span
 
 BY_SIDECAR = "the sha256 in its sidecar"
 _SHA256 = 64
+_EACH = 4096
+"""What a trial costs besides its bytes."""
 
 Pieces = Callable[[], Iterator[bytes]]
 
@@ -61,7 +64,7 @@ def plain_pieces(damaged: Damaged, codec: str, span: Span, expected: int | None)
     return decompress_stream(codec, stored, limit=damaged.limit, expected=expected, span=span)
 
 
-def by_sidecar(damaged: Damaged, sidecar: Sidecar, listed: set[str]) -> Iterator[Found]:
+def by_sidecar(damaged: Damaged, sidecar: Sidecar, listed: set[str], trials: Trials) -> Iterator[Found]:
     """The contents that the sidecar alone tells of: at their place, or as much earlier as bytes are missing."""
     size = sidecar.fields.get("shard_size")
     missing = size - damaged.source.size if isinstance(size, int) and not isinstance(size, bool) else 0
@@ -76,7 +79,7 @@ def by_sidecar(damaged: Damaged, sidecar: Sidecar, listed: set[str]) -> Iterator
             continue
         if not damaged.looks(place[0]):
             return
-        yield _found(damaged, uid, said, place, missing)
+        yield _found(damaged, uid, said, place, missing, trials)
 
 
 def _place(said: dict[str, Any]) -> tuple[int, int] | None:
@@ -88,7 +91,9 @@ def _place(said: dict[str, Any]) -> tuple[int, int] | None:
     return (start, length) if start >= HEADER.size and length >= 0 else None
 
 
-def _found(damaged: Damaged, uid: str, said: dict[str, Any], place: tuple[int, int], missing: int) -> Found:
+def _found(
+    damaged: Damaged, uid: str, said: dict[str, Any], place: tuple[int, int], missing: int, trials: Trials
+) -> Found:
     start, length = place
     checksum, codec = checksum_in(said), str(said["codec"])
     size = said.get("uncompressed_size")
@@ -103,19 +108,33 @@ def _found(damaged: Damaged, uid: str, said: dict[str, Any], place: tuple[int, i
         if not checksum:
             return Found(uid, uid, (span,), pieces, without_index=True)
         whole = partial(held_against, pieces, checksum, span)
-        if comes_to_its_end(damaged, whole, span):
+        if comes_to_its_end(trials, whole):
             return Found(uid, uid, (span,), whole, BY_SIDECAR, without_index=True)
+    if spans and trials.left < 0:
+        return Found(uid, uid, (spans[0],), partial(held_against, pieces, checksum, spans[0]), BY_SIDECAR)
     why = "its bytes are not in the file any more" if not spans else "what stands at its place has another sha256"
     return Found(uid, uid, tuple(spans), why=why, without_index=True)
 
 
-def comes_to_its_end(damaged: Damaged, pieces: Pieces, span: Span) -> bool:
-    """Whether a content can be had from some bytes, all of it."""
-    if not damaged.looks(span.start, 1 + span.size // 1000):
-        return False
+class Trials:
+    """Contents that are read to find out where they are: a few stored bytes may decompress to a GiB.
+
+    Args:
+        size: Bytes of the file.
+    """
+
+    def __init__(self, size: int) -> None:
+        self.left = Work(size).left
+
+
+def comes_to_its_end(trials: Trials, pieces: Pieces) -> bool:
+    """Whether a content can be had, all of it; no when too much was tried before."""
+    trials.left -= _EACH
     try:
-        for _ in pieces():
-            pass
+        for piece in pieces():
+            trials.left -= len(piece)
+            if trials.left < 0:
+                return False
     except ShardError as error:
         if ends_reading(error):
             raise
