@@ -9,17 +9,20 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shardcore.errors import ExternalMissing, KeyAbsent, ShardError, SourceError, ends_reading
 from shardcore.finding import Depth, Finding, Severity
+from shardcore.known import Known, kind_of
 from shardcore.objects import ObjectRef, State
 from shardcore.progress import Progress, check_stopped, no_progress
 from shardcore.shard import Shard, bounded
+from shardcore.sources.patched import PatchedSource
 from shardcore.text import visible
 
 MOST_OBJECTS = 3000
@@ -31,7 +34,14 @@ MOST_BYTES = 256 << 20
 MOST_APPEARED = 20
 """Keys that were not there before, listed; the others are counted."""
 
+MOST_TOUCHED = 100
+"""Places of changes whose objects are compared, whatever else is."""
+
+MOST_LISTED = 100_000
+"""Rows of a shard whose keys are listed to choose from; of more, rows spread over all are taken."""
+
 _ROWS_AT_ONCE = 1000
+_COUNTED_AT_ONCE = 1 << 17
 _SERVED = (State.LIVE, State.EXTERNAL, State.DAMAGED)
 
 
@@ -74,13 +84,13 @@ class Before:
     """A shard as it was: what its checks say, and what it serves.
 
     Attributes:
-        opens: Why it does not open; empty where it does.
+        faults: Why it does not open, or cannot be verified, as kinds of faults; empty where it can.
         findings: What verification says, content and all.
         served: What a reader gets for each key.
         left_out: How many objects are not compared.
     """
 
-    opens: str
+    faults: frozenset[str]
     findings: tuple[Finding, ...]
     served: dict[str, Served]
     left_out: int = 0
@@ -94,7 +104,7 @@ class Object:
         key: Its key.
         fate: What became of it.
         why: The error, or what is served instead.
-        noticed: Codes of new findings that are about this object.
+        noticed: Codes of findings that are about this object, known or new.
         place: Where its stored bytes are now, as `(source, start, stop)`; None where nothing leads to them.
     """
 
@@ -150,9 +160,14 @@ class Impact:
     findings: tuple[Finding, ...] = ()
 
     @property
+    def new(self) -> tuple[Finding, ...]:
+        """The findings that were not there before."""
+        return tuple(one for check in self.checks for one in check.new)
+
+    @property
     def codes(self) -> tuple[str, ...]:
         """Codes of the new findings, each once."""
-        return tuple(dict.fromkeys(one.code for check in self.checks for one in check.new))
+        return tuple(dict.fromkeys(one.code for one in self.new))
 
     @property
     def silent(self) -> tuple[Object, ...]:
@@ -175,8 +190,46 @@ def before(shard: Shard, progress: Progress = no_progress) -> Before:
         if one is not None:
             served[key] = one
     findings, error = _verified(shard, Depth.CONTENT)
-    opens = str(shard.damage) if shard.damage is not None else error
-    return Before(opens, findings, served, total - len(served))
+    faults = frozenset(kind_of(fault) for fault in (shard.damage, error) if fault is not None)
+    return Before(faults, findings, served, total - len(served))
+
+
+def touched(was: Before, shard: Shard) -> tuple[str, ...]:
+    """Keys of objects whose bytes were changed, and of which nothing was noted: there were too many objects.
+
+    Args:
+        was: What `before` said.
+        shard: The shard with its bytes changed.
+    """
+    source = shard.source
+    if not was.left_out or not isinstance(source, PatchedSource):
+        return ()
+    places = [*(at for start, stop in source.new_ranges for at in {start, stop - 1}), *(at for at, _ in source.cuts)]
+    found: dict[str, None] = {}
+    for place in places[:MOST_TOUCHED]:
+        try:
+            shard.load_index()
+            rows = [node.row for node in shard.explain(min(place, max(source.size - 1, 0))) if node.row is not None]
+            keys = [shard.objects.ref(row).key for row in dict.fromkeys(rows)]
+        except ShardError as error:
+            if ends_reading(error):
+                raise
+            continue
+        found.update((key, None) for key in keys if key is not None and key not in was.served)
+    return tuple(found)
+
+
+def noting(was: Before, shard: Shard, keys: Iterable[str]) -> Before:
+    """The same, with what the shard serves for some more keys.
+
+    Args:
+        was: What `before` said.
+        shard: The shard as it was.
+        keys: The keys.
+    """
+    room = _Room(MOST_BYTES)
+    more = {key: one for key in keys if (one := _serve(shard, key, room)) is not None and not one.absent}
+    return replace(was, served=was.served | more, left_out=max(was.left_out - len(more), 0))
 
 
 def compare(was: Before, shard: Shard, progress: Progress = no_progress) -> Impact:
@@ -192,7 +245,7 @@ def compare(was: Before, shard: Shard, progress: Progress = no_progress) -> Impa
     """
     steps = len(was.served) + len(Depth) + 1
     checks, findings, gone = _checks(was, shard, lambda done: progress(done, steps))
-    fresh = [one for check in checks for one in check.new if one.severity is not Severity.NOTE]
+    told = [one for one in findings if one.severity is not Severity.NOTE]
     counts: Counter[Fate] = Counter()
     objects: list[Object] = []
     room = _Room(MOST_BYTES * 2)
@@ -206,7 +259,7 @@ def compare(was: Before, shard: Shard, progress: Progress = no_progress) -> Impa
         fate, why = _fate(old, now)
         counts[fate] += 1
         if fate is not Fate.SAME:
-            objects.append(_object(shard, key, fate, why, fresh))
+            objects.append(_object(shard, key, fate, why, told))
     appeared, more = _appeared(was, shard)
     progress(steps, steps)
     return Impact(checks, gone, dict(counts), tuple(objects), appeared, more, left_out, findings)
@@ -216,24 +269,18 @@ def _checks(
     was: Before, shard: Shard, progress: Callable[[int], None]
 ) -> tuple[tuple[Check, ...], tuple[Finding, ...], tuple[Finding, ...]]:
     """What each depth says that is new; all findings; those that are gone."""
-    damage = str(shard.damage) if shard.damage is not None else ""
-    checks = [Check("opening", error=damage if damage != was.opens else "")]
-    known = Counter(_same(one) for one in was.findings)
+    known = Known(was.findings, shard.source)
+
+    def told(error: ShardError | None) -> str:
+        return "" if error is None or kind_of(error) in was.faults else str(error)
+
+    checks = [Check("opening", error=told(shard.damage))]
     findings: tuple[Finding, ...] = ()
     for number, depth in enumerate(Depth):
         progress(number)
         findings, error = _verified(shard, depth)
-        new = []
-        seen: Counter[tuple[str, str | None, str]] = Counter()
-        for one in findings:
-            seen[_same(one)] += 1
-            if seen[_same(one)] > known[_same(one)]:
-                new.append(one)
-        known |= seen
-        checks.append(Check(depth.value, tuple(new), error))
-    now = Counter(_same(one) for one in findings)
-    gone = tuple(one for one in was.findings if not now[_same(one)])
-    return tuple(checks), findings, gone
+        checks.append(Check(depth.value, known.fresh(findings), told(error)))
+    return tuple(checks), findings, known.gone(was.findings, findings)
 
 
 class _Room:
@@ -243,18 +290,14 @@ class _Room:
         self.left = left
 
 
-def _same(finding: Finding) -> tuple[str, str | None, str]:
-    return finding.code, finding.key, finding.message
-
-
-def _verified(shard: Shard, depth: Depth) -> tuple[tuple[Finding, ...], str]:
+def _verified(shard: Shard, depth: Depth) -> tuple[tuple[Finding, ...], ShardError | None]:
     """What verification says, and why it could not come to its end."""
     try:
-        return shard.verify(depth, lambda done, total: check_stopped()).findings, ""
+        return shard.verify(depth, lambda done, total: check_stopped()).findings, None
     except ShardError as error:
         if ends_reading(error):
             raise
-        return (), str(error)
+        return (), error
 
 
 def _some_keys(shard: Shard) -> tuple[list[str], int]:
@@ -266,8 +309,10 @@ def _some_keys(shard: Shard) -> tuple[list[str], int]:
         if ends_reading(error):
             raise
         return [], 0
+    if count > MOST_LISTED:
+        return _spread_keys(shard, count)
     found: dict[str, None] = {}
-    for key in _keys(shard, count):
+    for key in _keys(shard, np.arange(count, dtype=np.int64)):
         found[key] = None
     keys = list(found)
     if len(keys) > MOST_OBJECTS:
@@ -276,11 +321,22 @@ def _some_keys(shard: Shard) -> tuple[list[str], int]:
     return keys, len(keys)
 
 
-def _keys(shard: Shard, count: int) -> Iterator[str]:
-    """The keys of all objects that are there."""
-    for first in range(0, min(count, MOST_OBJECTS * 100), _ROWS_AT_ONCE):
+def _spread_keys(shard: Shard, count: int) -> tuple[list[str], int]:
+    """The keys of rows spread over all, at most `MOST_OBJECTS`; and how many objects are there."""
+    total = 0
+    for first in range(0, count, _COUNTED_AT_ONCE):
         check_stopped()
-        rows = np.arange(first, min(first + _ROWS_AT_ONCE, count), dtype=np.int64)
+        states = shard.objects.columns(np.arange(first, min(first + _COUNTED_AT_ONCE, count), dtype=np.int64)).state
+        total += int(np.isin(states, _SERVED).sum())
+    rows = np.linspace(0, count - 1, MOST_OBJECTS).astype(np.int64)
+    return list(dict.fromkeys(_keys(shard, rows))), total
+
+
+def _keys(shard: Shard, wanted: NDArray[np.int64]) -> Iterator[str]:
+    """The keys of those of some rows that are there."""
+    for first in range(0, len(wanted), _ROWS_AT_ONCE):
+        check_stopped()
+        rows = wanted[first : first + _ROWS_AT_ONCE]
         states = shard.objects.columns(rows).state
         for key, state in zip(shard.objects.key_texts(rows), states.tolist(), strict=True):
             if key is not None and state in _SERVED:
@@ -347,7 +403,7 @@ def _fate(old: Served, now: Served) -> tuple[Fate, str]:
     return (Fate.SAME, "") if not old.digest else (Fate.REFUSED, now.error)
 
 
-def _object(shard: Shard, key: str, fate: Fate, why: str, fresh: list[Finding]) -> Object:
+def _object(shard: Shard, key: str, fate: Fate, why: str, told: list[Finding]) -> Object:
     place = None
     spans: tuple[tuple[str, int, int], ...] = ()
     if fate is not Fate.LOST:
@@ -359,7 +415,7 @@ def _object(shard: Shard, key: str, fate: Fate, why: str, fresh: list[Finding]) 
             all_spans = (*ref.spans, *((ref.record,) if ref.record is not None else ()))
             spans = tuple((one.source, one.start, one.stop) for one in all_spans)
             place = spans[0] if spans else None
-    codes = (one.code for one in fresh if one.key == key or _touches(one, spans))
+    codes = (one.code for one in told if one.key == key or _touches(one, spans))
     return Object(key, fate, visible(why), tuple(dict.fromkeys(codes)), place)
 
 

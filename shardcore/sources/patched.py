@@ -158,6 +158,23 @@ class PatchedSource(WrapperSource):
             return None
         return self._starts[number] + offset - self._pieces[number].at
 
+    def now(self, start: int, stop: int) -> tuple[int, int]:
+        """Where bytes `[start, stop)` of the source underneath are now: what is left of them, or where they were."""
+        taken = [(max(start, a), min(stop, b)) for a, b in self._taken() if a < stop]
+        lost = sum(max(b - a, 0) for a, b in taken)
+        before = sum(min(b, start) - a for a, b in self._taken() if a < start)
+        return start - before, stop - before - lost
+
+    def _taken(self) -> Iterator[tuple[int, int]]:
+        """The stretches of the source underneath that were taken out, sorted."""
+        expected = 0
+        for piece in self._pieces:
+            if piece.at > expected:
+                yield expected, piece.at
+            expected = piece.at + piece.size
+        if expected < self.base.size:
+            yield expected, self.base.size
+
     def loaded(self, start: int, stop: int) -> tuple[tuple[int, int], ...]:
         """New bytes are at hand; of the others the source underneath tells."""
         found: list[tuple[int, int]] = []

@@ -17,7 +17,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("formats", nargs="*")
     parser.add_argument("-k", default="", help="only files with this word in their name")
-    parser.add_argument("-c", default="", help="only this command")
+    parser.add_argument("-c", default="", help="only commands with these words: salvage, trace --cold")
     parser.add_argument("--bad", action="store_true", help="print only what breaks a bound")
     options = parser.parse_args()
     broken = 0
@@ -28,7 +28,7 @@ def main() -> int:
             with tempfile.TemporaryDirectory() as folder:
                 path = one.make(Path(folder))
                 for command in commands_of(one, path, Path(folder)):
-                    if options.c and command.arguments[0] != options.c:
+                    if not set(options.c.split()) <= set(command.arguments):
                         continue
                     outcome, wrong = judged(runner, command)
                     broken += bool(wrong)

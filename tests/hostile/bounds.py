@@ -15,6 +15,15 @@ ENDED_SECONDS = 40.0
 """After this time of the processor a command is ended."""
 TRIES = 3
 """How often a command that took too long is measured: what counts is the quickest."""
+DRAWINGS = {
+    "bloscpack": ("rulers", "block"),
+    "des": ("address",),
+    "mdb": ("ribbons", "cuts", "entrance"),
+    "neuroglancer": ("bits", "files"),
+    "swh": ("parking", "displacement"),
+    "xorb": ("records", "lanes"),
+}
+"""What is drawn of each format; where a file has it not, the command says so."""
 FINE_CODES = frozenset(range(5))
 """Exit codes that a command may have; anything else is a traceback or a signal."""
 
@@ -52,16 +61,23 @@ def commands_of(one: Hostile, path: Path, folder: Path) -> list[Command]:
         Command(("tree", uri)),
         Command(("tree", uri, "--depth", "4", "--json")),
         Command(("explain", uri, "0x20")),
+        Command(("explain", uri, "0x20", "--leads")),
         Command(("ls", uri)),
         Command(("ls", uri, "--limit", "5", "--json")),
         Command(("verify", uri), expands=one.sparse, at_end=True),
         Command(("verify", uri, "--depth", "index", "--json"), at_end=True),
         Command(("extract", uri, str(folder / "taken"), "--limit-bytes", "1000000"), expands=True),
         Command(("salvage", uri, "--plan", "--limit-bytes", "1000000"), expands=one.sparse, at_end=True),
+        Command(("salvage", uri, "--plan", "--raw"), expands=one.sparse, at_end=True),
+        Command(("compare", uri), expands=True),
+        *(Command(("chart", uri, what), at_end=True) for what in ("budget", "sizes", "entropy", "load")),
+        *(Command(("draw", uri, "--name", name), at_end=True) for name in DRAWINGS[one.format]),
     ]
     for key in one.keys:
         found.append(Command(("trace", uri, "--", key)))
+        found.append(Command(("trace", uri, "--cold", "--draw", "--", key)))
         taken = ("-o", str(folder / "got"), "--force")
+        found += [Command(("draw", uri, "--name", name, "--", key), at_end=True) for name in DRAWINGS[one.format]]
         found.append(Command(("get", uri, *taken, "--limit-bytes", "1000000", "--", key), expands=True))
     return found
 

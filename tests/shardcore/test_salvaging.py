@@ -34,6 +34,11 @@ def whole(done: Salvage) -> dict[str | None, str]:
     return {one.key: one.sha256 for one in done.items if one.condition is Condition.WHOLE}
 
 
+def taken(done: Salvage) -> dict[str | None, str]:
+    """The sha256 of what can be taken out, whole or unchecked, by its key."""
+    return {one.key: one.sha256 for one in done.items if one.sha256 and not one.raw}
+
+
 def without(done: Salvage) -> list[str]:
     """The sha256 of what was found without a key."""
     return [one.sha256 for one in done.items if one.key is None and one.sha256]
@@ -64,6 +69,17 @@ def test_swh_objects_behind_a_gap_are_found_again() -> None:
     assert sum(one.without_index for one in done.items) == 1
 
 
+def test_xorb_hashes_vouch_where_the_info_block_is_cut() -> None:
+    """The list of chunk hashes has a mark of its own: what is left of it still vouches for chunks."""
+    path = SAMPLES / "xorb" / "chunks.xorb"
+    size = path.stat().st_size
+    good = set(whole(saved(path)).values())
+    assert good
+    for change in (Change.cut(size - 4, size), Change.cut(size - 60, size)):
+        done = saved(path, change)
+        assert {one.sha256 for one in done.items if one.condition is Condition.WHOLE} == good
+
+
 # --- bloscpack ---
 
 
@@ -87,7 +103,7 @@ def test_xorb_chunks_are_walked_without_the_info_block() -> None:
     plain = saved(path)
     expected = set(whole(plain).values())
     size = path.stat().st_size
-    damaged = saved(path, Change.cut(size - 60, size), Change.overwrite(0, b"\xff" * 8))
+    damaged = saved(path, Change.cut(size - 330, size), Change.overwrite(0, b"\xff" * 8))
     assert {one.condition for one in damaged.items if one.sha256} == {Condition.UNCHECKED}
     assert {one.sha256 for one in damaged.items if one.sha256} <= expected
     assert len(damaged.items) == len(plain.items) - 1
@@ -102,10 +118,11 @@ def test_des_index_is_found_again_without_its_footer(tmp_path: Path) -> None:
     with shardcore.create(path, format="des", codec="zstd") as writer:
         for number in range(5):
             writer.add(f"uid-{number}", f"content {number} ".encode() * 50)
-    expected = whole(saved(path))
+    expected = taken(saved(path))
     assert len(expected) == 5
+    assert whole(saved(path)) == {}  # a plain size vouches for no byte
     size = path.stat().st_size
-    assert whole(saved(path, Change.cut(size - 12, size), Change.overwrite(0, b"\xff" * 8))) == expected
+    assert taken(saved(path, Change.cut(size - 12, size), Change.overwrite(0, b"\xff" * 8))) == expected
     with shardcore.open(path) as shard:
         start = next(section.start for section in shard.sections if section.name == "index")
     frames = saved(path, Change.cut(start, size))
@@ -128,6 +145,48 @@ def test_des_plain_payloads_without_an_index_are_raw_stretches(tmp_path: Path) -
     assert one.raw
     assert one.condition is Condition.UNCHECKED
     assert one.size == plain.unclaimed == start - 8
+
+
+@pytest.mark.parametrize("version", ["1", "2"])
+def test_des_entries_are_found_one_by_one(tmp_path: Path, version: str) -> None:
+    """Where the beginning of the index is gone, the entries after it tell of their payloads, plain ones, too."""
+    path = tmp_path / "20260101_00_0000.des"
+    contents = {f"uid-{number}": f"plain {number} ".encode() * 5 for number in range(6)}
+    with shardcore.create(tmp_path / "inner.des", format="des", version=version) as writer:
+        for number in range(4):
+            writer.add(f"inner-{number}", b"inner %d" % number)
+    contents["shard"] = (tmp_path / "inner.des").read_bytes()  # whose entries are none of the shard around it
+    with shardcore.create(path, format="des", version=version) as writer:
+        for uid, data in contents.items():
+            writer.add(uid, data)
+    expected = {uid: hashlib.sha256(data).hexdigest() for uid, data in contents.items()}
+    with shardcore.open(path) as shard:
+        start = next(section.start for section in shard.sections if section.name == "index")
+    found = taken(saved(path, Change.overwrite(start, b"\xff" * 60), format="des"))
+    assert len(found) >= 5
+    assert found.items() <= expected.items()
+    assert taken(saved(path, Change.cut(start, path.stat().st_size), format="des")) == {}
+
+
+@pytest.mark.parametrize("codec", ["none", "zstd"])
+def test_des_sidecars_vouch_for_contents(tmp_path: Path, codec: str) -> None:
+    """A sidecar has a sha256 for each content: without the index, and after bytes were lost, each is found by it."""
+    path = tmp_path / "20260101_00_0000.des"
+    contents = {f"uid-{number}": f"content {number} ".encode() * 9 for number in range(8)}
+    with shardcore.create(path, format="des", codec=codec, sidecar=True) as writer:
+        for uid, data in contents.items():
+            writer.add(uid, data)
+    expected = {uid: hashlib.sha256(data).hexdigest() for uid, data in contents.items()}
+    with shardcore.open(path) as shard:
+        start = next(section.start for section in shard.sections if section.name == "index")
+        third = shard.find("uid-3").spans[0]
+    assert whole(saved(path)) == expected
+    assert whole(saved(path, Change.cut(start, path.stat().st_size), format="des")) == expected
+    del expected["uid-3"]
+    for change in (Change.cut(third.start + 1, third.start + 4), Change.overwrite(third.start + 9, b"\xff")):
+        done = saved(path, change)
+        assert whole(done) == expected
+        assert [one.key for one in done.items if one.condition is Condition.DAMAGED] == ["uid-3"]
 
 
 def test_a_search_without_end_says_where_it_ended(monkeypatch: pytest.MonkeyPatch) -> None:

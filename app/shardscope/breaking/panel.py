@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
 
 from shardcore import ShardError
 from shardcore.impact import Fate
-from shardcore.peers import Peer, peers_about
+from shardcore.peers import Answer, Peer, peers_about
 from shardcore.registry import format_of
 from shardcore.words import plural
 from shardscope.breaking.actions import BreakActions
@@ -285,7 +285,7 @@ class BreakingPanel(QWidget):
         self.stop.setVisible(impact is None and (job is not None or bool(sandbox.error)))
         self.stop.setText(self.tr("Stop") if job is not None else self.tr("Compare"))
         if impact is not None and sandbox.changes:
-            self.report.show_impact(impact, peers_about(self._peers(), impact.codes))
+            self.report.show_impact(impact, self._others())
             self.news.set_text(self._headline())
         elif impact is not None:
             self.report.clear()
@@ -320,18 +320,24 @@ class BreakingPanel(QWidget):
                 plural(len(wrong), "object is", "objects are")
             )
         if lost:
-            return self.tr("▲ {0} not served any more; nobody gets wrong bytes.").format(
-                plural(len(lost), "object is", "objects are")
-            )
+            words = plural(len(lost), "object is", "objects are")
+            worse = [one.name for one in self._others() if one.answer is Answer.WRONG]
+            if worse:
+                return self.tr("✖ {0} not served here; {1} may serve wrong bytes.").format(words, ", ".join(worse))
+            return self.tr("▲ {0} not served any more; nobody gets wrong bytes.").format(words)
         if not impact.counts:
             return self.tr("● No object is served, neither on disk nor here: only checks can notice.")
         if any(check.notices for check in impact.checks):
             return self.tr("✓ A check noticed it, and every object is served as before.")
         return self.tr("✓ Every object is served as before, and no check warns.")
 
-    def _peers(self) -> tuple[Peer, ...]:
+    def _others(self) -> tuple[Peer, ...]:
+        """What is known of other readers about what the checks say now."""
+        impact = self.sandbox.impact
+        if impact is None or not self._format:
+            return ()
         try:
-            return format_of(self._format).peers() if self._format else ()
+            return peers_about(format_of(self._format).peers(), impact.new, silent=bool(impact.silent))
         except ShardError:
             return ()
 

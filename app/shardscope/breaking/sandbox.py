@@ -9,7 +9,7 @@ from pathlib import Path
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from shardcore import Cancelled, DataSet, Depth, Report, Shard, ShardError, Span, UsageError
-from shardcore.impact import MOST_BYTES, Before, Impact, before, compare
+from shardcore.impact import MOST_BYTES, Before, Impact, before, compare, noting, touched
 from shardcore.salvage import pieces_of
 from shardcore.sources.names import SourceName
 from shardcore.sources.patched import Change, PatchedSource, check_room
@@ -297,8 +297,17 @@ class Sandbox(QObject):
             self.compared.emit()
             self._session.tell_report(Report(Depth.CONTENT, sum(impact.counts.values()), impact.findings))
 
+        request = self._session.request.broken((), self._expects)
+
+        def work(shard: Shard, job: Job) -> Impact:
+            noted, keys = was, touched(was, shard)
+            if keys:  # of so many objects not all were noted: those that were changed are, now
+                with request.open(job.progress) as original:
+                    noted = noting(was, original, keys)
+            return compare(noted, shard, job.progress)
+
         self._session.ask(
-            lambda shard, job: compare(was, shard, job.progress),
+            work,
             take,
             failed=self._not_compared,
             stopped=lambda: self._not_compared(Cancelled()),

@@ -15,7 +15,28 @@ def peers() -> tuple[Peer, ...]:
             "It never reads by the offsets: it follows the chunks, and uses offsets only to append.",
         ),
         Peer(
-            _NAME, ("bloscpack.digest",), Answer.REFUSES, "It compares the digest after each chunk, where there is one."
+            _NAME,
+            ("bloscpack.digest",),
+            Answer.REFUSES,
+            "It compares the digest after each chunk, where there is one, and ends there: so do the chunks after it.",
+        ),
+        Peer(
+            _NAME,
+            ("bloscpack.damaged", "bloscpack.chunk", "bloscpack.content", "bloscpack.gap", "bloscpack.slots"),
+            Answer.REFUSES,
+            "It follows the chunks from the end of the offsets on, and fails where none begins.",
+        ),
+        Peer(
+            _NAME,
+            ("bloscpack.metadata-digest", "bloscpack.magic-format"),
+            Answer.REFUSES,
+            "It reads the metadata first, and none of the chunks where their digest or their form is wrong.",
+        ),
+        Peer(
+            _NAME,
+            ("bloscpack.chunk-size",),
+            Answer.IGNORES,
+            "It goes by the Blosc header of each chunk, not by the sizes in the header of the file.",
         ),
         Peer(_NAME, ("bloscpack.trailing",), Answer.IGNORES, "It stops after the last chunk."),
         Peer(

@@ -48,6 +48,7 @@ class Verification:
             self._table.load(progress)
             self._offsets()
             self._spare_slots()
+            self._gaps()
             self._headers()
             self._end()
         if depth.reaches(Depth.CONTENT):
@@ -137,6 +138,21 @@ class Verification:
                     "bloscpack.spare-slots", span, "a spare offset slot holds something other than -1"
                 )
                 return
+
+    def _gaps(self) -> None:
+        """Each chunk against the end of the one before: who follows them does not get over bytes between the two."""
+        geometry, table = self._table.geometry, self._table
+        damaged = self._objects.damaged(np.arange(len(table), dtype=np.int64))
+        ends = geometry.stops(table.places, table.headers) + geometry.digest
+        before = np.concatenate([[geometry.first], ends[:-1]])[: len(ends)]
+        sound = ~damaged & ~np.concatenate([[False], damaged[:-1]])[: len(ends)]
+        told = np.flatnonzero(sound & (table.places > before))
+        self._findings.more(Severity.ERROR, "bloscpack.gap", len(told) - MAX_PER_CODE)
+        for row in told[:MAX_PER_CODE].tolist():
+            place, end = int(table.places[row]), int(before[row])
+            after = f"chunk {row - 1} ends" if row else "the offsets end"
+            message = f"chunk {row} begins at byte {place}; {after} at {end}: readers that follow the chunks fail there"
+            self._findings.error("bloscpack.gap", Span("", end, place), message, key=str(row))
 
     def _headers(self) -> None:
         """Each Blosc header by itself and against the file's header."""

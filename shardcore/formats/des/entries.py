@@ -161,7 +161,9 @@ class Entries:
         c = self.columns
         if c.big[row]:
             return "" if is_hash(self.hash(row)) else "the BigFile's hash is not 64 hex digits: no file is opened by it"
-        fault = int(self._faults(np.array([row], np.int64))[0])
+        fault = int(self._all_faults[row])
+        if fault == PayloadFault.NONE:
+            return ""
         offset, length, codec, size = (int(column[row]) for column in (c.offset, c.length, c.codec, c.size))
         return payload_fault_text(fault, offset, length, codec, size, self.data_stop)
 
@@ -294,8 +296,12 @@ class Entries:
 
     def _faults(self, rows: Rows) -> NDArray[np.uint8]:
         """The `PayloadFault` of some rows; of no meaning for BigFiles."""
+        return self._all_faults[rows]
+
+    @cached_property
+    def _all_faults(self) -> NDArray[np.uint8]:
         c = self.columns
-        return payload_faults(c.offset[rows], c.length[rows], c.codec[rows], c.size[rows], self.data_stop)
+        return payload_faults(c.offset, c.length, c.codec, c.size, self.data_stop)
 
     def _texts(self, rows: Rows, length: int) -> NDArray[np.uint8]:
         """The uids of rows of one length, shape `(len(rows), length)`."""

@@ -98,6 +98,11 @@ class DesFile:
         rows = np.unique(np.concatenate(self.entries.rows_of(raw)))
         return np.array([row for row in rows.tolist() if self.tombstone(row)], np.int64)
 
+    def _is_tombstoned(self, row: int) -> bool:
+        rows = self.tombstoned
+        at = int(np.searchsorted(rows, row)) if len(rows) else 0
+        return at < len(rows) and int(rows[at]) == row
+
     def tombstone(self, row: int) -> Tombstone | None:
         """The tombstone that covers an entry, if there is one."""
         uid = self.uid(row)
@@ -120,12 +125,13 @@ class DesFile:
             raise UsageError(f"no row {row} here")
         if self.deleted:
             return
-        if isinstance(self.sidecar_error, RemoteError):
-            raise self.sidecar_error.with_traceback(None)
-        if self.sidecar_error is not None:
-            text = f"what was deleted is not known: {self.sidecar_error.message}"
+        error = self.sidecar_error
+        if isinstance(error, RemoteError):
+            raise error.with_traceback(None)
+        if error is not None:
+            text = f"what was deleted is not known: {error.message}"
             raise FormatError(text, remedy=Remedy.DELETED)
-        if row in self.tombstoned:
+        if self._is_tombstoned(row):
             text = f"{short(self.uid(row))} was deleted ({self.tombstone(row)})"
             raise UsageError(text, remedy=Remedy.DELETED)
 

@@ -312,8 +312,9 @@ def payload_faults(
 
 def payload_fault_text(fault: int, offset: int, length: int, codec: int, size: int, data_stop: int) -> str:
     """A fault in words; empty when there is none."""
+    if fault == PayloadFault.NONE:
+        return ""
     return {
-        PayloadFault.NONE: "",
         PayloadFault.OUTSIDE: (
             f"its payload, bytes {offset} to {offset + length}, is not all before the index, which is at {data_stop}"
         ),

@@ -1,6 +1,6 @@
 """What the reference reader does about damage, as far as it was tried."""
 
-from shardcore.peers import Answer, Peer
+from shardcore.peers import SILENT, Answer, Peer
 
 _NAME = "The reference reader of DES"
 
@@ -23,7 +23,7 @@ def peers() -> tuple[Peer, ...]:
         ),
         Peer(
             _NAME,
-            ("des.checksum", "des.gap", "des.overlap", "des.offset-in-header"),
+            ("des.checksum", "des.gap", "des.overlap", "des.offset-in-header", SILENT),
             Answer.WRONG,
             "Content that is stored plain is served as it is: it has no digest, and its size is not compared.",
         ),

@@ -1,8 +1,12 @@
-"""What can be taken out of a damaged DES shard: by its index, which is found again without the footer, or by frames.
+"""What can be taken out of a damaged DES shard: by its index, by single entries of it, by the sidecar, or by frames.
 
-Payloads lie one after the other with nothing between them. zstd and LZ4 frames begin with a magic number, and their
-blocks say where they end. Those that are stored plain cannot be told apart without the index: what stands between known
-frames can be taken as it is, and nobody knows how many payloads it was.
+The index is found again without the footer, by its first entry; where the walk through it breaks off, or its beginning
+is gone, entries are found one by one (`loose`). A sidecar repeats the whole index, with a sha256 for each content
+(`vouched`). Payloads lie one after the other with nothing between them: zstd and LZ4 frames begin with a magic number,
+and their blocks say where they end; that they decompress to the size in their entry proves no byte, so only a
+sidecar, or the hash of a BigFile, makes a content whole. Those that are stored plain cannot be told apart by
+themselves: where no entry and no sidecar tells of them, they can be taken as they lie there, and nobody knows how many
+they were.
 """
 
 from __future__ import annotations
@@ -17,23 +21,41 @@ import numpy as np
 
 from shardcore.errors import FormatError
 from shardcore.formats.des.entries import Entries
-from shardcore.formats.des.layout import FOOTER, FOOTER_MAGIC, HEADER, INDEX_HEAD, MAGIC, UID_HEAD
+from shardcore.formats.des.layout import CODECS, FOOTER, FOOTER_MAGIC, HEADER, INDEX_HEAD, MAGIC, UID_HEAD
+from shardcore.formats.des.loose import Loose, is_nested, loose_entries
 from shardcore.formats.des.shard import DesShard
+from shardcore.formats.des.sidecar import Sidecar
+from shardcore.formats.des.vouched import (
+    BY_SIDECAR,
+    Pieces,
+    Trials,
+    by_sidecar,
+    checksum_in,
+    comes_to_its_end,
+    held_against,
+    plain_pieces,
+    sidecar_of,
+)
 from shardcore.frames import LZ4_MAGIC, ZSTD_MAGIC, lz4_end, zstd_end
 from shardcore.objects import ObjectRef, State
-from shardcore.payload import decompress_stream
-from shardcore.salvage import Covered, Damaged, Found, Near, indexed, occurrences, pieces_of, unclaimed
+from shardcore.salvage import EACH_FOUND, Covered, Damaged, Found, Near, occurrences, refs, unclaimed
+from shardcore.shard import bounded
 from shardcore.sources.base import Source
 from shardcore.sources.memory import BytesSource
 from shardcore.sources.patched import Change, PatchedSource
 from shardcore.sources.wrapped import ConcatSource
 from shardcore.span import Span
+from shardcore.words import plural
 
-_BY_SIZE = "the plain size that its entry states"
 _BY_DIGEST = "the sha256 that its entry states"
+_SIZE_ONLY = "it has the plain size that its entry states; nothing vouches for its bytes"
 _MOST_INDEX = 1 << 28
 _MOST_UID = 1024
 _LEAST_ENTRY = UID_HEAD.size + 1
+_ENTRY_LOOK = 48
+"""Bytes of an entry, its metadata among them, that cost one look more."""
+_PLACE_LOOKS = 4
+"""Looks that a place costs where the first entry may be: the beginning of its index is looked for before it."""
 _INDEX_LOOK = 1000
 """Bytes of an index that cost one look."""
 _FIRST = 1 << 12
@@ -43,42 +65,122 @@ _BLOCKS = 16
 
 
 def salvage(damaged: Damaged) -> Iterator[Found]:
-    """What an index leads to, and frames in what is left."""
-    covered = Covered()
-    shard = damaged.shard
+    """What an index leads to, entries that are found one by one, what a sidecar tells, and frames in what is left."""
+    covered, listed, trials = Covered(), set[str](), Trials(damaged.source.size)
+    shard, sidecar = damaged.shard, sidecar_of(damaged)
     if isinstance(shard, DesShard):
-        yield from _listed(damaged, shard, covered, again=shard.damage is not None)
+        yield from _listed(damaged, shard, covered, listed, trials, again=shard.damage is not None)
     else:
         mended = _mended(damaged)
         if mended is not None:
             with closing(damaged.reopen(mended)) as again:
                 if isinstance(again, DesShard):
-                    yield from _listed(damaged, again, covered, again=True)
+                    yield from _listed(damaged, again, covered, listed, trials, again=True)
+    size = damaged.source.size
+    for entry in loose_entries(damaged, list(covered.gaps(HEADER.size, size)), _version(damaged)):
+        covered.add(entry.span.start, entry.span.stop)
+        covered.add(entry.start, entry.stop)
+        if sidecar is None or sidecar.tombstone(entry.uid, entry.created_at) is None:
+            listed.add(entry.uid)
+            yield _of_entry(damaged, entry, sidecar)
+    if sidecar is not None:
+        for found in by_sidecar(damaged, sidecar, listed, trials):
+            if found.pieces is not None:
+                covered.add(found.spans[0].start, found.spans[0].stop)
+            yield found
     near = Near(damaged.source)
-    for start, stop in list(covered.gaps(HEADER.size, damaged.source.size)):
+    for start, stop in list(covered.gaps(HEADER.size, size)):
         for found in _frames(damaged, near, start, stop):
             covered.add(found.spans[0].start, found.spans[0].stop)
             yield found
-    yield from unclaimed(damaged, list(covered.gaps(HEADER.size, damaged.source.size)))
+    yield from unclaimed(damaged, list(covered.gaps(HEADER.size, size)))
 
 
-def _listed(damaged: Damaged, shard: DesShard, covered: Covered, *, again: bool) -> Iterator[Found]:
-    def checked(ref: ObjectRef) -> str:
-        if ref.spans and ref.spans[0].source:
-            return _BY_DIGEST
-        return _BY_SIZE if ref.codec in ("zstd", "lz4") else ""
+def _version(damaged: Damaged) -> int | None:
+    """The layout of entries, where the header says it."""
+    head = damaged.source.read(0, min(HEADER.size, damaged.source.size))
+    known = head.startswith(MAGIC) and head[len(MAGIC) :][:1] in (b"\1", b"\2")
+    return head[len(MAGIC)] if known else None
 
-    covered.add(shard.file.entries.data_stop, damaged.source.size)
+
+def _listed(
+    damaged: Damaged, shard: DesShard, covered: Covered, listed: set[str], trials: Trials, *, again: bool
+) -> Iterator[Found]:
+    entries = shard.file.entries
+    if is_nested(damaged.source, entries.data_stop, _last_end(entries)):
+        damaged.notes.append("the index at the end of the file is that of a shard which is a payload itself")
+        return
+    covered.add(entries.data_stop, entries.data_stop + entries.walk.end)
+    covered.add(max(damaged.source.size - FOOTER.size, 0), damaged.source.size)
     columns = shard.objects[:]
     gone = (columns.state == State.TOMBSTONED) & (columns.stop > columns.start)
     for start, stop in zip(columns.start[gone].tolist(), columns.stop[gone].tolist(), strict=True):
         covered.add(start, stop)  # what was deleted is not found again as a frame
-    within = replace(damaged, shard=shard)
-    for found in indexed(within, checked):
+    missing = _missing(entries)
+    if missing:
+        damaged.notes.append(
+            f"{plural(missing, 'byte')} of the payloads are gone: where something vouches for contents, they are also "
+            "looked for so much earlier; the place of others is that of their entry"
+        )
+    for ref in refs(replace(damaged, shard=shard)):
+        looks = EACH_FOUND + ref.spans[-1].size // _ENTRY_LOOK
+        found = replace(_of_ref(damaged, shard, ref, missing, trials), without_index=again, looks=looks)
         for span in found.spans:
             if not span.source and found.pieces is not None:
                 covered.add(span.start, span.stop)
-        yield Found(found.key, found.name, found.spans, found.pieces, found.checked_by, found.why, again)
+        if found.key is not None:
+            listed.add(found.key)
+        yield found
+
+
+def _missing(entries: Entries) -> int:
+    """How many bytes were taken out of the payloads: the last one ends where the index begins, in all written files."""
+    c, last = entries.columns, len(entries) - 1
+    if last < 0 or c.big[last]:
+        return 0
+    missing = int(c.offset[last]) + int(c.length[last]) - entries.data_stop
+    return missing if 0 < missing < int(c.offset[last]) else 0
+
+
+def _of_ref(damaged: Damaged, shard: DesShard, ref: ObjectRef, missing: int, trials: Trials) -> Found:
+    """What an entry of the index leads to."""
+    name = ref.key if ref.key is not None else f"row-{ref.row}"
+    outside = bool(ref.spans and ref.spans[0].source)
+    checksum = checksum_in(ref.extras)
+    by = BY_SIDECAR if checksum else _BY_DIGEST if outside else ""
+    if missing and not outside and trials.left > 0:
+        # Bytes are gone: what stands at the place may be another content, and the right one so much earlier.
+        c, row = shard.file.entries.columns, ref.row
+        codec, length, size = (int(column[row]) for column in (c.codec, c.length, c.size))
+        if codec < len(CODECS) and (checksum or codec):
+            ends = shard.file.entries.data_stop
+            for at in (int(c.offset[row]), int(c.offset[row]) - missing):
+                span = Span("", at, at + length) if HEADER.size <= at and at + length <= ends else None
+                if span is not None:
+                    pieces: Pieces = partial(plain_pieces, damaged, CODECS[codec], span, size)
+                    pieces = partial(held_against, pieces, checksum, span) if checksum else pieces
+                    if comes_to_its_end(trials, pieces):
+                        why = "" if by else _SIZE_ONLY
+                        return Found(ref.key, name, (span, *ref.spans[1:]), pieces, by, why)
+    if ref.error or ref.state is State.DAMAGED:
+        why = ref.error or "what leads to it cannot be right"
+        return Found(ref.key, name, ref.spans, why=why, looks=3 * EACH_FOUND)
+    pieces = partial(bounded, shard, ref, damaged.limit)
+    if checksum:
+        pieces = partial(held_against, pieces, checksum, ref.spans[0])
+    return Found(ref.key, name, ref.spans, pieces, by, "" if by or ref.codec == "none" else _SIZE_ONLY)
+
+
+def _of_entry(damaged: Damaged, entry: Loose, sidecar: Sidecar | None) -> Found:
+    """What an entry leads to that was found by itself."""
+    span = Span("", entry.start, entry.stop)
+    pieces: Pieces = partial(plain_pieces, damaged, entry.codec, span, entry.size)
+    checksum = checksum_in(sidecar.entry(entry.uid, entry.created_at)) if sidecar is not None else ""
+    if checksum:
+        pieces = partial(held_against, pieces, checksum, span)
+    by = BY_SIDECAR if checksum else ""
+    why = "" if by or entry.codec == "none" else _SIZE_ONLY
+    return Found(entry.uid, entry.uid, (span, entry.span), pieces, by, why, without_index=True)
 
 
 def _mended(damaged: Damaged) -> Source | None:
@@ -115,7 +217,7 @@ def _index(damaged: Damaged) -> tuple[int, int] | None:
     best: tuple[int, int, int] | None = None
     near = Near(source)
     for place in occurrences(source, pattern, HEADER.size, size, damaged.progress):
-        if not damaged.looks(place):
+        if not damaged.looks(place, _PLACE_LOOKS):
             break
         for start, declared in _starts(near, place):
             # The cheap questions first: room for so many entries, and a first one that is possible.
@@ -125,11 +227,20 @@ def _index(damaged: Damaged) -> tuple[int, int] | None:
             if not damaged.looks(place, 1 + (stop - start) // _INDEX_LOOK):
                 break
             entries = _entries(source.read(start, stop), start)
-            if entries is not None and (best is None or len(entries) > best[0]):
+            if entries is None or is_nested(source, start, _last_end(entries)):
+                continue
+            if best is None or len(entries) > best[0]:
                 best = len(entries), start, start + entries.walk.end
-            if best is not None and best[0] == declared:
+            if best[0] == declared:
                 return best[1:]
     return None if best is None else best[1:]
+
+
+def _last_end(entries: Entries) -> int:
+    """Where the last of the payloads ends."""
+    c = entries.columns
+    inside = ~c.big & (c.offset < entries.data_stop) & (c.length <= entries.data_stop)
+    return int((c.offset[inside] + c.length[inside]).max(initial=0))
 
 
 def _entries(index: bytes, start: int) -> Entries | None:
@@ -181,7 +292,7 @@ def _frames(damaged: Damaged, near: Near, start: int, stop: int) -> Iterator[Fou
             continue
         codec = "zstd" if magic == ZSTD_MAGIC else "lz4"
         span = Span("", place, end)
-        pieces = partial(_plain, damaged, codec, span)
+        pieces = partial(plain_pieces, damaged, codec, span, None)
         yield Found(None, f"{codec}-frame-at-{place}", (span,), pieces, without_index=True)
         at = end
 
@@ -189,8 +300,3 @@ def _frames(damaged: Damaged, near: Near, start: int, stop: int) -> Iterator[Fou
 def _places(damaged: Damaged, magic: bytes, start: int, stop: int) -> Iterator[tuple[int, bytes]]:
     for place in occurrences(damaged.source, magic, start, stop, damaged.progress):
         yield place, magic
-
-
-def _plain(damaged: Damaged, codec: str, span: Span) -> Iterator[bytes]:
-    stored = pieces_of(damaged.source, span.start, span.stop)
-    return decompress_stream(codec, stored, limit=damaged.limit, span=span)

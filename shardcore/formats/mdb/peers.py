@@ -10,8 +10,20 @@ def peers() -> tuple[Peer, ...]:
     return (
         Peer(
             _NAME,
-            ("mdb.name", "mdb.segment", "mdb.file-hash", "mdb.range-hash"),
+            ("mdb.name",),
             Answer.IGNORES,
-            "A shard has no digest inside, and its name is not compared again: segments are followed as they stand.",
+            "A shard has no digest inside, and its name is not compared again.",
+        ),
+        Peer(
+            _NAME,
+            ("mdb.file-hash", "mdb.range-hash"),
+            Answer.WRONG,
+            "It follows segments as they stand and compares no hash: a segment of other chunks serves other bytes.",
+        ),
+        Peer(
+            _NAME,
+            ("mdb.segment",),
+            Answer.REFUSES,
+            "It fails where no xorb is called so, or a range does not fit the chunks of the xorb.",
         ),
     )

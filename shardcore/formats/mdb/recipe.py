@@ -64,7 +64,7 @@ def recipe_pieces(file: MdbFile, ref: ObjectRef) -> Iterator[bytes]:
     """The recipe as JSON, in pieces: a file can have hundreds of thousands of segments, and a xorb as many chunks."""
     name, count = ("segments", len(ref.extras["segments"])) if ref.kind == FILE else ("chunks", ref.extras["chunks"])
     if count <= AT_ONCE:
-        yield json.dumps(recipe_of(file, ref), indent=1).encode() + b"\n"
+        yield indented(recipe_of(file, ref)).encode() + b"\n"
         return
     if ref.kind == FILE:
         block = block_of(file, ref)
@@ -73,11 +73,23 @@ def recipe_pieces(file: MdbFile, ref: ObjectRef) -> Iterator[bytes]:
     else:
         head = {"xorb": ref.extras["xorb"], "size": ref.size, name: []}
         parts = (_chunks(file, ref, first, min(first + AT_ONCE, count)) for first in range(0, count, AT_ONCE))
-    yield json.dumps(head, indent=1).removesuffix("]\n}").encode()
+    yield indented(head).removesuffix("]\n}").encode()
     for number, rows in enumerate(parts):
-        text = json.dumps({name: rows}, indent=1).partition("[")[2].removesuffix("\n ]\n}")
+        text = indented({name: rows}).partition("[")[2].removesuffix("\n ]\n}")
         yield (("," if number else "") + text).encode()
     yield b"\n ]\n}\n"
+
+
+def indented(value: Any, level: int = 1) -> str:
+    """As `json.dumps(value, indent=1)`, which is slow for many small values, gives it."""
+    if isinstance(value, dict) and value:
+        items: list[str] = [f"{json.dumps(key)}: {indented(item, level + 1)}" for key, item in value.items()]
+    elif isinstance(value, list) and value:
+        items = [indented(item, level + 1) for item in value]
+    else:
+        return json.dumps(value)
+    edge, step = ("{}", "[]")[isinstance(value, list)], "\n" + " " * level
+    return edge[0] + step + ("," + step).join(items) + step[:-1] + edge[1]
 
 
 def tell_content(file: MdbFile, ref: ObjectRef, look: Look) -> None:

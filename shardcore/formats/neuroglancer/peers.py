@@ -1,6 +1,6 @@
 """What the reference readers do about damage, as far as it was tried."""
 
-from shardcore.peers import Answer, Peer
+from shardcore.peers import SILENT, Answer, Peer
 
 _TENSORSTORE = "tensorstore 0.1.86"
 _CLOUD_VOLUME = "cloud-volume 12.15"
@@ -24,9 +24,16 @@ def peers() -> tuple[Peer, ...]:
         ),
         Peer(
             _CLOUD_VOLUME,
-            ("neuroglancer.range-outside", "neuroglancer.backward-range"),
-            Answer.WRONG,
-            "The range is clipped, or the minishard taken for an empty one.",
+            ("neuroglancer.range-outside",),
+            Answer.IGNORES,
+            "A range past the end of the file is cut short there: an index that is the last thing in the file is read "
+            "all the same, any other is an error.",
+        ),
+        Peer(
+            _CLOUD_VOLUME,
+            ("neuroglancer.backward-range", "neuroglancer.minishard-index"),
+            Answer.REFUSES,
+            "An error for the keys of that minishard; in a listing it is taken for an empty one.",
         ),
         Peer(
             _TENSORSTORE,
@@ -39,5 +46,9 @@ def peers() -> tuple[Peer, ...]:
             ("neuroglancer.overlap", "neuroglancer.shared-index"),
             Answer.WRONG,
             "It does not notice that two ranges share bytes, and serves both.",
+        ),
+        *(
+            Peer(name, (SILENT,), Answer.WRONG, "A value that is stored raw has no digest: it is served as it stands.")
+            for name in (_TENSORSTORE, _CLOUD_VOLUME)
         ),
     )

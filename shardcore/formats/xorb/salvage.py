@@ -1,7 +1,8 @@
 """What can be taken out of a damaged xorb: chunk records say how long they are, and LZ4 frames have a magic number.
 
-A chunk has no digest of its own: the hashes stand in the info block. Without it, a chunk that decompresses to the size
-its record states is taken, and named by its hash, which whoever looks for it can compare.
+A chunk has no digest of its own: the hashes stand in the info block. Where that cannot be read as a whole, its list of
+hashes is looked for by its mark. Without one, a chunk that decompresses to the size its record states is taken, and
+named by its hash, which whoever looks for it can compare.
 """
 
 from __future__ import annotations
@@ -9,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from shardcore.errors import FormatError
+from shardcore.errors import FormatError, ShardError, ends_reading
 from shardcore.formats.xorb.shard import XorbShard
 from shardcore.frames import LZ4_MAGIC
 from shardcore.objects import ObjectRef
-from shardcore.salvage import Covered, Damaged, Found, indexed, occurrences
+from shardcore.salvage import MOST_FOUND, Covered, Damaged, Found, indexed, occurrences
 from shardcore.span import Span
 from shardcore.xet.chunk import read_chunk
-from shardcore.xet.hashes import chunk_hash, to_text
-from shardcore.xet.xorb_layout import CHUNK_HEADER, HEADER_SIZE, IDENT, Scheme, header_fault, read_u24
+from shardcore.xet.hashes import SIZE, as_rows, chunk_hash, to_text, to_texts
+from shardcore.xet.xorb_layout import CHUNK_HEADER, HEADER_SIZE, IDENT, IDENT_HASHES, Scheme, header_fault, read_u24
 
 _BY_INFO = "its hash in the info block"
 
@@ -26,11 +27,13 @@ def salvage(damaged: Damaged) -> Iterator[Found]:
     """The chunks that the records lead to, then those that stand elsewhere."""
     shard = damaged.shard
     covered = Covered()
+    left = frozenset[str]()
     if isinstance(shard, XorbShard):
         hashed = shard.file.records.hashes is not None
+        left = frozenset() if hashed else _hashes_left(damaged)
 
-        def checked(_: ObjectRef) -> str:
-            return _BY_INFO if hashed else ""
+        def checked(ref: ObjectRef) -> str:
+            return _BY_INFO if hashed or (left and _hash_of(shard, ref) in left) else ""
 
         for found in indexed(damaged, checked):
             yield found
@@ -38,11 +41,38 @@ def salvage(damaged: Damaged) -> Iterator[Found]:
                 covered.add(found.spans[0].start - HEADER_SIZE, found.spans[0].stop)
         info = shard.file.info_span
         covered.add(info.start, info.stop)
+    else:
+        left = _hashes_left(damaged)
     for start, stop in list(covered.gaps(0, damaged.source.size)):
-        yield from _records(damaged, start, stop)
+        yield from _records(damaged, start, stop, left)
 
 
-def _records(damaged: Damaged, start: int, stop: int) -> Iterator[Found]:
+def _hashes_left(damaged: Damaged) -> frozenset[str]:
+    """The chunk hashes of an info block that cannot be read as a whole: they stand after their own mark."""
+    source, found = damaged.source, set[str]()
+    for at in occurrences(source, IDENT_HASHES, 0, source.size, damaged.progress):
+        start = at + len(IDENT_HASHES) + 1 + 4
+        if start >= source.size or not damaged.looks(at):
+            continue
+        count = int.from_bytes(source.read(start - 4, start), "little")
+        count = min(count, (source.size - start) // SIZE, MOST_FOUND)
+        found.update(to_texts(as_rows([source.read(start, start + SIZE * count)])) if count else ())
+        if len(found) > MOST_FOUND:
+            break
+    return frozenset(found)
+
+
+def _hash_of(shard: XorbShard, ref: ObjectRef) -> str:
+    """The hash of a chunk as it is; empty where it cannot be read."""
+    try:
+        return to_text(chunk_hash(shard.read(ref)))
+    except ShardError as error:
+        if ends_reading(error):
+            raise
+        return ""
+
+
+def _records(damaged: Damaged, start: int, stop: int, left: frozenset[str]) -> Iterator[Found]:
     """Records one after the other; where one cannot be right, from the next LZ4 frame on."""
     source, at = damaged.source, start
     frames = occurrences(source, LZ4_MAGIC, start, stop, damaged.progress)
@@ -54,7 +84,8 @@ def _records(damaged: Damaged, start: int, stop: int) -> Iterator[Found]:
             end, data = chunk
             span = Span("", at + HEADER_SIZE, end)
             name = to_text(chunk_hash(data))
-            yield Found(None, name, (span,), partial(_again, damaged, at, stop), without_index=True)
+            by = _BY_INFO if name in left else ""
+            yield Found(None, name, (span,), partial(_again, damaged, at, stop), by, without_index=True)
             at = end
             continue
         at = next((place - HEADER_SIZE for place in frames if place - HEADER_SIZE > at), stop)

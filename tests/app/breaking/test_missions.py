@@ -63,7 +63,8 @@ def test_what_a_mission_says_mends_the_file(mission: Lesson) -> None:
     path = sample_of(mission)
     if mission.format not in FLIPS:
         done = salvage(path, None)
-        assert done.count(Condition.WHOLE) == 5
+        # Nothing in a DES file vouches for contents: they can be taken out, and are unchecked.
+        assert done.count(Condition.UNCHECKED if mission.format == "des" else Condition.WHOLE) == 5
         return
     offset, bit = FLIPS[mission.format]
     with shardcore.open(str(path), partial=True) as shard:
