@@ -99,7 +99,7 @@ def test_jobs_say_how_soon_bytes_are_wanted(qtbot: QtBot, jobs: Jobs) -> None:
 def test_much_is_asked_for_first_when_it_is_far(
     qtbot: QtBot, window: MainWindow, server: RangeServer, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Verifying content, searching and extracting all say how much first; here, on this machine, nothing is asked."""
+    """Verifying content, searching, salvage and extracting say how much first; on this machine, nothing is asked."""
     path = data / "swh" / "medium.shard"
     size = path.stat().st_size
     asked: list[Costly] = []
@@ -131,6 +131,10 @@ def test_much_is_asked_for_first_when_it_is_far(
     assert len(server.log) == before
     window.hex.search.look_for("Text", "no such text")
     assert [one.what for one in asked] == ["Verifying the content", "Searching the whole file"]
+    sheet = window.breaking.salvaging.ask()
+    assert sheet is not None
+    assert (asked[-1].what, asked[-1].size) == ("Looking at every byte", size)
+    sheet.close()
     assert len(server.log) == before
     with qtbot.waitSignal(window.session.findings_changed):
         asked[0].go()
