@@ -189,8 +189,8 @@ class DrawingPlace(QObject):
 
     def _show(self) -> None:
         """Shows what can be shown; a sketch that is wanted and not there yet waits for the lookup that has it."""
-        self._to_front = not self.sketches
-        if not self.sketches:
+        self._to_front = not self._known or not self.sketches
+        if self._to_front:
             return
         panel = self.made()
         panel.show_sketches(self.sketches, "" if panel.name else self.remembered.get(self._format, ""))
