@@ -228,6 +228,9 @@ class DrawingPlace(QObject):
     def fit(self) -> None:
         """Under a drawing there are bytes where there is room for both."""
         both = self.splitter.height() >= LEAST_HEIGHT + _BYTES
+        if self.in_front and not both and self.panel is not None and self._view.hasFocus():
+            # Else the keyboard would go to whatever comes next.
+            self.panel.setFocus(Qt.FocusReason.OtherFocusReason)
         self._view.setVisible(not self.in_front or both)
 
     def _bring(self, in_front: bool) -> None:
