@@ -6,6 +6,7 @@ Where the header is gone, chunks are found by the form of their own headers, and
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -24,6 +25,8 @@ from shardcore.span import Span
 _MOST_CHUNK = 1 << 28
 """Stored bytes of one chunk that is read to be looked at."""
 _SMALL = 1 << 12
+_CHUNK_LOOKS = 8
+"""Looks that a chunk costs: its header is read, and a decoder is asked, however small it is."""
 _LOOK = 1 << 14
 """Bytes of a chunk that cost one look."""
 
@@ -42,7 +45,7 @@ def salvage(damaged: Damaged) -> Iterator[Found]:
             return by
 
         for found in indexed(damaged, checked):
-            yield found
+            yield replace(found, looks=max(found.looks, _CHUNK_LOOKS))
             if found.pieces is not None:
                 covered.add(found.spans[0].start, found.spans[0].stop + size)
         # What stands before the first chunk is no chunk.

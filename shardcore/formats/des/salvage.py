@@ -48,7 +48,7 @@ from shardcore.span import Span
 from shardcore.words import plural
 
 _BY_DIGEST = "the sha256 that its entry states"
-_SIZE_ONLY = "it has the plain size that its entry states; nothing vouches for its bytes"
+_SIZE_ONLY = "the plain size fits; there is no digest"
 _MOST_INDEX = 1 << 28
 _MOST_UID = 1024
 _LEAST_ENTRY = UID_HEAD.size + 1
