@@ -10,10 +10,11 @@ import pytest
 
 import shardcore
 from shardcore import ShardError
+from shardcore.registry import FORMATS
 from shardscope import assets
 from shardscope.lessons.answers import Given, judged, number_of, solution
 from shardscope.lessons.lesson import Answer, Lesson, parse
-from shardscope.lessons.library import lessons, lessons_of
+from shardscope.lessons.library import lessons_of
 from shardscope.lessons.stage import Stage, past_sample, staged
 
 DATA = Path(__file__).parents[2] / "data"
@@ -40,10 +41,10 @@ BY_HAND: list[tuple[str, Rule]] = [
 """Questions that state all their numbers, and the rule that the lesson teaches; numbers in the order of the prompt."""
 
 
-def files() -> Iterator[Path]:
-    """All files and data sets of the test data, hostile ones as well, and all samples."""
-    yield from (sample.path for sample in assets.samples())
-    for path in sorted(DATA.rglob("*")):
+def files(format: str) -> Iterator[Path]:
+    """The files and data sets in the test data of a format, hostile ones as well, and its samples."""
+    yield from (sample.path for sample in assets.samples() if sample.format == format)
+    for path in sorted((DATA / format).rglob("*")):
         if path.is_dir():
             shard = any(one.suffix in MEMBERS or one.name == "info" for one in path.iterdir())
         else:
@@ -71,11 +72,12 @@ def by_hand(prompt: str) -> int | None:
 
 
 @pytest.mark.thorough
-def test_no_question_expects_a_wrong_answer_on_any_file() -> None:
+@pytest.mark.parametrize("format", FORMATS)
+def test_no_question_expects_a_wrong_answer_on_any_file(format: str) -> None:
     """Its own solution is right, numbers are places and counts, and agree with the rule that the lesson states."""
     asked: dict[str, int] = {}
     checked = 0
-    for path in files():
+    for path in files(format):
         try:
             for lesson, stage in walked(path):
                 where = f"{path}: {lesson.name}, {stage.step.title}"
@@ -104,8 +106,8 @@ def test_no_question_expects_a_wrong_answer_on_any_file() -> None:
                     checked += 1
         except ShardError:
             continue  # nothing of it can be opened or read: no lesson either
-    assert set(asked) == {lesson.name for lesson in lessons() if lesson.format}
-    assert checked > 300
+    assert set(asked) >= {lesson.name for lesson in lessons_of(format)}
+    assert checked > 10 or format == "mdb"
 
 
 @pytest.mark.thorough
