@@ -30,6 +30,7 @@ class LeadsForm(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
+        self.setObjectName("inspectorLeadsForm")
         self.setAccessibleName(self.tr("Who leads here?"))
         self.ask = WrapText(self.tr("Who leads here?"), link=True)
         self.ask.setObjectName("inspectorLeads")

@@ -198,7 +198,11 @@ def ask_who_leads(person: Person) -> None:
     state = person.until(lambda state: state["leads"] >= 0 and not state["busy"], "the answer")
     if state["leads"]:
         person.press("alt+2")
-        tab_until(person, lambda state: state["spoken"].startswith("→"), "the answer")
+        tab_until(
+            person,
+            lambda state: "inspectorLeadsForm" in state["part_of"] and state["spoken"].startswith("→"),
+            "the answer",
+        )
         person.press("Return")
         person.until(lambda now: now["span"] != state["span"], "where it leads from")
         person.press("alt+d", "alt+d")
