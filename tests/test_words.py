@@ -138,6 +138,8 @@ def cleaned(text: str) -> str:
     return _QUOTED.sub("…", text)
 
 
+# One worker reads all texts for both.
+@pytest.mark.xdist_group("words")
 def test_no_word_of_the_left_side_is_shown() -> None:
     """Each thing has one word, and the others are not used."""
     table = rules(LIST.read_text())
@@ -153,6 +155,7 @@ def test_no_word_of_the_left_side_is_shown() -> None:
     assert hits == []
 
 
+@pytest.mark.xdist_group("words")
 def test_what_is_allowed_is_there() -> None:
     """No phrase is allowed that nobody uses."""
     shown = "\n".join(text.text for text in texts()).lower()

@@ -41,7 +41,7 @@ class ShardContract:
     """
 
     samples: ClassVar[Sequence[Path]] = ()
-    quick_samples: ClassVar[int] = 6
+    quick_samples: ClassVar[int] = 4
     absent: ClassVar[Sequence[str]] = ()
     open_ranges: ClassVar[int] = 2
     find_ranges: ClassVar[int] = 4

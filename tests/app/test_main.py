@@ -53,6 +53,7 @@ def test_no_display() -> None:
     assert "--screenshot" in lines[0]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("theme", "scale", "size"),
     sampled([("light", 1, (1440, 900)), ("light-safe", 1.5, (1200, 800)), ("dark", 2, (1100, 760))], 1),

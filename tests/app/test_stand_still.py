@@ -149,6 +149,7 @@ def stand_still(qtbot: QtBot, settings: Settings, path: Path, seconds: float, ke
 SAMPLES = [str(one.path) for one in assets.main_samples()]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("sample", sampled([ONE_OF_MANY, MANY, *SAMPLES], 1))
 def test_slow_reads_do_not_stop_the_window(
     qtbot: QtBot, settings: Settings, sample: str, many_keys: Path, record_property: Callable[[str, object], None]

@@ -11,7 +11,7 @@ import shardcore
 from shardcore.cold import cold_trace
 from shardcore.shard import Shard
 from shardcore.sources.remote.options import RemoteOptions
-from shardcore.testing import FULL
+from shardcore.testing import FULL, sampled
 from tests.remote.bills import AFTER_OPENING, NAMES, Bill, bills
 from tests.remote.servers import RangeServer, StoreServer
 from tests.remote.serving import Log
@@ -47,7 +47,7 @@ FOLDERS = [("neuroglancer", "s3"), ("neuroglancer, no slash", "s3")]
 PLACES = [(name, "http") for name in NAMES] + ([(name, "s3") for name in NAMES] if FULL else FOLDERS)
 
 
-@pytest.mark.parametrize(("name", "transport"), PLACES)
+@pytest.mark.parametrize(("name", "transport"), sampled(PLACES, 6))
 def test_budget(name: str, transport: str) -> None:
     """Opening costs what the fact sheets say, and so does each action after it, on an opening of its own."""
     bill = bills()[name]

@@ -197,6 +197,7 @@ def test_patience_is_for_the_whole_thing(monkeypatch: pytest.MonkeyPatch) -> Non
         thing.check()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "name", ["swh", "bloscpack", "des", "mdb", "xorb", "neuroglancer"] if FULL else ["neuroglancer"]
 )

@@ -99,6 +99,7 @@ def test_a_file_on_a_web_server(name: str, web: str, said: Any, tmp_path: Path) 
     _same(said, str(SAMPLES / name), web + name, [], tmp_path)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", sampled([*FILES, *FOLDERS], 2, keep=FOLDERS))
 def test_a_file_or_folder_in_a_store(name: str, store: tuple[str, list[str]], said: Any, tmp_path: Path) -> None:
     """Each sample reads out of a bucket as it does here, data sets included."""

@@ -13,6 +13,7 @@ from tests.remote.s3 import Place
 from tests.shardcore.formats.des.made import Stored, shard
 
 
+@pytest.mark.thorough
 def test_a_uid_costs_its_own_zone_only(
     s3: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

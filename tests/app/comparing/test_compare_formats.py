@@ -145,6 +145,7 @@ def check_saved(qtbot: QtBot, window: MainWindow, sheet: CompareSheet, tmp_path:
     qtbot.waitUntil(lambda: "no folder" in sheet.line.text())
 
 
+@pytest.mark.thorough
 def test_by_keyboard(qtbot: QtBot, window: MainWindow) -> None:
     """A shortcut opens it; arrows choose formats and turn sliders; Escape closes it, and its jobs end."""
     QTest.keyClick(window, Qt.Key.Key_M, Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier)

@@ -67,6 +67,7 @@ def shown(x_display: dict[str, str], data: Path, tmp_path: Path) -> Iterator[Sho
             process.kill()
 
 
+@pytest.mark.thorough
 @pytest.mark.display("xdotool")
 def test_the_window_of_the_command(shown: Shown) -> None:
     """The window comes up on the shard, a typed address moves the bytes, and Ctrl+Q ends without a word."""

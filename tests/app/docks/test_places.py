@@ -161,6 +161,7 @@ def test_closing_empties_the_list(qtbot: QtBot, session: Session, places: Places
     assert titles(places) == []
 
 
+@pytest.mark.thorough
 def test_many_members_stay_fluid(qtbot: QtBot, places: Places) -> None:
     """Of 100,000 members only those on the screen are asked for their counts, whatever is scrolled or filtered."""
     asked: list[str] = []

@@ -59,6 +59,7 @@ def test_the_window_is_written_in_the_normal_size(qtbot: QtBot) -> None:
         application.setFont(before)
 
 
+@pytest.mark.thorough
 def test_nobody_makes_a_fifth_size(qtbot: QtBot, settings: Settings, qapp: QApplication) -> None:
     """Every widget of the window is written in one of the sizes, and no other module sets one of its own."""
     before = qapp.font()

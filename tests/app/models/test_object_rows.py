@@ -32,6 +32,7 @@ def test_all_rows_cost_nothing(shard: Shard) -> None:
     assert rows_of(shard, View()) is None
 
 
+@pytest.mark.thorough
 def test_prefix(shard: Shard) -> None:
     """The beginning of a key finds all keys that begin so, and no others; capitals are no matter."""
     expected = sorted(key for key in shard.objects.keys if key is not None and key.startswith("ab"))

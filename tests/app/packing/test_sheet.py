@@ -26,6 +26,7 @@ from tests.app.packing.conftest import OpenSheet, wait_planned
 from tests.app.window.test_names import unnamed
 
 
+@pytest.mark.thorough
 def test_every_format_at_every_size(qtbot: QtBot, open_sheet: OpenSheet, numbered: Path) -> None:
     """Nothing is wider than the sheet, down to 600 pixels; everything that takes the keyboard has a name and a tip."""
     sheet = open_sheet(numbered / "1.txt")

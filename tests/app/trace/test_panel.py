@@ -224,7 +224,7 @@ def test_current_step_is_in_view(panel: TracePanel, qtbot: QtBot) -> None:
         return whole and top >= 0 and top + card.height() <= port.height()
 
     # The letters of the window, which a test before may have chosen, are larger than plain ones.
-    panel.resize(420, 700)
+    panel.resize(420, 900)
     for number, card in enumerate(panel.cards):
         panel._session.go_to_step(number)
         qtbot.waitUntil(partial(inside, card))

@@ -16,6 +16,7 @@ from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QLineEdit, 
 from pytestqt.qtbot import QtBot
 
 from shardcore import FormatError, Remedy, SectionRole, ShardError, Span
+from shardcore.testing import sampled
 from shardscope.looks.remedies import WORDS, plain_words
 from shardscope.objects.table import ObjectTable
 from shardscope.opening import OpenRequest
@@ -142,6 +143,7 @@ def test_no_message_moves_a_dock(small: MainWindow, qtbot: QtBot) -> None:
     assert docks(small) == before
 
 
+@pytest.mark.thorough
 def test_no_theme_moves_a_dock(small: MainWindow) -> None:
     """Another theme, and back: the bar and each dock stay as high as they are."""
     before = docks(small)
@@ -158,7 +160,9 @@ def test_no_button_takes_the_letter_of_a_menu(small: MainWindow) -> None:
     assert not {text for text in buttons if text and QKeySequence.mnemonic(text).toString() in menus - {""}}
 
 
-@pytest.mark.parametrize("content", [b"", b"Dear reader, this is not a shard. " * 20, b"SWHShard" + b"\xff" * 300])
+@pytest.mark.parametrize(
+    "content", sampled([b"", b"Dear reader, this is not a shard. " * 20, b"SWHShard" + b"\xff" * 300], 1)
+)
 def test_no_file_moves_a_dock(small: MainWindow, qtbot: QtBot, tmp_path: Path, content: bytes) -> None:
     """An empty, a foreign and a damaged file are shown in the same frame as a sound one."""
     before = docks(small)
@@ -321,6 +325,7 @@ def test_keys_of_menus_work_everywhere(small: MainWindow) -> None:
             assert action.shortcutContext() is Qt.ShortcutContext.WindowShortcut, action.text()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("line", ["addressField", "traceKey"])
 def test_lines_leave_the_keys_of_menus_alone(small: MainWindow, qtbot: QtBot, line: str) -> None:
     """Ctrl+D shows decoded bytes, also while a key is typed, where lines would take it for a letter to delete."""

@@ -102,6 +102,7 @@ def test_the_probe_says_what_was_allowed(stored: Place, server: RangeServer) -> 
     assert whole["Ranges"].works is False
 
 
+@pytest.mark.thorough
 def test_the_sheet_by_keyboard(qtbot: QtBot, window: MainWindow, stored: Place) -> None:
     """Paste, choose keys, type them, test, open: all without a mouse; everything has a name; secrets are dots."""
     window.actions_.open_address.trigger()
@@ -173,6 +174,7 @@ def test_no_secret_is_kept(
     sheet.reject()
 
 
+@pytest.mark.thorough
 def test_a_refused_place_has_one_way_out(qtbot: QtBot, window: MainWindow, stored: Place) -> None:
     """Refused without a signature: choose a profile. Refused with one: try anonymous. Nothing there: the address."""
     with FaultProxy(stored.host, [Refuse("AccessDenied")]) as shut:

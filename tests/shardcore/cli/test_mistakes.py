@@ -12,6 +12,7 @@ import pytest
 
 import shardcore
 from shardcore.cli.program import run
+from shardcore.testing import sampled
 
 A = "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb"  # sha256 of "a"
 ABSENT = "00" * 31 + "aa"
@@ -211,7 +212,9 @@ def _filled(text: str, places: dict[str, str]) -> str:
 
 
 @pytest.mark.parametrize(
-    ("code", "sentence", "command"), MISTAKES, ids=[" ".join(command)[:60] for _, _, command in MISTAKES]
+    ("code", "sentence", "command"),
+    sampled(MISTAKES, 40),
+    ids=lambda value: " ".join(value)[:60] if isinstance(value, tuple | list) else "",
 )
 def test_a_mistake_is_told_in_one_plain_line(
     code: int,

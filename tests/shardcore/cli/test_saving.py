@@ -17,8 +17,8 @@ def test_a_plan_reports_and_writes_nothing(tmp_path: Path, capsys: pytest.Captur
     """Each thing on a line, what vouches for it, and how many there are of each condition."""
     assert run(["salvage", str(DAMAGED), "--plan"]) == EXIT_FINE
     out, error = capsys.readouterr()
-    assert out.count("whole      ") == 5
-    assert "des: 5 objects: 5 whole, 0 unchecked, 0 damaged, 0 lost" in out
+    assert out.count("nothing vouches for it") == 5
+    assert "des: 5 objects: 0 whole, 5 unchecked, 0 damaged, 0 lost" in out
     assert "does not open as a whole" in error
     assert run(["salvage", str(SAMPLES / "xorb" / "damaged.xorb"), "--plan", "--json"]) == EXIT_ABSENT
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
@@ -27,9 +27,14 @@ def test_a_plan_reports_and_writes_nothing(tmp_path: Path, capsys: pytest.Captur
 
 
 def test_files_are_written_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Into a folder that is made; a second run into the same is refused, and a folder has to be named."""
-    assert run(["salvage", str(DAMAGED), str(tmp_path / "out")]) == EXIT_FINE
-    assert len(list((tmp_path / "out").iterdir())) == 6
+    """Into a folder that is made; a second run into the same is refused, and a folder has to be named.
+
+    What nothing vouches for stands in a folder of its own.
+    """
+    assert run(["salvage", str(SAMPLES / "swh" / "damaged.shard"), str(tmp_path / "out")]) == EXIT_FINE
+    assert len(list((tmp_path / "out").iterdir())) == 13
     assert run(["salvage", str(DAMAGED), str(tmp_path / "out")]) == EXIT_USAGE
     assert run(["salvage", str(DAMAGED)]) == EXIT_USAGE
+    assert run(["salvage", str(DAMAGED), str(tmp_path / "des")]) == EXIT_FINE
+    assert {path.name for path in (tmp_path / "des").iterdir()} == {"unchecked", "salvage.json"}
     assert "--plan" in capsys.readouterr().err

@@ -49,6 +49,7 @@ def test_errors_arrive_as_they_were(worker: Worker) -> None:
     assert worker.decompress(chunk) == sample(5000)
 
 
+@pytest.mark.thorough
 def test_a_dead_process_is_an_error_and_replaced(worker: Worker) -> None:
     """A process that dies while it works gives a FormatError; the next chunk gets a new process."""
     chunk = make_chunk(sample(5000))

@@ -311,6 +311,7 @@ def test_ranges_of_values() -> None:
             shard.read_part(ref, "fragments")
 
 
+@pytest.mark.thorough
 def test_bombs_among_values_are_bounded(tmp_path: Path) -> None:
     """A value that expands beyond the limit is an error before it fills the memory, and its size claim is bounded."""
     spec = ShardingSpec(0, IDENTITY, 0, 0, "raw", "gzip")

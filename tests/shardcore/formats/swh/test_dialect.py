@@ -58,6 +58,7 @@ def test_one_damaged_key_does_not_make_a_dialect() -> None:
         assert shard.file.signed is False
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["one", "small", "deleted", "legacy", "medium", "signed_dialect"])
 def test_a_wrong_seed_is_no_dialect(name: str) -> None:
     """With any bit of the seed wrong, verification and lookups say that the function does not fit, nothing else."""
