@@ -211,11 +211,10 @@ def _filled(text: str, places: dict[str, str]) -> str:
     return re.sub(r"^(info=)?([A-Z]+)(?=/|$)", lambda m: (m[1] or "") + places.get(m[2], m[2]), text)
 
 
-@pytest.mark.parametrize(
-    ("code", "sentence", "command"),
-    sampled(MISTAKES, 40),
-    ids=lambda value: " ".join(value)[:60] if isinstance(value, tuple | list) else "",
-)
+SOME = [MISTAKES[number] for number in sampled(range(len(MISTAKES)), 40)]
+
+
+@pytest.mark.parametrize(("code", "sentence", "command"), SOME, ids=[" ".join(command)[:60] for _, _, command in SOME])
 def test_a_mistake_is_told_in_one_plain_line(
     code: int,
     sentence: str,
