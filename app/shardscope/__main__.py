@@ -186,6 +186,7 @@ def _wanted(options: argparse.ArgumentParser, given: argparse.Namespace) -> Want
         given.show,
         given.remote,
         given.place,
+        given.lesson,
     )
 
 

@@ -75,14 +75,18 @@ def test_screenshot(data: Path, tmp_path: Path, theme: str, scale: float, size: 
 
 @pytest.mark.thorough
 def test_screenshot_of_a_trace(data: Path, tmp_path: Path) -> None:
-    """`--trace` and `--verify` show more than the first page."""
-    plain, traced = tmp_path / "plain.png", tmp_path / "traced.png"
+    """`--trace` and `--verify` show more than the first page; so does `--lesson`."""
+    plain, traced, taught = (tmp_path / f"{name}.png" for name in ("plain", "traced", "taught"))
     sample = data / "swh" / "small.shard"
     key = "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb"
     assert command("--screenshot", plain, sample).returncode == 0
     done = command("--screenshot", traced, sample, "--trace", key, "--step", 3, "--verify", "index")
     assert (done.returncode, done.stderr) == (0, "")
     assert QImage(str(plain)) != QImage(str(traced))
+    lesson = assets.resources() / "lessons" / "swh-1-meet-the-file.md"
+    done = command("--screenshot", taught, sample, "--lesson", lesson)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert QImage(str(plain)) != QImage(str(taught))
 
 
 @pytest.mark.thorough

@@ -45,6 +45,7 @@ class Wanted:
         show: A dock to bring to the front; `drawing`, or `drawing:NAME`; or empty.
         remote: How an address is reached, or None.
         place: Bytes to select, as a link names them, or None.
+        lesson: The text of a lesson to begin, on what is open or else on its sample; or None.
     """
 
     target: Path
@@ -58,6 +59,7 @@ class Wanted:
     show: str = ""
     remote: RemoteOptions | None = None
     place: Span | None = None
+    lesson: Path | None = None
 
 
 def take(window: MainWindow, wanted: Wanted) -> None:
@@ -80,6 +82,9 @@ def take(window: MainWindow, wanted: Wanted) -> None:
             raise ScreenshotError(f"{failures[0].uri}: {failures[0].error}")
         _arrange(window, wanted)
     settle(window)
+    if wanted.lesson is not None:
+        window.help.teaching.try_lesson(wanted.lesson, own=bool(wanted.uri))
+        settle(window)
     _save(window.grab().toImage(), wanted.target)
 
 
