@@ -76,7 +76,7 @@ class OpenRequest:
             partial: Whether it opened only in part.
         """
         remote = {name: getattr(self.remote, name) for name in OPEN_SAID} if self.remote is not None else {}
-        return Again(self.format, self.options, remote, partial)
+        return Again(self.format, _told(self.options), _told(remote), partial)
 
     @property
     def deleted(self) -> bool:
@@ -185,3 +185,11 @@ class OpenRequest:
 def members_at_hand(shard: DataSet) -> tuple[Member, ...]:
     """The members of a data set as far as they are known; asking for them would wait."""
     return shard.members if shard.listed else ()
+
+
+def _told(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Values as they may stand in a line: of addresses without login and signature."""
+    return {
+        name: shown_address(one) if isinstance(one, str) and set(one) & {"@", "?"} else one
+        for name, one in values.items()
+    }

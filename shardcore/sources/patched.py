@@ -160,10 +160,9 @@ class PatchedSource(WrapperSource):
 
     def now(self, start: int, stop: int) -> tuple[int, int]:
         """Where bytes `[start, stop)` of the source underneath are now: what is left of them, or where they were."""
-        taken = [(max(start, a), min(stop, b)) for a, b in self._taken() if a < stop]
-        lost = sum(max(b - a, 0) for a, b in taken)
-        before = sum(min(b, start) - a for a, b in self._taken() if a < start)
-        return start - before, stop - before - lost
+        taken = list(self._taken())
+        before, until = (sum(min(b, at) - a for a, b in taken if a < at) for at in (start, stop))
+        return start - before, stop - until
 
     def _taken(self) -> Iterator[tuple[int, int]]:
         """The stretches of the source underneath that were taken out, sorted."""

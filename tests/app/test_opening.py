@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from pytestqt.qtbot import QtBot
 
-from shardcore import ExternalMissing, UsageError
+from shardcore import ExternalMissing, RemoteOptions, UsageError
 from shardcore.progress import no_progress
 from shardscope.jobs import Jobs
 from shardscope.opening import OpenRequest
@@ -42,6 +42,18 @@ def test_a_request_names_itself() -> None:
     assert OpenRequest("https://h.org/a/b%20c.shard?X-Amz-Signature=1").name == "b c.shard"
     assert OpenRequest("s3://bucket/100%25/").name == "100%25"
     assert OpenRequest("https://h.org:port/a.shard?X=1").name == "https://h.org:port/a.shard"
+
+
+def test_lines_of_cards_have_no_secrets() -> None:
+    """What was chosen stands in lines that people copy; logins, signatures and keys do not."""
+    store = RemoteOptions(endpoint_url="https://me:word@store.example.org", access_key="AK", secret_key="word")
+    xorbs = {"xorbs": "https://x.example.org/xorbs/?X-Amz-Signature=word"}
+    how = OpenRequest("s3://b/a.mdb", options=xorbs, remote=store).again()
+    line = " ".join(how.words) + how.arguments
+    assert "word" not in line
+    assert "AK" not in line
+    assert "https://store.example.org" in line
+    assert "https://x.example.org/xorbs/" in line
 
 
 def test_what_is_said_reaches_the_formats(data: Path) -> None:

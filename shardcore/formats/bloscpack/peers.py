@@ -18,7 +18,8 @@ def peers() -> tuple[Peer, ...]:
             _NAME,
             ("bloscpack.digest",),
             Answer.REFUSES,
-            "It compares the digest after each chunk, where there is one, and ends there: so do the chunks after it.",
+            "It compares the digest after each chunk, where there is one, and ends at a wrong one: the chunks after it "
+            "are not served.",
         ),
         Peer(
             _NAME,

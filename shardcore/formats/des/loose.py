@@ -36,6 +36,8 @@ _MOST_META = 1 << 20
 _WORD = 8
 _LOOKS = 5
 """Looks that a place costs where an entry may be: its uid is looked for before it."""
+_META_LOOK = 1000
+"""Bytes of metadata that cost one look more: many places may name the same ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,31 +104,32 @@ def _inside(damaged: Damaged, near: Near, start: int, stop: int, version: int) -
                 continue
             if not damaged.looks(place, _LOOKS):
                 return
-            entry = _entry(near, start, place, stop, record)
+            entry = _entry(damaged, near, (start, stop), place, record)
             if entry is not None:
                 end = entry.span.stop
                 yield entry
 
 
-def _entry(near: Near, start: int, place: int, stop: int, record: Record) -> Loose | None:
+def _entry(damaged: Damaged, near: Near, gap: tuple[int, int], place: int, record: Record) -> Loose | None:
     """The entry whose fixed part begins at a place; None where uid or metadata do not fit."""
+    start, stop = gap
     values = record.read_one(near(place, place + record.size))
     begins = _uid_before(near, start, place)
     if begins is None:
         return None
     uid = read_uid(near(begins + UID_HEAD.size, place))
+    if uid is None:
+        return None
     end = place + record.size
     meta: dict[str, object] = {}
     length = int(values.get("meta_length", 0))
     if length:
-        if length > min(_MOST_META, stop - end):
+        if length > min(_MOST_META, stop - end) or not damaged.looks(place, length // _META_LOOK):
             return None
         try:
             meta = read_meta(near(end, end + length), place=Span("", end, end + length))
         except FormatError:
             return None
-    if uid is None:
-        return None
     first = int(values["offset"])
     span = Span("", begins, end + length)
     codec, size = CODECS[int(values["codec"])], int(values["uncompressed_size"])

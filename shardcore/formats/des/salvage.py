@@ -32,6 +32,7 @@ from shardcore.formats.des.vouched import (
     by_sidecar,
     checksum_in,
     comes_to_its_end,
+    deleted_places,
     held_against,
     plain_pieces,
     sidecar_of,
@@ -84,6 +85,8 @@ def salvage(damaged: Damaged) -> Iterator[Found]:
             listed.add(entry.uid)
             yield _of_entry(damaged, entry, sidecar)
     if sidecar is not None:
+        for start, stop in deleted_places(damaged, sidecar):
+            covered.add(start, stop)
         for found in by_sidecar(damaged, sidecar, listed, trials):
             if found.pieces is not None:
                 covered.add(found.spans[0].start, found.spans[0].stop)
@@ -119,8 +122,8 @@ def _listed(
     missing = _missing(entries)
     if missing:
         damaged.notes.append(
-            f"{plural(missing, 'byte')} of the payloads are gone: where something vouches for contents, they are also "
-            "looked for so much earlier; the place of others is that of their entry"
+            f"by the last entry {plural(missing, 'byte')} of the payloads are gone: where something vouches for "
+            "contents, they are also looked for so much earlier; the place of others is that of their entry"
         )
     for ref in refs(replace(damaged, shard=shard)):
         looks = EACH_FOUND + ref.spans[-1].size // _ENTRY_LOOK
@@ -222,6 +225,8 @@ def _index(damaged: Damaged) -> tuple[int, int] | None:
         for start, declared in _starts(near, place):
             # The cheap questions first: room for so many entries, and a first one that is possible.
             stop = min(size, start + _MOST_INDEX)
+            if not damaged.looks(place):
+                break
             if declared * _LEAST_ENTRY > stop - start or not _entries(near(start, min(start + _FIRST, stop)), start):
                 continue
             if not damaged.looks(place, 1 + (stop - start) // _INDEX_LOOK):

@@ -66,13 +66,9 @@ def plain_pieces(damaged: Damaged, codec: str, span: Span, expected: int | None)
 
 def by_sidecar(damaged: Damaged, sidecar: Sidecar, listed: set[str], trials: Trials) -> Iterator[Found]:
     """The contents that the sidecar alone tells of: at their place, or as much earlier as bytes are missing."""
-    size = sidecar.fields.get("shard_size")
-    missing = size - damaged.source.size if isinstance(size, int) and not isinstance(size, bool) else 0
-    for key, said in sidecar.index.items():
-        uid = said.get("uid")
-        uid = uid if isinstance(uid, str) else key
-        created_at = created_at_of(said["meta"]) if isinstance(said.get("meta"), dict) else ""
-        if uid in listed or sidecar.tombstone(uid, created_at) is not None:
+    missing = _missing(damaged, sidecar)
+    for uid, said, deleted in _said(sidecar):
+        if uid in listed or deleted:
             continue
         place = _place(said)
         if place is None:
@@ -80,6 +76,41 @@ def by_sidecar(damaged: Damaged, sidecar: Sidecar, listed: set[str], trials: Tri
         if not damaged.looks(place[0]):
             return
         yield _found(damaged, uid, said, place, missing, trials)
+
+
+def deleted_places(damaged: Damaged, sidecar: Sidecar) -> Iterator[tuple[int, int]]:
+    """Where contents are that were deleted, by the sidecar: nothing there is found again as a frame."""
+    missing = _missing(damaged, sidecar)
+    for _, said, deleted in _said(sidecar):
+        place = _place(said) if deleted else None
+        if place is not None:
+            for span in _spans(damaged, place, missing):
+                yield span.start, span.stop
+
+
+def _said(sidecar: Sidecar) -> Iterator[tuple[str, dict[str, Any], bool]]:
+    """The uid of each entry, what is said of it, and whether it was deleted."""
+    for key, said in sidecar.index.items():
+        uid = said.get("uid")
+        uid = uid if isinstance(uid, str) else key
+        created_at = created_at_of(said["meta"]) if isinstance(said.get("meta"), dict) else ""
+        yield uid, said, sidecar.tombstone(uid, created_at) is not None
+
+
+def _missing(damaged: Damaged, sidecar: Sidecar) -> int:
+    """How many bytes the file had more, by the sidecar."""
+    size = sidecar.fields.get("shard_size")
+    return size - damaged.source.size if isinstance(size, int) and not isinstance(size, bool) else 0
+
+
+def _spans(damaged: Damaged, place: tuple[int, int], missing: int) -> list[Span]:
+    """Where a payload may be now: where it was, or as much earlier as bytes are missing."""
+    start, length = place
+    return [
+        Span("", at, at + length)
+        for at in dict.fromkeys((start, start - missing))
+        if HEADER.size <= at and at + length <= damaged.source.size
+    ]
 
 
 def _place(said: dict[str, Any]) -> tuple[int, int] | None:
@@ -94,15 +125,10 @@ def _place(said: dict[str, Any]) -> tuple[int, int] | None:
 def _found(
     damaged: Damaged, uid: str, said: dict[str, Any], place: tuple[int, int], missing: int, trials: Trials
 ) -> Found:
-    start, length = place
     checksum, codec = checksum_in(said), str(said["codec"])
     size = said.get("uncompressed_size")
     expected = size if isinstance(size, int) and 0 <= size < 1 << 63 else None
-    spans = [
-        Span("", at, at + length)
-        for at in dict.fromkeys((start, start - missing))
-        if HEADER.size <= at and at + length <= damaged.source.size
-    ]
+    spans = _spans(damaged, place, missing)
     for span in spans:
         pieces = partial(plain_pieces, damaged, codec, span, expected)
         if not checksum:
@@ -111,7 +137,10 @@ def _found(
         if comes_to_its_end(trials, whole):
             return Found(uid, uid, (span,), whole, BY_SIDECAR, without_index=True)
     if spans and trials.left < 0:
-        return Found(uid, uid, (spans[0],), partial(held_against, pieces, checksum, spans[0]), BY_SIDECAR)
+        # Too much was tried: whether it is where it was turns out when it is written.
+        pieces = partial(plain_pieces, damaged, codec, spans[0], expected)
+        whole = partial(held_against, pieces, checksum, spans[0])
+        return Found(uid, uid, (spans[0],), whole, BY_SIDECAR, without_index=True)
     why = "its bytes are not in the file any more" if not spans else "what stands at its place has another sha256"
     return Found(uid, uid, tuple(spans), why=why, without_index=True)
 

@@ -160,7 +160,8 @@ def tell_route(place: Place, origin: Origin, look: Look) -> None:
         draw=lambda: drawings.dropped_drawing(spec, place),
     )
     same = spec.hash == IDENTITY
-    hashed = "The hash is `identity`, so that the key itself is" if same else "MurmurHash3 of the key's 8 bytes gives"
+    which = "shifted key" if shift else "key"
+    hashed = f"The hash is identity: the {which} itself is" if same else f"MurmurHash3 of the {which}'s 8 bytes gives"
     look.step(
         "Hash",
         f"{hashed} the hash: {place.hashed:#018x}.",
