@@ -7,7 +7,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QByteArray, QSettings
 
-from shardcore.sources.remote.address import is_address
+from shardcore.sources.remote.address import is_address, shown_address
 
 MAX_RECENT = 12
 MAX_LESSONS = 40
@@ -148,7 +148,7 @@ class Settings:
             uri: The file of the user that it is walked through on; empty for its sample.
         """
         if uri:
-            return self._lessons_on_files().get(f"{name} {uri}", -1)
+            return self._lessons_on_files().get(_place(name, uri), -1)
         value = str(self._store.value(f"lessons/{name}", ""))
         return int(value) if value.isdecimal() else -1
 
@@ -157,7 +157,7 @@ class Settings:
         if not uri:
             self._store.setValue(f"lessons/{name}", step)
             return
-        place = f"{name} {uri}"
+        place = _place(name, uri)
         others = [(other, at) for other, at in self._lessons_on_files().items() if other != place]
         self._store.setValue("lessons_on_files", json.dumps(dict([*others, (place, step)][-MAX_LESSONS:])))
 
@@ -274,3 +274,8 @@ class Settings:
     def sync(self) -> None:
         """Writes what is not written yet."""
         self._store.sync()
+
+
+def _place(lesson: str, uri: str) -> str:
+    """A lesson on a file of the user, as it may be written down: without login and signature."""
+    return f"{lesson} {shown_address(uri) if is_address(uri) else Path(uri).absolute()}"

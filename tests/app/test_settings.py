@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from PySide6.QtCore import QByteArray
@@ -58,3 +59,12 @@ def test_theme_of_one_start(tmp_path: Path) -> None:
     assert Settings(path).theme == "light"
     once.theme = "light-safe"
     assert (once.theme, Settings(path).theme) == ("light-safe", "light-safe")
+
+
+def test_a_lesson_on_an_address_is_remembered_without_its_signature(tmp_path: Path) -> None:
+    """What is written down of a file of the user says where it is, and not how somebody gets in."""
+    settings = Settings(tmp_path / "settings.ini")
+    settings.set_lesson_step("small", 3, "https://me:word@host/a.shard?X-Amz-Signature=0123")
+    settings.sync()
+    assert settings.lesson_step("small", "https://host/a.shard?X-Amz-Signature=4567") == 3
+    assert not {"word", "0123"} & set(re.findall(r"\w+", (tmp_path / "settings.ini").read_text()))

@@ -44,8 +44,7 @@ class Breadcrumb(QLabel):
     def set_path(self, file: str, path: Sequence[Node]) -> None:
         """Shows a path; without one, the name of the file alone."""
         self._file, self._path = file, tuple(path)
-        self._at = self._last if self.hasFocus() else -1
-        self._show()
+        self._go_to(self._last if self.hasFocus() else -1)
 
     @property
     def _last(self) -> int:

@@ -124,5 +124,5 @@ def _copying(menu: QMenu, session: Session, path: tuple[Node, ...]) -> None:
         add(
             forms,
             translate("NodeMenu", "&Python line"),
-            lambda: explain_line(request.shown, node.span, request.again()),
+            lambda: explain_line(request.shown, node.span, how),
         )

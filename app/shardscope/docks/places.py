@@ -8,7 +8,7 @@ from enum import Enum
 from pathlib import Path, PurePosixPath
 
 from PySide6.QtCore import QEvent, QModelIndex, QPersistentModelIndex, QPoint, QRect, QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QGuiApplication, QKeyEvent, QPainter
+from PySide6.QtGui import QGuiApplication, QKeyEvent, QPainter, QShowEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QFrame,
@@ -409,6 +409,11 @@ class Places(QWidget):
         row = self.model.row_of(self.model.here) if self.model.here else None
         if row is not None:
             self.list.setCurrentIndex(self.model.index(row))
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """A page that came while nobody saw the list may not fill it."""
+        super().showEvent(event)
+        QTimer.singleShot(0, self, self._want_more)
 
     def changeEvent(self, event: QEvent) -> None:
         """Follows the theme."""

@@ -127,7 +127,9 @@ class DrawingPlace(QObject):
                 self._refresh()
 
         def failed(_: BaseException) -> None:
-            self._learning = False
+            # What steps draw is seen all the same.
+            self._learning, self._known = False, True
+            self._refresh()
 
         self._learning = True
         self._session.ask(

@@ -42,6 +42,8 @@ class LessonPanel(QWidget):
 
     answering = Signal()
     """A question was answered by a click elsewhere: the keyboard may stay there."""
+    begun = Signal()
+    """A lesson of the list begins, or goes on: not the text that somebody tries."""
     reload_wanted = Signal()
     """The text that is tried is to be read again."""
 
@@ -115,6 +117,7 @@ class LessonPanel(QWidget):
             own: Whether it is walked through on the file that is open, and not on its sample.
         """
         step = self._settings.lesson_step(lesson.name, self._session.request.uri if own else "")
+        self.begun.emit()
         self.player.start(lesson, own=own, step=max(step, 0))
 
     def _chosen(self, lesson: Lesson, own: bool) -> None:

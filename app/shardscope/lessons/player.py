@@ -94,6 +94,7 @@ class LessonPlayer(QObject):
         if first:
             self.began.emit()
         self._own = self._session.request.uri if own else ""
+        self.number = 0  # that of another lesson says nothing about the way that is gone here
         self.go(min(max(step, 0), len(lesson.steps) - 1))
 
     def replace(self, lesson: Lesson) -> None:
@@ -364,9 +365,11 @@ class LessonPlayer(QObject):
                 self._show(shown, stage)
             self.changed.emit()
 
-        self._session.ask(
-            work, take, failed=self._failed, key=("lesson", self), priority=Priority.SCREEN, pool=Pool.CPU
-        )
+        def failed(error: BaseException) -> None:
+            if self.lesson is lesson and self.number == number:
+                self._failed(error)
+
+        self._session.ask(work, take, failed=failed, key=("lesson", self), priority=Priority.SCREEN, pool=Pool.CPU)
 
     def _prepare(self, stage: Stage) -> None:
         """A drawing is there as long as steps show it; what it draws is the lookup of the lesson."""

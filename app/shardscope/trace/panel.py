@@ -382,7 +382,8 @@ class TracePanel(QWidget):
         row.setSpacing(4)
         self.counter = WrapText(tone="muted")
         self._buttons: list[QWidget] = []
-        for action, icon in ((self.previous_step, "◀ Previous"), (self.play, "▶ Play"), (self.next_step, "Next ▶")):
+        previous, play, following = self.tr("◀ Previous"), self.tr("▶ Play"), self.tr("Next ▶")
+        for action, icon in ((self.previous_step, previous), (self.play, play), (self.next_step, following)):
             button = QToolButton()
             button.setDefaultAction(action)
             button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)

@@ -54,7 +54,7 @@ class Breaking(QObject):
         self._window = window
         self._top = 0
         self._walk = Walk()
-        self._again = False
+        self._again = ""
         self._question: QMessageBox | None = None
         self.sandbox, self.actions = panel.sandbox, panel.actions_
         self.banner = SandboxBanner(self.sandbox, self.actions, bytes_)
@@ -67,7 +67,7 @@ class Breaking(QObject):
         self.sandbox.reopening.connect(self._keep_place)
         self.sandbox.reopened.connect(lambda: bytes_.state.scroll_to(self._top))
         session.opened.connect(lambda _: self._opened())
-        session.failed.connect(lambda _: setattr(self, "_again", False))
+        session.failed.connect(lambda _: setattr(self, "_again", ""))
         self.sandbox.saved.connect(self._saved)
         actions = self.actions
         actions.leave_wanted.connect(lambda: self.sandbox.switch(False))
@@ -131,14 +131,14 @@ class Breaking(QObject):
 
     def _keep_place(self) -> None:
         self._top = max(self._bytes.state.visible_bytes[0], 0)
-        walk, self._again = self._session.walk, True
+        walk, self._again = self._session.walk, self._session.request.uri
         if walk.steps or walk.key != self._walk.key:
             self._walk = walk
 
     def _opened(self) -> None:
         """The lookup is made again: what the same key finds in the changed bytes."""
-        again, self._again = self._again, False
-        if again:
+        again, self._again = self._again, ""
+        if again and again == self._session.request.uri:
             self._session.look_up_again(self._walk)
 
     def _show_panel(self, _: bool) -> None:

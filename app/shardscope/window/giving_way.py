@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QObject, QTimer
+from PySide6.QtCore import QObject, Qt, QTimer
 from PySide6.QtWidgets import QMainWindow, QVBoxLayout
 
 from shardscope.hex.panel import HexPanel
@@ -65,11 +65,22 @@ class GivingWay(QObject):
         """Lowers the panels, or brings them up, as the window and what is in front ask."""
         low = self._panels.folded and self._window.height() < LOW
         self.toggle.setVisible(self._drawn and low)
+        before, keyboard = self._panels.lowered, self._in_panels
         self._panels.lower(self._drawn and low and not self._up)
         lowered = self._panels.lowered
         self._bytes.tell_about(not lowered)
         self.line.setVisible(lowered)
         self._tell()
+        if lowered and not before and keyboard:
+            # A panel without any height would hand the keyboard to whatever comes next.
+            (self.line.next if self.line.next.isEnabled() else self.toggle).setFocus(Qt.FocusReason.OtherFocusReason)
+
+    @property
+    def _in_panels(self) -> bool:
+        """Whether a panel that may give way has the keyboard."""
+        now = self._window.focusWidget()
+        docks = self._panels.by_name.values()
+        return now is not None and any(dock.isAncestorOf(now) and not dock.isFloating() for dock in docks)
 
     # --- who wants what ---
 
@@ -142,8 +153,9 @@ class GivingWay(QObject):
             self.line.next.setText(self._lesson.next.text() if player.last else "▶")
             self.line.answer.setVisible(question is not None)
             self.line.answer.setEnabled(not player.solved)
-            text = stage.text if stage is not None else player.trouble
-            self.words.tell(question.prompt if question is not None else text, player.verdict)
+            text = question.prompt if question is not None else stage.text if stage is not None else ""
+            # Why a step is left out is said in the panel's words: what a file says becomes no Markdown.
+            self.words.tell(text or self._lesson.trouble.text(), player.verdict)
             return
         self.words.hide()
         self.line.answer.hide()

@@ -395,6 +395,7 @@ class MainWindow(PartCommands):
     def default_layout(self) -> None:
         """Puts the docks where they were at the first start."""
         self.panels.arrange()
+        self._fit()
 
     def about(self) -> None:
         """Tells the versions."""

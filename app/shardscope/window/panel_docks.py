@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence, Set
+from functools import partial
 from typing import TypeVar
 
 from PySide6.QtCore import QByteArray, QEvent, QObject, QSize, Qt, QTimer, Signal
@@ -94,7 +95,7 @@ class PanelDocks(QObject):
             dock.topLevelChanged.connect(lambda _, dock=dock: _free(dock))
             dock.visibilityChanged.connect(self._titles_soon.start)
             # Qt keeps docks behind a tab shown, outside of the window: their parts would work for nobody.
-            dock.visibilityChanged.connect(part.setVisible)
+            dock.visibilityChanged.connect(partial(self._tell_seen, part))
 
     @property
     def parts(self) -> Iterator[QWidget]:
@@ -176,7 +177,7 @@ class PanelDocks(QObject):
 
     def fit(self, size: QSize) -> None:
         """Folds the docks when the window became too small for them, and unfolds them when it is large again."""
-        small = _is_small(size)
+        small, keyboard = _is_small(size), self._window.focusWidget()
         if small and not self.folded:
             self._closed_before = self.closed
             now = self._window.saveState(LAYOUT_VERSION)
@@ -192,6 +193,9 @@ class PanelDocks(QObject):
             self._close(closed)
             if front is not None:
                 front.raise_()
+        if keyboard is not None and keyboard is not self._window.focusWidget() and keyboard.isVisibleTo(self._window):
+            # Docks are taken out of the window and put back: what had the keyboard has it again.
+            keyboard.setFocus(Qt.FocusReason.OtherFocusReason)
         self._fit_names()
 
     def lower(self, lowered: bool) -> None:
@@ -308,6 +312,11 @@ class PanelDocks(QObject):
                 dock.setTitleBarWidget(QWidget(dock))
             elif bare and not tabbed:
                 dock.setTitleBarWidget(None)  # type: ignore[arg-type]
+
+    def _tell_seen(self, part: QWidget, seen: bool) -> None:
+        """A part is seen, or not any more; a window that is only put away keeps the keyboard where it is."""
+        if seen or not self._window.isMinimized():
+            part.setVisible(seen)
 
     def _pressed(self, tab: int) -> None:
         bar = self.sender()

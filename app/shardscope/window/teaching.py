@@ -51,6 +51,7 @@ class Teaching(QObject):
         self.trial.read.connect(self._read)
         self.trial.refused.connect(self._refuse)
         self._panel.reload_wanted.connect(self.trial.reload)
+        self._panel.begun.connect(self._end_trial)
         self._panel.player.wanted.connect(self._wanted)
         self._panel.player.began.connect(self._began)
         self._panel.player.left.connect(self._left)
@@ -119,8 +120,7 @@ class Teaching(QObject):
 
     def _left(self) -> None:
         """Panels and bytes are as they were before the lesson; where it was is the list, with what comes next."""
-        self.trial.stop()
-        self._refusal = ""
+        self._end_trial()
         self._put_away()
         for name in self._fronts:
             if not self._panels.folded and not self._panels.in_front(name):
@@ -128,6 +128,11 @@ class Teaching(QObject):
         if self._fronts:
             self._panels.raise_(PANEL)
         self._fronts = []
+
+    def _end_trial(self) -> None:
+        """The text is not watched any more: written again, it would take the place of another lesson."""
+        self.trial.stop()
+        self._trying, self._refusal = None, ""
 
     def _put_away(self) -> None:
         """A drawing that a step brought goes; one that somebody looked at before stays."""

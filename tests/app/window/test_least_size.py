@@ -48,14 +48,19 @@ def test_nothing_that_counts_is_cut(qtbot: QtBot, settings: Settings, data: Path
 
 def _a_drawing_has_room(window: MainWindow, qtbot: QtBot) -> None:
     """In the smallest window a drawing gets the room of the panels, and one line walks through the lookup."""
+    window.show_part("trace", focus=True)
+    window.showMinimized()
+    window.showNormal()
+    assert window.focusWidget() is window.trace, "a window that was put away has the keyboard where it was"
     window.resize(640, 420)
-    window.show_part("trace")
+    window.show_part("trace", focus=True)
     window.session.look_up(KEY)
     window.hex.drawings.show()
     settle(window, 60)
     panel, giving, panels = window.hex.drawings.panel, window.giving_way, window.panels
     assert panel is not None
     assert panels.lowered
+    assert window.focusWidget() in (giving.line.next, giving.toggle), "the keyboard of the panel stays with the step"
     assert (panel.width(), panel.height()) >= (LEAST_WIDTH, LEAST_HEIGHT)
     assert panel.height() >= LEAST_HEIGHT
     window.session.go_to_step(3)
