@@ -10,7 +10,7 @@ from shardscope.lessons.lesson import Answer
 from shardscope.lessons.panel import LessonPanel
 from shardscope.looks.words import grouped
 from shardscope.session import Session
-from shardscope.window.panel_docks import PanelDocks
+from shardscope.window.panel_docks import PanelDocks, focused_in
 from shardscope.window.step_line import StepLine, StepWords, quiet_button
 
 LOW = 600
@@ -78,7 +78,7 @@ class GivingWay(QObject):
     @property
     def _in_panels(self) -> bool:
         """Whether a panel that may give way has the keyboard."""
-        now = self._window.focusWidget()
+        now = focused_in(self._window)
         docks = self._panels.by_name.values()
         return now is not None and any(dock.isAncestorOf(now) and not dock.isFloating() for dock in docks)
 

@@ -177,7 +177,7 @@ class PanelDocks(QObject):
 
     def fit(self, size: QSize) -> None:
         """Folds the docks when the window became too small for them, and unfolds them when it is large again."""
-        small, keyboard = _is_small(size), self._window.focusWidget()
+        small, keyboard = _is_small(size), focused_in(self._window)
         if small and not self.folded:
             self._closed_before = self.closed
             now = self._window.saveState(LAYOUT_VERSION)
@@ -193,7 +193,7 @@ class PanelDocks(QObject):
             self._close(closed)
             if front is not None:
                 front.raise_()
-        if keyboard is not None and keyboard is not self._window.focusWidget() and keyboard.isVisibleTo(self._window):
+        if keyboard is not None and keyboard is not focused_in(self._window) and keyboard.isVisibleTo(self._window):
             # Docks are taken out of the window and put back: what had the keyboard has it again.
             keyboard.setFocus(Qt.FocusReason.OtherFocusReason)
         self._fit_names()
@@ -339,6 +339,11 @@ def _free(dock: QDockWidget) -> None:
     """Lets a dock have any height."""
     dock.setMinimumHeight(0)
     dock.setMaximumHeight(_ANY_HEIGHT)
+
+
+def focused_in(window: QWidget) -> QWidget | None:
+    """What has the keyboard in a window; Qt's types do not know that there may be nothing."""
+    return window.focusWidget()
 
 
 def _is_small(size: QSize) -> bool:
