@@ -104,7 +104,7 @@ class Object:
         key: Its key.
         fate: What became of it.
         why: The error, or what is served instead.
-        noticed: Codes of findings that are about this object, known or new.
+        noticed: Codes of findings that are about this object: new ones, and errors that were known.
         place: Where its stored bytes are now, as `(source, start, stop)`; None where nothing leads to them.
     """
 
@@ -245,7 +245,7 @@ def compare(was: Before, shard: Shard, progress: Progress = no_progress) -> Impa
     """
     steps = len(was.served) + len(Depth) + 1
     checks, findings, gone = _checks(was, shard, lambda done: progress(done, steps))
-    told = [one for one in findings if one.severity is not Severity.NOTE]
+    told = _telling(findings, checks)
     counts: Counter[Fate] = Counter()
     objects: list[Object] = []
     room = _Room(MOST_BYTES * 2)
@@ -281,6 +281,17 @@ def _checks(
         findings, error = _verified(shard, depth)
         checks.append(Check(depth.value, known.fresh(findings), told(error)))
     return tuple(checks), findings, known.gone(was.findings, findings)
+
+
+def _telling(findings: tuple[Finding, ...], checks: tuple[Check, ...]) -> list[Finding]:
+    """Those that tell of damage: a warning that was there before says nothing of bytes that changed since."""
+    new = {(one.code, one.key, one.span) for check in checks for one in check.new}
+    return [
+        one
+        for one in findings
+        if one.severity is Severity.ERROR
+        or (one.severity is not Severity.NOTE and (one.code, one.key, one.span) in new)
+    ]
 
 
 class _Room:
@@ -409,7 +420,9 @@ def _object(shard: Shard, key: str, fate: Fate, why: str, told: list[Finding]) -
     if fate is not Fate.LOST:
         try:
             ref = shard.find(key)
-        except ShardError:
+        except ShardError as error:
+            if ends_reading(error):
+                raise
             ref = None
         if ref is not None:
             all_spans = (*ref.spans, *((ref.record,) if ref.record is not None else ()))

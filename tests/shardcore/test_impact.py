@@ -74,16 +74,34 @@ def test_a_flipped_bit_of_content_is_served_wrong_and_noticed_by_the_digest() ->
     assert peer.answer is Answer.WRONG
 
 
-def test_plain_content_without_a_digest_is_wrong_in_silence(tmp_path: Path) -> None:
-    """des: nothing vouches for a payload that is stored plain; no check at any depth says a word."""
-    path = tmp_path / "a.des"
+def plain_des(folder: Path) -> Path:
+    """Two objects for which nothing vouches; the first begins at byte 8."""
+    path = folder / "a.des"
     with shardcore.create(path, format="des") as writer:
         writer.add("a", b"hello")
         writer.add("b", b"shard")
+    return path
+
+
+def test_plain_content_without_a_digest_is_wrong_in_silence(tmp_path: Path) -> None:
+    """des: nothing vouches for a payload that is stored plain; no check at any depth says a word."""
+    path = plain_des(tmp_path)
     impact = impact_of(path, Change.overwrite(9, b"E"))
     assert fates(impact) == {"wrong": 1, "same": 1}
     assert checks(impact) == []
     assert [one.key for one in impact.silent] == ["a"]
+
+
+@pytest.mark.parametrize(("severity", "silent"), [(Severity.WARNING, ["a"]), (Severity.ERROR, [])])
+def test_an_old_warning_tells_nothing_of_new_damage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, severity: Severity, silent: list[str]
+) -> None:
+    """A warning about the bytes of an object that was there before; an error would make its reader careful."""
+    known = Finding(severity, "des.example", Span("", 8, 10), "It was there before.")
+    monkeypatch.setattr(comparing, "_verified", lambda shard, depth: ((known,), None))
+    impact = impact_of(plain_des(tmp_path), Change.overwrite(9, b"E"))
+    assert impact.new == ()
+    assert [one.key for one in impact.silent] == silent
 
 
 def test_a_cut_file_refuses_what_it_cannot_find(tmp_path: Path) -> None:
