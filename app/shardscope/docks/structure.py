@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from PySide6.QtCore import (
     QItemSelectionModel,
     QModelIndex,
@@ -10,10 +12,11 @@ from PySide6.QtCore import (
     QRect,
     QRectF,
     QSize,
+    QSizeF,
     Qt,
     Signal,
 )
-from PySide6.QtGui import QColor, QContextMenuEvent, QPainter, QResizeEvent
+from PySide6.QtGui import QColor, QContextMenuEvent, QFont, QPainter, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QHeaderView,
@@ -29,6 +32,7 @@ from PySide6.QtWidgets import (
 from shardcore import Node, SectionRole
 from shardcore.nodes.node import Elsewhere
 from shardscope.docks.node_menu import NodeDeeds, node_menu
+from shardscope.lights import Light
 from shardscope.looks import theme
 from shardscope.looks.badges import badge_font, badge_size, paint_badge
 from shardscope.models.lit_nodes import LitNodes, lit_nodes
@@ -40,6 +44,9 @@ Index = QModelIndex | QPersistentModelIndex
 
 BAR = 4
 """Pixels of the bar left of a name."""
+
+_BESIDE = 16
+"""Pixels of a name's cell that neither the bar, nor the name, nor the numbers of what is lit have."""
 
 NARROW = 420
 """Below this width of the tree, offset and size stand in the tooltip alone."""
@@ -70,6 +77,14 @@ class NodeDelegate(QStyledItemDelegate):
             # Room for the bar, which `paint` draws: the style keeps the name off it, selected or not.
             option.features |= QStyleOptionViewItem.ViewItemFeature.HasDecoration
             option.decorationSize = QSize(BAR, option.fontMetrics.height())
+            lights = self._lights(index)
+            if lights:
+                taken = sum(size.width() + 1 for size in _badge_sizes(lights, badge_font(option.font)))
+                room = option.rect.width() - BAR - _BESIDE - int(taken)
+                option.text = option.fontMetrics.elidedText(option.text, Qt.TextElideMode.ElideMiddle, max(room, 0))
+
+    def _lights(self, index: Index) -> Sequence[Light]:
+        return self._tree.lit.at(index.data(NODE_ROLE), expanded=self._tree.isExpanded(index))
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         """Paints a row; left of its name stands a bar in the colour of its section."""
@@ -88,14 +103,14 @@ class NodeDelegate(QStyledItemDelegate):
 
     def _paint_badges(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         """The numbers of what is lit, at the right end of the name."""
-        lights = self._tree.lit.at(index.data(NODE_ROLE), expanded=self._tree.isExpanded(index))
+        lights = self._lights(index)
         if not lights:
             return
         selected = bool(option.state & QStyle.StateFlag.State_Selected)
         colours = theme.of(self._tree)
         painter.save()
         painter.setFont(badge_font(option.font))
-        sizes = [badge_size(light.number, painter.font()) for light in lights]
+        sizes = _badge_sizes(lights, painter.font())
         left = option.rect.right() - 2 - sum(size.width() + 1 for size in sizes)
         # No letter of the name looks out from below them.
         ground = colours.accent if selected else colours.base
@@ -107,6 +122,10 @@ class NodeDelegate(QStyledItemDelegate):
             paint_badge(painter, colours, place, light.number, hollow=light.hollow, inverted=selected)
             left += size.width() + 1
         painter.restore()
+
+
+def _badge_sizes(lights: Sequence[Light], font: QFont) -> list[QSizeF]:
+    return [badge_size(light.number, font) for light in lights]
 
 
 class StructureTree(QTreeView):
