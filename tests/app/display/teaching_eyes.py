@@ -335,8 +335,10 @@ def on_screen(widget: QWidget, place: QRect) -> State:
     if not widget.isVisible():
         return {}
     middle = place.center()
-    if widget.visibleRegion().contains(middle):
-        point = widget.mapToGlobal(middle)
+    point = widget.mapToGlobal(middle)
+    # What is inside a part covers it: the region of a list that is full of cards is empty.
+    top = QApplication.widgetAt(point)
+    if widget.visibleRegion().contains(middle) or (top is not None and widget.isAncestorOf(top)):
         return {"x": point.x(), "y": point.y()}
     for area in _around(widget):
         if isinstance(area, QAbstractScrollArea) and area.verticalScrollBar().maximum() > 0:
