@@ -102,6 +102,7 @@ def wrong_by(was: Answers, now: Answers) -> list[str]:
 
 
 @pytest.mark.thorough
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("case", CASES)
 def test_who_serves_wrong_bytes_is_named(case: Case, tmp_path: Path) -> None:
     """Where a reader serves wrong bytes, the sandbox says so: of the object, or of that reader."""

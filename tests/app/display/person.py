@@ -11,7 +11,7 @@ import pytest
 
 from tests.app.display.program import Mouse, Program
 
-SECONDS = 30.0
+SECONDS = 60.0
 TRIES = 4
 
 BLINK = 0.02

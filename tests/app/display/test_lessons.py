@@ -42,6 +42,7 @@ def person(x_display: dict[str, str], lesson: Lesson, tmp_path: Path) -> Iterato
 
 
 @pytest.mark.thorough
+@pytest.mark.timeout(600)
 @pytest.mark.display("xdotool")
 def test_a_lesson_is_walked_through(person: Person, lesson: Lesson, tmp_path: Path) -> None:
     """From the welcome card by the mouse to the end; then from the menu by keys. Fresh files are gone in the end."""

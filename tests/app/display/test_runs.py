@@ -97,6 +97,7 @@ def person(
 
 
 @pytest.mark.thorough
+@pytest.mark.timeout(600)
 @pytest.mark.display("xdotool")
 def test_a_person_runs_through(person: Person, wanted: Wanted, tmp_path: Path, errors_of: Path) -> None:
     """Open by drop, click, search, look up, extract by drag and by sheet, ask for a file; then all of it by keys."""

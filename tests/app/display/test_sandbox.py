@@ -57,6 +57,7 @@ def person(x_display: dict[str, str], mission: Lesson, tmp_path: Path, errors_of
 
 
 @pytest.mark.thorough
+@pytest.mark.timeout(600)
 @pytest.mark.display("xdotool")
 def test_a_person_finishes_a_mission_and_breaks_a_file(
     person: Person, mission: Lesson, tmp_path: Path, errors_of: Path

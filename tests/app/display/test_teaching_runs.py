@@ -51,6 +51,7 @@ def person(x_display: dict[str, str], sample: Sample, tmp_path: Path, errors_of:
 
 
 @pytest.mark.thorough
+@pytest.mark.timeout(600)
 @pytest.mark.display("xdotool")
 def test_a_format_is_studied_by_the_mouse(person: Person, sample: Sample, tmp_path: Path, errors_of: Path) -> None:
     """Lookup, drawings, leads, charts, card and its link, comparison, sandbox, salvage; then the window is closed."""
@@ -59,6 +60,7 @@ def test_a_format_is_studied_by_the_mouse(person: Person, sample: Sample, tmp_pa
 
 
 @pytest.mark.thorough
+@pytest.mark.timeout(600)
 @pytest.mark.display("xdotool")
 def test_a_format_is_studied_by_keys(person: Person, sample: Sample, tmp_path: Path, errors_of: Path) -> None:
     """The same, and the mouse is not touched; whatever has the keyboard on the way says what it is."""

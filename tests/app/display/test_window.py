@@ -16,7 +16,7 @@ from shardscope import assets
 from tests.app.display.program import ROOT, Mouse
 
 HERE = Path(__file__).parent
-SECONDS = 30.0
+SECONDS = 60.0
 
 
 class Shown:
@@ -68,6 +68,7 @@ def shown(x_display: dict[str, str], data: Path, tmp_path: Path) -> Iterator[Sho
 
 
 @pytest.mark.thorough
+@pytest.mark.timeout(600)
 @pytest.mark.display("xdotool")
 def test_the_window_of_the_command(shown: Shown) -> None:
     """The window comes up on the shard, a typed address moves the bytes, and Ctrl+Q ends without a word."""
@@ -91,6 +92,7 @@ def test_the_window_of_the_command(shown: Shown) -> None:
 
 
 @pytest.mark.thorough
+@pytest.mark.timeout(600)
 @pytest.mark.display("xdotool")
 def test_every_sample_in_the_hands_of_a_person(shown: Shown, tmp_path: Path) -> None:
     """A sample of each format is opened by its path, clicked in, searched, an object extracted, in one window."""

@@ -72,6 +72,7 @@ def by_hand(prompt: str) -> int | None:
 
 
 @pytest.mark.thorough
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("format", FORMATS)
 def test_no_question_expects_a_wrong_answer_on_any_file(format: str) -> None:
     """Its own solution is right, numbers are places and counts, and agree with the rule that the lesson states."""
@@ -111,6 +112,7 @@ def test_no_question_expects_a_wrong_answer_on_any_file(format: str) -> None:
 
 
 @pytest.mark.thorough
+@pytest.mark.timeout(600)
 def test_most_of_a_lesson_is_left_on_files_of_the_user() -> None:
     """Of a file without element keys, of another data set: more steps ask than are left out."""
     for path in (

@@ -82,6 +82,7 @@ def window(qtbot: QtBot, settings: Settings) -> Iterator[MainWindow]:
 
 
 @pytest.mark.thorough
+@pytest.mark.timeout(600)
 def test_a_far_file_teaches(qtbot: QtBot, window: MainWindow, far: Far) -> None:
     """Everything that teaches works on it; nothing is read twice, nor while the window waits; no text has a key."""
     session = window.session
