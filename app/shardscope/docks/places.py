@@ -7,18 +7,12 @@ from collections.abc import Sequence
 from enum import Enum
 from pathlib import Path, PurePosixPath
 
-from PySide6.QtCore import QEvent, QModelIndex, QPersistentModelIndex, QPoint, QRect, QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QGuiApplication, QKeyEvent, QPainter, QShowEvent
+from PySide6.QtCore import QEvent, QModelIndex, QPersistentModelIndex, QPoint, Qt, QTimer, Signal
+from PySide6.QtGui import QGuiApplication, QShowEvent
 from PySide6.QtWidgets import (
-    QAbstractItemView,
-    QFrame,
     QLabel,
     QLineEdit,
-    QListView,
     QMenu,
-    QStyle,
-    QStyledItemDelegate,
-    QStyleOptionViewItem,
     QTabBar,
     QVBoxLayout,
     QWidget,
@@ -33,12 +27,13 @@ from shardcore.words import plural
 from shardscope import assets
 from shardscope.connections import way_words
 from shardscope.docks.browsing import UP, Browsing
+from shardscope.docks.place_list import PlaceList
 from shardscope.jobs import Job, Priority
 from shardscope.looks import theme
 from shardscope.looks.remedies import plain_words
 from shardscope.looks.sample_words import sample_title
 from shardscope.looks.shown import shown as shown_text
-from shardscope.models.place_model import DETAIL_ROLE, HERE_ROLE, LEVEL_ROLE, PROBLEM_ROLE, Place, PlaceModel
+from shardscope.models.place_model import Place, PlaceModel
 from shardscope.opening import members_at_hand, name_of
 from shardscope.selection import Selection
 from shardscope.session import Session
@@ -46,9 +41,6 @@ from shardscope.settings import Settings
 
 MOST_FILES = 100_000
 """Files of a folder that are listed."""
-
-SET_IN = 16
-"""Pixels by which a place stands in below the one that it belongs to."""
 
 NEAR_THE_END = 100
 """So many rows before the end of what is listed the next page is asked for."""
@@ -63,72 +55,6 @@ class Group(Enum):
     RECENT = "Recent"
     SAMPLES = "Samples"
     REMOTE = "Remote"
-
-
-class PlaceDelegate(QStyledItemDelegate):
-    """Two lines: the title, and below it what is known, or what is wrong. A bar marks where one is."""
-
-    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
-        """Two lines."""
-        return QSize(120, 2 * option.fontMetrics.height() + 12)
-
-    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
-        """Paints one place."""
-        view = option.widget
-        state = option.state
-        rect = option.rect
-        metrics = option.fontMetrics
-        colours = theme.of(view)
-        painter.save()
-        if state & QStyle.StateFlag.State_Selected:
-            painter.fillRect(rect, colours.selection)
-        elif state & QStyle.StateFlag.State_MouseOver:
-            painter.fillRect(rect, colours.hover)
-        if index.data(HERE_ROLE):
-            painter.fillRect(rect.adjusted(0, 3, 3 - rect.width(), -3), colours.accent)
-        inside = rect.adjusted(12 + SET_IN * index.data(LEVEL_ROLE), 5, -10, -5)
-        half = inside.height() // 2
-        problem = index.data(PROBLEM_ROLE)
-        title = metrics.elidedText(index.data(), Qt.TextElideMode.ElideMiddle, inside.width())
-        below = f"✖ {problem}" if problem else index.data(DETAIL_ROLE)
-        painter.setFont(option.font)
-        painter.setPen(colours.text)
-        flags = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
-        painter.drawText(QRect(inside.x(), inside.y(), inside.width(), half), flags, title)
-        painter.setPen(colours.error if problem else colours.muted)
-        line = metrics.elidedText(below, Qt.TextElideMode.ElideRight, inside.width())
-        painter.drawText(QRect(inside.x(), inside.y() + half, inside.width(), half), flags, line)
-        painter.restore()
-
-
-class PlaceList(QListView):
-    """`gone(index)` is told of a click or Return."""
-
-    gone = Signal(object)
-
-    def __init__(self, model: PlaceModel, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setObjectName("placeList")
-        self.setAccessibleName(self.tr("Places"))
-        self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setUniformItemSizes(True)
-        self.setMouseTracking(True)
-        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
-        self.setItemDelegate(PlaceDelegate(self))
-        self.setModel(model)
-        self.clicked.connect(self._clicked)
-
-    def _clicked(self, index: QModelIndex) -> None:
-        self.gone.emit(index)
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Return goes there."""
-        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self.currentIndex().isValid():
-            self.gone.emit(self.currentIndex())
-        else:
-            super().keyPressEvent(event)
 
 
 class Places(QWidget):
