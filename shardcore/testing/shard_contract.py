@@ -45,9 +45,9 @@ class ShardContract:
     absent: ClassVar[Sequence[str]] = ()
     open_ranges: ClassVar[int] = 2
     find_ranges: ClassVar[int] = 4
-    mutations: ClassVar[int] = 150
+    mutations: ClassVar[int] = 80
     quick_mutations: ClassVar[int] = 5
-    cuts: ClassVar[int] = 1000
+    cuts: ClassVar[int] = 400
     quick_cuts: ClassVar[int] = 5
     most_keys: ClassVar[int] = 60
     alone: ClassVar[Sequence[str]] = ()

@@ -14,7 +14,7 @@ from pytestqt.qtbot import QtBot
 
 from shardcore import DataSet, Depth, Node, Shard, Span
 from shardcore.nodes.node import Children
-from shardcore.testing import sampled
+from shardcore.testing import rounds, sampled
 from shardscope import assets
 from shardscope.around.breadcrumb import Breadcrumb
 from shardscope.docks.structure import StructureTree
@@ -43,8 +43,8 @@ BARE = {"bare_shard"}
 QUICK = 1
 """Samples of each pattern in a quick run."""
 
-QUICK_IN_ALL = 8
-"""Samples of all patterns together in a quick run."""
+FULL_IN_ALL, QUICK_IN_ALL = 120, 8
+"""Samples of all patterns together, in a full and in a quick run."""
 
 REST = 20
 NODES = 60
@@ -61,7 +61,7 @@ def samples() -> list[str]:
             found += sampled(names, QUICK)
     bundled = [str(one.path.relative_to(DATA.parent.parent)) for one in assets.samples()]
     found += sampled([f"../../{name}" for name in bundled], QUICK)
-    return sampled(list(dict.fromkeys(found)), QUICK_IN_ALL)
+    return sampled(list(dict.fromkeys(found)), rounds(FULL_IN_ALL, QUICK_IN_ALL), full=False)
 
 
 def _other(path: Path) -> bool:

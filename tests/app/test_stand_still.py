@@ -150,7 +150,7 @@ SAMPLES = [str(one.path) for one in assets.main_samples()]
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("sample", sampled([ONE_OF_MANY, MANY, *SAMPLES], 1))
+@pytest.mark.parametrize("sample", sampled([ONE_OF_MANY, MANY, *SAMPLES], 4, full=False))
 def test_slow_reads_do_not_stop_the_window(
     qtbot: QtBot, settings: Settings, sample: str, many_keys: Path, record_property: Callable[[str, object], None]
 ) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 import shardcore
 from shardcore.cli.program import run
-from shardcore.testing import sampled
+from shardcore.testing import rounds, sampled
 from tests.remote.s3 import Place
 from tests.remote.servers import RangeServer, StoreServer
 
@@ -93,14 +93,14 @@ def _same(said: Any, local: str, remote: str, flags: list[str], tmp_path: Path) 
     ]
 
 
-@pytest.mark.parametrize("name", sampled(FILES, 1))
+@pytest.mark.parametrize("name", sampled(FILES, rounds(12, 1), full=False))
 def test_a_file_on_a_web_server(name: str, web: str, said: Any, tmp_path: Path) -> None:
     """Each sample reads over HTTP as it does here: info, ls, verify, trace, get, extract."""
     _same(said, str(SAMPLES / name), web + name, [], tmp_path)
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("name", sampled([*FILES, *FOLDERS], 2, keep=FOLDERS))
+@pytest.mark.parametrize("name", sampled([*FILES, *FOLDERS], 12, keep=FOLDERS, full=False))
 def test_a_file_or_folder_in_a_store(name: str, store: tuple[str, list[str]], said: Any, tmp_path: Path) -> None:
     """Each sample reads out of a bucket as it does here, data sets included."""
     root, flags = store

@@ -13,7 +13,7 @@ from shardcore.testing import check_columns, check_explained, check_tiling, roun
 from tests.shardcore.formats.des.made import random_stored, write
 
 
-@pytest.mark.parametrize("seed", range(rounds(8, 3)))
+@pytest.mark.parametrize("seed", range(rounds(5, 3)))
 @pytest.mark.parametrize(("version", "short"), [(2, False), (1, False), (1, True)], ids=["v2", "v1", "v1-first"])
 def test_random_shards(tmp_path: Path, seed: int, version: int, short: bool) -> None:
     """Every object of a random shard comes back with all that was said of it, and every byte is explained."""
