@@ -59,6 +59,10 @@ class Person:
             time.sleep(BLINK)
         return state
 
+    def until_written(self, path: Path) -> None:
+        """Waits until a file is there and nothing is written any more."""
+        self.until(lambda state: path.exists() and not state["busy"], f"{path.name} is written")
+
     def find(self, part: str) -> tuple[int, int]:
         """Where a part is on the screen, at rest; the wheel brings it there where it is scrolled away."""
         deadline = time.monotonic() + SECONDS

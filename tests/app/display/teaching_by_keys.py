@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import pytest
 
 from shardscope.assets import Sample
-from tests.app.display.person import BLINK, Person, State
+from tests.app.display.person import Person, State
 from tests.app.display.teaching_by_mouse import BIT, lit
 
 MOST_TABS = 140
@@ -266,10 +265,7 @@ def save_as(person: Person, path: Path) -> None:
     person.take_keyboard()
     person.type(str(path))
     person.press("Return")
-    deadline = time.monotonic() + 10
-    while not (path.exists() and not person.ask("state")["busy"]):
-        assert time.monotonic() < deadline, f"{path} was not written"
-        time.sleep(BLINK)
+    person.until_written(path)
 
 
 # --- cards ---

@@ -220,10 +220,7 @@ def save_as(person: Person, path: Path) -> None:
     person.take_keyboard()
     person.type(str(path))
     press(person, "Save", "QFileDialog")
-    deadline = time.monotonic() + 10
-    while not (path.exists() and not person.ask("state")["busy"]):
-        assert time.monotonic() < deadline, f"{path} was not written"
-        time.sleep(BLINK)
+    person.until_written(path)
 
 
 # --- cards ---
