@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QFileSystemWatcher, QObject, Qt, QTimer, Signal
+from PySide6.QtCore import QFileSystemWatcher, QObject, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QGuiApplication
 from shiboken6 import delete
 
@@ -72,6 +72,8 @@ class SourceWatch(QObject):
             self._files.addPath(self._uri)
         self.due.emit()
 
+    # Declared, so that Qt finds it as long as the object lives: the application outlives whoever watches.
+    @Slot(Qt.ApplicationState)
     def _state_changed(self, state: Qt.ApplicationState) -> None:
         if not self._uri:
             return
