@@ -74,12 +74,6 @@ def shelf(x_display: dict[str, str]) -> Iterator[Program]:
 
 
 @pytest.fixture
-def errors_of(tmp_path: Path) -> Path:
-    """What the program says aside."""
-    return tmp_path / "errors.txt"
-
-
-@pytest.fixture
 def person(
     x_display: dict[str, str], wanted: Wanted, shelf: Program, tmp_path: Path, errors_of: Path
 ) -> Iterator[Person]:

@@ -32,12 +32,6 @@ def mission(request: pytest.FixtureRequest) -> Lesson:
 
 
 @pytest.fixture
-def errors_of(tmp_path: Path) -> Path:
-    """What the program says aside."""
-    return tmp_path / "errors.txt"
-
-
-@pytest.fixture
 def person(x_display: dict[str, str], mission: Lesson, tmp_path: Path, errors_of: Path) -> Iterator[Person]:
     """Somebody before the window with a copy of the damaged sample."""
     sample = assets.resources() / "samples" / mission.sample

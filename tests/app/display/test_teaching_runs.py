@@ -30,12 +30,6 @@ def sample(request: pytest.FixtureRequest) -> Sample:
 
 
 @pytest.fixture
-def errors_of(tmp_path: Path) -> Path:
-    """What the program says aside."""
-    return tmp_path / "errors.txt"
-
-
-@pytest.fixture
 def person(x_display: dict[str, str], sample: Sample, tmp_path: Path, errors_of: Path) -> Iterator[Person]:
     """Somebody before the window of the command, nothing open."""
     environment = {**x_display, "XDG_CONFIG_HOME": str(tmp_path / "config"), "TMPDIR": str(tmp_path)}

@@ -1,0 +1,13 @@
+"""What tests in a real display share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture
+def errors_of(tmp_path: Path) -> Path:
+    """What the program says aside."""
+    return tmp_path / "errors.txt"
