@@ -18,7 +18,6 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
-MAX_LINES = 450
 
 
 def run(*command: str | Path, cwd: Path = ROOT, check: bool = True, **environment: str) -> str:
@@ -248,13 +247,6 @@ print(lost)
 
 
 # --- files ------------------------------------------------------------------------------------------------
-
-
-def test_files_are_small() -> None:
-    """No Python file is longer than 450 lines: past that it has more than one meaning."""
-    modules = [path for path in repository_files() if path.suffix == ".py"]
-    lengths = {str(path.relative_to(ROOT)): len(text_of(path).splitlines()) for path in modules}
-    assert {path: length for path, length in lengths.items() if length > MAX_LINES} == {}
 
 
 def test_no_module_is_called_utils() -> None:
