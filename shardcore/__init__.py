@@ -45,10 +45,11 @@ if TYPE_CHECKING:
         WrongRegion,
     )
     from shardcore.finding import Depth, Finding, Report, Severity
+    from shardcore.keys import Key
     from shardcore.nodes.node import Node
     from shardcore.nodes.runs import Runs
     from shardcore.nodes.sections import Section, SectionRole
-    from shardcore.objects import ObjectColumns, ObjectRef, Objects, State
+    from shardcore.objects import ObjectColumns, ObjectRef, Objects, ObjectSlice, State
     from shardcore.packing import Packed, pack
     from shardcore.record import Columns, Field, FieldRole, Record
     from shardcore.registry import Detection, create, detect, open
@@ -90,6 +91,7 @@ __all__ = [
     "FormatError",
     "HostUnknown",
     "Item",
+    "Key",
     "KeyAbsent",
     "KeyChoice",
     "LimitExceeded",
@@ -100,6 +102,7 @@ __all__ = [
     "NotAShard",
     "ObjectColumns",
     "ObjectRef",
+    "ObjectSlice",
     "Objects",
     "Packed",
     "Plan",
@@ -157,10 +160,11 @@ _NAMES = {
     "RangeRefused Remedy RemoteError ServerFailed ShardError SourceChanged SourceError TimedOut TlsFailed Truncated "
     "Unsupported UsageError WrongRegion",
     "finding": "Depth Finding Report Severity",
+    "keys": "Key",
     "nodes.node": "Node",
     "nodes.runs": "Runs",
     "nodes.sections": "Section SectionRole",
-    "objects": "ObjectColumns ObjectRef Objects State",
+    "objects": "ObjectColumns ObjectRef Objects ObjectSlice State",
     "packing": "Packed pack",
     "record": "Columns Field FieldRole Record",
     "registry": "Detection create detect open",

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardcore.extract.options import ExtractOptions
-from shardcore.objects import Objects
+from shardcore.objects import Objects, row_steps
 
 STEP = 1 << 16
 """Rows looked at at once."""
@@ -18,8 +18,7 @@ Rows = NDArray[np.int64]
 
 def all_rows(objects: Objects) -> Iterator[Rows]:
     """All rows, in pieces."""
-    for first in range(0, len(objects), STEP):
-        yield np.arange(first, min(first + STEP, len(objects)), dtype=np.int64)
+    return row_steps(len(objects), STEP)
 
 
 def outer_kinds(objects: Objects) -> tuple[int, ...]:

@@ -107,6 +107,16 @@ class WriterContract:
                 assert self.read(shard, row, key) == data
             assert shard.verify(Depth.CONTENT).findings == ()
 
+    def test_keys_are_given_as_the_format_stores_them(self, tmp_path: Path) -> None:
+        """Keys as bytes or numbers write the same shard as their text."""
+        plans = []
+        for raw in (False, True):
+            with self.created(None) as writer:
+                for row, (key, data) in enumerate(self.objects()):
+                    writer.add(writer.key_form.raw(key) if raw and key is not None else key, data, **self.facts(row))
+                plans.append([file.objects.keys[:] for file in writer.plan().files])
+        assert plans[0] == plans[1]
+
     def test_the_plan_is_what_gets_written(self, tmp_path: Path) -> None:
         """Names, sections, sizes and objects of the plan are those of the files; planning alone says the same."""
         target = self.target(tmp_path)
