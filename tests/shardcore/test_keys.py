@@ -21,9 +21,11 @@ def test_a_key_is_text_where_the_format_has_no_other() -> None:
     for wrong in (b"a", 1):
         with pytest.raises(UsageError, match=r"a key of a lines shard is text, not (bytes|int)"):
             shard[wrong]
-    with shardcore.open(DATA / "bloscpack" / "tiny.blp") as file:
-        with pytest.raises(UsageError, match="text or a number, not bytes"):
-            file[b"0"]
+    with (
+        shardcore.open(DATA / "bloscpack" / "tiny.blp") as file,
+        pytest.raises(UsageError, match="text or a number, not bytes"),
+    ):
+        file[b"0"]
 
 
 def test_numbers_of_numpy_are_keys() -> None:
