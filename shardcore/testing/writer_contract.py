@@ -16,7 +16,7 @@ import pytest
 
 import shardcore
 from shardcore.errors import SourceError, UsageError
-from shardcore.extract import extract
+from shardcore.extraction import extract_objects
 from shardcore.finding import Depth
 from shardcore.objects import ObjectRef
 from shardcore.options import Purpose
@@ -309,7 +309,7 @@ class WriterContract:
             before = _told(shard)
             refs = [shard.objects.ref(row) for row in range(len(shard.objects)) if shard.objects.keys[row] is not None]
             refs = [shard.find(shard.views[0])] if shard.views else refs
-            assert not any(line.error for line in extract(shard, refs, tmp_path / "x"))
+            assert not any(line.error for line in extract_objects(shard, refs, tmp_path / "x"))
         again = self.target(tmp_path, "again")
         out = f"{again}/" if self.suffix.endswith("/") else str(again)
         done = pack(self.format, out, manifest=tmp_path / "x" / "manifest.json", options=self.options)

@@ -82,8 +82,8 @@ def test_ls_lists_what_can_be_had(
         assert run(["ls", store, "--json", *filter(None, [option])]) == 0
         rows = lines(capsys)
         assert states is None or sorted(row["state"] for row in rows) == states
-        lines = "".join(json.dumps(row["key"]) + "\n" for row in rows).encode()
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(lines)))
+        keys = "".join(json.dumps(row["key"]) + "\n" for row in rows).encode()
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(keys)))
         more = [option] if option == "--deleted" else []
         assert run(["extract", store, str(tmp_path / f"out{option}"), "--keys", "-", *more]) == code
         capsys.readouterr()
