@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import stat
@@ -312,7 +313,9 @@ class Rewrite:
             raise SourceChanged(f"{self.path} was changed by another program")
 
     def make(self) -> None:
-        """Replaces the file; it has the mode and owner of the old one, a new one those of the shard.
+        """Replace the file, as `make_rewrites` does after it was compared.
+
+        It has the mode and owner of the old one; a new one has those of the shard.
 
         Raises:
             SourceError: It cannot be written.
@@ -329,7 +332,7 @@ class Rewrite:
         sync_folder(self.path.absolute().parent)
 
 
-def rewrite(
+def make_rewrites(
     rewrites: Sequence[Rewrite],
     *,
     hard_links: bool = False,
@@ -379,3 +382,16 @@ def check_names(path: Path, *, hard_links: bool) -> None:
             f"{path} has {status.st_nlink} names (hard links), and an edit under this one is about all of them: "
             "pass --hard-links to edit it, or copy it"
         )
+
+
+def check_other_file(source: Source | None, target: str | Path) -> None:
+    """Refuse to write a new file in the place of the one that is read, also where links lead to it.
+
+    Raises:
+        UsageError: The target is the file itself.
+    """
+    if not isinstance(source, FileSource):
+        return
+    with contextlib.suppress(OSError, ValueError):
+        if source.path.samefile(target):
+            raise UsageError(f"{target} is the shard itself, which stays as it is: give another name")
