@@ -97,16 +97,6 @@ class Opening:
             raise
 
 
-def refuse_address(uri: str) -> None:
-    """Lets only local files pass to what changes them.
-
-    Raises:
-        UsageError: It is an address.
-    """
-    if is_address(uri):
-        raise UsageError(f"{shown_uri(uri)} is an address, and only local files can be changed: copy it here first")
-
-
 def shown_uri(uri: str) -> str:
     """What a command names, as it may be shown: of an address without its query and login."""
     return shown_address(uri)
