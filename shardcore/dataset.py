@@ -79,7 +79,7 @@ class DataSet(CountedFiles, OpenMembers):
     def objects_in(self, name: str) -> int | None:
         """How many objects a member has; None while `load_index` has not read it."""
         joined = self._joining.value
-        return joined.count(name) if joined is not None else None
+        return joined.count_of(name) if joined is not None else None
 
     @property
     def objects(self) -> Objects:
@@ -220,10 +220,10 @@ class DataSet(CountedFiles, OpenMembers):
             raise damage
         return tuple(found)
 
-    def find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
+    def _find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
         """The rows of many keys; loads the index, because there are no rows before."""
         self.load_index()
-        return super().find_many(keys)
+        return super()._find_many(keys)
 
     def stream(self, ref: ObjectRef) -> Iterator[bytes]:
         """The decoded content, from the member it lies in."""

@@ -110,8 +110,8 @@ class Unsupported(FormatError):
     """Known, but refused: another version, another family, a codec that no library here decodes."""
 
 
-class KeyAbsent(ShardError):
-    """The key is not in the shard.
+class KeyAbsent(ShardError, KeyError):
+    """The key is not in the shard; a `KeyError`, as `shard[key]` of a mapping raises it.
 
     Attributes:
         key: The key, in the text form of the format.

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from shardcore.ahead import fetched_ahead
 from shardcore.errors import LimitExceeded, UsageError
-from shardcore.extract import ExtractOptions
-from shardcore.extract.choice import all_rows, outer_kinds, taken_rows
+from shardcore.extraction import ExtractOptions
+from shardcore.extraction.choice import all_rows, outer_kinds, taken_rows
 from shardcore.objects import ObjectRef, State
 from shardcore.registry import format_of, writes_of
 from shardcore.shard import Shard

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from shardcore.errors import DEFAULT_LIMIT, Cancelled, LimitExceeded, ShardError, SourceError, UsageError, ends_reading
-from shardcore.extract.names import Names
+from shardcore.extraction.names import Names
 from shardcore.finding import Work
 from shardcore.format import Format
 from shardcore.progress import Progress, no_progress

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType, TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,11 +17,12 @@ from shardcore.drawing.model import Sketch
 from shardcore.errors import DEFAULT_LIMIT as DEFAULT_LIMIT  # noqa: PLC0414 - formats take it from here
 from shardcore.errors import KeyAbsent, LimitExceeded, ShardError, UsageError
 from shardcore.finding import Depth, Report
+from shardcore.keys import Key, KeyForm
 from shardcore.nodes.leads import Gathered
 from shardcore.nodes.node import Node, fields_of, path_to, runs_of
 from shardcore.nodes.runs import Runs
 from shardcore.nodes.sections import Section, SectionRole
-from shardcore.objects import ObjectRef, Objects
+from shardcore.objects import ObjectRef, Objects, State, row_steps
 from shardcore.progress import Progress, no_progress
 from shardcore.reading import Purpose, reading_for
 from shardcore.record import Value
@@ -61,6 +62,7 @@ class Shard(Counted, ABC):
 
     Attributes:
         format: The name of its format.
+        key_form: The keys of the format as bytes or numbers.
         version: The version of its format, as the file states it.
         why: How the format was recognised.
         source: The file; None for a data set.
@@ -74,6 +76,7 @@ class Shard(Counted, ABC):
     """
 
     format: str
+    key_form: ClassVar[KeyForm] = KeyForm()
     version: str = ""
     why: str = ""
     source: Source | None
@@ -171,30 +174,93 @@ class Shard(Counted, ABC):
             SourceError: The bytes cannot be had.
         """
 
-    def find(self, key: str) -> ObjectRef:
-        """The object with this key; of several, the one that the reference would serve.
+    def key_text(self, key: Key) -> str:
+        """Return the text form of a key: hex digits of bytes, digits of a number; text is returned as it is.
+
+        Raises:
+            UsageError: The format has no such keys.
+        """
+        return key if isinstance(key, str) else self.key_form.text(key, self.format)
+
+    def raw_key(self, key: str) -> bytes | int | str:
+        """Return a key from its text form as the format stores it: the inverse of `key_text`.
+
+        Returns:
+            The bytes of a hash, the number of an object or chunk; the text itself where keys are text, and for keys
+            that only their text tells apart (`xorb:…` and `chunk:…` of mdb, `all` of bloscpack).
+
+        Raises:
+            UsageError: The key is not of the format's form.
+        """
+        return self.key_form.raw(str(self.parse_key(key)))
+
+    def __getitem__(self, key: Key) -> bytes:
+        """Return the decoded content of the object with this key; see `find` and `read`."""
+        return self.read(self.find(key))
+
+    def __contains__(self, key: Key) -> bool:
+        """Return whether `find` finds the key.
+
+        Raises:
+            UsageError: The key is not of the format's form: no answer would be a statement about the shard.
+            FormatError: The shard is damaged where the lookup needs it.
+        """
+        try:
+            self.find(key)
+        except KeyAbsent:
+            return False
+        return True
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over the keys of all objects, as text, in the order of the rows.
+
+        Unused and deleted rows are left out, and so are keys without a text form. A key that several objects share is
+        returned as often.
+        """
+        for rows in row_steps(len(self.objects)):
+            states = self.objects.columns(rows).state
+            there = rows[~np.isin(states, (State.UNUSED, State.DELETED))]
+            yield from (key for key in self.objects.key_texts(there) if key is not None)
+
+    def find(self, key: Key) -> ObjectRef:
+        """The object with this key; of several, the one that the reference would return.
+
+        Args:
+            key: Its text form, or the bytes or the number that the format stores: a sha256 or hash as 32 bytes, the
+                number of a chunk, a segment ID.
 
         Raises:
             KeyAbsent: The key is not there.
             UsageError: The key is not of the format's form.
             FormatError: The shard is damaged where the lookup needs it.
         """
-        parsed = self.parse_key(key)
+        parsed = self.parse_key(self.key_text(key))
         with reading_for(Purpose.LOOKUP):
             return self.lookup(parsed, Look())
 
-    def find_all(self, key: str) -> tuple[ObjectRef, ...]:
+    def find_all(self, key: Key) -> tuple[ObjectRef, ...]:
         """All objects with this key; empty when there is none.
 
         Raises:
             UsageError: The key is not of the format's form.
         """
-        parsed = self.parse_key(key)
+        parsed = self.parse_key(self.key_text(key))
         with reading_for(Purpose.LOOKUP):
             return self.lookup_all(parsed)
 
-    def find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
-        """The rows of many keys, shape `(len(keys),)`; -1 where a key is absent."""
+    def find_many(self, keys: Iterable[Key]) -> NDArray[np.int64]:
+        """The rows of many keys, in their order; -1 where a key is absent. Loads what makes that quick.
+
+        Args:
+            keys: As for `find`; an array of numbers, too.
+
+        Raises:
+            UsageError: A key is not of the format's form.
+            FormatError: The shard is damaged where a key that was not found may be.
+        """
+        return self._find_many([self.key_text(key) for key in keys])
+
+    def _find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
         rows = np.full(len(keys), -1, np.int64)
         for number, key in enumerate(keys):
             try:
@@ -203,16 +269,17 @@ class Shard(Counted, ABC):
                 continue
         return rows
 
-    def trace(self, key: str) -> Trace:
+    def trace(self, key: Key) -> Trace:
         """The lookup of a key, told step by step.
 
         Raises:
             UsageError: The key is not of the format's form.
             SourceError: The bytes cannot be had.
         """
-        parsed = self.parse_key(key)
+        text = self.key_text(key)
+        parsed = self.parse_key(text)
         with reading_for(Purpose.LOOKUP):
-            return tell(key, lambda look: self.lookup(parsed, look), self.meanings)
+            return tell(text, lambda look: self.lookup(parsed, look), self.meanings)
 
     def sketches(self, trace: Trace | None = None) -> tuple[Sketch, ...]:
         """What can be drawn of the file, or of one lookup: a tab each in the window. Having them reads nothing.
@@ -222,15 +289,24 @@ class Shard(Counted, ABC):
         """
         return ()
 
-    def read(self, ref: ObjectRef, *, limit: int = DEFAULT_LIMIT) -> bytes:
+    def read(self, ref: ObjectRef | Key, *, limit: int = DEFAULT_LIMIT) -> bytes:
         """The decoded content.
 
+        Args:
+            ref: An object, or its key.
+            limit: Most bytes that it may have.
+
         Raises:
+            KeyAbsent: The key is not there.
             LimitExceeded: It is longer than `limit` bytes.
             FormatError: The stored bytes are damaged.
             SourceError: The bytes cannot be had.
         """
-        return b"".join(bounded(self, ref, limit))
+        return b"".join(bounded(self, self.ref_of(ref), limit))
+
+    def ref_of(self, wanted: ObjectRef | Key) -> ObjectRef:
+        """Return an object that is given by itself or by its key."""
+        return wanted if isinstance(wanted, ObjectRef) else self.find(wanted)
 
     def read_range(self, ref: ObjectRef, start: int, stop: int, *, limit: int = DEFAULT_LIMIT) -> bytes:
         """The bytes `[start, stop)` of the decoded content, cut at its end; formats read only what they need.

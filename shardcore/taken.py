@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from shardcore.ahead import fetched_ahead
 from shardcore.dataset import DataSet
 from shardcore.errors import ShardError
-from shardcore.extract import ANY_SIZE
+from shardcore.extraction import ANY_SIZE
 from shardcore.member_contents import (
     KeysSeen,
     MemberTaken,

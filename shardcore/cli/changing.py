@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shardcore.cli.editing import edit_for
 from shardcore.cli.options import (
     USUAL,
     Force,
@@ -24,7 +23,7 @@ from shardcore.cli.options import (
 from shardcore.cli.output import print_json, print_line, tell_json, tell_line, warn
 from shardcore.cli.targets import Target, target_of
 from shardcore.finding import Depth, Severity
-from shardcore.options import Purpose, read_options
+from shardcore.options import Purpose
 from shardcore.words import plural
 
 if TYPE_CHECKING:
@@ -154,19 +153,15 @@ def rekey(
     how: Opening = USUAL,
 ) -> int:
     """Write a Xet shard anew with its chunk hashes under an HMAC key (-O key=HEX), or with another expiry."""
-    from shardcore.packing import Packed
-    from shardcore.registry import format_of
+    from shardcore.editing import edit_for
+    from shardcore.editing import rekey as rekey_shard
 
-    with target_of(out, how, force=force) as target:
-        with how.open(uri) as shard:
-            write = edit_for(shard, "rekey")
-            if option == ["help"]:
-                return tell_options(shard.format, Purpose.REKEY)
-            options = read_options(format_of(shard.format).options, format_options(option), Purpose.REKEY, "rekey")
-            written = write(shard, target.path, force=force, **options)
-        with how.open(target.path) as anew:
-            report = anew.verify(Depth.INDEX)
-        return sent(Packed(written, report=report), target, as_json=json)
+    with target_of(out, how, force=force) as target, how.open(uri) as shard:
+        edit_for(shard, "rekey")
+        if option == ["help"]:
+            return tell_options(shard.format, Purpose.REKEY)
+        done = rekey_shard(shard, target.path, force=force, **format_options(option))
+        return sent(done, target, as_json=json)
 
 
 COMMANDS = (pack, convert, rekey)

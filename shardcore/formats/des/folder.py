@@ -239,7 +239,7 @@ class DesDataSet(DataSet):
         shard = self.member(member) if member else None
         return shard.file if isinstance(shard, DesShard) else None
 
-    def find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
+    def _find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
         """The rows of many uids, member by member; -1 where a uid is in none (or only kept as a retention copy).
 
         Raises:

@@ -139,7 +139,7 @@ class DesShard(Shard):
         """All entries with this uid, in the order of the index."""
         return self._lookup.find_all(key)
 
-    def find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
+    def _find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
         """The rows of many uids; of several entries with one uid the last, -1 where there is none."""
         return self.lookup_many([self.parse_key(key) for key in keys])
 

@@ -25,6 +25,7 @@ from shardcore.formats.neuroglancer.regions import SHARD_INDEX, sections_of
 from shardcore.formats.neuroglancer.sharding import Place, ShardingSpec, parse_key, shard_number
 from shardcore.formats.neuroglancer.split import joined
 from shardcore.formats.neuroglancer.tree import NeuroglancerTree
+from shardcore.keys import NUMBERS
 from shardcore.nodes.leads import Gathered
 from shardcore.nodes.node import Node
 from shardcore.nodes.sections import Section, SectionRole, tile
@@ -49,6 +50,7 @@ class NeuroglancerShard(Shard):
         file: The file.
     """
 
+    key_form = NUMBERS
     meanings = MEANINGS
 
     format = "neuroglancer"
@@ -164,7 +166,7 @@ class NeuroglancerShard(Shard):
         """All entries of the key in its minishard, the one that `find` gives first."""
         return self._lookup.find_all(key)
 
-    def find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
+    def _find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
         """The rows of many keys, `(len(keys),)`; -1 where a key is absent. Reads all minishard indices."""
         return self.lookup_many(np.array([parse_key(key) for key in keys], np.uint64))
 

@@ -25,6 +25,7 @@ from shardcore.formats.neuroglancer.sharding import ShardingSpec, shard_number
 from shardcore.formats.neuroglancer.spool import Spool
 from shardcore.formats.neuroglancer.values import SpaceValues
 from shardcore.formats.neuroglancer.voxels import described_volume
+from shardcore.keys import NUMBERS
 from shardcore.nodes.sections import Section, SectionRole
 from shardcore.objects import NoObjects
 from shardcore.text import short
@@ -56,6 +57,8 @@ class NeuroglancerWriter(Writer):
         chunk_size: Voxels of its chunks.
         resolution: Nanometres of its voxels.
     """
+
+    key_form = NUMBERS
 
     def __init__(
         self,

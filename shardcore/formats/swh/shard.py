@@ -22,7 +22,7 @@ from shardcore.formats.swh.hashing import SwhHashing
 from shardcore.formats.swh.keyed import KeyedScene
 from shardcore.formats.swh.lookup import SwhKey, SwhLookup
 from shardcore.formats.swh.meanings import MEANINGS
-from shardcore.formats.swh.objects import SwhObjects
+from shardcore.formats.swh.objects import KEY_FORM, SwhObjects
 from shardcore.formats.swh.parking import ParkingSketch
 from shardcore.formats.swh.tree import SwhTree, cut_nodes, header_node
 from shardcore.nodes.leads import Gathered
@@ -53,6 +53,7 @@ class SwhShard(Shard):
         hashing: Hashes keys for what is drawn of it.
     """
 
+    key_form = KEY_FORM
     meanings = MEANINGS
 
     format = "swh"
@@ -130,7 +131,7 @@ class SwhShard(Shard):
             return ()
         return sketches_of(KeyedScene(lambda: self.hashing, trace))
 
-    def find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
+    def _find_many(self, keys: Sequence[str]) -> NDArray[np.int64]:
         """The slots of many keys, vectorised; -1 where a key is absent."""
         return self._lookup.find_many(keys)
 

@@ -16,7 +16,7 @@ from shardcore.formats.swh import layout
 from shardcore.formats.swh.chd_build import FIRST_SEED, build, find_duplicate
 from shardcore.formats.swh.chd_code import encode
 from shardcore.formats.swh.hash_section import write_hash_section
-from shardcore.formats.swh.objects import key_bytes, live_ref, many_key_bytes
+from shardcore.formats.swh.objects import KEY_FORM, key_bytes, live_ref, many_key_bytes
 from shardcore.nodes.sections import tile
 from shardcore.objects import ColumnObjects, ObjectColumns, ObjectRef
 from shardcore.progress import Progress, no_progress
@@ -62,6 +62,8 @@ class SwhWriter(Writer):
         seed: The first seed tried for the hash function; equal objects and seed give equal bytes.
         progress: Called while the hash function is built.
     """
+
+    key_form = KEY_FORM
 
     def __init__(self, output: Output, *, seed: int = FIRST_SEED, progress: Progress = no_progress) -> None:
         super().__init__(output)

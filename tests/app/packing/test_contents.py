@@ -16,7 +16,7 @@ from pytestqt.qtbot import QtBot
 
 import shardcore
 from shardcore import UsageError
-from shardcore.extract import extract
+from shardcore.extraction import extract_objects
 from shardcore.packing import Packed, pack
 from shardcore.progress import no_progress
 from shardscope.packing import request
@@ -46,7 +46,7 @@ def test_inputs_are_counted(numbered: Path, data: Path, tmp_path: Path) -> None:
     nothing.write_text("")
     with shardcore.open(data / "des" / "none.des") as shard:
         rows = [shard.objects.ref(row) for row in range(len(shard.objects))]
-        files = [one for one in extract(shard, rows, tmp_path / "taken") if one.path]
+        files = [one for one in extract_objects(shard, rows, tmp_path / "taken") if one.path]
     taken = tmp_path / "taken" / "manifest.json"
     given = (numbered, numbered / "1.txt", lines, others, nothing, taken, tmp_path / "gone")
     found = count(map(str, given), no_progress)
@@ -110,7 +110,7 @@ def test_what_was_extracted_is_packed_again(qtbot: QtBot, open_sheet: OpenSheet,
     """A folder that `extract` wrote has a manifest, which one button uses: keys and facts are those of before."""
     with shardcore.open(data / "des" / "meta.des") as shard:
         rows = [shard.objects.ref(row) for row in range(len(shard.objects))]
-        list(extract(shard, rows, tmp_path / "taken"))
+        list(extract_objects(shard, rows, tmp_path / "taken"))
     sheet = open_sheet(tmp_path / "taken", format="des")
     contents = sheet.form.contents
     assert contents is not None

@@ -13,7 +13,7 @@ import pytest
 
 import shardcore
 from shardcore.errors import SourceError, UsageError
-from shardcore.extract import extract
+from shardcore.extraction import extract_objects
 from shardcore.formats.bloscpack import encode
 from shardcore.formats.bloscpack.blosc1 import map_chunk, read_chunk_header
 from shardcore.formats.bloscpack.decode import decompress
@@ -192,7 +192,7 @@ def test_arrays_keep_type_shape_and_order(order: Any, shape: tuple[int, ...], tm
         assert shard.metadata["by"] == "hand"
         told = {"dtype": ">i4", "shape": list(shape), "metadata": {"by": "hand"}}
         assert shard.facts(shard.find("all")).items() >= told.items()
-        assert not any(line.error for line in extract(shard, [shard.find("all")], tmp_path / "x"))
+        assert not any(line.error for line in extract_objects(shard, [shard.find("all")], tmp_path / "x"))
     # The facts of the manifest make it an array again.
     pack("bloscpack", tmp_path / "b.blp", manifest=tmp_path / "x" / "manifest.json")
     assert (tmp_path / "b.blp").read_bytes() == (tmp_path / "a.blp").read_bytes()

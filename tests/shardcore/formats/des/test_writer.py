@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 import shardcore
 from shardcore.errors import UsageError
-from shardcore.extract import extract
+from shardcore.extraction import extract_objects
 from shardcore.formats.des.codecs import ending_of
 from shardcore.packing import pack
 from shardcore.shard import Shard
@@ -97,7 +97,7 @@ def repacked(sample: Path, folder: Path, *, codec_of: str, **options: Any) -> Pa
     """A sample, extracted and packed again."""
     with shardcore.open(sample) as shard:
         refs = [shard.objects.ref(row) for row in range(len(shard.objects))]
-        list(extract(shard, refs, folder / "x"))
+        list(extract_objects(shard, refs, folder / "x"))
     if codec_of.endswith("_l9"):
         options |= {"codec": codec_of.partition("_")[0], "level": 9}
     if codec_of == "v1":

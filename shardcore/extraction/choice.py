@@ -7,8 +7,11 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from shardcore.extract.options import ExtractOptions
-from shardcore.objects import Objects
+from shardcore.errors import UsageError
+from shardcore.extraction.options import ExtractOptions
+from shardcore.objects import Objects, row_steps
+from shardcore.shard import Shard
+from shardcore.text import short
 
 STEP = 1 << 16
 """Rows looked at at once."""
@@ -18,8 +21,7 @@ Rows = NDArray[np.int64]
 
 def all_rows(objects: Objects) -> Iterator[Rows]:
     """All rows, in pieces."""
-    for first in range(0, len(objects), STEP):
-        yield np.arange(first, min(first + STEP, len(objects)), dtype=np.int64)
+    return row_steps(len(objects), STEP)
 
 
 def outer_kinds(objects: Objects) -> tuple[int, ...]:
@@ -47,3 +49,21 @@ def taken_rows(
         if kinds is not None:
             keep &= np.isin(columns.kind, kinds)
         yield rows[keep]
+
+
+def kind_code(shard: Shard, kind: str | None) -> int | None:
+    """The code of a kind of objects; None for all kinds.
+
+    Raises:
+        UsageError: The shard has no such objects.
+    """
+    if kind is None:
+        return None
+    if kind not in shard.objects.kinds:
+        raise no_kind(kind, shard.objects.kinds)
+    return shard.objects.kinds.index(kind)
+
+
+def no_kind(kind: str, kinds: tuple[str, ...]) -> UsageError:
+    """Return the error for a kind of objects that a shard does not have."""
+    return UsageError(f"no objects of kind {short(kind)} here, only {', '.join(kinds)}")
