@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Generator, Iterator, Mapping
 from pathlib import Path
@@ -15,13 +16,15 @@ from shardcore.nodes.sections import Section, SectionRole
 from shardcore.objects import NoObjects
 from shardcore.options import Option
 from shardcore.text import short
-from shardcore.writing.items import Item
+from shardcore.writing.items import Item, Stated
 from shardcore.writing.output import Output
 from shardcore.writing.plan import PlannedFile
 from shardcore.writing.temporary import Draining
 
 KNOWN = ("path", "key", "part", "size", "sha256", "state", "error", "skipped")
-"""Members of a line that are no facts. What is there tells the size; only `path`, `key` and `part` count."""
+"""Members of a line that are no facts. `size` and `sha256` are compared with the file while it is read."""
+
+_SHA256 = re.compile(r"[0-9a-fA-F]{64}")
 
 WHOLE = JsonLimits(size=1 << 28, digits=FREE.digits)
 """A manifest that is not written line by line is read at once, up to 256 MiB."""
@@ -104,6 +107,7 @@ class Manifest:
                 raise self._wrong(number, f"the part {short(part)} has no object before it")
             else:
                 held.parts[str(part)] = made.content  # type: ignore[index]
+                held.stated[str(part)] = made.stated[""]  # type: ignore[index]
         if held is not None:
             yield held
 
@@ -118,10 +122,21 @@ class Manifest:
             raise self._wrong(number, f"a key is a text, not {short(key)}")
         where = self._folder / path
         label, facts = f"{where} ({self.name}, line {number})", self._facts(number, members)
+        stated = {"": self._stated(number, members)}
         try:
-            return Item(key if key is not None else key_of(path), where, label, path, {}, facts)
+            return Item(key if key is not None else key_of(path), where, label, path, {}, facts, stated=stated)
         except UsageError as error:
             raise self._wrong(number, error.message) from None
+
+    def _stated(self, number: int, members: dict[str, Any]) -> Stated:
+        size, digest = members.get("size"), members.get("sha256")
+        if size is not None and (type(size) is not int or size < 0):
+            raise self._wrong(number, f"size is a number of bytes, not {short(size)}")
+        if digest in (None, ""):
+            return Stated(size)
+        if not isinstance(digest, str) or not _SHA256.fullmatch(digest):
+            raise self._wrong(number, f"sha256 is 64 hex digits, not {short(digest)}")
+        return Stated(size, digest.lower())
 
     def _facts(self, number: int, members: dict[str, Any]) -> dict[str, Any]:
         facts = {name: value for name, value in members.items() if name not in KNOWN and value is not None}

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import shardcore
 from shardcore import Cancelled, ObjectRef, Shard
 from shardcore.converting import convert
+from shardcore.errors import SourceError, UsageError
+from shardcore.extract import extract
 from shardcore.packing import pack
 from shardcore.progress import stopped_by
 from shardcore.writing.manifest import Manifest
@@ -245,3 +250,147 @@ def test_shards_in_the_folder_that_is_packed(folder: Path) -> None:
     shard = next(one.path for one in store.written if one.path.suffix == ".mdb")
     with pytest.raises(shardcore.UsageError, match="would be replaced"):
         pack("mdb", folder / "store", [shard], force=True)
+
+
+WRITTEN = ("swh", "des", "mdb", "xorb", "neuroglancer", "bloscpack/")
+
+
+def _target(folder: Path, name: str) -> tuple[str, str]:
+    """Format and target for `format`, or for `format/`, which is written into a folder."""
+    format = name.rstrip("/")
+    return format, str(folder / "out") + ("/" if name.endswith("/") else "")
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+@pytest.mark.parametrize("unread", [False, True])
+def test_a_stated_size_is_compared(tmp_path: Path, name: str, unread: bool) -> None:
+    """A file of another size than its manifest states is refused by name with both sizes; nothing appears."""
+    (tmp_path / "7").write_bytes(b"seven bytes and more")
+    manifest = tmp_path / "m.json"
+    manifest.write_text(json.dumps({"path": "7", "size": 1234}) + "\n")
+    format, out = _target(tmp_path, name)
+    with pytest.raises(SourceError, match=r"7 .*has a size of 20; the manifest states 1,234"):
+        pack(format, out, manifest=manifest, plan=unread, unread=unread)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["7", "m.json"]
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_a_stated_sha256_is_compared(tmp_path: Path, name: str) -> None:
+    """A file with another sha256 than its manifest states is refused with both; the right one is accepted."""
+    content = b"the same size"
+    (tmp_path / "7").write_bytes(content)
+    right, wrong = hashlib.sha256(content).hexdigest(), hashlib.sha256(b"THE SAME SIZE").hexdigest()
+    manifest = tmp_path / "m.json"
+    format, out = _target(tmp_path, name)
+    manifest.write_text(json.dumps({"path": "7", "size": len(content), "sha256": wrong}))
+    with pytest.raises(SourceError, match=rf"7 .*has the sha256 {right}; the manifest states {wrong}"):
+        pack(format, out, manifest=manifest)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["7", "m.json"]
+    manifest.write_text(json.dumps({"path": "7", "size": len(content), "sha256": right.upper()}))
+    done = pack(format, out, manifest=manifest)
+    assert done.report is not None
+    assert done.report.ok
+
+
+def test_a_manifest_of_another_format_is_enforced(tmp_path: Path) -> None:
+    """Size and sha256 are of decoded contents: the manifest of a compressed shard holds for any format."""
+    (tmp_path / "a").write_bytes(b"a" * 5000)
+    (tmp_path / "b").write_bytes(b"b" * 5000)
+    pack("des", tmp_path / "x.des", [tmp_path / "a", tmp_path / "b"], options={"codec": "zstd"})
+    with shardcore.open(tmp_path / "x.des") as shard:
+        refs = [shard.find(key) for key in ("a", "b")]
+        assert [line.error for line in extract(shard, refs, tmp_path / "x")] == ["", ""]
+    manifest = tmp_path / "x/manifest.json"
+    assert pack("mdb", tmp_path / "fine.mdb", manifest=manifest).written
+    (tmp_path / "x/b").write_bytes(b"B" * 5000)
+    with pytest.raises(SourceError, match="has the sha256"):
+        pack("mdb", tmp_path / "no.mdb", manifest=manifest)
+    assert not (tmp_path / "no.mdb").exists()
+
+
+def test_parts_are_enforced(tmp_path: Path) -> None:
+    """The fragments of a mesh have a line of their own in a manifest, and are compared with it."""
+    manifest = tmp_path / "m.json"
+    pair = DATA / "neuroglancer/mesh"
+    with shardcore.open(pair) as shard:
+        assert not any(line.error for line in extract(shard, [shard.objects.ref(0)], tmp_path / "x"))
+        spec = json.loads(shard.parameters)
+    manifest = tmp_path / "x/manifest.json"
+    [part] = [one for one in json.loads(manifest.read_text())["objects"] if one.get("part") == "fragments"]
+    fragments = tmp_path / "x" / part["path"]
+    fragments.write_bytes(fragments.read_bytes()[::-1])
+    with pytest.raises(SourceError, match=f"has the sha256 .*the manifest states {part['sha256']}"):
+        pack("neuroglancer", f"{tmp_path}/out/", manifest=manifest, options={"spec": spec})
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("line", [{"size": "12 KB"}, {"size": -1}, {"size": True}, {"sha256": "abc"}, {"sha256": 12}])
+def test_what_is_stated_makes_sense(tmp_path: Path, line: dict[str, Any]) -> None:
+    """A size that is no number, and a sha256 that is none, are refused with the line."""
+    (tmp_path / "a").write_bytes(b"a")
+    (tmp_path / "m").write_text(json.dumps({"path": "a"} | line))
+    with pytest.raises(UsageError, match=r"line 1: (size|sha256) is"):
+        pack("swh", tmp_path / "x", manifest=tmp_path / "m")
+
+
+@pytest.mark.parametrize("how", ["longer", "touched", "replaced", "removed"])
+def test_a_file_that_changes_while_it_is_packed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
+    """A file that is written to, replaced or removed while it is read is an error with its name; nothing appears."""
+    path = tmp_path / "log"
+    path.write_bytes(b"first line\n")
+    os.utime(path, ns=(10**18, 10**18))
+    from shardcore.formats.swh.writer import SwhWriter
+
+    add = SwhWriter._add
+
+    def change(writer: SwhWriter, *given: Any) -> str:
+        key = add(writer, *given)
+        if how == "longer":
+            with path.open("ab") as stream:
+                stream.write(b"second line\n")
+        elif how == "touched":
+            os.utime(path, ns=(10**18, 10**18 + 1))
+        elif how == "replaced":
+            (tmp_path / "other").write_bytes(b"other line\n")
+            os.utime(tmp_path / "other", ns=(10**18, 10**18))
+            (tmp_path / "other").replace(path)
+        else:
+            path.unlink()
+        return key
+
+    monkeypatch.setattr(SwhWriter, "_add", change)
+    with pytest.raises(SourceError, match="log changed while it was packed"):
+        pack("swh", tmp_path / "out", [path])
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_array_that_changes_while_it_is_packed(tmp_path: Path) -> None:
+    """The array of a volume is compared, too, when its last chunk was read."""
+    array = tmp_path / "v.npy"
+    np.save(array, np.zeros((8, 8, 8), np.uint8))
+
+    def touch(done: int, total: int) -> None:
+        os.utime(array, ns=(done + 1, done + 1))
+
+    with pytest.raises(SourceError, match=r"v\.npy changed while it was packed"):
+        pack("neuroglancer", f"{tmp_path}/out/", options={"volume": str(array), "chunk_size": "4,4,4"}, progress=touch)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_compressed_input_that_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that is decompressed while it is packed is compared, too."""
+    import gzip
+
+    from shardcore.formats.neuroglancer import encoded_files
+
+    path = tmp_path / "5.gz"
+    path.write_bytes(gzip.compress(b"five"))
+    read = encoded_files.decompress_stream
+
+    def change(*given: Any, **named: Any) -> Iterator[bytes]:
+        yield from read(*given, **named)
+        os.utime(path, ns=(1, 1))
+
+    monkeypatch.setattr(encoded_files, "decompress_stream", change)
+    with pytest.raises(SourceError, match=r"5\.gz changed while it was packed"):
+        pack("neuroglancer", f"{tmp_path}/out/", [path])
