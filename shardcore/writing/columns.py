@@ -92,6 +92,4 @@ def twins_error(
         return UsageError(f"{first} and {second} have the same {what}, {key}", remedy=remedy)
     told = "; ".join(f"{first} and {second} ({key})" for first, second, key in pairs[:MOST_PAIRS])
     more = f"; and {plural(count - MOST_PAIRS, 'more pair')}" if count > MOST_PAIRS else ""
-    return UsageError(
-        f"{plural(count, 'pair of objects', 'pairs of objects')} with the same {what}: {told}{more}", remedy=remedy
-    )
+    return UsageError(f"{count:,} pairs of objects have the same {what}: {told}{more}", remedy=remedy)

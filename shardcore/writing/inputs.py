@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from shardcore.errors import ShardError, SourceError, UsageError, reason_of
+from shardcore.errors import Remedy, ShardError, SourceError, UsageError, reason_of
 from shardcore.words import plural
 from shardcore.writing.items import Content, Item
 from shardcore.writing.left_over import is_left_over
+from shardcore.writing.writer import OddName
 
 Place = tuple[int, int]
 """What a file is to the system, whatever it is called: its device and its number there."""
@@ -36,14 +37,16 @@ class LeftOut:
 
     Args:
         skip: Whether inputs that cannot be packed are skipped; otherwise they end packing.
+        remedy: What would help where the format cannot hold a name.
 
     Attributes:
         skip: See above.
         skipped: Those that were skipped so far.
     """
 
-    def __init__(self, *, skip: bool = False) -> None:
+    def __init__(self, *, skip: bool = False, remedy: Remedy = Remedy.NAMES) -> None:
         self.skip = skip
+        self._remedy = remedy
         self.skipped: list[Skipped] = []
         self._links = 0
         self._others = 0
@@ -55,6 +58,8 @@ class LeftOut:
             ShardError: Such inputs are not skipped.
         """
         if not self.skip:
+            if isinstance(error, OddName):
+                error.remedy = error.remedy or self._remedy
             raise error
         self.skipped.append(Skipped(name, error.message))
 

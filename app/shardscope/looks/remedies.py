@@ -30,6 +30,7 @@ WORDS: Mapping[Remedy, str] = MappingProxyType(
         Remedy.PROXY: "look at HTTPS_PROXY and NO_PROXY, and start again",
         Remedy.HOST: "look at the address, and at the network of this machine",
         Remedy.DEDUPE: "a shard has each key once: choose dedupe to keep one of equal objects",
+        Remedy.NAMES: "give other keys by a manifest, or choose to skip unreadable files",
         Remedy.KEYS: "choose another rule for the keys",
     }
 )

@@ -26,7 +26,7 @@ from shardcore.writing.columns import MOST_PAIRS, Labels, TextColumn, twins_erro
 from shardcore.writing.output import Output
 from shardcore.writing.plan import Plan, PlannedFile
 from shardcore.writing.temporary import STREAM_PIECE, Draining
-from shardcore.writing.writer import BARE, Data, More, Sized, Writer, pieces_of
+from shardcore.writing.writer import BARE, Data, More, OddName, Sized, Writer, pieces_of
 
 THRESHOLD = 10 << 20
 MAX_BYTES = 1_000_000_000
@@ -381,8 +381,7 @@ def _uid_bytes(key: str | None, label: str) -> bytes:
     try:
         return uid_bytes(key)
     except FormatError as error:
-        other = "; a manifest can give it another one" if label else ""
-        raise UsageError(f"{who}{error.message}{other}") from None
+        raise OddName(f"{who}{error.message}") from None
 
 
 def _many_uid_bytes(keys: Sequence[str]) -> list[bytes]:
